@@ -1,0 +1,29 @@
+# hone_library(NAME SOURCES a.cc ... DEPS hone_base ...): one layer, one static library.
+# hone_test(NAME SOURCES a_test.cc ... DEPS ...): one GoogleTest program, label "unit" unless LABEL says otherwise.
+
+add_library(hone_options INTERFACE)
+target_compile_options(hone_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
+target_include_directories(hone_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
+
+function(hone_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC hone_options ${arg_DEPS})
+endfunction()
+
+function(hone_test name)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE hone_options ${arg_DEPS} GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()

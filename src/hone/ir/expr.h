@@ -1,0 +1,151 @@
+// ir/expr.h - expressions of the loop program: immutable, shared, one node type for all operators.
+//
+// An index expression has type kI64, a condition kBool; every other type is a value. All operands
+// of an arithmetic node have one type, the node's own (comparisons: the operands'); kCast changes it.
+// Compound nodes are built by the functions below, which fold constants and x+0, x*1, x*0.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/tensor/dtype.h"
+
+namespace hone::ir {
+
+enum class Op : uint8_t {
+  // leaves
+  kInt,    // integer or bool constant: int_value
+  kFloat,  // floating point constant: float_value
+  kVar,    // loop variable: var (always kI64)
+  kLoad,   // buffer[args...]
+  // arithmetic; kDiv is true division of floats and C division of integers
+  kAdd, kSub, kMul, kDiv, kFloorDiv, kFloorMod, kMin, kMax, kPow,
+  // comparison and logic: result kBool
+  kLt, kLe, kEq, kNe, kAnd, kOr, kNot,
+  kSelect,  // args: condition, value if true, value if false; only the chosen value is evaluated
+  kCast,    // args[0] converted to type
+  // unary functions of floats
+  kNeg, kAbs, kSqrt, kExp, kLog, kTanh, kErf, kSigmoid, kFloor, kCeil, kRound, kSin, kCos,
+};
+inline constexpr int kNumOps = static_cast<int>(Op::kCos) + 1;
+
+struct OpInfo {
+  std::string_view name;  // as printed: "add", "floordiv", "exp", ...
+  int arity;              // -1: variable
+};
+[[nodiscard]] const OpInfo& op_info(Op op);
+
+// A loop variable. Its identity is its address; the name is for people and need not be unique.
+struct Var {
+  std::string name;
+};
+using VarPtr = std::shared_ptr<const Var>;
+[[nodiscard]] VarPtr make_var(std::string name);
+
+enum class Scope : uint8_t {
+  kGlobal,    // memory that all tiles see: parameters, workspace between phases
+  kThread,    // scratch memory of the thread that runs the tile
+  kStack,     // small and fixed: on the thread's stack
+  kRegister,  // vector registers; after unrolling every index but the vector lane is constant
+};
+[[nodiscard]] std::string_view scope_name(Scope scope);
+
+// A dense row-major array. Its identity is its address.
+struct Buffer {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;  // elements; {} is one element
+  Scope scope = Scope::kGlobal;
+  std::vector<float> values = {};  // a small constant known to the compiler (Winograd's matrices); else empty
+  [[nodiscard]] int64_t num_elements() const;
+};
+using BufferPtr = std::shared_ptr<const Buffer>;
+[[nodiscard]] BufferPtr make_buffer(std::string name, DType dtype, std::vector<int64_t> shape,
+                                    Scope scope = Scope::kGlobal);
+
+struct ExprNode;
+using Expr = std::shared_ptr<const ExprNode>;
+struct ExprNode {
+  Op op;
+  DType type;
+  int64_t int_value = 0;
+  double float_value = 0;
+  VarPtr var;
+  BufferPtr buffer;
+  std::vector<Expr> args;
+};
+
+// Leaves.
+[[nodiscard]] Expr constant(int64_t value);                  // kI64
+[[nodiscard]] Expr constant_bool(bool value);
+[[nodiscard]] Expr constant_float(double value, DType type = DType::kF32);
+[[nodiscard]] Expr variable(const VarPtr& var);
+[[nodiscard]] Expr load(const BufferPtr& buffer, std::vector<Expr> indices);
+// Any other node: checks arity and types, folds what is constant.
+[[nodiscard]] Expr make(Op op, std::vector<Expr> args);
+[[nodiscard]] Expr cast(DType type, const Expr& value);
+[[nodiscard]] Expr select(const Expr& condition, const Expr& if_true, const Expr& if_false);
+
+[[nodiscard]] Expr operator+(const Expr& a, const Expr& b);
+[[nodiscard]] Expr operator-(const Expr& a, const Expr& b);
+[[nodiscard]] Expr operator*(const Expr& a, const Expr& b);
+[[nodiscard]] Expr operator/(const Expr& a, const Expr& b);
+[[nodiscard]] Expr operator+(const Expr& a, int64_t b);      // b becomes a constant of a's type
+[[nodiscard]] Expr operator-(const Expr& a, int64_t b);
+[[nodiscard]] Expr operator*(const Expr& a, int64_t b);
+[[nodiscard]] Expr floordiv(const Expr& a, int64_t b);
+[[nodiscard]] Expr floormod(const Expr& a, int64_t b);
+[[nodiscard]] Expr min(const Expr& a, const Expr& b);
+[[nodiscard]] Expr max(const Expr& a, const Expr& b);
+[[nodiscard]] Expr less(const Expr& a, const Expr& b);       // a < b
+[[nodiscard]] Expr less_equal(const Expr& a, const Expr& b);
+[[nodiscard]] Expr logical_and(const Expr& a, const Expr& b);
+
+[[nodiscard]] bool is_const_int(const Expr& e);
+[[nodiscard]] bool is_const_int(const Expr& e, int64_t value);
+[[nodiscard]] bool is_true(const Expr& e);
+[[nodiscard]] bool is_false(const Expr& e);
+
+// Structural equality; variables and buffers by identity.
+[[nodiscard]] bool equal(const Expr& a, const Expr& b);
+
+// Replaces variables (map given as pairs) or, in general, rebuilds a tree bottom up: `f` gets each
+// node with its operands already rewritten and returns its replacement, or nullptr to keep it.
+using VarMap = std::vector<std::pair<VarPtr, Expr>>;
+[[nodiscard]] Expr substitute(const Expr& e, const VarMap& map);
+template <typename F>
+[[nodiscard]] Expr rewrite(const Expr& e, const F& f);
+// Calls f on every node, parents first.
+template <typename F>
+void visit(const Expr& e, const F& f);
+
+// ---- template definitions ----
+[[nodiscard]] Expr with_args(const ExprNode& node, std::vector<Expr> args);  // same node, new operands
+
+template <typename F>
+Expr rewrite(const Expr& e, const F& f) {
+  Expr node = e;
+  if (!e->args.empty()) {
+    std::vector<Expr> args;
+    args.reserve(e->args.size());
+    bool changed = false;
+    for (const Expr& a : e->args) {
+      args.push_back(rewrite(a, f));
+      changed |= args.back() != a;
+    }
+    if (changed) node = with_args(*e, std::move(args));
+  }
+  Expr replacement = f(node);
+  return replacement ? replacement : node;
+}
+
+template <typename F>
+void visit(const Expr& e, const F& f) {
+  f(e);
+  for (const Expr& a : e->args) visit(a, f);
+}
+
+}  // namespace hone::ir
