@@ -1,0 +1,149 @@
+#include "hone/compute/affine.h"
+
+#include <algorithm>
+
+namespace hone::compute {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+
+std::optional<AffineRow> constant_row(int64_t value, size_t n) {
+  return AffineRow{value, std::vector<int64_t>(n, 0)};
+}
+
+AffineRow combine(const AffineRow& a, const AffineRow& b, int64_t scale) {
+  AffineRow sum = a;
+  sum.constant += scale * b.constant;
+  for (size_t i = 0; i < sum.coef.size(); ++i) sum.coef[i] += scale * b.coef[i];
+  return sum;
+}
+
+bool is_constant(const AffineRow& row) {
+  return std::all_of(row.coef.begin(), row.coef.end(), [](int64_t c) { return c == 0; });
+}
+
+// Appends the guards of `condition`; false if it is not a conjunction of affine comparisons.
+bool append_guards(const Expr& condition, std::span<const ir::VarPtr> vars, std::vector<Guard>& out) {
+  if (condition->op == Op::kAnd) {
+    return append_guards(condition->args[0], vars, out) && append_guards(condition->args[1], vars, out);
+  }
+  if (ir::is_true(condition)) return true;
+  if (condition->op != Op::kLt && condition->op != Op::kLe) return false;
+  const auto a = affine_row(condition->args[0], vars);
+  const auto b = affine_row(condition->args[1], vars);
+  if (!a || !b) return false;
+  Guard guard{combine(*b, *a, -1)};
+  if (condition->op == Op::kLt) guard.row.constant -= 1;
+  out.push_back(std::move(guard));
+  return true;
+}
+
+void collect_reads(const Expr& e, bool guarded, const Stage& stage, std::span<const ir::VarPtr> vars,
+                   std::vector<Access>& out) {
+  if (e->op == Op::kSelect) {
+    collect_reads(e->args[0], guarded, stage, vars, out);
+    collect_reads(e->args[1], true, stage, vars, out);
+    collect_reads(e->args[2], true, stage, vars, out);
+    return;
+  }
+  for (const Expr& arg : e->args) collect_reads(arg, guarded, stage, vars, out);
+  if (e->op != Op::kLoad) return;
+  for (const Output& output : stage.outputs) {
+    if (e->buffer == output.buffer || e->buffer == output.other) return;
+  }
+  Access access{e->buffer, {}, guarded};
+  for (const Expr& index : e->args) {
+    auto row = affine_row(index, vars);
+    HONE_ASSERT(row.has_value(), "a verified stage reads affinely");
+    access.index.push_back(std::move(*row));
+  }
+  for (Access& known : out) {
+    if (known.buffer == access.buffer && known.index == access.index) {
+      known.guarded = known.guarded && guarded;
+      return;
+    }
+  }
+  out.push_back(std::move(access));
+}
+
+}  // namespace
+
+std::optional<AffineRow> affine_row(const Expr& index, std::span<const ir::VarPtr> vars) {
+  const size_t n = vars.size();
+  switch (index->op) {
+    case Op::kInt:
+      return constant_row(index->int_value, n);
+    case Op::kVar: {
+      auto row = constant_row(0, n);
+      for (size_t i = 0; i < n; ++i) {
+        if (vars[i] == index->var) {
+          row->coef[i] = 1;
+          return row;
+        }
+      }
+      return std::nullopt;
+    }
+    case Op::kAdd:
+    case Op::kSub: {
+      const auto a = affine_row(index->args[0], vars);
+      const auto b = affine_row(index->args[1], vars);
+      if (!a || !b) return std::nullopt;
+      return combine(*a, *b, index->op == Op::kAdd ? 1 : -1);
+    }
+    case Op::kNeg: {
+      const auto a = affine_row(index->args[0], vars);
+      if (!a) return std::nullopt;
+      return combine(*constant_row(0, n), *a, -1);
+    }
+    case Op::kMul: {
+      const auto a = affine_row(index->args[0], vars);
+      const auto b = affine_row(index->args[1], vars);
+      if (!a || !b) return std::nullopt;
+      if (is_constant(*b)) return combine(*constant_row(0, n), *a, b->constant);
+      if (is_constant(*a)) return combine(*constant_row(0, n), *b, a->constant);
+      return std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<ir::VarPtr> stage_vars(const Stage& stage) {
+  std::vector<ir::VarPtr> vars;
+  for (const Axis& axis : stage.axes) vars.push_back(axis.var);
+  for (const Axis& axis : stage.reduce) vars.push_back(axis.var);
+  return vars;
+}
+
+std::vector<Axis> stage_axes(const Stage& stage) {
+  std::vector<Axis> axes = stage.axes;
+  axes.insert(axes.end(), stage.reduce.begin(), stage.reduce.end());
+  return axes;
+}
+
+std::vector<Access> reads(const Stage& stage) {
+  std::vector<Access> out;
+  const std::vector<ir::VarPtr> vars = stage_vars(stage);
+  for (const Output& output : stage.outputs) collect_reads(output.value, false, stage, vars, out);
+  return out;
+}
+
+std::vector<AffineRow> write_rows(const Stage& stage, const Output& output) {
+  std::vector<AffineRow> rows;
+  const std::vector<ir::VarPtr> vars = stage_vars(stage);
+  for (const Expr& index : output.write) {
+    auto row = affine_row(index, vars);
+    HONE_ASSERT(row.has_value(), "a verified stage writes affinely");
+    rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+std::optional<std::vector<Guard>> affine_guards(const Expr& condition, std::span<const ir::VarPtr> vars) {
+  std::vector<Guard> guards;
+  if (!append_guards(condition, vars, guards)) return std::nullopt;
+  return guards;
+}
+
+}  // namespace hone::compute

@@ -1,0 +1,75 @@
+#include <algorithm>
+
+#include "hone/base/hash.h"
+#include "hone/compute/affine.h"
+
+namespace hone::compute {
+namespace {
+
+using ir::Expr;
+
+// Hashes a Dag by structure: buffers and axes count by their first use, never by name.
+class KeyBuilder {
+ public:
+  explicit KeyBuilder(const Dag& dag) : dag_(dag) {}
+
+  uint64_t key() {
+    for (const Stage& stage : dag_.stages) add_stage(stage);
+    return hash_;
+  }
+
+ private:
+  void add(uint64_t x) { hash_ = hash_combine(hash_, x); }
+  void add_text(std::string_view text) { add(hash_string(text)); }
+
+  void add_buffer(const ir::BufferPtr& buffer) {
+    const auto it = std::find(buffers_.begin(), buffers_.end(), buffer);
+    add(static_cast<uint64_t>(it - buffers_.begin()));
+    if (it != buffers_.end()) return;
+    buffers_.push_back(buffer);
+    const ir::Param* param = dag_.find_param(buffer);
+    add(param ? 1 + static_cast<uint64_t>(param->role) : 0);
+    add(static_cast<uint64_t>(buffer->dtype));
+    add(buffer->shape.size());
+    for (const int64_t extent : buffer->shape) add(static_cast<uint64_t>(extent));
+    add(hash_bytes(buffer->values.data(), buffer->values.size() * sizeof(float)));
+  }
+
+  void add_expr(const Expr& e) {
+    if (!e) return add(0x5eed);
+    add(static_cast<uint64_t>(e->op) << 8 | static_cast<uint64_t>(e->type));
+    add(static_cast<uint64_t>(e->int_value));
+    add(hash_bytes(&e->float_value, sizeof(double)));
+    if (e->var) add(static_cast<uint64_t>(std::find(vars_.begin(), vars_.end(), e->var) - vars_.begin()));
+    if (e->buffer) add_buffer(e->buffer);
+    add(e->args.size());
+    for (const Expr& arg : e->args) add_expr(arg);
+  }
+
+  void add_stage(const Stage& stage) {
+    add_text(stage.op);
+    add_text(stage.extern_name);
+    vars_ = stage_vars(stage);
+    add(stage.axes.size());
+    for (const Axis& axis : stage_axes(stage)) add(static_cast<uint64_t>(axis.extent));
+    for (const ir::BufferPtr& buffer : stage.extern_reads) add_buffer(buffer);
+    add_expr(stage.where);
+    for (const Output& output : stage.outputs) {
+      add_buffer(output.buffer);
+      for (const Expr& index : output.write) add_expr(index);
+      add_expr(output.value);
+      add_expr(output.identity);
+    }
+  }
+
+  const Dag& dag_;
+  uint64_t hash_ = 0x686f6e65;
+  std::vector<ir::BufferPtr> buffers_;
+  std::vector<ir::VarPtr> vars_;
+};
+
+}  // namespace
+
+uint64_t task_key(const Dag& dag) { return KeyBuilder(dag).key(); }
+
+}  // namespace hone::compute

@@ -1,0 +1,170 @@
+#include <algorithm>
+
+#include "hone/compute/affine.h"
+
+namespace hone::compute {
+namespace {
+
+using ir::BufferPtr;
+using ir::Expr;
+using ir::Op;
+
+// True if every load in `e` has affine indices of the right rank and every variable is an axis.
+Status check_expr(const Stage& stage, const Expr& e, const std::vector<ir::VarPtr>& vars) {
+  Status status;
+  const auto fail = [&](Status why) {
+    if (status.ok()) status = std::move(why);
+  };
+  ir::visit(e, [&](const Expr& node) {
+    if (node->op == Op::kVar && std::count(vars.begin(), vars.end(), node->var) == 0) {
+      fail(invalid("stage {}: variable {} is none of its axes", stage.name, node->var->name));
+    }
+    if (node->op != Op::kLoad) return;
+    if (node->args.size() != node->buffer->shape.size()) {
+      fail(invalid("stage {}: {} indices into {} of rank {}", stage.name, node->args.size(),
+                   node->buffer->name, node->buffer->shape.size()));
+    }
+    for (const Expr& index : node->args) {
+      if (!affine_row(index, vars)) {
+        fail(invalid("stage {}: an index of {} is not affine in the axes", stage.name, node->buffer->name));
+      }
+    }
+  });
+  return status;
+}
+
+// Range of row over the whole domain.
+std::pair<int64_t, int64_t> range(const AffineRow& row, const std::vector<Axis>& axes) {
+  int64_t low = row.constant, high = row.constant;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t reach = row.coef[i] * (axes[i].extent - 1);
+    (reach < 0 ? low : high) += reach;
+  }
+  return {low, high};
+}
+
+// Distinct points have distinct coordinates: each axis that is used must be recoverable. Greedy
+// mixed-radix test: within a row, coefficients sorted by size each exceed the reach of the smaller.
+bool injective(const std::vector<AffineRow>& rows, const std::vector<Axis>& axes) {
+  std::vector<bool> covered(axes.size(), false);
+  for (const AffineRow& row : rows) {
+    std::vector<std::pair<int64_t, size_t>> terms;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (row.coef[i] != 0 && axes[i].extent > 1) terms.push_back({std::abs(row.coef[i]), i});
+    }
+    std::sort(terms.begin(), terms.end());
+    int64_t reach = 0;
+    bool separable = true;
+    for (const auto& [coef, axis] : terms) {
+      separable = separable && coef > reach;
+      reach += coef * (axes[axis].extent - 1);
+    }
+    if (!separable) continue;
+    for (const auto& [coef, axis] : terms) covered[axis] = true;
+  }
+  for (const AffineRow& row : rows) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (row.coef[i] != 0 && axes[i].extent > 1 && !covered[i]) return false;
+    }
+  }
+  return true;
+}
+
+Status verify_output(const Dag& dag, const Stage& stage, const Output& output,
+                     const std::vector<ir::VarPtr>& vars, const std::vector<Axis>& axes) {
+  if (!output.buffer) return invalid("stage {}: an output has no buffer", stage.name);
+  const ir::Param* param = dag.find_param(output.buffer);
+  if (param && param->role != ir::Role::kOutput) {
+    return invalid("stage {}: writes {}, which is no output", stage.name, output.buffer->name);
+  }
+  if (output.write.size() != output.buffer->shape.size()) {
+    return invalid("stage {}: {} coordinates for {} of rank {}", stage.name, output.write.size(),
+                   output.buffer->name, output.buffer->shape.size());
+  }
+  std::vector<AffineRow> rows;
+  for (size_t d = 0; d < output.write.size(); ++d) {
+    auto row = affine_row(output.write[d], vars);
+    if (!row) return invalid("stage {}: writes {} at a place that is not affine", stage.name, output.buffer->name);
+    for (size_t i = stage.axes.size(); i < axes.size(); ++i) {
+      if (row->coef[i] != 0) return invalid("stage {}: writes at reduce axis {}", stage.name, vars[i]->name);
+    }
+    const auto [low, high] = range(*row, axes);
+    if (!stage.where && (low < 0 || high >= output.buffer->shape[d])) {
+      return invalid("stage {}: writes {} at {}..{} of dimension {} with extent {}", stage.name,
+                     output.buffer->name, low, high, d, output.buffer->shape[d]);
+    }
+    rows.push_back(std::move(*row));
+  }
+  if (!injective(rows, axes)) return invalid("stage {}: writes some elements twice", stage.name);
+  if (!output.value) return invalid("stage {}: output {} has no value", stage.name, output.buffer->name);
+  HONE_RETURN_IF_ERROR(check_expr(stage, output.value, vars));
+  if (output.value->type != output.buffer->dtype) {
+    return invalid("stage {}: value of type {} for {} of type {}", stage.name,
+                   dtype_name(output.value->type), output.buffer->name, dtype_name(output.buffer->dtype));
+  }
+  if (stage.reduce.empty() != (output.identity == nullptr)) {
+    return invalid("stage {}: an identity belongs to reductions, and only to them", stage.name);
+  }
+  if (output.merge && !output.other) return invalid("stage {}: merge without the other part", stage.name);
+  return ok_status();
+}
+
+Status verify_reads(const Dag& dag, const Stage& stage, const std::vector<BufferPtr>& written,
+                    const std::vector<Axis>& axes) {
+  for (const Access& access : reads(stage)) {
+    const ir::Param* param = dag.find_param(access.buffer);
+    const bool known = (param && param->role != ir::Role::kOutput) ||
+                       std::count(written.begin(), written.end(), access.buffer) > 0 ||
+                       !access.buffer->values.empty();
+    if (!known) return invalid("stage {}: reads {} before it is written", stage.name, access.buffer->name);
+    if (access.guarded || stage.where) continue;
+    for (size_t d = 0; d < access.index.size(); ++d) {
+      const auto [low, high] = range(access.index[d], axes);
+      if (low < 0 || high >= access.buffer->shape[d]) {
+        return invalid("stage {}: reads {} at {}..{} of dimension {} with extent {}", stage.name,
+                       access.buffer->name, low, high, d, access.buffer->shape[d]);
+      }
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status verify(const Dag& dag) {
+  std::vector<BufferPtr> written;
+  std::vector<std::string> names;
+  for (const Stage& stage : dag.stages) {
+    if (std::count(names.begin(), names.end(), stage.name) > 0) {
+      return invalid("two stages are named {}", stage.name);
+    }
+    names.push_back(stage.name);
+    if (stage.outputs.empty()) return invalid("stage {}: no output", stage.name);
+    if (!stage.is_extern()) {
+      const std::vector<Axis> axes = stage_axes(stage);
+      const std::vector<ir::VarPtr> vars = stage_vars(stage);
+      for (size_t i = 0; i < axes.size(); ++i) {
+        if (axes[i].extent < 1) return invalid("stage {}: axis {} has extent {}", stage.name, vars[i]->name, axes[i].extent);
+        for (size_t j = 0; j < i; ++j) {
+          if (vars[i]->name == vars[j]->name) return invalid("stage {}: two axes are named {}", stage.name, vars[i]->name);
+        }
+      }
+      if (stage.where && !affine_guards(stage.where, vars)) {
+        return invalid("stage {}: where is no conjunction of affine comparisons", stage.name);
+      }
+      for (const Output& output : stage.outputs) {
+        HONE_RETURN_IF_ERROR(verify_output(dag, stage, output, vars, axes));
+      }
+      HONE_RETURN_IF_ERROR(verify_reads(dag, stage, written, axes));
+    }
+    for (const Output& output : stage.outputs) written.push_back(output.buffer);
+  }
+  for (const ir::Param& param : dag.params) {
+    if (param.role == ir::Role::kOutput && dag.writers(param.buffer).empty()) {
+      return invalid("output {} is never written", param.buffer->name);
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace hone::compute
