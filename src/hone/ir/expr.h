@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hone/base/status.h"
 #include "hone/tensor/dtype.h"
 
 namespace hone::ir {
@@ -81,11 +82,15 @@ struct ExprNode {
 // Leaves.
 [[nodiscard]] Expr constant(int64_t value);                  // kI64
 [[nodiscard]] Expr constant_bool(bool value);
+[[nodiscard]] Expr constant_int(int64_t value, DType type);  // any integer type, wrapped to it
 [[nodiscard]] Expr constant_float(double value, DType type = DType::kF32);
 [[nodiscard]] Expr variable(const VarPtr& var);
 [[nodiscard]] Expr load(const BufferPtr& buffer, std::vector<Expr> indices);
-// Any other node: checks arity and types, folds what is constant.
+// Any other node but a cast: checks arity and types (an assertion; ask check_operands first about
+// operands that came from outside), folds what is constant. x+0 loses the sign of a float zero;
+// x*0 of floats stays (x may be NaN).
 [[nodiscard]] Expr make(Op op, std::vector<Expr> args);
+[[nodiscard]] Status check_operands(Op op, const std::vector<Expr>& args);
 [[nodiscard]] Expr cast(DType type, const Expr& value);
 [[nodiscard]] Expr select(const Expr& condition, const Expr& if_true, const Expr& if_false);
 
