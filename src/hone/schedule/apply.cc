@@ -1,0 +1,333 @@
+#include <algorithm>
+#include <charconv>
+
+#include "hone/schedule/stage_rewrite.h"
+
+namespace hone::schedule {
+namespace {
+
+struct Found {
+  StageState* stage = nullptr;
+  int stage_index = -1;
+  int loop = -1;
+};
+
+Status find(State& state, const std::string& stage, const std::string& loop, Found& out) {
+  out.stage_index = state.find_stage(stage);
+  if (out.stage_index < 0) return invalid("no stage {}", stage);
+  out.stage = &state.stages[out.stage_index];
+  out.loop = out.stage->find_loop(loop);
+  if (out.loop < 0) return invalid("{} has no loop {}", stage, loop);
+  return ok_status();
+}
+
+// Something is computed or stored inside this loop, so it must stay as it is.
+bool holds_others(const State& state, int stage, int loop) {
+  for (const StageState& other : state.stages) {
+    for (const Place* place : {&other.compute, &other.store}) {
+      if (place->kind == AttachKind::kAt && place->stage == stage && place->loop == loop) return true;
+    }
+  }
+  return false;
+}
+
+Status check_free(const State& state, const Found& at) {
+  const Loop& loop = at.stage->loops[at.loop];
+  if (loop.annotation != Annotation::kNone) return invalid("loop {} is annotated", loop.name);
+  if (holds_others(state, at.stage_index, at.loop)) return invalid("loop {} holds other stages", loop.name);
+  return ok_status();
+}
+
+Status apply_split(const Split& step, State& state) {
+  Found at;
+  HONE_RETURN_IF_ERROR(find(state, step.stage, step.loop, at));
+  HONE_RETURN_IF_ERROR(check_free(state, at));
+  if (step.lengths.empty()) return invalid("no lengths");
+  int64_t stride = 1;
+  for (const int64_t length : step.lengths) {
+    if (length < 1 || length > (int64_t{1} << 40) / stride) return invalid("length {} is out of range", length);
+    stride *= length;
+  }
+  StageState& stage = *at.stage;
+  if (stage.loops.size() + step.lengths.size() > 60) return invalid("{} has too many loops", step.stage);
+  const int position = stage.find_leaf(at.loop);
+  std::vector<int> parts;
+  for (size_t i = 0; i <= step.lengths.size(); ++i) {
+    Loop part;
+    part.name = fmt::format("{}.{}", step.loop, i);
+    part.reduce = stage.loops[at.loop].reduce;
+    part.parent = at.loop;
+    part.length = i == 0 ? 0 : step.lengths[i - 1];
+    part.stride = stride;
+    part.peel = i == 0 && step.tail == Tail::kPeel;
+    part.pad = step.tail == Tail::kPad;
+    if (i < step.lengths.size()) stride /= step.lengths[i];
+    parts.push_back(static_cast<int>(stage.loops.size()));
+    stage.loops.push_back(std::move(part));
+  }
+  stage.loops[at.loop].children = parts;
+  stage.loops[at.loop].pad = step.tail == Tail::kPad;
+  stage.order.erase(stage.order.begin() + position);
+  stage.order.insert(stage.order.begin() + position, parts.begin(), parts.end());
+  return ok_status();
+}
+
+Status apply_fuse(const Fuse& step, State& state) {
+  if (step.loops.size() < 2) return invalid("fuse needs two loops or more");
+  Found at;
+  Loop fused;
+  std::vector<int> digits;
+  int position = -1;
+  for (const std::string& name : step.loops) {
+    HONE_RETURN_IF_ERROR(find(state, step.stage, name, at));
+    HONE_RETURN_IF_ERROR(check_free(state, at));
+    const int place = at.stage->find_leaf(at.loop);
+    if (position >= 0 && place != position + static_cast<int>(digits.size())) {
+      return invalid("loop {} does not follow {}", name, fused.name);
+    }
+    if (position < 0) position = place;
+    if (!digits.empty() && at.stage->loops[at.loop].reduce != fused.reduce) {
+      return invalid("{} mixes spatial and reduce loops", name);
+    }
+    fused.reduce = at.stage->loops[at.loop].reduce;
+    fused.name += (digits.empty() ? "" : "@") + name;
+    digits.push_back(at.loop);
+  }
+  StageState& stage = *at.stage;
+  const int index = static_cast<int>(stage.loops.size());
+  for (const int digit : digits) stage.loops[digit].fused_into = index;
+  fused.digits = digits;
+  stage.loops.push_back(std::move(fused));
+  stage.order.erase(stage.order.begin() + position, stage.order.begin() + position + static_cast<int>(digits.size()));
+  stage.order.insert(stage.order.begin() + position, index);
+  return ok_status();
+}
+
+Status apply_reorder(const Reorder& step, State& state) {
+  Found at;
+  std::vector<int> places, loops;
+  for (const std::string& name : step.loops) {
+    HONE_RETURN_IF_ERROR(find(state, step.stage, name, at));
+    if (std::count(loops.begin(), loops.end(), at.loop) > 0) return invalid("loop {} is named twice", name);
+    loops.push_back(at.loop);
+    places.push_back(at.stage->find_leaf(at.loop));
+  }
+  if (loops.empty()) return invalid("no loops");
+  for (size_t i = 0; i < state.stages.size(); ++i) {
+    if (state.stages[i].compute.kind == AttachKind::kAt && state.stages[i].compute.stage == at.stage_index) {
+      return invalid("{} holds the computation of {}", step.stage, state.stages[i].name());
+    }
+  }
+  std::sort(places.begin(), places.end());
+  for (size_t i = 0; i < loops.size(); ++i) at.stage->order[places[i]] = loops[i];
+  return ok_status();
+}
+
+Status apply_compute_at(const ComputeAt& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  Found at;
+  HONE_RETURN_IF_ERROR(find(state, step.at, step.loop, at));
+  StageState& stage = state.stages[index];
+  if (index == at.stage_index || state.is_inside(at.stage_index, index)) {
+    return invalid("{} is computed inside {}", step.at, step.stage);
+  }
+  if (stage.info->stage.is_extern()) return invalid("{} is an extern stage", step.stage);
+  for (const compute::Output& output : stage.info->stage.outputs) {
+    if (state.is_param(output.buffer)) return invalid("{} writes an output of the task", step.stage);
+    if (state.writers(output.buffer).size() != 1) return invalid("{} is one of several writers", step.stage);
+  }
+  const Annotation annotation = at.stage->loops[at.loop].annotation;
+  if (annotation == Annotation::kVectorize) return invalid("loop {} is vectorized", step.loop);
+  for (const int leaf : stage.order) {
+    if (stage.loops[leaf].annotation == Annotation::kParallel) return invalid("{} has a parallel loop", step.stage);
+  }
+  const int depth = at.stage->find_leaf(at.loop);
+  for (const compute::Output& output : stage.info->stage.outputs) {
+    const std::vector<int> readers = state.readers(output.buffer);
+    for (int reader : readers) {
+      if (reader == index) continue;
+      // The reader must lie in that loop: follow its places outwards until the consumer is met.
+      int inside = static_cast<int>(1e6);
+      while (reader != at.stage_index) {
+        const Place& place = state.stages[reader].compute;
+        if (place.kind == AttachKind::kRoot) {
+          return invalid("{} is also read by {}, which lies outside of {}", step.stage, state.stages[reader].name(), step.at);
+        }
+        inside = state.stages[place.stage].find_leaf(place.loop);
+        reader = place.stage;
+      }
+      if (inside < depth) return invalid("{} is also read outside of loop {}", step.stage, step.loop);
+    }
+  }
+  stage.compute = stage.store = {AttachKind::kAt, at.stage_index, at.loop};
+  if (!stage.scope_set) stage.scope = ir::Scope::kThread;
+  return ok_status();
+}
+
+Status apply_store_at(const StoreAt& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  Found at;
+  HONE_RETURN_IF_ERROR(find(state, step.at, step.loop, at));
+  StageState& stage = state.stages[index];
+  if (stage.compute.kind != AttachKind::kAt || stage.compute.stage != at.stage_index) {
+    return invalid("{} is not computed inside {}", step.stage, step.at);
+  }
+  if (at.stage->find_leaf(at.loop) > at.stage->find_leaf(stage.compute.loop)) {
+    return invalid("loop {} lies inside of where {} is computed", step.loop, step.stage);
+  }
+  stage.store.loop = at.loop;
+  return ok_status();
+}
+
+int dimension_of_axis(const StageInfo& info, std::string_view axis) {
+  for (size_t d = 0; d < info.writes[0].size(); ++d) {
+    const compute::AffineRow& row = info.writes[0][d];
+    int found = -1, terms = 0;
+    for (size_t i = 0; i < row.coef.size(); ++i) {
+      if (row.coef[i] != 0) found = static_cast<int>(i), ++terms;
+    }
+    if (terms == 1 && row.coef[found] == 1 && info.axes[found].var->name == axis) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+Status apply_fold(const Fold& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  StageState& stage = state.stages[index];
+  if (stage.info->stage.outputs.size() != 1) return invalid("{} has several outputs", step.stage);
+  const int dim = dimension_of_axis(*stage.info, step.axis);
+  if (dim < 0) return invalid("{} stores no axis {}", step.stage, step.axis);
+  if (step.factor < 1) return invalid("factor {} is not positive", step.factor);
+  if (stage.compute.kind != AttachKind::kAt || stage.compute.loop == stage.store.loop) {
+    return invalid("{} is stored where it is computed: nothing to fold", step.stage);
+  }
+  const StageState& at = state.stages[stage.compute.stage];
+  if (at.find_leaf(stage.store.loop) + 1 != at.find_leaf(stage.compute.loop)) {
+    return invalid("{} must be stored one loop outside of where it is computed", step.stage);
+  }
+  stage.fold_dim = dim;
+  stage.fold_factor = step.factor;
+  return ok_status();
+}
+
+bool parse_int(std::string_view text, int64_t& value) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc() && end == text.data() + text.size() && value >= 1;
+}
+
+Status apply_layout(const Layout& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  StageState& stage = state.stages[index];
+  const ir::BufferPtr& buffer = stage.buffer();
+  if (state.is_param(buffer)) return invalid("{} writes an output, whose layout is given", step.stage);
+  if (state.writers(buffer).size() != 1 || stage.info->stage.outputs.size() != 1) {
+    return invalid("{} is not the only writer of its buffer", step.stage);
+  }
+  std::vector<LayoutDim> layout;
+  std::vector<std::vector<LayoutDim>> digits(buffer->shape.size());
+  for (const std::string& text : step.dims) {
+    std::string_view rest = text;
+    const size_t slash = rest.find('/'), percent = rest.find('%');
+    const size_t end = std::min(std::min(slash, percent), rest.size());
+    LayoutDim dim;
+    dim.axis = dimension_of_axis(*stage.info, rest.substr(0, end));
+    if (dim.axis < 0) return invalid("{} stores no axis {}", step.stage, rest.substr(0, end));
+    if (slash != std::string_view::npos) {
+      const size_t stop = percent == std::string_view::npos ? rest.size() : percent;
+      if (percent < slash || !parse_int(rest.substr(slash + 1, stop - slash - 1), dim.divide)) {
+        return invalid("expected axis/divisor%modulus, found '{}'", text);
+      }
+    }
+    if (percent != std::string_view::npos && !parse_int(rest.substr(percent + 1), dim.modulo)) {
+      return invalid("expected axis/divisor%modulus, found '{}'", text);
+    }
+    layout.push_back(dim);
+    digits[dim.axis].push_back(dim);
+  }
+  for (size_t d = 0; d < digits.size(); ++d) {
+    if (digits[d].empty()) {
+      if (buffer->shape[d] == 1) continue;
+      return invalid("dimension {} of {} is missing", d, buffer->name);
+    }
+    std::vector<LayoutDim> sorted = digits[d];
+    std::sort(sorted.begin(), sorted.end(), [](const LayoutDim& a, const LayoutDim& b) {
+      return a.divide > b.divide || (a.divide == b.divide && a.modulo == 0);
+    });
+    bool complete = sorted.front().modulo == 0 && sorted.back().divide == 1;
+    for (size_t i = 1; i < sorted.size(); ++i) {
+      complete = complete && sorted[i - 1].divide == sorted[i].divide * sorted[i].modulo;
+    }
+    if (!complete) return invalid("the digits of dimension {} of {} do not make a whole", d, buffer->name);
+  }
+  stage.layout = std::move(layout);
+  return ok_status();
+}
+
+Status annotate(State& state, const std::string& stage, const std::string& loop, Annotation annotation) {
+  Found at;
+  HONE_RETURN_IF_ERROR(find(state, stage, loop, at));
+  if (at.stage->loops[at.loop].annotation != Annotation::kNone) return invalid("loop {} is annotated", loop);
+  if (annotation == Annotation::kVectorize && holds_others(state, at.stage_index, at.loop)) {
+    return invalid("loop {} holds other stages", loop);
+  }
+  if (annotation == Annotation::kParallel) {
+    if (at.stage->compute.kind != AttachKind::kRoot) return invalid("{} is not at root", stage);
+    if (at.stage->order.front() != at.loop) return invalid("loop {} is not the outermost", loop);
+    if (at.stage->loops[at.loop].reduce) return invalid("loop {} is a reduction", loop);
+  }
+  at.stage->loops[at.loop].annotation = annotation;
+  return ok_status();
+}
+
+struct Apply {
+  State& state;
+  Status operator()(const Split& s) const { return apply_split(s, state); }
+  Status operator()(const Fuse& s) const { return apply_fuse(s, state); }
+  Status operator()(const Reorder& s) const { return apply_reorder(s, state); }
+  Status operator()(const ComputeAt& s) const { return apply_compute_at(s, state); }
+  Status operator()(const StoreAt& s) const { return apply_store_at(s, state); }
+  Status operator()(const Fold& s) const { return apply_fold(s, state); }
+  Status operator()(const Inline& s) const { return inline_stage(s, state); }
+  Status operator()(const CacheRead& s) const { return cache_read(s, state); }
+  Status operator()(const CacheWrite& s) const { return cache_write(s, state); }
+  Status operator()(const RFactor& s) const { return rfactor(s, state); }
+  Status operator()(const Layout& s) const { return apply_layout(s, state); }
+  Status operator()(const Vectorize& s) const { return annotate(state, s.stage, s.loop, Annotation::kVectorize); }
+  Status operator()(const Unroll& s) const { return annotate(state, s.stage, s.loop, Annotation::kUnroll); }
+  Status operator()(const Parallel& s) const { return annotate(state, s.stage, s.loop, Annotation::kParallel); }
+  Status operator()(const SetScope& s) const {
+    const int index = state.find_stage(s.stage);
+    if (index < 0) return invalid("no stage {}", s.stage);
+    StageState& stage = state.stages[index];
+    if (s.scope != ir::Scope::kGlobal && stage.compute.kind == AttachKind::kRoot) {
+      return invalid("{} is at root, where only global memory is shared", s.stage);
+    }
+    if (s.scope == ir::Scope::kGlobal && stage.compute.kind == AttachKind::kAt) {
+      return invalid("{} is computed inside a tile, which has no global memory of its own", s.stage);
+    }
+    stage.scope = s.scope;
+    stage.scope_set = true;
+    return ok_status();
+  }
+  Status operator()(const Prefetch& s) const {
+    Found at;
+    HONE_RETURN_IF_ERROR(find(state, s.stage, s.loop, at));
+    if (s.distance < 1) return invalid("distance {} is not positive", s.distance);
+    for (const compute::Access& access : at.stage->info->reads) {
+      if (access.buffer->name != s.buffer) continue;
+      at.stage->prefetches.push_back({access.buffer, at.loop, s.distance});
+      return ok_status();
+    }
+    return invalid("{} does not read {}", s.stage, s.buffer);
+  }
+};
+
+}  // namespace
+
+Status apply_in_place(const Step& step, State& state) { return std::visit(Apply{state}, step); }
+
+}  // namespace hone::schedule

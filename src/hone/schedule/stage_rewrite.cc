@@ -1,0 +1,279 @@
+#include "hone/schedule/stage_rewrite.h"
+
+#include <algorithm>
+
+#include "hone/compute/stage_body.h"
+
+namespace hone::schedule {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+
+// Stage indices in places follow an insertion (delta = 1) or removal (delta = -1) at `at`.
+void shift_places(State& state, int at, int delta) {
+  for (StageState& stage : state.stages) {
+    for (Place* place : {&stage.compute, &stage.store}) {
+      if (place->kind == AttachKind::kAt && place->stage >= at) place->stage += delta;
+    }
+  }
+}
+
+void insert_stage(State& state, int at, StageState stage) {
+  shift_places(state, at, 1);
+  state.stages.insert(state.stages.begin() + at, std::move(stage));
+}
+
+std::string unique_name(const State& state, const std::string& name) {
+  std::string candidate = name;
+  for (int i = 1; state.find_stage(candidate) >= 0; ++i) candidate = fmt::format("{}.{}", name, i);
+  return candidate;
+}
+
+// Reads of `from` become what `make` returns for their indices.
+template <typename F>
+compute::Stage redirect_reads(compute::Stage stage, const ir::BufferPtr& from, const F& make) {
+  for (compute::Output& output : stage.outputs) {
+    output.value = ir::rewrite(output.value, [&](const Expr& e) {
+      return e->op == Op::kLoad && e->buffer == from ? make(e->args) : nullptr;
+    });
+  }
+  return stage;
+}
+
+// A stage whose body changed but whose axes did not keeps its loops.
+void replace_info(State& state, int index, compute::Stage stage) {
+  const bool constant = reads_constants_only(state, stage);
+  state.stages[index].info = make_stage_info(std::move(stage), constant);
+}
+
+// If every write coordinate is one axis plus a constant, each axis in one place: the axis of each
+// dimension; else nothing.
+std::optional<std::vector<int>> permutation(const StageInfo& info) {
+  std::vector<int> axes;
+  for (const compute::AffineRow& row : info.writes[0]) {
+    int found = -1;
+    for (size_t i = 0; i < row.coef.size(); ++i) {
+      if (row.coef[i] == 0) continue;
+      if (row.coef[i] != 1 || found >= 0) return std::nullopt;
+      found = static_cast<int>(i);
+    }
+    if (found >= 0 && std::count(axes.begin(), axes.end(), found) > 0) return std::nullopt;
+    axes.push_back(found);
+  }
+  for (int i = 0; i < info.num_spatial(); ++i) {
+    if (info.axes[i].extent > 1 && std::count(axes.begin(), axes.end(), i) == 0) return std::nullopt;
+  }
+  return axes;
+}
+
+bool untouched(const StageState& stage) {
+  return stage.loops.size() == stage.info->axes.size() && stage.compute.kind == AttachKind::kRoot;
+}
+
+compute::Axis renamed(const compute::Axis& axis) { return compute::make_axis(axis.var->name, axis.extent); }
+
+}  // namespace
+
+Status inline_stage(const Inline& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  const StageInfoPtr info = state.stages[index].info;
+  const compute::Stage& stage = info->stage;
+  if (stage.is_extern()) return invalid("{} is an extern stage", step.stage);
+  if (!stage.reduce.empty()) return invalid("{} is a reduction", step.stage);
+  if (stage.where || stage.outputs.size() != 1) return invalid("{} is not computed everywhere", step.stage);
+  const compute::Output& output = stage.outputs[0];
+  if (state.is_param(output.buffer)) return invalid("{} writes an output of the task", step.stage);
+  if (state.writers(output.buffer).size() != 1) return invalid("{} is one of several writers", step.stage);
+  const auto axes = permutation(*info);
+  if (!axes) return invalid("{} writes at a map that is no permutation of its axes", step.stage);
+  for (size_t i = 0; i < state.stages.size(); ++i) {
+    if (state.stages[i].compute.stage == index || state.stages[i].store.stage == index) {
+      return invalid("{} holds the computation of {}", step.stage, state.stages[i].name());
+    }
+  }
+  for (const int reader : state.readers(output.buffer)) {
+    if (state.stages[reader].info->stage.is_extern()) return invalid("{} is read by an extern stage", step.stage);
+    compute::Stage changed = redirect_reads(
+        state.stages[reader].info->stage, output.buffer, [&](const std::vector<Expr>& indices) {
+          ir::VarMap map;
+          for (size_t i = 0; i < stage.axes.size(); ++i) map.push_back({stage.axes[i].var, ir::constant(0)});
+          for (size_t d = 0; d < indices.size(); ++d) {
+            if ((*axes)[d] < 0) continue;
+            map[(*axes)[d]].second = indices[d] - info->writes[0][d].constant;
+          }
+          return ir::substitute(output.value, map);
+        });
+    replace_info(state, reader, std::move(changed));
+  }
+  state.stages.erase(state.stages.begin() + index);
+  shift_places(state, index, -1);
+  return ok_status();
+}
+
+Status cache_read(const CacheRead& step, State& state) {
+  const int reader = state.find_stage(step.reader);
+  if (reader < 0) return invalid("no stage {}", step.reader);
+  const StageInfo& info = *state.stages[reader].info;
+  const compute::Access* access = nullptr;
+  for (const compute::Access& candidate : info.reads) {
+    if (candidate.buffer->name == step.buffer) access = &candidate;
+  }
+  if (!access) return invalid("{} does not read {}", step.reader, step.buffer);
+  const ir::BufferPtr from = access->buffer;
+
+  compute::Stage copy;
+  copy.name = unique_name(state, step.buffer + ".cache");
+  std::vector<std::string> used;
+  for (size_t d = 0; d < from->shape.size(); ++d) {
+    const compute::AffineRow& row = access->index[d];
+    std::string name = fmt::format("d{}", d);
+    const int terms = static_cast<int>(row.coef.size()) -
+                      static_cast<int>(std::count(row.coef.begin(), row.coef.end(), 0));
+    for (size_t i = 0; i < row.coef.size() && terms == 1; ++i) {
+      const std::string& role = info.axes[i].var->name;
+      if (row.coef[i] == 1 && std::count(used.begin(), used.end(), role) == 0) name = role;
+    }
+    used.push_back(name);
+    copy.axes.push_back(compute::make_axis(name, from->shape[d]));
+  }
+  const ir::BufferPtr to = ir::make_buffer(copy.name, from->dtype, from->shape);
+  const std::vector<Expr> indices = compute::variables(copy.axes);
+  copy.outputs.push_back({to, indices, ir::load(from, indices), nullptr, nullptr, nullptr});
+  const bool constant = reads_constants_only(state, copy);
+  compute::Stage changed = redirect_reads(info.stage, from, [&](const std::vector<Expr>& at) {
+    return ir::load(to, at);
+  });
+  insert_stage(state, reader, make_stage_state(make_stage_info(std::move(copy), constant)));
+  replace_info(state, reader + 1, std::move(changed));
+  return ok_status();
+}
+
+Status cache_write(const CacheWrite& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  if (!untouched(state.stages[index])) return invalid("{} is scheduled already", step.stage);
+  const compute::Stage& stage = state.stages[index].info->stage;
+  if (stage.is_extern() || stage.outputs.size() != 1) return invalid("{} has several outputs", step.stage);
+  const compute::Output& output = stage.outputs[0];
+
+  compute::Stage acc = stage;
+  acc.name = unique_name(state, stage.name + ".acc");
+  std::vector<int64_t> shape;
+  for (const compute::Axis& axis : stage.axes) shape.push_back(axis.extent);
+  const ir::BufferPtr buffer = ir::make_buffer(acc.name, output.buffer->dtype, shape);
+  const ir::BufferPtr other = ir::make_buffer(acc.name + ".other", output.buffer->dtype, shape);
+  const std::vector<Expr> at = compute::variables(stage.axes);
+  const auto move_to_acc = [&](const Expr& e) -> Expr {
+    if (!e) return e;
+    return ir::rewrite(e, [&](const Expr& node) -> Expr {
+      if (node->op != Op::kLoad) return nullptr;
+      if (node->buffer == output.buffer) return ir::load(buffer, at);
+      if (output.other && node->buffer == output.other) return ir::load(other, at);
+      return nullptr;
+    });
+  };
+  acc.outputs[0] = {buffer, at, move_to_acc(output.value), output.identity, move_to_acc(output.merge),
+                    output.other ? other : nullptr};
+
+  compute::Stage copy;
+  copy.name = stage.name;
+  copy.op = stage.op;
+  for (const compute::Axis& axis : stage.axes) copy.axes.push_back(renamed(axis));
+  ir::VarMap map;
+  for (size_t i = 0; i < stage.axes.size(); ++i) map.push_back({stage.axes[i].var, ir::variable(copy.axes[i].var)});
+  std::vector<Expr> write;
+  for (const Expr& index_expr : output.write) write.push_back(ir::substitute(index_expr, map));
+  copy.outputs.push_back({output.buffer, std::move(write), ir::load(buffer, compute::variables(copy.axes)),
+                          nullptr, nullptr, nullptr});
+  if (stage.where) {
+    const Expr point = compute::split_where(stage).point;
+    if (point) copy.where = ir::substitute(point, map);
+  }
+  const bool constant = state.stages[index].info->constant;
+  state.stages[index] = make_stage_state(make_stage_info(std::move(copy), constant));
+  insert_stage(state, index, make_stage_state(make_stage_info(std::move(acc), constant)));
+  return ok_status();
+}
+
+Status rfactor(const RFactor& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  if (!untouched(state.stages[index])) return invalid("{} is scheduled already", step.stage);
+  const compute::Stage& stage = state.stages[index].info->stage;
+  const auto axis = std::find_if(stage.reduce.begin(), stage.reduce.end(),
+                                 [&](const compute::Axis& a) { return a.var->name == step.axis; });
+  if (axis == stage.reduce.end()) return invalid("{} has no reduce axis {}", step.stage, step.axis);
+  if (step.factor < 1) return invalid("factor {} is not positive", step.factor);
+  for (const compute::Output& output : stage.outputs) {
+    if (!output.merge) return invalid("{} cannot be merged from parts", step.stage);
+  }
+  const int64_t factor = std::min(step.factor, axis->extent);
+  const int64_t parts = (axis->extent + factor - 1) / factor;
+  const compute::Axis outer = compute::make_axis(step.axis + "o", parts);
+  const compute::Axis inner = compute::make_axis(step.axis, factor);
+  const Expr whole = ir::variable(outer.var) * factor + ir::variable(inner.var);
+  const ir::VarMap map = {{axis->var, whole}};
+
+  compute::Stage part = stage;
+  part.name = unique_name(state, stage.name + ".rf");
+  part.op.clear();
+  part.axes.insert(part.axes.begin(), outer);
+  for (compute::Axis& reduce : part.reduce) {
+    if (reduce.var == axis->var) reduce = inner;
+  }
+  if (stage.where) part.where = ir::substitute(stage.where, map);
+  if (parts * factor != axis->extent) {
+    const Expr inside = ir::less(whole, ir::constant(axis->extent));
+    part.where = part.where ? ir::logical_and(part.where, inside) : inside;
+  }
+  compute::Stage merged = stage;
+  const compute::Axis merge_axis = renamed(outer);
+  merged.reduce = {merge_axis};
+  std::vector<ir::BufferPtr> from, to;
+  std::vector<std::vector<Expr>> at;
+  for (const compute::Output& output : stage.outputs) {
+    std::vector<int64_t> shape = {parts};
+    std::vector<Expr> place = {ir::variable(outer.var)};
+    for (const compute::Axis& a : stage.axes) {
+      bool used = stage.outputs.size() == 1;
+      for (const Expr& e : output.write) {
+        ir::visit(e, [&](const Expr& node) { used |= node->op == Op::kVar && node->var == a.var; });
+      }
+      if (!used) continue;
+      shape.push_back(a.extent);
+      place.push_back(ir::variable(a.var));
+    }
+    from.push_back(output.buffer);
+    to.push_back(ir::make_buffer(output.buffer->name + ".rf", output.buffer->dtype, shape));
+    at.push_back(std::move(place));
+  }
+  const auto redirect = [&](const Expr& e, const std::vector<ir::BufferPtr>& sources, bool merging) {
+    return ir::rewrite(e, [&](const Expr& node) -> Expr {
+      if (node->op != Op::kLoad) return nullptr;
+      for (size_t i = 0; i < sources.size(); ++i) {
+        if (node->buffer != sources[i]) continue;
+        std::vector<Expr> place = at[i];
+        if (merging) place[0] = ir::variable(merge_axis.var);
+        return ir::load(to[i], place);
+      }
+      return nullptr;
+    });
+  };
+  std::vector<ir::BufferPtr> others;
+  for (const compute::Output& output : stage.outputs) others.push_back(output.other);
+  for (size_t i = 0; i < stage.outputs.size(); ++i) {
+    const compute::Output& output = stage.outputs[i];
+    part.outputs[i] = {to[i], at[i], redirect(ir::substitute(output.value, map), from, false), output.identity,
+                       nullptr, nullptr};
+    merged.outputs[i].value = redirect(output.merge, others, true);
+  }
+  if (stage.where) merged.where = compute::split_where(stage).point;
+  const bool constant = state.stages[index].info->constant;
+  state.stages[index] = make_stage_state(make_stage_info(std::move(merged), constant));
+  insert_stage(state, index, make_stage_state(make_stage_info(std::move(part), constant)));
+  return ok_status();
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,100 @@
+// schedule/state.h - what the steps of a schedule make of a Dag: stages with loops in an order and
+// places where they are computed. A State is cheap to copy; `apply` replays one step on it.
+#pragma once
+
+#include <memory>
+
+#include "hone/compute/affine.h"
+#include "hone/schedule/step.h"
+
+namespace hone::schedule {
+
+// A stage with its reads and write as matrices; shared between States, never changed in place.
+struct StageInfo {
+  compute::Stage stage;
+  std::vector<compute::Axis> axes;              // spatial then reduce
+  std::vector<compute::Access> reads;
+  std::vector<std::vector<compute::AffineRow>> writes;  // one matrix per output
+  bool constant = false;  // reads constants only, through any number of stages: runs at compile time
+  [[nodiscard]] int num_spatial() const { return static_cast<int>(stage.axes.size()); }
+};
+using StageInfoPtr = std::shared_ptr<const StageInfo>;
+
+enum class Annotation : uint8_t { kNone, kVectorize, kUnroll, kParallel };
+
+// A loop, or a former loop that was split or fused. The first loops of a stage are its axes.
+struct Loop {
+  std::string name;
+  bool reduce = false;
+  Annotation annotation = Annotation::kNone;
+  bool peel = false;
+  bool pad = false;        // made by a split with Tail::kPad, or its parent
+  int parent = -1;         // split from this loop ...
+  int64_t stride = 1;      // ... and worth this much of it
+  int64_t length = 0;      // its inner length; 0 for axes, outermost parts and fused loops
+  int fused_into = -1;     // this loop is a digit of that one
+  std::vector<int> children;  // parts of a split, outermost first
+  std::vector<int> digits;    // loops fused into this one, outermost first
+};
+
+struct LayoutDim {
+  int axis;           // dimension of the buffer
+  int64_t divide = 1;
+  int64_t modulo = 0;  // 0: none (the leftmost digit)
+};
+
+enum class AttachKind : uint8_t { kRoot, kAt };
+struct Place {
+  AttachKind kind = AttachKind::kRoot;
+  int stage = -1;  // kAt: inside this loop of that stage
+  int loop = -1;
+};
+
+struct PrefetchMark {
+  ir::BufferPtr buffer;
+  int loop;
+  int64_t distance;
+};
+
+struct StageState {
+  StageInfoPtr info;
+  std::vector<Loop> loops;
+  std::vector<int> order;  // leaves, outermost first
+  Place compute;
+  Place store;             // equal to `compute` unless store_at was applied
+  ir::Scope scope = ir::Scope::kGlobal;
+  bool scope_set = false;
+  std::vector<LayoutDim> layout;  // empty: dimensions as they are
+  int fold_dim = -1;
+  int64_t fold_factor = 0;
+  std::vector<PrefetchMark> prefetches;
+  [[nodiscard]] const std::string& name() const { return info->stage.name; }
+  [[nodiscard]] const ir::BufferPtr& buffer() const { return info->stage.outputs[0].buffer; }
+  [[nodiscard]] int find_loop(std::string_view name) const;   // a leaf; -1 if there is none
+  [[nodiscard]] int find_leaf(int loop) const;                // its position in `order`; -1 if not a leaf
+};
+
+struct State {
+  std::shared_ptr<const std::vector<ir::Param>> params;
+  std::vector<StageState> stages;  // topological order
+  [[nodiscard]] int find_stage(std::string_view name) const;  // -1 if there is none
+  [[nodiscard]] const ir::Param* find_param(const ir::BufferPtr& buffer) const;
+  [[nodiscard]] bool is_param(const ir::BufferPtr& buffer) const { return find_param(buffer) != nullptr; }
+  // Indices of the stages that write a buffer (several for a concatenation) or read it.
+  [[nodiscard]] std::vector<int> writers(const ir::BufferPtr& buffer) const;
+  [[nodiscard]] std::vector<int> readers(const ir::BufferPtr& buffer) const;
+  // True if stage `inner` is computed, directly or through others, inside a loop of `outer`.
+  [[nodiscard]] bool is_inside(int inner, int outer) const;
+};
+
+// Every stage at root, its axes as loops. The Dag must be verified.
+[[nodiscard]] State initial_state(const compute::Dag& dag);
+
+// Applies a step, or says why it is illegal and leaves the state in an unspecified condition.
+[[nodiscard]] Status apply_in_place(const Step& step, State& state);
+[[nodiscard]] Result<State> apply(const Step& step, State state);
+[[nodiscard]] Status check(const Step& step, const State& state);
+// Replays a whole schedule; an error names the step.
+[[nodiscard]] Result<State> replay(const compute::Dag& dag, const Steps& steps);
+
+}  // namespace hone::schedule

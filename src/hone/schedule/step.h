@@ -1,0 +1,127 @@
+// schedule/step.h - a schedule is a vector of steps: plain values that print, parse, hash, compare
+// and replay. A step names stages, loops and axes by role, never by position.
+//
+// Loops of a stage start as its axes; split(oc, [2, 16]) replaces oc by oc.0 oc.1 oc.2 (outermost
+// first), fuse([n, oh]) replaces n and oh by n@oh. Text form, one step a line:
+//   split(relu, oc, [2, 16], pad)
+//   compute_at(conv2d, relu, ow.0)
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/ir/expr.h"
+
+namespace hone::schedule {
+
+// How the last, incomplete tile of a split is run.
+enum class Tail : uint8_t {
+  kMask,  // its points are tested: vector masks, branches elsewhere
+  kPeel,  // the loop is split where the test becomes true: full tiles run without it
+  kPad,   // producers of the tile compute it in full (what they read must be there); stores are tested
+};
+
+// for i in 0..n  -->  for i.0 in 0..ceil(n/4)  for i.1 in 0..4     (lengths = [4])
+struct Split {
+  std::string stage, loop;
+  std::vector<int64_t> lengths;  // inner extents, outermost first; the outer extent is what remains
+  Tail tail = Tail::kMask;
+  bool operator==(const Split&) const = default;
+};
+// for i  for j  -->  for i@j                 (adjacent loops of one kind, outermost first)
+struct Fuse {
+  std::string stage;
+  std::vector<std::string> loops;
+  bool operator==(const Fuse&) const = default;
+};
+// The named loops take the places that they hold now, in the given order; others stay.
+struct Reorder {
+  std::string stage;
+  std::vector<std::string> loops;
+  bool operator==(const Reorder&) const = default;
+};
+// The stage is computed inside a loop of its consumer, just what one iteration needs.
+struct ComputeAt {
+  std::string stage, at, loop;
+  bool operator==(const ComputeAt&) const = default;
+};
+// Storage lives outside that loop of the consumer, while computation stays where it is.
+struct StoreAt {
+  std::string stage, at, loop;
+  bool operator==(const StoreAt&) const = default;
+};
+// The stage's buffer keeps only `factor` rows of an axis, reused round robin; rows that the loop's
+// previous iteration computed are not computed again. Needs store_at one loop outside compute_at.
+struct Fold {
+  std::string stage, axis;
+  int64_t factor = 0;
+  bool operator==(const Fold&) const = default;
+};
+// A pointwise stage is substituted into its readers.
+struct Inline {
+  std::string stage;
+  bool operator==(const Inline&) const = default;
+};
+// reader(buffer)  -->  buffer.cache = copy of buffer;  reader(buffer.cache)
+struct CacheRead {
+  std::string buffer, reader;
+  bool operator==(const CacheRead&) const = default;
+};
+// stage = value  -->  stage.acc = value;  stage = stage.acc
+struct CacheWrite {
+  std::string stage;
+  bool operator==(const CacheWrite&) const = default;
+};
+// Where the stage's buffer lives: register, stack, thread or global.
+struct SetScope {
+  std::string stage;
+  ir::Scope scope = ir::Scope::kGlobal;
+  bool operator==(const SetScope&) const = default;
+};
+// Axis order and blocking of the stage's buffer: ["oc/32", "ic", "oc/16%2", "oc%16"].
+// Every digit of every axis once, larger divisors further left for the same axis.
+struct Layout {
+  std::string stage;
+  std::vector<std::string> dims;
+  bool operator==(const Layout&) const = default;
+};
+// sum over k  -->  stage.rf[.., ko] = sum over factor of k;  stage = sum over ko of stage.rf
+struct RFactor {
+  std::string stage, axis;
+  int64_t factor = 0;
+  bool operator==(const RFactor&) const = default;
+};
+struct Vectorize {
+  std::string stage, loop;
+  bool operator==(const Vectorize&) const = default;
+};
+struct Unroll {
+  std::string stage, loop;
+  bool operator==(const Unroll&) const = default;
+};
+// The outermost loop of a root stage: its iterations are the kernel's tiles.
+struct Parallel {
+  std::string stage, loop;
+  bool operator==(const Parallel&) const = default;
+};
+// In each iteration of the loop, what `buffer` will be asked for `distance` iterations later.
+struct Prefetch {
+  std::string stage, buffer, loop;
+  int64_t distance = 0;
+  bool operator==(const Prefetch&) const = default;
+};
+
+using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, CacheWrite,
+                          SetScope, Layout, RFactor, Vectorize, Unroll, Parallel, Prefetch>;
+using Steps = std::vector<Step>;
+
+[[nodiscard]] std::string to_string(const Step& step);
+[[nodiscard]] std::string to_string(const Steps& steps);  // one step a line
+// Strict: an unknown step, a missing or extra argument or a malformed list is an error naming the line.
+[[nodiscard]] Result<Steps> parse_steps(std::string_view text);
+[[nodiscard]] uint64_t hash(const Steps& steps);
+
+}  // namespace hone::schedule
