@@ -1,0 +1,285 @@
+#include "hone/ir/bytecode.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "hone/ir/scalar.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr int32_t kTemporary = 1 << 24;  // temporaries are numbered from here until the end is known
+
+class Compiler {
+ public:
+  explicit Compiler(const BytecodeOptions& options) : options_(options) {}
+
+  Result<Bytecode> compile(const Program& program) && {
+    for (const Param& param : program.params) declare(param.buffer);
+    for (const Phase& phase : program.phases) {
+      if (!(phase.prepare && options_.skip_prepare) && phase.body) statement(*phase.body);
+    }
+    emit({.code = Opcode::kHalt});
+    if (!status_.ok()) return status_;
+    number_registers();
+    return std::move(out_);
+  }
+
+ private:
+  int32_t emit(Instruction instruction) {
+    out_.code.push_back(instruction);
+    return static_cast<int32_t>(out_.code.size()) - 1;
+  }
+  int32_t here() const { return static_cast<int32_t>(out_.code.size()); }
+  void fail(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+  int32_t declare(const BufferPtr& buffer) {
+    const auto [it, added] = buffers_.try_emplace(buffer.get(), static_cast<int32_t>(out_.buffers.size()));
+    if (added) out_.buffers.push_back(buffer);
+    return it->second;
+  }
+  int32_t find(const BufferPtr& buffer) {
+    const auto it = buffers_.find(buffer.get());
+    if (it != buffers_.end()) return it->second;
+    fail(invalid("buffer {} is not declared where it is used", buffer->name));
+    return 0;
+  }
+
+  // Constants and loop registers share the numbers below kTemporary: constants are even until
+  // number_registers() sorts them out.
+  int32_t constant(Cell cell) {
+    const auto [it, added] = constants_.try_emplace(cell.i, static_cast<int32_t>(out_.constants.size()));
+    if (added) out_.constants.push_back(cell);
+    return it->second * 2;
+  }
+  int32_t new_loop_register() { return loop_registers_++ * 2 + 1; }
+  int32_t new_temporary() {
+    max_temporaries_ = std::max(max_temporaries_, temporaries_ + 1);
+    return kTemporary + temporaries_++;
+  }
+
+  int32_t resolve(int32_t r) const {
+    const auto num_constants = static_cast<int32_t>(out_.constants.size());
+    if (r >= kTemporary) return num_constants + loop_registers_ + (r - kTemporary);
+    return r % 2 == 0 ? r / 2 : num_constants + r / 2;
+  }
+  void number_registers() {
+    out_.num_registers = static_cast<int32_t>(out_.constants.size()) + loop_registers_ + max_temporaries_;
+    for (Instruction& i : out_.code) {
+      const bool a_is_register = i.code != Opcode::kLoad && i.code != Opcode::kStore &&
+                                 i.code != Opcode::kAlloc && i.code != Opcode::kExtern;
+      i.dst = resolve(i.dst);
+      if (a_is_register) i.a = resolve(i.a);
+      i.b = resolve(i.b);
+      i.end = resolve(i.end);
+    }
+    for (Access& access : out_.accesses) {
+      for (int32_t& r : access.index) r = resolve(r);
+    }
+  }
+
+  int32_t access(const BufferPtr& buffer, const std::vector<Expr>& indices, bool is_store) {
+    Access access{find(buffer), {}, statement_, is_store};
+    for (const Expr& i : indices) access.index.push_back(value(i));
+    out_.accesses.push_back(std::move(access));
+    return static_cast<int32_t>(out_.accesses.size()) - 1;
+  }
+
+  // The register that holds a leaf, or -1.
+  int32_t leaf(const Expr& e) {
+    if (e->op == Op::kInt) return constant({.i = e->int_value});
+    if (e->op == Op::kFloat) return constant({.f = e->float_value});
+    if (e->op != Op::kVar) return -1;
+    const auto it = vars_.find(e->var.get());
+    if (it != vars_.end()) return it->second;
+    fail(invalid("variable {} is not bound where it is used", e->var->name));
+    return constant({.i = 0});
+  }
+
+  // Computes e; the register may be shared (leaves).
+  int32_t value(const Expr& e) {
+    const int32_t r = leaf(e);
+    if (r >= 0) return r;
+    const int32_t saved = temporaries_;
+    const int32_t dst = new_temporary();
+    value_into(e, dst);
+    temporaries_ = saved + 1;
+    return dst;
+  }
+
+  void value_into(const Expr& e, int32_t dst) {
+    if (const int32_t r = leaf(e); r >= 0) {
+      emit({.code = Opcode::kMove, .dst = dst, .a = r});
+      return;
+    }
+    if (e->op == Op::kLoad) {
+      emit({.code = Opcode::kLoad, .dst = dst, .a = access(e->buffer, e->args, false)});
+      return;
+    }
+    if (e->op == Op::kSelect) {
+      const int32_t test = emit({.code = Opcode::kJumpIfFalse, .a = value(e->args[0])});
+      value_into(e->args[1], dst);
+      const int32_t skip = emit({.code = Opcode::kJump});
+      out_.code[test].target = here();
+      value_into(e->args[2], dst);
+      out_.code[skip].target = here();
+      return;
+    }
+    if (e->op == Op::kCast) return convert(value(e->args[0]), e->args[0]->type, e->type, dst);
+    const int32_t a = value(e->args[0]);
+    if (e->args.size() == 1) {
+      const Opcode code = is_float(e->type) ? Opcode::kUnaryF : Opcode::kUnaryI;
+      emit({.code = code, .aux = static_cast<uint16_t>(e->op), .dst = dst, .a = a});
+    } else {
+      emit({.code = binary_code(e->op, is_float(e->args[0]->type)), .dst = dst, .a = a, .b = value(e->args[1])});
+    }
+    if (is_narrow(e->type)) {
+      emit({.code = Opcode::kWrap, .aux = static_cast<uint16_t>(e->type), .dst = dst, .a = dst});
+    }
+  }
+
+  static bool is_narrow(DType type) {
+    return !is_float(type) && type != DType::kBool && dtype_bytes(type) < 8;
+  }
+
+  void convert(int32_t r, DType from, DType to, int32_t dst) {
+    const auto aux = static_cast<uint16_t>(to);
+    if (!is_float(from) && is_float(to)) {
+      emit({.code = Opcode::kIntToFloat, .dst = dst, .a = r});
+      r = dst;
+    } else if (is_float(from) && !is_float(to)) {
+      emit({.code = Opcode::kFloatToInt, .aux = aux, .dst = dst, .a = r});
+      return;
+    }
+    round(r, to, dst);
+  }
+  // dst = r rounded to a type.
+  void round(int32_t r, DType to, int32_t dst) {
+    const auto aux = static_cast<uint16_t>(to);
+    if (!is_float(to)) {
+      emit({.code = Opcode::kWrap, .aux = aux, .dst = dst, .a = r});
+    } else if (options_.float64 || to == DType::kF64) {
+      emit({.code = Opcode::kMove, .dst = dst, .a = r});
+    } else {
+      emit({.code = to == DType::kF32 ? Opcode::kRoundF32 : Opcode::kRoundFloat, .aux = aux, .dst = dst, .a = r});
+    }
+  }
+
+  static Opcode binary_code(Op op, bool floats) {
+    switch (op) {
+      case Op::kAdd: return floats ? Opcode::kAddF : Opcode::kAddI;
+      case Op::kSub: return floats ? Opcode::kSubF : Opcode::kSubI;
+      case Op::kMul: return floats ? Opcode::kMulF : Opcode::kMulI;
+      case Op::kDiv: return floats ? Opcode::kDivF : Opcode::kDivI;
+      case Op::kMin: return floats ? Opcode::kMinF : Opcode::kMinI;
+      case Op::kMax: return floats ? Opcode::kMaxF : Opcode::kMaxI;
+      case Op::kFloorDiv: return Opcode::kFloorDivI;
+      case Op::kFloorMod: return Opcode::kFloorModI;
+      case Op::kPow: return Opcode::kPowF;
+      case Op::kLt: return floats ? Opcode::kLtF : Opcode::kLtI;
+      case Op::kLe: return floats ? Opcode::kLeF : Opcode::kLeI;
+      case Op::kEq: return floats ? Opcode::kEqF : Opcode::kEqI;
+      case Op::kNe: return floats ? Opcode::kNeF : Opcode::kNeI;
+      case Op::kAnd: return Opcode::kAnd;
+      case Op::kOr: return Opcode::kOr;
+      default: HONE_ASSERT(false, "not a binary operator");
+    }
+  }
+
+  void statements(const std::vector<Stmt>& body) {
+    for (const Stmt& s : body) statement(*s);
+  }
+
+  void statement(const StmtNode& s) {
+    temporaries_ = 0;
+    statement_ = -1;
+    switch (s.kind) {
+      case StmtKind::kBlock: return statements(s.body);
+      case StmtKind::kFor: return loop(s);
+      case StmtKind::kIf: {
+        const int32_t test = emit({.code = Opcode::kJumpIfFalse, .a = value(s.condition)});
+        statements(s.body);
+        out_.code[test].target = here();
+        return;
+      }
+      case StmtKind::kStore: {
+        statement_ = num_stores_++;
+        int32_t r = value(s.value);
+        const DType type = s.buffer->dtype;
+        const bool exact = type == DType::kF64 || (options_.float64 && is_float(type)) || !is_float(type);
+        if (!exact) {
+          const int32_t rounded = new_temporary();
+          round(r, type, rounded);
+          r = rounded;
+        }
+        emit({.code = Opcode::kStore, .a = access(s.buffer, s.indices, true), .b = r});
+        return;
+      }
+      case StmtKind::kAlloc: {
+        const bool outer = buffers_.contains(s.buffer.get());
+        emit({.code = Opcode::kAlloc, .a = storage(s.buffer)});
+        statements(s.body);
+        if (!outer) buffers_.erase(s.buffer.get());
+        return;
+      }
+      case StmtKind::kExtern:
+        call(s);
+        return;
+      case StmtKind::kPrefetch: return;
+    }
+  }
+  // The storage of an allocation; the same buffer may be allocated again after its scope.
+  int32_t storage(const BufferPtr& buffer) {
+    const auto [it, added] = storage_.try_emplace(buffer.get(), static_cast<int32_t>(out_.buffers.size()));
+    if (added) out_.buffers.push_back(buffer);
+    buffers_[buffer.get()] = it->second;
+    return it->second;
+  }
+
+  void call(const StmtNode& s) {
+    ExternCall call{s.name, {}};
+    for (const BufferPtr& buffer : s.buffers) call.buffers.push_back(find(buffer));
+    out_.externs.push_back(std::move(call));
+    emit({.code = Opcode::kExtern, .a = static_cast<int32_t>(out_.externs.size()) - 1});
+  }
+
+  void loop(const StmtNode& s) {
+    const int32_t min = value(s.min);
+    const int32_t extent = value(s.extent);
+    const auto [it, added] = vars_.try_emplace(s.var.get(), 0);
+    if (!added) fail(invalid("variable {} is bound again inside its own loop", s.var->name));
+    const int32_t var = it->second = new_loop_register();
+    const int32_t end = new_loop_register();
+    const int32_t init =
+        emit({.code = Opcode::kLoopInit, .dst = var, .a = min, .b = extent, .end = end});
+    const int32_t start = here();
+    statements(s.body);
+    emit({.code = Opcode::kLoopNext, .dst = var, .a = end, .target = start});
+    out_.code[init].target = here();
+    vars_.erase(s.var.get());
+  }
+
+  BytecodeOptions options_;
+  Bytecode out_;
+  Status status_;
+  std::unordered_map<const Buffer*, int32_t> buffers_;  // in scope; looked up only
+  std::unordered_map<const Buffer*, int32_t> storage_;
+  std::unordered_map<const Var*, int32_t> vars_;
+  std::map<int64_t, int32_t> constants_;  // by bits
+  int32_t loop_registers_ = 0;
+  int32_t temporaries_ = 0;
+  int32_t max_temporaries_ = 0;
+  int32_t num_stores_ = 0;
+  int32_t statement_ = -1;
+};
+
+}  // namespace
+
+Result<Bytecode> make_bytecode(const Program& program, const BytecodeOptions& options) {
+  return Compiler(options).compile(program);
+}
+
+}  // namespace hone::ir

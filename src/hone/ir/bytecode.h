@@ -1,0 +1,76 @@
+// ir/bytecode.h - a program as flat register code: what the interpreter executes.
+//
+// Registers are 8-byte cells; [0, constants.size()) hold constants, then loop variables and loop
+// ends, then temporaries. A register is written before it is read.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/ir/stmt.h"
+
+namespace hone::ir {
+
+union Cell {
+  int64_t i;
+  double f;
+};
+
+enum class Opcode : uint16_t {
+  kMove,
+  kAddI, kSubI, kMulI, kDivI, kFloorDivI, kFloorModI, kMinI, kMaxI,
+  kAddF, kSubF, kMulF, kDivF, kMinF, kMaxF, kPowF,
+  kLtI, kLeI, kEqI, kNeI, kLtF, kLeF, kEqF, kNeF,
+  kAnd, kOr, kUnaryI, kUnaryF,                   // aux: Op
+  kWrap, kIntToFloat, kFloatToInt, kRoundF32, kRoundFloat,  // aux: DType
+  kLoad,                                         // dst = access a
+  kStore,                                        // access a = register b
+  kJump, kJumpIfFalse,                           // to target (if register a is 0)
+  kLoopInit,                                     // dst = a, register end = a + b; empty: to target
+  kLoopNext,                                     // ++dst < register a: to target
+  kAlloc,                                        // refills buffer a
+  kExtern,                                       // calls a
+  kHalt,
+};
+
+struct Instruction {
+  Opcode code;
+  uint16_t aux = 0;
+  int32_t dst = 0;
+  int32_t a = 0;
+  int32_t b = 0;
+  int32_t target = 0;
+  int32_t end = 0;  // kLoopInit: the register of the loop's end
+};
+
+struct Access {
+  int32_t buffer;
+  std::vector<int32_t> index;  // registers
+  int32_t statement;           // see Touch
+  bool is_store;
+};
+
+struct ExternCall {
+  std::string name;
+  std::vector<int32_t> buffers;
+};
+
+struct Bytecode {
+  std::vector<Instruction> code;
+  std::vector<Cell> constants;
+  int32_t num_registers = 0;
+  std::vector<Access> accesses;
+  std::vector<BufferPtr> buffers;  // params first, in order
+  std::vector<ExternCall> externs;
+};
+
+struct BytecodeOptions {
+  bool float64 = false;
+  bool skip_prepare = false;
+};
+
+// Fails for a program that names a variable or a buffer out of its scope.
+[[nodiscard]] Result<Bytecode> make_bytecode(const Program& program, const BytecodeOptions& options);
+
+}  // namespace hone::ir

@@ -1,0 +1,363 @@
+#include "hone/ir/interpreter.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "hone/base/rng.h"
+#include "hone/ir/bytecode.h"
+#include "hone/ir/scalar.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr int64_t kMaxCells = int64_t{1} << 28;  // 2 GiB for all buffers together
+constexpr int64_t kGarbage = 0x5A5A5A5A5A5A5A5A;
+
+Cell garbage(DType type) {
+  if (is_float(type)) return {.f = std::numeric_limits<double>::quiet_NaN()};
+  return {.i = wrap_int(type, kGarbage)};
+}
+
+struct Storage {
+  BufferPtr buffer;
+  std::vector<Cell> cells;
+};
+
+bool is_wide_int(DType type) { return type == DType::kI64 || type == DType::kU64; }
+
+void copy_in(const Tensor& tensor, std::vector<Cell>& cells) {
+  const auto n = static_cast<int64_t>(cells.size());
+  if (is_wide_int(tensor.dtype())) {
+    const auto data = tensor.as<int64_t>();
+    for (int64_t i = 0; i < n; ++i) cells[i].i = data[i];
+  } else if (is_float(tensor.dtype())) {
+    for (int64_t i = 0; i < n; ++i) cells[i].f = tensor.at(i);
+  } else {
+    for (int64_t i = 0; i < n; ++i) cells[i].i = static_cast<int64_t>(tensor.at(i));
+  }
+}
+
+void copy_out(const std::vector<Cell>& cells, Tensor& tensor) {
+  const auto n = static_cast<int64_t>(cells.size());
+  if (is_wide_int(tensor.dtype())) {
+    const auto data = tensor.as<int64_t>();
+    for (int64_t i = 0; i < n; ++i) data[i] = cells[i].i;
+  } else if (is_float(tensor.dtype())) {
+    for (int64_t i = 0; i < n; ++i) tensor.set(i, cells[i].f);
+  } else {
+    for (int64_t i = 0; i < n; ++i) tensor.set(i, static_cast<double>(cells[i].i));
+  }
+}
+
+// Elements touched, one bit each.
+struct Bits {
+  Touch touch;
+  std::vector<uint64_t> words;
+  void set(int64_t i) {
+    ++touch.count;
+    words[i >> 6] |= uint64_t{1} << (i & 63);
+  }
+};
+
+class Machine {
+ public:
+  Machine(const Bytecode& code, const RunOptions& options) : code_(code), options_(options) {}
+
+  Status prepare(const Program& program, std::span<Tensor> args);
+  template <bool kCount>
+  Status execute();
+  void finish(const Program& program, std::span<Tensor> args);
+  void report(TouchReport& out);
+
+ private:
+  // A store or load as the loop below wants it: no indirection but one.
+  struct FlatAccess {
+    const int32_t* index;
+    const int64_t* shape;
+    Cell* cells;
+    int32_t rank;
+  };
+
+  Status out_of_bounds(const Access& access, const std::vector<Cell>& registers) const;
+  Status call(const ExternCall& call);
+  void make_bits();
+  int64_t bits_of(int statement, int32_t buffer, bool is_store);
+
+  const Bytecode& code_;
+  const RunOptions& options_;
+  std::vector<Storage> storage_;
+  std::vector<Bits> bits_;
+  std::vector<std::pair<int64_t, int64_t>> access_bits_;  // per access: by statement, by buffer
+  int64_t operations_ = 0;
+};
+
+Status Machine::prepare(const Program& program, std::span<Tensor> args) {
+  if (args.size() != program.params.size()) {
+    return invalid("program {} takes {} arguments, got {}", program.name, program.params.size(), args.size());
+  }
+  int64_t total = 0;
+  for (const BufferPtr& buffer : code_.buffers) {
+    int64_t n = 1;
+    for (int64_t d : buffer->shape) {
+      if (d < 0 || (d > 0 && n > kMaxCells / d)) return invalid("buffer {} of shape {} is too large", buffer->name, to_string(buffer->shape));
+      n *= d;
+    }
+    total += n;
+    if (total > kMaxCells) return invalid("the buffers have more than {} elements together", kMaxCells);
+    storage_.push_back({buffer, std::vector<Cell>(n, garbage(buffer->dtype))});
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Buffer& buffer = *program.params[i].buffer;
+    const Role role = program.params[i].role;
+    std::vector<Cell>& cells = storage_[i].cells;
+    if (!buffer.values.empty()) {
+      if (buffer.values.size() != cells.size()) return invalid("{} has {} values, expected {}", buffer.name, buffer.values.size(), cells.size());
+      for (size_t k = 0; k < cells.size(); ++k) {
+        cells[k] = is_float(buffer.dtype) ? Cell{.f = static_cast<double>(buffer.values[k])}
+                                          : Cell{.i = float_to_int(buffer.dtype, buffer.values[k])};
+      }
+      continue;
+    }
+    const bool type_fits = args[i].dtype() == buffer.dtype ||
+                           (options_.float64 && is_float(buffer.dtype) && args[i].dtype() == DType::kF64);
+    if (!type_fits || args[i].shape() != buffer.shape) {
+      return invalid("argument {} is {}{}, expected {}{}", buffer.name, dtype_name(args[i].dtype()),
+                     to_string(args[i].shape()), dtype_name(buffer.dtype), to_string(buffer.shape));
+    }
+    const bool given = role == Role::kInput || role == Role::kConstant ||
+                       (role == Role::kPacked && options_.skip_prepare);
+    if (given) copy_in(args[i], cells);
+  }
+  return ok_status();
+}
+
+void Machine::finish(const Program& program, std::span<Tensor> args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Role role = program.params[i].role;
+    if (role != Role::kInput && role != Role::kConstant) copy_out(storage_[i].cells, args[i]);
+  }
+}
+
+Status Machine::out_of_bounds(const Access& access, const std::vector<Cell>& registers) const {
+  std::vector<int64_t> index;
+  for (int32_t r : access.index) index.push_back(registers[r].i);
+  const Buffer& buffer = *storage_[access.buffer].buffer;
+  return invalid("{} of {} at {} is outside of its shape {}", access.is_store ? "store" : "load", buffer.name,
+                 to_string(index), to_string(buffer.shape));
+}
+
+Status Machine::call(const ExternCall& call) {
+  if (!options_.externs || !options_.externs->contains(call.name)) {
+    return {hone::Code::kNotFound, fmt::format("extern function {} is not registered", call.name)};
+  }
+  std::vector<Tensor> args;
+  for (int32_t b : call.buffers) {
+    const Storage& s = storage_[b];
+    args.emplace_back(s.buffer->dtype, s.buffer->shape);
+    copy_out(s.cells, args.back());
+  }
+  HONE_RETURN_IF_ERROR(options_.externs->find(call.name)->second(args));
+  for (size_t i = 0; i < args.size(); ++i) {
+    Storage& s = storage_[call.buffers[i]];
+    if (args[i].dtype() != s.buffer->dtype || args[i].shape() != s.buffer->shape) {
+      return invalid("extern function {} changed the shape of {}", call.name, s.buffer->name);
+    }
+    copy_in(args[i], s.cells);
+  }
+  return ok_status();
+}
+
+int64_t Machine::bits_of(int statement, int32_t buffer, bool is_store) {
+  for (size_t i = 0; i < bits_.size(); ++i) {
+    const Touch& t = bits_[i].touch;
+    if (t.statement == statement && t.buffer == storage_[buffer].buffer && t.is_store == is_store) {
+      return static_cast<int64_t>(i);
+    }
+  }
+  bits_.push_back({{statement, storage_[buffer].buffer, is_store}, {}});
+  bits_.back().words.resize(storage_[buffer].cells.size() / 64 + 1);
+  return static_cast<int64_t>(bits_.size()) - 1;
+}
+
+constexpr int kWholeBuffer = -2;
+
+void Machine::make_bits() {
+  for (const Access& a : code_.accesses) {
+    const int64_t by_statement = bits_of(a.statement, a.buffer, a.is_store);
+    access_bits_.emplace_back(by_statement, bits_of(kWholeBuffer, a.buffer, a.is_store));
+  }
+}
+
+void Machine::report(TouchReport& out) {
+  out.operations = operations_;
+  for (Bits& bits : bits_) {
+    Touch& t = bits.touch;
+    const std::vector<int64_t>& shape = t.buffer->shape;
+    for (size_t w = 0; w < bits.words.size(); ++w) {
+      for (uint64_t word = bits.words[w]; word != 0; word &= word - 1) {
+        int64_t flat = static_cast<int64_t>(w) * 64 + std::countr_zero(word);
+        if (t.distinct++ == 0) t.low = shape, t.high.assign(shape.size(), -1);
+        for (size_t d = shape.size(); d-- > 0; flat /= shape[d]) {
+          t.low[d] = std::min(t.low[d], flat % shape[d]);
+          t.high[d] = std::max(t.high[d], flat % shape[d]);
+        }
+      }
+    }
+    const bool whole = t.statement == kWholeBuffer;
+    if (whole) t.statement = -1;
+    (whole ? out.by_buffer : out.by_statement).push_back(std::move(t));
+  }
+}
+
+template <bool kCount>
+Status Machine::execute() {
+  std::vector<Cell> registers(code_.num_registers);
+  std::copy(code_.constants.begin(), code_.constants.end(), registers.begin());
+  std::vector<FlatAccess> accesses;
+  for (const Access& a : code_.accesses) {
+    Storage& s = storage_[a.buffer];
+    accesses.push_back({a.index.data(), s.buffer->shape.data(), s.cells.data(), static_cast<int32_t>(a.index.size())});
+  }
+  if (kCount) make_bits();
+  Cell* const r = registers.data();
+  const auto flat_index = [r](const FlatAccess& a) -> int64_t {
+    int64_t flat = 0;
+    for (int32_t d = 0; d < a.rank; ++d) {
+      const int64_t i = r[a.index[d]].i;
+      if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(a.shape[d])) return -1;
+      flat = flat * a.shape[d] + i;
+    }
+    return flat;
+  };
+  const auto touch = [this](int32_t access, int64_t flat) {
+    bits_[access_bits_[access].first].set(flat);
+    bits_[access_bits_[access].second].set(flat);
+  };
+  const Instruction* const begin = code_.code.data();
+  const Instruction* pc = begin;
+  int64_t& budget = operations_;
+  while (true) {
+    const Instruction& i = *pc++;
+    switch (i.code) {
+      case Opcode::kMove: r[i.dst] = r[i.a]; break;
+      case Opcode::kAddI: r[i.dst].i = wrapping_add(r[i.a].i, r[i.b].i); break;
+      case Opcode::kSubI: r[i.dst].i = wrapping_sub(r[i.a].i, r[i.b].i); break;
+      case Opcode::kMulI: r[i.dst].i = wrapping_mul(r[i.a].i, r[i.b].i); break;
+      case Opcode::kDivI:
+      case Opcode::kFloorDivI:
+      case Opcode::kFloorModI: {
+        if (r[i.b].i == 0) return invalid("integer division by zero");
+        const Op op = i.code == Opcode::kDivI ? Op::kDiv : i.code == Opcode::kFloorDivI ? Op::kFloorDiv : Op::kFloorMod;
+        r[i.dst].i = apply_binary(op, r[i.a].i, r[i.b].i);
+        break;
+      }
+      case Opcode::kMinI: r[i.dst].i = std::min(r[i.a].i, r[i.b].i); break;
+      case Opcode::kMaxI: r[i.dst].i = std::max(r[i.a].i, r[i.b].i); break;
+      case Opcode::kAddF: r[i.dst].f = r[i.a].f + r[i.b].f; break;
+      case Opcode::kSubF: r[i.dst].f = r[i.a].f - r[i.b].f; break;
+      case Opcode::kMulF: r[i.dst].f = r[i.a].f * r[i.b].f; break;
+      case Opcode::kDivF: r[i.dst].f = r[i.a].f / r[i.b].f; break;
+      case Opcode::kMinF: r[i.dst].f = r[i.a].f < r[i.b].f ? r[i.a].f : r[i.b].f; break;
+      case Opcode::kMaxF: r[i.dst].f = r[i.a].f > r[i.b].f ? r[i.a].f : r[i.b].f; break;
+      case Opcode::kPowF: r[i.dst].f = apply_binary(Op::kPow, r[i.a].f, r[i.b].f); break;
+      case Opcode::kLtI: r[i.dst].i = r[i.a].i < r[i.b].i; break;
+      case Opcode::kLeI: r[i.dst].i = r[i.a].i <= r[i.b].i; break;
+      case Opcode::kEqI: r[i.dst].i = r[i.a].i == r[i.b].i; break;
+      case Opcode::kNeI: r[i.dst].i = r[i.a].i != r[i.b].i; break;
+      case Opcode::kLtF: r[i.dst].i = r[i.a].f < r[i.b].f; break;
+      case Opcode::kLeF: r[i.dst].i = r[i.a].f <= r[i.b].f; break;
+      case Opcode::kEqF: r[i.dst].i = r[i.a].f == r[i.b].f; break;
+      case Opcode::kNeF: r[i.dst].i = r[i.a].f != r[i.b].f; break;
+      case Opcode::kAnd: r[i.dst].i = r[i.a].i & r[i.b].i; break;
+      case Opcode::kOr: r[i.dst].i = r[i.a].i | r[i.b].i; break;
+      case Opcode::kUnaryI: r[i.dst].i = apply_unary(static_cast<Op>(i.aux), r[i.a].i); break;
+      case Opcode::kUnaryF: r[i.dst].f = apply_unary(static_cast<Op>(i.aux), r[i.a].f); break;
+      case Opcode::kWrap: r[i.dst].i = wrap_int(static_cast<DType>(i.aux), r[i.a].i); break;
+      case Opcode::kIntToFloat: r[i.dst].f = static_cast<double>(r[i.a].i); break;
+      case Opcode::kFloatToInt: r[i.dst].i = float_to_int(static_cast<DType>(i.aux), r[i.a].f); break;
+      case Opcode::kRoundF32: r[i.dst].f = static_cast<double>(static_cast<float>(r[i.a].f)); break;
+      case Opcode::kRoundFloat: r[i.dst].f = round_float(static_cast<DType>(i.aux), r[i.a].f); break;
+      case Opcode::kLoad: {
+        const int64_t flat = flat_index(accesses[i.a]);
+        if (flat < 0) return out_of_bounds(code_.accesses[i.a], registers);
+        if (kCount) touch(i.a, flat);
+        r[i.dst] = accesses[i.a].cells[flat];
+        break;
+      }
+      case Opcode::kStore: {
+        const int64_t flat = flat_index(accesses[i.a]);
+        if (flat < 0) return out_of_bounds(code_.accesses[i.a], registers);
+        if (kCount) touch(i.a, flat);
+        accesses[i.a].cells[flat] = r[i.b];
+        break;
+      }
+      case Opcode::kJump: pc = begin + i.target; break;
+      case Opcode::kJumpIfFalse:
+        if (r[i.a].i == 0) pc = begin + i.target;
+        break;
+      case Opcode::kLoopInit: {
+        const int64_t min = r[i.a].i;
+        const int64_t extent = r[i.b].i;
+        r[i.dst].i = min;
+        r[i.end].i = wrapping_add(min, extent);
+        if (extent <= 0) pc = begin + i.target;
+        ++budget;
+        break;
+      }
+      case Opcode::kLoopNext:
+        budget += (pc - begin) - i.target;
+        if (budget > options_.max_operations) {
+          return {hone::Code::kTimeout, fmt::format("stopped after {} operations", options_.max_operations)};
+        }
+        r[i.dst].i = wrapping_add(r[i.dst].i, 1);
+        if (r[i.dst].i != r[i.a].i) pc = begin + i.target;
+        break;
+      case Opcode::kAlloc: {
+        Storage& s = storage_[i.a];
+        std::fill(s.cells.begin(), s.cells.end(), garbage(s.buffer->dtype));
+        budget += static_cast<int64_t>(s.cells.size()) / 8;  // a fill is cheaper than an operation
+        break;
+      }
+      case Opcode::kExtern: HONE_RETURN_IF_ERROR(call(code_.externs[i.a])); break;
+      case Opcode::kHalt: return ok_status();
+    }
+  }
+}
+
+}  // namespace
+
+const Touch* TouchReport::find(const BufferPtr& buffer, bool is_store) const {
+  for (const Touch& t : by_buffer) {
+    if (t.buffer == buffer && t.is_store == is_store) return &t;
+  }
+  return nullptr;
+}
+
+Status run(const Program& program, std::span<Tensor> args, const RunOptions& options, TouchReport* report) {
+  HONE_ASSIGN_OR_RETURN(const Bytecode code, make_bytecode(program, {options.float64, options.skip_prepare}));
+  Machine machine(code, options);
+  HONE_RETURN_IF_ERROR(machine.prepare(program, args));
+  HONE_RETURN_IF_ERROR(report ? machine.execute<true>() : machine.execute<false>());
+  machine.finish(program, args);
+  if (report) machine.report(*report);
+  return ok_status();
+}
+
+std::vector<Tensor> random_arguments(const Program& program, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<Tensor> args;
+  for (const Param& param : program.params) {
+    const Buffer& buffer = *param.buffer;
+    Tensor tensor(buffer.dtype, buffer.shape);
+    const bool given = param.role == Role::kInput || param.role == Role::kConstant;
+    for (int64_t i = 0; given && i < tensor.size(); ++i) {
+      const bool known = !buffer.values.empty();
+      const double value = is_float(buffer.dtype) ? rng.normal() : static_cast<double>(rng.below(4));
+      tensor.set(i, known ? static_cast<double>(buffer.values[i]) : value);
+    }
+    args.push_back(std::move(tensor));
+  }
+  return args;
+}
+
+}  // namespace hone::ir
