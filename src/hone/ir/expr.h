@@ -60,7 +60,7 @@ struct Buffer {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;  // elements; {} is one element
   Scope scope = Scope::kGlobal;
-  std::vector<float> values = {};  // known to the compiler: no param (Winograd's matrices)
+  std::vector<float> values = {};  // content known to the compiler (Winograd's matrices)
   [[nodiscard]] int64_t num_elements() const;
 };
 using BufferPtr = std::shared_ptr<const Buffer>;
