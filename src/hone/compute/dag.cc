@@ -127,32 +127,36 @@ double flops(const Dag& dag) {
 
 // ---- DagBuilder ----
 
-std::string DagBuilder::unique(const std::string& name) {
+namespace {
+
+std::string unique(const std::string& name, std::vector<std::string>& taken) {
   std::string candidate = name;
-  for (int i = 1; std::count(names_.begin(), names_.end(), candidate) > 0; ++i) {
+  for (int i = 1; std::count(taken.begin(), taken.end(), candidate) > 0; ++i) {
     candidate = fmt::format("{}.{}", name, i);
   }
-  names_.push_back(candidate);
+  taken.push_back(candidate);
   return candidate;
 }
 
+}  // namespace
+
 BufferPtr DagBuilder::input(std::string role, std::vector<int64_t> shape, DType dtype) {
-  dag_.params.push_back({ir::make_buffer(unique(role), dtype, std::move(shape)), ir::Role::kInput});
+  dag_.params.push_back({ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kInput});
   return dag_.params.back().buffer;
 }
 
 BufferPtr DagBuilder::constant(std::string role, std::vector<int64_t> shape, DType dtype) {
-  dag_.params.push_back({ir::make_buffer(unique(role), dtype, std::move(shape)), ir::Role::kConstant});
+  dag_.params.push_back({ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kConstant});
   return dag_.params.back().buffer;
 }
 
 BufferPtr DagBuilder::output(std::string role, std::vector<int64_t> shape, DType dtype) {
-  dag_.params.push_back({ir::make_buffer(unique(role), dtype, std::move(shape)), ir::Role::kOutput});
+  dag_.params.push_back({ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kOutput});
   return dag_.params.back().buffer;
 }
 
 BufferPtr DagBuilder::intermediate(std::string role, std::vector<int64_t> shape, DType dtype) {
-  return ir::make_buffer(unique(role), dtype, std::move(shape));
+  return ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape));
 }
 
 void DagBuilder::pointwise(std::string op, std::vector<Axis> axes, const View& out, Expr value) {
@@ -191,7 +195,7 @@ void DagBuilder::max(std::string op, std::vector<Axis> axes, std::vector<Axis> r
 }
 
 void DagBuilder::add(Stage stage) {
-  stage.name = unique(stage.name);
+  stage.name = unique(stage.name, stage_names_);
   dag_.stages.push_back(std::move(stage));
 }
 

@@ -93,7 +93,7 @@ struct View {
 
 // ---- building ----
 
-// Names stages and intermediates by role, appending ".1", ".2" to repeated names.
+// Names stages and buffers by role, each kind for itself, appending ".1", ".2" to repeated names.
 class DagBuilder {
  public:
   ir::BufferPtr input(std::string role, std::vector<int64_t> shape, DType dtype = DType::kF32);
@@ -112,9 +112,8 @@ class DagBuilder {
   [[nodiscard]] Result<Dag> build() &&;  // verifies
 
  private:
-  std::string unique(const std::string& name);
   Dag dag_;
-  std::vector<std::string> names_;
+  std::vector<std::string> buffer_names_, stage_names_;
 };
 
 [[nodiscard]] Axis make_axis(std::string role, int64_t extent);

@@ -35,6 +35,7 @@ class Lowering {
     program.params = *state_.params;
     make_variables();
     make_buffers(program);
+    add_known_constants(program);
     for (size_t s = 0; s < state_.stages.size(); ++s) {
       if (state_.stages[s].compute.kind != AttachKind::kRoot) continue;
       std::vector<Stmt> body = emit_stage(static_cast<int>(s));
@@ -71,6 +72,18 @@ class Lowering {
                                              root ? ir::Scope::kGlobal : stage.scope);
         storage_[logical.get()] = {physical, static_cast<int>(s), static_cast<int>(o)};
         if (root) program.params.push_back({physical, stage.info->constant ? ir::Role::kPacked : ir::Role::kWorkspace});
+      }
+    }
+  }
+
+  // Small constants that the Dag carries itself are params too, so that they can be declared.
+  void add_known_constants(ir::Program& program) const {
+    for (const StageState& stage : state_.stages) {
+      for (const compute::Access& access : stage.info->reads) {
+        if (access.buffer->values.empty()) continue;
+        const bool known = std::any_of(program.params.begin(), program.params.end(),
+                                       [&](const ir::Param& param) { return param.buffer == access.buffer; });
+        if (!known) program.params.push_back({access.buffer, ir::Role::kConstant});
       }
     }
   }

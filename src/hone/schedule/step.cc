@@ -106,6 +106,7 @@ struct Parser {
   void operator()(std::string& s) { read(take(), s); }
   void operator()(int64_t& n) { read(take(), n); }
   void operator()(Tail& tail) {
+    if (next == arguments.size()) return;  // the last argument of a split may be left out: mask
     const std::string_view text = take();
     for (int i = 0; i < 3; ++i) {
       if (text == kTailNames[i]) return void(tail = static_cast<Tail>(i));

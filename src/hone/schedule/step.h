@@ -3,7 +3,7 @@
 //
 // Loops of a stage start as its axes; split(oc, [2, 16]) replaces oc by oc.0 oc.1 oc.2 (outermost
 // first), fuse([n, oh]) replaces n and oh by n@oh. Text form, one step a line:
-//   split(relu, oc, [2, 16], pad)
+//   split(relu, oc, [2, 16], pad)      (the tail may be left out: mask)
 //   compute_at(conv2d, relu, ow.0)
 #pragma once
 

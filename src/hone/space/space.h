@@ -1,0 +1,73 @@
+// space/space.h - all ways to run a task: a sketch (structure) with named decisions. Search
+// strategies see this interface and nothing else; how rules build sketches stays inside.
+//
+// A decision is an ordered list of options; a point holds the index of the chosen option of each.
+// Options that stand next to each other are similar, so index +-1 is a neighbour. Some combinations
+// are illegal (a register tile that does not fit): sample, mutate, crossover and neighbours never
+// return those.
+#pragma once
+
+#include <optional>
+
+#include "hone/base/rng.h"
+#include "hone/schedule/bounds.h"
+#include "hone/target/target.h"
+
+namespace hone::space {
+
+enum class DecisionKind : uint8_t { kTile, kOrder, kUnroll, kVector, kParallel, kTail, kPacking };
+
+struct Decision {
+  std::string name;              // "conv2d.ow.tile"
+  DecisionKind kind;
+  std::vector<int64_t> options;  // ascending where they are sizes
+};
+
+struct Point {
+  int sketch = 0;
+  std::vector<int> choices;      // one index per decision of the sketch
+  bool operator==(const Point&) const = default;
+};
+[[nodiscard]] uint64_t hash(const Point& point);
+
+// A point made concrete: ready for features (state, bounds) and for lowering.
+struct Candidate {
+  schedule::State state;
+  schedule::Bounds bounds;
+};
+
+class Space {
+ public:
+  // The sketches that the rules find for a task on a target. Never empty: the last resort runs
+  // each stage in a parallel loop.
+  [[nodiscard]] static Result<Space> create(const compute::Dag& dag, const target::Target& target);
+
+  [[nodiscard]] int num_sketches() const { return static_cast<int>(sketches_.size()); }
+  [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
+  [[nodiscard]] double size() const;  // points, legal or not, over all sketches
+
+  // A good point by rule of thumb, without any model.
+  [[nodiscard]] Point default_point() const;
+  [[nodiscard]] Point sample(Rng& rng) const;
+  // Changes one to three decisions.
+  [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;
+  // Each decision from one of the parents; of one sketch, else a copy of `a`.
+  [[nodiscard]] Point crossover(const Point& a, const Point& b, Rng& rng) const;
+  // All legal points at index distance one.
+  [[nodiscard]] std::vector<Point> neighbours(const Point& point) const;
+  // Numbers in [0, 1] for models that read decisions; length fixed per sketch.
+  [[nodiscard]] std::vector<float> encode(const Point& point) const;
+
+  [[nodiscard]] schedule::Steps steps(const Point& point) const;
+  // State and bounds of a point, or why it is illegal. Costs microseconds.
+  [[nodiscard]] Result<Candidate> instantiate(const Point& point) const;
+  [[nodiscard]] bool legal(const Point& point) const;
+  // The point whose steps are equal to the given ones, or the nearest: a foreign schedule as a start.
+  [[nodiscard]] std::optional<Point> locate(const schedule::Steps& steps) const;
+
+ private:
+  struct Sketch;
+  std::vector<std::shared_ptr<const Sketch>> sketches_;
+};
+
+}  // namespace hone::space
