@@ -1,0 +1,37 @@
+// ir/simplifier.h - the simplifier of expressions: integer forms in simplify_forms.cc, conditions
+// and the rest in simplify.cc. Use it through ir/simplify.h.
+#pragma once
+
+#include "hone/ir/simplify.h"
+
+namespace hone::ir {
+
+using Form = std::optional<Linear>;  // nothing: overflow
+
+class Simplifier {
+ public:
+  Simplifier(Ranges& ranges, const SimplifyOptions& options) : ranges_(ranges), options_(options) {}
+  [[nodiscard]] Expr simplify(const Expr& e);
+  [[nodiscard]] Ranges& ranges() { return ranges_; }
+
+ private:
+  void fire(Rule rule) {
+    if (options_.fired) ++(*options_.fired)[static_cast<size_t>(rule)];
+  }
+  Linear form(const Expr& e);
+  Form divide(const Linear& a, int64_t d);
+  Form modulo(Linear a, int64_t d);
+  Form min_max(Op op, const Linear& a, const Linear& b);
+  Linear join_div_mod(Linear a);
+  bool in_block(const Linear& a, int64_t d, int64_t& block);  // a is in [block*d, block*d + d)
+  Expr compare_ints(Op op, const Linear& a, const Linear& b);
+  Expr negate(const Expr& e);
+  Expr connect(const Expr& e);
+  Expr choose(const Expr& e);
+  Expr value(const Expr& e);
+
+  Ranges& ranges_;
+  const SimplifyOptions& options_;
+};
+
+}  // namespace hone::ir
