@@ -1,0 +1,278 @@
+#include "hone/graph/emit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace hone::graph {
+
+using compute::Axis;
+using ir::Expr;
+
+std::vector<int> order_of(const Value& value) {
+  if (value.order.size() == value.shape.size()) return value.order;
+  std::vector<int> order(value.shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+Storage storage_or_dense(const Value& value) {
+  if (value.storage.buffer >= 0) return value.storage;
+  Storage dense;
+  dense.order = order_of(value);
+  for (const int dim : dense.order) dense.extent.push_back(value.shape[static_cast<size_t>(dim)]);
+  dense.offset.assign(dense.order.size(), 0);
+  dense.border_low.assign(dense.order.size(), 0);
+  dense.border_high = dense.border_low;
+  return dense;
+}
+
+Expr literal(DType dtype, double value) {
+  if (is_float(dtype)) return ir::constant_float(value, dtype);
+  if (dtype == DType::kBool) return ir::constant_bool(value != 0);
+  const Expr whole = ir::constant(static_cast<int64_t>(value));
+  return dtype == DType::kI64 ? whole : ir::cast(dtype, whole);
+}
+
+std::vector<bool> non_negative_values(const Graph& graph) {
+  std::vector<bool> known(graph.values.size(), false);
+  for (const Node& node : graph.nodes) {
+    if (node.op->non_negative == nullptr || node.outputs.empty() || node.outputs[0] == kNoValue) continue;
+    known[static_cast<size_t>(node.outputs[0])] = node.op->non_negative(graph, node, known);
+  }
+  return known;
+}
+
+EmitContext::EmitContext(const Graph& graph, std::vector<int> nodes, const std::vector<bool>& non_negative)
+    : graph_(graph), nodes_(std::move(nodes)), non_negative_(non_negative) {}
+
+Result<Emitted> EmitContext::run() && {
+  for (const int index : nodes_) {
+    node_ = &graph_.nodes[static_cast<size_t>(index)];
+    if (node_->op->emit == nullptr) {
+      return error(Code::kUnsupported, "{}: node '{}' ({}) is supported on constants only", graph_.file,
+                   node_->name, node_->type);
+    }
+    first_record_ = records_.size();
+    node_->op->emit(*this);
+    HONE_ASSERT(records_.size() > first_record_, "an operator emits at least one stage");
+    inside_.push_back({node_->outputs[0], records_.size() - 1});
+  }
+  // The last stage writes the result; every other one its intermediate.
+  const Value& result = graph_.value(node_->outputs[0]);
+  const Storage storage = storage_or_dense(result);
+  const ir::BufferPtr out = builder_.output("out", storage.extent, result.dtype);
+  params_.push_back({{node_->outputs[0], std::nullopt}, out});
+  for (size_t i = 0; i < records_.size(); ++i) {
+    const Record& record = records_[i];
+    if (i + 1 < records_.size()) {
+      HONE_ASSERT(record.buffer != nullptr, "every stage but the last is read by another");
+      add_stage(record, record.buffer, compute::variables(record.axes));
+      continue;
+    }
+    std::vector<Expr> write;
+    for (size_t j = 0; j < storage.order.size(); ++j) {
+      write.push_back(record.index[static_cast<size_t>(storage.order[j])] + storage.offset[j]);
+    }
+    add_stage(record, out, write);
+  }
+  Emitted emitted;
+  HONE_ASSIGN_OR_RETURN(emitted.dag, std::move(builder_).build());
+  for (Param& param : params_) emitted.arguments.push_back(std::move(param.argument));
+  return emitted;
+}
+
+void EmitContext::name_dims(std::vector<std::string> roles) {
+  if (roles_.empty()) roles_ = std::move(roles);
+}
+
+void EmitContext::split_dim(int dim, const std::string& outer_role, int64_t inner) {
+  if (space_.empty()) splits_.push_back({dim, {outer_role, inner}});
+}
+
+// The axes in the memory order of the group's result.
+void EmitContext::make_space() {
+  if (!space_.empty()) return;
+  const Value& result = graph_.value(graph_.nodes[static_cast<size_t>(nodes_.back())].outputs[0]);
+  HONE_ASSERT(roles_.empty() || roles_.size() == result.shape.size(), "one role per dimension");
+  for (const int dim : order_of(result)) {
+    const auto d = static_cast<size_t>(dim);
+    const std::string role = roles_.empty() ? fmt::format("i{}", dim) : roles_[d];
+    int64_t inner = result.shape[d];
+    for (const auto& [split, parts] : splits_) {
+      if (split != dim) continue;
+      inner = parts.second;
+      space_.push_back({parts.first, result.shape[d] / inner, dim, inner});
+    }
+    space_.push_back({role, inner, dim, 1});
+  }
+}
+
+EmitContext::Record EmitContext::new_record(const StageTag& tag, const std::vector<int>& without) const {
+  Record record{tag};
+  const Value& result = graph_.value(node_->outputs[0]);
+  record.index.assign(result.shape.size(), ir::constant(0));
+  for (size_t i = 0; i < space_.size(); ++i) {
+    const auto d = static_cast<size_t>(space_[i].dim);
+    if (std::count(without.begin(), without.end(), space_[i].dim) > 0) {
+      record.index[d] = nullptr;
+      continue;
+    }
+    const Axis axis = compute::make_axis(space_[i].role, space_[i].extent);
+    const Expr var = ir::variable(axis.var);
+    record.index[d] = record.index[d] + (space_[i].stride == 1 ? var : var * space_[i].stride);
+    record.space.push_back(i);
+    record.axes.push_back(axis);
+  }
+  return record;
+}
+
+Point EmitContext::point_of(const Record& record) const {
+  Point point;
+  point.axes.assign(space_.size(), nullptr);
+  for (size_t i = 0; i < record.space.size(); ++i) point.axes[record.space[i]] = ir::variable(record.axes[i].var);
+  point.index = record.index;
+  return point;
+}
+
+void EmitContext::pointwise(const StageTag& tag, const PointValue& value) {
+  make_space();
+  Record record = new_record(tag, {});
+  record.value = value(point_of(record));
+  records_.push_back(std::move(record));
+}
+
+void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis> reduce, const ReduceValue& value,
+                         const std::vector<int>& without) {
+  make_space();
+  Record record = new_record(tag, without);
+  record.combine = combine;
+  record.reduce = std::move(reduce);
+  record.value = value(point_of(record), compute::variables(record.reduce));
+  records_.push_back(std::move(record));
+}
+
+Expr EmitContext::load_record(size_t index, const Point& point) {
+  Record& record = records_[index];
+  if (!record.buffer) {
+    std::vector<int64_t> shape;
+    for (const Axis& axis : record.axes) shape.push_back(axis.extent);
+    record.buffer = builder_.intermediate(record.tag.name + ".out", std::move(shape), record.value->type);
+  }
+  std::vector<Expr> at;
+  for (const size_t i : record.space) at.push_back(point.axes[i]);
+  return ir::load(record.buffer, std::move(at));
+}
+
+Expr EmitContext::axis(const Point& point, std::string_view role) const {
+  for (size_t i = 0; i < space_.size(); ++i) {
+    if (space_[i].role == role) return point.axes[i];
+  }
+  HONE_ASSERT(false, "the space has an axis of this role");
+}
+
+Expr EmitContext::last(const Point& point, size_t back) {
+  HONE_ASSERT(records_.size() > first_record_ + back, "the operator has no earlier stage");
+  return load_record(records_.size() - 1 - back, point);
+}
+
+const ir::BufferPtr& EmitContext::param(ValueId id, const char* role) {
+  for (const Param& known : params_) {
+    if (known.argument.value == id) return known.buffer;
+  }
+  const Value& value = graph_.value(id);
+  const Shape extent = storage_or_dense(value).extent;
+  params_.push_back({{id, std::nullopt}, value.constant ? builder_.constant(role, extent, value.dtype)
+                                                        : builder_.input(role, extent, value.dtype)});
+  return params_.back().buffer;
+}
+
+Expr EmitContext::read(size_t i, const char* role, const std::vector<Expr>& index) {
+  const ValueId id = node_->inputs[i];
+  HONE_ASSERT(!inside(i), "only operand() reads inside a group");
+  const Storage storage = storage_or_dense(graph_.value(id));
+  HONE_ASSERT(index.size() == storage.order.size(), "one coordinate per dimension");
+  std::vector<Expr> at;
+  for (size_t j = 0; j < storage.order.size(); ++j) {
+    at.push_back(index[static_cast<size_t>(storage.order[j])] + storage.offset[j]);
+  }
+  return ir::load(param(id, role), std::move(at));
+}
+
+Expr EmitContext::read_padded(const char* role, const std::vector<Expr>& index) {
+  const Padding padding = node_->op->padding(graph_, *node_);
+  const Value& value = input(0);
+  const Storage storage = storage_or_dense(value);
+  const bool border_fits = padding.fill == Padding::Fill::kZero || non_negative_[static_cast<size_t>(node_->inputs[0])];
+  Expr inside;
+  const auto require = [&](const Expr& condition) {
+    inside = inside ? ir::logical_and(inside, condition) : condition;
+  };
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (padding.low[d] > 0 && !(border_fits && storage.border_low[d] >= padding.low[d])) {
+      require(ir::less_equal(ir::constant(0), index[d]));
+    }
+    if (padding.high[d] > 0 && !(border_fits && storage.border_high[d] >= padding.high[d])) {
+      require(ir::less(index[d], ir::constant(value.shape[d])));
+    }
+  }
+  const Expr element = read(0, role, index);
+  if (!inside) return element;
+  const double lowest = is_float(value.dtype) ? -HUGE_VAL : 0;
+  return ir::select(inside, element, literal(value.dtype, padding.fill == Padding::Fill::kZero ? 0 : lowest));
+}
+
+bool EmitContext::inside(size_t i) const {
+  return std::any_of(inside_.begin(), inside_.end(), [&](const auto& v) { return v.first == node_->inputs[i]; });
+}
+
+Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
+  const ValueId id = node_->inputs[i];
+  for (const auto& [value, record] : inside_) {
+    if (value == id) return load_record(record, point);
+  }
+  const Value& value = graph_.value(id);
+  if (value.constant && value.constant->size() == 1) return literal(value.dtype, value.constant->at(0));
+  std::vector<Expr> index;
+  const size_t skipped = point.index.size() - value.shape.size();
+  for (size_t d = 0; d < value.shape.size(); ++d) {
+    const bool repeated = value.shape[d] == 1;
+    index.push_back(repeated ? ir::constant(0) : point.index[skipped + d]);
+  }
+  return read(i, role, index);
+}
+
+Expr EmitContext::constant(const char* role, const Tensor& tensor, const std::vector<Expr>& index) {
+  params_.push_back({{kNoValue, tensor}, builder_.constant(role, tensor.shape(), tensor.dtype())});
+  return ir::load(params_.back().buffer, index);
+}
+
+void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer, const std::vector<Expr>& write) {
+  compute::Output output;
+  output.buffer = buffer;
+  output.write = write;
+  output.value = record.value;
+  if (!record.reduce.empty()) {
+    const ir::Op op = record.combine == Combine::kSum   ? ir::Op::kAdd
+                      : record.combine == Combine::kMax ? ir::Op::kMax
+                                                        : ir::Op::kMin;
+    const double infinity = is_float(buffer->dtype) ? HUGE_VAL : 9.2e18;
+    const double identity = record.combine == Combine::kSum   ? 0
+                            : record.combine == Combine::kMax ? -infinity
+                                                              : infinity;
+    const Expr old = ir::load(buffer, write);
+    output.value = ir::make(op, {old, record.value});
+    output.identity = literal(buffer->dtype, identity);
+    output.other = ir::make_buffer(buffer->name + ".other", buffer->dtype, buffer->shape);
+    output.merge = ir::make(op, {old, ir::load(output.other, write)});
+  }
+  compute::Stage stage;
+  stage.name = record.tag.name;
+  stage.op = record.tag.op;
+  stage.axes = record.axes;
+  stage.reduce = record.reduce;
+  stage.outputs.push_back(std::move(output));
+  builder_.add(std::move(stage));
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,134 @@
+// graph/emit.h - turns a group of nodes into one compute::Dag: the first node (the anchor) fixes the
+// iteration space, each node adds its stages, the last stage writes the group's result.
+//
+// Operators speak of logical coordinates (n, c, h, w); where a value lies in memory (order, border,
+// window) enters only here, when a read or write is made of them.
+#pragma once
+
+#include <functional>
+
+#include "hone/compute/dag.h"
+#include "hone/graph/op.h"
+
+namespace hone::graph {
+
+// A param of a Dag: a value of the graph, or a constant made while emitting.
+struct EmittedArgument {
+  ValueId value = kNoValue;
+  std::optional<Tensor> constant;
+};
+struct Emitted {
+  compute::Dag dag;
+  std::vector<EmittedArgument> arguments;  // one per param, in order
+};
+
+// A point of the iteration space: its axes' variables and the logical coordinates of the result.
+struct Point {
+  std::vector<ir::Expr> axes;
+  std::vector<ir::Expr> index;
+};
+
+// The name of a stage and its tag in the kernel class; "" counts as part of the next stage.
+struct StageTag {
+  std::string name, op;
+  StageTag(const char* both) : name(both), op(both) {}  // NOLINT: implicit by design
+  StageTag(std::string stage, std::string tag) : name(std::move(stage)), op(std::move(tag)) {}
+};
+
+enum class Combine : uint8_t { kSum, kMax, kMin };
+
+class EmitContext {
+ public:
+  using PointValue = std::function<ir::Expr(const Point&)>;
+  using ReduceValue = std::function<ir::Expr(const Point&, const std::vector<ir::Expr>& reduce)>;
+
+  // `nodes`: indices into graph.nodes. `non_negative`: by value, from non_negative_values().
+  EmitContext(const Graph& graph, std::vector<int> nodes, const std::vector<bool>& non_negative);
+  [[nodiscard]] Result<Emitted> run() &&;
+
+  // ---- for operators ----
+  [[nodiscard]] const Graph& graph() const { return graph_; }
+  [[nodiscard]] const Node& node() const { return *node_; }
+  [[nodiscard]] const Value& input(size_t i) const { return graph_.value(node_->inputs[i]); }
+  [[nodiscard]] const Value& result() const { return graph_.value(node_->outputs[0]); }
+
+  // The role names of the result's dimensions, in logical order. Only the anchor's call counts.
+  void name_dims(std::vector<std::string> roles);
+  // Dimension `dim` becomes two axes: outer_role, and its own role with extent `inner`.
+  void split_dim(int dim, const std::string& outer_role, int64_t inner);
+
+  // Whether operand i is computed by this task.
+  [[nodiscard]] bool inside(size_t i) const;
+  // Operand i at logical coordinates, which must lie inside it.
+  [[nodiscard]] ir::Expr read(size_t i, const char* role, const std::vector<ir::Expr>& index);
+  // Operand 0 at coordinates that may lie outside by op->padding(): from the border where there is
+  // one that holds the right value, else guarded.
+  [[nodiscard]] ir::Expr read_padded(const char* role, const std::vector<ir::Expr>& index);
+  // Operand i of an elementwise operator at a point: broadcast; from inside the group; or immediate.
+  [[nodiscard]] ir::Expr operand(size_t i, const char* role, const Point& point);
+  // A constant that the operator computes itself.
+  [[nodiscard]] ir::Expr constant(const char* role, const Tensor& tensor, const std::vector<ir::Expr>& index);
+  // The axis of a role at a point.
+  [[nodiscard]] ir::Expr axis(const Point& point, std::string_view role) const;
+  // What the stage before wrote at this point; or the stage `back` before that.
+  [[nodiscard]] ir::Expr last(const Point& point, size_t back = 0);
+
+  void pointwise(const StageTag& tag, const PointValue& value);
+  // Reduces over `reduce`; if `without` names dimensions, the stage has no axes for them.
+  void reduce(Combine combine, const StageTag& tag, std::vector<compute::Axis> reduce, const ReduceValue& value,
+              const std::vector<int>& without = {});
+
+ private:
+  struct SpaceAxis {
+    std::string role;
+    int64_t extent;
+    int dim;         // logical[dim] += stride * axis
+    int64_t stride;
+  };
+  struct Record {  // a stage whose output buffer is not decided yet
+    StageTag tag;
+    std::vector<size_t> space;  // its axes, as positions in the space
+    std::vector<compute::Axis> axes, reduce;
+    std::vector<ir::Expr> index;  // logical coordinates of the point; null for a dropped dimension
+    Combine combine = Combine::kSum;
+    ir::Expr value;
+    ir::BufferPtr buffer;  // made when it is first read
+  };
+  struct Param {
+    EmittedArgument argument;
+    ir::BufferPtr buffer;
+  };
+
+  void make_space();
+  Record new_record(const StageTag& tag, const std::vector<int>& without) const;
+  [[nodiscard]] Point point_of(const Record& record) const;
+  ir::Expr load_record(size_t record, const Point& point);
+  const ir::BufferPtr& param(ValueId id, const char* role);
+  void add_stage(const Record& record, const ir::BufferPtr& buffer, const std::vector<ir::Expr>& write);
+
+  const Graph& graph_;
+  std::vector<int> nodes_;
+  const std::vector<bool>& non_negative_;
+  const Node* node_ = nullptr;
+  std::vector<std::string> roles_;
+  std::vector<std::pair<int, std::pair<std::string, int64_t>>> splits_;
+  std::vector<SpaceAxis> space_;
+  std::vector<Record> records_;
+  size_t first_record_ = 0;                              // of the node being emitted
+  std::vector<std::pair<ValueId, size_t>> inside_;       // values of the group -> record
+  std::vector<Param> params_;
+  compute::DagBuilder builder_;
+};
+
+// For each value whether it is known never to be negative.
+[[nodiscard]] std::vector<bool> non_negative_values(const Graph& graph);
+
+// How a value lies in memory: its Storage, or densely in ONNX order if none is assigned.
+[[nodiscard]] Storage storage_or_dense(const Value& value);
+// The memory order of a value: 0, 1, 2, ... if none is assigned.
+[[nodiscard]] std::vector<int> order_of(const Value& value);
+
+// A constant of any element type.
+[[nodiscard]] ir::Expr literal(DType dtype, double value);
+
+}  // namespace hone::graph

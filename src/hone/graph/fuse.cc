@@ -1,0 +1,104 @@
+#include "hone/graph/fuse.h"
+
+#include <algorithm>
+
+#include "hone/graph/op.h"
+
+namespace hone::graph {
+namespace {
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const FuseOptions& options)
+      : graph_(graph), options_(options), uses_(graph), group_of_(graph.nodes.size(), -1) {}
+
+  std::vector<std::vector<int>> run() {
+    // Anchors from the end, so that a residual addition joins the operand that is computed last and
+    // the other one is complete by then. Elementwise chains that no anchor took come after.
+    for (const bool elementwise : {false, true}) {
+      const auto count = static_cast<int>(graph_.nodes.size());
+      for (int step = 0; step < count; ++step) {
+        const int i = elementwise ? step : count - 1 - step;
+        const Kind kind = node(i).op->kind;
+        if (kind == Kind::kView || group_of_[static_cast<size_t>(i)] >= 0) continue;
+        if ((kind == Kind::kElementwise) != elementwise) continue;
+        grow(i);
+      }
+    }
+    std::sort(groups_.begin(), groups_.end(), [](const auto& a, const auto& b) { return a.back() < b.back(); });
+    return std::move(groups_);
+  }
+
+ private:
+  const Node& node(int i) const { return graph_.nodes[static_cast<size_t>(i)]; }
+
+  // Elementwise, of the group's shape, free, and with nothing but elementwise reads of the group.
+  bool can_follow(int i, const Shape& shape) const {
+    const Node& n = node(i);
+    if (n.op->kind != Kind::kElementwise || group_of_[static_cast<size_t>(i)] >= 0) return false;
+    return n.outputs.size() == 1 && graph_.value(n.outputs[0]).shape == shape;
+  }
+
+  // Whether operands that are no elementwise reads (a BatchNormalization's scale) come from outside.
+  bool reads_pointwise(int i, const std::vector<int>& group, const Shape& shape) const {
+    for (const ValueId in : node(i).inputs) {
+      if (in == kNoValue) continue;
+      const int producer = uses_.producer[static_cast<size_t>(in)];
+      const bool inside = std::count(group.begin(), group.end(), producer) > 0;
+      if (inside && graph_.value(in).shape != shape) return false;
+    }
+    return true;
+  }
+
+  // Takes followers in topological order, and keeps the longest prefix of which only the last
+  // value is visible: x * sigmoid(x) is taken whole or not at all.
+  void grow(int anchor) {
+    std::vector<int> group = {anchor};
+    size_t complete = 1;
+    const ValueId first = node(anchor).outputs[0];
+    const Shape& shape = graph_.value(first).shape;
+    const bool fusible = node(anchor).op->kind != Kind::kOpaque && node(anchor).outputs.size() == 1;
+    while (fusible && static_cast<int>(group.size()) <= options_.max_followers) {
+      int next = -1;
+      for (const int member : group) {
+        for (const int reader : uses_.readers[static_cast<size_t>(node(member).outputs[0])]) {
+          if (std::count(group.begin(), group.end(), reader) > 0 || !can_follow(reader, shape)) continue;
+          if (!reads_pointwise(reader, group, shape)) continue;
+          if (next < 0 || reader < next) next = reader;
+        }
+      }
+      if (next < 0) break;
+      group.push_back(next);
+      if (only_last_visible(group)) complete = group.size();
+    }
+    group.resize(complete);
+    for (const int i : group) group_of_[static_cast<size_t>(i)] = static_cast<int>(groups_.size());
+    groups_.push_back(std::move(group));
+  }
+
+  bool only_last_visible(const std::vector<int>& group) const {
+    std::vector<int> others(group.begin(), group.end() - 1);
+    for (const int i : others) {
+      const ValueId out = node(i).outputs[0];
+      if (graph_.is_output(out)) return false;
+      for (const int reader : uses_.readers[static_cast<size_t>(out)]) {
+        if (std::count(group.begin(), group.end(), reader) == 0) return false;
+      }
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  const FuseOptions& options_;
+  const Uses uses_;
+  std::vector<int> group_of_;
+  std::vector<std::vector<int>> groups_;
+};
+
+}  // namespace
+
+std::vector<std::vector<int>> fuse(const Graph& graph, const FuseOptions& options) {
+  return Fuser(graph, options).run();
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,103 @@
+// graph/graph.h - a neural network as typed nodes and values.
+//
+// Nodes stand in topological order; every value has one producer, or is an input or a constant.
+// Shapes are ONNX's (logical: N, C, H, W), static, and known for every value once infer_shapes() has
+// run. How a value lies in memory is its Storage, which only the layout passes set.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/graph/attributes.h"
+#include "hone/tensor/tensor.h"
+
+namespace hone::graph {
+
+using ValueId = int;
+inline constexpr ValueId kNoValue = -1;  // an optional operand that is not given
+
+// A piece of memory: a whole model input or output, a constant, or a part of the arena.
+struct Buffer {
+  enum class Kind : uint8_t { kInput, kOutput, kConstant, kArena };
+  Kind kind = Kind::kArena;
+  int index = 0;  // of the model input or output
+  DType dtype = DType::kF32;
+  Shape shape;    // in memory order, border included
+  Shape border;   // zeros before and after each dimension: low 0, low 1, ..., high 0, high 1, ...
+  [[nodiscard]] int64_t bytes() const { return num_elements(shape) * dtype_bytes(dtype); }
+  [[nodiscard]] bool has_border() const;
+};
+
+// Where a value lies: dimension order[j] of the value is dimension j of a dense array of `extent`
+// elements at the start of `buffer`, of which the value is the window at `offset`.
+struct Storage {
+  int buffer = -1;
+  std::vector<int> order;
+  Shape extent;
+  Shape offset;
+  Shape border_low, border_high;  // zeros around the window, per dimension of the value
+};
+
+struct Value {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::optional<Tensor> constant;
+  std::vector<int> order;  // memory order of the dimensions, empty until layouts are assigned
+  Storage storage;         // buffer < 0 until storage is assigned
+};
+
+struct Op;  // graph/op.h
+
+struct Node {
+  std::string name;  // unique; made from the output's name where the model gives none
+  std::string type;  // "Conv"
+  const Op* op = nullptr;
+  Attributes attributes;
+  std::vector<ValueId> inputs;   // kNoValue where an optional one is missing
+  std::vector<ValueId> outputs;  // kNoValue where not wanted
+  [[nodiscard]] bool has_input(size_t i) const { return i < inputs.size() && inputs[i] != kNoValue; }
+};
+
+struct Graph {
+  std::string name;
+  std::string file;  // for messages
+  int opset = 0;
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<ValueId> inputs, outputs;
+  std::vector<std::string> output_names;  // the model's names: passes may replace the values
+  std::vector<Buffer> buffers;
+
+  [[nodiscard]] const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
+  [[nodiscard]] Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
+  ValueId add_value(std::string name, DType dtype, Shape shape);
+  ValueId add_constant(std::string name, Tensor tensor);
+  [[nodiscard]] bool is_input(ValueId id) const;
+  [[nodiscard]] bool is_output(ValueId id) const;
+  // A name that no node has yet: "base", "base.1", ...
+  [[nodiscard]] std::string unique_node_name(const std::string& base) const;
+  // Makes every reader of `from` (nodes and outputs) read `to`.
+  void replace_uses(ValueId from, ValueId to);
+};
+
+// For each value the indices of the nodes that read it (once per operand) and of its producer.
+struct Uses {
+  explicit Uses(const Graph& graph);
+  std::vector<std::vector<int>> readers;
+  std::vector<int> producer;  // -1: none
+};
+
+// Sorts the nodes topologically, keeping the given order where it can; names a node on a cycle.
+[[nodiscard]] Status sort_nodes(Graph& graph);
+// Drops nodes whose results nobody reads.
+void remove_dead_nodes(Graph& graph);
+// Everything that this header promises.
+[[nodiscard]] Status verify(const Graph& graph);
+// One line per node, with shapes and, once assigned, memory orders and borders.
+[[nodiscard]] std::string describe(const Graph& graph);
+
+}  // namespace hone::graph

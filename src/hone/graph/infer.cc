@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <limits>
+
+#include "hone/graph/op.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+
+bool Padding::any() const {
+  const auto positive = [](int64_t p) { return p > 0; };
+  return std::any_of(low.begin(), low.end(), positive) || std::any_of(high.begin(), high.end(), positive);
+}
+
+std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
+  Shape shape(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < shape.size(); ++i) {  // from the last dimension
+    const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1) return std::nullopt;
+    shape[shape.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return shape;
+}
+
+std::optional<int64_t> normalize_axis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return axis < 0 ? axis + rank : axis;
+}
+
+const Tensor* InferContext::constant(size_t i) const {
+  const Value& v = graph_.value(node_.inputs[i]);
+  return v.constant ? &*v.constant : nullptr;
+}
+
+Result<std::vector<int64_t>> InferContext::integers(size_t i, std::string_view what) const {
+  const Tensor* tensor = constant(i);
+  if (tensor == nullptr) {
+    return unsupported("{} is computed at run time ('{}'), expected a constant", what,
+                       graph_.value(node_.inputs[i]).name);
+  }
+  if (tensor->dtype() != DType::kI64 && tensor->dtype() != DType::kI32) {
+    return fail("{} has type {}, expected i64", what, dtype_name(tensor->dtype()));
+  }
+  std::vector<int64_t> values;
+  for (int64_t k = 0; k < tensor->size(); ++k) {
+    values.push_back(tensor->dtype() == DType::kI64 ? tensor->as<int64_t>()[static_cast<size_t>(k)]
+                                                    : tensor->as<int32_t>()[static_cast<size_t>(k)]);
+  }
+  return values;
+}
+
+Result<std::optional<std::vector<int64_t>>> InferContext::integers_or_attribute(
+    size_t i, const std::string& what) const {
+  if (has(i)) {
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> values, integers(i, what));
+    return std::optional(std::move(values));
+  }
+  const auto* values = attributes().find<std::vector<int64_t>>(what);
+  return values ? std::optional(*values) : std::nullopt;
+}
+
+Status InferContext::set(size_t output, DType dtype, Shape shape) {
+  double elements = 1;
+  for (const int64_t extent : shape) {
+    if (extent < 1) return fail("the result would have the shape {}", to_string(shape));
+    elements *= static_cast<double>(extent);
+  }
+  if (elements > 1e11) return fail("the result would have the shape {}, which is too large", to_string(shape));
+  if (output >= node_.outputs.size() || node_.outputs[output] == kNoValue) return ok_status();
+  Value& value = graph_.value(node_.outputs[output]);
+  value.dtype = dtype;
+  value.shape = std::move(shape);
+  return ok_status();
+}
+
+std::string InferContext::where() const {
+  return fmt::format("{}: node '{}' ({}): ", graph_.file, node_.name, node_.type);
+}
+
+namespace {
+
+std::string_view type_code(const Attribute& attribute) {
+  constexpr std::string_view kCodes[] = {"i", "f", "s", "is", "fs", "ss", "t", "g"};
+  return kCodes[attribute.index()];
+}
+
+Status check_attributes(const Graph& graph, const Node& node) {
+  const InferContext context(const_cast<Graph&>(graph), node);
+  for (const auto& [name, value] : node.attributes.all()) {
+    std::string_view expected;
+    std::string_view rest = node.op->attributes;
+    while (!rest.empty()) {
+      const std::string_view item = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+      if (item.substr(0, item.find(':')) == name) expected = item.substr(item.find(':') + 1);
+    }
+    if (expected.empty()) return context.fail("unknown attribute '{}'", name);
+    // An empty list has no type of its own.
+    const bool empty_list = expected.size() == 2 && type_code(value).size() == 2;
+    if (type_code(value) != expected && !empty_list) {
+      return context.fail("attribute '{}' has type {}, expected {}", name, type_code(value), expected);
+    }
+  }
+  return ok_status();
+}
+
+// Values that shape rules read are small; larger ones wait for the pass fold_constants.
+constexpr int64_t kSmall = 1 << 16;
+
+Status fold_small(Graph& graph, const Node& node) {
+  if (node.op->fold == nullptr) return ok_status();
+  for (const ValueId in : node.inputs) {
+    if (in != kNoValue && !graph.value(in).constant && !node.op->folds_shapes) return ok_status();
+  }
+  for (const ValueId out : node.outputs) {
+    if (out != kNoValue && num_elements(graph.value(out).shape) > kSmall) return ok_status();
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<Tensor> results, node.op->fold(graph, node));
+  for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
+    if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).constant = results[i];
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status infer_node(Graph& graph, const Node& node) {
+  InferContext context(graph, node);
+  const auto inputs = static_cast<int>(node.inputs.size());
+  if (inputs < node.op->min_inputs || inputs > node.op->max_inputs) {
+    return context.fail("{} operands, expected {} to {}", inputs, node.op->min_inputs, node.op->max_inputs);
+  }
+  for (int i = 0; i < node.op->min_inputs; ++i) {
+    if (!node.has_input(static_cast<size_t>(i))) return context.fail("operand {} is missing", i);
+  }
+  if (static_cast<int>(node.outputs.size()) > node.op->max_outputs) {
+    return context.unsupported("{} results, at most {} are supported", node.outputs.size(), node.op->max_outputs);
+  }
+  HONE_RETURN_IF_ERROR(check_attributes(graph, node));
+  return node.op->infer(context);
+}
+
+Status infer_shapes(Graph& graph) {
+  std::vector<Node> kept;
+  for (Node& node : graph.nodes) {
+    HONE_RETURN_IF_ERROR(infer_node(graph, node));
+    HONE_RETURN_IF_ERROR(fold_small(graph, node));
+    const bool folded = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
+      return out == kNoValue || graph.value(out).constant.has_value();
+    });
+    if (!folded) kept.push_back(std::move(node));
+  }
+  graph.nodes = std::move(kept);
+  return ok_status();
+}
+
+}  // namespace hone::graph

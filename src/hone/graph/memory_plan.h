@@ -1,0 +1,24 @@
+// graph/memory_plan.h - places the arena's buffers: what does not live at the same time may share
+// memory. A buffer with a border is zeroed once, when a model is created, and its border is never
+// written; so it shares only with buffers of the same shape and border, element for element.
+#pragma once
+
+#include "hone/graph/tasks.h"
+
+namespace hone::graph {
+
+struct MemoryPlan {
+  static constexpr int64_t kAlignment = 64;  // one cache line, one AVX-512 vector
+  std::vector<int64_t> offsets;              // per TaskList::buffers, -1 for those not in the arena
+  std::vector<std::pair<int, int>> lives;    // first and last call that uses a buffer; -1: none
+  int64_t arena_bytes = 0;
+  // Ranges [offset, offset + bytes) that must be zero before the first run.
+  std::vector<std::pair<int64_t, int64_t>> zeroed;
+};
+
+[[nodiscard]] MemoryPlan plan_memory(const TaskList& tasks);
+// That no two buffers that live at the same time overlap, and that nothing but its like overlaps a
+// buffer with a border.
+[[nodiscard]] Status verify(const MemoryPlan& plan, const TaskList& tasks);
+
+}  // namespace hone::graph

@@ -1,0 +1,30 @@
+// graph/ops/registry.h - all operator definitions, by family.
+#pragma once
+
+#include <span>
+
+#include "hone/graph/op.h"
+
+namespace hone::graph {
+
+// The definition of an operator of the default domain in an opset, or null.
+[[nodiscard]] const Op* find_op(std::string_view name, int opset);
+// Every definition, in the order of the families: `hone ops` prints them.
+[[nodiscard]] const std::vector<const Op*>& all_ops();
+
+// Families: each returns a table with static storage.
+[[nodiscard]] std::span<const Op> convolution_ops();
+[[nodiscard]] std::span<const Op> elementwise_ops();
+[[nodiscard]] std::span<const Op> internal_ops();
+[[nodiscard]] std::span<const Op> matrix_ops();
+[[nodiscard]] std::span<const Op> movement_ops();
+[[nodiscard]] std::span<const Op> normalization_ops();
+[[nodiscard]] std::span<const Op> pooling_ops();
+[[nodiscard]] std::span<const Op> reduction_ops();
+[[nodiscard]] std::span<const Op> shape_ops();
+[[nodiscard]] std::span<const Op> view_ops();
+
+// The copy between memory orders; only passes create it.
+[[nodiscard]] const Op* copy_op();
+
+}  // namespace hone::graph

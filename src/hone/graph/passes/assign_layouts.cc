@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "hone/graph/emit.h"
+#include "hone/graph/op.h"
+#include "hone/graph/ops/registry.h"
+#include "hone/graph/passes/pass.h"
+
+namespace hone::graph {
+namespace {
+
+std::vector<int> plain_order(size_t rank) {
+  std::vector<int> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+std::vector<int> channels_last(size_t rank) {
+  std::vector<int> order = {0};
+  for (size_t d = 2; d < rank; ++d) order.push_back(static_cast<int>(d));
+  order.push_back(1);
+  return order;
+}
+
+// A Transpose moves nothing: dimension i of its result is dimension perm[i] of its operand.
+std::vector<int> transposed(const Graph& graph, const Node& node) {
+  const std::vector<int> from = order_of(graph.value(node.inputs[0]));
+  Shape perm = node.attributes.integers("perm");
+  if (perm.empty()) {
+    for (size_t d = from.size(); d-- > 0;) perm.push_back(static_cast<int64_t>(d));
+  }
+  std::vector<int> order;
+  for (const int dim : from) {
+    order.push_back(static_cast<int>(std::find(perm.begin(), perm.end(), dim) - perm.begin()));
+  }
+  return order;
+}
+
+std::vector<int> followed(const Graph& graph, const Node& node, const Shape& shape) {
+  const Value* similar = nullptr;
+  for (const ValueId in : node.inputs) {
+    if (in == kNoValue || graph.value(in).constant) continue;
+    const Value& value = graph.value(in);
+    if (value.shape == shape) return order_of(value);
+    if (value.shape.size() == shape.size() && similar == nullptr) similar = &value;
+  }
+  return similar ? order_of(*similar) : plain_order(shape.size());
+}
+
+bool is_reshape(const Node& node) {
+  return node.op->kind == Kind::kView && node.type != "Transpose" && node.type != "Concat";
+}
+
+}  // namespace
+
+bool same_order(const Shape& shape, const std::vector<int>& a, const std::vector<int>& b) {
+  const auto strip = [&](const std::vector<int>& order) {
+    std::vector<int> kept;
+    for (const int dim : order) {
+      if (shape[static_cast<size_t>(dim)] > 1) kept.push_back(dim);
+    }
+    return kept;
+  };
+  return strip(a) == strip(b);
+}
+
+bool is_plain(const Value& value) {
+  return same_order(value.shape, order_of(value), plain_order(value.shape.size()));
+}
+
+void choose_orders(Graph& graph) {
+  for (Value& value : graph.values) value.order = plain_order(value.shape.size());
+  for (const Node& node : graph.nodes) {
+    for (const ValueId out : node.outputs) {
+      if (out == kNoValue) continue;
+      Value& value = graph.value(out);
+      if (node.type == "Transpose") {
+        value.order = transposed(graph, node);
+      } else if (node.op->layout == Layout::kChannelsLast && value.shape.size() >= 3) {
+        value.order = channels_last(value.shape.size());
+      } else if (node.op->layout == Layout::kFollow) {
+        value.order = followed(graph, node, value.shape);
+      }
+    }
+  }
+}
+
+ValueId insert_copy(Graph& graph, ValueId from, size_t before, const std::string& suffix) {
+  const Value source = graph.value(from);
+  const ValueId to = graph.add_value(source.name + suffix, source.dtype, source.shape);
+  graph.value(to).order = order_of(source);
+  Node copy{.name = graph.unique_node_name(source.name + suffix), .type = "hone.Copy", .op = copy_op()};
+  copy.inputs = {from};
+  copy.outputs = {to};
+  graph.nodes.insert(graph.nodes.begin() + static_cast<long>(before), std::move(copy));
+  return to;
+}
+
+Status assign_layouts(Graph& graph) {
+  choose_orders(graph);
+  // One copy per value and order serves all readers.
+  std::map<std::pair<ValueId, std::vector<int>>, ValueId> copies;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.inputs.empty() || node.inputs[0] == kNoValue || node.type == "hone.Copy") continue;
+    const ValueId data = node.inputs[0];
+    const Value& value = graph.value(data);
+    std::vector<int> wanted;
+    if (node.op->layout == Layout::kChannelsLast && value.shape.size() >= 3) wanted = channels_last(value.shape.size());
+    if (is_reshape(node)) wanted = plain_order(value.shape.size());
+    if (wanted.empty() || same_order(value.shape, value.order, wanted)) continue;
+    const auto known = copies.find({data, wanted});
+    if (known != copies.end()) {
+      graph.nodes[i].inputs[0] = known->second;
+      continue;
+    }
+    const ValueId copy = insert_copy(graph, data, i, is_reshape(node) ? ".plain" : ".channels_last");
+    graph.value(copy).order = wanted;
+    graph.nodes[++i].inputs[0] = copy;
+    copies[{data, wanted}] = copy;
+  }
+  for (ValueId& out : graph.outputs) {
+    if (is_plain(graph.value(out))) continue;
+    const ValueId copy = insert_copy(graph, out, graph.nodes.size(), ".output");
+    graph.value(copy).order = plain_order(graph.value(out).shape.size());
+    out = copy;
+  }
+  return ok_status();
+}
+
+}  // namespace hone::graph

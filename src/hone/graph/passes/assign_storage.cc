@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <map>
+
+#include "hone/graph/emit.h"
+#include "hone/graph/op.h"
+#include "hone/graph/ops/registry.h"
+#include "hone/graph/passes/pass.h"
+
+namespace hone::graph {
+namespace {
+
+bool is_concat(const Node& node) { return node.type == "Concat"; }
+bool is_transpose(const Node& node) { return node.type == "Transpose"; }
+bool is_reshape(const Node& node) { return node.op->kind == Kind::kView && !is_concat(node) && !is_transpose(node); }
+bool computes(const Node& node) { return node.op->kind != Kind::kView; }
+
+size_t concat_axis(const Graph& graph, const Node& node) {
+  const auto rank = static_cast<int64_t>(graph.value(node.outputs[0]).shape.size());
+  return static_cast<size_t>(*normalize_axis(node.attributes.integer("axis", 0), rank));
+}
+
+struct Border {
+  Shape low, high;
+  [[nodiscard]] bool any() const { return Padding{low, high}.any(); }
+  void join(const Border& other) {
+    for (size_t d = 0; d < low.size(); ++d) {
+      low[d] = std::max(low[d], other.low[d]);
+      high[d] = std::max(high[d], other.high[d]);
+    }
+  }
+};
+
+// What a reader wants around its operand 0, if zeros there serve it.
+std::optional<Border> wanted_border(const Graph& graph, const Node& node, const std::vector<bool>& non_negative) {
+  if (node.op->padding == nullptr) return std::nullopt;
+  const Padding padding = node.op->padding(graph, node);
+  const bool zeros_serve =
+      padding.fill == Padding::Fill::kZero || non_negative[static_cast<size_t>(node.inputs[0])];
+  if (!zeros_serve || !padding.any()) return std::nullopt;
+  return Border{padding.low, padding.high};
+}
+
+class Assigner {
+ public:
+  explicit Assigner(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    copy_for_borders();
+    copy_outputs();
+    claim_concat_operands();
+    collect_borders();
+    bind_outputs();
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      place(graph_.inputs[i], Buffer::Kind::kInput, static_cast<int>(i));
+    }
+    for (const Node& node : graph_.nodes) {
+      for (const ValueId out : node.outputs) {
+        if (out != kNoValue) storage(out);
+      }
+    }
+  }
+
+ private:
+  struct Claim {
+    ValueId whole;
+    size_t axis;
+    int64_t start;
+  };
+
+  // Values that cannot have a border themselves (inputs, constants, views; what is viewed in another
+  // shape or returned to the caller) get a copy for the readers that want one.
+  void copy_for_borders() {
+    const Uses uses(graph_);
+    const std::vector<bool> non_negative = non_negative_values(graph_);
+    std::map<ValueId, ValueId> copies;
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto border = wanted_border(graph_, graph_.nodes[i], non_negative);
+      if (!border) continue;
+      const ValueId data = graph_.nodes[i].inputs[0];
+      if (static_cast<size_t>(data) >= uses.producer.size()) continue;  // such a copy already
+      if (can_have_border(uses, data)) continue;
+      const auto known = copies.find(data);
+      if (known != copies.end()) {
+        graph_.nodes[i].inputs[0] = known->second;
+        continue;
+      }
+      const ValueId copy = insert_copy(graph_, data, i, ".bordered");
+      graph_.nodes[++i].inputs[0] = copies[data] = copy;
+    }
+  }
+
+  // Node indices shift as copies are inserted, so producers and readers are looked up by value only.
+  bool can_have_border(const Uses& uses, ValueId id) {
+    if (uses.producer[static_cast<size_t>(id)] < 0 || graph_.is_output(id)) return false;
+    for (const Node& node : graph_.nodes) {
+      const bool makes = std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
+      if (makes && !computes(node) && !is_concat(node)) return false;
+      const bool reads = std::count(node.inputs.begin(), node.inputs.end(), id) > 0;
+      if (reads && is_reshape(node)) return false;
+    }
+    return true;
+  }
+
+  // The compute node's (or concatenation's) value that a value is a view of.
+  ValueId base(const Uses& uses, ValueId id) const {
+    for (;;) {
+      const int producer = uses.producer[static_cast<size_t>(id)];
+      if (producer < 0) return id;
+      const Node& node = graph_.nodes[static_cast<size_t>(producer)];
+      if (computes(node) || is_concat(node)) return id;
+      id = node.inputs[0];
+    }
+  }
+
+  // Every output must be the only owner of its buffer, which the caller gives.
+  void copy_outputs() {
+    std::vector<ValueId> bases;
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const Uses uses(graph_);
+      const ValueId root = base(uses, graph_.outputs[i]);
+      const bool made = uses.producer[static_cast<size_t>(root)] >= 0;
+      const bool taken = std::count(bases.begin(), bases.end(), root) > 0;
+      if (!made || taken) {
+        graph_.outputs[i] = insert_copy(graph_, graph_.outputs[i], graph_.nodes.size(), ".output");
+        bases.push_back(graph_.outputs[i]);
+        continue;
+      }
+      bases.push_back(root);
+    }
+    output_bases_ = bases;
+  }
+
+  // Each operand of a concatenation is written straight to its window, or copied there.
+  void claim_concat_operands() {
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      if (!is_concat(graph_.nodes[i])) continue;
+      const ValueId whole = graph_.nodes[i].outputs[0];
+      const size_t axis = concat_axis(graph_, graph_.nodes[i]);
+      int64_t start = 0;
+      size_t at = i;
+      for (size_t k = 0; k < graph_.nodes[at].inputs.size(); ++k) {
+        ValueId part = graph_.nodes[at].inputs[k];
+        if (!can_be_window(part, whole)) {
+          const ValueId copy = insert_copy(graph_, part, at, ".part");
+          graph_.value(copy).order = order_of(graph_.value(whole));
+          ++at;
+          graph_.nodes[at].inputs[k] = part = copy;
+        }
+        claims_[part] = {whole, axis, start};
+        start += graph_.value(part).shape[axis];
+      }
+    }
+  }
+
+  bool can_be_window(ValueId part, ValueId whole) const {
+    if (claims_.count(part) != 0 || graph_.value(part).order != graph_.value(whole).order) return false;
+    if (std::count(output_bases_.begin(), output_bases_.end(), part) > 0) return false;
+    bool made = false;
+    for (const Node& node : graph_.nodes) {
+      if (std::count(node.outputs.begin(), node.outputs.end(), part) > 0) made = computes(node) || is_concat(node);
+      if (is_reshape(node) && node.inputs[0] == part) return false;
+    }
+    return made && !viewed_densely(part);
+  }
+
+  // Whether a chain of transposes ends in a view of another shape.
+  bool viewed_densely(ValueId id) const {
+    for (const Node& node : graph_.nodes) {
+      if (node.inputs.empty() || node.inputs[0] != id) continue;
+      if (is_reshape(node) || (is_transpose(node) && viewed_densely(node.outputs[0]))) return true;
+    }
+    return false;
+  }
+
+  // The border of each buffer's owner: what its readers and those of its windows want.
+  void collect_borders() {
+    const std::vector<bool> non_negative = non_negative_values(graph_);
+    for (const Node& node : graph_.nodes) {
+      auto border = wanted_border(graph_, node, non_negative);
+      if (!border) continue;
+      ValueId id = node.inputs[0];
+      for (auto claim = claims_.find(id); claim != claims_.end(); claim = claims_.find(id)) {
+        border->low[claim->second.axis] = border->high[claim->second.axis] = 0;
+        id = claim->second.whole;
+      }
+      const auto [it, fresh] = borders_.emplace(id, *border);
+      if (!fresh) it->second.join(*border);
+    }
+  }
+
+  void bind_outputs() {
+    for (size_t i = 0; i < output_bases_.size(); ++i) {
+      place(output_bases_[i], Buffer::Kind::kOutput, static_cast<int>(i));
+    }
+  }
+
+  // A buffer of its own for a value.
+  void place(ValueId id, Buffer::Kind kind, int index) {
+    Value& value = graph_.value(id);
+    const size_t rank = value.shape.size();
+    Border border{Shape(rank, 0), Shape(rank, 0)};
+    const auto wanted = borders_.find(id);
+    if (wanted != borders_.end() && kind == Buffer::Kind::kArena) border = wanted->second;
+    Buffer buffer{.kind = kind, .index = index, .dtype = value.dtype};
+    Storage storage;
+    storage.order = order_of(value);
+    buffer.border.assign(2 * rank, 0);
+    for (size_t j = 0; j < rank; ++j) {
+      const auto d = static_cast<size_t>(storage.order[j]);
+      buffer.shape.push_back(border.low[d] + value.shape[d] + border.high[d]);
+      buffer.border[j] = border.low[d];
+      buffer.border[rank + j] = border.high[d];
+      storage.offset.push_back(border.low[d]);
+    }
+    storage.extent = buffer.shape;
+    storage.border_low = border.low;
+    storage.border_high = border.high;
+    storage.buffer = static_cast<int>(graph_.buffers.size());
+    value.storage = std::move(storage);
+    graph_.buffers.push_back(std::move(buffer));
+  }
+
+  const Storage& storage(ValueId id) {
+    Value& value = graph_.value(id);
+    if (value.storage.buffer >= 0) return value.storage;
+    if (const auto claim = claims_.find(id); claim != claims_.end()) {
+      Storage window = storage(claim->second.whole);
+      const auto at = std::find(window.order.begin(), window.order.end(), static_cast<int>(claim->second.axis));
+      window.offset[static_cast<size_t>(at - window.order.begin())] += claim->second.start;
+      window.border_low[claim->second.axis] = window.border_high[claim->second.axis] = 0;
+      value.storage = std::move(window);
+      return value.storage;
+    }
+    const Node* view = nullptr;
+    for (const Node& node : graph_.nodes) {
+      const bool makes = std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
+      if (makes && (is_reshape(node) || is_transpose(node))) view = &node;
+    }
+    if (view == nullptr || graph_.value(view->inputs[0]).constant) {
+      place(id, Buffer::Kind::kArena, 0);
+      return value.storage;
+    }
+    Storage same = storage(view->inputs[0]);
+    if (is_transpose(*view)) {
+      const std::vector<int> from = same.order;
+      const Storage old = same;
+      same.order = value.order;
+      for (size_t j = 0; j < from.size(); ++j) {
+        const auto to = static_cast<size_t>(same.order[j]), was = static_cast<size_t>(from[j]);
+        same.border_low[to] = old.border_low[was];
+        same.border_high[to] = old.border_high[was];
+      }
+    } else {
+      HONE_ASSERT(!graph_.buffers[static_cast<size_t>(same.buffer)].has_border(), "a reshaped value has no border");
+      same.order = order_of(value);
+      same.extent = value.shape;
+      same.offset.assign(value.shape.size(), 0);
+      same.border_low = same.border_high = same.offset;
+    }
+    value.storage = std::move(same);
+    return value.storage;
+  }
+
+  Graph& graph_;
+  std::vector<ValueId> output_bases_;
+  std::map<ValueId, Claim> claims_;
+  std::map<ValueId, Border> borders_;
+};
+
+}  // namespace
+
+Status assign_storage(Graph& graph) {
+  Assigner(graph).run();
+  return ok_status();
+}
+
+}  // namespace hone::graph

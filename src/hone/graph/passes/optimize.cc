@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <cstdlib>
+
+#include "hone/graph/passes/pass.h"
+
+namespace hone::graph {
+namespace {
+
+struct Pass {
+  const char* name;
+  Status (*run)(Graph&);
+  bool required = false;
+};
+
+constexpr Pass kPasses[] = {
+    {"remove_identities", remove_identities},
+    {"fold_constants", fold_constants},
+    {"fold_batch_norm", fold_batch_norm},  // after fold_constants: needs constant parameters
+    {"merge_pads", merge_pads},
+    {"flatten_to_conv", flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
+    {"assign_layouts", assign_layouts, true},
+    {"assign_storage", assign_storage, true},  // last: what lies where is final
+};
+
+Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
+  const bool skipped = std::count(options.skip.begin(), options.skip.end(), pass.name) > 0;
+  if (skipped && !pass.required) return ok_status();
+  const std::string before = options.on_change ? describe(graph) : "";
+  HONE_RETURN_IF_ERROR(pass.run(graph));
+  HONE_RETURN_IF_ERROR(sort_nodes(graph));
+  remove_dead_nodes(graph);
+  if (const Status status = verify(graph); !status.ok()) {
+    return error(Code::kInternal, "after the pass {}: {}", pass.name, status.message());
+  }
+  if (options.on_change) {
+    std::string after = describe(graph);
+    if (after != before) options.on_change(pass.name, after);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPasses) names.emplace_back(pass.name);
+  return names;
+}
+
+Status optimize(Graph& graph, const PassOptions& options) {
+  for (const std::string& name : options.skip) {
+    const auto names = pass_names();
+    if (std::count(names.begin(), names.end(), name) == 0) {
+      return invalid("no pass is named '{}', expected one of {}", name, fmt::join(names, ", "));
+    }
+  }
+  for (const Pass& pass : kPasses) HONE_RETURN_IF_ERROR(run_pass(graph, pass, options));
+  return ok_status();
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,48 @@
+// graph/passes/pass.h - the passes over a graph, in the order in which optimize() runs them. Each is
+// a free function that leaves a graph that verifies.
+#pragma once
+
+#include <functional>
+
+#include "hone/graph/graph.h"
+
+namespace hone::graph {
+
+struct PassOptions {
+  std::vector<std::string> skip;  // names of passes that are left out; layouts and storage always run
+  // Called after each pass that changed something, with its name and the graph's text.
+  std::function<void(const std::string& pass, const std::string& graph)> on_change;
+};
+
+// Runs all passes: the graph can then be fused into tasks.
+[[nodiscard]] Status optimize(Graph& graph, const PassOptions& options = {});
+// Their names in order.
+[[nodiscard]] std::vector<std::string> pass_names();
+
+// Computes what depends on constants only.
+[[nodiscard]] Status fold_constants(Graph& graph);
+// Removes what changes nothing: Identity, Dropout, views to the same shape, casts to the same type.
+[[nodiscard]] Status remove_identities(Graph& graph);
+// BatchNormalization goes into the weights before it, or becomes a Mul and an Add.
+[[nodiscard]] Status fold_batch_norm(Graph& graph);
+// A Pad with zeros becomes padding of the convolution or average pooling after it.
+[[nodiscard]] Status merge_pads(Graph& graph);
+// Flatten + Gemm after a value of rank 4 becomes a convolution with a kernel as large as the value,
+// so that N, H, W, C never needs reordering there.
+[[nodiscard]] Status flatten_to_conv(Graph& graph);
+// Chooses the memory order of every value and inserts copies where an operator needs another.
+[[nodiscard]] Status assign_layouts(Graph& graph);
+// Assigns each value a place in a buffer, with the border its readers want; concatenations are
+// written in place where they can.
+[[nodiscard]] Status assign_storage(Graph& graph);
+
+// Sets Value::order by the operators' layout rules, without changing the graph.
+void choose_orders(Graph& graph);
+// True if a value of this shape lies the same in both orders: dimensions of extent 1 don't count.
+[[nodiscard]] bool same_order(const Shape& shape, const std::vector<int>& a, const std::vector<int>& b);
+[[nodiscard]] bool is_plain(const Value& value);
+
+// Inserts hone.Copy of `from` before node `before`; returns the new value.
+ValueId insert_copy(Graph& graph, ValueId from, size_t before, const std::string& suffix);
+
+}  // namespace hone::graph

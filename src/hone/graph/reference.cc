@@ -1,0 +1,121 @@
+#include "hone/graph/reference.h"
+
+#include <cstring>
+
+#include "hone/compute/affine.h"
+#include "hone/graph/passes/pass.h"
+#include "hone/ir/interpreter.h"
+
+namespace hone::graph {
+namespace {
+
+class Runner {
+ public:
+  Runner(const TaskList& tasks, const MemoryPlan& plan, const std::vector<Tensor>& inputs)
+      : tasks_(tasks), plan_(plan), inputs_(inputs), arena_(DType::kU8, {plan.arena_bytes}) {
+    // Garbage, so that a read before a write shows; zeros where borders are.
+    if (plan.arena_bytes > 0) std::memset(arena_.data(), 0xff, static_cast<size_t>(plan.arena_bytes));
+    for (const auto& [offset, bytes] : plan.zeroed) std::memset(at(offset), 0, static_cast<size_t>(bytes));
+    for (const TensorInfo& output : tasks.outputs) outputs_.emplace_back(output.dtype, output.shape);
+  }
+
+  Result<std::vector<Tensor>> run() {
+    for (const TaskCall& call : tasks_.calls) HONE_RETURN_IF_ERROR(run_call(call));
+    return std::move(outputs_);
+  }
+
+ private:
+  char* at(int64_t offset) { return static_cast<char*>(arena_.data()) + offset; }
+
+  char* memory(const Argument& argument) {
+    const auto index = static_cast<size_t>(argument.index);
+    switch (argument.kind) {
+      case Argument::Kind::kInput: return static_cast<char*>(const_cast<void*>(inputs_[index].data()));
+      case Argument::Kind::kConstant: return static_cast<char*>(const_cast<void*>(tasks_.constants[index].data()));
+      case Argument::Kind::kOutput: return static_cast<char*>(outputs_[index].data());
+      case Argument::Kind::kArena: return at(plan_.offsets[index]);
+    }
+    HONE_ASSERT(false, "an argument is of one of four kinds");
+  }
+
+  Status run_call(const TaskCall& call) {
+    const ir::Program program = compute::naive_program(call.dag);
+    std::vector<Tensor> args;
+    for (size_t i = 0; i < program.params.size(); ++i) {
+      const ir::Buffer& buffer = *program.params[i].buffer;
+      args.emplace_back(buffer.dtype, buffer.shape);
+      const bool read = program.params[i].role == ir::Role::kInput || program.params[i].role == ir::Role::kConstant;
+      if (read) std::memcpy(args[i].data(), memory(call.arguments[i]), static_cast<size_t>(args[i].bytes()));
+    }
+    HONE_RETURN_IF_ERROR(ir::run(program, args));
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      if (program.params[i].role == ir::Role::kOutput) store(call, i, args[i]);
+    }
+    return ok_status();
+  }
+
+  // Copies what the task wrote, and nothing else: borders and other windows stay as they are.
+  void store(const TaskCall& call, size_t param, const Tensor& result) {
+    const ir::BufferPtr& buffer = call.dag.params[param].buffer;
+    const auto width = static_cast<size_t>(dtype_bytes(result.dtype()));
+    char* target = memory(call.arguments[param]);
+    const auto* source = static_cast<const char*>(result.data());
+    for (const int s : call.dag.writers(buffer)) {
+      const compute::Stage& stage = call.dag.stages[static_cast<size_t>(s)];
+      for (const compute::Output& output : stage.outputs) {
+        if (output.buffer != buffer) continue;
+        const std::vector<compute::AffineRow> rows = compute::write_rows(stage, output);
+        Shape point(stage.axes.size(), 0);
+        for (bool more = true; more;) {
+          int64_t flat = 0;
+          for (size_t d = 0; d < rows.size(); ++d) {
+            int64_t at = rows[d].constant;
+            for (size_t a = 0; a < point.size(); ++a) at += rows[d].coef[a] * point[a];
+            flat = flat * buffer->shape[d] + at;
+          }
+          std::memcpy(target + static_cast<size_t>(flat) * width, source + static_cast<size_t>(flat) * width, width);
+          more = false;
+          for (size_t d = point.size(); d-- > 0 && !more;) {
+            more = ++point[d] < stage.axes[d].extent;
+            if (!more) point[d] = 0;
+          }
+        }
+      }
+    }
+  }
+
+  const TaskList& tasks_;
+  const MemoryPlan& plan_;
+  const std::vector<Tensor>& inputs_;
+  Tensor arena_;
+  std::vector<Tensor> outputs_;
+};
+
+}  // namespace
+
+Result<std::vector<Tensor>> run_reference(const TaskList& tasks, const MemoryPlan& plan,
+                                          const std::vector<Tensor>& inputs) {
+  if (inputs.size() != tasks.inputs.size()) {
+    return invalid("{} inputs, expected {}", inputs.size(), tasks.inputs.size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorInfo& info = tasks.inputs[i];
+    if (inputs[i].dtype() != info.dtype || inputs[i].shape() != info.shape) {
+      return invalid("input '{}' is {} {}, expected {} {}", info.name, dtype_name(inputs[i].dtype()),
+                     to_string(inputs[i].shape()), dtype_name(info.dtype), to_string(info.shape));
+    }
+  }
+  return Runner(tasks, plan, inputs).run();
+}
+
+Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs,
+                                          const std::vector<std::string>& skip_passes) {
+  Graph copy = graph;
+  HONE_RETURN_IF_ERROR(optimize(copy, {.skip = skip_passes}));
+  HONE_ASSIGN_OR_RETURN(const TaskList tasks, extract_tasks(copy));
+  const MemoryPlan plan = plan_memory(tasks);
+  HONE_RETURN_IF_ERROR(verify(plan, tasks));
+  return run_reference(tasks, plan, inputs);
+}
+
+}  // namespace hone::graph

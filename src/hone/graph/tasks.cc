@@ -1,0 +1,120 @@
+#include "hone/graph/tasks.h"
+
+#include <algorithm>
+#include <map>
+
+#include "hone/base/hash.h"
+#include "hone/graph/emit.h"
+
+namespace hone::graph {
+namespace {
+
+uint64_t tensor_hash(const Tensor& tensor) {
+  uint64_t hash = static_cast<uint64_t>(tensor.dtype());
+  for (const int64_t extent : tensor.shape()) hash = hash_combine(hash, static_cast<uint64_t>(extent));
+  return hash_bytes(tensor.data(), static_cast<size_t>(tensor.bytes()), hash);
+}
+
+class Extractor {
+ public:
+  explicit Extractor(const Graph& graph) : graph_(graph), non_negative_(non_negative_values(graph)) {}
+
+  Result<TaskList> run(const FuseOptions& options) {
+    for (const ValueId id : graph_.inputs) list_.inputs.push_back(info(graph_.value(id).name, id));
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      list_.outputs.push_back(info(graph_.output_names[i], graph_.outputs[i]));
+    }
+    list_.buffers = graph_.buffers;
+    for (const std::vector<int>& group : fuse(graph_, options)) {
+      HONE_ASSIGN_OR_RETURN(Emitted emitted, EmitContext(graph_, group, non_negative_).run());
+      TaskCall call;
+      call.key = compute::task_key(emitted.dag);
+      call.name = graph_.nodes[static_cast<size_t>(group.front())].name;
+      call.dag = std::move(emitted.dag);
+      for (const EmittedArgument& argument : emitted.arguments) call.arguments.push_back(place(argument));
+      add_to_group(call);
+      list_.calls.push_back(std::move(call));
+    }
+    return std::move(list_);
+  }
+
+ private:
+  TensorInfo info(const std::string& name, ValueId id) const {
+    return {name, graph_.value(id).dtype, graph_.value(id).shape};
+  }
+
+  Argument place(const EmittedArgument& argument) {
+    if (argument.constant) return constant(*argument.constant);
+    const Value& value = graph_.value(argument.value);
+    if (value.constant) {
+      const auto [it, fresh] = constant_of_value_.emplace(argument.value, 0);
+      if (fresh) it->second = constant(*value.constant).index;
+      return {Argument::Kind::kConstant, it->second};
+    }
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(value.storage.buffer)];
+    switch (buffer.kind) {
+      case Buffer::Kind::kInput: return {Argument::Kind::kInput, buffer.index};
+      case Buffer::Kind::kOutput: return {Argument::Kind::kOutput, buffer.index};
+      default: return {Argument::Kind::kArena, value.storage.buffer};
+    }
+  }
+
+  Argument constant(const Tensor& tensor) {
+    const uint64_t hash = tensor_hash(tensor);
+    const auto& known = list_.constant_hashes;
+    const auto it = std::find(known.begin(), known.end(), hash);
+    const auto index = static_cast<int>(it - known.begin());
+    if (it == known.end()) {
+      list_.constants.push_back(tensor);
+      list_.constant_hashes.push_back(hash);
+    }
+    return {Argument::Kind::kConstant, index};
+  }
+
+  void add_to_group(TaskCall& call) {
+    const auto it = std::find_if(list_.groups.begin(), list_.groups.end(),
+                                 [&](const TaskGroup& group) { return group.key == call.key; });
+    call.group = static_cast<int>(it - list_.groups.begin());
+    if (it == list_.groups.end()) list_.groups.push_back({call.key, {}});
+    list_.groups[static_cast<size_t>(call.group)].calls.push_back(static_cast<int>(list_.calls.size()));
+  }
+
+  const Graph& graph_;
+  const std::vector<bool> non_negative_;
+  TaskList list_;
+  std::map<ValueId, int> constant_of_value_;
+};
+
+}  // namespace
+
+Result<TaskList> extract_tasks(const Graph& graph, const FuseOptions& options) {
+  return Extractor(graph).run(options);
+}
+
+uint64_t constants_hash(const TaskList& tasks, const TaskCall& call) {
+  uint64_t hash = 0;
+  for (const Argument& argument : call.arguments) {
+    if (argument.kind != Argument::Kind::kConstant) continue;
+    hash = hash_combine(hash, tasks.constant_hashes[static_cast<size_t>(argument.index)]);
+  }
+  return hash;
+}
+
+double total_flops(const TaskList& tasks) {
+  double total = 0;
+  for (const TaskCall& call : tasks.calls) total += compute::flops(call.dag);
+  return total;
+}
+
+std::string describe(const TaskList& tasks) {
+  std::string text = fmt::format("{} tasks, {} distinct, {:.3f} GFLOP\n", tasks.calls.size(), tasks.groups.size(),
+                                 total_flops(tasks) / 1e9);
+  for (const TaskGroup& group : tasks.groups) {
+    const TaskCall& call = tasks.calls[static_cast<size_t>(group.calls.front())];
+    text += fmt::format("{:3}x {:9.2f} MFLOP  {}  ({})\n", group.calls.size(), compute::flops(call.dag) / 1e6,
+                        compute::describe(call.dag), call.name);
+  }
+  return text;
+}
+
+}  // namespace hone::graph
