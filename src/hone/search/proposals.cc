@@ -1,0 +1,14 @@
+#include "hone/search/proposals.h"
+
+namespace hone::search {
+
+bool Proposals::fresh(const space::Point& point) const {
+  return !points_.contains(space::hash(point)) && !schedules_.contains(schedule::hash(space_.steps(point)));
+}
+
+bool Proposals::take(const space::Point& point) {
+  if (!points_.insert(space::hash(point)).second) return false;
+  return schedules_.insert(schedule::hash(space_.steps(point))).second;
+}
+
+}  // namespace hone::search

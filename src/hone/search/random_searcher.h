@@ -1,0 +1,22 @@
+// search/random_searcher.h - uniform samples of the space: the baseline for every other strategy.
+#pragma once
+
+#include "hone/search/proposals.h"
+#include "hone/search/searcher.h"
+
+namespace hone::search {
+
+class RandomSearcher : public Searcher {
+ public:
+  explicit RandomSearcher(const SearchTask& task);
+  [[nodiscard]] std::string_view name() const override { return "random"; }
+  [[nodiscard]] std::vector<space::Point> propose(int n) override;
+  void observe(std::span<const space::Point> points, std::span<const double> seconds) override;
+
+ private:
+  SearchTask task_;
+  Proposals proposals_;
+  Rng rng_;
+};
+
+}  // namespace hone::search

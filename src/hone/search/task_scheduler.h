@@ -1,0 +1,61 @@
+// search/task_scheduler.h - spends seconds over the tasks of a model where they shorten the model
+// most. Pure logic: it is told what time was spent and what was found, and never looks at a clock.
+//
+// The rate at which a task is expected to gain is the larger part of how fast it gained lately and
+// of what it may still gain: its gap to the lower bound shrinks like 1 / (time spent), as the best
+// of n random draws does.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+namespace hone::search {
+
+struct ScheduledTask {
+  double multiplicity = 1;    // how often the task occurs in the model
+  double expected = 0;        // seconds of one run, predicted or from an earlier run
+  double bound = 0;           // seconds that no schedule can beat; 0 if unknown
+};
+
+class TaskScheduler {
+ public:
+  explicit TaskScheduler(std::vector<ScheduledTask> tasks);
+
+  // The task that the next batch goes to; -1 if none can gain any more. First every task that
+  // matters gets one batch, the largest share first.
+  [[nodiscard]] int next() const;
+  // A batch was handed out and has not been reported: the scheduler counts on it.
+  void start(int task);
+  // `spent`: seconds that the batch took; `best`: seconds of the task's best schedule so far.
+  void report(int task, double spent, double best);
+  // The task's space is exhausted.
+  void finish(int task);
+
+  [[nodiscard]] double best(int task) const { return at(task).best; }
+  [[nodiscard]] double spent(int task) const { return at(task).spent; }
+  // Sum over tasks of multiplicity x best.
+  [[nodiscard]] double total() const;
+  // Expected seconds gained in a run of the model per second spent.
+  [[nodiscard]] double gain(int task) const;
+
+ private:
+  struct Batch {
+    double spent, best;  // best: after it
+  };
+  struct State {
+    ScheduledTask task;
+    double best = 0;
+    double spent = 0;
+    int batches = 0, running = 0;
+    bool measured = false, finished = false;
+    std::deque<Batch> recent;
+    double before_recent = 0;  // best before the oldest of `recent`
+  };
+  [[nodiscard]] const State& at(int task) const { return states_[static_cast<size_t>(task)]; }
+  [[nodiscard]] State& at(int task) { return states_[static_cast<size_t>(task)]; }
+
+  std::vector<State> states_;
+};
+
+}  // namespace hone::search
