@@ -1,0 +1,213 @@
+#include "hone/ir/partition_loops.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "hone/ir/hoist_guards.h"
+#include "hone/ir/scalar.h"
+#include "hone/ir/simplify.h"
+
+namespace hone::ir {
+namespace {
+
+int64_t count_statements(const Stmt& s) {
+  int64_t n = 1;
+  for (const Stmt& child : s->body) n += count_statements(child);
+  return n;
+}
+
+// The values of `var` for which a form is not negative whatever the other variables are; may be
+// empty. Nothing if it does not depend linearly on var.
+std::optional<Interval> nonnegative_interval(const std::optional<Linear>& form, const VarPtr& var, const Ranges& ranges) {
+  if (!form) return std::nullopt;
+  const int64_t c = form->coefficient(var);
+  if (c == 0 || c == INT64_MIN) return std::nullopt;
+  const Linear rest = without(*form, variable(var));
+  for (const auto& term : rest.terms) {
+    if (uses(term.first, var)) return std::nullopt;
+  }
+  const int64_t low = ranges.of(rest).lo;
+  if (low == kNegInf || low == kPosInf) return std::nullopt;
+  if (c > 0) return Interval{-floor_div(low, c), kPosInf};
+  return Interval{kNegInf, floor_div(low, -c)};
+}
+
+// b - a of a comparison of a and b; nothing for other expressions.
+std::optional<Linear> gap(const Expr& e) {
+  if (!is_compare(e->op) || e->args[0]->type != DType::kI64) return std::nullopt;
+  return add(linearize(e->args[1]), linearize(e->args[0]), -1);
+}
+std::optional<Linear> shifted(const std::optional<Linear>& form, int64_t factor, int64_t offset) {
+  return form ? add({offset, {}}, *form, factor) : std::nullopt;
+}
+
+// The values of `var` for which a comparison is true whatever the other variables are.
+std::optional<Interval> true_interval(const Expr& e, const VarPtr& var, const Ranges& ranges) {
+  const std::optional<Linear> d = gap(e);
+  if (e->op == Op::kLt || e->op == Op::kLe) {
+    return nonnegative_interval(shifted(d, 1, e->op == Op::kLt ? -1 : 0), var, ranges);
+  }
+  if (e->op != Op::kEq) return std::nullopt;
+  const auto from = nonnegative_interval(d, var, ranges);
+  const auto to = nonnegative_interval(shifted(d, -1, 0), var, ranges);
+  return from && to ? std::optional(intersect(*from, *to)) : std::nullopt;
+}
+
+// The longest run of values inside `whole` for which a comparison is decided, true or false.
+Interval decided_interval(const Expr& e, const VarPtr& var, const Ranges& ranges, Interval whole) {
+  const std::optional<Linear> d = gap(e);
+  const bool ordered = e->op == Op::kLt || e->op == Op::kLe;
+  const int64_t offset = e->op == Op::kLt || !ordered ? -1 : 0;
+  Interval best = {0, -1};
+  for (const auto& form : {shifted(d, 1, offset), shifted(d, -1, ordered ? -1 - offset : -1)}) {
+    const std::optional<Interval> i = nonnegative_interval(form, var, ranges);
+    if (!i) continue;
+    const Interval inside = intersect(*i, whole);
+    if (!inside.empty() && inside.hi - inside.lo > best.hi - best.lo) best = inside;
+  }
+  return best;
+}
+
+// Collects the decided_interval of every comparison inside a loop's body.
+class Collector {
+ public:
+  Collector(const VarPtr& var, Ranges ranges, Interval whole)
+      : var_(var), ranges_(std::move(ranges)), whole_(whole) {}
+  void statements(const std::vector<Stmt>& body) {
+    for (const Stmt& s : body) statement(*s);
+  }
+  std::vector<Interval> found;
+
+ private:
+  void statement(const StmtNode& s) {
+    for (const Expr& e : {s.min, s.extent, s.condition, s.value}) {
+      if (e) expression(e);
+    }
+    for (const Expr& e : s.indices) expression(e);
+    const auto mark = ranges_.mark();
+    if (s.kind == StmtKind::kFor) ranges_.bind_loop(s.var, s.min, s.extent);
+    statements(s.body);
+    ranges_.reset(mark);
+  }
+  void expression(const Expr& e) {
+    visit(e, [this](const Expr& node) {
+      const Interval i = decided_interval(node, var_, ranges_, whole_);
+      if (!i.empty()) found.push_back(i);
+    });
+  }
+  VarPtr var_;
+  Ranges ranges_;
+  Interval whole_;
+};
+
+class Partitioner {
+ public:
+  Partitioner(int64_t statements, const PartitionOptions& options) : options_(options), statements_(statements) {}
+
+  Stmt statement(const Stmt& s) {
+    if (s->body.empty()) return s;
+    if (s->kind == StmtKind::kFor && s->peel && s->for_kind != ForKind::kParallel) {
+      if (const std::vector<Stmt> parts = split(*s); !parts.empty()) return make_block(parts);
+    }
+    const auto mark = ranges_.mark();
+    if (s->kind == StmtKind::kFor) ranges_.bind_loop(s->var, s->min, s->extent);
+    if (s->kind == StmtKind::kIf) ranges_.assume(s->condition);
+    std::vector<Stmt> body;
+    for (const Stmt& child : s->body) body.push_back(statement(child));
+    ranges_.reset(mark);
+    return with_body(*s, std::move(body));
+  }
+
+ private:
+  // Empty if the loop stays whole.
+  std::vector<Stmt> split(const StmtNode& loop) {
+    if (!is_const_int(loop.min) || !is_const_int(loop.extent)) return {};
+    const int64_t begin = loop.min->int_value;
+    const int64_t end = begin + loop.extent->int_value;
+    const std::optional<Interval> main = main_part(loop, {begin, end - 1});
+    if (!main) return {};
+    int64_t size = 0;
+    for (const Stmt& child : loop.body) size += count_statements(child);
+    const int64_t added = ((main->lo > begin) + (main->hi < end - 1)) * (size + 1);
+    if (statements_ + added > options_.max_statements) return {};
+    statements_ += added;
+    std::vector<Stmt> parts;
+    const auto part = [&](int64_t from, int64_t to) {
+      if (from >= to) return;
+      const Stmt whole = make_for(loop.var, constant(from), constant(to - from), loop.for_kind, loop.body);
+      parts.push_back(statement(simplify(whole, ranges_)));
+    };
+    part(begin, main->lo);
+    part(main->lo, main->hi + 1);
+    part(main->hi + 1, end);
+    return parts;
+  }
+
+  // Where as many conditions as possible are decided at once, the longest first; nothing if that
+  // is everywhere.
+  std::optional<Interval> main_part(const StmtNode& loop, Interval whole) {
+    const auto mark = ranges_.mark();
+    ranges_.bind(loop.var, whole);
+    Collector collector(loop.var, ranges_, whole);
+    collector.statements(loop.body);
+    ranges_.reset(mark);
+    std::vector<Interval>& sorted = collector.found;
+    std::stable_sort(sorted.begin(), sorted.end(), [](Interval a, Interval b) { return a.hi - a.lo > b.hi - b.lo; });
+    Interval main = whole;
+    for (const Interval& i : sorted) {
+      const Interval both = intersect(main, i);
+      if (!both.empty()) main = both;
+    }
+    if (main == whole) return std::nullopt;
+    return main;
+  }
+
+  PartitionOptions options_;
+  Ranges ranges_;
+  int64_t statements_;
+};
+
+// Moves guards on the loop's own variable into its range.
+Stmt tighten(const Stmt& s) {
+  if (s->body.empty()) return s;
+  std::vector<Stmt> body;
+  for (const Stmt& child : s->body) body.push_back(tighten(child));
+  const bool is_candidate = s->kind == StmtKind::kFor && body.size() == 1 && body[0]->kind == StmtKind::kIf &&
+                            is_const_int(s->min) && is_const_int(s->extent);
+  if (!is_candidate) return with_body(*s, std::move(body));
+  const bool keeps_start = s->for_kind == ForKind::kParallel;
+  const int64_t begin = s->min->int_value;
+  Interval range = {begin, begin + s->extent->int_value - 1};
+  std::vector<Expr> rest;
+  for (const Expr& part : conjuncts(body[0]->condition)) {
+    // With no ranges, only comparisons of the variable with constants have a true interval.
+    const std::optional<Interval> i = true_interval(part, s->var, Ranges());
+    if (i && !(keeps_start && i->lo > begin)) {
+      range = intersect(range, *i);
+    } else {
+      rest.push_back(part);
+    }
+  }
+  if (range.empty()) return make_block({});
+  std::vector<Stmt> inner = body[0]->body;
+  if (!rest.empty()) inner = {make_if(conjunction(rest), std::move(inner))};
+  return make_for(s->var, constant(range.lo), constant(range.hi - range.lo + 1), s->for_kind, std::move(inner), s->peel);
+}
+
+}  // namespace
+
+Program partition_loops(Program program, const PartitionOptions& options) {
+  program = simplify(hoist_guards(simplify(std::move(program))));
+  int64_t statements = 0;
+  for (const Phase& phase : program.phases) statements += phase.body ? count_statements(phase.body) : 0;
+  for (Phase& phase : program.phases) {
+    if (!phase.body) continue;
+    phase.body = Partitioner(statements, options).statement(phase.body);
+    for (int i = 0; i < 2; ++i) {  // a tighter loop may free another guard
+      phase.body = simplify(tighten(hoist_guards(simplify(phase.body, Ranges()))), Ranges());
+    }
+  }
+  return program;
+}
+
+}  // namespace hone::ir
