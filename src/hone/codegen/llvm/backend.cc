@@ -1,0 +1,129 @@
+#include "hone/codegen/llvm/backend.h"
+
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Triple.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace hone::codegen {
+namespace {
+
+void initialize_targets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64AsmParser();
+  });
+}
+
+// One per thread and target: making one takes longer than compiling a small kernel.
+Result<llvm::TargetMachine*> machine_for(const target::Target& target) {
+  initialize_targets();
+  thread_local std::map<std::string, std::unique_ptr<llvm::TargetMachine>> machines;
+  std::string features;
+  for (const std::string& feature : target.features) features += (features.empty() ? "" : ",") + feature;
+  std::unique_ptr<llvm::TargetMachine>& machine = machines[target.triple + "|" + target.cpu + "|" + features];
+  if (!machine) {
+    const llvm::Triple triple(target.triple);
+    std::string message;
+    const llvm::Target* backend = llvm::TargetRegistry::lookupTarget(triple, message);
+    if (!backend) return error(Code::kUnsupported, "no code generator for target {}", target.triple);
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+    machine.reset(backend->createTargetMachine(triple, target.cpu, features, options, llvm::Reloc::PIC_,
+                                               std::nullopt, llvm::CodeGenOptLevel::Default));
+    if (!machine) return error(Code::kUnsupported, "no code generator for cpu {}", target.cpu);
+  }
+  return machine.get();
+}
+
+Result<std::string> emit(llvm::Module& module, const target::Target& target, llvm::CodeGenFileType type) {
+  HONE_ASSIGN_OR_RETURN(llvm::TargetMachine * machine, machine_for(target));
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, type, true)) {
+    return error(Code::kInternal, "the code generator writes no such file");
+  }
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+Status prepare_module(llvm::Module& module, const target::Target& target) {
+  auto machine = machine_for(target);
+  if (!machine.ok()) return machine.status();
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  return ok_status();
+}
+
+void optimize(llvm::Module& module, const target::Target& target) {
+  auto machine = machine_for(target);
+  HONE_ASSERT(machine.ok(), "optimize needs a prepared module");
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(*machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graph, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  for (llvm::Function& f : module) {
+    if (!f.isDeclaration()) passes.run(f, functions);
+  }
+}
+
+Result<std::string> emit_object(llvm::Module& module, const target::Target& target) {
+  return emit(module, target, llvm::CodeGenFileType::ObjectFile);
+}
+
+Result<std::string> emit_assembly(const llvm::Module& module, const target::Target& target) {
+  const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);  // code generation consumes it
+  return emit(*copy, target, llvm::CodeGenFileType::AssemblyFile);
+}
+
+Result<int64_t> text_bytes(const std::string& object) {
+  const llvm::MemoryBufferRef buffer(object, "kernel");
+  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file = llvm::object::ObjectFile::createObjectFile(buffer);
+  if (!file) return error(Code::kInternal, "generated object: {}", llvm::toString(file.takeError()));
+  int64_t bytes = 0;
+  for (const llvm::object::SectionRef& section : (*file)->sections()) {
+    if (section.isText()) bytes += static_cast<int64_t>(section.getSize());
+  }
+  return bytes;
+}
+
+}  // namespace hone::codegen

@@ -1,0 +1,22 @@
+// codegen/llvm/backend.h - from an LLVM module to an object file, for a target described as data.
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include <string>
+
+#include "hone/base/status.h"
+#include "hone/target/target.h"
+
+namespace hone::codegen {
+
+// Sets triple and data layout; needed before any code is emitted into the module.
+[[nodiscard]] Status prepare_module(llvm::Module& module, const target::Target& target);
+// The short list of passes.
+void optimize(llvm::Module& module, const target::Target& target);
+[[nodiscard]] Result<std::string> emit_object(llvm::Module& module, const target::Target& target);
+[[nodiscard]] Result<std::string> emit_assembly(const llvm::Module& module, const target::Target& target);
+// Bytes of executable sections.
+[[nodiscard]] Result<int64_t> text_bytes(const std::string& object);
+
+}  // namespace hone::codegen

@@ -1,0 +1,56 @@
+#include "hone/codegen/llvm/compiler.h"
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Verifier.h>
+
+#include <algorithm>
+
+#include "hone/codegen/llvm/backend.h"
+#include "hone/codegen/llvm/emitter.h"
+
+namespace hone::codegen {
+namespace {
+
+int registers_in(const ir::StmtNode& s, const target::Target& target) {
+  int inside = 0;
+  for (const ir::Stmt& child : s.body) inside = std::max(inside, registers_in(*child, target));
+  if (s.kind != ir::StmtKind::kAlloc || s.buffer->scope != ir::Scope::kRegister) return inside;
+  const std::vector<int64_t>& shape = s.buffer->shape;
+  const int64_t lanes = std::max<int64_t>(1, target.lanes(static_cast<int>(dtype_bytes(s.buffer->dtype))));
+  const int64_t row = shape.empty() ? 1 : std::max<int64_t>(shape.back(), 1);
+  const int64_t vectors = s.buffer->num_elements() / row * ((row + lanes - 1) / lanes);
+  return inside + static_cast<int>(std::min<int64_t>(vectors, 1 << 20));
+}
+
+}  // namespace
+
+Result<ObjectCode> compile(const ir::Program& program, const target::Target& target, const CompileOptions& options) {
+  llvm::LLVMContext context;
+  llvm::Module module(program.name, context);
+  HONE_RETURN_IF_ERROR(prepare_module(module, target));
+  ObjectCode out;
+  for (const ir::Phase& phase : program.phases) {
+    PhaseEmitter emitter(module, program, target, {options.max_statements});
+    out.phases.push_back({fmt::format("{}_{}", options.symbol_prefix, out.phases.size()), phase.num_tiles(), phase.prepare});
+    HONE_RETURN_IF_ERROR(emitter.emit(phase, out.phases.back().symbol));
+    out.scratch_bytes = std::max(out.scratch_bytes, emitter.scratch_bytes());
+  }
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  HONE_ASSERT(!llvm::verifyModule(module, &stream), problem.c_str());
+  optimize(module, target);
+  if (options.keep_assembly) {
+    HONE_ASSIGN_OR_RETURN(out.assembly, emit_assembly(module, target));
+  }
+  HONE_ASSIGN_OR_RETURN(out.object, emit_object(module, target));
+  HONE_ASSIGN_OR_RETURN(out.text_bytes, text_bytes(out.object));
+  return out;
+}
+
+int registers_needed(const ir::Program& program, const target::Target& target) {
+  int most = 0;
+  for (const ir::Phase& phase : program.phases) most = std::max(most, registers_in(*phase.body, target));
+  return most == 0 ? 0 : most + 2;
+}
+
+}  // namespace hone::codegen

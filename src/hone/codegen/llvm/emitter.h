@@ -1,0 +1,185 @@
+// codegen/llvm/emitter.h - one phase of a program as LLVM ir; only the .cc files here include this.
+//
+// Loops: unrolled ones are expanded, a vectorized one becomes chunks of native vectors in which an
+// expression is either uniform (a scalar) or varying (a vector, one lane per iteration).
+// Addresses: what depends on a loop is computed in that loop's header, as a pointer that the loop
+// advances; at the access only a constant displacement is left.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/codegen/llvm/index_form.h"
+#include "hone/codegen/llvm/lane_analysis.h"
+#include "hone/ir/stmt.h"
+#include "hone/target/target.h"
+
+namespace hone::codegen {
+
+struct EmitLimits {
+  int64_t max_statements = 20'000;
+};
+
+class PhaseEmitter {
+ public:
+  PhaseEmitter(llvm::Module& module, const ir::Program& program, const target::Target& target,
+               const EmitLimits& limits);
+  // Adds the function `symbol` to the module.
+  [[nodiscard]] Status emit(const ir::Phase& phase, const std::string& symbol);
+  [[nodiscard]] int64_t scratch_bytes() const { return scratch_high_; }
+
+ private:
+  // A loop that exists at run time, or the function itself.
+  struct Scope {
+    llvm::BasicBlock* preheader = nullptr;  // ends in a jump to the header
+    llvm::BasicBlock* header = nullptr;     // holds what the loop computes once per iteration
+    llvm::BasicBlock* exit = nullptr;
+    int atom = -1;
+    llvm::Value* min = nullptr;
+    llvm::PHINode* counter = nullptr;
+    std::vector<std::pair<llvm::PHINode*, int64_t>> pointers;  // and the bytes they advance
+    std::map<std::vector<int64_t>, llvm::Value*> known;        // by buffer and terms
+  };
+  struct BufferInfo {
+    int id = 0;
+    llvm::Value* base = nullptr;
+    std::vector<int64_t> strides;  // elements
+    int64_t padded_row = 0;        // length in memory of a row that is padded to whole vectors
+    int lane_copies = 1;           // elements per element: allocated inside a vectorized loop
+    bool local = false;            // on the stack: any address in it is safe to read
+    bool read_only = false;        // in this phase
+  };
+  struct Lanes {
+    int width = 1;   // of the vectors; 1: no lanes
+    int active = 1;  // the first lanes that exist
+    llvm::Value* mask = nullptr;   // further condition per lane, or null
+    llvm::Value* guard = nullptr;  // uniform condition under which memory may be read, or null
+  };
+  struct Access {
+    const BufferInfo* buffer;
+    const ir::Buffer* of;
+    IndexForm form;
+    llvm::Type* type;  // in memory
+    int64_t bytes;     // of an element
+  };
+  struct Partial {
+    std::vector<llvm::Value*> slots;  // vectors of native width
+    ir::Op op;
+    int width;
+  };
+
+  // emit_phase.cc: the function, statements and scalar loops.
+  void emit_all(const std::vector<ir::Stmt>& body);
+  void emit_stmt(const ir::StmtNode& s);
+  void emit_if(const ir::StmtNode& s);
+  void emit_alloc(const ir::StmtNode& s);
+  void emit_extern(const ir::StmtNode& s);
+  void emit_for(const ir::StmtNode& s);
+  void emit_unrolled(const ir::StmtNode& s);
+  void emit_serial(const ir::StmtNode& s);
+  void begin_loop(llvm::Value* min, llvm::Value* end, bool may_be_empty, Range range);
+  [[nodiscard]] IndexForm loop_index() const { return IndexSpace::of_atom(scopes_.back().atom); }
+  void end_loop(llvm::Value* end);
+  llvm::BasicBlock* new_block(const char* name);
+  llvm::Value* entry_alloca(llvm::Type* type, int64_t count);
+  void fail(Status status);
+  void collect_buffers(const ir::Phase& phase, const std::string& symbol);
+  void add_buffer(const ir::Buffer* buffer, BufferInfo info);
+  [[nodiscard]] bool failed() const { return !status_.ok(); }
+
+  // emit_lanes.cc: vectorized loops and reductions over lanes.
+  void emit_vectorized(const ir::StmtNode& s);
+  void emit_chunk(const ir::StmtNode& s, const IndexForm& first, int64_t active, int native);
+  void emit_reduction(const ir::StmtNode& s, const Access& access, ir::Op op);
+  void begin_partials(const LanePlan& plan, int native, int slots);
+  void end_partials(const LanePlan& plan);
+  llvm::Value* reduce_lanes(llvm::Value* vector, ir::Op op, DType type);
+  llvm::Value* identity(ir::Op op, DType type);
+  llvm::Value* all_lanes_mask();  // null: every lane of the vector is active
+  llvm::Value* tail_mask();
+  llvm::Value* any_lane();        // i1: some lane is active, or null
+
+  // emit_memory.cc: addresses, loads, stores.
+  Access access(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices);
+  llvm::Value* address(const Access& access);
+  llvm::Value* advance(llvm::Value* pointer, int64_t bytes);
+  llvm::Value* safe(llvm::Value* pointer, llvm::Value* condition, const Access& access);
+  llvm::Align alignment(const Access& access, bool vector) const;
+  std::vector<llvm::Value*> lane_pointers(const Access& access);
+  llvm::Value* lane_addresses(const Access& access);
+  [[nodiscard]] bool is_strided(const IndexForm& form) const;
+  [[nodiscard]] bool ends_row(const Access& access) const;
+  llvm::Value* load(const Access& access);
+  llvm::Value* load_vector(const Access& access);
+  llvm::Value* load_gather(const Access& access);
+  void store(const Access& access, llvm::Value* value);
+  void store_vector(const Access& access, llvm::Value* value);
+  void store_scatter(const Access& access, llvm::Value* value);
+  void store_uniform(const Access& access, llvm::Value* value);
+  llvm::Instruction* note(llvm::Instruction* memory_access, const Access& access);
+  llvm::Constant* known_constant(const Access& access, double v);
+  llvm::Value* known_value(const Access& access);  // of a buffer with values, or null
+  void emit_store(const ir::StmtNode& s);
+  void emit_prefetch(const ir::StmtNode& s);
+
+  // emit_value.cc: expressions.
+  llvm::Value* value(const ir::Expr& e);
+  llvm::Value* condition(const ir::Expr& e);  // i1 or a vector of i1
+  llvm::Value* compare(const ir::ExprNode& e);
+  llvm::Value* compare_forms(ir::Op op, const IndexForm& difference);
+  llvm::Value* arithmetic(const ir::ExprNode& e);
+  llvm::Value* float_binary(ir::Op op, llvm::Value* a, llvm::Value* b, DType type);
+  llvm::Value* int_binary(ir::Op op, llvm::Value* a, llvm::Value* b, DType type);
+  llvm::Value* unary(const ir::ExprNode& e);
+  llvm::Value* function(ir::Op op, llvm::Value* x, DType type);
+  llvm::Value* library_call(const char* name, llvm::ArrayRef<llvm::Value*> args);
+  llvm::Value* select(const ir::ExprNode& e);
+  llvm::Value* branch_select(const ir::ExprNode& e, llvm::Value* condition);
+  llvm::Value* convert(llvm::Value* v, DType from, DType to);
+  IndexForm index(const ir::Expr& e);
+  llvm::Value* form_value(const IndexForm& form);  // i64 or a vector of i64
+  llvm::Value* uniform_value(const IndexForm& form);
+  llvm::Value* atom_value(int atom);
+  llvm::Value* compound_value(const Atom& atom);
+  llvm::Value* splat(llvm::Value* v);
+  void match(llvm::Value*& a, llvm::Value*& b);  // both vectors if one is
+  llvm::Value* lane_numbers(llvm::Type* element);
+  llvm::Type* type_of(DType type);    // of a value: i1 for bool
+  llvm::Type* memory_type(DType type);
+  llvm::Value* from_memory(llvm::Value* v, DType type);
+  llvm::Value* to_memory(llvm::Value* v, DType type);
+  llvm::Type* with_lanes(llvm::Type* type);
+  llvm::Value* i64(int64_t v) { return builder_.getInt64(static_cast<uint64_t>(v)); }
+
+  llvm::Module& module_;
+  const ir::Program& program_;
+  const target::Target& target_;
+  EmitLimits limits_;
+  llvm::IRBuilder<> builder_;
+  llvm::Function* function_ = nullptr;
+  llvm::Value* scratch_ = nullptr;
+  llvm::Instruction* entry_end_ = nullptr;
+  Status status_;
+  IndexSpace space_;
+  std::vector<Scope> scopes_;
+  std::vector<llvm::Value*> atom_values_;
+  std::unordered_map<const ir::Buffer*, BufferInfo> buffers_;
+  int num_buffers_ = 0;
+  std::unordered_map<const ir::StmtNode*, Partial> partials_;
+  int partial_slot_ = 0;
+  const ir::StmtNode* reduced_ = nullptr;      // the store whose own element reads as...
+  llvm::Value* reduced_value_ = nullptr;       // ...this
+  Lanes lanes_;
+  int alloc_copies_ = 1;  // of a buffer allocated here, for native width
+  int64_t scratch_top_ = 0;
+  int64_t scratch_high_ = 0;
+  int64_t statements_ = 0;
+};
+
+}  // namespace hone::codegen

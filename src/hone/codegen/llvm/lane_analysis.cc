@@ -1,0 +1,156 @@
+#include "hone/codegen/llvm/lane_analysis.h"
+
+#include <algorithm>
+#include <set>
+
+namespace hone::codegen {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+using ir::StmtKind;
+using ir::StmtNode;
+
+bool loads_from(const Expr& e, const ir::Buffer* buffer) {
+  bool found = false;
+  ir::visit(e, [&](const Expr& node) { found |= node->op == Op::kLoad && node->buffer.get() == buffer; });
+  return found;
+}
+
+bool is_load_of(const Expr& e, const StmtNode& store) {
+  if (e->op != Op::kLoad || e->buffer != store.buffer) return false;
+  for (size_t i = 0; i < e->args.size(); ++i) {
+    if (!ir::equal(e->args[i], store.indices[i])) return false;
+  }
+  return true;
+}
+
+// The operator of the chain that leads from the root to the only load of the store's own element.
+bool is_chain(const Expr& e, const StmtNode& store, std::optional<Op>& op) {
+  if (is_load_of(e, store)) return true;
+  if (e->op != Op::kAdd && e->op != Op::kSub && e->op != Op::kMul && e->op != Op::kMin && e->op != Op::kMax) {
+    return false;
+  }
+  const Op kind = e->op == Op::kSub ? Op::kAdd : e->op;
+  if (op && *op != kind) return false;
+  op = kind;
+  const bool left = loads_from(e->args[0], store.buffer.get());
+  const bool right = loads_from(e->args[1], store.buffer.get());
+  if (left == right || (right && e->op == Op::kSub)) return false;
+  return is_chain(e->args[left ? 0 : 1], store, op);
+}
+
+struct Scan {
+  const ir::Var* lane;
+  LanePlan plan;
+  std::set<const ir::Buffer*> inner;    // allocated in the body: one copy per lane
+  std::set<const ir::Buffer*> lane_free;  // stored at an index without the lane
+  std::vector<const StmtNode*> stores;
+
+  bool varies(const Expr& e) const {
+    bool found = false;
+    ir::visit(e, [&](const Expr& node) {
+      found |= node->op == Op::kVar && node->var.get() == lane;
+      found |= node->op == Op::kLoad && (inner.contains(node->buffer.get()) || lane_free.contains(node->buffer.get()));
+    });
+    return found;
+  }
+  void note_width(const Expr& e) {
+    ir::visit(e, [&](const Expr& node) {
+      if (node->op == Op::kLoad || is_float(node->type)) {
+        plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(node->type)));
+      }
+      if (node->op == Op::kLoad && node->buffer->scope == ir::Scope::kRegister) note_indices(node->args);
+    });
+  }
+  void note_indices(const std::vector<Expr>& indices) {
+    for (const Expr& i : indices) plan.fixed_indices |= mentions(i, lane);
+  }
+
+  bool scan(const StmtNode& s, bool direct) {
+    switch (s.kind) {
+      case StmtKind::kExtern:
+        return false;
+      case StmtKind::kFor:
+        if (s.for_kind == ir::ForKind::kVectorized || varies(s.min) || varies(s.extent)) return false;
+        return scan_all(s.body, false);
+      case StmtKind::kIf:
+        note_width(s.condition);
+        return scan_all(s.body, direct);
+      case StmtKind::kAlloc:
+        inner.insert(s.buffer.get());
+        plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.buffer->dtype)));
+        return scan_all(s.body, false);
+      case StmtKind::kBlock:
+        return scan_all(s.body, direct);
+      case StmtKind::kPrefetch:
+        return true;
+      case StmtKind::kStore:
+        return scan_store(s, direct);
+    }
+    return false;
+  }
+  bool scan_all(const std::vector<ir::Stmt>& body, bool direct) {
+    return std::all_of(body.begin(), body.end(), [&](const ir::Stmt& s) { return scan(*s, direct); });
+  }
+  bool scan_store(const StmtNode& s, bool direct) {
+    ++plan.statements;
+    stores.push_back(&s);
+    note_width(s.value);
+    plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.buffer->dtype)));
+    if (s.buffer->scope == ir::Scope::kRegister) note_indices(s.indices);
+    bool index_varies = inner.contains(s.buffer.get());
+    bool index_loads = false;
+    for (const Expr& i : s.indices) {
+      index_varies |= mentions(i, lane);
+      ir::visit(i, [&](const Expr& node) { index_loads |= node->op == Op::kLoad; });
+    }
+    if (index_varies) return true;
+    if (index_loads) return false;
+    lane_free.insert(s.buffer.get());
+    const std::optional<Op> op = reduction_op(s);
+    if (!op) return !varies(s.value) && !loads_from(s.value, s.buffer.get());
+    if (s.buffer->dtype == DType::kBool || loads_elsewhere(s)) return false;
+    if (direct && *op != Op::kMul) plan.partials.push_back(&s);
+    return true;
+  }
+  // x itself is exempt: reduction_op saw that it occurs once.
+  bool loads_elsewhere(const StmtNode& s) const {
+    const ir::Buffer* target = s.buffer.get();
+    return std::any_of(stores.begin(), stores.end(), [&](const StmtNode* other) {
+      return other != &s && (other->buffer.get() == target || loads_from(other->value, target));
+    });
+  }
+};
+
+}  // namespace
+
+bool mentions(const Expr& e, const ir::Var* var) {
+  bool found = false;
+  ir::visit(e, [&](const Expr& node) { found |= node->op == Op::kVar && node->var.get() == var; });
+  return found;
+}
+
+std::optional<Op> reduction_op(const StmtNode& store) {
+  std::optional<Op> op;
+  if (!is_chain(store.value, store, op)) return std::nullopt;
+  return op;
+}
+
+LanePlan plan_lanes(const StmtNode& loop) {
+  Scan scan{loop.var.get(), {}, {}, {}, {}};
+  scan.plan.vectorizable = ir::is_const_int(loop.extent) && scan.scan_all(loop.body, true);
+  // A later load of something that an earlier store leaves in one element for all lanes.
+  for (const ir::Buffer* buffer : scan.lane_free) {
+    for (const StmtNode* store : scan.stores) {
+      const bool own = store->buffer.get() == buffer && reduction_op(*store).has_value();
+      if (!own && loads_from(store->value, buffer)) scan.plan.vectorizable = false;
+      for (const Expr& i : store->indices) {
+        if (loads_from(i, buffer)) scan.plan.vectorizable = false;
+      }
+    }
+  }
+  return scan.plan;
+}
+
+}  // namespace hone::codegen

@@ -1,0 +1,26 @@
+// codegen/llvm/lane_analysis.h - how a vectorized loop can run on lanes, read from the ir alone.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hone/ir/stmt.h"
+
+namespace hone::codegen {
+
+// A store x[i] = x[i] op e, whose x[i] occurs once; for sums also x[i] - e.
+[[nodiscard]] std::optional<ir::Op> reduction_op(const ir::StmtNode& store);
+
+struct LanePlan {
+  bool vectorizable = false;  // else the loop runs in order, one iteration at a time
+  int element_bytes = 1;      // the widest element that lanes compute with
+  bool fixed_indices = false; // register buffers are indexed with the lane: chunks are unrolled
+  // Reductions that can keep one partial result per lane until the loop ends.
+  std::vector<const ir::StmtNode*> partials;
+  int64_t statements = 0;     // stores in the body, as a measure of its size
+};
+[[nodiscard]] LanePlan plan_lanes(const ir::StmtNode& loop);
+
+[[nodiscard]] bool mentions(const ir::Expr& e, const ir::Var* var);
+
+}  // namespace hone::codegen

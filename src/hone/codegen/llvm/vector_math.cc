@@ -1,0 +1,177 @@
+#include "hone/codegen/llvm/vector_math.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include <initializer_list>
+#include <limits>
+#include <numbers>
+
+#include "hone/base/assert.h"
+
+namespace hone::codegen {
+namespace {
+
+using llvm::Value;
+using ir::Op;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMagic = 0x1.8p23;    // adding it rounds a small float to an integer in its low bits
+constexpr double kMagic64 = 0x1.8p52;
+
+// Coefficients, highest first: minimax fits (reweighted least squares) of the named function over
+// the range after reduction; the error before rounding to float is below 0.1 ulp each.
+constexpr std::initializer_list<double> kExp = {  // (e^r - 1 - r) / r^2, |r| <= ln 2 / 2
+    0x1.6dbc64p-10, 0x1.124148p-7, 0x1.555454p-5, 0x1.555486p-3, 0x1p-1};
+constexpr std::initializer_list<double> kLog = {  // (log(1 + f) - f) / f^2, |f| <= 1/3
+    -0x1.109f24p-3, 0x1.1ed906p-3, -0x1.eeb8ecp-4, 0x1.1ebca2p-3, -0x1.55cd0ep-3,
+    0x1.99d212p-3,  -0x1.fffd6ap-3, 0x1.555502p-2, -0x1p-1};
+constexpr std::initializer_list<double> kTanh = {  // (tanh(x) - x) / x^3 in x^2, |x| <= 0.6
+    -0x1.830be6p-8, 0x1.54e014p-6, -0x1.b89ed8p-5, 0x1.1109dcp-3, -0x1.55553ep-2};
+constexpr std::initializer_list<double> kErfSmall = {  // erf(x) / x - 1 in x^2, |x| <= 0.93
+    0x1.5e062cp-14, -0x1.aaa2d6p-11, 0x1.54d42ap-8, -0x1.b80ff2p-6, 0x1.ce2e1cp-4, -0x1.812744p-2,
+    0x1.06eba8p-3};
+constexpr std::initializer_list<double> kErfLarge = {  // -log(erfc(x)) / x - 1, 0.9 <= x <= 4
+    0x1.5e13c6p-17, -0x1.4a2714p-12, 0x1.d93634p-9, -0x1.843636p-6, 0x1.b2d3d4p-4, 0x1.4538aep-1,
+    0x1.0772ep-3};
+constexpr std::initializer_list<double> kSin = {  // (sin(x) - x) / x^3 in x^2, |x| <= pi / 4
+    0x1.6cbecep-19, -0x1.a00f32p-13, 0x1.111108p-7, -0x1.555556p-3};
+constexpr std::initializer_list<double> kCos = {  // (cos(x) - 1 + x^2 / 2) / x^4 in x^2
+    -0x1.2417dep-22, 0x1.a010c4p-16, -0x1.6c16b8p-10, 0x1.555556p-5};
+
+// Short names for building one function; all values have x's shape.
+class Math {
+ public:
+  Math(llvm::IRBuilder<>& builder, Value* x)
+      : b_(builder), float_(x->getType()), int_(shaped(builder.getInt32Ty())) {}
+
+  Value* exp(Value* x);
+  Value* log(Value* x);
+  Value* tanh(Value* x);
+  Value* erf(Value* x);
+  Value* sigmoid(Value* x);
+  Value* sin_cos(Value* x, bool cosine);
+
+ private:
+  llvm::Type* shaped(llvm::Type* element) { return float_->getWithNewType(element); }
+  Value* f(double v) { return llvm::ConstantFP::get(float_, v); }
+  Value* i(int32_t v) { return llvm::ConstantInt::getSigned(int_, v); }
+  Value* fma(Value* a, Value* b, Value* c) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
+  }
+  Value* poly(Value* x, std::initializer_list<double> coefficients) {
+    Value* sum = nullptr;
+    for (const double c : coefficients) sum = sum ? fma(sum, x, f(c)) : f(c);
+    return sum;
+  }
+  Value* abs(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
+  Value* copysign(Value* x, Value* sign) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign);
+  }
+  // NaN stays NaN.
+  Value* at_most(Value* x, double limit) { return b_.CreateSelect(b_.CreateFCmpOGT(x, f(limit)), f(limit), x); }
+  Value* at_least(Value* x, double limit) { return b_.CreateSelect(b_.CreateFCmpOLT(x, f(limit)), f(limit), x); }
+  Value* bits(Value* x) { return b_.CreateBitCast(x, int_); }
+  Value* from_bits(Value* x) { return b_.CreateBitCast(x, float_); }
+  Value* power_of_2(Value* n) { return from_bits(b_.CreateShl(b_.CreateAdd(n, i(127)), 23)); }
+
+  llvm::IRBuilder<>& b_;
+  llvm::Type* float_;
+  llvm::Type* int_;
+};
+
+// x = n ln 2 + r; e^r by polynomial; 2^n in two factors, so that denormal results are right.
+Value* Math::exp(Value* x) {
+  x = at_least(at_most(x, 90.0), -105.0);
+  Value* shifted = fma(x, f(std::numbers::log2e), f(kMagic));
+  Value* n = b_.CreateFSub(shifted, f(kMagic));
+  Value* r = fma(n, f(-0x1.62e4p-1), x);
+  r = fma(n, f(-0x1.7f7d1cp-20), r);
+  Value* p = fma(b_.CreateFMul(r, r), poly(r, kExp), r);
+  p = b_.CreateFAdd(p, f(1.0));
+  Value* exponent = b_.CreateSub(bits(shifted), bits(f(kMagic)));
+  Value* half = b_.CreateAShr(exponent, 1);
+  p = b_.CreateFMul(p, power_of_2(half));
+  return b_.CreateFMul(p, power_of_2(b_.CreateSub(exponent, half)));
+}
+
+// x = 2^e m with m in [2/3, 4/3).
+Value* Math::log(Value* x) {
+  Value* tiny = b_.CreateFCmpOLT(x, f(0x1p-126));
+  Value* normal = b_.CreateSelect(tiny, b_.CreateFMul(x, f(0x1p23)), x);
+  Value* offset = b_.CreateSelect(tiny, f(-23.0), f(0.0));
+  Value* e = b_.CreateAShr(b_.CreateSub(bits(normal), i(0x3f2aaaab)), 23);
+  Value* m = from_bits(b_.CreateSub(bits(normal), b_.CreateShl(e, 23)));
+  Value* exponent = b_.CreateFAdd(b_.CreateSIToFP(e, float_), offset);
+  Value* t = b_.CreateFSub(m, f(1.0));
+  Value* low = fma(exponent, f(0x1.7f7d1cp-20), b_.CreateFMul(b_.CreateFMul(t, t), poly(t, kLog)));
+  Value* result = fma(exponent, f(0x1.62e4p-1), b_.CreateFAdd(t, low));
+  result = b_.CreateSelect(b_.CreateFCmpOLT(x, f(kInfinity)), result, x);  // inf and NaN
+  result = b_.CreateSelect(b_.CreateFCmpOLT(x, f(0.0)), f(std::numeric_limits<double>::quiet_NaN()), result);
+  return b_.CreateSelect(b_.CreateFCmpOEQ(x, f(0.0)), f(-kInfinity), result);
+}
+
+Value* Math::tanh(Value* x) {
+  Value* t = abs(x);
+  Value* s = b_.CreateFMul(x, x);
+  Value* small = fma(b_.CreateFMul(s, poly(s, kTanh)), x, x);
+  Value* e = exp(b_.CreateFAdd(t, t));
+  Value* large = b_.CreateFSub(f(1.0), b_.CreateFDiv(f(2.0), b_.CreateFAdd(e, f(1.0))));
+  return b_.CreateSelect(b_.CreateFCmpOLT(t, f(0.6)), small, copysign(large, x));
+}
+
+Value* Math::erf(Value* x) {
+  Value* t = at_most(abs(x), 4.0);
+  Value* s = b_.CreateFMul(x, x);
+  Value* small = fma(poly(s, kErfSmall), x, x);
+  Value* q = fma(poly(t, kErfLarge), t, t);
+  Value* large = b_.CreateFSub(f(1.0), exp(b_.CreateFNeg(q)));
+  return b_.CreateSelect(b_.CreateFCmpOLT(t, f(0.93)), small, copysign(large, x));
+}
+
+// Both halves from e^-|x|, so that neither overflows nor cancels.
+Value* Math::sigmoid(Value* x) {
+  Value* e = exp(b_.CreateFNeg(abs(x)));
+  Value* top = b_.CreateSelect(b_.CreateFCmpOLT(x, f(0.0)), e, f(1.0));
+  return b_.CreateFDiv(top, b_.CreateFAdd(e, f(1.0)));
+}
+
+// The multiple of pi / 2 is taken off in double precision.
+Value* Math::sin_cos(Value* x, bool cosine) {
+  llvm::Type* wide = shaped(b_.getDoubleTy());
+  const auto d = [&](double v) { return llvm::ConstantFP::get(wide, v); };
+  Value* x64 = b_.CreateFPExt(x, wide);
+  Value* shifted = fma(x64, d(2 / std::numbers::pi), d(kMagic64));
+  Value* n = b_.CreateFSub(shifted, d(kMagic64));
+  Value* r64 = fma(n, d(-0x1.921fb54442d18p0), x64);
+  r64 = fma(n, d(-0x1.1a62633145c07p-54), r64);
+  Value* r = at_least(at_most(b_.CreateFPTrunc(r64, float_), 0.79), -0.79);
+  Value* quadrant = b_.CreateTrunc(b_.CreateBitCast(shifted, shaped(b_.getInt64Ty())), int_);
+  if (cosine) quadrant = b_.CreateAdd(quadrant, i(1));
+  Value* s = b_.CreateFMul(r, r);
+  Value* sine = fma(b_.CreateFMul(s, poly(s, kSin)), r, r);
+  Value* rest = fma(poly(s, kCos), s, f(-0.5));
+  Value* cosine_value = fma(rest, s, f(1.0));
+  Value* odd = b_.CreateICmpNE(b_.CreateAnd(quadrant, i(1)), i(0));
+  Value* chosen = b_.CreateSelect(odd, cosine_value, sine);
+  Value* sign = b_.CreateShl(b_.CreateAnd(quadrant, i(2)), 30);
+  return from_bits(b_.CreateXor(bits(chosen), sign));
+}
+
+}  // namespace
+
+Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x) {
+  Math math(builder, x);
+  switch (op) {
+    case Op::kExp: return math.exp(x);
+    case Op::kLog: return math.log(x);
+    case Op::kTanh: return math.tanh(x);
+    case Op::kErf: return math.erf(x);
+    case Op::kSigmoid: return math.sigmoid(x);
+    case Op::kSin: return math.sin_cos(x, false);
+    case Op::kCos: return math.sin_cos(x, true);
+    default: break;
+  }
+  HONE_ASSERT(false, "not a function of float32");
+}
+
+}  // namespace hone::codegen
