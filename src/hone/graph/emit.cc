@@ -62,7 +62,7 @@ Result<Emitted> EmitContext::run() && {
   const Value& result = graph_.value(node_->outputs[0]);
   const Storage storage = storage_or_dense(result);
   const ir::BufferPtr out = builder_.output("out", storage.extent, result.dtype);
-  params_.push_back({{node_->outputs[0], std::nullopt}, out});
+  params_.push_back({EmittedArgument(node_->outputs[0]), out});
   for (size_t i = 0; i < records_.size(); ++i) {
     const Record& record = records_[i];
     if (i + 1 < records_.size()) {
@@ -182,8 +182,8 @@ const ir::BufferPtr& EmitContext::param(ValueId id, const char* role) {
   }
   const Value& value = graph_.value(id);
   const Shape extent = storage_or_dense(value).extent;
-  params_.push_back({{id, std::nullopt}, value.constant ? builder_.constant(role, extent, value.dtype)
-                                                        : builder_.input(role, extent, value.dtype)});
+  params_.push_back({EmittedArgument(id), value.constant ? builder_.constant(role, extent, value.dtype)
+                                                         : builder_.input(role, extent, value.dtype)});
   return params_.back().buffer;
 }
 
@@ -243,7 +243,7 @@ Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
 }
 
 Expr EmitContext::constant(const char* role, const Tensor& tensor, const std::vector<Expr>& index) {
-  params_.push_back({{kNoValue, tensor}, builder_.constant(role, tensor.shape(), tensor.dtype())});
+  params_.push_back({EmittedArgument(tensor), builder_.constant(role, tensor.shape(), tensor.dtype())});
   return ir::load(params_.back().buffer, index);
 }
 

@@ -14,6 +14,8 @@ namespace hone::graph {
 
 // A param of a Dag: a value of the graph, or a constant made while emitting.
 struct EmittedArgument {
+  explicit EmittedArgument(ValueId of) : value(of) {}
+  explicit EmittedArgument(Tensor made) : constant(std::move(made)) {}
   ValueId value = kNoValue;
   std::optional<Tensor> constant;
 };

@@ -16,8 +16,6 @@ Status infer_float_unary(InferContext& c) {
   return c.set(0, c.dtype(0), c.shape(0));
 }
 
-Status infer_unary(InferContext& c) { return c.set(0, c.dtype(0), c.shape(0)); }
-
 Status infer_binary(InferContext& c) {
   Shape shape = c.shape(0);
   for (size_t i = 1; i < c.num_inputs(); ++i) {
