@@ -1,45 +1,14 @@
 // The representation carries what later issues need: products packed inside the loops, split over
 // K, and whole convolution sketches. Odd shapes throughout.
+#include "hone/compute/dag_testing.h"
 #include "hone/schedule/schedule_testing.h"
 
 namespace hone::schedule {
 namespace {
 
-using compute::DagBuilder;
-using compute::make_axis;
-using compute::View;
-
-compute::Dag gemm(int64_t m, int64_t n, int64_t k) {
-  DagBuilder b;
-  const auto data = b.input("data", {m, k}), weight = b.constant("weight", {k, n});
-  const auto out = b.output("out", {m, n});
-  const auto i = make_axis("m", m), j = make_axis("n", n), r = make_axis("k", k);
-  const auto [vi, vj, vr] = std::tuple(ir::variable(i.var), ir::variable(j.var), ir::variable(r.var));
-  b.sum("matmul", {i, j}, {r}, View(out), ir::load(data, {vi, vr}) * ir::load(weight, {vr, vj}));
-  return built(std::move(b));
-}
-
-compute::Dag conv(int64_t h, int64_t w, int64_t ic, int64_t oc, int64_t stride, bool relu) {
-  DagBuilder b;
-  const int64_t oh = (h + 2 - 3) / stride + 1, ow = (w + 2 - 3) / stride + 1;
-  const auto data = b.input("data", {1, h + 2, w + 2, ic}), weight = b.constant("weight", {oc, ic, 3, 3});
-  const auto bias = b.constant("bias", {oc});
-  const auto out = b.output("out", {1, oh + 2, ow + 2, oc});
-  const auto sums = b.intermediate("conv2d", {1, oh, ow, oc});
-  const auto axes = [&] {
-    return std::vector<compute::Axis>{make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow), make_axis("oc", oc)};
-  };
-  const auto a = axes(), e = axes();
-  const std::vector<compute::Axis> r = {make_axis("ic", ic), make_axis("kh", 3), make_axis("kw", 3)};
-  const auto v = compute::variables(a), vr = compute::variables(r), ve = compute::variables(e);
-  b.sum("conv2d", a, r, View(sums),
-        ir::load(data, {v[0], v[1] * stride + vr[1], v[2] * stride + vr[2], vr[0]}) *
-            ir::load(weight, {v[3], vr[0], vr[1], vr[2]}));
-  ir::Expr value = ir::load(sums, ve) + ir::load(bias, {ve[3]});
-  if (relu) value = ir::max(value, ir::constant_float(0));
-  b.pointwise("relu", e, View(out, {0, 1, 1, 0}, {1, oh, ow, oc}), value);
-  return built(std::move(b));
-}
+using compute::testing::ConvShape;
+using compute::testing::conv2d;
+using compute::testing::gemm;
 
 constexpr std::string_view kGemmTile = R"(
 cache_write(matmul)
@@ -106,7 +75,8 @@ vectorize(matmul, n.1)
 
 TEST(proof, convolution_with_fused_epilogue_register_tile_and_every_tail) {
   for (const std::string_view tail : {"mask", "peel", "pad"}) {
-    const std::string steps = fmt::format(R"(
+    std::string steps = fmt::format(R"(
+inline(bias)
 cache_read(weight, conv2d)
 layout(weight.cache, [oc/8, kh, kw, ic, oc%8])
 split(relu, ow, [5], {})
@@ -127,18 +97,21 @@ unroll(conv2d, ow)
 unroll(conv2d, oc.0)
 vectorize(conv2d, oc.1)
 )", tail == "pad" ? "mask" : tail);
-    for (const int64_t stride : {1, 2}) expect_same(conv(7, 13, 3, 17, stride, true), steps);
-    expect_same(conv(5, 5, 2, 8, 1, false), steps);
+    for (const int64_t stride : {1, 2}) {
+      expect_same(conv2d({.h = 7, .w = 13, .ic = 3, .oc = 17, .stride = stride}), steps);
+    }
+    expect_same(conv2d({.h = 5, .w = 5, .ic = 2, .oc = 8, .residual = true}), "inline(add)" + steps);
   }
 }
 
 TEST(proof, a_padded_tail_that_reads_beyond_its_input_is_refused) {
   const Result<Steps> steps = parse_steps(R"(
+inline(bias)
 split(relu, ow, [5], pad)
 compute_at(conv2d, relu, ow.0)
 )");
   ASSERT_TRUE(steps.ok());
-  const Result<ir::Program> program = lower(conv(7, 13, 3, 17, 1, true), *steps);
+  const Result<ir::Program> program = lower(conv2d({.h = 7, .w = 13, .ic = 3, .oc = 17}), *steps);
   ASSERT_FALSE(program.ok());
   EXPECT_NE(program.status().message().find("padded tail"), std::string::npos) << program.status().message();
 }

@@ -1,0 +1,127 @@
+// compute/dag_testing.h - small Dags of the usual kernel classes, for tests and benchmarks.
+#pragma once
+
+#include <cmath>
+#include <tuple>
+
+#include "hone/compute/dag.h"
+
+namespace hone::compute::testing {
+
+inline Dag finish(DagBuilder&& builder) {
+  Result<Dag> dag = std::move(builder).build();
+  HONE_ASSERT(dag.ok(), dag.status().message().c_str());
+  return *std::move(dag);
+}
+
+// out[m, n] = sum over k of data[m, k] * weight[k, n]
+inline Dag gemm(int64_t m, int64_t n, int64_t k) {
+  DagBuilder b;
+  const auto data = b.input("data", {m, k}), weight = b.constant("weight", {k, n});
+  const auto out = b.output("out", {m, n});
+  const auto i = make_axis("m", m), j = make_axis("n", n), r = make_axis("k", k);
+  const auto [vi, vj, vr] = std::tuple(ir::variable(i.var), ir::variable(j.var), ir::variable(r.var));
+  b.sum("matmul", {i, j}, {r}, View(out), ir::load(data, {vi, vr}) * ir::load(weight, {vr, vj}));
+  return finish(std::move(b));
+}
+
+struct ConvShape {
+  int64_t h = 7, w = 7;  // input without border
+  int64_t ic = 3, oc = 8;
+  int64_t kernel = 3, stride = 1, pad = 1;
+  int64_t border = 1;  // of the output buffer
+  bool residual = false;
+};
+
+// NHWC convolution + bias (+ residual) + relu on an input with a border, into an output with a border.
+inline Dag conv2d(const ConvShape& s) {
+  DagBuilder b;
+  const int64_t oh = (s.h + 2 * s.pad - s.kernel) / s.stride + 1, ow = (s.w + 2 * s.pad - s.kernel) / s.stride + 1;
+  const auto data = b.input("data", {1, s.h + 2 * s.pad, s.w + 2 * s.pad, s.ic});
+  const auto weight = b.constant("weight", {s.oc, s.ic, s.kernel, s.kernel}), bias = b.constant("bias", {s.oc});
+  const auto other = s.residual ? b.input("other", {1, oh, ow, s.oc}) : nullptr;
+  const auto out = b.output("out", {1, oh + 2 * s.border, ow + 2 * s.border, s.oc});
+  const auto sums = b.intermediate("conv2d", {1, oh, ow, s.oc});
+  const auto axes = [&] {
+    return std::vector<Axis>{make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow), make_axis("oc", s.oc)};
+  };
+  const auto a = axes();
+  const std::vector<Axis> r = {make_axis("kh", s.kernel), make_axis("kw", s.kernel), make_axis("ic", s.ic)};
+  const auto v = variables(a), vr = variables(r);
+  b.sum("conv2d", a, r, View(sums),
+        ir::load(data, {v[0], v[1] * s.stride + vr[0], v[2] * s.stride + vr[1], vr[2]}) *
+            ir::load(weight, {v[3], vr[2], vr[0], vr[1]}));
+  ir::BufferPtr last = sums;
+  const auto chain = [&](const char* op, const auto& value) {
+    const auto e = axes();
+    const auto ve = variables(e);
+    const bool is_last = std::string_view(op) == "relu";
+    const auto to = is_last ? out : b.intermediate(op, {1, oh, ow, s.oc});
+    const View view = is_last ? View(out, {0, s.border, s.border, 0}, {1, oh, ow, s.oc}) : View(to);
+    b.pointwise(op, e, view, value(ir::load(last, ve), ve));
+    last = to;
+  };
+  chain("bias", [&](const ir::Expr& x, const auto& at) { return x + ir::load(bias, {at[3]}); });
+  if (s.residual) chain("add", [&](const ir::Expr& x, const auto& at) { return x + ir::load(other, at); });
+  chain("relu", [&](const ir::Expr& x, const auto&) { return ir::max(x, ir::constant_float(0)); });
+  return finish(std::move(b));
+}
+
+// NHWC depthwise 3x3 convolution + relu.
+inline Dag depthwise(int64_t h, int64_t w, int64_t c, int64_t stride) {
+  DagBuilder b;
+  const int64_t oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
+  const auto data = b.input("data", {1, h + 2, w + 2, c}), weight = b.constant("weight", {c, 1, 3, 3});
+  const auto out = b.output("out", {1, oh, ow, c}), sums = b.intermediate("depthwise", {1, oh, ow, c});
+  const auto axes = [&] {
+    return std::vector<Axis>{make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow), make_axis("c", c)};
+  };
+  const auto a = axes(), e = axes();
+  const std::vector<Axis> r = {make_axis("kh", 3), make_axis("kw", 3)};
+  const auto v = variables(a), vr = variables(r);
+  b.sum("depthwise", a, r, View(sums), ir::load(data, {v[0], v[1] * stride + vr[0], v[2] * stride + vr[1], v[3]}) *
+                                           ir::load(weight, {v[3], ir::constant(0), vr[0], vr[1]}));
+  b.pointwise("relu", e, View(out), ir::max(ir::load(sums, variables(e)), ir::constant_float(0)));
+  return finish(std::move(b));
+}
+
+// NHWC max pooling 3x3 stride 2, padding by a guard.
+inline Dag max_pool(int64_t h, int64_t w, int64_t c) {
+  DagBuilder b;
+  const int64_t oh = (h - 1) / 2 + 1, ow = (w - 1) / 2 + 1;
+  const auto data = b.input("data", {1, h, w, c}), out = b.output("out", {1, oh, ow, c});
+  const std::vector<Axis> a = {make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow), make_axis("c", c)};
+  const std::vector<Axis> r = {make_axis("kh", 3), make_axis("kw", 3)};
+  const auto v = variables(a), vr = variables(r);
+  const ir::Expr row = v[1] * 2 + vr[0] - 1, col = v[2] * 2 + vr[1] - 1;
+  const ir::Expr inside = ir::logical_and(
+      ir::logical_and(ir::less_equal(ir::constant(0), row), ir::less(row, ir::constant(h))),
+      ir::logical_and(ir::less_equal(ir::constant(0), col), ir::less(col, ir::constant(w))));
+  b.max("max_pool", a, r, View(out),
+        ir::select(inside, ir::load(data, {v[0], row, col, v[3]}), ir::constant_float(-HUGE_VAL)));
+  return finish(std::move(b));
+}
+
+// Mean over height and width: [1, h, w, c] -> [1, c].
+inline Dag global_pool(int64_t h, int64_t w, int64_t c) {
+  DagBuilder b;
+  const auto data = b.input("data", {1, h, w, c}), out = b.output("out", {1, c}), sums = b.intermediate("sum", {1, c});
+  const std::vector<Axis> a = {make_axis("n", 1), make_axis("c", c)}, e = {make_axis("n", 1), make_axis("c", c)};
+  const std::vector<Axis> r = {make_axis("h", h), make_axis("w", w)};
+  const auto v = variables(a), vr = variables(r);
+  b.sum("sum", a, r, View(sums), ir::load(data, {v[0], vr[0], vr[1], v[1]}));
+  b.pointwise("mean", e, View(out), ir::load(sums, variables(e)) * ir::constant_float(1.0 / static_cast<double>(h * w)));
+  return finish(std::move(b));
+}
+
+// NCHW to NHWC into a border.
+inline Dag transpose(int64_t c, int64_t h, int64_t w, int64_t border) {
+  DagBuilder b;
+  const auto data = b.input("data", {1, c, h, w}), out = b.output("out", {1, h + 2 * border, w + 2 * border, c});
+  const std::vector<Axis> a = {make_axis("n", 1), make_axis("h", h), make_axis("w", w), make_axis("c", c)};
+  const auto v = variables(a);
+  b.pointwise("transpose", a, View(out, {0, border, border, 0}, {1, h, w, c}), ir::load(data, {v[0], v[3], v[1], v[2]}));
+  return finish(std::move(b));
+}
+
+}  // namespace hone::compute::testing

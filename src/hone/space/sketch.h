@@ -1,0 +1,59 @@
+// space/sketch.h - how rules build sketches (internal to space). A sketch applies the steps that do
+// not depend on any decision once; each group then turns its decisions into the remaining steps.
+#pragma once
+
+#include "hone/space/space.h"
+
+namespace hone::space {
+
+// Reads the values that a point chose, by decision.
+class Choice {
+ public:
+  Choice(const std::vector<Decision>& decisions, const std::vector<int>& choices)
+      : decisions_(decisions), choices_(choices) {}
+  [[nodiscard]] int64_t operator[](int decision) const {
+    return decisions_[decision].options[choices_[decision]];
+  }
+
+ private:
+  const std::vector<Decision>& decisions_;
+  const std::vector<int>& choices_;
+};
+
+// A root stage together with what is computed inside of it.
+class Group {
+ public:
+  virtual ~Group() = default;
+  virtual void append_steps(const Choice& choice, schedule::Steps& steps) const = 0;
+  [[nodiscard]] virtual bool legal(const Choice& choice) const = 0;
+  // Sets the choices of this group's decisions to a good rule of thumb.
+  virtual void set_default(std::vector<int>& choices) const = 0;
+};
+
+struct SketchBuilder {
+  const target::Target& target;
+  schedule::State state;               // after the structural steps
+  schedule::Steps structure;
+  std::vector<Decision> decisions;
+  std::vector<std::shared_ptr<const Group>> groups;
+
+  [[nodiscard]] Status add_step(schedule::Step step);
+  [[nodiscard]] int add_decision(std::string name, DecisionKind kind, std::vector<int64_t> options);
+};
+
+// Index of the option closest to `value`.
+[[nodiscard]] int nearest_option(const Decision& decision, int64_t value);
+// {1, 2, 3, .., limit} thinned out above 8 to divisors of extent and multiples of 2.
+[[nodiscard]] std::vector<int64_t> tile_options(int64_t extent, int64_t limit);
+// The spatial axis that moves through the last dimension of the stage's output by one; -1 if none.
+[[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);
+
+// Rules. Each returns false if it does not apply to the stage.
+// A reduction (accumulator) with its pointwise epilogue: multi-level tiling around a register tile.
+[[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction);
+// A pointwise root stage: fused outer loops in parallel, one axis vectorized.
+[[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
+// Anything: the outermost spatial axis in parallel, nothing else.
+void add_fallback(SketchBuilder& builder, const std::string& stage);
+
+}  // namespace hone::space

@@ -1,0 +1,331 @@
+#include "hone/space/space.h"
+
+#include <algorithm>
+
+#include "hone/base/hash.h"
+#include "hone/space/sketch.h"
+
+namespace hone::space {
+
+using schedule::State;
+using schedule::Steps;
+
+struct Space::Sketch {
+  State state;
+  Steps structure;
+  std::vector<Decision> decisions;
+  std::vector<std::shared_ptr<const Group>> groups;
+
+  [[nodiscard]] bool legal(const std::vector<int>& choices) const {
+    const Choice choice(decisions, choices);
+    return std::all_of(groups.begin(), groups.end(), [&](const auto& group) { return group->legal(choice); });
+  }
+  [[nodiscard]] Steps variable_steps(const std::vector<int>& choices) const {
+    Steps steps;
+    const Choice choice(decisions, choices);
+    for (const auto& group : groups) group->append_steps(choice, steps);
+    return steps;
+  }
+};
+
+uint64_t hash(const Point& point) {
+  uint64_t h = static_cast<uint64_t>(point.sketch);
+  for (const int choice : point.choices) h = hash_combine(h, static_cast<uint64_t>(choice));
+  return h;
+}
+
+Status SketchBuilder::add_step(schedule::Step step) {
+  HONE_RETURN_IF_ERROR(schedule::apply_in_place(step, state));
+  structure.push_back(std::move(step));
+  return ok_status();
+}
+
+int SketchBuilder::add_decision(std::string name, DecisionKind kind, std::vector<int64_t> options) {
+  HONE_ASSERT(!options.empty(), "a decision has options");
+  decisions.push_back({std::move(name), kind, std::move(options)});
+  return static_cast<int>(decisions.size()) - 1;
+}
+
+int nearest_option(const Decision& decision, int64_t value) {
+  int best = 0;
+  for (size_t i = 1; i < decision.options.size(); ++i) {
+    if (std::abs(decision.options[i] - value) < std::abs(decision.options[best] - value)) best = static_cast<int>(i);
+  }
+  return best;
+}
+
+std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {
+  std::vector<int64_t> options;
+  for (int64_t t = 1; t <= std::min(extent, limit); ++t) {
+    if (t <= 8 || extent % t == 0 || t % 2 == 0) options.push_back(t);
+  }
+  return options;
+}
+
+int unit_stride_axis(const schedule::StageInfo& info) {
+  const compute::AffineRow& last = info.writes[0].back();
+  for (int a = 0; a < info.num_spatial(); ++a) {
+    if (last.coef[a] == 1 && info.axes[a].extent > 1) return a;
+  }
+  return -1;
+}
+
+namespace {
+
+// Structural part: pointwise intermediates disappear into their readers; a reduction that writes an
+// output directly gets an accumulator.
+Status simplify_structure(SketchBuilder& builder) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const schedule::StageState& stage : builder.state.stages) {
+      const schedule::Step step = schedule::Inline{stage.name()};
+      if (!schedule::check(step, builder.state).ok()) continue;
+      HONE_RETURN_IF_ERROR(builder.add_step(step));
+      changed = true;
+      break;
+    }
+  }
+  std::vector<std::string> reductions;
+  for (const schedule::StageState& stage : builder.state.stages) {
+    const compute::Stage& what = stage.info->stage;
+    if (what.is_extern() || what.reduce.empty() || what.outputs.size() != 1) continue;
+    const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
+    const bool has_epilogue = readers.size() == 1 && builder.state.stages[readers[0]].info->stage.reduce.empty();
+    if (!has_epilogue) reductions.push_back(stage.name());
+  }
+  for (const std::string& name : reductions) {
+    HONE_RETURN_IF_ERROR(builder.add_step(schedule::CacheWrite{name}));
+  }
+  return ok_status();
+}
+
+// The only pointwise reader of a reduction, if it may hold it; "" else.
+std::string epilogue_of(const State& state, int reduction) {
+  const schedule::StageInfo& info = *state.stages[reduction].info;
+  if (info.stage.is_extern() || info.stage.reduce.empty() || info.stage.outputs.size() != 1) return "";
+  if (info.stage.where) return "";
+  const std::vector<int> readers = state.readers(info.stage.outputs[0].buffer);
+  if (readers.size() != 1 || state.is_param(info.stage.outputs[0].buffer)) return "";
+  const schedule::StageInfo& reader = *state.stages[readers[0]].info;
+  return reader.stage.reduce.empty() && !reader.stage.is_extern() ? reader.stage.name : "";
+}
+
+// Words of a step's text: names and numbers.
+std::vector<std::string> words(const schedule::Step& step) {
+  std::vector<std::string> out(1);
+  for (const char c : schedule::to_string(step)) {
+    if (std::string_view("(), []@/%").find(c) == std::string_view::npos) {
+      out.back() += c;
+    } else if (!out.back().empty()) {
+      out.emplace_back();
+    }
+  }
+  return out;
+}
+
+// How alike two schedules are: equal steps count most, steps that the other has not count against,
+// and between steps of one kind and stage the words that agree place by place.
+int similarity(const Steps& a, const Steps& b) {
+  std::vector<std::vector<std::string>> others;
+  for (const schedule::Step& step : b) others.push_back(words(step));
+  int total = 0;
+  for (const schedule::Step& step : a) {
+    const std::vector<std::string> mine = words(step);
+    int best = 0;
+    for (const std::vector<std::string>& other : others) {
+      if (other[0] != mine[0] || other[1] != mine[1]) continue;
+      int same = other.size() == mine.size() ? 1 : 0;
+      for (size_t i = 2; i < std::min(mine.size(), other.size()); ++i) same += static_cast<int>(mine[i] == other[i]);
+      best = std::max(best, same);
+    }
+    const bool equal = std::count(b.begin(), b.end(), step) > 0;
+    total += best + (equal ? 16 : -4);
+  }
+  return total;
+}
+
+}  // namespace
+
+Result<Space> Space::create(const compute::Dag& dag, const target::Target& target) {
+  SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
+  HONE_RETURN_IF_ERROR(simplify_structure(builder));
+  // Names first: rules insert stages.
+  std::vector<std::pair<std::string, std::string>> plan;  // (root stage, reduction inside or "")
+  std::vector<std::string> taken;
+  for (size_t s = 0; s < builder.state.stages.size(); ++s) {
+    const std::string epilogue = epilogue_of(builder.state, static_cast<int>(s));
+    if (epilogue.empty() || std::count(taken.begin(), taken.end(), epilogue) > 0) continue;
+    plan.push_back({epilogue, builder.state.stages[s].name()});
+    taken.push_back(epilogue);
+    taken.push_back(builder.state.stages[s].name());
+  }
+  for (const schedule::StageState& stage : builder.state.stages) {
+    if (std::count(taken.begin(), taken.end(), stage.name()) == 0) plan.push_back({stage.name(), ""});
+  }
+  for (const auto& [root, reduction] : plan) {
+    const schedule::StageInfo& info = *builder.state.stages[builder.state.find_stage(root)].info;
+    if (info.stage.is_extern()) continue;
+    if (!reduction.empty()) {
+      if (add_contraction(builder, root, reduction)) continue;
+      add_fallback(builder, reduction);
+      if (!add_pointwise(builder, root)) add_fallback(builder, root);
+      continue;
+    }
+    if (!info.stage.reduce.empty() || !add_pointwise(builder, root)) add_fallback(builder, root);
+  }
+  Space space;
+  space.sketches_.push_back(std::make_shared<const Sketch>(
+      Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions), std::move(builder.groups)}));
+  const Result<Candidate> first = space.instantiate(space.default_point());
+  if (!first.ok()) return first.status();
+  return space;
+}
+
+const std::vector<Decision>& Space::decisions(int sketch) const { return sketches_[sketch]->decisions; }
+
+double Space::size() const {
+  double total = 0;
+  for (const auto& sketch : sketches_) {
+    double points = 1;
+    for (const Decision& decision : sketch->decisions) points *= static_cast<double>(decision.options.size());
+    total += points;
+  }
+  return total;
+}
+
+Point Space::default_point() const {
+  Point point{0, std::vector<int>(sketches_[0]->decisions.size(), 0)};
+  for (const auto& group : sketches_[0]->groups) group->set_default(point.choices);
+  return point;
+}
+
+Point Space::sample(Rng& rng) const {
+  Point point;
+  point.sketch = static_cast<int>(rng.below(num_sketches()));
+  const Sketch& sketch = *sketches_[point.sketch];
+  point.choices.resize(sketch.decisions.size());
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    for (size_t i = 0; i < sketch.decisions.size(); ++i) {
+      point.choices[i] = static_cast<int>(rng.below(static_cast<int64_t>(sketch.decisions[i].options.size())));
+    }
+    if (sketch.legal(point.choices)) return point;
+  }
+  return default_point();
+}
+
+Point Space::mutate(const Point& point, Rng& rng) const {
+  const Sketch& sketch = *sketches_[point.sketch];
+  std::vector<int> movable;
+  for (size_t i = 0; i < sketch.decisions.size(); ++i) {
+    if (sketch.decisions[i].options.size() > 1) movable.push_back(static_cast<int>(i));
+  }
+  if (movable.empty()) return point;
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    Point changed = point;
+    for (int64_t n = rng.between(1, 3); n > 0; --n) {
+      const int i = rng.choice(movable);
+      const int64_t options = static_cast<int64_t>(sketch.decisions[i].options.size());
+      if (rng.chance(0.6)) {
+        const int64_t moved = changed.choices[i] + (rng.chance(0.5) ? 1 : -1);
+        changed.choices[i] = static_cast<int>(std::clamp<int64_t>(moved, 0, options - 1));
+      } else {
+        changed.choices[i] = static_cast<int>(rng.below(options));
+      }
+    }
+    if (!(changed == point) && sketch.legal(changed.choices)) return changed;
+  }
+  return sample(rng);
+}
+
+Point Space::crossover(const Point& a, const Point& b, Rng& rng) const {
+  if (a.sketch != b.sketch) return a;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    Point child = a;
+    for (size_t i = 0; i < child.choices.size(); ++i) {
+      if (rng.chance(0.5)) child.choices[i] = b.choices[i];
+    }
+    if (sketches_[a.sketch]->legal(child.choices)) return child;
+  }
+  return a;
+}
+
+std::vector<Point> Space::neighbours(const Point& point) const {
+  const Sketch& sketch = *sketches_[point.sketch];
+  std::vector<Point> found;
+  for (size_t i = 0; i < point.choices.size(); ++i) {
+    for (const int step : {-1, 1}) {
+      Point next = point;
+      next.choices[i] += step;
+      if (next.choices[i] < 0 || next.choices[i] >= static_cast<int>(sketch.decisions[i].options.size())) continue;
+      if (sketch.legal(next.choices)) found.push_back(std::move(next));
+    }
+  }
+  return found;
+}
+
+std::vector<float> Space::encode(const Point& point) const {
+  const Sketch& sketch = *sketches_[point.sketch];
+  std::vector<float> numbers;
+  for (size_t i = 0; i < point.choices.size(); ++i) {
+    const float last = static_cast<float>(std::max<size_t>(sketch.decisions[i].options.size() - 1, 1));
+    numbers.push_back(static_cast<float>(point.choices[i]) / last);
+  }
+  return numbers;
+}
+
+Steps Space::steps(const Point& point) const {
+  const Sketch& sketch = *sketches_[point.sketch];
+  Steps steps = sketch.structure;
+  for (schedule::Step& step : sketch.variable_steps(point.choices)) steps.push_back(std::move(step));
+  return steps;
+}
+
+Result<Candidate> Space::instantiate(const Point& point) const {
+  const Sketch& sketch = *sketches_[point.sketch];
+  State state = sketch.state;
+  for (const schedule::Step& step : sketch.variable_steps(point.choices)) {
+    if (Status status = schedule::apply_in_place(step, state); !status.ok()) {
+      return invalid("{}: {}", schedule::to_string(step), status.message());
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
+  return Candidate{std::move(state), std::move(bounds)};
+}
+
+bool Space::legal(const Point& point) const { return sketches_[point.sketch]->legal(point.choices); }
+
+std::optional<Point> Space::locate(const Steps& steps) const {
+  std::optional<Point> best;
+  int best_score = -1;
+  for (int s = 0; s < num_sketches(); ++s) {
+    const Sketch& sketch = *sketches_[s];
+    const auto score = [&](const std::vector<int>& choices) {
+      return sketch.legal(choices) ? 4 * similarity(sketch.variable_steps(choices), steps) + 1
+                                   : 4 * similarity(sketch.variable_steps(choices), steps);
+    };
+    Point point{s, std::vector<int>(sketch.decisions.size(), 0)};
+    for (const auto& group : sketch.groups) group->set_default(point.choices);
+    int current = score(point.choices);
+    for (bool improved = true; improved;) {
+      improved = false;
+      for (size_t i = 0; i < point.choices.size(); ++i) {
+        for (size_t o = 0; o < sketch.decisions[i].options.size(); ++o) {
+          std::vector<int> trial = point.choices;
+          trial[i] = static_cast<int>(o);
+          const int value = score(trial);
+          if (value <= current) continue;
+          current = value;
+          point.choices = std::move(trial);
+          improved = true;
+        }
+      }
+    }
+    if (current > best_score && sketch.legal(point.choices)) {
+      best_score = current;
+      best = std::move(point);
+    }
+  }
+  return best;
+}
+
+}  // namespace hone::space

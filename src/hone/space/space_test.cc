@@ -1,0 +1,108 @@
+#include "hone/space/space.h"
+
+#include <set>
+
+#include "hone/compute/dag_testing.h"
+#include "hone/schedule/schedule_testing.h"
+
+namespace hone::space {
+namespace {
+
+using namespace compute::testing;
+
+target::Target narrow() {  // few registers and lanes, so that small shapes have full tiles and tails
+  target::Target target;
+  target.vector_bytes = 16;
+  target.vector_registers = 16;
+  target.cores = 2;
+  return target;
+}
+
+struct Case {
+  const char* name;
+  compute::Dag dag;
+};
+std::vector<Case> cases() {
+  return {{"gemm", gemm(7, 13, 9)},
+          {"gemv", gemm(1, 17, 33)},
+          {"conv3x3", conv2d({.h = 6, .w = 9, .ic = 3, .oc = 11})},
+          {"conv1x1_residual", conv2d({.h = 5, .w = 5, .ic = 6, .oc = 8, .kernel = 1, .pad = 0, .residual = true})},
+          {"conv_strided", conv2d({.h = 9, .w = 7, .ic = 5, .oc = 5, .stride = 2, .border = 0})},
+          {"depthwise", depthwise(6, 7, 10, 2)},
+          {"max_pool", max_pool(7, 9, 6)},
+          {"global_pool", global_pool(5, 3, 9)},
+          {"transpose", transpose(3, 5, 9, 1)}};
+}
+
+TEST(space, every_sampled_point_computes_the_same) {
+  const target::Target target = narrow();
+  for (const Case& c : cases()) {
+    const Result<Space> space = Space::create(c.dag, target);
+    ASSERT_TRUE(space.ok()) << c.name << ": " << space.status().message();
+    Rng rng(7);
+    schedule::expect_same(c.dag, space->steps(space->default_point()));
+    for (int i = 0; i < 25; ++i) {
+      Point point = space->sample(rng);
+      if (i % 2 == 1) point = space->mutate(point, rng);
+      const schedule::Steps steps = space->steps(point);
+      SCOPED_TRACE(std::string(c.name) + "\n" + schedule::to_string(steps));
+      schedule::expect_same(c.dag, steps);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(space, points_are_found_again_from_their_steps) {
+  for (const Case& c : cases()) {
+    const Result<Space> space = Space::create(c.dag, narrow());
+    ASSERT_TRUE(space.ok());
+    Rng rng(3);
+    for (int i = 0; i < 10; ++i) {
+      const Point point = space->sample(rng);
+      const auto found = space->locate(space->steps(point));
+      ASSERT_TRUE(found.has_value());
+      EXPECT_EQ(schedule::to_string(space->steps(*found)), schedule::to_string(space->steps(point))) << c.name;
+    }
+  }
+}
+
+TEST(space, neighbours_differ_in_one_index_by_one_and_are_legal) {
+  const Result<Space> space = Space::create(cases()[2].dag, narrow());
+  ASSERT_TRUE(space.ok());
+  const Point start = space->default_point();
+  const std::vector<Point> near = space->neighbours(start);
+  EXPECT_GT(near.size(), 5U);
+  for (const Point& point : near) {
+    int distance = 0;
+    for (size_t i = 0; i < point.choices.size(); ++i) distance += std::abs(point.choices[i] - start.choices[i]);
+    EXPECT_EQ(distance, 1);
+    EXPECT_TRUE(space->instantiate(point).ok());
+  }
+}
+
+TEST(space, the_same_seed_gives_the_same_points) {
+  const Result<Space> space = Space::create(cases()[2].dag, narrow());
+  ASSERT_TRUE(space.ok());
+  Rng a(11), b(11);
+  std::set<uint64_t> distinct;
+  for (int i = 0; i < 50; ++i) {
+    const Point p = space->sample(a);
+    EXPECT_EQ(p, space->sample(b));
+    distinct.insert(hash(p));
+  }
+  EXPECT_GT(distinct.size(), 40U);
+}
+
+TEST(space, encoding_has_a_fixed_length_within_the_unit_interval) {
+  const Result<Space> space = Space::create(cases()[2].dag, narrow());
+  ASSERT_TRUE(space.ok());
+  Rng rng(5);
+  for (int i = 0; i < 20; ++i) {
+    const std::vector<float> code = space->encode(space->sample(rng));
+    EXPECT_EQ(code.size(), space->decisions(0).size());
+    for (const float x : code) EXPECT_TRUE(x >= 0 && x <= 1);
+  }
+}
+
+}  // namespace
+}  // namespace hone::space
