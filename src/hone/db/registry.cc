@@ -1,0 +1,39 @@
+#include "hone/db/registry.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "hone/db/sqlite_store.h"
+
+namespace hone::db {
+
+Result<std::string> default_path() {
+  // The XDG base directory specification: a relative path in the variable is to be ignored.
+  const char* data = std::getenv("XDG_DATA_HOME");
+  if (data != nullptr && data[0] == '/') return std::string(data) + "/hone/hone.db";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] != '\0') return std::string(home) + "/.local/share/hone/hone.db";
+  return error(Code::kNotFound,
+               "no place for the database: neither XDG_DATA_HOME nor HOME is set, give one by --db FILE");
+}
+
+Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
+  if (where.starts_with("postgres://") || where.starts_with("postgresql://")) {
+    return error(Code::kUnsupported, "database '{}': PostgreSQL is not supported, expected a file name",
+                 where);
+  }
+  if (!where.empty()) return open_sqlite_store(std::string(where), options);
+  HONE_ASSIGN_OR_RETURN(const std::string path, default_path());
+  if (!options.read_only && options.create) {
+    const auto folder = std::filesystem::path(path).parent_path();
+    std::error_code failure;
+    std::filesystem::create_directories(folder, failure);
+    if (failure) {
+      return error(Code::kIo, "cannot make the folder {} of the database: {}", folder.string(),
+                   failure.message());
+    }
+  }
+  return open_sqlite_store(path, options);
+}
+
+}  // namespace hone::db

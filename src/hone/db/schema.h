@@ -1,0 +1,53 @@
+// db/schema.h - the tables of the SQLite store, by version (docs/db_format.md).
+//
+// The schema version is SQLite's user_version. kMigrations[v] leads from version v to v + 1, so
+// the first one makes an empty file a database; released ones are never edited.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+
+namespace hone::db {
+
+inline constexpr int32_t kApplicationId = 0x484f4e45;  // "HONE"
+
+inline constexpr const char* kMigrations[] = {
+    R"sql(
+CREATE TABLE task (
+  id           INTEGER PRIMARY KEY,
+  key          TEXT NOT NULL UNIQUE,
+  kernel_class TEXT NOT NULL,
+  text         TEXT NOT NULL
+) STRICT;
+CREATE TABLE device (
+  id  INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE trial (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  task      INTEGER NOT NULL REFERENCES task(id),
+  device    INTEGER NOT NULL REFERENCES device(id),
+  threads   INTEGER NOT NULL CHECK (threads > 0),
+  version   TEXT NOT NULL,
+  algorithm TEXT NOT NULL,
+  steps     TEXT NOT NULL,
+  decisions TEXT NOT NULL,
+  outcome   TEXT NOT NULL,
+  message   TEXT NOT NULL,
+  times     BLOB NOT NULL CHECK (length(times) % 8 = 0),
+  centre    REAL NOT NULL,
+  low       REAL NOT NULL,
+  high      REAL NOT NULL,
+  verified  INTEGER NOT NULL CHECK (verified = 0 OR (verified = 1 AND outcome = 'ok')),
+  seed      TEXT NOT NULL,
+  unix_time INTEGER NOT NULL,
+  host_load REAL NOT NULL,
+  model     TEXT NOT NULL
+) STRICT;
+CREATE INDEX trial_best ON trial (task, device, threads, centre) WHERE verified = 1;
+CREATE INDEX trial_task ON trial (task);
+)sql",
+};
+inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
+
+}  // namespace hone::db

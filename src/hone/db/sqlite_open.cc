@@ -1,0 +1,132 @@
+#include "hone/db/sqlite_open.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "hone/db/schema.h"
+
+namespace hone::db {
+namespace {
+
+// A full check of the pages takes about 1 ms per MiB: for larger files the start would be slow,
+// there SQLite finds a corrupt page when it reads it.
+constexpr int64_t kCheckedBytes = int64_t{8} << 20;
+
+// Percent signs, question and hash marks have a meaning in SQLite's file URIs.
+std::string file_uri(const std::string& path, const char* query) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri + query;
+}
+
+Result<std::unique_ptr<Connection>> connect(const std::string& name, const std::string& path, int flags,
+                                            int busy_timeout_ms) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
+  auto connection = std::make_unique<Connection>(handle, path);
+  if (handle == nullptr) return error(Code::kInternal, "database {}: out of memory", path);
+  if (code != SQLITE_OK) return connection->failure();
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_timeout(handle, busy_timeout_ms);
+  return connection;
+}
+
+struct Identity {
+  int64_t application = 0, version = 0, tables = 0;
+};
+
+Result<Identity> read_identity(Connection& db) {
+  Identity id;
+  HONE_ASSIGN_OR_RETURN(id.application, db.integer("PRAGMA application_id"));
+  HONE_ASSIGN_OR_RETURN(id.version, db.integer("PRAGMA user_version"));
+  HONE_ASSIGN_OR_RETURN(id.tables, db.integer("SELECT count(*) FROM sqlite_schema"));
+  return id;
+}
+
+Status check_identity(const Connection& db, const Identity& id) {
+  const bool empty = id.tables == 0 && id.version == 0 && id.application == 0;
+  if (!empty && id.application != kApplicationId) {
+    return invalid("{} is not a hone database but one of another program", db.path());
+  }
+  if (id.version > kSchemaVersion) {
+    return error(Code::kUnsupported,
+                 "database {} has format version {}, this hone knows up to {}; use a newer hone or another --db",
+                 db.path(), id.version, kSchemaVersion);
+  }
+  return ok_status();
+}
+
+Status check_pages(Connection& db) {
+  std::error_code failure;
+  const auto bytes = std::filesystem::file_size(db.path(), failure);
+  if (failure || bytes == 0 || static_cast<int64_t>(bytes) > kCheckedBytes) return ok_status();
+  HONE_ASSIGN_OR_RETURN(Statement s, Statement::prepare(db, "PRAGMA quick_check(1)"));
+  HONE_ASSIGN_OR_RETURN(const bool row, s.step());
+  const std::string verdict = row ? s.text(0) : "ok";
+  return verdict == "ok" ? ok_status() : sqlite_error(SQLITE_CORRUPT, db.path(), verdict);
+}
+
+Status migrate(Connection& db) {
+  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(db));
+  // Read again under the lock: another process may have been faster.
+  HONE_ASSIGN_OR_RETURN(const Identity id, read_identity(db));
+  HONE_RETURN_IF_ERROR(check_identity(db, id));
+  for (int64_t v = id.version; v < kSchemaVersion; ++v) HONE_RETURN_IF_ERROR(db.run(kMigrations[v]));
+  HONE_RETURN_IF_ERROR(db.run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
+                                          kApplicationId, kSchemaVersion)
+                                  .c_str()));
+  return transaction.commit();
+}
+
+Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path, const StoreOptions& options) {
+  std::error_code failure;
+  if (!std::filesystem::exists(path, failure)) {
+    return error(Code::kNotFound, "database {} does not exist", path);
+  }
+  // WAL needs to write beside the file; where that is impossible nobody else can be writing, so
+  // the file is as good as immutable.
+  const auto folder = std::filesystem::absolute(path).parent_path();
+  const bool immutable = access(folder.c_str(), W_OK) != 0;
+  HONE_ASSIGN_OR_RETURN(auto db, connect(file_uri(path, immutable ? "?immutable=1" : ""), path,
+                                         SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options.busy_timeout_ms));
+  HONE_ASSIGN_OR_RETURN(const Identity id, read_identity(*db));
+  HONE_RETURN_IF_ERROR(check_identity(*db, id));
+  if (id.version < kSchemaVersion) {
+    return invalid("database {} has the older format version {}; open it once for writing", path, id.version);
+  }
+  HONE_RETURN_IF_ERROR(check_pages(*db));
+  return db;
+}
+
+Result<std::unique_ptr<Connection>> open_for_writing(const std::string& path, const StoreOptions& options) {
+  const int flags = SQLITE_OPEN_READWRITE | (options.create ? SQLITE_OPEN_CREATE : 0);
+  HONE_ASSIGN_OR_RETURN(auto db, connect(path, path, flags, options.busy_timeout_ms));
+  if (sqlite3_db_readonly(db->handle(), "main") == 1) return sqlite_error(SQLITE_READONLY, path, "");
+  // Nothing is written before the file is known to be ours.
+  HONE_ASSIGN_OR_RETURN(const Identity id, read_identity(*db));
+  HONE_RETURN_IF_ERROR(check_identity(*db, id));
+  HONE_RETURN_IF_ERROR(check_pages(*db));
+  HONE_RETURN_IF_ERROR(db->run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
+  if (options.max_bytes > 0) {
+    HONE_ASSIGN_OR_RETURN(const int64_t page, db->integer("PRAGMA page_size"));
+    HONE_RETURN_IF_ERROR(
+        db->run(fmt::format("PRAGMA max_page_count = {}", std::max<int64_t>(1, options.max_bytes / page)).c_str()));
+  }
+  if (id.version < kSchemaVersion) HONE_RETURN_IF_ERROR(migrate(*db));
+  return db;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> open_sqlite(const std::string& path, const StoreOptions& options) {
+  return options.read_only ? open_for_reading(path, options) : open_for_writing(path, options);
+}
+
+}  // namespace hone::db

@@ -1,0 +1,60 @@
+// db/store.h - where trials are kept. What `add` has returned ok for survives a crash of this
+// process. Safe for several processes at once; one object is for one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/db/record.h"
+
+namespace hone::db {
+
+// What `best` looks for.
+struct BestQuery {
+  uint64_t task = 0;
+  std::string device;
+  int threads = 1;
+  std::string version;      // empty: any
+  std::string algorithm;    // empty: any
+  int limit = 1;
+};
+
+// What `query` looks for: records that agree with every field that is set, oldest first.
+struct Filter {
+  std::optional<uint64_t> task;
+  std::optional<std::string> kernel_class, device, version, model;
+  std::optional<int> threads;
+  std::optional<measure::Outcome> outcome;
+  bool verified_only = false;
+  bool with_task_text = false;
+  int64_t after_id = 0;     // resume: only records with a greater id
+  int64_t limit = -1;       // -1: all
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  // All or none of the batch; returns their ids.
+  virtual Result<std::vector<int64_t>> add(std::span<const Record> batch) = 0;
+  // Verified trials only, fastest first.
+  virtual Result<std::vector<Record>> best(const BestQuery& query) = 0;
+  virtual Result<std::vector<Record>> query(const Filter& filter) = 0;
+  // The output of a stored trial was compared with the reference. If it was wrong, the trial's
+  // outcome becomes kWrongAnswer and `message` says how.
+  virtual Status set_verified(int64_t id, bool correct, std::string_view message) = 0;
+};
+
+struct StoreOptions {
+  bool read_only = false;       // never writes; works on a read-only folder
+  bool create = true;           // the file, if there is none
+  int busy_timeout_ms = 5000;   // how long to wait for another process
+  int64_t max_bytes = 0;        // of the file; 0: no limit
+};
+
+}  // namespace hone::db

@@ -1,0 +1,205 @@
+#include "hone/db/store.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "hone/base/rng.h"
+#include "hone/db/schema.h"
+#include "hone/db/store_test_support.h"
+
+namespace hone::db {
+namespace {
+
+std::unique_ptr<Store> open(const std::string& path, const StoreOptions& options = {}) {
+  auto store = open_store(path, options);
+  EXPECT_TRUE(store.ok()) << store.status().message();
+  return store.ok() ? *std::move(store) : nullptr;
+}
+
+TEST(store, gives_back_every_field) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  Record r = sample_record(0x8000000000000001ULL, 1e-3);
+  r.steps = std::string("quote ' and \0 zero and \xc3\xa4", 27);
+  ASSERT_TRUE(store->add(std::vector{r}).ok());
+  const auto all = store->query({.with_task_text = true});
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  ASSERT_EQ(all->size(), 1U);
+  const Record& back = all->front();
+  EXPECT_GT(back.id, 0);
+  EXPECT_EQ(back.task, r.task);
+  EXPECT_EQ(back.kernel_class, r.kernel_class);
+  EXPECT_EQ(back.task_text, r.task_text);
+  EXPECT_EQ(back.device, r.device);
+  EXPECT_EQ(back.version, r.version);
+  EXPECT_EQ(back.algorithm, r.algorithm);
+  EXPECT_EQ(back.steps, r.steps);
+  EXPECT_EQ(back.decisions, r.decisions);
+  EXPECT_EQ(back.outcome, r.outcome);
+  EXPECT_EQ(back.times, r.times);
+  EXPECT_EQ(back.centre, r.centre);
+  EXPECT_EQ(back.low, r.low);
+  EXPECT_EQ(back.high, r.high);
+  EXPECT_EQ(back.threads, r.threads);
+  EXPECT_EQ(back.seed, r.seed);
+  EXPECT_EQ(back.verified, r.verified);
+  EXPECT_EQ(back.unix_time, r.unix_time);
+  EXPECT_EQ(back.host_load, r.host_load);
+  EXPECT_EQ(back.model, r.model);
+}
+
+TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3), sample_record(1, 2e-3),
+                                 sample_record(1, 1e-4, false), sample_record(2, 1e-5), sample_record(1, 1e-5),
+                                 sample_record(1, 1e-5), sample_record(1, 5e-4)};
+  records[5].device = "other";
+  records[6].threads = 1;
+  records[7].version = "2", records[7].algorithm = "winograd";
+  ASSERT_TRUE(store->add(records).ok());
+  const auto best = store->best(best_of(1, 3));
+  ASSERT_TRUE(best.ok()) << best.status().message();
+  ASSERT_EQ(best->size(), 3U);
+  EXPECT_EQ((*best)[0].times[0], 5e-4);
+  EXPECT_EQ((*best)[1].times[0], 1e-3);
+  EXPECT_EQ((*best)[2].times[0], 2e-3);
+  BestQuery version1 = best_of(1);
+  version1.version = "1";
+  EXPECT_EQ(store->best(version1)->front().times[0], 1e-3);
+  BestQuery winograd = best_of(1);
+  winograd.algorithm = "winograd";
+  EXPECT_EQ(store->best(winograd)->front().times[0], 5e-4);
+  EXPECT_TRUE(store->best(best_of(99))->empty());
+}
+
+TEST(store, a_trial_becomes_a_best_only_by_verification) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  const auto ids = store->add(std::vector{sample_record(1, 1e-3, false), sample_record(1, 2e-3, false)});
+  ASSERT_TRUE(ids.ok());
+  EXPECT_TRUE(store->best(best_of(1))->empty());
+  ASSERT_TRUE(store->set_verified((*ids)[1], true, "").ok());
+  EXPECT_EQ(store->best(best_of(1))->front().id, (*ids)[1]);
+  ASSERT_TRUE(store->set_verified((*ids)[0], false, "off by 1").ok());
+  EXPECT_EQ(store->best(best_of(1, 9))->size(), 1U);
+  const auto wrong = store->query({.outcome = measure::Outcome::kWrongAnswer});
+  ASSERT_EQ(wrong->size(), 1U);
+  EXPECT_EQ(wrong->front().message, "off by 1");
+  EXPECT_FALSE(store->set_verified((*ids)[0], true, "").ok()) << "a wrong trial was verified";
+  EXPECT_FALSE(store->set_verified(12345, true, "").ok());
+}
+
+TEST(store, a_batch_with_a_bad_record_stores_nothing) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  const auto refused = [&](auto change) {
+    Record bad = sample_record(1, 1e-3);
+    change(bad);
+    return !store->add(std::vector{sample_record(1, 1e-3), bad}).ok();
+  };
+  EXPECT_TRUE(refused([](Record& r) { r.times.clear(); }));
+  EXPECT_TRUE(refused([](Record& r) { r.times[0] = NAN; }));
+  EXPECT_TRUE(refused([](Record& r) { r.centre = 0; }));
+  EXPECT_TRUE(refused([](Record& r) { r.high = INFINITY; }));
+  EXPECT_TRUE(refused([](Record& r) { r.threads = 0; }));
+  EXPECT_TRUE(refused([](Record& r) { r.device.clear(); }));
+  EXPECT_TRUE(refused([](Record& r) { r.outcome = measure::Outcome::kCrash; }));
+  EXPECT_TRUE(store->query({})->empty());
+}
+
+TEST(store, filters_combine) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  std::vector<Record> records = {sample_record(1, 1e-3), sample_record(2, 1e-3, false), sample_record(3, 1e-3)};
+  records[1].model = "vgg16", records[1].kernel_class = "gemm";
+  records[2].outcome = measure::Outcome::kTimeout, records[2].times.clear(), records[2].verified = false;
+  ASSERT_TRUE(store->add(records).ok());
+  EXPECT_EQ(store->query({})->size(), 3U);
+  EXPECT_EQ(store->query({.task = 2})->size(), 1U);
+  EXPECT_EQ(store->query({.kernel_class = "gemm", .model = "vgg16"})->size(), 1U);
+  EXPECT_EQ(store->query({.kernel_class = "gemm", .model = "resnet18"})->size(), 0U);
+  EXPECT_EQ(store->query({.device = "avx512-x-2c", .version = "1", .threads = 2})->size(), 3U);
+  EXPECT_EQ(store->query({.outcome = measure::Outcome::kTimeout})->front().task, 3U);
+  EXPECT_EQ(store->query({.verified_only = true})->front().task, 1U);
+  EXPECT_EQ(store->query({.after_id = 1, .limit = 1})->front().task, 2U);
+}
+
+TEST(store, best_takes_less_than_a_millisecond_among_many) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  Rng rng(7);
+  std::vector<Record> records;
+  for (int i = 0; i < 20'000; ++i) {
+    records.push_back(sample_record(static_cast<uint64_t>(rng.below(4)), 1e-4 * (1 + rng.uniform()), rng.chance(0.5)));
+  }
+  ASSERT_TRUE(store->add(records).ok());
+  double least = 1;
+  for (int i = 0; i < 20; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto best = store->best(best_of(static_cast<uint64_t>(i % 4), 10));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    ASSERT_EQ(best->size(), 10U);
+    least = std::min(least, took.count());
+  }
+  EXPECT_LT(least, 1e-3);
+}
+
+TEST(store, survives_being_closed_and_opened) {
+  const TestFolder folder;
+  const std::string path = folder.file("name with % and ?.db");
+  for (int i = 1; i <= 3; ++i) {
+    const auto store = open(path);
+    ASSERT_TRUE(store->add(std::vector{sample_record(1, 1e-3)}).ok());
+    EXPECT_EQ(store->query({})->size(), static_cast<size_t>(i));
+  }
+  const auto reader = open(path, {.read_only = true});
+  EXPECT_EQ(reader->query({})->size(), 3U);
+}
+
+TEST(registry, default_path_is_made_where_xdg_says) {
+  const TestFolder folder;
+  const std::string old = std::getenv("XDG_DATA_HOME") == nullptr ? "" : std::getenv("XDG_DATA_HOME");
+  setenv("XDG_DATA_HOME", folder.file("data").c_str(), 1);
+  EXPECT_EQ(*default_path(), folder.file("data/hone/hone.db"));
+  EXPECT_TRUE(open_store("").ok());
+  EXPECT_TRUE(std::filesystem::exists(folder.file("data/hone/hone.db")));
+  setenv("XDG_DATA_HOME", "relative", 1);
+  EXPECT_TRUE(default_path()->ends_with("/.local/share/hone/hone.db"));
+  old.empty() ? unsetenv("XDG_DATA_HOME") : setenv("XDG_DATA_HOME", old.c_str(), 1);
+}
+
+TEST(registry, postgres_is_refused_clearly) {
+  const auto store = open_store("postgres://host/db");
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.status().code(), Code::kUnsupported);
+  EXPECT_NE(store.status().message().find("PostgreSQL is not supported"), std::string::npos);
+}
+
+TEST(format, the_document_shows_the_schema) {
+  std::ifstream file(HONE_SOURCE_DIR "/docs/db_format.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  for (const char* sql : kMigrations) EXPECT_NE(text.str().find(sql), std::string::npos) << sql;
+  for (const std::string_view name : measure::kOutcomeNames) {
+    EXPECT_NE(text.str().find("`" + std::string(name) + "`"), std::string::npos) << name;
+  }
+}
+
+TEST(format, outcome_names_round_trip) {
+  for (const std::string_view name : measure::kOutcomeNames) {
+    const auto outcome = measure::parse_outcome(name);
+    ASSERT_TRUE(outcome.has_value());
+    EXPECT_EQ(measure::outcome_name(*outcome), name);
+  }
+  EXPECT_FALSE(measure::parse_outcome("fine").has_value());
+}
+
+}  // namespace
+}  // namespace hone::db

@@ -1,0 +1,60 @@
+// db/store_test_support.h - a folder for one test's files and a record to store in them.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "hone/db/registry.h"
+
+namespace hone::db {
+
+class TestFolder {
+ public:
+  TestFolder() {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    path_ = std::filesystem::path(testing::TempDir()) /
+            fmt::format("hone_{}_{}_{}", info->test_suite_name(), info->name(), getpid());
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TestFolder() { std::filesystem::remove_all(path_); }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline Record sample_record(uint64_t task, double seconds, bool verified = true) {
+  Record r;
+  r.task = task;
+  r.kernel_class = "conv2d+bias+relu";
+  r.task_text = "task text";
+  r.device = "avx512-x-2c";
+  r.version = "1";
+  r.algorithm = "direct";
+  r.steps = "split i 8\nvectorize j";
+  r.decisions = "tile 8 4";
+  r.times = {seconds, seconds * 1.01, seconds * 1.02};
+  r.centre = seconds * 1.01;
+  r.low = seconds;
+  r.high = seconds * 1.02;
+  r.threads = 2;
+  r.seed = 0xfedcba9876543210ULL;
+  r.verified = verified;
+  r.unix_time = 1'700'000'000;
+  r.host_load = 0.25;
+  r.model = "resnet18";
+  return r;
+}
+
+inline BestQuery best_of(uint64_t task, int limit = 1) {
+  return {.task = task, .device = "avx512-x-2c", .threads = 2, .limit = limit};
+}
+
+}  // namespace hone::db

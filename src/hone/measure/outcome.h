@@ -1,0 +1,33 @@
+// measure/outcome.h - how the run of a candidate ended. The names appear in the database: never
+// reuse or rename one.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+namespace hone::measure {
+
+enum class Outcome : uint8_t {
+  kOk = 0,
+  kCompile = 1,      // no machine code could be made
+  kLoad = 2,         // the code could not be loaded or its memory not be had
+  kCrash = 3,        // the worker died
+  kTimeout = 4,      // it ran too long
+  kWrongAnswer = 5,  // it ran and computed something else
+};
+inline constexpr std::string_view kOutcomeNames[] = {"ok",    "compile", "load",
+                                                     "crash", "timeout", "wrong answer"};
+
+[[nodiscard]] inline std::string_view outcome_name(Outcome outcome) {
+  return kOutcomeNames[static_cast<size_t>(outcome)];
+}
+[[nodiscard]] inline std::optional<Outcome> parse_outcome(std::string_view name) {
+  for (size_t i = 0; i < std::size(kOutcomeNames); ++i) {
+    if (kOutcomeNames[i] == name) return static_cast<Outcome>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace hone::measure
