@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/search/prediction.h"
+
 namespace hone::search {
 namespace {
 
@@ -18,24 +20,12 @@ EvolutionarySearcher::EvolutionarySearcher(const SearchTask& task, const Evoluti
 
 std::vector<double> EvolutionarySearcher::predict(std::span<const space::Point> points) {
   if (predictions_.size() > kMaxPredictions) predictions_.clear();
-  std::vector<space::Candidate> candidates;
-  std::vector<uint64_t> hashes;
-  candidates.reserve(points.size());  // queries point into it
-  std::vector<cost::Query> queries;
+  std::vector<space::Point> fresh;
   for (const space::Point& point : points) {
-    const uint64_t hash = space::hash(point);
-    if (!predictions_.emplace(hash, INFINITY).second) continue;
-    Result<space::Candidate> candidate = task_.space->instantiate(point);
-    if (!candidate.ok()) continue;
-    candidates.push_back(std::move(candidate).value());
-    queries.push_back({&candidates.back(), task_.target, task_.threads, task_.key});
-    hashes.push_back(hash);
+    if (predictions_.emplace(space::hash(point), INFINITY).second) fresh.push_back(point);
   }
-  // A model that fails ranks nothing: all candidates are equal then.
-  const Result<std::vector<double>> seconds = task_.model->predict(queries);
-  for (size_t i = 0; i < queries.size(); ++i) {
-    predictions_[hashes[i]] = seconds.ok() ? std::log(std::max((*seconds)[i], 1e-12)) : 0.0;
-  }
+  const std::vector<double> fresh_logs = predict_log_seconds(task_, fresh);
+  for (size_t i = 0; i < fresh.size(); ++i) predictions_[space::hash(fresh[i])] = fresh_logs[i];
   std::vector<double> logs;
   logs.reserve(points.size());
   for (const space::Point& point : points) logs.push_back(predictions_.at(space::hash(point)));
