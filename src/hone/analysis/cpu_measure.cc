@@ -1,0 +1,186 @@
+#include "hone/analysis/cpu_measure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone::analysis {
+namespace {
+
+using schedule::Annotation;
+
+// Cycles per vector instruction beyond the multiply-add and load ports; estimates of the usual cores.
+constexpr double kMathCycles = 12;       // a polynomial of exp or tanh
+constexpr double kDivideCycles = 8;
+constexpr double kGatherCycles = 1.2;    // per element of a strided vector access
+constexpr double kLoopCycles = 1.0;      // per iteration of a loop that is not unrolled
+constexpr double kSpillCycles = 1.0;     // per register too many and body
+constexpr double kIssueWidth = 4;        // vector instructions and loads started per cycle
+constexpr double kForkJoinSeconds = 1.5e-6;
+constexpr double kCacheShare = 0.75;     // of a cache that one loop nest can count on
+constexpr double kBranchCycles = 0.5;    // a test in an unrolled body
+
+struct Body {
+  size_t first = 0;           // loops from here on are unrolled or vectorized
+  double vectors = 1;         // vector operations per operation of a point
+  double lanes_used = 1;      // elements in the last vector / lanes
+};
+
+double vector_count(const NestLoop& loop, int lanes) {
+  return loop.annotation == Annotation::kVectorize ? std::ceil(static_cast<double>(loop.extent) / lanes)
+                                                   : static_cast<double>(loop.extent);
+}
+
+Body find_body(const Nest& nest, int lanes) {
+  Body body;
+  body.first = nest.loops.size();
+  while (body.first > nest.outer) {
+    const NestLoop& loop = nest.loops[body.first - 1];
+    const bool flat = loop.annotation == Annotation::kUnroll || loop.annotation == Annotation::kVectorize || loop.extent == 1;
+    if (!flat) break;
+    --body.first;
+    body.vectors *= vector_count(loop, lanes);
+  }
+  return body;
+}
+
+// Loads (or stores) of one access in a body, as load-port slots.
+double access_slots(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
+  double slots = 1;
+  for (size_t i = body.first; i < nest.loops.size(); ++i) {
+    const NestLoop& loop = nest.loops[i];
+    if (loop.extent == 1 || !access.moves_with(i)) continue;
+    if (loop.annotation != Annotation::kVectorize) {
+      slots *= static_cast<double>(loop.extent);
+      continue;
+    }
+    const int64_t stride = access.stride(i);
+    const double n = std::ceil(static_cast<double>(loop.extent) / lanes);
+    slots *= stride == 1 ? n : kGatherCycles * 2 * static_cast<double>(loop.extent);
+  }
+  return slots;
+}
+
+void measure_compute(const Nest& nest, const target::Target& target, StageMeasure& out) {
+  const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
+  const Body body = find_body(nest, lanes);
+  const bool is_vector = !nest.loops.empty() && nest.loops.back().annotation == Annotation::kVectorize;
+  const NestAccess& write = nest.accesses.back();
+  const bool reduces = std::any_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.outer), nest.loops.end(),
+                                   [](const NestLoop& loop) { return loop.reduce; });
+  double loads = 0, widest = 0;
+  for (const NestAccess& access : nest.accesses) {
+    if (access.write) continue;
+    const double slots = access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body, lanes);
+    loads += slots;
+    if (is_vector && access.moves_with(nest.loops.size() - 1)) widest = std::max(widest, std::min(slots, 8.0));
+  }
+  double accumulators = 1;
+  for (size_t i = body.first; i < nest.loops.size(); ++i) {
+    if (write.moves_with(i)) accumulators *= vector_count(nest.loops[i], lanes);
+  }
+  double stores = write.scope == ir::Scope::kRegister ? 0 : access_slots(nest, write, body, lanes);
+  if (reduces && write.scope != ir::Scope::kRegister) loads += stores;  // read, add, write back
+  const OpCounts& ops = nest.ops;
+  const double arithmetic = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + ops.select;
+  const double flops = body.vectors * arithmetic;
+  double cycles = std::max(flops / target.fma_per_cycle, loads / target.loads_per_cycle);
+  cycles = std::max(cycles, stores);
+  cycles = std::max(cycles, (flops + 0.5 * loads + stores) / kIssueWidth);
+  if (reduces) cycles = std::max(cycles, target.fma_latency * body.vectors / accumulators * std::max(1.0, arithmetic));
+  cycles += body.vectors * (kMathCycles * ops.math + kDivideCycles * ops.div);
+  cycles += kBranchCycles * ops.select * body.vectors;
+  out.registers = write.scope == ir::Scope::kRegister ? accumulators + widest + 1 : widest + 2;
+  cycles += kSpillCycles * std::max(0.0, out.registers - target.vector_registers);
+  cycles += kLoopCycles;
+  out.body_instructions = flops + loads + stores;
+  out.body_cycles = cycles;
+  double iterations = 1;
+  for (size_t i = 0; i < body.first; ++i) iterations *= static_cast<double>(nest.loops[i].extent);
+  out.compute_cycles = cycles * iterations * nest.useful;
+  // An instruction footprint beyond the first-level cache is fetched again and again.
+  if (out.body_instructions > 3000) out.compute_cycles *= 1.5;
+}
+
+// Bytes that cross into each cache level: the nest's data fit from some loop inwards; one loop
+// further out every access is fetched once per iteration of the loops around it, unless it does not
+// move with that loop.
+void measure_traffic(const Nest& nest, const target::Target& target, int threads, StageMeasure& out) {
+  const size_t depth = nest.loops.size();
+  const size_t count = nest.accesses.size();
+  std::vector<double> footprint((depth + 1) * count, 0);
+  std::vector<double> total(depth + 1, 0);
+  for (size_t a = 0; a < count; ++a) {
+    const NestAccess& access = nest.accesses[a];
+    if (access.scope == ir::Scope::kRegister || access.scope == ir::Scope::kStack) continue;
+    for (size_t k = 0; k <= depth; ++k) {
+      footprint[k * count + a] = access.footprint_bytes(nest.loops, k, 64);
+      total[k] += footprint[k * count + a];
+    }
+  }
+  for (size_t level = 0; level < target.caches.size(); ++level) {
+    const target::Cache& cache = target.caches[level];
+    const int sharers = std::max(1, std::min(cache.shared_by, threads));
+    const double capacity = kCacheShare * static_cast<double>(cache.bytes) / sharers;
+    size_t fits = 0;
+    while (fits < depth && total[fits] > capacity) ++fits;
+    double bytes = 0;
+    if (fits == 0) {
+      bytes = level == 0 ? total[0] : 0;  // warm: it is there already
+    } else {
+      double repeats = 1;
+      for (size_t i = 0; i + 1 < fits; ++i) repeats *= static_cast<double>(nest.loops[i].extent);
+      for (size_t a = 0; a < count; ++a) bytes += footprint[(fits - 1) * count + a] * repeats;
+    }
+    out.bytes.push_back(bytes);
+  }
+}
+
+}  // namespace
+
+CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bounds, const target::Target& target,
+                       int threads) {
+  CpuMeasure measure;
+  for (const Nest& nest : build_nests(state, bounds)) {
+    auto root = std::find_if(measure.roots.begin(), measure.roots.end(),
+                             [&](const RootMeasure& r) { return r.stage == nest.root; });
+    if (root == measure.roots.end()) {
+      measure.roots.push_back({nest.root, 1, {}, 0, std::vector<double>(target.caches.size(), 0)});
+      root = measure.roots.end() - 1;
+      for (const NestLoop& loop : nest.loops) {
+        if (loop.annotation == Annotation::kParallel) root->tiles *= static_cast<double>(loop.extent);
+      }
+    }
+    StageMeasure stage;
+    stage.stage = nest.stage;
+    measure_compute(nest, target, stage);
+    measure_traffic(nest, target, threads, stage);
+    root->compute_cycles += stage.compute_cycles;
+    for (size_t level = 0; level < target.caches.size(); ++level) {
+      const bool last = level + 1 == target.caches.size();
+      const double rate = last ? target.memory_bytes_per_cycle : target.caches[level + 1].bytes_per_cycle;
+      root->level_cycles[level] += stage.bytes[level] / std::max(rate, 0.1);
+    }
+    root->stages.push_back(std::move(stage));
+  }
+  return measure;
+}
+
+double CpuMeasure::seconds(const target::Target& target, int threads) const {
+  double total = 0;
+  for (const RootMeasure& root : roots) {
+    double slowest = root.compute_cycles, sum = root.compute_cycles;
+    for (const double cycles : root.level_cycles) {
+      slowest = std::max(slowest, cycles);
+      sum += cycles;
+    }
+    // Transfers hide behind computation, but not wholly.
+    const double cycles = slowest + 0.2 * (sum - slowest);
+    const double workers = std::min<double>(threads, root.tiles);
+    const double balance = std::ceil(root.tiles / workers) / root.tiles;  // share of the busiest thread
+    total += cycles * balance / (target.ghz * 1e9);
+    if (workers > 1) total += kForkJoinSeconds;
+  }
+  return total;
+}
+
+}  // namespace hone::analysis

@@ -1,0 +1,29 @@
+#include "hone/cost/analytic_model.h"
+
+#include "hone/analysis/cpu_measure.h"
+
+namespace hone::cost {
+namespace {
+
+class AnalyticModel : public CostModel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "analytic"; }
+  [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
+    std::vector<double> seconds;
+    for (const Query& query : queries) {
+      const space::Candidate& candidate = *query.candidate;
+      const analysis::CpuMeasure measure =
+          analysis::measure_cpu(candidate.state, candidate.bounds, *query.target, query.threads);
+      seconds.push_back(measure.seconds(*query.target, query.threads));
+    }
+    return seconds;
+  }
+  // Its constants describe the target; measurements correct it elsewhere, per task.
+  [[nodiscard]] Status update(std::span<const Observation>) override { return ok_status(); }
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_analytic_model() { return std::make_unique<AnalyticModel>(); }
+
+}  // namespace hone::cost
