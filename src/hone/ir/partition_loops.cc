@@ -167,6 +167,13 @@ class Partitioner {
   int64_t statements_;
 };
 
+// True if a comparison is between `var` and constants: only then is its true interval all of it.
+// (floormod(t, 4) has a range even where nothing is known of t.)
+bool depends_on_nothing_else(const Expr& e, const VarPtr& var) {
+  const std::optional<Linear> d = gap(e);
+  return d && without(*d, variable(var)).terms.empty();
+}
+
 // Moves guards on the loop's own variable into its range.
 Stmt tighten(const Stmt& s) {
   if (s->body.empty()) return s;
@@ -180,8 +187,8 @@ Stmt tighten(const Stmt& s) {
   Interval range = {begin, begin + s->extent->int_value - 1};
   std::vector<Expr> rest;
   for (const Expr& part : conjuncts(body[0]->condition)) {
-    // With no ranges, only comparisons of the variable with constants have a true interval.
-    const std::optional<Interval> i = true_interval(part, s->var, Ranges());
+    std::optional<Interval> i;
+    if (depends_on_nothing_else(part, s->var)) i = true_interval(part, s->var, Ranges());
     if (i && !(keeps_start && i->lo > begin)) {
       range = intersect(range, *i);
     } else {

@@ -1,0 +1,18 @@
+// ir/parser.h - reads what ir/printer.h writes (docs/ir.md). Strict: every name must be declared,
+// every type must fit; the error says "line 3, column 14: ..." and what was expected. Any text is
+// safe to parse: depth is limited.
+#pragma once
+
+#include <string_view>
+
+#include "hone/base/status.h"
+#include "hone/ir/stmt.h"
+
+namespace hone::ir {
+
+inline constexpr int kMaxParseNesting = 200;  // parentheses, calls, blocks inside each other
+inline constexpr int kMaxParseDepth = 2000;   // of an expression's tree
+
+[[nodiscard]] Result<Program> parse_program(std::string_view text);
+
+}  // namespace hone::ir

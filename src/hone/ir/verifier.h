@@ -1,0 +1,20 @@
+// ir/verifier.h - whether a program is well formed: what every pass may rely on and must keep.
+#pragma once
+
+#include "hone/base/status.h"
+#include "hone/ir/stmt.h"
+
+namespace hone::ir {
+
+// - types and arities are right; as many indices as dimensions; indices and bounds are i64
+// - variables and buffers are used inside their loop, allocation or parameter list; none is bound
+//   again inside its own scope
+// - inputs and constants are never written; packed only by prepare phases, which read nothing but
+//   constants, packed and allocations
+// - parallel loops stand outermost in their phase; parallel, unrolled and vectorized extents are
+//   constants
+// - parameters are global, allocations have no values; sizes are not negative
+// Whether indices stay in bounds is the interpreter's question. The message names phase and place.
+[[nodiscard]] Status verify(const Program& program);
+
+}  // namespace hone::ir
