@@ -1,0 +1,35 @@
+#include "hone/base/clock.h"
+
+#include <gtest/gtest.h>
+
+namespace hone {
+namespace {
+
+TEST(clock, real_time_passes_while_sleeping) {
+  Clock& clock = real_clock();
+  const double start = clock.now_seconds();
+  clock.sleep(0.01);
+  EXPECT_GE(clock.now_seconds() - start, 0.01);
+}
+
+TEST(clock, real_clock_does_not_sleep_for_nothing) {
+  Clock& clock = real_clock();
+  const double start = clock.now_seconds();
+  clock.sleep(-1e9);
+  clock.sleep(0);
+  EXPECT_LT(clock.now_seconds() - start, 5.0);
+}
+
+TEST(clock, manual_clock_moves_only_when_told) {
+  ManualClock clock(100);
+  EXPECT_EQ(clock.now_seconds(), 100);
+  clock.advance(2.5);
+  EXPECT_EQ(clock.now_seconds(), 102.5);
+  clock.sleep(3600);
+  EXPECT_EQ(clock.now_seconds(), 3702.5);
+  clock.sleep(-1);
+  EXPECT_EQ(clock.now_seconds(), 3702.5);
+}
+
+}  // namespace
+}  // namespace hone
