@@ -1,13 +1,14 @@
-// tensor/half.h - IEEE binary16 and bfloat16 to and from float, rounding to nearest even.
+// tensor/half.h - 16-bit floats as bits: IEEE binary16 (f16) and the upper half of binary32 (bf16). Conversions round to
+// nearest even and keep infinities, signs of zero and that a NaN is one.
 #pragma once
 
 #include <cstdint>
 
 namespace hone {
 
-[[nodiscard]] float half_to_float(uint16_t bits);
-[[nodiscard]] uint16_t float_to_half(float value);
-[[nodiscard]] float bfloat_to_float(uint16_t bits);
-[[nodiscard]] uint16_t float_to_bfloat(float value);
+[[nodiscard]] double f16_to_double(uint16_t bits);
+[[nodiscard]] double bf16_to_double(uint16_t bits);
+[[nodiscard]] uint16_t double_to_f16(double value);  // one rounding, also for a double
+[[nodiscard]] uint16_t double_to_bf16(double value);
 
 }  // namespace hone

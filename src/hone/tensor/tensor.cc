@@ -1,81 +1,115 @@
 #include "hone/tensor/tensor.h"
 
+#include <fmt/ranges.h>
+
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "hone/tensor/half.h"
 
 namespace hone {
+namespace {
+
+constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
+
+// Elements that C++ has no type for, or none that may hold any byte.
+struct Bool {
+  uint8_t byte;
+  explicit operator double() const { return byte != 0 ? 1 : 0; }
+  static Bool from(double value) { return {static_cast<uint8_t>(value != 0)}; }
+};
+template <double (*decode)(uint16_t), uint16_t (*encode)(double)>
+struct Half {
+  uint16_t bits;
+  explicit operator double() const { return decode(bits); }
+  static Half from(double value) { return {encode(value)}; }
+};
+using F16 = Half<f16_to_double, double_to_f16>;
+using BF16 = Half<bf16_to_double, double_to_bf16>;
+
+// Calls f with a pointer to the elements.
+template <typename F>
+auto visit(DType dtype, void* data, F f) {
+  switch (dtype) {
+    case DType::kF32: return f(static_cast<float*>(data));
+    case DType::kF64: return f(static_cast<double*>(data));
+    case DType::kF16: return f(static_cast<F16*>(data));
+    case DType::kBF16: return f(static_cast<BF16*>(data));
+    case DType::kBool: return f(static_cast<Bool*>(data));
+    case DType::kU8: return f(static_cast<uint8_t*>(data));
+    case DType::kI8: return f(static_cast<int8_t*>(data));
+    case DType::kU16: return f(static_cast<uint16_t*>(data));
+    case DType::kI16: return f(static_cast<int16_t*>(data));
+    case DType::kU32: return f(static_cast<uint32_t*>(data));
+    case DType::kI32: return f(static_cast<int32_t*>(data));
+    case DType::kU64: return f(static_cast<uint64_t*>(data));
+    case DType::kI64: return f(static_cast<int64_t*>(data));
+  }
+  HONE_ASSERT(false, "a tensor has a known element type");
+}
+
+// Integers saturate; NaN becomes 0.
+template <typename T>
+T from_double(double value) {
+  if constexpr (std::is_class_v<T>) {
+    return T::from(value);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    using Limits = std::numeric_limits<T>;
+    if (std::isnan(value)) return 0;
+    if (value <= static_cast<double>(Limits::min())) return Limits::min();
+    if (value >= static_cast<double>(Limits::max())) return Limits::max();
+    return static_cast<T>(value);
+  }
+}
+
+}  // namespace
 
 int64_t num_elements(const Shape& shape) {
-  int64_t n = 1;
-  for (const int64_t extent : shape) n *= extent;
-  return n;
+  int64_t count = 1;
+  for (const int64_t length : shape) {
+    HONE_ASSERT(length >= 0, "a shape has no negative length");
+    HONE_ASSERT(!__builtin_mul_overflow(count, length, &count), "the elements of a shape fit in 64 bits");
+  }
+  return count;
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
-  constexpr size_t kAlign = 64;
-  const size_t size = (static_cast<size_t>(bytes()) + kAlign - 1) / kAlign * kAlign + kAlign;
-  void* memory = std::aligned_alloc(kAlign, size);
+  const auto size = static_cast<size_t>(bytes());
+  const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+  void* memory = std::aligned_alloc(kAlignment, rounded > 0 ? rounded : kAlignment);
   HONE_ASSERT(memory != nullptr, "out of memory");
-  std::memset(memory, 0, size);
+  std::memset(memory, 0, rounded);
   data_ = std::shared_ptr<void>(memory, std::free);
 }
 
 double Tensor::at(int64_t flat) const {
-  HONE_ASSERT(flat >= 0 && flat < size(), "element of a tensor");
-  const void* p = data_.get();
-  switch (dtype_) {
-    case DType::kF32: return static_cast<const float*>(p)[flat];
-    case DType::kF64: return static_cast<const double*>(p)[flat];
-    case DType::kF16: return half_to_float(static_cast<const uint16_t*>(p)[flat]);
-    case DType::kBF16: return bfloat_to_float(static_cast<const uint16_t*>(p)[flat]);
-    case DType::kU8: return static_cast<const uint8_t*>(p)[flat];
-    case DType::kI8: return static_cast<const int8_t*>(p)[flat];
-    case DType::kU16: return static_cast<const uint16_t*>(p)[flat];
-    case DType::kI16: return static_cast<const int16_t*>(p)[flat];
-    case DType::kI32: return static_cast<const int32_t*>(p)[flat];
-    case DType::kU32: return static_cast<const uint32_t*>(p)[flat];
-    case DType::kI64: return static_cast<double>(static_cast<const int64_t*>(p)[flat]);
-    case DType::kU64: return static_cast<double>(static_cast<const uint64_t*>(p)[flat]);
-    case DType::kBool: return static_cast<const uint8_t*>(p)[flat] != 0 ? 1 : 0;
-  }
-  return 0;
+  HONE_ASSERT(flat >= 0 && flat < size(), "an element inside the tensor");
+  return visit(dtype_, data_.get(), [flat](const auto* data) { return static_cast<double>(data[flat]); });
 }
 
 void Tensor::set(int64_t flat, double value) {
-  HONE_ASSERT(flat >= 0 && flat < size(), "element of a tensor");
-  void* p = data_.get();
-  switch (dtype_) {
-    case DType::kF32: static_cast<float*>(p)[flat] = static_cast<float>(value); break;
-    case DType::kF64: static_cast<double*>(p)[flat] = value; break;
-    case DType::kF16: static_cast<uint16_t*>(p)[flat] = float_to_half(static_cast<float>(value)); break;
-    case DType::kBF16: static_cast<uint16_t*>(p)[flat] = float_to_bfloat(static_cast<float>(value)); break;
-    case DType::kU8: static_cast<uint8_t*>(p)[flat] = static_cast<uint8_t>(value); break;
-    case DType::kI8: static_cast<int8_t*>(p)[flat] = static_cast<int8_t>(value); break;
-    case DType::kU16: static_cast<uint16_t*>(p)[flat] = static_cast<uint16_t>(value); break;
-    case DType::kI16: static_cast<int16_t*>(p)[flat] = static_cast<int16_t>(value); break;
-    case DType::kI32: static_cast<int32_t*>(p)[flat] = static_cast<int32_t>(value); break;
-    case DType::kU32: static_cast<uint32_t*>(p)[flat] = static_cast<uint32_t>(value); break;
-    case DType::kI64: static_cast<int64_t*>(p)[flat] = static_cast<int64_t>(value); break;
-    case DType::kU64: static_cast<uint64_t*>(p)[flat] = static_cast<uint64_t>(value); break;
-    case DType::kBool: static_cast<uint8_t*>(p)[flat] = value != 0 ? 1 : 0; break;
-  }
+  HONE_ASSERT(flat >= 0 && flat < size(), "an element inside the tensor");
+  visit(dtype_, data_.get(), [=]<typename T>(T* data) { data[flat] = from_double<T>(value); });
 }
 
 Tensor Tensor::reshaped(Shape shape) const {
   HONE_ASSERT(num_elements(shape) == size(), "a reshape keeps the number of elements");
-  Tensor other = *this;
-  other.shape_ = std::move(shape);
-  return other;
+  Tensor result = *this;
+  result.shape_ = std::move(shape);
+  return result;
 }
 
 Tensor Tensor::clone() const {
-  Tensor copy(dtype_, shape_);
-  std::memcpy(copy.data(), data(), static_cast<size_t>(bytes()));
-  return copy;
+  Tensor result(dtype_, shape_);
+  if (bytes() > 0) std::memcpy(result.data(), data(), static_cast<size_t>(bytes()));
+  return result;
 }
 
 }  // namespace hone
