@@ -60,6 +60,16 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
   return slots;
 }
 
+// Vectors of an operand that wait in registers while the register tile uses them.
+double held_vectors(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
+  double held = 1;
+  for (size_t i = body.first; i < nest.loops.size(); ++i) {
+    const bool broadcast = !access.moves_with(i) || nest.loops[i].reduce;
+    if (!broadcast) held *= vector_count(nest.loops[i], lanes);
+  }
+  return std::min(held, 8.0);
+}
+
 void measure_compute(const Nest& nest, const target::Target& target, StageMeasure& out) {
   const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
   const Body body = find_body(nest, lanes);
@@ -72,7 +82,7 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
     if (access.write) continue;
     const double slots = access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body, lanes);
     loads += slots;
-    if (is_vector && access.moves_with(nest.loops.size() - 1)) widest = std::max(widest, std::min(slots, 8.0));
+    if (is_vector && access.moves_with(nest.loops.size() - 1)) widest = std::max(widest, held_vectors(nest, access, body, lanes));
   }
   double accumulators = 1;
   for (size_t i = body.first; i < nest.loops.size(); ++i) {
