@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "hone/db/schema.h"
 
@@ -50,6 +53,14 @@ Result<Identity> read_identity(Connection& db) {
   return id;
 }
 
+// In one read transaction: another process may be making the database right now.
+Result<Identity> read_consistent_identity(Connection& db) {
+  HONE_RETURN_IF_ERROR(db.run("BEGIN"));
+  auto id = read_identity(db);
+  HONE_RETURN_IF_ERROR(db.run("COMMIT"));
+  return id;
+}
+
 Status check_identity(const Connection& db, const Identity& id) {
   const bool empty = id.tables == 0 && id.version == 0 && id.application == 0;
   if (!empty && id.application != kApplicationId) {
@@ -71,6 +82,18 @@ Status check_pages(Connection& db) {
   HONE_ASSIGN_OR_RETURN(const bool row, s.step());
   const std::string verdict = row ? s.text(0) : "ok";
   return verdict == "ok" ? ok_status() : sqlite_error(SQLITE_CORRUPT, db.path(), verdict);
+}
+
+// Two processes that turn a new file into a WAL database at the same moment would wait for each
+// other, so SQLite fails one of them at once, without its busy timeout: try again here.
+Status switch_to_wal(Connection& db, int busy_timeout_ms) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  for (;;) {
+    const Status status = db.run("PRAGMA journal_mode = WAL");
+    const bool busy = (sqlite3_extended_errcode(db.handle()) & 0xff) == SQLITE_BUSY;
+    if (status.ok() || !busy || std::chrono::steady_clock::now() >= give_up) return status;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
 }
 
 Status migrate(Connection& db) {
@@ -96,7 +119,7 @@ Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path, co
   const bool immutable = access(folder.c_str(), W_OK) != 0;
   HONE_ASSIGN_OR_RETURN(auto db, connect(file_uri(path, immutable ? "?immutable=1" : ""), path,
                                          SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options.busy_timeout_ms));
-  HONE_ASSIGN_OR_RETURN(const Identity id, read_identity(*db));
+  HONE_ASSIGN_OR_RETURN(const Identity id, read_consistent_identity(*db));
   HONE_RETURN_IF_ERROR(check_identity(*db, id));
   if (id.version < kSchemaVersion) {
     return invalid("database {} has the older format version {}; open it once for writing", path, id.version);
@@ -110,10 +133,11 @@ Result<std::unique_ptr<Connection>> open_for_writing(const std::string& path, co
   HONE_ASSIGN_OR_RETURN(auto db, connect(path, path, flags, options.busy_timeout_ms));
   if (sqlite3_db_readonly(db->handle(), "main") == 1) return sqlite_error(SQLITE_READONLY, path, "");
   // Nothing is written before the file is known to be ours.
-  HONE_ASSIGN_OR_RETURN(const Identity id, read_identity(*db));
+  HONE_ASSIGN_OR_RETURN(const Identity id, read_consistent_identity(*db));
   HONE_RETURN_IF_ERROR(check_identity(*db, id));
   HONE_RETURN_IF_ERROR(check_pages(*db));
-  HONE_RETURN_IF_ERROR(db->run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
+  HONE_RETURN_IF_ERROR(switch_to_wal(*db, options.busy_timeout_ms));
+  HONE_RETURN_IF_ERROR(db->run("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
   if (options.max_bytes > 0) {
     HONE_ASSIGN_OR_RETURN(const int64_t page, db->integer("PRAGMA page_size"));
     HONE_RETURN_IF_ERROR(
