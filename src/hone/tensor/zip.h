@@ -1,0 +1,24 @@
+// tensor/zip.h - ZIP archives in memory, as far as .npz needs them: stored and deflated entries below 4 GiB, checked by
+// their CRC-32. Encryption, ZIP64 and several disks are errors. Nothing read is trusted: sizes are checked before use.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/base/status.h"
+
+namespace hone {
+
+struct ZipEntry {
+  std::string name;
+  std::string contents;
+};
+
+[[nodiscard]] Result<std::vector<ZipEntry>> parse_zip(std::string_view bytes);
+
+// The same entries give the same bytes: no times are stored.
+[[nodiscard]] Result<std::string> format_zip(std::span<const ZipEntry> entries, bool deflate);
+
+}  // namespace hone
