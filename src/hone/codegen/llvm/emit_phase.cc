@@ -91,7 +91,8 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
   std::vector<size_t> used;
   for (size_t i = 0; i < program_.params.size(); ++i) {
     const ir::Buffer* buffer = program_.params[i].buffer.get();
-    if (usage.read.contains(buffer) || usage.written.contains(buffer)) used.push_back(i);
+    const bool known = !buffer->values.empty() && !usage.written.contains(buffer);
+    if (!known && (usage.read.contains(buffer) || usage.written.contains(buffer))) used.push_back(i);
   }
   std::vector<llvm::Type*> types(used.size() + 1, pointer);
   types.insert(types.end(), {word, word});

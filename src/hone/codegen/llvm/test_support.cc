@@ -1,0 +1,87 @@
+#include "hone/codegen/llvm/test_support.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "hone/codegen/runtime/kernel_abi.h"
+#include "hone/ir/interpreter.h"
+#include "hone/ir/printer.h"
+
+namespace hone::codegen {
+
+std::vector<target::Target> runnable_targets() {
+  std::vector<target::Target> out;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out.push_back(*target::find("x86-64-avx2"));
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    out.push_back(*target::find("x86-64-avx512"));
+  }
+#endif
+  return out;
+}
+
+Status run_machine_code(const ir::Program& program, const target::Target& target, std::span<Tensor> args) {
+  HONE_ASSIGN_OR_RETURN(const ObjectCode code, compile(program, target));
+  HONE_ASSIGN_OR_RETURN(const auto loaded, LoadedCode::load(code.object));
+  std::vector<void*> pointers;
+  for (Tensor& t : args) pointers.push_back(t.data());
+  const auto scratch_bytes = static_cast<size_t>(code.scratch_bytes + 64) / 64 * 64;
+  void* scratch = std::aligned_alloc(64, scratch_bytes);
+  for (const Phase& phase : code.phases) {
+    const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
+    if (!kernel) return error(Code::kInternal, "no symbol {}", phase.symbol);
+    const int64_t middle = phase.num_tiles / 2;
+    if (middle > 0) kernel(pointers.data(), scratch, 0, middle, 0);
+    kernel(pointers.data(), scratch, middle, phase.num_tiles, 0);
+  }
+  std::free(scratch);
+  return ok_status();
+}
+
+namespace {
+
+// What the interpreter's outputs start as.
+void fill(Tensor& t) {
+  if (is_float(t.dtype())) {
+    for (int64_t i = 0; i < t.size(); ++i) t.set(i, std::numeric_limits<double>::quiet_NaN());
+  } else {
+    std::memset(t.data(), t.dtype() == DType::kBool ? 1 : 0x5A, static_cast<size_t>(t.bytes()));
+  }
+}
+
+}  // namespace
+
+std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, double tolerance) {
+  std::vector<Tensor> expected = ir::random_arguments(program, seed);
+  if (Status s = ir::run(program, expected); !s.ok()) return "interpreter: " + s.message();
+  for (const target::Target& target : runnable_targets()) {
+    std::vector<Tensor> found = ir::random_arguments(program, seed);
+    for (size_t p = 0; p < found.size(); ++p) {
+      if (program.params[p].role != ir::Role::kInput && program.params[p].role != ir::Role::kConstant) fill(found[p]);
+    }
+    if (Status s = run_machine_code(program, target, found); !s.ok()) return target.name + ": " + s.message();
+    for (size_t p = 0; p < found.size(); ++p) {
+      const ir::Param& param = program.params[p];
+      if (param.role != ir::Role::kOutput && param.role != ir::Role::kPacked) continue;
+      double largest = 1;
+      for (int64_t i = 0; i < found[p].size(); ++i) {
+        const double v = std::fabs(expected[p].at(i));
+        if (std::isfinite(v)) largest = std::max(largest, v);
+      }
+      for (int64_t i = 0; i < found[p].size(); ++i) {
+        const double want = expected[p].at(i);
+        const double have = found[p].at(i);
+        if (want == have || (std::isnan(want) && std::isnan(have))) continue;
+        if (std::fabs(want - have) <= (is_float(found[p].dtype()) ? tolerance * largest : 0)) continue;
+        return fmt::format("{}: {}[{}] is {}, expected {} (seed {})\n{}", target.name, param.buffer->name, i, have, want,
+                           seed, ir::print(program));
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace hone::codegen

@@ -1,0 +1,23 @@
+// codegen/llvm/test_support.h - runs programs as machine code and compares with the interpreter.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hone/codegen/llvm/compiler.h"
+#include "hone/tensor/tensor.h"
+
+namespace hone::codegen {
+
+// The x86-64 descriptions that this machine can execute; empty on another architecture.
+[[nodiscard]] std::vector<target::Target> runnable_targets();
+
+// Compiles and runs all phases; tiles go in two parts, as two threads would run them.
+[[nodiscard]] Status run_machine_code(const ir::Program& program, const target::Target& target, std::span<Tensor> args);
+
+// "" if machine code and interpreter agree on all outputs for every runnable target, else what
+// differs. Floats may differ by tolerance * max(1, largest value of the output).
+[[nodiscard]] std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, double tolerance = 1e-5);
+
+}  // namespace hone::codegen

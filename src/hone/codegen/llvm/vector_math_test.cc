@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "hone/codegen/llvm/compiler.h"
+#include "hone/codegen/llvm/test_support.h"
+#include "hone/codegen/runtime/kernel_abi.h"
+
+namespace hone::codegen {
+namespace {
+
+using ir::Op;
+
+double exact(Op op, double x) {
+  switch (op) {
+    case Op::kExp: return std::exp(x);
+    case Op::kLog: return std::log(x);
+    case Op::kTanh: return std::tanh(x);
+    case Op::kErf: return std::erf(x);
+    case Op::kSigmoid: return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+    case Op::kSin: return std::sin(x);
+    default: return std::cos(x);
+  }
+}
+
+// Every exponent and sign with 512 mantissas, and the special values.
+std::vector<float> inputs() {
+  std::vector<float> out;
+  for (uint32_t high = 0; high < 512; ++high) {
+    for (uint32_t m = 0; m < 512; ++m) {
+      const uint32_t mantissa = (m * 16'411U + high * 7U) & 0x7FFFFFU;
+      out.push_back(std::bit_cast<float>((high << 23) | (m < 3 ? m : mantissa)));
+    }
+  }
+  // More where exp, tanh and erf bend.
+  for (int i = 0; i < 200'000; ++i) out.push_back(static_cast<float>(i - 100'000) * 0.00105F);
+  while (out.size() % 64 != 0) out.push_back(0);
+  return out;
+}
+
+double ulps(float found, double want) {
+  if (std::isnan(want)) return std::isnan(found) ? 0 : 1e9;
+  const auto nearest = static_cast<float>(want);
+  if (nearest == found) return 0;  // infinities, and zeros of either sign
+  if (!std::isfinite(found) || !std::isfinite(nearest)) return 1e9;
+  int exponent = 0;
+  std::frexp(want, &exponent);
+  const double unit = std::ldexp(1.0, std::max(exponent - 24, -149));
+  return std::fabs(static_cast<double>(found) - want) / unit;
+}
+
+struct Case {
+  Op op;
+  double limit;      // ulp
+  double domain;     // |x| up to this
+};
+
+TEST(vector_math, errors_stay_within_the_stated_limits) {
+  const Case cases[] = {{Op::kExp, 2, 1e40},     {Op::kLog, 2, 1e40}, {Op::kTanh, 4, 1e40}, {Op::kErf, 4, 1e40},
+                        {Op::kSigmoid, 4, 1e40}, {Op::kSin, 2, 1e6},  {Op::kCos, 2, 1e6}};
+  const std::vector<float> in = inputs();
+  const auto n = static_cast<int64_t>(in.size());
+  for (const target::Target& target : runnable_targets()) {
+    for (const ir::ForKind kind : {ir::ForKind::kVectorized, ir::ForKind::kSerial}) {
+      for (const Case& c : cases) {
+        const auto x = ir::make_buffer("x", DType::kF32, {n});
+        const auto y = ir::make_buffer("y", DType::kF32, {n});
+        const auto v = ir::make_var("v");
+        ir::Program program{"math", {{x, ir::Role::kInput}, {y, ir::Role::kOutput}}, {}};
+        program.phases.push_back({ir::make_for(v, ir::constant(0), ir::constant(n), kind,
+                                               {ir::make_store(y, {ir::variable(v)}, ir::make(c.op, {ir::load(x, {ir::variable(v)})}))})});
+        std::vector<Tensor> args = {Tensor(DType::kF32, {n}), Tensor(DType::kF32, {n})};
+        std::copy(in.begin(), in.end(), args[0].as<float>().begin());
+        const Status status = run_machine_code(program, target, args);
+        ASSERT_TRUE(status.ok()) << status.message();
+        double worst = 0;
+        float worst_x = 0;
+        for (int64_t i = 0; i < n; ++i) {
+          const float at = in[static_cast<size_t>(i)];
+          if (std::isfinite(at) && std::fabs(static_cast<double>(at)) > c.domain) continue;
+          const double off = ulps(args[1].as<float>()[static_cast<size_t>(i)], exact(c.op, static_cast<double>(at)));
+          if (off > worst) {
+            worst = off;
+            worst_x = at;
+          }
+        }
+        EXPECT_LE(worst, c.limit) << ir::op_info(c.op).name << "(" << worst_x << ") on " << target.name;
+        RecordProperty(std::string(ir::op_info(c.op).name) + "_" + target.name, std::to_string(worst));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::codegen
