@@ -1,5 +1,6 @@
-// base/clock.h - time behind an interface, so that budgets and time-outs can be tested without waiting.
-// Seconds are monotonic and count from an arbitrary start. All clocks are safe to use from many threads.
+// base/clock.h - time behind an interface, so that budgets and time-outs can be tested without
+// waiting. Seconds are monotonic and count from an arbitrary start. All clocks are safe to use from
+// many threads.
 #pragma once
 
 #include <mutex>

@@ -48,7 +48,8 @@ bool write_all(int fd, std::string_view contents) {
 
 Status write_in_place(const std::string& path, std::string_view contents) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.get() < 0 || !write_all(file.get(), contents) || !file.close_now()) return cannot("write", path, errno);
+  if (file.get() < 0 || !write_all(file.get(), contents) || !file.close_now())
+    return cannot("write", path, errno);
   return ok_status();
 }
 
@@ -62,7 +63,8 @@ std::string resolved(const std::string& path) {
 
 std::string errno_text(int error_number) {
   std::string text = std::generic_category().message(error_number);
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z')
+    text[0] = static_cast<char>(text[0] - 'A' + 'a');
   return text;
 }
 
@@ -76,10 +78,12 @@ Result<std::string> read_file(const std::string& path) {
   if (file.get() < 0) return cannot("read", path, errno);
   struct stat info;
   if (::fstat(file.get(), &info) != 0) return cannot("read", path, errno);
-  if (S_ISDIR(info.st_mode)) return invalid("cannot read '{}': it is a directory, expected a file", path);
+  if (S_ISDIR(info.st_mode))
+    return invalid("cannot read '{}': it is a directory, expected a file", path);
   std::string contents;
   size_t used = 0;
-  // One byte more than the file says, so that its end is seen by the first short read; pipes say 0 and grow.
+  // One byte more than the file says, so that its end is seen by the first short read; pipes say 0
+  // and grow.
   size_t chunk = info.st_size > 0 ? static_cast<size_t>(info.st_size) + 1 : size_t{1} << 16;
   for (;;) {
     contents.resize(used + chunk);
@@ -98,7 +102,8 @@ Status write_file_atomic(const std::string& path, std::string_view contents, uns
   const std::string target = resolved(path);
   struct stat info;
   const bool exists = ::stat(target.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return invalid("cannot write '{}': it is a directory, expected a file", path);
+  if (exists && S_ISDIR(info.st_mode))
+    return invalid("cannot write '{}': it is a directory, expected a file", path);
   if (exists && !S_ISREG(info.st_mode)) return write_in_place(path, contents);
   if (exists && ::access(target.c_str(), W_OK) != 0) return cannot("write", path, errno);
 
@@ -107,8 +112,8 @@ Status write_file_atomic(const std::string& path, std::string_view contents, uns
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (file.get() < 0) return cannot("write", path, errno);
   const bool written = (!exists || ::fchmod(file.get(), info.st_mode & 07777) == 0) &&
-                       write_all(file.get(), contents) && ::fsync(file.get()) == 0 && file.close_now() &&
-                       ::rename(temporary.c_str(), target.c_str()) == 0;
+                       write_all(file.get(), contents) && ::fsync(file.get()) == 0 &&
+                       file.close_now() && ::rename(temporary.c_str(), target.c_str()) == 0;
   if (written) return ok_status();
   const int error_number = errno;
   ::unlink(temporary.c_str());
@@ -117,7 +122,8 @@ Status write_file_atomic(const std::string& path, std::string_view contents, uns
 
 Result<TempDir> TempDir::create(std::string_view prefix) {
   const char* parent = std::getenv("TMPDIR");
-  std::string name = fmt::format("{}/{}.XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp", prefix);
+  std::string name =
+      fmt::format("{}/{}.XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp", prefix);
   if (::mkdtemp(name.data()) == nullptr) return cannot("make the directory", name, errno);
   return TempDir(std::move(name));
 }

@@ -1,5 +1,6 @@
-// base/file.h - whole files in and out. A write is atomic: a reader sees the old file or the new one, never a
-// part, also after a crash or a full disk. Every error names the path and what the system said.
+// base/file.h - whole files in and out. A write is atomic: a reader sees the old file or the new
+// one, never a part, also after a crash or a full disk. Every error names the path and what the
+// system said.
 #pragma once
 
 #include <string>
@@ -12,8 +13,9 @@ namespace hone {
 // kNotFound if there is no such file, kInvalid for a directory, else kIo.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
-// Writes a temporary file beside `path`, flushes it to the disk and renames it. A symbolic link is followed; a device
-// or a pipe (/dev/stdout) is written in place. An existing file keeps its permissions, a new one gets `mode` less the umask.
+// Writes a temporary file beside `path`, flushes it to the disk and renames it. A symbolic link is
+// followed; a device or a pipe (/dev/stdout) is written in place. An existing file keeps its
+// permissions, a new one gets `mode` less the umask.
 Status write_file_atomic(const std::string& path, std::string_view contents, unsigned mode = 0666);
 
 [[nodiscard]] bool file_exists(const std::string& path);
@@ -21,7 +23,8 @@ Status write_file_atomic(const std::string& path, std::string_view contents, uns
 // "no space left on device": what the system says about an errno, in the style of our messages.
 [[nodiscard]] std::string errno_text(int error_number);
 
-// A new directory, removed with all its contents when the object dies. Made in $TMPDIR, else in /tmp.
+// A new directory, removed with all its contents when the object dies. Made in $TMPDIR, else in
+// /tmp.
 class TempDir {
  public:
   [[nodiscard]] static Result<TempDir> create(std::string_view prefix = "hone");
@@ -31,7 +34,9 @@ class TempDir {
   TempDir& operator=(const TempDir&) = delete;
   ~TempDir();
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string file(std::string_view name) const { return fmt::format("{}/{}", path_, name); }
+  [[nodiscard]] std::string file(std::string_view name) const {
+    return fmt::format("{}/{}", path_, name);
+  }
 
  private:
   explicit TempDir(std::string path) : path_(std::move(path)) {}

@@ -35,7 +35,8 @@ TEST(hash, alignment_does_not_matter) {
 TEST(hash, values_are_fixed) {
   EXPECT_EQ(hash_hex(hash_string("")), "186c59c940373183");
   EXPECT_EQ(hash_hex(hash_string("hone")), "0bd8d601aaa724f2");
-  EXPECT_EQ(hash_hex(hash_string("a text of more than thirty-two bytes in all")), "a251518d286973e1");
+  EXPECT_EQ(hash_hex(hash_string("a text of more than thirty-two bytes in all")),
+            "a251518d286973e1");
   EXPECT_EQ(hash_hex(hash_combine(1, 2)), "30883360cc68d7b1");
   EXPECT_NE(hash_combine(1, 2), hash_combine(2, 1));
 }

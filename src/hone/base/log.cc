@@ -16,7 +16,9 @@ LogLevel level_from_environment() {
   const char* text = std::getenv("HONE_LOG");
   if (text == nullptr || *text == '\0') return LogLevel::kWarning;
   if (const auto level = parse_log_level(text)) return *level;
-  fmt::print(stderr, "hone: warning: HONE_LOG is '{}', expected silent, error, warning, info or debug\n", text);
+  fmt::print(stderr,
+             "hone: warning: HONE_LOG is '{}', expected silent, error, warning, info or debug\n",
+             text);
   return LogLevel::kWarning;
 }
 
@@ -38,8 +40,8 @@ Sink& current_sink() {
 }  // namespace
 
 std::optional<LogLevel> parse_log_level(std::string_view name) {
-  for (const LogLevel level :
-       {LogLevel::kSilent, LogLevel::kError, LogLevel::kWarning, LogLevel::kInfo, LogLevel::kDebug}) {
+  for (const LogLevel level : {LogLevel::kSilent, LogLevel::kError, LogLevel::kWarning,
+                               LogLevel::kInfo, LogLevel::kDebug}) {
     if (name_of(level) == name) return level;
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
-// base/log.h - lines for people on stderr: log_warning("kernel {} is slow", name). Off above the level, which is kWarning
-// unless HONE_LOG or set_log_level says otherwise. A line is written whole, also from many threads.
+// base/log.h - lines for people on stderr: log_warning("kernel {} is slow", name). Off above the
+// level, which is kWarning unless HONE_LOG or set_log_level says otherwise. A line is written
+// whole, also from many threads.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,11 +14,13 @@ namespace hone {
 
 enum class LogLevel { kSilent, kError, kWarning, kInfo, kDebug };
 
-[[nodiscard]] std::optional<LogLevel> parse_log_level(std::string_view name);  // "silent", "error", ... "debug"
+[[nodiscard]] std::optional<LogLevel> parse_log_level(
+    std::string_view name);  // "silent", "error", ... "debug"
 [[nodiscard]] LogLevel log_level();
 void set_log_level(LogLevel level);
 
-// Receives every line that the level lets through, instead of stderr; an empty function restores stderr.
+// Receives every line that the level lets through, instead of stderr; an empty function restores
+// stderr.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 void set_log_sink(LogSink sink);
 

@@ -9,7 +9,8 @@
 namespace hone {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 40;  // 4 TiB of float32: no typing error goes further
+constexpr int64_t kMaxElements = int64_t{1}
+                                 << 40;  // 4 TiB of float32: no typing error goes further
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -38,14 +39,15 @@ Result<std::pair<std::string, std::string>> parse_key_value(std::string_view tex
   return std::pair(std::string(text.substr(0, at)), std::string(text.substr(at + 1)));
 }
 
-Result<std::map<std::string, std::string>> parse_key_values(std::string_view text,
-                                                            std::span<const std::string_view> known) {
+Result<std::map<std::string, std::string>> parse_key_values(
+    std::string_view text, std::span<const std::string_view> known) {
   std::map<std::string, std::string> values;
   if (text.empty()) return values;
   for (const std::string_view part : split(text, ',')) {
     HONE_ASSIGN_OR_RETURN(auto pair, parse_key_value(part));
     if (std::find(known.begin(), known.end(), pair.first) == known.end()) {
-      return invalid("unknown option '{}', expected one of: {}", pair.first, fmt::join(known, ", "));
+      return invalid("unknown option '{}', expected one of: {}", pair.first,
+                     fmt::join(known, ", "));
     }
     if (values.count(pair.first) != 0) return invalid("option '{}' is given twice", pair.first);
     values.insert(std::move(pair));
@@ -54,7 +56,8 @@ Result<std::map<std::string, std::string>> parse_key_values(std::string_view tex
 }
 
 Result<double> parse_duration(std::string_view text) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
   const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   const std::string_view unit = text.substr(digits);
   double number = 0;
@@ -63,7 +66,8 @@ Result<double> parse_duration(std::string_view text) {
     const double duration = number * seconds;
     if (duration > 0 && std::isfinite(duration)) return duration;
   }
-  return invalid("'{}' is not a duration, expected more than 0 and a unit: 500ms, 60s, 5m or 1h", text);
+  return invalid("'{}' is not a duration, expected more than 0 and a unit: 500ms, 60s, 5m or 1h",
+                 text);
 }
 
 Result<int64_t> parse_int(std::string_view text, int64_t low, int64_t high) {
@@ -77,10 +81,13 @@ Result<int64_t> parse_int(std::string_view text, int64_t low, int64_t high) {
 Result<std::vector<int64_t>> parse_shape(std::string_view text) {
   std::vector<int64_t> shape;
   int64_t elements = 1;
-  for (const std::string_view part : split(text, text.find('x') != std::string_view::npos ? 'x' : ',')) {
+  for (const std::string_view part :
+       split(text, text.find('x') != std::string_view::npos ? 'x' : ',')) {
     Result<int64_t> length = parse_int(part, 1, kMaxElements / elements);
     if (!length.ok()) {
-      return invalid("'{}' is not a shape, expected lengths from 1 such as 1x3x224x224 (at most 2^40 elements)", text);
+      return invalid(
+          "'{}' is not a shape, expected lengths from 1 such as 1x3x224x224 (at most 2^40 elements)",
+          text);
     }
     elements *= *length;
     shape.push_back(*length);

@@ -1,5 +1,6 @@
-// base/options.h - strict parsing of what users type. Nothing is guessed: blanks, signs, unknown keys, missing units and
-// trailing characters are errors, and each error says what was found and what was expected.
+// base/options.h - strict parsing of what users type. Nothing is guessed: blanks, signs, unknown
+// keys, missing units and trailing characters are errors, and each error says what was found and
+// what was expected.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ namespace hone {
 [[nodiscard]] Result<std::pair<std::string, std::string>> parse_key_value(std::string_view text);
 
 // "depth=6,rate=0.3": each key once and among `known`; the empty text is no option at all.
-[[nodiscard]] Result<std::map<std::string, std::string>> parse_key_values(std::string_view text,
-                                                                          std::span<const std::string_view> known);
+[[nodiscard]] Result<std::map<std::string, std::string>> parse_key_values(
+    std::string_view text, std::span<const std::string_view> known);
 
 // "500ms", "60s", "1.5m", "1h" in seconds; more than 0.
 [[nodiscard]] Result<double> parse_duration(std::string_view text);
@@ -27,7 +28,8 @@ namespace hone {
 // A decimal integer in [low, high].
 [[nodiscard]] Result<int64_t> parse_int(std::string_view text, int64_t low, int64_t high);
 
-// "1x3x224x224" or "1,3,224,224": one kind of separator, lengths from 1, at most 2^40 elements in all.
+// "1x3x224x224" or "1,3,224,224": one kind of separator, lengths from 1, at most 2^40 elements in
+// all.
 [[nodiscard]] Result<std::vector<int64_t>> parse_shape(std::string_view text);
 
 }  // namespace hone

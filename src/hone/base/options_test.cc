@@ -6,9 +6,11 @@ namespace hone {
 namespace {
 
 TEST(options, key_value_splits_at_the_first_equals_sign) {
-  EXPECT_EQ(*parse_key_value("input:0=a=b.npy"), std::pair(std::string("input:0"), std::string("a=b.npy")));
+  EXPECT_EQ(*parse_key_value("input:0=a=b.npy"),
+            std::pair(std::string("input:0"), std::string("a=b.npy")));
   for (const char* bad : {"", "=", "a", "a=", "=b"}) {
-    EXPECT_EQ(parse_key_value(bad).status().message(), fmt::format("found '{}', expected NAME=VALUE", bad));
+    EXPECT_EQ(parse_key_value(bad).status().message(),
+              fmt::format("found '{}', expected NAME=VALUE", bad));
   }
 }
 
@@ -21,7 +23,8 @@ TEST(options, key_values_are_known_and_unique) {
   EXPECT_EQ(values->at("rate"), "0.3");
   EXPECT_EQ(parse_key_values("deep=6", kKnown).status().message(),
             "unknown option 'deep', expected one of: depth, rate");
-  EXPECT_EQ(parse_key_values("rate=1,rate=1", kKnown).status().message(), "option 'rate' is given twice");
+  EXPECT_EQ(parse_key_values("rate=1,rate=1", kKnown).status().message(),
+            "option 'rate' is given twice");
   EXPECT_FALSE(parse_key_values("rate=1,", kKnown).ok());
   EXPECT_FALSE(parse_key_values(" rate=1", kKnown).ok());
 }
@@ -35,13 +38,16 @@ TEST(options, durations_have_a_unit) {
 }
 
 TEST(options, durations_that_are_none) {
-  for (const char* bad : {"", "0", "0s", "0.0ms", "60", "s", "-5s", "+5s", "5 s", " 5s", "5s ", "5S", "5sec", "1e3s",
-                          "nans", "infs", "1.2.3s", ".s", "5d", "1m30s", "0x5s"}) {
+  for (const char* bad :
+       {"",   "0",    "0s",   "0.0ms", "60",   "s",      "-5s", "+5s", "5 s",   " 5s", "5s ",
+        "5S", "5sec", "1e3s", "nans",  "infs", "1.2.3s", ".s",  "5d",  "1m30s", "0x5s"}) {
     const Result<double> duration = parse_duration(bad);
     ASSERT_FALSE(duration.ok()) << bad;
     EXPECT_EQ(duration.status().code(), Code::kInvalid);
-    EXPECT_EQ(duration.status().message(),
-              fmt::format("'{}' is not a duration, expected more than 0 and a unit: 500ms, 60s, 5m or 1h", bad));
+    EXPECT_EQ(
+        duration.status().message(),
+        fmt::format("'{}' is not a duration, expected more than 0 and a unit: 500ms, 60s, 5m or 1h",
+                    bad));
   }
   EXPECT_FALSE(parse_duration(std::string(400, '9') + "h").ok());
 }
@@ -51,7 +57,8 @@ TEST(options, integers_stay_in_their_range) {
   EXPECT_EQ(*parse_int("64", 1, 64), 64);
   EXPECT_EQ(*parse_int("-3", -5, 5), -3);
   EXPECT_EQ(*parse_int("9223372036854775807", 0, INT64_MAX), INT64_MAX);
-  for (const char* bad : {"", "0", "65", "1.0", "1k", "+1", " 1", "1 ", "0x1", "9223372036854775808"}) {
+  for (const char* bad :
+       {"", "0", "65", "1.0", "1k", "+1", " 1", "1 ", "0x1", "9223372036854775808"}) {
     EXPECT_EQ(parse_int(bad, 1, 64).status().message(),
               fmt::format("found '{}', expected an integer from 1 to 64", bad));
   }
@@ -65,10 +72,12 @@ TEST(options, shapes_with_either_separator) {
 }
 
 TEST(options, shapes_that_are_none) {
-  for (const char* bad : {"", "x", "1x", "x1", "1xx2", "1x,2", "1,2x3", "0x3", "-1x3", "1x 3", "ax3", "1*3",
-                          "1048576x1048577", "4294967296x4294967296", "99999999999999999999"}) {
+  for (const char* bad :
+       {"", "x", "1x", "x1", "1xx2", "1x,2", "1,2x3", "0x3", "-1x3", "1x 3", "ax3", "1*3",
+        "1048576x1048577", "4294967296x4294967296", "99999999999999999999"}) {
     ASSERT_FALSE(parse_shape(bad).ok()) << bad;
-    EXPECT_NE(parse_shape(bad).status().message().find(fmt::format("'{}' is not a shape", bad)), std::string::npos);
+    EXPECT_NE(parse_shape(bad).status().message().find(fmt::format("'{}' is not a shape", bad)),
+              std::string::npos);
   }
 }
 

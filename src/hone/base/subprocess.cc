@@ -21,7 +21,8 @@ extern char** environ;
 namespace hone {
 namespace {
 
-constexpr double kPollSeconds = 0.002;  // between looks at a child that has closed its output and still runs
+constexpr double kPollSeconds =
+    0.002;  // between looks at a child that has closed its output and still runs
 
 struct Pipe {
   int read_end = -1;
@@ -57,10 +58,11 @@ class SpawnPlan {
     posix_spawn_file_actions_destroy(&actions_);
     posix_spawnattr_destroy(&attributes_);
   }
-  int spawn(const std::vector<std::string>& argv, const std::string& directory, const std::array<int, 3>& files,
-            pid_t& child) {
+  int spawn(const std::vector<std::string>& argv, const std::string& directory,
+            const std::array<int, 3>& files, pid_t& child) {
     if (!directory.empty()) posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
-    for (int i = 0; i < 3; ++i) posix_spawn_file_actions_adddup2(&actions_, files[static_cast<size_t>(i)], i);
+    for (int i = 0; i < 3; ++i)
+      posix_spawn_file_actions_adddup2(&actions_, files[static_cast<size_t>(i)], i);
     sigset_t none;
     sigset_t defaults;
     sigemptyset(&none);
@@ -69,9 +71,11 @@ class SpawnPlan {
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
     posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     std::vector<char*> arguments;
-    for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : argv)
+      arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     return posix_spawnp(&child, arguments[0], &actions_, &attributes_, arguments.data(), environ);
   }
@@ -81,7 +85,8 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-// Blocks SIGPIPE in this thread while we write to a child that may not read, and takes it back if one came.
+// Blocks SIGPIPE in this thread while we write to a child that may not read, and takes it back if
+// one came.
 class NoSigpipe {
  public:
   NoSigpipe() {
@@ -93,7 +98,8 @@ class NoSigpipe {
   NoSigpipe& operator=(const NoSigpipe&) = delete;
   ~NoSigpipe() {
     const timespec now = {};
-    while (!sigismember(&before_, SIGPIPE) && sigtimedwait(&pipe_only_, nullptr, &now) == SIGPIPE) continue;
+    while (!sigismember(&before_, SIGPIPE) && sigtimedwait(&pipe_only_, nullptr, &now) == SIGPIPE)
+      continue;
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
@@ -118,14 +124,16 @@ void feed(Pipe& pipe, std::string_view& input) {
 }
 
 // Moves bytes until both outputs are closed; false when the deadline comes first.
-bool talk(Pipe& in, Pipe& out, Pipe& err, std::string_view input, double deadline, SubprocessResult& result) {
+bool talk(Pipe& in, Pipe& out, Pipe& err, std::string_view input, double deadline,
+          SubprocessResult& result) {
   const NoSigpipe guard;
   if (input.empty()) in.close_write();
   while (out.read_end >= 0 || err.read_end >= 0) {
     const double left = deadline - real_clock().now_seconds();
     if (left <= 0) return false;
     // poll ignores negative descriptors, which is what a closed end is.
-    pollfd waiting[3] = {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}, {in.write_end, POLLOUT, 0}};
+    pollfd waiting[3] = {
+        {out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}, {in.write_end, POLLOUT, 0}};
     if (::poll(waiting, 3, static_cast<int>(std::min(std::ceil(left * 1e3), 1e6))) < 0) continue;
     if (waiting[0].revents != 0) drain(out, result.out);
     if (waiting[1].revents != 0) drain(err, result.err);
@@ -146,7 +154,8 @@ bool wait_until(pid_t child, double deadline, int& state) {
 
 }  // namespace
 
-Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv, const SubprocessOptions& options) {
+Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv,
+                                        const SubprocessOptions& options) {
   HONE_ASSERT(!argv.empty(), "a program has a name");
   const double deadline = real_clock().now_seconds() + options.timeout_seconds;
   Pipe in;
@@ -156,9 +165,11 @@ Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv, co
     return error(Code::kIo, "cannot make a pipe for '{}': {}", argv[0], errno_text(errno));
   }
   pid_t child = -1;
-  if (const int problem = SpawnPlan().spawn(argv, options.directory, {in.read_end, out.write_end, err.write_end}, child);
+  if (const int problem = SpawnPlan().spawn(argv, options.directory,
+                                            {in.read_end, out.write_end, err.write_end}, child);
       problem != 0) {
-    return error(problem == ENOENT ? Code::kNotFound : Code::kIo, "cannot run '{}': {}", argv[0], errno_text(problem));
+    return error(problem == ENOENT ? Code::kNotFound : Code::kIo, "cannot run '{}': {}", argv[0],
+                 errno_text(problem));
   }
   in.close_read(), out.close_write(), err.close_write();
 

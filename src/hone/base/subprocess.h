@@ -1,5 +1,6 @@
-// base/subprocess.h - runs a program without a shell and collects what it writes. The child and all that it starts form
-// one process group, which is killed when the time is over; a Ctrl-C meant for us does not reach it.
+// base/subprocess.h - runs a program without a shell and collects what it writes. The child and all
+// that it starts form one process group, which is killed when the time is over; a Ctrl-C meant for
+// us does not reach it.
 #pragma once
 
 #include <string>
@@ -24,8 +25,8 @@ struct SubprocessResult {
   [[nodiscard]] bool ok() const { return exit_code == 0 && signal == 0; }
 };
 
-// argv[0] is looked up in PATH. A program that runs and fails is a result; an error is: kNotFound (no such program),
-// kTimeout, kIo.
+// argv[0] is looked up in PATH. A program that runs and fails is a result; an error is: kNotFound
+// (no such program), kTimeout, kIo.
 [[nodiscard]] Result<SubprocessResult> run_subprocess(const std::vector<std::string>& argv,
                                                       const SubprocessOptions& options = {});
 

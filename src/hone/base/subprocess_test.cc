@@ -59,7 +59,8 @@ TEST(subprocess, death_by_a_signal_is_a_result) {
 TEST(subprocess, missing_program) {
   const Result<SubprocessResult> result = run_subprocess({"no_such_program_of_hone"});
   EXPECT_EQ(result.status().code(), Code::kNotFound);
-  EXPECT_EQ(result.status().message(), "cannot run 'no_such_program_of_hone': no such file or directory");
+  EXPECT_EQ(result.status().message(),
+            "cannot run 'no_such_program_of_hone': no such file or directory");
 }
 
 TEST(subprocess, timeout_kills_the_child_and_its_children) {
@@ -69,7 +70,8 @@ TEST(subprocess, timeout_kills_the_child_and_its_children) {
   SubprocessOptions options;
   options.timeout_seconds = 0.3;
   const double start = real_clock().now_seconds();
-  const auto result = run_subprocess({"sh", "-c", "(sleep 1; touch " + mark + ") & sleep 100"}, options);
+  const auto result =
+      run_subprocess({"sh", "-c", "(sleep 1; touch " + mark + ") & sleep 100"}, options);
   EXPECT_EQ(result.status().code(), Code::kTimeout);
   EXPECT_EQ(result.status().message(), "'sh' did not end within 0.3 s");
   EXPECT_LT(real_clock().now_seconds() - start, 20);

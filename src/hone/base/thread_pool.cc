@@ -8,9 +8,11 @@
 namespace hone {
 namespace {
 
-// One parallel_for. Helpers that start after its end find no index left, so it is shared and outlives the call.
+// One parallel_for. Helpers that start after its end find no index left, so it is shared and
+// outlives the call.
 struct Loop {
-  explicit Loop(int64_t count, const std::function<void(int64_t)>& function) : n(count), f(&function) {}
+  explicit Loop(int64_t count, const std::function<void(int64_t)>& function)
+      : n(count), f(&function) {}
 
   void work() {
     int64_t finished = 0;

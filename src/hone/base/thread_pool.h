@@ -1,6 +1,7 @@
-// base/thread_pool.h - a small pool of threads for the compiler's own work (generated kernels have another, in the
-// artifact). Work must not throw. parallel_for may be nested: the caller always works too, so it never waits for a free
-// thread. A task given to submit must not wait for another submitted one.
+// base/thread_pool.h - a small pool of threads for the compiler's own work (generated kernels have
+// another, in the artifact). Work must not throw. parallel_for may be nested: the caller always
+// works too, so it never waits for a free thread. A task given to submit must not wait for another
+// submitted one.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +19,8 @@ namespace hone {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller of parallel_for: a pool of n starts n - 1 threads, but at least one for submit.
+  // `threads` counts the caller of parallel_for: a pool of n starts n - 1 threads, but at least one
+  // for submit.
   explicit ThreadPool(int threads);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -26,7 +28,8 @@ class ThreadPool {
 
   [[nodiscard]] int threads() const { return threads_; }
 
-  // Calls f(i) once for each i in [0, n), in any order and on any thread; returns when all are done.
+  // Calls f(i) once for each i in [0, n), in any order and on any thread; returns when all are
+  // done.
   void parallel_for(int64_t n, const std::function<void(int64_t)>& f);
 
   template <typename F>

@@ -14,7 +14,8 @@ TEST(thread_pool, parallel_for_visits_each_index_once) {
     for (const int64_t n : {0, 1, 3, 1000}) {
       std::vector<std::atomic<int>> visits(static_cast<size_t>(n));
       pool.parallel_for(n, [&](int64_t i) { ++visits[static_cast<size_t>(i)]; });
-      for (const auto& count : visits) EXPECT_EQ(count.load(), 1) << threads << " threads, n = " << n;
+      for (const auto& count : visits)
+        EXPECT_EQ(count.load(), 1) << threads << " threads, n = " << n;
     }
   }
 }
@@ -39,7 +40,8 @@ TEST(thread_pool, threads_work_at_the_same_time) {
 TEST(thread_pool, parallel_for_nests) {
   ThreadPool pool(2);
   std::atomic<int64_t> sum = 0;
-  pool.parallel_for(20, [&](int64_t i) { pool.parallel_for(20, [&](int64_t j) { sum += i * 20 + j; }); });
+  pool.parallel_for(
+      20, [&](int64_t i) { pool.parallel_for(20, [&](int64_t j) { sum += i * 20 + j; }); });
   EXPECT_EQ(sum.load(), 400 * 399 / 2);
 }
 

@@ -41,7 +41,8 @@ int64_t dtype_bytes(DType dtype) {
 }
 
 bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 || dtype == DType::kBF16;
+  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 ||
+         dtype == DType::kBF16;
 }
 
 std::string_view dtype_name(DType dtype) {

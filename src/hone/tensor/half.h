@@ -1,5 +1,5 @@
-// tensor/half.h - 16-bit floats as bits: IEEE binary16 (f16) and the upper half of binary32 (bf16). Conversions round to
-// nearest even and keep infinities, signs of zero and that a NaN is one.
+// tensor/half.h - 16-bit floats as bits: IEEE binary16 (f16) and the upper half of binary32 (bf16).
+// Conversions round to nearest even and keep infinities, signs of zero and that a NaN is one.
 #pragma once
 
 #include <cstdint>

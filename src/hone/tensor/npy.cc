@@ -15,7 +15,7 @@ namespace hone {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxRank = 64;                    // NumPy's own limit
+constexpr size_t kMaxRank = 64;                     // NumPy's own limit
 constexpr int64_t kMaxElements = int64_t{1} << 48;  // keeps all products within 64 bits
 
 // NumPy's names of the element types, less the byte order.
@@ -24,14 +24,16 @@ struct Descr {
   std::string_view name;
 };
 constexpr Descr kDescrs[] = {
-    {DType::kF32, "f4"}, {DType::kF64, "f8"}, {DType::kF16, "f2"}, {DType::kBF16, "V2"}, {DType::kBool, "b1"},
-    {DType::kU8, "u1"},  {DType::kI8, "i1"},  {DType::kU16, "u2"}, {DType::kI16, "i2"},  {DType::kU32, "u4"},
-    {DType::kI32, "i4"}, {DType::kU64, "u8"}, {DType::kI64, "i8"},
+    {DType::kF32, "f4"},  {DType::kF64, "f8"}, {DType::kF16, "f2"}, {DType::kBF16, "V2"},
+    {DType::kBool, "b1"}, {DType::kU8, "u1"},  {DType::kI8, "i1"},  {DType::kU16, "u2"},
+    {DType::kI16, "i2"},  {DType::kU32, "u4"}, {DType::kI32, "i4"}, {DType::kU64, "u8"},
+    {DType::kI64, "i8"},
 };
 
 std::string descr_of(DType dtype) {
   for (const Descr& descr : kDescrs) {
-    if (descr.dtype == dtype) return fmt::format("{}{}", dtype_bytes(dtype) == 1 ? '|' : '<', descr.name);
+    if (descr.dtype == dtype)
+      return fmt::format("{}{}", dtype_bytes(dtype) == 1 ? '|' : '<', descr.name);
   }
   HONE_ASSERT(false, "every element type has a NumPy name");
 }
@@ -43,7 +45,8 @@ Result<DType> dtype_of(std::string_view descr) {
     if (descr[0] == '>') return error(Code::kUnsupported, "found big-endian elements '{}'", descr);
     if (descr[0] == '<' || (descr[0] == '|' && !order_matters)) return known.dtype;
   }
-  return error(Code::kUnsupported, "found elements of type '{}', expected plain numbers such as '<f4'", descr);
+  return error(Code::kUnsupported,
+               "found elements of type '{}', expected plain numbers such as '<f4'", descr);
 }
 
 struct Header {
@@ -63,7 +66,8 @@ class HeaderReader {
     if (!take("{")) return std::nullopt;
     while (!take("}")) {
       const std::optional<std::string> key = string();
-      if (!key || !take(":") || !keys.insert(*key).second || !value(*key, header)) return std::nullopt;
+      if (!key || !take(":") || !keys.insert(*key).second || !value(*key, header))
+        return std::nullopt;
       if (!take(",") && peek() != '}') return std::nullopt;
     }
     if (keys.size() != 3 || peek() != '\0') return std::nullopt;
@@ -137,7 +141,8 @@ std::optional<std::pair<std::string_view, std::string_view>> split_file(std::str
   const size_t width = major == 1 ? 2 : 4;  // bytes of the length: 2 in version 1, 4 in 2 and 3
   if (major < 1 || major > 3 || bytes.size() < start + width) return std::nullopt;
   size_t length = 0;
-  for (size_t i = 0; i < width; ++i) length |= static_cast<size_t>(static_cast<uint8_t>(bytes[start + i])) << (8 * i);
+  for (size_t i = 0; i < width; ++i)
+    length |= static_cast<size_t>(static_cast<uint8_t>(bytes[start + i])) << (8 * i);
   if (bytes.size() - start - width < length) return std::nullopt;
   return std::pair(bytes.substr(start + width, length), bytes.substr(start + width + length));
 }
@@ -165,7 +170,8 @@ void copy_transposed(const char* from, Tensor& to) {
   auto* out = static_cast<char*>(to.data());
   int64_t source = 0;
   for (int64_t i = 0; i < to.size(); ++i) {
-    std::memcpy(out + static_cast<size_t>(i) * size, from + static_cast<size_t>(source) * size, size);
+    std::memcpy(out + static_cast<size_t>(i) * size, from + static_cast<size_t>(source) * size,
+                size);
     for (size_t d = rank; d-- > 0;) {
       source += stride[d];
       if (++index[d] < shape[d]) break;
@@ -182,7 +188,8 @@ Status in_file(const std::string& path, const Status& status) {
 }  // namespace
 
 Result<Tensor> parse_npy(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return invalid("not a .npy file: it does not start with the NumPy signature");
+  if (!bytes.starts_with(kMagic))
+    return invalid("not a .npy file: it does not start with the NumPy signature");
   const auto parts = split_file(bytes);
   if (!parts) return invalid("the .npy header is cut off or of an unknown version");
   const std::optional<Header> header = HeaderReader(parts->first).read();
@@ -193,8 +200,8 @@ Result<Tensor> parse_npy(std::string_view bytes) {
   const auto expected = static_cast<size_t>(*count * dtype_bytes(dtype));
   const std::string_view data = parts->second;
   if (data.size() != expected) {
-    return invalid("found {} bytes of data, expected {} for {} {}", data.size(), expected, dtype_name(dtype),
-                   to_string(header->shape));
+    return invalid("found {} bytes of data, expected {} for {} {}", data.size(), expected,
+                   dtype_name(dtype), to_string(header->shape));
   }
   Tensor tensor(dtype, header->shape);
   if (header->fortran_order) {
@@ -206,15 +213,16 @@ Result<Tensor> parse_npy(std::string_view bytes) {
 }
 
 std::string format_npy(const Tensor& tensor) {
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr_of(tensor.dtype()),
-                  fmt::join(tensor.shape(), ", "), tensor.shape().size() == 1 ? "," : "");
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                   descr_of(tensor.dtype()), fmt::join(tensor.shape(), ", "),
+                                   tensor.shape().size() == 1 ? "," : "");
   // Blanks and a newline, so that the data is aligned to 64 bytes.
   const size_t prefix = kMagic.size() + 4;
   header.append(63 - (prefix + header.size()) % 64, ' ');
   header += '\n';
   std::string bytes(kMagic);
-  bytes += {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  bytes +=
+      {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   bytes += header;
   bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
   return bytes;
@@ -226,11 +234,14 @@ Result<std::vector<NamedTensor>> parse_npz(std::string_view bytes) {
   std::vector<NamedTensor> tensors;
   std::set<std::string> names;
   for (const ZipEntry& entry : entries) {
-    if (!entry.name.ends_with(kSuffix)) return invalid("entry '{}' is not a .npy array", entry.name);
+    if (!entry.name.ends_with(kSuffix))
+      return invalid("entry '{}' is not a .npy array", entry.name);
     std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
     if (!names.insert(name).second) return invalid("array '{}' is there twice", name);
     Result<Tensor> tensor = parse_npy(entry.contents);
-    if (!tensor.ok()) return Status(tensor.status().code(), fmt::format("array '{}': {}", name, tensor.status().message()));
+    if (!tensor.ok())
+      return Status(tensor.status().code(),
+                    fmt::format("array '{}': {}", name, tensor.status().message()));
     tensors.push_back({std::move(name), std::move(tensor).value()});
   }
   return tensors;
@@ -253,7 +264,9 @@ Result<Tensor> read_npy(const std::string& path) {
   return tensor;
 }
 
-Status write_npy(const std::string& path, const Tensor& tensor) { return write_file_atomic(path, format_npy(tensor)); }
+Status write_npy(const std::string& path, const Tensor& tensor) {
+  return write_file_atomic(path, format_npy(tensor));
+}
 
 Result<std::vector<NamedTensor>> read_npz(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::string bytes, read_file(path));

@@ -11,8 +11,9 @@
 namespace hone {
 namespace {
 
-constexpr DType kAll[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kBool, DType::kU8, DType::kI8,
-                          DType::kU16, DType::kI16, DType::kU32, DType::kI32,  DType::kU64,  DType::kI64};
+constexpr DType kAll[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kBool,
+                          DType::kU8,  DType::kI8,  DType::kU16, DType::kI16,  DType::kU32,
+                          DType::kI32, DType::kU64, DType::kI64};
 
 Tensor random_tensor(DType dtype, const Shape& shape, Rng& rng) {
   Tensor tensor(dtype, shape);
@@ -39,7 +40,8 @@ std::string npy(std::string header, size_t data_bytes) {
 TEST(npy, round_trip_of_every_type_and_rank) {
   Rng rng(1);
   for (const DType dtype : kAll) {
-    for (const Shape& shape : {Shape{}, Shape{1}, Shape{7}, Shape{2, 3, 5}, Shape{0}, Shape{3, 0, 2}}) {
+    for (const Shape& shape :
+         {Shape{}, Shape{1}, Shape{7}, Shape{2, 3, 5}, Shape{0}, Shape{3, 0, 2}}) {
       const Tensor tensor = random_tensor(dtype, shape, rng);
       const std::string bytes = format_npy(tensor);
       EXPECT_EQ((bytes.size() - static_cast<size_t>(tensor.bytes())) % 64, 0u);
@@ -56,12 +58,14 @@ TEST(npy, header_is_what_numpy_writes) {
   EXPECT_EQ(bytes.substr(10, 60), "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }   ");
   EXPECT_EQ(bytes[127], '\n');
   EXPECT_NE(format_npy(Tensor(DType::kBool, {})).find("'|b1'"), std::string::npos);
-  EXPECT_NE(format_npy(Tensor(DType::kF16, {})).find("'<f2', 'fortran_order': False, 'shape': (), }"),
-            std::string::npos);
+  EXPECT_NE(
+      format_npy(Tensor(DType::kF16, {})).find("'<f2', 'fortran_order': False, 'shape': (), }"),
+      std::string::npos);
 }
 
 TEST(npy, fortran_order_is_transposed) {
-  const auto tensor = parse_npy(npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 2)}", 12));
+  const auto tensor =
+      parse_npy(npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 2)}", 12));
   ASSERT_TRUE(tensor.ok()) << tensor.status().message();
   EXPECT_EQ(tensor->shape(), (Shape{2, 3, 2}));
   for (int64_t i = 0; i < 2; ++i) {
@@ -97,23 +101,30 @@ TEST(npy, foreign_files_are_errors) {
       {npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", 4), "big-endian"},
       {npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", 8), "type '|O'"},
       {npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", 8), "type '<c8'"},
-      {npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", 4), "not understood"},
+      {npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", 4),
+       "not understood"},
       {npy("{'descr': '<f4', 'fortran_order': False}", 4), "not understood"},
       {npy("{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", 4), "not understood"},
       {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1)}", 4), "not understood"},
       {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4), "not understood"},
-      {npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}", 4), "not understood"},
+      {npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}", 4),
+       "not understood"},
       {npy("{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", 4), "not understood"},
       {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4), "not understood"},
-      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7), "found 7 bytes of data, expected 8"},
-      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9), "found 9 bytes of data, expected 8"},
-      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", 0), "too many elements"},
-      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 0)}", 0), "too many elements"},
+      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7),
+       "found 7 bytes of data, expected 8"},
+      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9),
+       "found 9 bytes of data, expected 8"},
+      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", 0),
+       "too many elements"},
+      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 0)}", 0),
+       "too many elements"},
   };
   for (const auto& test : cases) {
     const Result<Tensor> tensor = parse_npy(test.bytes);
     ASSERT_FALSE(tensor.ok()) << test.message;
-    EXPECT_NE(tensor.status().message().find(test.message), std::string::npos) << tensor.status().message();
+    EXPECT_NE(tensor.status().message().find(test.message), std::string::npos)
+        << tensor.status().message();
   }
 }
 
@@ -121,7 +132,8 @@ TEST(npz, round_trip_stored_and_deflated) {
   Rng rng(2);
   for (const bool compress : {false, true}) {
     std::vector<NamedTensor> tensors;
-    for (const DType dtype : kAll) tensors.push_back({std::string(dtype_name(dtype)), random_tensor(dtype, {4, 9}, rng)});
+    for (const DType dtype : kAll)
+      tensors.push_back({std::string(dtype_name(dtype)), random_tensor(dtype, {4, 9}, rng)});
     tensors.push_back({"zeros", Tensor(DType::kF32, {1000})});
     tensors.push_back({"empty", Tensor(DType::kF32, {0})});
     const Result<std::string> bytes = format_npz(tensors, compress);
@@ -145,7 +157,8 @@ TEST(npz, what_does_not_belong_is_an_error) {
   };
   EXPECT_EQ(message({{"readme.txt", "x"}}), "entry 'readme.txt' is not a .npy array");
   EXPECT_EQ(message({{"a.npy", array}, {"a.npy", array}}), "array 'a' is there twice");
-  EXPECT_EQ(message({{"a.npy", "x"}}), "array 'a': not a .npy file: it does not start with the NumPy signature");
+  EXPECT_EQ(message({{"a.npy", "x"}}),
+            "array 'a': not a .npy file: it does not start with the NumPy signature");
   EXPECT_EQ(parse_npz(array).status().message(), "not a whole ZIP archive: no end record");
 }
 
@@ -159,7 +172,8 @@ TEST(npz, corrupted_bytes_never_crash) {
   for (int round = 0; round < kRounds; ++round) {
     const bool zip = rng.chance(0.6);
     std::string bytes = zip ? *format_npz(tensors, rng.chance(0.5)) : format_npy(tensors[0].tensor);
-    if (rng.chance(0.3)) bytes.resize(static_cast<size_t>(rng.below(static_cast<int64_t>(bytes.size()))));
+    if (rng.chance(0.3))
+      bytes.resize(static_cast<size_t>(rng.below(static_cast<int64_t>(bytes.size()))));
     for (int64_t edits = rng.between(1, 4); edits > 0 && !bytes.empty(); --edits) {
       const auto at = static_cast<size_t>(rng.below(static_cast<int64_t>(bytes.size())));
       bytes[at] = static_cast<char>(rng.chance(0.3) ? 0xff : rng.between(0, 255));
@@ -180,7 +194,8 @@ TEST(npz, no_changed_data_byte_is_missed) {
       std::string bad = good;
       bad[at] = static_cast<char>(bad[at] ^ 0x10);
       const auto back = parse_npz(bad);
-      if (compress && back.ok()) {  // deflate has bits that mean nothing; then the data is still the same
+      if (compress &&
+          back.ok()) {  // deflate has bits that mean nothing; then the data is still the same
         expect_same((*back)[0].tensor, tensors[0].tensor);
         continue;
       }
@@ -201,7 +216,8 @@ TEST(npy, files) {
   ASSERT_TRUE(back.ok());
   expect_same(back->at(0).tensor, tensor);
   EXPECT_EQ(read_npy(dir->file("a.npz")).status().message(),
-            fmt::format("'{}': not a .npy file: it does not start with the NumPy signature", dir->file("a.npz")));
+            fmt::format("'{}': not a .npy file: it does not start with the NumPy signature",
+                        dir->file("a.npz")));
   EXPECT_EQ(read_npy(dir->file("no.npy")).status().code(), Code::kNotFound);
 }
 

@@ -73,7 +73,8 @@ int64_t num_elements(const Shape& shape) {
   int64_t count = 1;
   for (const int64_t length : shape) {
     HONE_ASSERT(length >= 0, "a shape has no negative length");
-    HONE_ASSERT(!__builtin_mul_overflow(count, length, &count), "the elements of a shape fit in 64 bits");
+    HONE_ASSERT(!__builtin_mul_overflow(count, length, &count),
+                "the elements of a shape fit in 64 bits");
   }
   return count;
 }
@@ -91,7 +92,8 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
 
 double Tensor::at(int64_t flat) const {
   HONE_ASSERT(flat >= 0 && flat < size(), "an element inside the tensor");
-  return visit(dtype_, data_.get(), [flat](const auto* data) { return static_cast<double>(data[flat]); });
+  return visit(dtype_, data_.get(),
+               [flat](const auto* data) { return static_cast<double>(data[flat]); });
 }
 
 void Tensor::set(int64_t flat, double value) {

@@ -8,8 +8,9 @@
 namespace hone {
 namespace {
 
-constexpr DType kAll[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kBool, DType::kU8, DType::kI8,
-                          DType::kU16, DType::kI16, DType::kU32, DType::kI32,  DType::kU64,  DType::kI64};
+constexpr DType kAll[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kBool,
+                          DType::kU8,  DType::kI8,  DType::kU16, DType::kI16,  DType::kU32,
+                          DType::kI32, DType::kU64, DType::kI64};
 
 TEST(dtype, names_and_codes_round_trip) {
   for (const DType dtype : kAll) {

@@ -1,5 +1,6 @@
-// tensor/zip.h - ZIP archives in memory, as far as .npz needs them: stored and deflated entries below 4 GiB, checked by
-// their CRC-32. Encryption, ZIP64 and several disks are errors. Nothing read is trusted: sizes are checked before use.
+// tensor/zip.h - ZIP archives in memory, as far as .npz needs them: stored and deflated entries
+// below 4 GiB, checked by their CRC-32. Encryption, ZIP64 and several disks are errors. Nothing
+// read is trusted: sizes are checked before use.
 #pragma once
 
 #include <span>
