@@ -157,7 +157,7 @@ Expr EmitContext::load_record(size_t index, const Point& point) {
   if (!record.buffer) {
     std::vector<int64_t> shape;
     for (const Axis& axis : record.axes) shape.push_back(axis.extent);
-    record.buffer = builder_.intermediate(record.tag.name + ".out", std::move(shape), record.value->type);
+    record.buffer = builder_.intermediate(record.tag.name, std::move(shape), record.value->type);
   }
   std::vector<Expr> at;
   for (const size_t i : record.space) at.push_back(point.axes[i]);

@@ -1,6 +1,7 @@
 #include "hone/graph/fuse.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "hone/graph/op.h"
 
@@ -13,17 +14,16 @@ class Fuser {
       : graph_(graph), options_(options), uses_(graph), group_of_(graph.nodes.size(), -1) {}
 
   std::vector<std::vector<int>> run() {
-    // Anchors from the end, so that a residual addition joins the operand that is computed last and
-    // the other one is complete by then. Elementwise chains that no anchor took come after.
-    for (const bool elementwise : {false, true}) {
-      const auto count = static_cast<int>(graph_.nodes.size());
-      for (int step = 0; step < count; ++step) {
-        const int i = elementwise ? step : count - 1 - step;
-        const Kind kind = node(i).op->kind;
-        if (kind == Kind::kView || group_of_[static_cast<size_t>(i)] >= 0) continue;
-        if ((kind == Kind::kElementwise) != elementwise) continue;
-        grow(i);
-      }
+    // Anchors with the largest weights first, then the later ones: of two convolutions that meet in a
+    // residual addition the heavier takes it, as it does where the other one is missing, so that
+    // both blocks have the same task. Elementwise chains that no anchor took come last, in order.
+    std::vector<int> anchors;
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (node(static_cast<int>(i)).op->kind != Kind::kView) anchors.push_back(static_cast<int>(i));
+    }
+    std::sort(anchors.begin(), anchors.end(), [this](int a, int b) { return priority(a) < priority(b); });
+    for (const int anchor : anchors) {
+      if (group_of_[static_cast<size_t>(anchor)] < 0) grow(anchor);
     }
     std::sort(groups_.begin(), groups_.end(), [](const auto& a, const auto& b) { return a.back() < b.back(); });
     return std::move(groups_);
@@ -31,6 +31,14 @@ class Fuser {
 
  private:
   const Node& node(int i) const { return graph_.nodes[static_cast<size_t>(i)]; }
+
+  // Smaller comes first.
+  std::tuple<bool, int64_t, int> priority(int i) const {
+    const Node& n = node(i);
+    if (n.op->kind == Kind::kElementwise) return {true, 0, i};
+    const bool weighted = n.op->kind == Kind::kContraction && n.has_input(1);
+    return {false, weighted ? -num_elements(graph_.value(n.inputs[1]).shape) : 0, -i};
+  }
 
   // Elementwise, of the group's shape, free, and with nothing but elementwise reads of the group.
   bool can_follow(int i, const Shape& shape) const {

@@ -86,7 +86,9 @@ Padding window_padding(const Window& window, size_t rank) {
   padding.high.assign(rank, 0);
   for (size_t d = 0; d < window.rank(); ++d) {
     padding.low[d + 2] = window.pad_low[d];
-    padding.high[d + 2] = std::max<int64_t>(0, window.reach_high(d));
+    // At least the padding asked for, even where a stride does not reach its end: values with equal
+    // borders make equal tasks and share memory.
+    padding.high[d + 2] = std::max({int64_t{0}, window.pad_high[d], window.reach_high(d)});
   }
   return padding;
 }

@@ -52,6 +52,20 @@ bool is_reshape(const Node& node) {
   return node.op->kind == Kind::kView && node.type != "Transpose" && node.type != "Concat";
 }
 
+// The order in which a node wants operand k; empty if it takes any.
+std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
+  const ValueId id = node.inputs[k];
+  if (id == kNoValue || graph.value(id).constant || node.outputs.empty() || node.outputs[0] == kNoValue) return {};
+  const Value& value = graph.value(id);
+  const Value& result = graph.value(node.outputs[0]);
+  if (is_reshape(node) && k == 0) return plain_order(value.shape.size());
+  if (node.op->layout == Layout::kChannelsLast && k == 0 && value.shape.size() >= 3) {
+    return channels_last(value.shape.size());
+  }
+  if (node.op->kind == Kind::kElementwise && value.shape == result.shape) return result.order;
+  return {};
+}
+
 }  // namespace
 
 bool same_order(const Shape& shape, const std::vector<int>& a, const std::vector<int>& b) {
@@ -102,23 +116,20 @@ Status assign_layouts(Graph& graph) {
   // One copy per value and order serves all readers.
   std::map<std::pair<ValueId, std::vector<int>>, ValueId> copies;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    if (node.inputs.empty() || node.inputs[0] == kNoValue || node.type == "hone.Copy") continue;
-    const ValueId data = node.inputs[0];
-    const Value& value = graph.value(data);
-    std::vector<int> wanted;
-    if (node.op->layout == Layout::kChannelsLast && value.shape.size() >= 3) wanted = channels_last(value.shape.size());
-    if (is_reshape(node)) wanted = plain_order(value.shape.size());
-    if (wanted.empty() || same_order(value.shape, value.order, wanted)) continue;
-    const auto known = copies.find({data, wanted});
-    if (known != copies.end()) {
-      graph.nodes[i].inputs[0] = known->second;
-      continue;
+    const std::string suffix = is_reshape(graph.nodes[i]) ? ".plain" : ".reordered";
+    for (size_t k = 0; k < graph.nodes[i].inputs.size(); ++k) {
+      const ValueId from = graph.nodes[i].inputs[k];
+      const std::vector<int> wanted = wanted_order(graph, graph.nodes[i], k);
+      if (wanted.empty() || same_order(graph.value(from).shape, graph.value(from).order, wanted)) continue;
+      const auto known = copies.find({from, wanted});
+      if (known != copies.end()) {
+        graph.nodes[i].inputs[k] = known->second;
+        continue;
+      }
+      const ValueId copy = insert_copy(graph, from, i, suffix);
+      graph.value(copy).order = wanted;
+      graph.nodes[++i].inputs[k] = copies[{from, wanted}] = copy;
     }
-    const ValueId copy = insert_copy(graph, data, i, is_reshape(node) ? ".plain" : ".channels_last");
-    graph.value(copy).order = wanted;
-    graph.nodes[++i].inputs[0] = copy;
-    copies[{data, wanted}] = copy;
   }
   for (ValueId& out : graph.outputs) {
     if (is_plain(graph.value(out))) continue;

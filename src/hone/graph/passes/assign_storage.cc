@@ -95,10 +95,8 @@ class Assigner {
     for (const Node& node : graph_.nodes) {
       const bool makes = std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
       if (makes && !computes(node) && !is_concat(node)) return false;
-      const bool reads = std::count(node.inputs.begin(), node.inputs.end(), id) > 0;
-      if (reads && is_reshape(node)) return false;
     }
-    return true;
+    return !viewed_densely(id);
   }
 
   // The compute node's (or concatenation's) value that a value is a view of.
@@ -158,12 +156,11 @@ class Assigner {
     bool made = false;
     for (const Node& node : graph_.nodes) {
       if (std::count(node.outputs.begin(), node.outputs.end(), part) > 0) made = computes(node) || is_concat(node);
-      if (is_reshape(node) && node.inputs[0] == part) return false;
     }
     return made && !viewed_densely(part);
   }
 
-  // Whether a chain of transposes ends in a view of another shape.
+  // Whether it is viewed in another shape, itself or through transposes: it must be dense then.
   bool viewed_densely(ValueId id) const {
     for (const Node& node : graph_.nodes) {
       if (node.inputs.empty() || node.inputs[0] != id) continue;
@@ -183,6 +180,7 @@ class Assigner {
         border->low[claim->second.axis] = border->high[claim->second.axis] = 0;
         id = claim->second.whole;
       }
+      if (viewed_densely(id)) continue;  // its windows' readers are guarded
       const auto [it, fresh] = borders_.emplace(id, *border);
       if (!fresh) it->second.join(*border);
     }

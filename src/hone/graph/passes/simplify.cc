@@ -4,6 +4,7 @@
 #include "hone/graph/evaluate.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/window.h"
 #include "hone/graph/passes/pass.h"
 
 namespace hone::graph {
@@ -18,6 +19,13 @@ bool is_identity(const Graph& graph, const Node& node) {
   const Value& to = graph.value(node.outputs[0]);
   if (from.shape != to.shape || from.dtype != to.dtype) return false;
   if (node.type == "Cast") return true;
+  if (node.type == "MaxPool" || node.type == "AveragePool") {  // adaptive pooling that had nothing to do
+    const Window window = window_of(graph, node);
+    for (size_t d = 0; d < window.rank(); ++d) {
+      if (window.kernel[d] != 1 || window.stride[d] != 1 || window.pad_low[d] != 0) return false;
+    }
+    return true;
+  }
   if (node.type == "Concat") return node.inputs.size() == 1;
   if (node.type == "Pad") {
     // With the shape unchanged all pads are 0, but for a shift.

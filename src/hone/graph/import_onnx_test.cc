@@ -1,0 +1,240 @@
+#include "hone/graph/import_onnx.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "hone/graph/passes/pass.h"
+#include "hone/graph/tasks.h"
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+Status import_status(const std::string& bytes, const ImportOptions& options = {}) {
+  return import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "", options).status();
+}
+
+// The message names the file and holds `part`.
+void expect_error(const Status& status, Code code, const std::string& part) {
+  EXPECT_EQ(status.code(), code) << status.message();
+  EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find(".onnx"), std::string::npos) << status.message();
+}
+
+TestModel small_network() {
+  Rng rng(1);
+  TestModel model;
+  model.input("x", {1, 3, 8, 8})
+      .constant("w", random_tensor({4, 3, 3, 3}, rng))
+      .constant("b", random_tensor({4}, rng))
+      .constant("w2", random_tensor({5, 64}, rng))
+      .node("Conv", {"x", "w", "b"}, {"c"}, {{"pads", Shape{1, 1, 1, 1}}, {"strides", Shape{2, 2}}})
+      .node("Relu", {"c"}, {"r"})
+      .node("Flatten", {"r"}, {"f"})
+      .node("Gemm", {"f", "w2"}, {"y"}, {{"transB", int64_t{1}}})
+      .output("y");
+  return model;
+}
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("hone_import_{}", getpid())) {
+    std::filesystem::create_directories(path_ / "inner");
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return (path_ / name).string();
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(import_onnx, reads_a_small_network) {
+  const Graph graph = small_network().graph();
+  ASSERT_EQ(graph.nodes.size(), 4u);
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  EXPECT_EQ(graph.nodes[0].type, "Conv");
+  EXPECT_EQ(graph.value(graph.nodes[0].outputs[0]).shape, (Shape{1, 4, 4, 4}));
+  EXPECT_EQ(graph.value(graph.outputs[0]).shape, (Shape{1, 5}));
+  EXPECT_EQ(graph.output_names, std::vector<std::string>{"y"});
+}
+
+TEST(import_onnx, rejects_foreign_files) {
+  expect_error(import_status(""), Code::kInvalid, "empty");
+  expect_error(import_status("\x7f" "ELF\x02\x01\x01 some library"), Code::kInvalid, "not an ONNX file");
+  expect_error(import_status(std::string(100, '\0')), Code::kInvalid, "not an ONNX file");
+  expect_error(import_onnx("/nonexistent/m.onnx").status(), Code::kNotFound, "No such file");
+}
+
+TEST(import_onnx, tells_every_truncation) {
+  const std::string bytes = small_network().bytes();
+  for (size_t size = 1; size < bytes.size(); ++size) {
+    const Status status = import_status(bytes.substr(0, size));
+    EXPECT_EQ(status.code(), Code::kInvalid) << size << " of " << bytes.size() << ": " << status.message();
+    EXPECT_NE(status.message().find("truncated"), std::string::npos) << size << ": " << status.message();
+  }
+}
+
+TEST(import_onnx, rejects_unknown_opsets) {
+  expect_error(TestModel(8).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
+               Code::kUnsupported, "opset 8, expected 9 to 28");
+  expect_error(TestModel(29).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
+               Code::kUnsupported, "opset 29");
+}
+
+TEST(import_onnx, lists_all_unknown_operators_at_once) {
+  TestModel model;
+  model.input("x", {1})
+      .node("Frobnicate", {"x"}, {"a"})
+      .node("Relu", {"a"}, {"b"})
+      .node("Frobnicate", {"b"}, {"c"})
+      .node("Gelu", {"c"}, {"d"}, {}, "com.example")
+      .node("hone.Copy", {"d"}, {"e"})
+      .output("e");
+  const Status status = model.import().status();
+  expect_error(status, Code::kUnsupported, "Frobnicate (nodes 'node_a', 'node_c')");
+  expect_error(status, Code::kUnsupported, "com.example.Gelu (node 'node_d')");
+  expect_error(status, Code::kUnsupported, "hone.Copy");
+}
+
+TEST(import_onnx, knows_from_which_opset_an_operator_is) {
+  EXPECT_TRUE(TestModel(14).input("x", {1}).node("HardSwish", {"x"}, {"y"}).output("y").import().ok());
+  expect_error(TestModel(13).input("x", {1}).node("HardSwish", {"x"}, {"y"}).output("y").import().status(),
+               Code::kUnsupported, "HardSwish");
+}
+
+TEST(import_onnx, wants_shapes_for_open_inputs) {
+  TestModel model;
+  model.open_input("x", {"batch", "3"}).node("Relu", {"x"}, {"y"}).output("y");
+  expect_error(import_status(model.bytes()), Code::kInvalid, "open shape [batch, 3]: give it with --shape x=");
+  ImportOptions options;
+  options.shapes["x"] = {2, 3};
+  EXPECT_TRUE(import_status(model.bytes(), options).ok());
+  options.shapes["x"] = {2, 4};
+  expect_error(import_status(model.bytes(), options), Code::kInvalid, "declared as [batch, 3]");
+  options.shapes["x"] = {2, 3, 1};
+  expect_error(import_status(model.bytes(), options), Code::kInvalid, "[2, 3, 1]");
+  options.shapes["x"] = {0, 3};
+  expect_error(import_status(model.bytes(), options), Code::kInvalid, "[0, 3]");
+  options.shapes = {{"x", {2, 3}}, {"z", {1}}};
+  expect_error(import_status(model.bytes(), options), Code::kInvalid, "'z', which is no input");
+}
+
+TEST(import_onnx, rejects_cycles_and_loose_ends) {
+  expect_error(TestModel().input("x", {1}).node("Add", {"x", "b"}, {"a"}).node("Relu", {"a"}, {"b"}).output("b").import().status(),
+               Code::kInvalid, "cycle");
+  expect_error(TestModel().input("x", {1}).node("Add", {"x", "q"}, {"y"}).output("y").import().status(),
+               Code::kInvalid, "node 'node_y' (Add) reads 'q', which nothing defines");
+  expect_error(TestModel().input("x", {1}).node("Relu", {"x"}, {"y"}).output("z").import().status(),
+               Code::kInvalid, "output 'z'");
+  expect_error(TestModel().input("x", {1}).node("Relu", {"x"}, {"y"}).import().status(), Code::kInvalid, "no outputs");
+}
+
+TEST(import_onnx, rejects_duplicate_names) {
+  expect_error(TestModel().input("x", {1}).node("Relu", {"x"}, {"y"}).node("Tanh", {"x"}, {"y"}).output("y").import().status(),
+               Code::kInvalid, "'y': another value has this name");
+  expect_error(TestModel().input("x", {1}).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
+               Code::kInvalid, "'x'");
+}
+
+TEST(import_onnx, names_the_node_whose_operands_do_not_fit) {
+  Rng rng(2);
+  TestModel model;
+  model.input("x", {1, 3, 8, 8}).constant("w", random_tensor({4, 5, 3, 3}, rng)).node("Conv", {"x", "w"}, {"y"}).output("y");
+  expect_error(model.import().status(), Code::kInvalid, "node 'node_y' (Conv): 3 channels, 1 groups");
+  TestModel attribute;
+  attribute.input("x", {1}).node("Relu", {"x"}, {"y"}, {{"slope", 1.0f}}).output("y");
+  expect_error(attribute.import().status(), Code::kInvalid, "unknown attribute 'slope'");
+  TestModel type;
+  type.input("x", {1, 2, 4, 4}).node("MaxPool", {"x"}, {"y"}, {{"kernel_shape", int64_t{2}}}).output("y");
+  expect_error(type.import().status(), Code::kInvalid, "attribute 'kernel_shape' has type i, expected is");
+}
+
+TEST(import_onnx, reads_external_data) {
+  const Folder folder;
+  const std::vector<float> values = {7, 8, 1, 2, 3, 4};
+  folder.write("inner/weights.bin", std::string(reinterpret_cast<const char*>(values.data()), 24));
+  TestModel model;
+  model.input("x", {2, 2}).external("w", {2, 2}, "inner/weights.bin", 8, 16).node("MatMul", {"x", "w"}, {"y"}).output("y");
+  const auto graph = import_onnx(folder.write("m.onnx", model.bytes()));
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const Value& w = graph->value(graph->nodes[0].inputs[1]);
+  EXPECT_EQ(relative_error(*w.constant, floats({2, 2}, {1, 2, 3, 4})), 0);
+}
+
+TEST(import_onnx, rejects_bad_external_data) {
+  const Folder folder;
+  folder.write("weights.bin", std::string(16, 'x'));
+  const auto status = [&](const std::string& location, int64_t offset, int64_t length) {
+    TestModel model;
+    model.input("x", {2, 2}).external("w", {2, 2}, location, offset, length).node("MatMul", {"x", "w"}, {"y"}).output("y");
+    return import_onnx(folder.write("m.onnx", model.bytes())).status();
+  };
+  EXPECT_TRUE(status("weights.bin", 0, 16).ok());
+  expect_error(status("missing.bin", -1, -1), Code::kNotFound, "initializer 'w'");
+  expect_error(status("missing.bin", -1, -1), Code::kNotFound, "missing.bin");
+  expect_error(status("weights.bin", 4, 16), Code::kInvalid, "truncated");
+  expect_error(status("weights.bin", 0, 12), Code::kInvalid, "12 bytes");
+  expect_error(status("weights.bin", INT64_MAX, 16), Code::kInvalid, "truncated");
+  expect_error(status("../weights.bin", 0, 16), Code::kInvalid, "inside the model's folder");
+  expect_error(status("inner/../../x.bin", 0, 16), Code::kInvalid, "inside the model's folder");
+  expect_error(status("/etc/passwd", 0, 16), Code::kInvalid, "inside the model's folder");
+  expect_error(status("", 0, 16), Code::kInvalid, "inside the model's folder");
+  expect_error(status("inner", 0, 16), Code::kNotFound, "not a regular file");
+}
+
+TEST(import_onnx, weights_without_data_are_plain_inputs) {
+  TestModel model;
+  model.input("x", {1, 3, 4, 4}).input("w", {2, 3, 1, 1}).node("Conv", {"x", "w"}, {"y"}).output("y");
+  Graph graph = model.graph();
+  EXPECT_EQ(graph.inputs.size(), 2u);
+  Rng rng(3);
+  const std::vector<Tensor> inputs = {random_tensor({1, 3, 4, 4}, rng), random_tensor({2, 3, 1, 1}, rng)};
+  EXPECT_LT(relative_error(run_optimized(graph, inputs)[0], run_plainly(graph, inputs)[0]), 1e-6);
+}
+
+TEST(import_onnx, survives_mutated_files) {
+  const std::string original = small_network().bytes();
+  int accepted = 0;
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    Rng rng(seed);
+    std::string bytes = original;
+    const int64_t edits = rng.between(1, 6);
+    for (int64_t e = 0; e < edits; ++e) {
+      // Most of the file is weights: aim at the rest.
+      const auto size = static_cast<int64_t>(bytes.size());
+      const int64_t at = rng.chance(0.5) ? rng.below(std::min<int64_t>(size, 400)) : rng.below(size);
+      const auto position = static_cast<size_t>(at);
+      switch (rng.below(4)) {
+        case 0: bytes[position] = static_cast<char>(rng.below(256)); break;
+        case 1: bytes[position] = static_cast<char>(bytes[position] ^ (1 << rng.below(8))); break;
+        case 2: bytes.erase(position, static_cast<size_t>(rng.between(1, 8))); break;
+        default: bytes.insert(position, bytes.substr(static_cast<size_t>(rng.below(size)), 8)); break;
+      }
+      if (bytes.empty()) break;
+    }
+    SCOPED_TRACE(seed);
+    auto graph = import_onnx_bytes(bytes.data(), bytes.size(), "m.onnx", "");
+    if (!graph.ok()) {
+      EXPECT_NE(graph.status().code(), Code::kInternal) << graph.status().message();
+      continue;
+    }
+    ++accepted;
+    // What is accepted can be compiled, or says why not.
+    if (const Status status = optimize(*graph); !status.ok()) {
+      EXPECT_NE(status.code(), Code::kInternal) << status.message();
+      continue;
+    }
+    const auto tasks = extract_tasks(*graph);
+    EXPECT_TRUE(tasks.ok() || tasks.status().code() == Code::kUnsupported) << tasks.status().message();
+  }
+  EXPECT_GT(accepted, 50);
+}
+
+}  // namespace
+}  // namespace hone::graph

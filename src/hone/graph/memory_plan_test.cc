@@ -1,0 +1,106 @@
+#include "hone/graph/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/base/rng.h"
+
+namespace hone::graph {
+namespace {
+
+Buffer buffer(int64_t elements, int64_t border = 0) {
+  return {.shape = {elements + 2 * border}, .border = {border, border}};
+}
+
+// A list of calls that use arena buffers, without any Dag.
+TaskList task_list(std::vector<Buffer> buffers, const std::vector<std::vector<int>>& uses) {
+  TaskList tasks;
+  tasks.buffers = std::move(buffers);
+  for (const std::vector<int>& used : uses) {
+    TaskCall call;
+    for (const int b : used) call.arguments.push_back({Argument::Kind::kArena, b});
+    tasks.calls.push_back(std::move(call));
+  }
+  return tasks;
+}
+
+TEST(memory_plan, buffers_that_do_not_meet_share_memory) {
+  const TaskList tasks = task_list({buffer(64), buffer(64), buffer(64)}, {{0}, {0, 1}, {1, 2}, {2}});
+  const MemoryPlan plan = plan_memory(tasks);
+  EXPECT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
+  EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
+  EXPECT_EQ(plan.arena_bytes, 2 * 64 * 4);
+}
+
+TEST(memory_plan, a_border_is_shared_with_its_like_alone) {
+  // 0 and 2 are alike and take turns; 4 has the same size but another border.
+  const TaskList tasks = task_list({buffer(62, 1), buffer(64), buffer(62, 1), buffer(64), buffer(60, 2)},
+                                   {{0}, {0, 1}, {1, 2}, {2, 3}, {3, 4}, {4}});
+  const MemoryPlan plan = plan_memory(tasks);
+  EXPECT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
+  EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
+  EXPECT_NE(plan.offsets[0], plan.offsets[4]);
+  EXPECT_EQ(plan.offsets[1], plan.offsets[3]);
+  EXPECT_EQ(plan.zeroed.size(), 2u);
+}
+
+TEST(memory_plan, unused_buffers_take_no_room) {
+  const TaskList tasks = task_list({buffer(64), buffer(640)}, {{0}});
+  const MemoryPlan plan = plan_memory(tasks);
+  EXPECT_EQ(plan.offsets[1], -1);
+  EXPECT_EQ(plan.arena_bytes, 64 * 4);
+}
+
+TEST(memory_plan, verify_finds_each_kind_of_overlap) {
+  const TaskList tasks = task_list({buffer(64), buffer(62, 1), buffer(64)}, {{0}, {0, 1}, {1, 2}});
+  const MemoryPlan good = plan_memory(tasks);
+  ASSERT_TRUE(verify(good, tasks).ok());
+  MemoryPlan plan = good;
+  plan.offsets[0] = plan.offsets[1];
+  EXPECT_NE(verify(plan, tasks).message().find("live at the same time"), std::string::npos);
+  plan = good;
+  plan.lives[0] = {-1, -1}, plan.lives[1] = {1, 1}, plan.lives[2] = {2, 2};
+  plan.offsets[2] = plan.offsets[1];
+  EXPECT_NE(verify(plan, tasks).message().find("border"), std::string::npos);
+  plan = good;
+  plan.zeroed.clear();
+  EXPECT_NE(verify(plan, tasks).message().find("not zeroed"), std::string::npos);
+  plan = good;
+  plan.offsets[0] += 4;
+  EXPECT_NE(verify(plan, tasks).message().find("aligned"), std::string::npos);
+  plan = good;
+  plan.arena_bytes -= 64;
+  EXPECT_NE(verify(plan, tasks).message().find("leaves the arena"), std::string::npos);
+}
+
+TEST(memory_plan, no_live_buffers_overlap_in_random_task_lists) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const int64_t count = rng.between(1, 40), calls = rng.between(1, 60);
+    std::vector<Buffer> buffers;
+    for (int64_t i = 0; i < count; ++i) buffers.push_back(buffer(rng.between(1, 5) * 16, rng.chance(0.3) ? rng.between(1, 2) : 0));
+    std::vector<std::vector<int>> uses(static_cast<size_t>(calls));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t first = rng.below(calls), last = rng.between(first, std::min(calls - 1, first + 4));
+      uses[static_cast<size_t>(first)].push_back(static_cast<int>(i));
+      uses[static_cast<size_t>(last)].push_back(static_cast<int>(i));
+    }
+    const TaskList tasks = task_list(buffers, uses);
+    const MemoryPlan plan = plan_memory(tasks);
+    EXPECT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
+    // Never worse than no sharing at all, never better than what is live at one time.
+    int64_t sum = 0;
+    for (const Buffer& b : buffers) sum += (b.bytes() + 63) / 64 * 64;
+    EXPECT_LE(plan.arena_bytes, sum);
+    for (int64_t call = 0; call < calls; ++call) {
+      int64_t live = 0;
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        if (plan.lives[i].first <= call && call <= plan.lives[i].second) live += buffers[i].bytes();
+      }
+      EXPECT_GE(plan.arena_bytes, live);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::graph

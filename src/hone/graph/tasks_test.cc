@@ -1,0 +1,105 @@
+#include "hone/graph/tasks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "hone/graph/memory_plan.h"
+#include "hone/graph/passes/pass.h"
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+// Three equal convolutions, of which the last has the weights of the first.
+TestModel repeated(const std::string& prefix, Rng& rng) {
+  TestModel model;
+  model.input(prefix + "x", {1, 4, 6, 6});
+  const Tensor w1 = random_tensor({4, 4, 3, 3}, rng), w2 = random_tensor({4, 4, 3, 3}, rng);
+  model.constant(prefix + "w1", w1).constant(prefix + "w2", w2).constant(prefix + "w3", w1.clone());
+  std::string last = prefix + "x";
+  for (const char* name : {"1", "2", "3"}) {
+    model.node("Conv", {last, prefix + "w" + name}, {prefix + "c" + name}, {{"pads", Shape{1, 1, 1, 1}}});
+    model.node("Relu", {prefix + "c" + name}, {prefix + "r" + name});
+    last = prefix + "r" + name;
+  }
+  model.node("MaxPool", {last}, {prefix + "y"}, {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}}).output(prefix + "y");
+  return model;
+}
+
+TaskList tasks_of(const TestModel& model) {
+  Graph graph = model.graph();
+  EXPECT_TRUE(optimize(graph).ok());
+  auto tasks = extract_tasks(graph);
+  EXPECT_TRUE(tasks.ok()) << tasks.status().message();
+  return std::move(tasks).value();
+}
+
+TEST(tasks, equal_ones_are_grouped_and_equal_constants_stored_once) {
+  Rng rng(91);
+  const TaskList tasks = tasks_of(repeated("", rng));
+  ASSERT_EQ(tasks.calls.size(), 6u);  // copy, 3 convolutions, pooling, copy
+  EXPECT_EQ(tasks.groups.size(), 4u);
+  EXPECT_EQ(tasks.groups[1].calls, (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(tasks.constants.size(), 2u);
+  EXPECT_EQ(constants_hash(tasks, tasks.calls[1]), constants_hash(tasks, tasks.calls[3]));
+  EXPECT_NE(constants_hash(tasks, tasks.calls[1]), constants_hash(tasks, tasks.calls[2]));
+}
+
+TEST(tasks, keys_do_not_depend_on_names) {
+  Rng rng1(92), rng2(92);
+  const TaskList a = tasks_of(repeated("", rng1)), b = tasks_of(repeated("other/", rng2));
+  for (size_t i = 0; i < a.calls.size(); ++i) {
+    EXPECT_EQ(a.calls[i].key, b.calls[i].key);
+    for (const ir::Param& param : b.calls[i].dag.params) {
+      EXPECT_EQ(param.buffer->name.find("other/"), std::string::npos) << param.buffer->name;
+    }
+  }
+}
+
+TEST(tasks, arguments_say_where_operands_lie) {
+  Rng rng(93);
+  const TaskList tasks = tasks_of(repeated("", rng));
+  const auto kinds = [&](size_t call) {
+    std::vector<Argument::Kind> list;
+    for (const Argument& argument : tasks.calls[call].arguments) list.push_back(argument.kind);
+    return list;
+  };
+  using K = Argument::Kind;
+  EXPECT_EQ(kinds(0), (std::vector{K::kInput, K::kArena}));
+  EXPECT_EQ(kinds(1), (std::vector{K::kArena, K::kConstant, K::kArena}));
+  EXPECT_EQ(kinds(5), (std::vector{K::kArena, K::kOutput}));
+  for (const TaskCall& call : tasks.calls) {
+    ASSERT_EQ(call.arguments.size(), call.dag.params.size());
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      const bool constant = call.arguments[i].kind == K::kConstant;
+      EXPECT_EQ(constant, call.dag.params[i].role == ir::Role::kConstant);
+      if (constant) {
+        EXPECT_EQ(tasks.constants[static_cast<size_t>(call.arguments[i].index)].shape(), call.dag.params[i].buffer->shape);
+      }
+    }
+  }
+}
+
+TEST(tasks, the_listing_shows_class_shapes_flops_and_multiplicity) {
+  Rng rng(94);
+  const TaskList tasks = tasks_of(repeated("", rng));
+  const std::string text = describe(tasks);
+  EXPECT_NE(text.find("6 tasks, 4 distinct"), std::string::npos) << text;
+  EXPECT_NE(text.find("  3x"), std::string::npos) << text;
+  EXPECT_NE(text.find("conv2d+relu data[1,8,8,4] weight[4,4,3,3] -> out[1,8,8,4]"), std::string::npos) << text;
+  EXPECT_GE(compute::flops(tasks.calls[1].dag), 2.0 * 36 * 4 * 4 * 9);
+}
+
+TEST(tasks, an_operator_that_only_folds_is_one_clear_error) {
+  TestModel model;
+  model.input("x", {3, 2}).input("i", {2}, DType::kI64).node("Gather", {"x", "i"}, {"y"}).output("y");
+  Graph graph = model.graph();
+  ASSERT_TRUE(optimize(graph).ok());
+  const Status status = extract_tasks(graph).status();
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_NE(status.message().find("node 'node_y' (Gather)"), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace hone::graph
