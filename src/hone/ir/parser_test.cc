@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "hone/ir/equivalent.h"
 #include "hone/ir/interpreter.h"
@@ -73,6 +75,20 @@ TEST(parser, what_is_printed_reads_the_same) {
   expected.replace(j, 11, "(2 - t % 2)");
   EXPECT_EQ(print(*p), expected);
   EXPECT_TRUE(equivalent(*p, *parse_program(print(*p))));
+}
+
+TEST(parser, the_example_of_the_documentation_is_a_program) {
+  std::ifstream file(HONE_IR_DOC);
+  std::stringstream doc;
+  doc << file.rdbuf();
+  const std::string text = doc.str();
+  const auto begin = text.find("```\nprogram");
+  ASSERT_NE(begin, std::string::npos);
+  const Result<Program> p = parse_program(std::string_view(text).substr(begin + 4, text.find("```", begin + 3) - begin - 4));
+  ASSERT_TRUE(p.ok()) << p.status().message();
+  const Status valid = verify(*p);
+  EXPECT_TRUE(valid.ok()) << valid.message();
+  EXPECT_EQ(p->phases[1].num_tiles(), 392);
 }
 
 TEST(parser, random_programs_round_trip) {
