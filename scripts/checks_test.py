@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Tests of the checks in this folder: each must find what it is there to find."""
+import pathlib
+import unittest
+
+import check_duplicates
+import check_layers
+import check_file_sizes
+
+P = pathlib.PurePosixPath
+
+
+class Layers(unittest.TestCase):
+    def problem(self, path, target, kind='"'):
+        return check_layers.check_include(P(path), check_layers.layer_of(P(path)), kind, target)
+
+    def test_folders_above_are_free(self):
+        self.assertIsNone(self.problem("src/hone/search/a.cc", "hone/space/space.h"))
+        self.assertIsNone(self.problem("src/hone/ir/a.cc", "hone/ir/expr.h"))
+        self.assertIsNone(self.problem("src/hone/tune.cc", "hone/graph/graph.h"))
+        self.assertIsNone(self.problem("tools/hone/main.cc", "hone/tune.h"))
+        self.assertIsNone(self.problem("tools/hone/main.cc", "command.h"))
+
+    def test_folders_below_are_not(self):
+        self.assertIn("ir may not know of schedule",
+                      self.problem("src/hone/ir/a.cc", "hone/schedule/step.h"))
+        self.assertIn("search may not know of the facade",
+                      self.problem("src/hone/search/a.cc", "hone/tune.h"))
+        self.assertIn("no known layer", self.problem("src/hone/ir/a.cc", "hone/misc/a.h"))
+        self.assertIn("not written from src/", self.problem("src/hone/ir/a.cc", "expr.h"))
+
+    def test_llvm_stays_in_its_folder(self):
+        self.assertIsNone(self.problem("src/hone/codegen/llvm/a.cc", "llvm/IR/Module.h", "<"))
+        for path in ("src/hone/codegen/clike/a.cc", "src/hone/measure/a.cc", "src/hone/tune.cc"):
+            self.assertIn("belongs to codegen/llvm", self.problem(path, "llvm/IR/Module.h", "<"))
+        self.assertIn("belongs to db", self.problem("src/hone/search/a.cc", "sqlite3.h", "<"))
+
+
+class Duplicates(unittest.TestCase):
+    def found(self, **bodies):
+        return list(check_duplicates.runs(
+            {name: list(enumerate(body, 1)) for name, body in bodies.items()}))
+
+    def test_a_run_is_found_once_and_whole(self):
+        shared = [f"x{i}" for i in range(check_duplicates.RUN + 3)]
+        self.assertEqual(self.found(a=["p", *shared, "q"], b=["r", "s", *shared, "t"]),
+                         [("b", 2, "a", 1, len(shared))])
+
+    def test_short_runs_and_runs_within_a_file_pass(self):
+        short = [f"x{i}" for i in range(check_duplicates.RUN - 1)]
+        self.assertEqual(self.found(a=[*short, "p"], b=[*short, "q"]), [])
+        long = [f"x{i}" for i in range(check_duplicates.RUN)]
+        self.assertEqual(self.found(a=[*long, "p", *long]), [])
+
+    def test_what_does_not_count(self):
+        for line in ("#include <x>", "#pragma once", "namespace hone {", "", "}", "});", "} {"):
+            self.assertTrue(check_duplicates.SKIP.match(line), line)
+        for line in ("return x;", "} else {", "f();"):
+            self.assertFalse(check_duplicates.SKIP.match(line), line)
+
+
+class FileSizes(unittest.TestCase):
+    def test_groups_and_kinds(self):
+        self.assertEqual(check_file_sizes.group_of(P("src/hone/ir/a.cc")), "hone/ir")
+        self.assertEqual(check_file_sizes.group_of(P("src/hone/tune.cc")), "src")
+        self.assertEqual(check_file_sizes.group_of(P("tools/hone/main.cc")), "tools")
+        self.assertEqual(check_file_sizes.kind_of(P("src/hone/ir/expr_test.cc")), "tests")
+        self.assertEqual(check_file_sizes.kind_of(P("src/hone/ir/expr.cc")), "code")
+
+
+if __name__ == "__main__":
+    unittest.main()
