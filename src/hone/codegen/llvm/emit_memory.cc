@@ -345,6 +345,14 @@ void PhaseEmitter::emit_store(const StmtNode& s) {
   if (++statements_ > limits_.max_statements) {
     return fail(invalid("more than {} statements after unrolling", limits_.max_statements));
   }
+  if (&s == accumulated_) {
+    reduced_ = &s;
+    reduced_value_ = builder_.CreateLoad(type_of(s.buffer->dtype), accumulator_);
+    llvm::Value* sum = value(s.value);
+    reduced_ = nullptr;
+    if (!failed()) builder_.CreateStore(sum, accumulator_);
+    return;
+  }
   const Access target = access(s.buffer, s.indices);
   if (failed()) return;
   if (lanes_.width > 1 && !space_.varying(target.form)) {

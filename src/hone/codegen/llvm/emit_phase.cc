@@ -296,7 +296,28 @@ void PhaseEmitter::emit_unrolled(const StmtNode& s) {
   }
 }
 
+// for k: x[i] = x[i] op e  ->  a = x[i]; for k: a = a op e; x[i] = a. Only where x[i] surely exists,
+// since the loop might not have touched it.
+bool PhaseEmitter::emit_accumulated(const StmtNode& s) {
+  if (accumulated_ || lanes_.width > 1) return false;
+  const StmtNode* store_node = invariant_reduction(s);
+  if (!store_node) return false;
+  const ir::Buffer& buffer = *store_node->buffer;
+  if (buffer.dtype == DType::kBool || dtype_bytes(buffer.dtype) == 2) return false;  // rounded by each store
+  const Access target = access(store_node->buffer, store_node->indices);
+  const Range range = space_.range(target.form);
+  if (failed() || range.lo < 0 || range.hi >= buffer.num_elements()) return false;
+  accumulator_ = entry_alloca(type_of(buffer.dtype), 1);
+  builder_.CreateStore(load(target), accumulator_);
+  accumulated_ = store_node;
+  emit_serial(s);
+  accumulated_ = nullptr;
+  if (!failed()) store(target, builder_.CreateLoad(type_of(buffer.dtype), accumulator_));
+  return true;
+}
+
 void PhaseEmitter::emit_serial(const StmtNode& s) {
+  if (emit_accumulated(s)) return;
   const IndexForm min = index(s.min);
   const IndexForm extent = index(s.extent);
   if (failed()) return;

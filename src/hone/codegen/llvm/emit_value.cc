@@ -303,6 +303,13 @@ llvm::Value* PhaseEmitter::value(const Expr& e) {
 llvm::Value* PhaseEmitter::arithmetic(const ExprNode& e) {
   llvm::Value* a = value(e.args[0]);
   llvm::Value* b = value(e.args[1]);
+  if (e.op == Op::kPow && e.args[1]->op == Op::kFloat) {
+    const double exponent = e.args[1]->float_value;
+    if (exponent == 2 || exponent == 3) {
+      llvm::Value* square = builder_.CreateFMul(a, a);
+      return exponent == 2 ? square : builder_.CreateFMul(square, a);
+    }
+  }
   if (e.op == Op::kMul && is_float(e.type)) {
     // Known small matrices are mostly 0, 1 and -1.
     for (int i = 0; i < 2; ++i) {

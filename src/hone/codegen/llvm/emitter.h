@@ -83,6 +83,7 @@ class PhaseEmitter {
   void emit_for(const ir::StmtNode& s);
   void emit_unrolled(const ir::StmtNode& s);
   void emit_serial(const ir::StmtNode& s);
+  bool emit_accumulated(const ir::StmtNode& s);  // false: not that kind of loop
   void begin_loop(llvm::Value* min, llvm::Value* end, bool may_be_empty, Range range);
   [[nodiscard]] IndexForm loop_index() const { return IndexSpace::of_atom(scopes_.back().atom); }
   void end_loop(llvm::Value* end);
@@ -173,6 +174,8 @@ class PhaseEmitter {
   int num_buffers_ = 0;
   std::unordered_map<const ir::StmtNode*, Partial> partials_;
   int partial_slot_ = 0;
+  const ir::StmtNode* accumulated_ = nullptr;  // the store that goes to...
+  llvm::Value* accumulator_ = nullptr;         // ...this memory while its loops run
   const ir::StmtNode* reduced_ = nullptr;      // the store whose own element reads as...
   llvm::Value* reduced_value_ = nullptr;       // ...this
   Lanes lanes_;

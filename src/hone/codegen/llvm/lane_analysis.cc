@@ -137,6 +137,32 @@ std::optional<Op> reduction_op(const StmtNode& store) {
   return op;
 }
 
+const StmtNode* invariant_reduction(const StmtNode& loop) {
+  std::vector<const ir::Var*> vars;
+  std::vector<Expr> read;  // by bounds and conditions
+  const StmtNode* s = &loop;
+  while (s->kind != StmtKind::kStore) {
+    const bool scalar_loop = s->kind == StmtKind::kFor && s->for_kind != ir::ForKind::kVectorized;
+    if ((!scalar_loop && s->kind != StmtKind::kIf) || s->body.size() != 1) return nullptr;
+    if (scalar_loop) vars.push_back(s->var.get());
+    for (const Expr& e : {s->min, s->extent, s->condition}) {
+      if (e) read.push_back(e);
+    }
+    s = s->body[0].get();
+  }
+  if (!reduction_op(*s)) return nullptr;
+  for (const Expr& e : read) {
+    if (loads_from(e, s->buffer.get())) return nullptr;
+  }
+  for (const Expr& i : s->indices) {
+    bool changes = false;
+    ir::visit(i, [&](const Expr& node) { changes |= node->op == Op::kLoad; });
+    for (const ir::Var* var : vars) changes |= mentions(i, var);
+    if (changes) return nullptr;
+  }
+  return s;
+}
+
 LanePlan plan_lanes(const StmtNode& loop) {
   Scan scan{loop.var.get(), {}, {}, {}, {}};
   scan.plan.vectorizable = ir::is_const_int(loop.extent) && scan.scan_all(loop.body, true);

@@ -1,4 +1,5 @@
-// codegen/llvm/lane_analysis.h - how a vectorized loop can run on lanes, read from the ir alone.
+// codegen/llvm/lane_analysis.h - what loops allow, read from the ir alone: how a vectorized
+// one can run on lanes, and what a scalar one can keep in a register.
 #pragma once
 
 #include <optional>
@@ -20,6 +21,10 @@ struct LanePlan {
   int64_t statements = 0;     // stores in the body, as a measure of its size
 };
 [[nodiscard]] LanePlan plan_lanes(const ir::StmtNode& loop);
+
+// The only store below a loop, if it is a reduction in scalar loops and its element is the same in
+// all iterations: it can be accumulated in a register. Null otherwise.
+[[nodiscard]] const ir::StmtNode* invariant_reduction(const ir::StmtNode& loop);
 
 [[nodiscard]] bool mentions(const ir::Expr& e, const ir::Var* var);
 
