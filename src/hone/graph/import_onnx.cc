@@ -420,16 +420,11 @@ class Importer {
   std::map<std::string, ValueId> ids_;
 };
 
-}  // namespace
-
-Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file, const std::string& folder,
-                                const ImportOptions& options) {
-  if (size == 0) return invalid("{}: not an ONNX file: it is empty", file);
+Status parse(const void* data, size_t size, const std::string& file, onnx::ModelProto& model) {
   if (size > kMaxProtobufBytes) {
     return error(Code::kUnsupported, "{}: {} bytes; above 2 GB the weights must be external data", file, size);
   }
   HONE_RETURN_IF_ERROR(check_framing(static_cast<const unsigned char*>(data), size, file));
-  onnx::ModelProto model;
   google::protobuf::io::CodedInputStream stream(static_cast<const uint8_t*>(data), static_cast<int>(size));
   stream.SetTotalBytesLimit(std::numeric_limits<int>::max());
   stream.SetRecursionLimit(kMaxProtobufDepth);
@@ -437,21 +432,34 @@ Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string
     return invalid("{}: not an ONNX file: a malformed message, or one nested deeper than {}", file,
                    kMaxProtobufDepth);
   }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file, const std::string& folder,
+                                const ImportOptions& options) {
+  if (size == 0) return invalid("{}: not an ONNX file: it is empty", file);
+  onnx::ModelProto model;
+  HONE_RETURN_IF_ERROR(parse(data, size, file, model));
   return Importer(file, folder, options).run(model);
 }
 
 Result<Graph> import_onnx(const std::string& path, const ImportOptions& options) {
-  const File file(path);
-  const Result<int64_t> size = file.size();
-  if (!size.ok()) return error(size.status().code(), "{}: {}", path, size.status().message());
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (*size == 0) return import_onnx_bytes("", 0, path, folder, options);
-  const auto bytes = static_cast<size_t>(*size);
-  void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd, 0);
-  if (data == MAP_FAILED) return error(Code::kIo, "{}: {}", path, std::strerror(errno));
-  Result<Graph> graph = import_onnx_bytes(data, bytes, path, folder, options);
-  munmap(data, bytes);
-  return graph;
+  onnx::ModelProto model;
+  {
+    const File file(path);
+    const Result<int64_t> size = file.size();
+    if (!size.ok()) return error(size.status().code(), "{}: {}", path, size.status().message());
+    if (*size == 0) return invalid("{}: not an ONNX file: it is empty", path);
+    const auto bytes = static_cast<size_t>(*size);
+    void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd, 0);
+    if (data == MAP_FAILED) return error(Code::kIo, "{}: {}", path, std::strerror(errno));
+    const Status status = parse(data, bytes, path, model);
+    munmap(data, bytes);  // before the weights are copied: never three times in memory
+    HONE_RETURN_IF_ERROR(status);
+  }
+  return Importer(path, std::filesystem::path(path).parent_path().string(), options).run(model);
 }
 
 }  // namespace hone::graph

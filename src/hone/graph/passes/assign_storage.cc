@@ -49,6 +49,7 @@ class Assigner {
     copy_outputs();
     claim_concat_operands();
     collect_borders();
+    spread_borders();
     bind_outputs();
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       place(graph_.inputs[i], Buffer::Kind::kInput, static_cast<int>(i));
@@ -183,6 +184,40 @@ class Assigner {
       if (viewed_densely(id)) continue;  // its windows' readers are guarded
       const auto [it, fresh] = borders_.emplace(id, *border);
       if (!fresh) it->second.join(*border);
+    }
+  }
+
+  // Values that meet in an elementwise operator get one border, so that all blocks of a residual
+  // network have the same tasks.
+  void spread_borders() {
+    std::vector<bool> owner(graph_.values.size(), false);
+    for (const Node& node : graph_.nodes) {
+      if (!computes(node) && !is_concat(node)) continue;
+      const ValueId id = node.outputs[0];
+      owner[static_cast<size_t>(id)] = claims_.count(id) == 0 && !viewed_densely(id) &&
+                                       std::count(output_bases_.begin(), output_bases_.end(), id) == 0;
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Node& node : graph_.nodes) {
+        if (node.op->kind != Kind::kElementwise) continue;
+        std::vector<ValueId> meeting = node.inputs;
+        meeting.push_back(node.outputs[0]);
+        const Shape& shape = graph_.value(node.outputs[0]).shape;
+        std::erase_if(meeting, [&](ValueId id) {
+          return id == kNoValue || !owner[static_cast<size_t>(id)] || graph_.value(id).shape != shape;
+        });
+        Border joined{Shape(shape.size(), 0), Shape(shape.size(), 0)};
+        for (const ValueId id : meeting) {
+          if (const auto it = borders_.find(id); it != borders_.end()) joined.join(it->second);
+        }
+        if (!joined.any()) continue;
+        for (const ValueId id : meeting) {
+          Border& border = borders_.try_emplace(id, Border{Shape(shape.size(), 0), Shape(shape.size(), 0)}).first->second;
+          changed |= border.low != joined.low || border.high != joined.high;
+          border = joined;
+        }
+      }
     }
   }
 
