@@ -17,7 +17,7 @@ constexpr double kSpillCycles = 1.0;     // per register too many and body
 constexpr double kIssueWidth = 4;        // vector instructions and loads started per cycle
 constexpr double kForkJoinSeconds = 1.5e-6;
 constexpr double kCacheShare = 0.75;     // of a cache that one loop nest can count on
-constexpr double kBranchCycles = 0.5;    // a test in an unrolled body
+constexpr double kBranchCycles = 2;      // a test in an unrolled body
 
 struct Body {
   size_t first = 0;           // loops from here on are unrolled or vectorized
@@ -123,7 +123,7 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
     const NestAccess& access = nest.accesses[a];
     if (access.scope == ir::Scope::kRegister || access.scope == ir::Scope::kStack) continue;
     for (size_t k = 0; k <= depth; ++k) {
-      footprint[k * count + a] = access.footprint_bytes(nest.loops, k, 64);
+      footprint[k * count + a] = access.transfer_bytes(nest.loops, k, 64);
       total[k] += footprint[k * count + a];
     }
   }

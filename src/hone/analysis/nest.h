@@ -25,8 +25,8 @@ struct NestAccess {
   std::vector<std::vector<int64_t>> move;  // [dimension][loop]: how far one iteration moves along it
   // Elements touched while loops first.. run and the others stand still: a box.
   [[nodiscard]] double footprint(const std::vector<NestLoop>& loops, size_t first) const;
-  // The same in bytes of whole cache lines.
-  [[nodiscard]] double footprint_bytes(const std::vector<NestLoop>& loops, size_t first, int line_bytes) const;
+  // What it costs to bring them in, in bytes of whole cache lines; short runs count more.
+  [[nodiscard]] double transfer_bytes(const std::vector<NestLoop>& loops, size_t first, int line_bytes) const;
   [[nodiscard]] bool moves_with(size_t loop) const;
   [[nodiscard]] int64_t stride(size_t loop) const;  // elements, flattened
 };

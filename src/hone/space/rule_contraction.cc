@@ -342,7 +342,9 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
   }
   group.d_unroll = builder.add_decision(prefix + "unroll", DecisionKind::kUnroll, unrolls);
   if (group.taps() > 1) {
-    group.d_taps = builder.add_decision(prefix + "taps", DecisionKind::kUnroll, {0, 1});
+    // Unrolled taps share loads of a register tile's operands, which then outnumber the registers;
+    // where every lane has its own data, or few channels, sharing is the point.
+    if (!group.reuses || last < 16) group.d_taps = builder.add_decision(prefix + "taps", DecisionKind::kUnroll, {0, 1});
     group.d_reduce_order = builder.add_decision(prefix + "reduce_order", DecisionKind::kOrder, {0, 1});
   }
 }

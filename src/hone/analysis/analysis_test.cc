@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "hone/analysis/cpu_measure.h"
+#include "hone/analysis/features.h"
+#include "hone/compute/dag_testing.h"
+#include "hone/schedule/schedule_testing.h"
+#include "hone/space/space.h"
+
+namespace hone::analysis {
+namespace {
+
+using namespace compute::testing;
+
+target::Target small_target() {
+  target::Target target;
+  target.vector_bytes = 16;
+  target.vector_registers = 16;
+  target.caches = {{1, 2048, 64, 1, 64}, {2, 16384, 64, 1, 32}};
+  return target;
+}
+
+// What the interpreter touches must be what the nests say, where tiles divide the shapes.
+void expect_counts_agree(const space::Candidate& candidate) {
+  const Result<ir::Program> program = schedule::lower(candidate.state, candidate.bounds);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  std::vector<Tensor> args = schedule::integer_arguments(*program, 1);
+  ir::TouchReport report;
+  ASSERT_TRUE(ir::run(*program, args, {}, &report).ok());
+  for (const Nest& nest : build_nests(candidate.state, candidate.bounds)) {
+    for (const NestAccess& access : nest.accesses) {
+      const ir::Param* param = candidate.state.find_param(candidate.state.stages[nest.stage].buffer());
+      if (access.write) {
+        if (!param || param->role != ir::Role::kOutput) continue;
+        const ir::Touch* touch = report.find(param->buffer, true);
+        ASSERT_NE(touch, nullptr);
+        EXPECT_EQ(touch->count, static_cast<int64_t>(nest.iterations() * nest.useful + 0.5));
+        EXPECT_EQ(touch->distinct, static_cast<int64_t>(access.footprint(nest.loops, 0)));
+        continue;
+      }
+      for (const ir::Touch& touch : report.by_buffer) {
+        if (touch.is_store || touch.buffer.get() != access.buffer) continue;
+        EXPECT_EQ(touch.count, static_cast<int64_t>(nest.iterations() * nest.useful + 0.5)) << access.buffer->name;
+        EXPECT_EQ(touch.distinct, static_cast<int64_t>(access.footprint(nest.loops, 0))) << access.buffer->name;
+      }
+    }
+  }
+}
+
+TEST(nest, counts_what_the_interpreter_touches) {
+  const std::vector<compute::Dag> dags = {gemm(8, 16, 12), conv2d({.h = 8, .w = 8, .ic = 4, .oc = 16, .border = 0}),
+                                          conv2d({.h = 8, .w = 12, .ic = 4, .oc = 8, .kernel = 1, .pad = 0, .residual = true}),
+                                          depthwise(8, 8, 16, 1), global_pool(4, 4, 16)};
+  for (const compute::Dag& dag : dags) {
+    const Result<space::Space> space = space::Space::create(dag, small_target());
+    ASSERT_TRUE(space.ok());
+    Rng rng(2);
+    int exact = 0;
+    for (int i = 0; i < 400 && exact < 12; ++i) {
+      const space::Point point = space->sample(rng);
+      const Result<space::Candidate> candidate = space->instantiate(point);
+      ASSERT_TRUE(candidate.ok());
+      bool divides = true;
+      for (const schedule::StageBounds& stage : candidate->bounds.stages) {
+        for (const schedule::AxisBounds& axis : stage.axes) divides = divides && axis.reach == axis.extent && !axis.guard_high;
+      }
+      if (!divides) continue;
+      ++exact;
+      SCOPED_TRACE(schedule::to_string(space->steps(point)));
+      expect_counts_agree(*candidate);
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_GE(exact, 3) << compute::describe(dag);
+  }
+}
+
+TEST(features, rows_are_finite_and_tell_schedules_apart) {
+  const Result<space::Space> space = space::Space::create(conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32}), small_target());
+  ASSERT_TRUE(space.ok());
+  Rng rng(4);
+  std::set<std::vector<float>> rows;
+  std::set<uint64_t> points;
+  for (int i = 0; i < 60; ++i) {
+    const space::Point point = space->sample(rng);
+    points.insert(space::hash(point));
+    const Result<space::Candidate> candidate = space->instantiate(point);
+    ASSERT_TRUE(candidate.ok());
+    std::vector<float> all;
+    for (const FeatureRow& row : statement_features(candidate->state, candidate->bounds, small_target(), 2)) {
+      for (const float x : row) {
+        ASSERT_TRUE(std::isfinite(x));
+        all.push_back(x);
+      }
+    }
+    rows.insert(all);
+  }
+  EXPECT_GT(rows.size(), points.size() * 3 / 4);
+}
+
+TEST(features, names_are_distinct_and_cover_the_row) {
+  const std::vector<std::string>& names = feature_names();
+  EXPECT_EQ(names.size(), static_cast<size_t>(kNumFeatures));
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+}
+
+TEST(features, a_multiply_add_is_counted_as_one) {
+  const OpCounts ops = count_ops(gemm(4, 4, 4).stages[0]);
+  EXPECT_EQ(ops.fma, 1);
+  EXPECT_EQ(ops.mul, 0);
+  EXPECT_EQ(ops.add, 0);
+}
+
+TEST(cpu_measure, a_register_tile_beats_one_accumulator_and_threads_help) {
+  const target::Target target = small_target();
+  const compute::Dag dag = gemm(64, 64, 64);
+  const auto seconds = [&](std::string_view text, int threads) {
+    const Result<schedule::Steps> steps = schedule::parse_steps(text);
+    const Result<schedule::State> state = schedule::replay(dag, *steps);
+    EXPECT_TRUE(state.ok());
+    const Result<schedule::Bounds> bounds = schedule::infer_bounds(*state);
+    EXPECT_TRUE(bounds.ok());
+    return measure_cpu(*state, *bounds, target, threads).seconds(target, threads);
+  };
+  const std::string_view tile = R"(
+cache_write(matmul)
+split(matmul, m, [4])
+split(matmul, n, [2, 4])
+reorder(matmul, [m.0, n.0, m.1, n.1, n.2])
+parallel(matmul, m.0)
+unroll(matmul, m.1)
+unroll(matmul, n.1)
+vectorize(matmul, n.2)
+compute_at(matmul.acc, matmul, n.0)
+scope(matmul.acc, register)
+split(matmul.acc, n, [4])
+reorder(matmul.acc, [k, m, n.0, n.1])
+unroll(matmul.acc, m)
+unroll(matmul.acc, n.0)
+vectorize(matmul.acc, n.1)
+)";
+  EXPECT_LT(seconds(tile, 1) * 3, seconds("parallel(matmul, m)", 1));
+  EXPECT_LT(seconds(tile, 2), 0.8 * seconds(tile, 1));
+}
+
+}  // namespace
+}  // namespace hone::analysis

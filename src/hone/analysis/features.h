@@ -1,0 +1,37 @@
+// analysis/features.h - statement features for learned cost models, in the spirit of Ansor's 164
+// (its section 5.2 and feature.cc), with the defects of those repaired and machine features added:
+// the positions of vectorized, unrolled and parallel loops are filled in, fused multiply-adds are
+// counted, reuse distances use the loop that carries the reuse, and the device is part of the row.
+// Computed from State and Bounds alone. Counts are log2(1 + x); shares and flags are as they are.
+#pragma once
+
+#include <array>
+
+#include "hone/analysis/nest.h"
+#include "hone/target/target.h"
+
+namespace hone::analysis {
+
+inline constexpr int kFeatureVersion = 1;
+inline constexpr int kNumAccessSlots = 5;  // the largest accesses by lines touched
+inline constexpr int kOpFeatures = 8;
+inline constexpr int kAnnotationFeatures = 3 * 11;   // vector, unroll, parallel: count, product, innermost, 8 positions
+inline constexpr int kAccessFeatures = 18;
+inline constexpr int kIntensityFeatures = 10;
+inline constexpr int kStorageFeatures = 4;
+inline constexpr int kOuterFeatures = 4;
+inline constexpr int kRegisterFeatures = 4;
+inline constexpr int kMachineFeatures = 14;
+inline constexpr int kNumFeatures = kOpFeatures + kAnnotationFeatures + kNumAccessSlots * kAccessFeatures +
+                                    kIntensityFeatures + kStorageFeatures + kOuterFeatures + kRegisterFeatures +
+                                    kMachineFeatures;
+
+using FeatureRow = std::array<float, kNumFeatures>;
+
+// One row per stage that runs at run time, in topological order.
+[[nodiscard]] std::vector<FeatureRow> statement_features(const schedule::State& state, const schedule::Bounds& bounds,
+                                                         const target::Target& target, int threads);
+// What each number of a row is: "ops.fma", "access0.bytes", ...
+[[nodiscard]] const std::vector<std::string>& feature_names();
+
+}  // namespace hone::analysis
