@@ -2,7 +2,6 @@
 // and what the verifier accepts runs without a crash.
 #include <string_view>
 
-#include "fuzz.h"
 #include "hone/ir/equivalent.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/parser.h"
@@ -10,6 +9,8 @@
 #include "hone/ir/printer.h"
 #include "hone/ir/random_program.h"
 #include "hone/ir/verifier.h"
+
+#include "fuzz.h"
 
 namespace hone::fuzz {
 
@@ -22,7 +23,10 @@ std::string make_input(Rng& rng) {
       case 0: text[at] = static_cast<char>(rng.below(256)); break;
       case 1: text.erase(at, static_cast<size_t>(rng.between(1, 6))); break;
       case 2: text[at] = static_cast<char>('0' + rng.below(10)); break;
-      case 3: text.insert(at, text.substr(static_cast<size_t>(rng.below(size)), static_cast<size_t>(rng.between(1, 40)))); break;
+      case 3:
+        text.insert(at, text.substr(static_cast<size_t>(rng.below(size)),
+                                    static_cast<size_t>(rng.between(1, 40))));
+        break;
       default: std::swap(text[at], text[static_cast<size_t>(rng.below(size))]);
     }
   }

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "fuzz.h"
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/partition_loops.h"
@@ -10,6 +9,8 @@
 #include "hone/ir/random_program.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/verifier.h"
+
+#include "fuzz.h"
 
 namespace hone::fuzz {
 
@@ -24,7 +25,8 @@ namespace {
 bool same_values(const Tensor& a, const Tensor& b) {
   for (int64_t i = 0; i < a.size(); ++i) {
     const double x = a.at(i), y = b.at(i);
-    if (x != y && !(std::isnan(x) && std::isnan(y)) && std::fabs(x - y) > 1e-4 * (1 + std::fabs(x))) return false;
+    if (x != y && !(std::isnan(x) && std::isnan(y)) && std::fabs(x - y) > 1e-4 * (1 + std::fabs(x)))
+      return false;
   }
   return true;
 }

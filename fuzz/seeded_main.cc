@@ -1,11 +1,10 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 
 #include "fuzz.h"
-
-#include <fmt/format.h>
 
 namespace {
 

@@ -9,7 +9,8 @@
 namespace hone::ir {
 namespace {
 
-constexpr int32_t kTemporary = 1 << 24;  // temporaries are numbered from here until the end is known
+constexpr int32_t kTemporary =
+    1 << 24;  // temporaries are numbered from here until the end is known
 
 class Compiler {
  public:
@@ -37,7 +38,8 @@ class Compiler {
   }
 
   int32_t declare(const BufferPtr& buffer) {
-    const auto [it, added] = buffers_.try_emplace(buffer.get(), static_cast<int32_t>(out_.buffers.size()));
+    const auto [it, added] =
+        buffers_.try_emplace(buffer.get(), static_cast<int32_t>(out_.buffers.size()));
     if (added) out_.buffers.push_back(buffer);
     return it->second;
   }
@@ -51,7 +53,8 @@ class Compiler {
   // Constants and loop registers share the numbers below kTemporary: constants are even until
   // number_registers() sorts them out.
   int32_t constant(Cell cell) {
-    const auto [it, added] = constants_.try_emplace(cell.i, static_cast<int32_t>(out_.constants.size()));
+    const auto [it, added] =
+        constants_.try_emplace(cell.i, static_cast<int32_t>(out_.constants.size()));
     if (added) out_.constants.push_back(cell);
     return it->second * 2;
   }
@@ -67,7 +70,8 @@ class Compiler {
     return r % 2 == 0 ? r / 2 : num_constants + r / 2;
   }
   void number_registers() {
-    out_.num_registers = static_cast<int32_t>(out_.constants.size()) + loop_registers_ + max_temporaries_;
+    out_.num_registers =
+        static_cast<int32_t>(out_.constants.size()) + loop_registers_ + max_temporaries_;
     for (Instruction& i : out_.code) {
       const bool a_is_register = i.code != Opcode::kLoad && i.code != Opcode::kStore &&
                                  i.code != Opcode::kAlloc && i.code != Opcode::kExtern;
@@ -134,7 +138,10 @@ class Compiler {
       const Opcode code = is_float(e->type) ? Opcode::kUnaryF : Opcode::kUnaryI;
       emit({.code = code, .aux = static_cast<uint16_t>(e->op), .dst = dst, .a = a});
     } else {
-      emit({.code = binary_code(e->op, is_float(e->args[0]->type)), .dst = dst, .a = a, .b = value(e->args[1])});
+      emit({.code = binary_code(e->op, is_float(e->args[0]->type)),
+            .dst = dst,
+            .a = a,
+            .b = value(e->args[1])});
     }
     if (is_narrow(e->type)) {
       emit({.code = Opcode::kWrap, .aux = static_cast<uint16_t>(e->type), .dst = dst, .a = dst});
@@ -164,7 +171,10 @@ class Compiler {
     } else if (options_.float64 || to == DType::kF64) {
       emit({.code = Opcode::kMove, .dst = dst, .a = r});
     } else {
-      emit({.code = to == DType::kF32 ? Opcode::kRoundF32 : Opcode::kRoundFloat, .aux = aux, .dst = dst, .a = r});
+      emit({.code = to == DType::kF32 ? Opcode::kRoundF32 : Opcode::kRoundFloat,
+            .aux = aux,
+            .dst = dst,
+            .a = r});
     }
   }
 
@@ -209,7 +219,8 @@ class Compiler {
         statement_ = num_stores_++;
         int32_t r = value(s.value);
         const DType type = s.buffer->dtype;
-        const bool exact = type == DType::kF64 || (options_.float64 && is_float(type)) || !is_float(type);
+        const bool exact =
+            type == DType::kF64 || (options_.float64 && is_float(type)) || !is_float(type);
         if (!exact) {
           const int32_t rounded = new_temporary();
           round(r, type, rounded);
@@ -225,15 +236,14 @@ class Compiler {
         if (!outer) buffers_.erase(s.buffer.get());
         return;
       }
-      case StmtKind::kExtern:
-        call(s);
-        return;
+      case StmtKind::kExtern: call(s); return;
       case StmtKind::kPrefetch: return;
     }
   }
   // The storage of an allocation; the same buffer may be allocated again after its scope.
   int32_t storage(const BufferPtr& buffer) {
-    const auto [it, added] = storage_.try_emplace(buffer.get(), static_cast<int32_t>(out_.buffers.size()));
+    const auto [it, added] =
+        storage_.try_emplace(buffer.get(), static_cast<int32_t>(out_.buffers.size()));
     if (added) out_.buffers.push_back(buffer);
     buffers_[buffer.get()] = it->second;
     return it->second;

@@ -17,6 +17,8 @@ union Cell {
   double f;
 };
 
+// One line per kind.
+// clang-format off
 enum class Opcode : uint16_t {
   kMove,
   kAddI, kSubI, kMulI, kDivI, kFloorDivI, kFloorModI, kMinI, kMaxI,
@@ -33,6 +35,7 @@ enum class Opcode : uint16_t {
   kExtern,                                       // calls a
   kHalt,
 };
+// clang-format on
 
 struct Instruction {
   Opcode code;
@@ -71,6 +74,7 @@ struct BytecodeOptions {
 };
 
 // Fails for a program that names a variable or a buffer out of its scope.
-[[nodiscard]] Result<Bytecode> make_bytecode(const Program& program, const BytecodeOptions& options);
+[[nodiscard]] Result<Bytecode> make_bytecode(const Program& program,
+                                             const BytecodeOptions& options);
 
 }  // namespace hone::ir

@@ -30,14 +30,18 @@ bool same_type(const Buffer& a, const Buffer& b) {
 class Comparer {
  public:
   bool programs(const Program& a, const Program& b) {
-    if (a.name != b.name || a.params.size() != b.params.size() || a.phases.size() != b.phases.size()) return false;
+    if (a.name != b.name || a.params.size() != b.params.size() ||
+        a.phases.size() != b.phases.size())
+      return false;
     for (size_t i = 0; i < a.params.size(); ++i) {
       const Param &p = a.params[i], &q = b.params[i];
       if (p.role != q.role || !same_type(*p.buffer, *q.buffer)) return false;
       buffers_.push(p.buffer, q.buffer);
     }
     for (size_t i = 0; i < a.phases.size(); ++i) {
-      if (a.phases[i].prepare != b.phases[i].prepare || !statement(*a.phases[i].body, *b.phases[i].body)) return false;
+      if (a.phases[i].prepare != b.phases[i].prepare ||
+          !statement(*a.phases[i].body, *b.phases[i].body))
+        return false;
     }
     return true;
   }
@@ -49,7 +53,8 @@ class Comparer {
         std::bit_cast<uint64_t>(a->float_value) != std::bit_cast<uint64_t>(b->float_value)) {
       return false;
     }
-    return vars_.same(a->var, b->var) && buffers_.same(a->buffer, b->buffer) && expressions(a->args, b->args);
+    return vars_.same(a->var, b->var) && buffers_.same(a->buffer, b->buffer) &&
+           expressions(a->args, b->args);
   }
   bool expressions(const std::vector<Expr>& a, const std::vector<Expr>& b) {
     if (a.size() != b.size()) return false;
@@ -59,10 +64,10 @@ class Comparer {
     return true;
   }
   bool statement(const StmtNode& a, const StmtNode& b) {
-    const bool same_node = a.kind == b.kind && a.for_kind == b.for_kind && a.peel == b.peel && a.name == b.name &&
-                           expression(a.min, b.min) && expression(a.extent, b.extent) &&
-                           expression(a.condition, b.condition) && a.buffers.size() == b.buffers.size() &&
-                           a.body.size() == b.body.size();
+    const bool same_node = a.kind == b.kind && a.for_kind == b.for_kind && a.peel == b.peel &&
+                           a.name == b.name && expression(a.min, b.min) &&
+                           expression(a.extent, b.extent) && expression(a.condition, b.condition) &&
+                           a.buffers.size() == b.buffers.size() && a.body.size() == b.body.size();
     if (!same_node) return false;
     for (size_t i = 0; i < a.buffers.size(); ++i) {
       if (!buffers_.same(a.buffers[i], b.buffers[i])) return false;
@@ -71,7 +76,8 @@ class Comparer {
     if (is_alloc && !same_type(*a.buffer, *b.buffer)) return false;
     if (is_for) vars_.push(a.var, b.var);
     if (is_alloc) buffers_.push(a.buffer, b.buffer);
-    bool same = buffers_.same(a.buffer, b.buffer) && expressions(a.indices, b.indices) && expression(a.value, b.value);
+    bool same = buffers_.same(a.buffer, b.buffer) && expressions(a.indices, b.indices) &&
+                expression(a.value, b.value);
     for (size_t i = 0; same && i < a.body.size(); ++i) same = statement(*a.body[i], *b.body[i]);
     if (is_for) vars_.pop();
     if (is_alloc) buffers_.pop();

@@ -10,12 +10,12 @@ namespace hone::ir {
 namespace {
 
 constexpr std::array<OpInfo, kNumOps> kOps = {{
-    {"int", 0},    {"float", 0},    {"var", 0},      {"load", -1}, {"add", 2},  {"sub", 2},
-    {"mul", 2},    {"div", 2},      {"floordiv", 2}, {"floormod", 2}, {"min", 2}, {"max", 2},
-    {"pow", 2},    {"lt", 2},       {"le", 2},       {"eq", 2},    {"ne", 2},   {"and", 2},
-    {"or", 2},     {"not", 1},      {"select", 3},   {"cast", 1},  {"neg", 1},  {"abs", 1},
-    {"sqrt", 1},   {"exp", 1},      {"log", 1},      {"tanh", 1},  {"erf", 1},  {"sigmoid", 1},
-    {"floor", 1},  {"ceil", 1},     {"round", 1},    {"sin", 1},   {"cos", 1},
+    {"int", 0},   {"float", 0}, {"var", 0},      {"load", -1},    {"add", 2}, {"sub", 2},
+    {"mul", 2},   {"div", 2},   {"floordiv", 2}, {"floormod", 2}, {"min", 2}, {"max", 2},
+    {"pow", 2},   {"lt", 2},    {"le", 2},       {"eq", 2},       {"ne", 2},  {"and", 2},
+    {"or", 2},    {"not", 1},   {"select", 3},   {"cast", 1},     {"neg", 1}, {"abs", 1},
+    {"sqrt", 1},  {"exp", 1},   {"log", 1},      {"tanh", 1},     {"erf", 1}, {"sigmoid", 1},
+    {"floor", 1}, {"ceil", 1},  {"round", 1},    {"sin", 1},      {"cos", 1},
 }};
 
 Expr node(ExprNode n) { return std::make_shared<const ExprNode>(std::move(n)); }
@@ -110,7 +110,8 @@ int64_t Buffer::num_elements() const {
 }
 
 BufferPtr make_buffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope) {
-  return std::make_shared<const Buffer>(Buffer{std::move(name), dtype, std::move(shape), scope, {}});
+  return std::make_shared<const Buffer>(
+      Buffer{std::move(name), dtype, std::move(shape), scope, {}});
 }
 
 Expr constant(int64_t value) { return integer(value, DType::kI64); }
@@ -134,24 +135,28 @@ Expr variable(const VarPtr& var) {
 Expr load(const BufferPtr& buffer, std::vector<Expr> indices) {
   HONE_ASSERT(indices.size() == buffer->shape.size(), "a load needs one index per dimension");
   for (const Expr& i : indices) HONE_ASSERT(i->type == DType::kI64, "an index is not i64");
-  return node({.op = Op::kLoad, .type = buffer->dtype, .buffer = buffer, .args = std::move(indices)});
+  return node(
+      {.op = Op::kLoad, .type = buffer->dtype, .buffer = buffer, .args = std::move(indices)});
 }
 
 Status check_operands(Op op, const std::vector<Expr>& args) {
   const OpInfo& info = op_info(op);
-  if (op <= Op::kLoad || op == Op::kCast) return invalid("'{}' is not built from operands alone", info.name);
+  if (op <= Op::kLoad || op == Op::kCast)
+    return invalid("'{}' is not built from operands alone", info.name);
   if (static_cast<int>(args.size()) != info.arity) {
     return invalid("'{}' has {} operands, expected {}", info.name, args.size(), info.arity);
   }
   const auto name = [&](size_t i) { return dtype_name(args[i]->type); };
   if (op == Op::kSelect) {
-    if (args[0]->type != DType::kBool) return invalid("the condition of select is {}, expected bool", name(0));
+    if (args[0]->type != DType::kBool)
+      return invalid("the condition of select is {}, expected bool", name(0));
     if (args[1]->type != args[2]->type) return invalid("select of {} and {}", name(1), name(2));
     return ok_status();
   }
   if (op == Op::kAnd || op == Op::kOr || op == Op::kNot) {
     for (size_t i = 0; i < args.size(); ++i) {
-      if (args[i]->type != DType::kBool) return invalid("an operand of '{}' is {}, expected bool", info.name, name(i));
+      if (args[i]->type != DType::kBool)
+        return invalid("an operand of '{}' is {}, expected bool", info.name, name(i));
     }
     return ok_status();
   }
@@ -161,7 +166,8 @@ Status check_operands(Op op, const std::vector<Expr>& args) {
   if (is_compare(op)) return ok_status();
   const bool is_real = is_float(args[0]->type);
   if (args[0]->type == DType::kBool) return invalid("'{}' of bool", info.name);
-  if (is_real && (op == Op::kFloorDiv || op == Op::kFloorMod)) return invalid("'{}' of {}", info.name, name(0));
+  if (is_real && (op == Op::kFloorDiv || op == Op::kFloorMod))
+    return invalid("'{}' of {}", info.name, name(0));
   const bool floats_only = op == Op::kPow || op > Op::kAbs;
   if (!is_real && floats_only) return invalid("'{}' of {}, expected a float", info.name, name(0));
   return ok_status();
@@ -224,9 +230,15 @@ Expr less_equal(const Expr& a, const Expr& b) { return make(Op::kLe, {a, b}); }
 Expr logical_and(const Expr& a, const Expr& b) { return make(Op::kAnd, {a, b}); }
 
 bool is_const_int(const Expr& e) { return e->op == Op::kInt; }
-bool is_const_int(const Expr& e, int64_t value) { return e->op == Op::kInt && e->int_value == value; }
-bool is_true(const Expr& e) { return e->op == Op::kInt && e->type == DType::kBool && e->int_value != 0; }
-bool is_false(const Expr& e) { return e->op == Op::kInt && e->type == DType::kBool && e->int_value == 0; }
+bool is_const_int(const Expr& e, int64_t value) {
+  return e->op == Op::kInt && e->int_value == value;
+}
+bool is_true(const Expr& e) {
+  return e->op == Op::kInt && e->type == DType::kBool && e->int_value != 0;
+}
+bool is_false(const Expr& e) {
+  return e->op == Op::kInt && e->type == DType::kBool && e->int_value == 0;
+}
 
 bool equal(const Expr& a, const Expr& b) {
   if (a == b) return true;

@@ -1,8 +1,8 @@
 // ir/expr.h - expressions of the loop program: immutable, shared, one node type for all operators.
 //
 // An index expression has type kI64, a condition kBool; every other type is a value. All operands
-// of an arithmetic node have one type, the node's own (comparisons: the operands'); kCast changes it.
-// Compound nodes are built by the functions below, which fold constants and x+0, x*1, x*0.
+// of an arithmetic node have one type, the node's own (comparisons: the operands'); kCast changes
+// it. Compound nodes are built by the functions below, which fold constants and x+0, x*1, x*0.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@
 
 namespace hone::ir {
 
+// One line per kind.
+// clang-format off
 enum class Op : uint8_t {
   // leaves
   kInt,    // integer or bool constant: int_value
@@ -31,6 +33,7 @@ enum class Op : uint8_t {
   // unary functions of floats
   kNeg, kAbs, kSqrt, kExp, kLog, kTanh, kErf, kSigmoid, kFloor, kCeil, kRound, kSin, kCos,
 };
+// clang-format on
 inline constexpr int kNumOps = static_cast<int>(Op::kCos) + 1;
 
 struct OpInfo {
@@ -80,7 +83,7 @@ struct ExprNode {
 };
 
 // Leaves.
-[[nodiscard]] Expr constant(int64_t value);                  // kI64
+[[nodiscard]] Expr constant(int64_t value);  // kI64
 [[nodiscard]] Expr constant_bool(bool value);
 [[nodiscard]] Expr constant_int(int64_t value, DType type);  // any integer type, wrapped to it
 [[nodiscard]] Expr constant_float(double value, DType type = DType::kF32);
@@ -98,14 +101,14 @@ struct ExprNode {
 [[nodiscard]] Expr operator-(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator*(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator/(const Expr& a, const Expr& b);
-[[nodiscard]] Expr operator+(const Expr& a, int64_t b);      // b becomes a constant of a's type
+[[nodiscard]] Expr operator+(const Expr& a, int64_t b);  // b becomes a constant of a's type
 [[nodiscard]] Expr operator-(const Expr& a, int64_t b);
 [[nodiscard]] Expr operator*(const Expr& a, int64_t b);
 [[nodiscard]] Expr floordiv(const Expr& a, int64_t b);
 [[nodiscard]] Expr floormod(const Expr& a, int64_t b);
 [[nodiscard]] Expr min(const Expr& a, const Expr& b);
 [[nodiscard]] Expr max(const Expr& a, const Expr& b);
-[[nodiscard]] Expr less(const Expr& a, const Expr& b);       // a < b
+[[nodiscard]] Expr less(const Expr& a, const Expr& b);  // a < b
 [[nodiscard]] Expr less_equal(const Expr& a, const Expr& b);
 [[nodiscard]] Expr logical_and(const Expr& a, const Expr& b);
 
@@ -128,7 +131,8 @@ template <typename F>
 void visit(const Expr& e, const F& f);
 
 // ---- template definitions ----
-[[nodiscard]] Expr with_args(const ExprNode& node, std::vector<Expr> args);  // same node, new operands
+[[nodiscard]] Expr with_args(const ExprNode& node,
+                             std::vector<Expr> args);  // same node, new operands
 
 template <typename F>
 Expr rewrite(const Expr& e, const F& f) {

@@ -17,9 +17,9 @@ struct Operator {
   int level;
 };
 constexpr Operator kOperators[] = {
-    {"||", Op::kOr, 1},  {"&&", Op::kAnd, 2}, {"<", Op::kLt, 3},       {"<=", Op::kLe, 3},
-    {"==", Op::kEq, 3},  {"!=", Op::kNe, 3},  {"+", Op::kAdd, 4},      {"-", Op::kSub, 4},
-    {"*", Op::kMul, 5},  {"/", Op::kDiv, 5},  {"//", Op::kFloorDiv, 5}, {"%", Op::kFloorMod, 5}};
+    {"||", Op::kOr, 1}, {"&&", Op::kAnd, 2}, {"<", Op::kLt, 3},        {"<=", Op::kLe, 3},
+    {"==", Op::kEq, 3}, {"!=", Op::kNe, 3},  {"+", Op::kAdd, 4},       {"-", Op::kSub, 4},
+    {"*", Op::kMul, 5}, {"/", Op::kDiv, 5},  {"//", Op::kFloorDiv, 5}, {"%", Op::kFloorMod, 5}};
 constexpr int kPrimaryLevel = 6;
 constexpr int kCompareLevel = 3;
 
@@ -43,12 +43,14 @@ Result<ExprParser::Indexed> ExprParser::indexed(const Buffer& buffer) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Parsed> parsed, list("]"));
   Indexed result;
   for (const Parsed& p : parsed) {
-    if (p.e->type != DType::kI64) return fail_at(start, fmt::format("an index is {}, expected i64", dtype_name(p.e->type)));
+    if (p.e->type != DType::kI64)
+      return fail_at(start, fmt::format("an index is {}, expected i64", dtype_name(p.e->type)));
     result.list.push_back(p.e);
     result.depth = std::max(result.depth, p.depth);
   }
   if (parsed.size() != buffer.shape.size()) {
-    return fail_at(start, fmt::format("{} has {} dimensions, found {} indices", buffer.name, buffer.shape.size(), parsed.size()));
+    return fail_at(start, fmt::format("{} has {} dimensions, found {} indices", buffer.name,
+                                      buffer.shape.size(), parsed.size()));
   }
   if (result.depth >= kMaxParseDepth) return fail_at(start, "an expression is nested too deeply");
   return result;
@@ -57,11 +59,14 @@ Result<ExprParser::Indexed> ExprParser::indexed(const Buffer& buffer) {
 Result<Expr> ExprParser::expression(DType type) {
   const Token& start = token();
   HONE_ASSIGN_OR_RETURN(const Parsed p, infix(1));
-  if (p.e->type != type) return fail_at(start, fmt::format("expected a value of type {}, found {}", dtype_name(type), dtype_name(p.e->type)));
+  if (p.e->type != type)
+    return fail_at(start, fmt::format("expected a value of type {}, found {}", dtype_name(type),
+                                      dtype_name(p.e->type)));
   return p.e;
 }
 
-Result<ExprParser::Parsed> ExprParser::built(const Token& where, Op op, const std::vector<Parsed>& args) {
+Result<ExprParser::Parsed> ExprParser::built(const Token& where, Op op,
+                                             const std::vector<Parsed>& args) {
   std::vector<Expr> operands;
   int depth = 0;
   for (const Parsed& p : args) {
@@ -118,7 +123,8 @@ Result<ExprParser::Parsed> ExprParser::primary() {
   }
   if (accept("true")) return Parsed{constant_bool(true), 1};
   if (accept("false")) return Parsed{constant_bool(false), 1};
-  const bool is_number = t.kind == Token::kInteger || t.kind == Token::kReal || is("-") || is("inf") || is("nan");
+  const bool is_number =
+      t.kind == Token::kInteger || t.kind == Token::kReal || is("-") || is("inf") || is("nan");
   if (is_number) return number();
   if (t.kind != Token::kWord) return unexpected("an expression");
   if (is_reserved(t.text)) return call();
@@ -150,7 +156,8 @@ Result<ExprParser::Parsed> ExprParser::number() {
   const bool negative = accept("-");
   const Token& t = token();
   const bool is_word = is("inf") || is("nan");
-  if (t.kind != Token::kInteger && t.kind != Token::kReal && !is_word) return unexpected("a number");
+  if (t.kind != Token::kInteger && t.kind != Token::kReal && !is_word)
+    return unexpected("a number");
   ++at_;
   std::optional<DType> type;
   if (accept(":")) {
@@ -162,18 +169,24 @@ Result<ExprParser::Parsed> ExprParser::number() {
     if (type && is_float(*type)) return fail_at(t, "a float needs a decimal point or an exponent");
     uint64_t magnitude = 0;
     const auto parsed = std::from_chars(t.text.data(), t.text.data() + t.text.size(), magnitude);
-    const uint64_t limit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) + (negative ? 1 : 0);
-    if (parsed.ec != std::errc() || magnitude > limit) return fail_at(t, fmt::format("{} is too large", t.text));
-    return Parsed{constant_int(static_cast<int64_t>(negative ? 0 - magnitude : magnitude), type.value_or(DType::kI64)), 1};
+    const uint64_t limit =
+        static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) + (negative ? 1 : 0);
+    if (parsed.ec != std::errc() || magnitude > limit)
+      return fail_at(t, fmt::format("{} is too large", t.text));
+    return Parsed{constant_int(static_cast<int64_t>(negative ? 0 - magnitude : magnitude),
+                               type.value_or(DType::kI64)),
+                  1};
   }
   if (type && !is_float(*type)) return fail_at(t, fmt::format("{} is not an integer", t.text));
-  double value = t.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  double value = t.text == "inf" ? std::numeric_limits<double>::infinity()
+                                 : std::numeric_limits<double>::quiet_NaN();
   if (!is_word) {
     // Read in the precision that it was written in, so that it is rounded once.
     const char* end = t.text.data() + t.text.size();
     float single = 0;
     const bool is_single = type.value_or(DType::kF32) == DType::kF32;
-    const auto parsed = is_single ? std::from_chars(t.text.data(), end, single) : std::from_chars(t.text.data(), end, value);
+    const auto parsed = is_single ? std::from_chars(t.text.data(), end, single)
+                                  : std::from_chars(t.text.data(), end, value);
     if (parsed.ec != std::errc()) return fail_at(t, fmt::format("{} is out of range", t.text));
     if (is_single) value = static_cast<double>(single);
   }

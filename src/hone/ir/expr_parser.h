@@ -47,7 +47,9 @@ class ExprParser {
   }
   Status unexpected(std::string_view expected) const {
     const bool end = token().kind == Token::kEnd;
-    return fail_at(token(), fmt::format("expected {} but found {}", expected, end ? "the end of the text" : fmt::format("'{}'", token().text)));
+    return fail_at(token(),
+                   fmt::format("expected {} but found {}", expected,
+                               end ? "the end of the text" : fmt::format("'{}'", token().text)));
   }
   Status at(const Token& t, const Status& status) const { return fail_at(t, status.message()); }
 

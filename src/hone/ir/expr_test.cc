@@ -96,7 +96,8 @@ TEST(expr, check_operands_names_the_types) {
   EXPECT_EQ(check_operands(Op::kAdd, {kX, f}).message(), "'add' of i64 and f32");
   EXPECT_EQ(check_operands(Op::kAdd, {kX}).message(), "'add' has 1 operands, expected 2");
   EXPECT_EQ(check_operands(Op::kExp, {kX}).message(), "'exp' of i64, expected a float");
-  EXPECT_EQ(check_operands(Op::kSelect, {kX, f, f}).message(), "the condition of select is i64, expected bool");
+  EXPECT_EQ(check_operands(Op::kSelect, {kX, f, f}).message(),
+            "the condition of select is i64, expected bool");
   EXPECT_FALSE(check_operands(Op::kFloorDiv, {f, f}).ok());
   EXPECT_FALSE(check_operands(Op::kAdd, {less(kX, kY), less(kX, kY)}).ok());
   EXPECT_TRUE(check_operands(Op::kNeg, {kX}).ok());

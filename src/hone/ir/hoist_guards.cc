@@ -11,7 +11,8 @@ namespace {
 bool is_speculatable(const Expr& e) {
   if (e->op == Op::kLoad) return false;
   const bool divides = e->op == Op::kDiv || e->op == Op::kFloorDiv || e->op == Op::kFloorMod;
-  if (divides && !is_float(e->type) && !(is_const_int(e->args[1]) && e->args[1]->int_value != 0)) return false;
+  if (divides && !is_float(e->type) && !(is_const_int(e->args[1]) && e->args[1]->int_value != 0))
+    return false;
   return std::all_of(e->args.begin(), e->args.end(), is_speculatable);
 }
 
@@ -34,8 +35,10 @@ Stmt hoist_guards(const Stmt& s) {
   if (s->body.empty()) return s;
   std::vector<Stmt> body;
   for (const Stmt& child : s->body) body.push_back(hoist_guards(child));
-  const bool can_hoist = s->kind == StmtKind::kAlloc || (s->kind == StmtKind::kFor && s->for_kind != ForKind::kParallel);
-  if (!can_hoist || body.size() != 1 || body[0]->kind != StmtKind::kIf) return with_body(*s, std::move(body));
+  const bool can_hoist = s->kind == StmtKind::kAlloc ||
+                         (s->kind == StmtKind::kFor && s->for_kind != ForKind::kParallel);
+  if (!can_hoist || body.size() != 1 || body[0]->kind != StmtKind::kIf)
+    return with_body(*s, std::move(body));
   std::vector<Expr> outside, inside;
   for (const Expr& part : conjuncts(body[0]->condition)) {
     const bool moves = is_speculatable(part) && !(s->var && uses(part, s->var));

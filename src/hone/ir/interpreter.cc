@@ -93,17 +93,21 @@ class Machine {
 
 Status Machine::prepare(const Program& program, std::span<Tensor> args) {
   if (args.size() != program.params.size()) {
-    return invalid("program {} takes {} arguments, got {}", program.name, program.params.size(), args.size());
+    return invalid("program {} takes {} arguments, got {}", program.name, program.params.size(),
+                   args.size());
   }
   int64_t total = 0;
   for (const BufferPtr& buffer : code_.buffers) {
     int64_t n = 1;
     for (int64_t d : buffer->shape) {
-      if (d < 0 || (d > 0 && n > kMaxCells / d)) return invalid("buffer {} of shape {} is too large", buffer->name, to_string(buffer->shape));
+      if (d < 0 || (d > 0 && n > kMaxCells / d))
+        return invalid("buffer {} of shape {} is too large", buffer->name,
+                       to_string(buffer->shape));
       n *= d;
     }
     total += n;
-    if (total > kMaxCells) return invalid("the buffers have more than {} elements together", kMaxCells);
+    if (total > kMaxCells)
+      return invalid("the buffers have more than {} elements together", kMaxCells);
     storage_.push_back({buffer, std::vector<Cell>(n, garbage(buffer->dtype))});
   }
   for (size_t i = 0; i < args.size(); ++i) {
@@ -111,15 +115,18 @@ Status Machine::prepare(const Program& program, std::span<Tensor> args) {
     const Role role = program.params[i].role;
     std::vector<Cell>& cells = storage_[i].cells;
     if (!buffer.values.empty()) {
-      if (buffer.values.size() != cells.size()) return invalid("{} has {} values, expected {}", buffer.name, buffer.values.size(), cells.size());
+      if (buffer.values.size() != cells.size())
+        return invalid("{} has {} values, expected {}", buffer.name, buffer.values.size(),
+                       cells.size());
       for (size_t k = 0; k < cells.size(); ++k) {
         cells[k] = is_float(buffer.dtype) ? Cell{.f = static_cast<double>(buffer.values[k])}
                                           : Cell{.i = float_to_int(buffer.dtype, buffer.values[k])};
       }
       continue;
     }
-    const bool type_fits = args[i].dtype() == buffer.dtype ||
-                           (options_.float64 && is_float(buffer.dtype) && args[i].dtype() == DType::kF64);
+    const bool type_fits =
+        args[i].dtype() == buffer.dtype ||
+        (options_.float64 && is_float(buffer.dtype) && args[i].dtype() == DType::kF64);
     if (!type_fits || args[i].shape() != buffer.shape) {
       return invalid("argument {} is {}{}, expected {}{}", buffer.name, dtype_name(args[i].dtype()),
                      to_string(args[i].shape()), dtype_name(buffer.dtype), to_string(buffer.shape));
@@ -142,8 +149,8 @@ Status Machine::out_of_bounds(const Access& access, const std::vector<Cell>& reg
   std::vector<int64_t> index;
   for (int32_t r : access.index) index.push_back(registers[r].i);
   const Buffer& buffer = *storage_[access.buffer].buffer;
-  return invalid("{} of {} at {} is outside of its shape {}", access.is_store ? "store" : "load", buffer.name,
-                 to_string(index), to_string(buffer.shape));
+  return invalid("{} of {} at {} is outside of its shape {}", access.is_store ? "store" : "load",
+                 buffer.name, to_string(index), to_string(buffer.shape));
 }
 
 Status Machine::call(const ExternCall& call) {
@@ -216,7 +223,8 @@ Status Machine::execute() {
   std::vector<FlatAccess> accesses;
   for (const Access& a : code_.accesses) {
     Storage& s = storage_[a.buffer];
-    accesses.push_back({a.index.data(), s.buffer->shape.data(), s.cells.data(), static_cast<int32_t>(a.index.size())});
+    accesses.push_back({a.index.data(), s.buffer->shape.data(), s.cells.data(),
+                        static_cast<int32_t>(a.index.size())});
   }
   if (kCount) make_bits();
   Cell* const r = registers.data();
@@ -247,7 +255,9 @@ Status Machine::execute() {
       case Opcode::kFloorDivI:
       case Opcode::kFloorModI: {
         if (r[i.b].i == 0) return invalid("integer division by zero");
-        const Op op = i.code == Opcode::kDivI ? Op::kDiv : i.code == Opcode::kFloorDivI ? Op::kFloorDiv : Op::kFloorMod;
+        const Op op = i.code == Opcode::kDivI        ? Op::kDiv
+                      : i.code == Opcode::kFloorDivI ? Op::kFloorDiv
+                                                     : Op::kFloorMod;
         r[i.dst].i = apply_binary(op, r[i.a].i, r[i.b].i);
         break;
       }
@@ -274,9 +284,13 @@ Status Machine::execute() {
       case Opcode::kUnaryF: r[i.dst].f = apply_unary(static_cast<Op>(i.aux), r[i.a].f); break;
       case Opcode::kWrap: r[i.dst].i = wrap_int(static_cast<DType>(i.aux), r[i.a].i); break;
       case Opcode::kIntToFloat: r[i.dst].f = static_cast<double>(r[i.a].i); break;
-      case Opcode::kFloatToInt: r[i.dst].i = float_to_int(static_cast<DType>(i.aux), r[i.a].f); break;
+      case Opcode::kFloatToInt:
+        r[i.dst].i = float_to_int(static_cast<DType>(i.aux), r[i.a].f);
+        break;
       case Opcode::kRoundF32: r[i.dst].f = static_cast<double>(static_cast<float>(r[i.a].f)); break;
-      case Opcode::kRoundFloat: r[i.dst].f = round_float(static_cast<DType>(i.aux), r[i.a].f); break;
+      case Opcode::kRoundFloat:
+        r[i.dst].f = round_float(static_cast<DType>(i.aux), r[i.a].f);
+        break;
       case Opcode::kLoad: {
         const int64_t flat = flat_index(accesses[i.a]);
         if (flat < 0) return out_of_bounds(code_.accesses[i.a], registers);
@@ -307,7 +321,8 @@ Status Machine::execute() {
       case Opcode::kLoopNext:
         budget += (pc - begin) - i.target;
         if (budget > options_.max_operations) {
-          return {hone::Code::kTimeout, fmt::format("stopped after {} operations", options_.max_operations)};
+          return {hone::Code::kTimeout,
+                  fmt::format("stopped after {} operations", options_.max_operations)};
         }
         r[i.dst].i = wrapping_add(r[i.dst].i, 1);
         if (r[i.dst].i != r[i.a].i) pc = begin + i.target;
@@ -333,8 +348,10 @@ const Touch* TouchReport::find(const BufferPtr& buffer, bool is_store) const {
   return nullptr;
 }
 
-Status run(const Program& program, std::span<Tensor> args, const RunOptions& options, TouchReport* report) {
-  HONE_ASSIGN_OR_RETURN(const Bytecode code, make_bytecode(program, {options.float64, options.skip_prepare}));
+Status run(const Program& program, std::span<Tensor> args, const RunOptions& options,
+           TouchReport* report) {
+  HONE_ASSIGN_OR_RETURN(const Bytecode code,
+                        make_bytecode(program, {options.float64, options.skip_prepare}));
   Machine machine(code, options);
   HONE_RETURN_IF_ERROR(machine.prepare(program, args));
   HONE_RETURN_IF_ERROR(report ? machine.execute<true>() : machine.execute<false>());
@@ -352,7 +369,8 @@ std::vector<Tensor> random_arguments(const Program& program, uint64_t seed) {
     const bool given = param.role == Role::kInput || param.role == Role::kConstant;
     for (int64_t i = 0; given && i < tensor.size(); ++i) {
       const bool known = !buffer.values.empty();
-      const double value = is_float(buffer.dtype) ? rng.normal() : static_cast<double>(rng.below(4));
+      const double value =
+          is_float(buffer.dtype) ? rng.normal() : static_cast<double>(rng.below(4));
       tensor.set(i, known ? static_cast<double>(buffer.values[i]) : value);
     }
     args.push_back(std::move(tensor));

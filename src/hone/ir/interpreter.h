@@ -33,7 +33,8 @@ struct RunOptions {
 
 // What the loads (or the stores) of one buffer touched.
 struct Touch {
-  int statement;  // the store statement they belong to, counted in program order; -1: conditions and loop bounds
+  int statement;  // the store statement they belong to, counted in program order; -1: conditions
+                  // and loop bounds
   BufferPtr buffer;
   bool is_store;
   int64_t count = 0;               // loads or stores done
@@ -50,8 +51,8 @@ struct TouchReport {
 
 // Runs all phases. args are the params' buffers in order, dense row-major; their data is read and
 // written in place. A param whose buffer has `values` takes those and ignores its argument.
-[[nodiscard]] Status run(const Program& program, std::span<Tensor> args, const RunOptions& options = {},
-                         TouchReport* report = nullptr);
+[[nodiscard]] Status run(const Program& program, std::span<Tensor> args,
+                         const RunOptions& options = {}, TouchReport* report = nullptr);
 
 // Arguments for a test run: inputs and constants are random (floats normal; integers 0 to 3), the
 // rest is zero.

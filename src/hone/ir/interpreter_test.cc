@@ -16,15 +16,20 @@ struct MatMul {
   BufferPtr a, b, c;
   VarPtr i = make_var("i"), j = make_var("j"), k = make_var("k");
   explicit MatMul(int64_t size, DType type = DType::kF32)
-      : n(size), a(make_buffer("A", type, {n, n})), b(make_buffer("B", type, {n, n})), c(make_buffer("C", type, {n, n})) {}
+      : n(size),
+        a(make_buffer("A", type, {n, n})),
+        b(make_buffer("B", type, {n, n})),
+        c(make_buffer("C", type, {n, n})) {}
   Stmt loop(const VarPtr& v, std::vector<Stmt> body, ForKind kind = ForKind::kSerial) const {
     return make_for(v, constant(0), constant(n), kind, std::move(body));
   }
   Program program() const {
     const Expr vi = variable(i), vj = variable(j), vk = variable(k);
     const Expr zero = is_float(c->dtype) ? constant_float(0, c->dtype) : constant_int(0, c->dtype);
-    const Stmt update = make_store(c, {vi, vj}, at(c, {vi, vj}) + at(a, {vi, vk}) * at(b, {vk, vj}));
-    const Stmt body = loop(i, {loop(j, {make_store(c, {vi, vj}, zero), loop(k, {update})})}, ForKind::kParallel);
+    const Stmt update =
+        make_store(c, {vi, vj}, at(c, {vi, vj}) + at(a, {vi, vk}) * at(b, {vk, vj}));
+    const Stmt body =
+        loop(i, {loop(j, {make_store(c, {vi, vj}, zero), loop(k, {update})})}, ForKind::kParallel);
     return {"matmul", {{a, Role::kInput}, {b, Role::kConstant}, {c, Role::kOutput}}, {{body}}};
   }
 };
@@ -108,8 +113,9 @@ TEST(interpreter, select_evaluates_only_the_chosen_value) {
   const VarPtr i = make_var("i");
   const Expr vi = variable(i);
   const Expr inside = logical_and(less_equal(constant(1), vi), less(vi, constant(5)));
-  const Stmt body = make_for(i, constant(0), constant(6), ForKind::kSerial,
-                             {make_store(y, {vi}, select(inside, at(x, {vi - 1}), constant_float(-7)))});
+  const Stmt body =
+      make_for(i, constant(0), constant(6), ForKind::kSerial,
+               {make_store(y, {vi}, select(inside, at(x, {vi - 1}), constant_float(-7)))});
   std::vector<Tensor> args;
   ASSERT_TRUE(run_one({{x, Role::kInput}, {y, Role::kOutput}}, body, args).ok());
   EXPECT_EQ(args[1].at(0), -7);
@@ -136,9 +142,10 @@ TEST(interpreter, integers_wrap_to_their_type) {
   const BufferPtr x = make_buffer("x", DType::kU8, {1});
   const Expr vx = at(x, {constant(0)});
   const Expr c = constant_int(200, DType::kU8);
-  const Stmt body = make_block({make_store(y, {constant(0)}, (vx + c) + c),
-                                make_store(y, {constant(1)}, make(Op::kDiv, {(vx + c) * 2, constant_int(3, DType::kU8)})),
-                                make_store(y, {constant(2)}, cast(DType::kU8, cast(DType::kF32, vx) * 400))});
+  const Stmt body = make_block(
+      {make_store(y, {constant(0)}, (vx + c) + c),
+       make_store(y, {constant(1)}, make(Op::kDiv, {(vx + c) * 2, constant_int(3, DType::kU8)})),
+       make_store(y, {constant(2)}, cast(DType::kU8, cast(DType::kF32, vx) * 400))});
   std::vector<Tensor> args = {Tensor(DType::kU8, {1}), Tensor(DType::kU8, {3})};
   args[0].set(0, 5);
   ASSERT_TRUE(run_one({{x, Role::kInput}, {y, Role::kOutput}}, body, args).ok());
@@ -176,16 +183,18 @@ TEST(interpreter, extern_functions_get_and_return_buffers) {
   const std::vector<Param> params = {{x, Role::kInput}, {y, Role::kOutput}};
   ASSERT_TRUE(run_one(params, body, args, {.externs = &table}).ok());
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(args[1].at(i), args[0].at(2 - i));
-  EXPECT_EQ(run_one(params, make_extern("sort", {x, y}), args, {.externs = &table}).code(), Code::kNotFound);
+  EXPECT_EQ(run_one(params, make_extern("sort", {x, y}), args, {.externs = &table}).code(),
+            Code::kNotFound);
 }
 
 TEST(interpreter, prepared_arguments_can_be_given) {
   const BufferPtr w = make_buffer("w", DType::kF32, {});
   const BufferPtr p = make_buffer("p", DType::kF32, {});
   const BufferPtr y = make_buffer("y", DType::kF32, {});
-  const Program program{"pack",
-                        {{w, Role::kConstant}, {p, Role::kPacked}, {y, Role::kOutput}},
-                        {{make_store(p, {}, load(w, {}) * 2), true}, {make_store(y, {}, load(p, {}) + 1)}}};
+  const Program program{
+      "pack",
+      {{w, Role::kConstant}, {p, Role::kPacked}, {y, Role::kOutput}},
+      {{make_store(p, {}, load(w, {}) * 2), true}, {make_store(y, {}, load(p, {}) + 1)}}};
   std::vector<Tensor> args = random_arguments(program, 5);
   args[0].set(0, 3);
   ASSERT_TRUE(run(program, args).ok());
@@ -199,20 +208,25 @@ TEST(interpreter, rejects_what_is_out_of_scope) {
   const BufferPtr y = make_buffer("y", DType::kF32, {1});
   const BufferPtr z = make_buffer("z", DType::kF32, {1});
   std::vector<Tensor> args;
-  EXPECT_FALSE(run_one({{y, Role::kOutput}}, make_store(y, {constant(0)}, at(z, {constant(0)})), args).ok());
-  EXPECT_FALSE(run_one({{y, Role::kOutput}}, make_store(y, {variable(make_var("i"))}, constant_float(0)), args).ok());
+  EXPECT_FALSE(
+      run_one({{y, Role::kOutput}}, make_store(y, {constant(0)}, at(z, {constant(0)})), args).ok());
+  EXPECT_FALSE(run_one({{y, Role::kOutput}},
+                       make_store(y, {variable(make_var("i"))}, constant_float(0)), args)
+                   .ok());
 }
 
 TEST(interpreter, runs_30_million_nodes_per_second) {
   const MatMul m(64);
   const Program program = m.program();
   std::vector<Tensor> args = random_arguments(program, 6);
-  const int64_t nodes = int64_t{64} * 64 * 64 * 12;  // per update: 5 operators or accesses, 7 leaves or loops
+  const int64_t nodes =
+      int64_t{64} * 64 * 64 * 12;  // per update: 5 operators or accesses, 7 leaves or loops
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     ASSERT_TRUE(run(program, args).ok());
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   RecordProperty("nodes_per_second", static_cast<int64_t>(nodes / best));
   EXPECT_GT(nodes / best, 3e6) << "a tenth of the target, for busy machines and sanitizers";

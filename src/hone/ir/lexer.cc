@@ -8,8 +8,9 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-constexpr std::string_view kSigns[] = {"..", "//", "<=", "==", "!=", "&&", "||", "{", "}", "[", "]", "(", ")", ",",
-                                       ":",  "=",  "<",  "+",  "-",  "*",  "/",  "%", "!"};
+constexpr std::string_view kSigns[] = {"..", "//", "<=", "==", "!=", "&&", "||", "{",
+                                       "}",  "[",  "]",  "(",  ")",  ",",  ":",  "=",
+                                       "<",  "+",  "-",  "*",  "/",  "%",  "!"};
 
 class Lexer {
  public:
@@ -26,7 +27,9 @@ class Lexer {
   }
 
  private:
-  char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  char peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
   int column() const { return static_cast<int>(at_ - line_start_) + 1; }
 
   void skip_space() {
@@ -52,7 +55,9 @@ class Lexer {
   Status next() {
     if (is_letter(peek())) {
       size_t n = 1;
-      while (is_letter(peek(n)) || is_digit(peek(n)) || (peek(n) == '.' && (is_letter(peek(n + 1)) || is_digit(peek(n + 1))))) ++n;
+      while (is_letter(peek(n)) || is_digit(peek(n)) ||
+             (peek(n) == '.' && (is_letter(peek(n + 1)) || is_digit(peek(n + 1)))))
+        ++n;
       add(Token::kWord, n);
       return ok_status();
     }
@@ -68,7 +73,8 @@ class Lexer {
       }
     }
     const auto byte = static_cast<unsigned char>(peek());
-    if (byte > ' ' && byte < 127) return invalid("line {}, column {}: unexpected character '{}'", line_, column(), peek());
+    if (byte > ' ' && byte < 127)
+      return invalid("line {}, column {}: unexpected character '{}'", line_, column(), peek());
     return invalid("line {}, column {}: unexpected byte 0x{:02x}", line_, column(), byte);
   }
 
@@ -91,7 +97,8 @@ class Lexer {
   Status string() {
     size_t n = 1;
     while (peek(n) != '"') {
-      if (at_ + n >= text_.size() || peek(n) == '\n') return invalid("line {}, column {}: a string without end", line_, column());
+      if (at_ + n >= text_.size() || peek(n) == '\n')
+        return invalid("line {}, column {}: a string without end", line_, column());
       n += peek(n) == '\\' ? 2 : 1;
     }
     ++at_;

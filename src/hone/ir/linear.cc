@@ -16,7 +16,8 @@ int order(const T& a, const T& b) {
 std::optional<int64_t> multiply_add(int64_t a, int64_t b, int64_t factor) {
   int64_t product = 0;
   int64_t sum = 0;
-  if (__builtin_mul_overflow(b, factor, &product) || __builtin_add_overflow(a, product, &sum)) return std::nullopt;
+  if (__builtin_mul_overflow(b, factor, &product) || __builtin_add_overflow(a, product, &sum))
+    return std::nullopt;
   return sum;
 }
 
@@ -97,7 +98,8 @@ Expr to_expr(const Linear& form) {
     sum = !sum || !can_negate ? (sum ? sum + e * c : e * c) : sum - e * -c;
   }
   if (!sum) return constant(constant_left);
-  return constant_left < 0 && constant_left != INT64_MIN ? sum - -constant_left : sum + constant_left;
+  return constant_left < 0 && constant_left != INT64_MIN ? sum - -constant_left
+                                                         : sum + constant_left;
 }
 
 std::optional<Linear> add(const Linear& a, const Linear& b, int64_t factor) {

@@ -2,7 +2,8 @@
 //
 // An atom is any i64 expression that is not itself a sum or a product with a constant. Invariants
 // of a Linear: atoms differ (by equal()), no coefficient is 0, terms stand in canonical order.
-// Index arithmetic is taken not to overflow; a coefficient that would overflow is left inside an atom.
+// Index arithmetic is taken not to overflow; a coefficient that would overflow is left inside an
+// atom.
 #pragma once
 
 #include <optional>

@@ -52,7 +52,8 @@ class Parser : ExprParser {
       } else if (++i < t.text.size() && t.text[i] == 'x') {
         int value = -1;
         const char* digits = t.text.data() + i + 1;
-        if (i + 2 >= t.text.size() || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2 || value < 0) {
+        if (i + 2 >= t.text.size() ||
+            std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2 || value < 0) {
           return fail_at(t, "'\\x' needs two hexadecimal digits");
         }
         text += static_cast<char>(value);
@@ -107,7 +108,8 @@ class Parser : ExprParser {
     const Token& start = token();
     HONE_ASSIGN_OR_RETURN(const std::string_view name, new_name());
     HONE_RETURN_IF_ERROR(expect(":"));
-    const std::optional<DType> type = token().kind == Token::kWord ? parse_dtype(token().text) : std::nullopt;
+    const std::optional<DType> type =
+        token().kind == Token::kWord ? parse_dtype(token().text) : std::nullopt;
     if (!type) return unexpected("an element type");
     ++at_;
     HONE_RETURN_IF_ERROR(expect("["));
@@ -116,7 +118,8 @@ class Parser : ExprParser {
     while (!accept("]")) {
       if (!buffer.shape.empty()) HONE_RETURN_IF_ERROR(expect(","));
       HONE_ASSIGN_OR_RETURN(const int64_t d, size());
-      if (__builtin_mul_overflow(elements, std::max<int64_t>(d, 1), &elements)) return fail_at(start, fmt::format("'{}' is too large", name));
+      if (__builtin_mul_overflow(elements, std::max<int64_t>(d, 1), &elements))
+        return fail_at(start, fmt::format("'{}' is too large", name));
       buffer.shape.push_back(d);
     }
     if (may_have_values && accept("=")) {
@@ -125,10 +128,13 @@ class Parser : ExprParser {
         if (!buffer.values.empty()) HONE_RETURN_IF_ERROR(expect(","));
         HONE_ASSIGN_OR_RETURN(const Parsed value, primary());
         if (value.e->op != Op::kFloat && value.e->op != Op::kInt) return unexpected("a number");
-        buffer.values.push_back(static_cast<float>(value.e->op == Op::kFloat ? value.e->float_value : static_cast<double>(value.e->int_value)));
+        buffer.values.push_back(static_cast<float>(value.e->op == Op::kFloat
+                                                       ? value.e->float_value
+                                                       : static_cast<double>(value.e->int_value)));
       }
       if (static_cast<int64_t>(buffer.values.size()) != buffer.num_elements()) {
-        return fail_at(start, fmt::format("'{}' has {} values, expected {}", name, buffer.values.size(), buffer.num_elements()));
+        return fail_at(start, fmt::format("'{}' has {} values, expected {}", name,
+                                          buffer.values.size(), buffer.num_elements()));
       }
     }
     auto declared = std::make_shared<const Buffer>(std::move(buffer));
@@ -177,7 +183,8 @@ class Parser : ExprParser {
       }
       return make_extern(std::move(function), std::move(buffers));
     }
-    if (token().kind != Token::kWord || is_reserved(token().text)) return unexpected("a statement or '}'");
+    if (token().kind != Token::kWord || is_reserved(token().text))
+      return unexpected("a statement or '}'");
     HONE_ASSIGN_OR_RETURN(const BufferPtr buffer, buffer_name());
     HONE_ASSIGN_OR_RETURN(std::vector<Expr> index, indices(*buffer));
     HONE_RETURN_IF_ERROR(expect("="));
@@ -195,8 +202,10 @@ class Parser : ExprParser {
     HONE_ASSIGN_OR_RETURN(Expr extent, expression(DType::kI64));
     if (!relative) {
       int64_t length = 0;
-      if (!is_const_int(min) || !is_const_int(extent)) return fail_at(end_token, "a range with variable ends is written 'from..+length'");
-      if (__builtin_sub_overflow(extent->int_value, min->int_value, &length) || length < 0) return fail_at(end_token, "the range ends before it begins");
+      if (!is_const_int(min) || !is_const_int(extent))
+        return fail_at(end_token, "a range with variable ends is written 'from..+length'");
+      if (__builtin_sub_overflow(extent->int_value, min->int_value, &length) || length < 0)
+        return fail_at(end_token, "the range ends before it begins");
       extent = constant(length);
     }
     const bool peel = accept("peel");

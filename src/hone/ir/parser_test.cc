@@ -59,7 +59,8 @@ constexpr std::string_view kExample = R"(program "conv+relu" {
 )";
 
 Result<Program> parse(std::string_view body) {
-  return parse_program(fmt::format("program p {{\n  input X: f32[4, 4]\n  output Y: f32[4]\n  phase {{\n{}\n  }}\n}}", body));
+  return parse_program(fmt::format(
+      "program p {{\n  input X: f32[4, 4]\n  output Y: f32[4]\n  phase {{\n{}\n  }}\n}}", body));
 }
 std::string error_of(std::string_view body) {
   const Result<Program> p = parse(body);
@@ -84,7 +85,8 @@ TEST(parser, the_example_of_the_documentation_is_a_program) {
   const std::string text = doc.str();
   const auto begin = text.find("```\nprogram");
   ASSERT_NE(begin, std::string::npos);
-  const Result<Program> p = parse_program(std::string_view(text).substr(begin + 4, text.find("```", begin + 3) - begin - 4));
+  const Result<Program> p = parse_program(
+      std::string_view(text).substr(begin + 4, text.find("```", begin + 3) - begin - 4));
   ASSERT_TRUE(p.ok()) << p.status().message();
   const Status valid = verify(*p);
   EXPECT_TRUE(valid.ok()) << valid.message();
@@ -110,16 +112,20 @@ TEST(parser, random_programs_round_trip) {
 TEST(parser, programs_that_differ_are_not_equivalent) {
   const Program p = *parse("for i in 0..4 { for j in 0..4 { Y[i] = X[i, j] } }");
   EXPECT_TRUE(equivalent(p, *parse("for a in 0..4 { for b in 0..4 { Y[a] = X[a, b] } }")));
-  for (const char* other : {"for i in 0..4 { for j in 0..4 { Y[i] = X[j, i] } }", "for i in 0..4 { for j in 0..4 { Y[j] = X[i, j] } }",
-                            "for i in 0..3 { for j in 0..4 { Y[i] = X[i, j] } }", "for i in 0..4 { unrolled j in 0..4 { Y[i] = X[i, j] } }",
-                            "for i in 0..4 { for j in 0..4 { Y[i] = Y[i] } }", "for i in 0..4 { for j in 0..4 peel { Y[i] = X[i, j] } }"}) {
+  for (const char* other : {"for i in 0..4 { for j in 0..4 { Y[i] = X[j, i] } }",
+                            "for i in 0..4 { for j in 0..4 { Y[j] = X[i, j] } }",
+                            "for i in 0..3 { for j in 0..4 { Y[i] = X[i, j] } }",
+                            "for i in 0..4 { unrolled j in 0..4 { Y[i] = X[i, j] } }",
+                            "for i in 0..4 { for j in 0..4 { Y[i] = Y[i] } }",
+                            "for i in 0..4 { for j in 0..4 peel { Y[i] = X[i, j] } }"}) {
     EXPECT_FALSE(equivalent(p, *parse(other))) << other;
   }
 }
 
 TEST(parser, floats_come_back_exactly) {
-  for (const double value : {0.1, -0.0, 1e38, 1.17549435e-38, 1e-45, 3.0, -7.25, std::numeric_limits<double>::infinity(),
-                             -std::numeric_limits<double>::infinity(), std::nan(""), 16777217.0, 0.3333333333333333}) {
+  for (const double value :
+       {0.1, -0.0, 1e38, 1.17549435e-38, 1e-45, 3.0, -7.25, std::numeric_limits<double>::infinity(),
+        -std::numeric_limits<double>::infinity(), std::nan(""), 16777217.0, 0.3333333333333333}) {
     for (const DType type : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16}) {
       const Expr e = constant_float(value, type);
       const auto text = fmt::format("Y[0] = select(X[0, 0] < f32({}), 1.0, 2.0)", print(e));
@@ -132,15 +138,18 @@ TEST(parser, floats_come_back_exactly) {
   for (uint64_t seed = 0; seed < 20000; ++seed) {
     const auto bits = static_cast<uint32_t>(hash_mix(seed));
     const Expr e = constant_float(static_cast<double>(std::bit_cast<float>(bits)));
-    ASSERT_TRUE(equal(parse(fmt::format("Y[0] = {}", print(e)))->phases[0].body->value, e)) << print(e);
+    ASSERT_TRUE(equal(parse(fmt::format("Y[0] = {}", print(e)))->phases[0].body->value, e))
+        << print(e);
   }
 }
 
 TEST(parser, integers_of_every_type_come_back) {
-  for (const int64_t value : {int64_t{0}, int64_t{-5}, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
+  for (const int64_t value : {int64_t{0}, int64_t{-5}, std::numeric_limits<int64_t>::min(),
+                              std::numeric_limits<int64_t>::max()}) {
     for (const DType type : {DType::kI64, DType::kI32, DType::kU8, DType::kI8}) {
       const Expr e = constant_int(value, type);
-      const Result<Program> p = parse(fmt::format("if i64({}) < i64(X[0, 0]) {{ Y[0] = 0.0 }}", print(e)));
+      const Result<Program> p =
+          parse(fmt::format("if i64({}) < i64(X[0, 0]) {{ Y[0] = 0.0 }}", print(e)));
       ASSERT_TRUE(p.ok()) << p.status().message();
       EXPECT_EQ(p->phases[0].body->condition->args[0]->int_value, e->int_value);
     }
@@ -148,7 +157,8 @@ TEST(parser, integers_of_every_type_come_back) {
 }
 
 TEST(parser, names_that_collide_get_suffixes) {
-  const VarPtr a = make_var("i"), b = make_var("i"), c = make_var("for"), d = make_var("1 x"), e = make_var("o.c");
+  const VarPtr a = make_var("i"), b = make_var("i"), c = make_var("for"), d = make_var("1 x"),
+               e = make_var("o.c");
   const Expr sum = variable(a) + variable(b) + variable(c) + variable(d) + variable(e);
   EXPECT_EQ(print(sum), "i + i_1 + for_ + v1_x + o.c");
 }
@@ -161,22 +171,28 @@ TEST(parser, errors_say_where_and_what) {
   EXPECT_EQ(error_of("Y[0] = X[0, 0] + 1"), "line 5, column 16: 'add' of f32 and i64");
   EXPECT_EQ(error_of("Y[0] = exp(1)"), "line 5, column 8: 'exp' of i64, expected a float");
   EXPECT_EQ(error_of("for Y in 0..4 { }"), "line 5, column 5: 'Y' is declared already");
-  EXPECT_EQ(error_of("for i in 0..99999999999999999999 { }"), "line 5, column 13: 99999999999999999999 is too large");
+  EXPECT_EQ(error_of("for i in 0..99999999999999999999 { }"),
+            "line 5, column 13: 99999999999999999999 is too large");
   EXPECT_EQ(error_of("for i in 4..2 { }"), "line 5, column 13: the range ends before it begins");
   EXPECT_EQ(error_of("if 1 { }"), "line 5, column 4: expected a value of type bool, found i64");
   EXPECT_EQ(error_of("Y[0] = 1.0 $"), "line 5, column 12: unexpected character '$'");
   EXPECT_EQ(error_of("Y[i] = 1.0"), "line 5, column 3: 'i' is not declared");
   EXPECT_EQ(error_of("for i in 0..4 { } Y[i] = 1.0"), "line 5, column 21: 'i' is not declared");
   EXPECT_EQ(error_of("if 1 < 2 < 3 { }"), "line 5, column 10: expected '{' but found '<'");
-  EXPECT_EQ(error_of("alloc stack T: f12[4] { }"), "line 5, column 16: expected an element type but found 'f12'");
-  EXPECT_EQ(parse_program("program p { phase {").status().message(), "line 1, column 20: expected a statement or '}' but found the end of the text");
-  EXPECT_EQ(parse_program("program p { constant C: f32[3] = {1.0, 2.0} }").status().message(), "line 1, column 22: 'C' has 2 values, expected 3");
+  EXPECT_EQ(error_of("alloc stack T: f12[4] { }"),
+            "line 5, column 16: expected an element type but found 'f12'");
+  EXPECT_EQ(parse_program("program p { phase {").status().message(),
+            "line 1, column 20: expected a statement or '}' but found the end of the text");
+  EXPECT_EQ(parse_program("program p { constant C: f32[3] = {1.0, 2.0} }").status().message(),
+            "line 1, column 22: 'C' has 2 values, expected 3");
 }
 
 TEST(parser, deep_nesting_is_an_error_not_a_crash) {
   const std::string open(10'000, '('), close(10'000, ')');
-  EXPECT_NE(error_of("Y[0] = " + open + "1.0" + close).find("nested too deeply"), std::string::npos);
-  EXPECT_NE(error_of("Y[0] = " + std::string(10'000, '!') + "true").find("nested too deeply"), std::string::npos);
+  EXPECT_NE(error_of("Y[0] = " + open + "1.0" + close).find("nested too deeply"),
+            std::string::npos);
+  EXPECT_NE(error_of("Y[0] = " + std::string(10'000, '!') + "true").find("nested too deeply"),
+            std::string::npos);
   std::string blocks, loads = "Y[0] = ", sum = "Y[0] = X[0, 0]";
   for (int i = 0; i < 10'000; ++i) {
     blocks += "if true { ";
@@ -189,7 +205,9 @@ TEST(parser, deep_nesting_is_an_error_not_a_crash) {
 }
 
 TEST(parser, damaged_texts_never_crash) {
-  constexpr std::string_view kPieces[] = {"(", ")", "{", "}", "[", "]", "-", "..", "//", "f32", "for ", "0", "1e9", "nan", "\"", "\\", "#", "\n", ":i8", "peel"};
+  constexpr std::string_view kPieces[] = {"(",  ")",  "{",   "}",    "[",   "]",   "-",
+                                          "..", "//", "f32", "for ", "0",   "1e9", "nan",
+                                          "\"", "\\", "#",   "\n",   ":i8", "peel"};
   int64_t parsed = 0, failed = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     Rng rng(seed);
@@ -200,7 +218,10 @@ TEST(parser, damaged_texts_never_crash) {
         case 0: text[at] = static_cast<char>(rng.below(256)); break;
         case 1: text.erase(at, static_cast<size_t>(rng.between(1, 8))); break;
         case 2: text.insert(at, kPieces[rng.below(std::size(kPieces))]); break;
-        default: text.insert(at, text.substr(static_cast<size_t>(rng.below(static_cast<int64_t>(text.size()))), 12));
+        default:
+          text.insert(
+              at,
+              text.substr(static_cast<size_t>(rng.below(static_cast<int64_t>(text.size()))), 12));
       }
       if (text.empty()) text = " ";
     }

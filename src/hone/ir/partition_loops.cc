@@ -18,7 +18,8 @@ int64_t count_statements(const Stmt& s) {
 
 // The values of `var` for which a form is not negative whatever the other variables are; may be
 // empty. Nothing if it does not depend linearly on var.
-std::optional<Interval> nonnegative_interval(const std::optional<Linear>& form, const VarPtr& var, const Ranges& ranges) {
+std::optional<Interval> nonnegative_interval(const std::optional<Linear>& form, const VarPtr& var,
+                                             const Ranges& ranges) {
   if (!form) return std::nullopt;
   const int64_t c = form->coefficient(var);
   if (c == 0 || c == INT64_MIN) return std::nullopt;
@@ -102,7 +103,8 @@ class Collector {
 
 class Partitioner {
  public:
-  Partitioner(int64_t statements, const PartitionOptions& options) : options_(options), statements_(statements) {}
+  Partitioner(int64_t statements, const PartitionOptions& options)
+      : options_(options), statements_(statements) {}
 
   Stmt statement(const Stmt& s) {
     if (s->body.empty()) return s;
@@ -134,7 +136,8 @@ class Partitioner {
     std::vector<Stmt> parts;
     const auto part = [&](int64_t from, int64_t to) {
       if (from >= to) return;
-      const Stmt whole = make_for(loop.var, constant(from), constant(to - from), loop.for_kind, loop.body);
+      const Stmt whole =
+          make_for(loop.var, constant(from), constant(to - from), loop.for_kind, loop.body);
       parts.push_back(statement(simplify(whole, ranges_)));
     };
     part(begin, main->lo);
@@ -152,7 +155,8 @@ class Partitioner {
     collector.statements(loop.body);
     ranges_.reset(mark);
     std::vector<Interval>& sorted = collector.found;
-    std::stable_sort(sorted.begin(), sorted.end(), [](Interval a, Interval b) { return a.hi - a.lo > b.hi - b.lo; });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](Interval a, Interval b) { return a.hi - a.lo > b.hi - b.lo; });
     Interval main = whole;
     for (const Interval& i : sorted) {
       const Interval both = intersect(main, i);
@@ -179,8 +183,9 @@ Stmt tighten(const Stmt& s) {
   if (s->body.empty()) return s;
   std::vector<Stmt> body;
   for (const Stmt& child : s->body) body.push_back(tighten(child));
-  const bool is_candidate = s->kind == StmtKind::kFor && body.size() == 1 && body[0]->kind == StmtKind::kIf &&
-                            is_const_int(s->min) && is_const_int(s->extent);
+  const bool is_candidate = s->kind == StmtKind::kFor && body.size() == 1 &&
+                            body[0]->kind == StmtKind::kIf && is_const_int(s->min) &&
+                            is_const_int(s->extent);
   if (!is_candidate) return with_body(*s, std::move(body));
   const bool keeps_start = s->for_kind == ForKind::kParallel;
   const int64_t begin = s->min->int_value;
@@ -198,7 +203,8 @@ Stmt tighten(const Stmt& s) {
   if (range.empty()) return make_block({});
   std::vector<Stmt> inner = body[0]->body;
   if (!rest.empty()) inner = {make_if(conjunction(rest), std::move(inner))};
-  return make_for(s->var, constant(range.lo), constant(range.hi - range.lo + 1), s->for_kind, std::move(inner), s->peel);
+  return make_for(s->var, constant(range.lo), constant(range.hi - range.lo + 1), s->for_kind,
+                  std::move(inner), s->peel);
 }
 
 }  // namespace
@@ -206,7 +212,8 @@ Stmt tighten(const Stmt& s) {
 Program partition_loops(Program program, const PartitionOptions& options) {
   program = simplify(hoist_guards(simplify(std::move(program))));
   int64_t statements = 0;
-  for (const Phase& phase : program.phases) statements += phase.body ? count_statements(phase.body) : 0;
+  for (const Phase& phase : program.phases)
+    statements += phase.body ? count_statements(phase.body) : 0;
   for (Phase& phase : program.phases) {
     if (!phase.body) continue;
     phase.body = Partitioner(statements, options).statement(phase.body);

@@ -2,7 +2,8 @@
 //
 // A loop with peel = true is split where the affine conditions inside (of ifs and selects) become
 // provably true, or false, for all inner iterations:
-//   for i in 0..N peel { .. if (i*4 + j < M) S .. }  ->  for i in 0..a { S }  for i in a..N { if .. S }
+//   for i in 0..N peel { .. if (i*4 + j < M) S .. }  ->  for i in 0..a { S }  for i in a..N { if ..
+//   S }
 // into at most three parts, the middle one without guards. And a loop that is wholly under a guard
 // on its own variable is tightened:
 //   for i in 0..E { if (i + 2 < T) S }  ->  for i in 0..min(E, T - 2) { S }   (constants only)

@@ -10,7 +10,8 @@
 namespace hone::ir {
 namespace {
 
-Stmt loop(const VarPtr& v, int64_t extent, std::vector<Stmt> body, bool peel = false, ForKind kind = ForKind::kSerial) {
+Stmt loop(const VarPtr& v, int64_t extent, std::vector<Stmt> body, bool peel = false,
+          ForKind kind = ForKind::kSerial) {
   return make_for(v, constant(0), constant(extent), kind, std::move(body), peel);
 }
 int64_t count(const Stmt& s, StmtKind kind) {
@@ -25,19 +26,25 @@ bool has_select(const Stmt& s) {
   return found;
 }
 
-// y = x padded by p on both sides, read by a window of 3: y[o, i] = sum over k of x[4*o + i + k - p].
+// y = x padded by p on both sides, read by a window of 3: y[o, i] = sum over k of x[4*o + i + k -
+// p].
 struct Window {
   int64_t n;
   BufferPtr x, y;
   VarPtr o = make_var("o"), i = make_var("i"), k = make_var("k");
-  explicit Window(int64_t size) : n(size), x(make_buffer("x", DType::kF32, {n})), y(make_buffer("y", DType::kF32, {n})) {}
+  explicit Window(int64_t size)
+      : n(size), x(make_buffer("x", DType::kF32, {n})), y(make_buffer("y", DType::kF32, {n})) {}
   Program program(bool peel, ForKind outer = ForKind::kSerial) const {
     const Expr at = variable(o) * 4 + variable(i);
     const Expr from = at + variable(k) - 1;
     const Expr inside = logical_and(less_equal(constant(0), from), less(from, constant(n)));
     const Expr read = select(inside, load(x, {from}), constant_float(0));
     const Stmt update = loop(k, 3, {make_store(y, {at}, load(y, {at}) + read)});
-    const Stmt body = loop(o, (n + 3) / 4, {loop(i, 4, {make_if(less(at, constant(n)), {make_store(y, {at}, constant_float(0)), update})})}, peel, outer);
+    const Stmt body = loop(
+        o, (n + 3) / 4,
+        {loop(i, 4,
+              {make_if(less(at, constant(n)), {make_store(y, {at}, constant_float(0)), update})})},
+        peel, outer);
     return {"window", {{x, Role::kInput}, {y, Role::kOutput}}, {{body}}};
   }
 };
@@ -49,7 +56,8 @@ void expect_same(const Program& a, const Program& b) {
   const Status status = run(b, right);
   ASSERT_TRUE(status.ok()) << status.message();
   for (size_t p = 0; p < left.size(); ++p) {
-    for (int64_t i = 0; i < left[p].size(); ++i) ASSERT_EQ(left[p].at(i), right[p].at(i)) << "param " << p << " at " << i;
+    for (int64_t i = 0; i < left[p].size(); ++i)
+      ASSERT_EQ(left[p].at(i), right[p].at(i)) << "param " << p << " at " << i;
   }
 }
 
@@ -83,14 +91,18 @@ TEST(partition_loops, parallel_loops_stay_one_loop_from_zero) {
 
 TEST(partition_loops, growth_is_limited) {
   const Window w(18);
-  EXPECT_EQ(partition_loops(w.program(true), {.max_statements = 10}).phases[0].body->kind, StmtKind::kFor);
+  EXPECT_EQ(partition_loops(w.program(true), {.max_statements = 10}).phases[0].body->kind,
+            StmtKind::kFor);
 }
 
 TEST(partition_loops, first_iteration_is_split_off) {
   const BufferPtr y = make_buffer("y", DType::kF32, {});
   const VarPtr k = make_var("k");
-  const Stmt body = loop(k, 8, {make_if(make(Op::kEq, {variable(k), constant(0)}), {make_store(y, {}, constant_float(0))}),
-                                make_store(y, {}, load(y, {}) + cast(DType::kF32, variable(k)))}, true);
+  const Stmt body = loop(
+      k, 8,
+      {make_if(make(Op::kEq, {variable(k), constant(0)}), {make_store(y, {}, constant_float(0))}),
+       make_store(y, {}, load(y, {}) + cast(DType::kF32, variable(k)))},
+      true);
   const Program program{"sum", {{y, Role::kOutput}}, {{body}}};
   const Program split = partition_loops(program);
   expect_same(program, split);
@@ -103,11 +115,13 @@ TEST(partition_loops, tightens_loops_under_their_own_guard) {
   const VarPtr i = make_var("i"), n = make_var("n");
   const Expr vi = variable(i);
   const auto tight = [&](const Expr& condition, ForKind kind) {
-    const Stmt body = loop(i, 16, {make_if(condition, {make_store(y, {vi}, constant_float(1))})}, false, kind);
+    const Stmt body =
+        loop(i, 16, {make_if(condition, {make_store(y, {vi}, constant_float(1))})}, false, kind);
     const Program program{"p", {{y, Role::kWorkspace}}, {{body}}};
     return partition_loops(program).phases[0].body;
   };
-  for (ForKind kind : {ForKind::kSerial, ForKind::kVectorized, ForKind::kUnrolled, ForKind::kParallel}) {
+  for (ForKind kind :
+       {ForKind::kSerial, ForKind::kVectorized, ForKind::kUnrolled, ForKind::kParallel}) {
     const Stmt upper = tight(less(vi + 3, constant(8)), kind);
     ASSERT_EQ(upper->kind, StmtKind::kFor);
     EXPECT_TRUE(is_const_int(upper->extent, 5));
@@ -133,19 +147,25 @@ TEST(partition_loops, random_guards_keep_the_result) {
     const auto condition = [&] {
       const Op ops[] = {Op::kLt, Op::kLe, Op::kEq, Op::kNe};
       Expr c = make(ops[rng.below(4)], {linear(), linear()});
-      if (rng.chance(0.3)) c = logical_and(c, less(variable(rng.choice(vars)), constant(rng.between(0, 6))));
+      if (rng.chance(0.3))
+        c = logical_and(c, less(variable(rng.choice(vars)), constant(rng.between(0, 6))));
       return c;
     };
     // A hash of every iteration that runs, in order.
     const auto touch = [&] {
-      return make_store(y, {}, floormod(load(y, {}) * 31 + linear() + select(condition(), constant(7), constant(3)), 1000003));
+      return make_store(
+          y, {},
+          floormod(load(y, {}) * 31 + linear() + select(condition(), constant(7), constant(3)),
+                   1000003));
     };
     std::vector<Stmt> body = {make_if(condition(), {touch()}), touch()};
     if (rng.chance(0.5)) body = {make_if(condition(), body)};
     for (size_t v = vars.size(); v-- > 0;) {
       const auto kind = static_cast<ForKind>(rng.chance(0.5) ? 0 : 3);
-      body = {make_for(vars[v], constant(rng.between(-2, 2)), constant(rng.between(1, 7)), kind, body, rng.chance(0.7))};
-      if (rng.chance(0.3)) body = {make_if(less(variable(vars[v == 0 ? 0 : v - 1]), constant(3)), body)};
+      body = {make_for(vars[v], constant(rng.between(-2, 2)), constant(rng.between(1, 7)), kind,
+                       body, rng.chance(0.7))};
+      if (rng.chance(0.3))
+        body = {make_if(less(variable(vars[v == 0 ? 0 : v - 1]), constant(3)), body)};
       if (v == 0 && body[0]->kind == StmtKind::kIf) body = body[0]->body;
     }
     body.insert(body.begin(), make_store(y, {}, constant(1)));
@@ -162,7 +182,8 @@ TEST(hoist_guards, splits_conjuncts_by_what_they_depend_on) {
   const VarPtr o = make_var("o"), i = make_var("i");
   const Expr outer = less(variable(o), constant(5)), inner = less(variable(i), constant(3));
   const Stmt store = make_store(y, {variable(i)}, constant_float(1));
-  const Stmt s = hoist_guards(loop(o, 8, {loop(i, 8, {make_if(logical_and(outer, inner), {store})})}));
+  const Stmt s =
+      hoist_guards(loop(o, 8, {loop(i, 8, {make_if(logical_and(outer, inner), {store})})}));
   const Stmt expected = loop(o, 8, {make_if(outer, {loop(i, 8, {make_if(inner, {store})})})});
   EXPECT_TRUE(equal(s, expected));
 }
@@ -171,7 +192,8 @@ TEST(hoist_guards, conditions_with_loads_stay) {
   const BufferPtr y = make_buffer("y", DType::kF32, {32});
   const VarPtr i = make_var("i");
   const Expr condition = make(Op::kLt, {load(y, {constant(0)}), constant_float(1)});
-  const Stmt s = loop(i, 8, {make_if(condition, {make_store(y, {variable(i)}, constant_float(1))})});
+  const Stmt s =
+      loop(i, 8, {make_if(condition, {make_store(y, {variable(i)}, constant_float(1))})});
   EXPECT_TRUE(equal(hoist_guards(s), s));
 }
 

@@ -14,10 +14,11 @@
 namespace hone::ir {
 namespace {
 
-constexpr std::string_view kWords[] = {"program", "input", "constant", "packed", "workspace", "output", "phase",
-                                       "prepare", "for", "parallel", "vectorized", "unrolled", "in", "peel",
-                                       "if", "alloc", "global", "thread", "stack", "register", "prefetch",
-                                       "extern", "true", "false", "inf", "nan"};
+constexpr std::string_view kWords[] = {
+    "program", "input", "constant", "packed",     "workspace", "output",   "phase",
+    "prepare", "for",   "parallel", "vectorized", "unrolled",  "in",       "peel",
+    "if",      "alloc", "global",   "thread",     "stack",     "register", "prefetch",
+    "extern",  "true",  "false",    "inf",        "nan"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -27,8 +28,8 @@ std::string as_identifier(std::string_view name) {
   std::string id;
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
-    const bool joins = c == '.' && !id.empty() && i + 1 < name.size() && (is_letter(name[i + 1]) || is_digit(name[i + 1])) &&
-                       id.back() != '.';
+    const bool joins = c == '.' && !id.empty() && i + 1 < name.size() &&
+                       (is_letter(name[i + 1]) || is_digit(name[i + 1])) && id.back() != '.';
     id += is_letter(c) || is_digit(c) || joins ? c : '_';
   }
   if (id.empty() || !is_letter(id[0])) id.insert(0, "v");
@@ -55,7 +56,8 @@ std::string quoted(std::string_view text) {
 std::string real(double value, bool single) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  std::string text = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+  std::string text =
+      single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
 }
@@ -95,7 +97,8 @@ class Printer {
       put("  {} {}: {}", role_name(param.role), name(param.buffer.get(), b.name), type(b));
       if (!b.values.empty()) {
         put(" = {{");
-        for (size_t i = 0; i < b.values.size(); ++i) put("{}{}", i ? ", " : "", real(b.values[i], true));
+        for (size_t i = 0; i < b.values.size(); ++i)
+          put("{}{}", i ? ", " : "", real(b.values[i], true));
         put("}}");
       }
       put("\n");
@@ -114,8 +117,9 @@ class Printer {
     switch (s.kind) {
       case StmtKind::kBlock: return;
       case StmtKind::kFor: {
-        const bool plain = is_const_int(s.min) && is_const_int(s.extent) && s.extent->int_value >= 0 &&
-                           s.min->int_value < (int64_t{1} << 60) && s.extent->int_value < (int64_t{1} << 60);
+        const bool plain = is_const_int(s.min) && is_const_int(s.extent) &&
+                           s.extent->int_value >= 0 && s.min->int_value < (int64_t{1} << 60) &&
+                           s.extent->int_value < (int64_t{1} << 60);
         put("{} {} in ", for_kind_name(s.for_kind), name(s.var.get(), s.var->name));
         expression(*s.min, kOrLevel);
         if (plain) {
@@ -132,7 +136,8 @@ class Printer {
         expression(*s.condition, kOrLevel);
         return body(s, depth);
       case StmtKind::kAlloc:
-        put("alloc {} {}: {}", scope_name(s.buffer->scope), name(s.buffer.get(), s.buffer->name), type(*s.buffer));
+        put("alloc {} {}: {}", scope_name(s.buffer->scope), name(s.buffer.get(), s.buffer->name),
+            type(*s.buffer));
         return body(s, depth);
       case StmtKind::kStore:
         access(s.buffer, s.indices);
@@ -165,13 +170,12 @@ class Printer {
         return suffix(e.type, DType::kF32);
       case Op::kVar: return put("{}", name(e.var.get(), e.var->name));
       case Op::kLoad: return access(e.buffer, e.args);
-      case Op::kNot:
-        put("!");
-        return expression(*e.args[0], kPrimary);
+      case Op::kNot: put("!"); return expression(*e.args[0], kPrimary);
       default: break;
     }
     const auto [sign, level] = infix(e.op);
-    if (level == kPrimary) return call(e.op == Op::kCast ? dtype_name(e.type) : op_info(e.op).name, e.args);
+    if (level == kPrimary)
+      return call(e.op == Op::kCast ? dtype_name(e.type) : op_info(e.op).name, e.args);
     const bool needs_parentheses = level < around;
     if (needs_parentheses) put("(");
     // Comparisons don't chain; the others associate to the left.
@@ -194,12 +198,15 @@ class Printer {
     if (it != names_.end()) return it->second;
     const std::string base = as_identifier(wish);
     std::string unique = base;
-    for (int& n = next_suffix_[base]; used_.contains(unique); ++n) unique = fmt::format("{}_{}", base, n + 1);
+    for (int& n = next_suffix_[base]; used_.contains(unique); ++n)
+      unique = fmt::format("{}_{}", base, n + 1);
     used_.insert(unique);
     return names_[identity] = unique;
   }
 
-  static std::string type(const Buffer& b) { return fmt::format("{}[{}]", dtype_name(b.dtype), fmt::join(b.shape, ", ")); }
+  static std::string type(const Buffer& b) {
+    return fmt::format("{}[{}]", dtype_name(b.dtype), fmt::join(b.shape, ", "));
+  }
   void suffix(DType type, DType usual) {
     if (type != usual) put(":{}", dtype_name(type));
   }

@@ -16,6 +16,7 @@ namespace hone::ir {
 
 // Words that no variable or buffer may be called.
 [[nodiscard]] bool is_reserved(std::string_view word);
-[[nodiscard]] bool is_identifier(std::string_view word);  // [A-Za-z_][A-Za-z0-9_]*, parts joined by dots
+[[nodiscard]] bool is_identifier(
+    std::string_view word);  // [A-Za-z_][A-Za-z0-9_]*, parts joined by dots
 
 }  // namespace hone::ir

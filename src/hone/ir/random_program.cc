@@ -52,14 +52,16 @@ class Generator {
   }
   std::vector<int64_t> shape(int64_t max_rank) {
     std::vector<int64_t> s;
-    for (int64_t d = rng_.between(0, max_rank); d > 0; --d) s.push_back(rng_.between(1, options_.max_extent));
+    for (int64_t d = rng_.between(0, max_rank); d > 0; --d)
+      s.push_back(rng_.between(1, options_.max_extent));
     return s;
   }
   BufferPtr add_param(Program& p, Role role, DType type) {
     const char* names[] = {"in", "weight", "packed", "work", "out"};
     Buffer b{names[static_cast<int>(role)], type, shape(3), Scope::kGlobal, {}};
     if (role == Role::kConstant && rng_.chance(0.4)) {
-      for (int64_t i = b.num_elements(); i > 0; --i) b.values.push_back(static_cast<float>(rng_.between(-2, 2)));
+      for (int64_t i = b.num_elements(); i > 0; --i)
+        b.values.push_back(static_cast<float>(rng_.between(-2, 2)));
     }
     p.params.push_back({std::make_shared<const Buffer>(std::move(b)), role});
     const bool readable = role == Role::kInput || role == Role::kConstant;
@@ -71,7 +73,8 @@ class Generator {
   Expr affine() {
     Expr e = constant(rng_.between(-2, 3));
     for (const VarPtr& v : vars_) {
-      if (rng_.chance(0.6)) e = e + variable(v) * rng_.choice(std::vector<int64_t>{1, 1, 1, 2, 3, -1});
+      if (rng_.chance(0.6))
+        e = e + variable(v) * rng_.choice(std::vector<int64_t>{1, 1, 1, 2, 3, -1});
     }
     if (rng_.chance(0.15)) e = floordiv(e, rng_.between(2, 5));
     if (rng_.chance(0.15)) e = floormod(e, rng_.between(2, 9));
@@ -79,7 +82,8 @@ class Generator {
   }
   Expr condition() {
     const Op ops[] = {Op::kLt, Op::kLe, Op::kEq, Op::kNe};
-    const Expr c = make(ops[rng_.below(4)], {affine(), constant(rng_.between(-1, options_.max_extent))});
+    const Expr c =
+        make(ops[rng_.below(4)], {affine(), constant(rng_.between(-1, options_.max_extent))});
     if (rng_.chance(0.2)) return make(rng_.chance(0.5) ? Op::kOr : Op::kAnd, {c, condition()});
     return rng_.chance(0.1) ? make(Op::kNot, {c}) : c;
   }
@@ -108,7 +112,8 @@ class Generator {
   }
   Expr literal(DType type) {
     if (!is_float(type)) return constant_int(rng_.between(-3, 5), type);
-    return constant_float(rng_.chance(0.5) ? static_cast<double>(rng_.between(-2, 2)) : rng_.normal(), type);
+    return constant_float(
+        rng_.chance(0.5) ? static_cast<double>(rng_.between(-2, 2)) : rng_.normal(), type);
   }
   Expr value(DType type, int depth) {
     if (depth == 0) return rng_.chance(0.2) ? literal(type) : read(type);
@@ -122,7 +127,8 @@ class Generator {
       case 5: return make(rng_.chance(0.5) ? Op::kNeg : Op::kAbs, {operand()});
       case 6: return select(make(Op::kLt, {operand(), operand()}), operand(), operand());
       case 7:
-        if (options_.transcendental && is_float(type)) return make(rng_.chance(0.5) ? Op::kTanh : Op::kSigmoid, {operand()});
+        if (options_.transcendental && is_float(type))
+          return make(rng_.chance(0.5) ? Op::kTanh : Op::kSigmoid, {operand()});
         return operand();
       case 8: return cast(type, value(is_float(type) ? type : DType::kI64, depth - 1));
       default: return operand() + operand();
@@ -162,7 +168,8 @@ class Generator {
     const auto mark = ranges_.mark();
     std::vector<Loop> loops;
     Expr guard = constant_bool(true);
-    for (size_t d = index.size(); d < target->shape.size(); ++d) index.push_back(dimension(target->shape[d], loops, guard));
+    for (size_t d = index.size(); d < target->shape.size(); ++d)
+      index.push_back(dimension(target->shape[d], loops, guard));
     const bool vectorize = !loops.empty() && rng_.chance(0.4);
     Loop vector_loop{};
     if (vectorize) {
@@ -170,7 +177,9 @@ class Generator {
       vector_loop.kind = ForKind::kVectorized;
       loops.pop_back();
     }
-    for (int64_t r = update ? rng_.between(0, 2) : 0; r > 0; --r) loops.push_back({fresh("k"), rng_.between(1, options_.max_extent), serial_kind(), rng_.chance(0.3)});
+    for (int64_t r = update ? rng_.between(0, 2) : 0; r > 0; --r)
+      loops.push_back(
+          {fresh("k"), rng_.between(1, options_.max_extent), serial_kind(), rng_.chance(0.3)});
     if (rng_.chance(0.5)) rng_.shuffle(loops);
     if (vectorize) loops.push_back(vector_loop);
     for (const Loop& l : loops) push(l.var, l.extent);
@@ -180,11 +189,13 @@ class Generator {
     std::vector<Stmt> body = {make_store(target, index, v)};
     if (!sources_.empty() && rng_.chance(0.1)) {
       const BufferPtr ahead = rng_.choice(sources_);
-      body.insert(body.begin(), make_prefetch(ahead, std::vector<Expr>(ahead->shape.size(), affine())));
+      body.insert(body.begin(),
+                  make_prefetch(ahead, std::vector<Expr>(ahead->shape.size(), affine())));
     }
     if (!is_true(guard)) body = {make_if(guard, std::move(body))};
     for (size_t l = loops.size(); l-- > 0;) {
-      body = {make_for(loops[l].var, constant(0), constant(loops[l].extent), loops[l].kind, std::move(body), loops[l].peel)};
+      body = {make_for(loops[l].var, constant(0), constant(loops[l].extent), loops[l].kind,
+                       std::move(body), loops[l].peel)};
     }
     pop(num_vars, mark);
     return body[0];
@@ -194,7 +205,8 @@ class Generator {
   std::vector<Stmt> compute(const BufferPtr& target, const std::vector<Expr>& index) {
     if (rng_.chance(0.35)) {
       const Scope scopes[] = {Scope::kStack, Scope::kThread, Scope::kRegister};
-      const BufferPtr temporary = make_buffer("tmp", rng_.chance(0.7) ? DType::kF32 : type(), shape(2), scopes[rng_.below(3)]);
+      const BufferPtr temporary = make_buffer("tmp", rng_.chance(0.7) ? DType::kF32 : type(),
+                                              shape(2), scopes[rng_.below(3)]);
       std::vector<Stmt> body = {nest(temporary, {}, false)};
       sources_.push_back(temporary);
       for (Stmt& s : write(target, index)) body.push_back(std::move(s));
@@ -216,7 +228,8 @@ class Generator {
     push(tile, target->shape[0]);
     std::vector<Stmt> body = compute(target, {variable(tile)});
     pop(0, mark);
-    return make_for(tile, constant(0), constant(target->shape[0]), ForKind::kParallel, std::move(body), rng_.chance(0.2));
+    return make_for(tile, constant(0), constant(target->shape[0]), ForKind::kParallel,
+                    std::move(body), rng_.chance(0.2));
   }
 
   Rng rng_;
@@ -229,6 +242,8 @@ class Generator {
 
 }  // namespace
 
-Program random_program(uint64_t seed, const RandomProgramOptions& options) { return Generator(seed, options).program(); }
+Program random_program(uint64_t seed, const RandomProgramOptions& options) {
+  return Generator(seed, options).program();
+}
 
 }  // namespace hone::ir

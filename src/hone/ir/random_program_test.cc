@@ -52,7 +52,8 @@ bool same_values(const Tensor& a, const Tensor& b) {
   const double tolerance = !is_float(a.dtype()) ? 0 : a.dtype() == DType::kF16 ? 2e-3 : 1e-5;
   for (int64_t i = 0; i < a.size(); ++i) {
     const double x = a.at(i), y = b.at(i);
-    const bool same = x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= tolerance * (1 + std::fabs(x));
+    const bool same = x == y || (std::isnan(x) && std::isnan(y)) ||
+                      std::fabs(x - y) <= tolerance * (1 + std::fabs(x));
     if (!same) return false;
   }
   return true;
@@ -64,23 +65,28 @@ struct Pass {
 };
 
 TEST(random_program, passes_keep_the_results) {
-  const Pass passes[] = {{"simplify", [](Program p) { return simplify(std::move(p)); }},
-                         {"hoist_guards", [](Program p) { return hoist_guards(std::move(p)); }},
-                         {"partition_loops", [](Program p) { return partition_loops(std::move(p)); }}};
+  const Pass passes[] = {
+      {"simplify", [](Program p) { return simplify(std::move(p)); }},
+      {"hoist_guards", [](Program p) { return hoist_guards(std::move(p)); }},
+      {"partition_loops", [](Program p) { return partition_loops(std::move(p)); }}};
   for (const Pass& pass : passes) {
     int64_t changed = 0;
     for (uint64_t seed = 0; seed < 400; ++seed) {
       const Program before = random_program(seed);
       const Program after = pass.run(before);
       const Status valid = verify(after);
-      ASSERT_TRUE(valid.ok()) << pass.name << " seed " << seed << ": " << valid.message() << "\n" << print(after);
+      ASSERT_TRUE(valid.ok()) << pass.name << " seed " << seed << ": " << valid.message() << "\n"
+                              << print(after);
       std::vector<Tensor> expected = random_arguments(before, seed);
       std::vector<Tensor> found = random_arguments(before, seed);
       ASSERT_TRUE(run(before, expected).ok());
       const Status ran = run(after, found);
-      ASSERT_TRUE(ran.ok()) << pass.name << " seed " << seed << ": " << ran.message() << "\n" << print(before) << print(after);
+      ASSERT_TRUE(ran.ok()) << pass.name << " seed " << seed << ": " << ran.message() << "\n"
+                            << print(before) << print(after);
       for (size_t i = 0; i < expected.size(); ++i) {
-        ASSERT_TRUE(same_values(expected[i], found[i])) << pass.name << " seed " << seed << " param " << i << "\n" << print(before) << print(after);
+        ASSERT_TRUE(same_values(expected[i], found[i]))
+            << pass.name << " seed " << seed << " param " << i << "\n"
+            << print(before) << print(after);
       }
       changed += print(before) != print(after);
     }

@@ -32,7 +32,8 @@ Interval type_interval(DType type) {
     case DType::kU16: return {0, 65535};
     case DType::kI16: return {-32768, 32767};
     case DType::kU32: return {0, std::numeric_limits<uint32_t>::max()};
-    case DType::kI32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    case DType::kI32:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
     default: return {};
   }
 }
@@ -48,7 +49,8 @@ Interval operator*(Interval a, int64_t factor) {
 }
 Interval operator*(Interval a, Interval b) { return join(a * b.lo, a * b.hi); }
 Interval floor_div(Interval a, int64_t divisor) {
-  return {a.lo == kNegInf ? kNegInf : floor_div(a.lo, divisor), a.hi == kPosInf ? kPosInf : floor_div(a.hi, divisor)};
+  return {a.lo == kNegInf ? kNegInf : floor_div(a.lo, divisor),
+          a.hi == kPosInf ? kPosInf : floor_div(a.hi, divisor)};
 }
 Interval intersect(Interval a, Interval b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
 Interval join(Interval a, Interval b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)}; }
@@ -95,7 +97,8 @@ void Ranges::assume(const Expr& condition, bool holds) {
     return;
   }
   if (!is_compare(op) || condition->args[0]->type != DType::kI64 || has_load(condition)) return;
-  const auto difference = add(linearize(condition->args[1]), linearize(condition->args[0]), -1);  // b - a
+  const auto difference =
+      add(linearize(condition->args[1]), linearize(condition->args[0]), -1);  // b - a
   if (!difference) return;
   const auto nonnegative = [this](const std::optional<Linear>& form) {
     if (form) assume_nonnegative(*form);

@@ -54,7 +54,8 @@ TEST(ranges, intervals_of_index_expressions) {
   EXPECT_EQ(r.of(make(Op::kMul, {kVi, kVj})), (Interval{-14, 21}));
   EXPECT_EQ(r.of(select(less(kVi, kVj), kVi, kVj)), (Interval{-2, 7}));
   EXPECT_EQ(r.of(kVi + kVn), (Interval{kNegInf, kPosInf}));
-  EXPECT_EQ(r.of(cast(DType::kI64, load(make_buffer("b", DType::kU8, {8}), {kVi}))), (Interval{0, 255}));
+  EXPECT_EQ(r.of(cast(DType::kI64, load(make_buffer("b", DType::kU8, {8}), {kVi}))),
+            (Interval{0, 255}));
 }
 
 TEST(ranges, conditions_tighten_intervals_until_reset) {
@@ -85,7 +86,8 @@ TEST(ranges, loops_with_variable_bounds_leave_facts) {
   r.bind_loop(kI, kVn, constant(20) - kVn);
   EXPECT_TRUE(r.proves_nonnegative(linearize(kVi - kVn)));
   EXPECT_TRUE(r.proves_nonnegative(linearize(constant(19) - kVi)));
-  EXPECT_TRUE(r.proves_nonnegative(linearize(constant(19) - kVn))) << "the body runs: the extent is positive";
+  EXPECT_TRUE(r.proves_nonnegative(linearize(constant(19) - kVn)))
+      << "the body runs: the extent is positive";
   EXPECT_FALSE(r.proves_nonnegative(linearize(constant(18) - kVi)));
 }
 

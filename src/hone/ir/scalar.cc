@@ -16,7 +16,8 @@ double round_small(double value, int mantissa, int min_exponent, double max_fini
   std::frexp(value, &exponent);  // |value| in [2^(exponent-1), 2^exponent)
   const int quantum = std::max(exponent - 1, min_exponent) - mantissa;
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
-  if (std::fabs(rounded) > max_finite) return std::copysign(std::numeric_limits<double>::infinity(), value);
+  if (std::fabs(rounded) > max_finite)
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
   return rounded;
 }
 

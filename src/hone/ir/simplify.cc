@@ -9,10 +9,11 @@ namespace hone::ir {
 namespace {
 
 constexpr std::array<std::string_view, kNumRules> kRuleNames = {
-    "pinned",      "div_whole",     "div_split",      "div_reduce",    "div_nested",  "mod_whole",
-    "mod_split",   "mod_reduce",    "mod_nested",     "div_mod",       "min_max_proven", "min_max_nested",
-    "compare_true", "compare_false", "compare_canonical", "not_compare", "de_morgan", "and_implied",
-    "or_implied",  "select_proven", "select_same",    "select_bool",   "load_value",  "finite_zero"};
+    "pinned",         "div_whole",      "div_split",    "div_reduce",    "div_nested",
+    "mod_whole",      "mod_split",      "mod_reduce",   "mod_nested",    "div_mod",
+    "min_max_proven", "min_max_nested", "compare_true", "compare_false", "compare_canonical",
+    "not_compare",    "de_morgan",      "and_implied",  "or_implied",    "select_proven",
+    "select_same",    "select_bool",    "load_value",   "finite_zero"};
 
 void flatten(Op op, const Expr& e, std::vector<Expr>& parts) {
   if (e->op != op) {
@@ -60,7 +61,8 @@ Expr Simplifier::compare_ints(Op op, const Linear& a, const Linear& b) {
       if (d->constant == INT64_MIN) return unchanged;
       left.constant = -d->constant;
     } else {
-      (d->constant >= 0 ? right : left).constant = d->constant >= 0 || d->constant == INT64_MIN ? d->constant : -d->constant;
+      (d->constant >= 0 ? right : left).constant =
+          d->constant >= 0 || d->constant == INT64_MIN ? d->constant : -d->constant;
     }
     // "< c + 1" reads better than "<= c" for an upper bound of a variable.
     if (right.terms.empty() && right.constant < INT64_MAX) {
@@ -79,7 +81,8 @@ Expr Simplifier::compare_ints(Op op, const Linear& a, const Linear& b) {
   const bool is_eq = op == Op::kEq;
   const Form above = add(*d, {-1, {}});
   if (d->is_constant()) return decided((d->constant == 0) == is_eq);
-  if ((above && ranges_.proves_nonnegative(*above)) || ranges_.proves_nonnegative(*below) || d->constant % g != 0) {
+  if ((above && ranges_.proves_nonnegative(*above)) || ranges_.proves_nonnegative(*below) ||
+      d->constant % g != 0) {
     return decided(!is_eq);
   }
   Linear left, right;
@@ -131,7 +134,8 @@ Expr Simplifier::connect(const Expr& e) {
         ranges_.reset(mark);
         return p;
       }
-      if (is_neutral(p) || std::any_of(parts.begin(), parts.end(), [&](const Expr& q) { return equal(p, q); })) {
+      if (is_neutral(p) ||
+          std::any_of(parts.begin(), parts.end(), [&](const Expr& q) { return equal(p, q); })) {
         fire(is_and ? Rule::kAndImplied : Rule::kOrImplied);
         continue;
       }
@@ -195,7 +199,8 @@ Expr Simplifier::value(const Expr& e) {
     fire(Rule::kFiniteZero);
     return constant_float(0, e->type);
   }
-  const bool all_constant = std::all_of(args.begin(), args.end(), [](const Expr& a) { return is_const_int(a); });
+  const bool all_constant =
+      std::all_of(args.begin(), args.end(), [](const Expr& a) { return is_const_int(a); });
   if (e->op == Op::kLoad && !e->buffer->values.empty() && all_constant) {
     int64_t flat = 0;
     bool inside = true;
@@ -206,7 +211,8 @@ Expr Simplifier::value(const Expr& e) {
     if (inside && flat < static_cast<int64_t>(e->buffer->values.size())) {
       fire(Rule::kLoadValue);
       const auto v = static_cast<double>(e->buffer->values[static_cast<size_t>(flat)]);
-      return is_float(e->type) ? constant_float(v, e->type) : constant_int(float_to_int(e->type, v), e->type);
+      return is_float(e->type) ? constant_float(v, e->type)
+                               : constant_int(float_to_int(e->type, v), e->type);
     }
   }
   return with_args(*e, std::move(args));
@@ -221,7 +227,8 @@ Expr Simplifier::simplify(const Expr& e) {
     if (is_const_int(inner)) return make(Op::kNot, {inner});
     return inner->op == Op::kNot ? inner->args[0] : negate(inner);
   }
-  if (is_compare(e->op) && e->args[0]->type == DType::kI64) return compare_ints(e->op, form(e->args[0]), form(e->args[1]));
+  if (is_compare(e->op) && e->args[0]->type == DType::kI64)
+    return compare_ints(e->op, form(e->args[0]), form(e->args[1]));
   return value(e);
 }
 

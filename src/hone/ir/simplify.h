@@ -15,30 +15,30 @@ namespace hone::ir {
 
 // d, g, m, n are positive constants; Q, R, A, B linear forms; k an integer.
 enum class Rule : uint8_t {
-  kPinned,         // a variable with one possible value -> that value
-  kDivWhole,       // (d*Q + R) // d -> Q + k         if R is in [k*d, k*d + d)
-  kDivSplit,       // (d*Q + R) // d -> Q + R // d
-  kDivReduce,      // (g*A + B) // (g*n) -> A // n    if B is in [0, g)
-  kDivNested,      // (x // m + k) // d -> (x + k*m) // (m*d)
-  kModWhole,       // (d*Q + R) % d -> R - k*d        if R is in [k*d, k*d + d)
-  kModSplit,       // (d*Q + R) % d -> R % d
-  kModReduce,      // (g*A + B) % (g*n) -> g * (A % n) + B   if B is in [0, g)
-  kModNested,      // (k*(x % m) + R) % d -> (k*x + R) % d   if d divides k*m
-  kDivMod,         // (x // d) * d + x % d -> x
-  kMinMaxProven,   // min(a, b) -> a                  if a <= b
-  kMinMaxNested,   // min(min(x, m), n) -> min(x, min(m, n)), also min(x + m, n)
-  kCompareTrue,    // a < b, a <= b, a != b -> true   if the ranges or a fact prove it
+  kPinned,        // a variable with one possible value -> that value
+  kDivWhole,      // (d*Q + R) // d -> Q + k         if R is in [k*d, k*d + d)
+  kDivSplit,      // (d*Q + R) // d -> Q + R // d
+  kDivReduce,     // (g*A + B) // (g*n) -> A // n    if B is in [0, g)
+  kDivNested,     // (x // m + k) // d -> (x + k*m) // (m*d)
+  kModWhole,      // (d*Q + R) % d -> R - k*d        if R is in [k*d, k*d + d)
+  kModSplit,      // (d*Q + R) % d -> R % d
+  kModReduce,     // (g*A + B) % (g*n) -> g * (A % n) + B   if B is in [0, g)
+  kModNested,     // (k*(x % m) + R) % d -> (k*x + R) % d   if d divides k*m
+  kDivMod,        // (x // d) * d + x % d -> x
+  kMinMaxProven,  // min(a, b) -> a                  if a <= b
+  kMinMaxNested,  // min(min(x, m), n) -> min(x, min(m, n)), also min(x + m, n)
+  kCompareTrue,   // a < b, a <= b, a != b -> true   if the ranges or a fact prove it
   kCompareFalse,
   kCompareCanonical,  // a < b: equal terms cancel, negative terms change sides, gcd divided out
-  kNotCompare,     // !(a < b) -> b <= a of integers
-  kDeMorgan,       // !(a && b) -> !a || !b
-  kAndImplied,     // a && b -> b                     if b implies a, or the other way round
-  kOrImplied,      // a || b -> b                     if a implies b
-  kSelectProven,   // select(true, a, b) -> a
-  kSelectSame,     // select(c, a, a) -> a
-  kSelectBool,     // select(c, true, false) -> c
-  kLoadValue,      // a buffer with known values at constant indices -> the value
-  kFiniteZero,     // x * 0.0 -> 0.0                  only with finite_math
+  kNotCompare,        // !(a < b) -> b <= a of integers
+  kDeMorgan,          // !(a && b) -> !a || !b
+  kAndImplied,        // a && b -> b                     if b implies a, or the other way round
+  kOrImplied,         // a || b -> b                     if a implies b
+  kSelectProven,      // select(true, a, b) -> a
+  kSelectSame,        // select(c, a, a) -> a
+  kSelectBool,        // select(c, true, false) -> c
+  kLoadValue,         // a buffer with known values at constant indices -> the value
+  kFiniteZero,        // x * 0.0 -> 0.0                  only with finite_math
 };
 inline constexpr int kNumRules = static_cast<int>(Rule::kFiniteZero) + 1;
 [[nodiscard]] std::string_view rule_name(Rule rule);
@@ -49,9 +49,11 @@ struct SimplifyOptions {
   std::array<int64_t, kNumRules>* fired = nullptr;  // counts, per rule
 };
 
-[[nodiscard]] Expr simplify(const Expr& e, const Ranges& ranges, const SimplifyOptions& options = {});
+[[nodiscard]] Expr simplify(const Expr& e, const Ranges& ranges,
+                            const SimplifyOptions& options = {});
 // Statements, in the scope that `ranges` describes.
-[[nodiscard]] Stmt simplify(const Stmt& s, const Ranges& ranges, const SimplifyOptions& options = {});
+[[nodiscard]] Stmt simplify(const Stmt& s, const Ranges& ranges,
+                            const SimplifyOptions& options = {});
 // All phases. Also: a loop that runs once becomes its body; neighbouring ifs with one condition
 // become one; stores to allocations that nobody reads are removed.
 [[nodiscard]] Program simplify(Program program, const SimplifyOptions& options = {});

@@ -59,7 +59,8 @@ Linear Simplifier::form(const Expr& e) {
       case Op::kFloorDiv:
       case Op::kFloorMod: {
         const Linear a = form(e->args[0]), b = form(e->args[1]);
-        if (b.is_constant() && b.constant > 0) return e->op == Op::kFloorDiv ? divide(a, b.constant) : modulo(a, b.constant);
+        if (b.is_constant() && b.constant > 0)
+          return e->op == Op::kFloorDiv ? divide(a, b.constant) : modulo(a, b.constant);
         return linearize(make(e->op, {to_expr(a), to_expr(b)}));
       }
       case Op::kMin:
@@ -191,7 +192,8 @@ Form Simplifier::min_max(Op op, const Linear& a, const Linear& b) {
       const Form inside = add({inner->args[1]->int_value, {}}, {x.constant, {}});
       if (other && inside) {
         fire(Rule::kMinMaxNested);
-        const int64_t c = is_min ? std::min(inside->constant, bound.constant) : std::max(inside->constant, bound.constant);
+        const int64_t c = is_min ? std::min(inside->constant, bound.constant)
+                                 : std::max(inside->constant, bound.constant);
         return min_max(op, *other, {c, {}});
       }
     }

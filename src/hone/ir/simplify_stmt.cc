@@ -15,7 +15,8 @@ void visit_stmts(const Stmt& s, const F& f) {
 bool loads_buffer(const Expr& e, const BufferPtr& buffer) {
   if (!e) return false;
   if (e->op == Op::kLoad && e->buffer == buffer) return true;
-  return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return loads_buffer(a, buffer); });
+  return std::any_of(e->args.begin(), e->args.end(),
+                     [&](const Expr& a) { return loads_buffer(a, buffer); });
 }
 
 // Whether somebody reads a buffer (an extern statement may).
@@ -34,7 +35,8 @@ bool is_read(const std::vector<Stmt>& body, const BufferPtr& buffer) {
 
 // Without the stores to a buffer and prefetches of it.
 Stmt drop_stores(const Stmt& s, const BufferPtr& buffer) {
-  if ((s->kind == StmtKind::kStore || s->kind == StmtKind::kPrefetch) && s->buffer == buffer) return make_block({});
+  if ((s->kind == StmtKind::kStore || s->kind == StmtKind::kPrefetch) && s->buffer == buffer)
+    return make_block({});
   if (s->body.empty()) return s;
   std::vector<Stmt> body;
   for (const Stmt& child : s->body) body.push_back(drop_stores(child, buffer));
@@ -44,7 +46,8 @@ Stmt drop_stores(const Stmt& s, const BufferPtr& buffer) {
 
 class StmtSimplifier {
  public:
-  StmtSimplifier(Ranges& ranges, const SimplifyOptions& options) : exprs_(ranges, options), ranges_(ranges) {}
+  StmtSimplifier(Ranges& ranges, const SimplifyOptions& options)
+      : exprs_(ranges, options), ranges_(ranges) {}
 
   Stmt simplify(const Stmt& s) {
     switch (s->kind) {
@@ -78,8 +81,9 @@ class StmtSimplifier {
     for (const Stmt& child : body) {
       const Stmt s = simplify(child);
       for (const Stmt& part : s->kind == StmtKind::kBlock ? s->body : std::vector<Stmt>{s}) {
-        const bool joins = !flat.empty() && part->kind == StmtKind::kIf && flat.back()->kind == StmtKind::kIf &&
-                           !has_load(part->condition) && equal(part->condition, flat.back()->condition);
+        const bool joins = !flat.empty() && part->kind == StmtKind::kIf &&
+                           flat.back()->kind == StmtKind::kIf && !has_load(part->condition) &&
+                           equal(part->condition, flat.back()->condition);
         if (joins) {
           std::vector<Stmt> joined = flat.back()->body;
           joined.insert(joined.end(), part->body.begin(), part->body.end());

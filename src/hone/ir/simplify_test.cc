@@ -22,7 +22,8 @@ struct Point {
         break;
       case Op::kLoad: {
         int64_t flat = 0;
-        for (size_t d = 0; d < e->args.size(); ++d) flat = flat * e->buffer->shape[d] + eval(e->args[d]);
+        for (size_t d = 0; d < e->args.size(); ++d)
+          flat = flat * e->buffer->shape[d] + eval(e->args[d]);
         return static_cast<int64_t>(e->buffer->values.at(static_cast<size_t>(flat)));
       }
       case Op::kSelect: return eval(e->args[eval(e->args[0]) != 0 ? 1 : 2]);
@@ -79,10 +80,13 @@ struct Space {
       case 9: {  // what fusing and splitting leave behind
         const Expr fused = variable(vars[0]) * 5 + variable(vars[1]);
         if (rng.chance(0.3)) return floormod(fused, 5 * rng.between(2, 7));
-        return rng.chance(0.5) ? floordiv(fused, d) * d + floormod(fused, d) : floordiv(a * 5 + variable(vars[1]), 5);
+        return rng.chance(0.5) ? floordiv(fused, d) * d + floormod(fused, d)
+                               : floordiv(a * 5 + variable(vars[1]), 5);
       }
       case 10: return load(table, {floormod(a, 2), floormod(index(rng, 0), 3)});
-      default: return min(min(a, constant(rng.between(0, 9))) + rng.between(-2, 2), constant(rng.between(0, 9)));
+      default:
+        return min(min(a, constant(rng.between(0, 9))) + rng.between(-2, 2),
+                   constant(rng.between(0, 9)));
     }
   }
   Expr condition(Rng& rng, int depth) const {
@@ -97,7 +101,9 @@ struct Space {
       }
     }
     const Op ops[] = {Op::kLt, Op::kLe, Op::kEq, Op::kNe};
-    return make(ops[rng.below(4)], {index(rng, depth), rng.chance(0.5) ? constant(rng.between(-4, 20)) : index(rng, depth)});
+    return make(
+        ops[rng.below(4)],
+        {index(rng, depth), rng.chance(0.5) ? constant(rng.between(-4, 20)) : index(rng, depth)});
   }
 };
 
@@ -129,7 +135,8 @@ TEST(simplify, random_expressions_keep_their_values_and_every_rule_fires) {
   const BufferPtr x = make_buffer("x", DType::kF32, {});
   EXPECT_EQ(simplify(load(x, {}) * 0, {}, options)->op, Op::kFloat);
   for (int r = 0; r < kNumRules; ++r) {
-    EXPECT_GE(fired[r], r == static_cast<int>(Rule::kFiniteZero) ? 1 : 20) << rule_name(static_cast<Rule>(r));
+    EXPECT_GE(fired[r], r == static_cast<int>(Rule::kFiniteZero) ? 1 : 20)
+        << rule_name(static_cast<Rule>(r));
   }
 }
 
@@ -208,14 +215,17 @@ TEST(simplify, floats_are_not_reassociated) {
   const Expr e = (x + constant_float(1e8)) - constant_float(1e8);
   const Expr s = simplify(e, {});
   EXPECT_EQ(s->op, Op::kSub);
-  EXPECT_TRUE(equal(s->args[0]->args[0], load(b, {variable(v)}))) << "but indices inside are simplified";
+  EXPECT_TRUE(equal(s->args[0]->args[0], load(b, {variable(v)})))
+      << "but indices inside are simplified";
   EXPECT_EQ(simplify(x * 0, {})->op, Op::kMul);
 }
 
 // ---- statements ----
 
 const BufferPtr kOut = make_buffer("y", DType::kF32, {64});
-Stmt store(const Expr& index, double value = 1) { return make_store(kOut, {index}, constant_float(value)); }
+Stmt store(const Expr& index, double value = 1) {
+  return make_store(kOut, {index}, constant_float(value));
+}
 Stmt loop(const VarPtr& v, int64_t extent, std::vector<Stmt> body) {
   return make_for(v, constant(0), constant(extent), ForKind::kSerial, std::move(body));
 }
@@ -223,7 +233,9 @@ Stmt loop(const VarPtr& v, int64_t extent, std::vector<Stmt> body) {
 TEST(simplify_stmt, guards_that_ranges_prove_vanish) {
   const VarPtr o = make_var("o"), i = make_var("i");
   const Expr index = variable(o) * 8 + variable(i);
-  const auto program = [&](int64_t limit) { return loop(o, 4, {loop(i, 8, {make_if(less(index, constant(limit)), {store(index)})})}); };
+  const auto program = [&](int64_t limit) {
+    return loop(o, 4, {loop(i, 8, {make_if(less(index, constant(limit)), {store(index)})})});
+  };
   EXPECT_EQ(simplify(program(32), Ranges())->body[0]->body[0]->kind, StmtKind::kStore);
   EXPECT_EQ(simplify(program(31), Ranges())->body[0]->body[0]->kind, StmtKind::kIf);
   EXPECT_TRUE(simplify(program(0), Ranges())->body.empty());
@@ -234,7 +246,8 @@ TEST(simplify_stmt, conditions_are_facts_inside) {
   Ranges ranges;
   ranges.bind(n, {0, 50});
   const Expr inside = less(variable(i) + variable(n), constant(9));
-  const Stmt s = make_if(inside, {make_if(less(variable(i) + variable(n), constant(10)), {store(variable(i))})});
+  const Stmt s = make_if(
+      inside, {make_if(less(variable(i) + variable(n), constant(10)), {store(variable(i))})});
   const Stmt simple = simplify(s, ranges);
   ASSERT_EQ(simple->kind, StmtKind::kIf);
   EXPECT_EQ(simple->body[0]->kind, StmtKind::kStore);
@@ -242,8 +255,10 @@ TEST(simplify_stmt, conditions_are_facts_inside) {
 
 TEST(simplify_stmt, loops_of_one_or_no_iteration) {
   const VarPtr i = make_var("i");
-  EXPECT_TRUE(equal(simplify(make_for(i, constant(3), constant(1), ForKind::kVectorized, {store(variable(i))}), Ranges()),
-                    store(constant(3))));
+  EXPECT_TRUE(equal(
+      simplify(make_for(i, constant(3), constant(1), ForKind::kVectorized, {store(variable(i))}),
+               Ranges()),
+      store(constant(3))));
   EXPECT_TRUE(simplify(loop(i, 0, {store(variable(i))}), Ranges())->body.empty());
   EXPECT_TRUE(simplify(loop(i, 5, {}), Ranges())->body.empty());
 }
@@ -251,13 +266,16 @@ TEST(simplify_stmt, loops_of_one_or_no_iteration) {
 TEST(simplify_stmt, neighbouring_ifs_join_and_nested_ifs_merge) {
   const Expr n = variable(make_var("n"));
   const Expr c = less(n, constant(3));
-  const Stmt s = simplify(make_block({make_if(c, {store(constant(0))}), make_if(c, {store(constant(1))})}), Ranges());
+  const Stmt s = simplify(
+      make_block({make_if(c, {store(constant(0))}), make_if(c, {store(constant(1))})}), Ranges());
   ASSERT_EQ(s->kind, StmtKind::kIf);
   EXPECT_EQ(s->body.size(), 2U);
-  const Stmt nested = simplify(make_if(c, {make_if(less_equal(constant(0), n), {store(constant(0))})}), Ranges());
+  const Stmt nested =
+      simplify(make_if(c, {make_if(less_equal(constant(0), n), {store(constant(0))})}), Ranges());
   EXPECT_EQ(nested->condition->op, Op::kAnd);
   const Expr loaded = make(Op::kLt, {load(kOut, {n}), constant_float(0)});
-  EXPECT_EQ(simplify(make_if(c, {make_if(loaded, {store(n)})}), Ranges())->body[0]->kind, StmtKind::kIf)
+  EXPECT_EQ(simplify(make_if(c, {make_if(loaded, {store(n)})}), Ranges())->body[0]->kind,
+            StmtKind::kIf)
       << "a load stays behind its guard";
 }
 

@@ -37,21 +37,30 @@ bool equal_all(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 
 Stmt make_for(VarPtr var, Expr min, Expr extent, ForKind kind, std::vector<Stmt> body, bool peel) {
   HONE_ASSERT(var != nullptr, "a loop without variable");
-  HONE_ASSERT(min->type == DType::kI64 && extent->type == DType::kI64, "the range of a loop is not i64");
-  return node({.kind = StmtKind::kFor, .for_kind = kind, .peel = peel, .var = std::move(var),
-               .min = std::move(min), .extent = std::move(extent), .body = flatten(std::move(body))});
+  HONE_ASSERT(min->type == DType::kI64 && extent->type == DType::kI64,
+              "the range of a loop is not i64");
+  return node({.kind = StmtKind::kFor,
+               .for_kind = kind,
+               .peel = peel,
+               .var = std::move(var),
+               .min = std::move(min),
+               .extent = std::move(extent),
+               .body = flatten(std::move(body))});
 }
 
 Stmt make_if(Expr condition, std::vector<Stmt> body) {
   HONE_ASSERT(condition->type == DType::kBool, "the condition of an if is not bool");
-  return node({.kind = StmtKind::kIf, .condition = std::move(condition), .body = flatten(std::move(body))});
+  return node(
+      {.kind = StmtKind::kIf, .condition = std::move(condition), .body = flatten(std::move(body))});
 }
 
 Stmt make_store(BufferPtr buffer, std::vector<Expr> indices, Expr value) {
   HONE_ASSERT(indices.size() == buffer->shape.size(), "a store needs one index per dimension");
   HONE_ASSERT(value->type == buffer->dtype, "the value stored is not of the buffer's type");
   for (const Expr& i : indices) HONE_ASSERT(i->type == DType::kI64, "an index is not i64");
-  return node({.kind = StmtKind::kStore, .buffer = std::move(buffer), .indices = std::move(indices),
+  return node({.kind = StmtKind::kStore,
+               .buffer = std::move(buffer),
+               .indices = std::move(indices),
                .value = std::move(value)});
 }
 
@@ -62,12 +71,14 @@ Stmt make_block(std::vector<Stmt> body) {
 }
 
 Stmt make_alloc(BufferPtr buffer, std::vector<Stmt> body) {
-  return node({.kind = StmtKind::kAlloc, .buffer = std::move(buffer), .body = flatten(std::move(body))});
+  return node(
+      {.kind = StmtKind::kAlloc, .buffer = std::move(buffer), .body = flatten(std::move(body))});
 }
 
 Stmt make_prefetch(BufferPtr buffer, std::vector<Expr> indices) {
   HONE_ASSERT(indices.size() == buffer->shape.size(), "a prefetch needs one index per dimension");
-  return node({.kind = StmtKind::kPrefetch, .buffer = std::move(buffer), .indices = std::move(indices)});
+  return node(
+      {.kind = StmtKind::kPrefetch, .buffer = std::move(buffer), .indices = std::move(indices)});
 }
 
 Stmt make_extern(std::string name, std::vector<BufferPtr> buffers) {
@@ -80,7 +91,8 @@ std::string_view for_kind_name(ForKind kind) {
 }
 
 std::string_view role_name(Role role) {
-  constexpr std::array<std::string_view, 5> kNames = {"input", "constant", "packed", "workspace", "output"};
+  constexpr std::array<std::string_view, 5> kNames = {"input", "constant", "packed", "workspace",
+                                                      "output"};
   return kNames[static_cast<size_t>(role)];
 }
 
@@ -109,7 +121,8 @@ bool equal(const Stmt& a, const Stmt& b) {
   if (a->kind != b->kind || a->for_kind != b->for_kind || a->peel != b->peel || a->var != b->var ||
       a->buffer != b->buffer || a->name != b->name || a->buffers != b->buffers ||
       a->body.size() != b->body.size() || !equal(a->min, b->min) || !equal(a->extent, b->extent) ||
-      !equal(a->condition, b->condition) || !equal(a->value, b->value) || !equal_all(a->indices, b->indices)) {
+      !equal(a->condition, b->condition) || !equal(a->value, b->value) ||
+      !equal_all(a->indices, b->indices)) {
     return false;
   }
   for (size_t i = 0; i < a->body.size(); ++i) {

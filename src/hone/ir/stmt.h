@@ -21,13 +21,13 @@ struct StmtNode {
   bool peel = false;  // kFor: split where the guards inside become true (ir/partition_loops.h)
   VarPtr var;
   Expr min, extent;
-  Expr condition;            // kIf
-  BufferPtr buffer;          // kStore, kAlloc, kPrefetch
-  std::vector<Expr> indices; // kStore, kPrefetch
-  Expr value;                // kStore
-  std::string name;          // kExtern: the registered function
+  Expr condition;                  // kIf
+  BufferPtr buffer;                // kStore, kAlloc, kPrefetch
+  std::vector<Expr> indices;       // kStore, kPrefetch
+  Expr value;                      // kStore
+  std::string name;                // kExtern: the registered function
   std::vector<BufferPtr> buffers;  // kExtern: its arguments, outputs last
-  std::vector<Stmt> body;    // kFor, kIf, kBlock, kAlloc: in order
+  std::vector<Stmt> body;          // kFor, kIf, kBlock, kAlloc: in order
 };
 
 [[nodiscard]] Stmt make_for(VarPtr var, Expr min, Expr extent, ForKind kind, std::vector<Stmt> body,

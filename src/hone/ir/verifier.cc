@@ -14,7 +14,8 @@ class Verifier {
       if (!param.buffer) return invalid("a parameter of {} is null", p.name);
       const Buffer& b = *param.buffer;
       if (find(param.buffer)) return invalid("parameter {} stands twice in the list", b.name);
-      if (b.scope != Scope::kGlobal) return invalid("parameter {} is {}, expected global", b.name, scope_name(b.scope));
+      if (b.scope != Scope::kGlobal)
+        return invalid("parameter {} is {}, expected global", b.name, scope_name(b.scope));
       HONE_RETURN_IF_ERROR(size(b));
       if (!b.values.empty() && static_cast<int64_t>(b.values.size()) != b.num_elements()) {
         return invalid("{} has {} values, expected {}", b.name, b.values.size(), b.num_elements());
@@ -48,7 +49,8 @@ class Verifier {
     int64_t n = dtype_bytes(b.dtype);
     for (const int64_t d : b.shape) {
       if (d < 0) return invalid("{} has a negative dimension", b.name);
-      if (__builtin_mul_overflow(n, std::max<int64_t>(d, 1), &n)) return invalid("{} is too large", b.name);
+      if (__builtin_mul_overflow(n, std::max<int64_t>(d, 1), &n))
+        return invalid("{} is too large", b.name);
     }
     return ok_status();
   }
@@ -56,7 +58,9 @@ class Verifier {
   Status expression(const Expr& e, const char* what, DType type) {
     if (!e) return invalid("{} is missing", what);
     HONE_RETURN_IF_ERROR(node(*e));
-    if (e->type != type) return invalid("{} is {}, expected {}: {}", what, dtype_name(e->type), dtype_name(type), print(e));
+    if (e->type != type)
+      return invalid("{} is {}, expected {}: {}", what, dtype_name(e->type), dtype_name(type),
+                     print(e));
     return ok_status();
   }
 
@@ -66,23 +70,36 @@ class Verifier {
       HONE_RETURN_IF_ERROR(node(*a));
     }
     switch (e.op) {
-      case Op::kInt: return is_float(e.type) ? invalid("an integer constant of type {}", dtype_name(e.type)) : leaf(e);
-      case Op::kFloat: return is_float(e.type) ? leaf(e) : invalid("a float constant of type {}", dtype_name(e.type));
+      case Op::kInt:
+        return is_float(e.type) ? invalid("an integer constant of type {}", dtype_name(e.type))
+                                : leaf(e);
+      case Op::kFloat:
+        return is_float(e.type) ? leaf(e)
+                                : invalid("a float constant of type {}", dtype_name(e.type));
       case Op::kVar:
         if (!e.var || e.type != DType::kI64) return invalid("a variable that is null or not i64");
-        if (std::find(vars_.begin(), vars_.end(), e.var) == vars_.end()) return invalid("variable {} is used outside of its loop", e.var->name);
+        if (std::find(vars_.begin(), vars_.end(), e.var) == vars_.end())
+          return invalid("variable {} is used outside of its loop", e.var->name);
         return leaf(e);
       case Op::kLoad:
         HONE_RETURN_IF_ERROR(access(e.buffer, e.args, "load"));
-        if (e.type != e.buffer->dtype) return invalid("a load of {} is {}, expected {}", e.buffer->name, dtype_name(e.type), dtype_name(e.buffer->dtype));
+        if (e.type != e.buffer->dtype)
+          return invalid("a load of {} is {}, expected {}", e.buffer->name, dtype_name(e.type),
+                         dtype_name(e.buffer->dtype));
         return readable(e.buffer);
-      case Op::kCast: return e.args.size() == 1 ? ok_status() : invalid("'cast' has {} operands, expected 1", e.args.size());
+      case Op::kCast:
+        return e.args.size() == 1 ? ok_status()
+                                  : invalid("'cast' has {} operands, expected 1", e.args.size());
       default: break;
     }
     HONE_RETURN_IF_ERROR(check_operands(e.op, e.args));
     const bool is_bool = e.op >= Op::kLt && e.op <= Op::kNot;
-    const DType type = is_bool ? DType::kBool : e.op == Op::kSelect ? e.args[1]->type : e.args[0]->type;
-    if (e.type != type) return invalid("'{}' is {}, expected {}", op_info(e.op).name, dtype_name(e.type), dtype_name(type));
+    const DType type = is_bool               ? DType::kBool
+                       : e.op == Op::kSelect ? e.args[1]->type
+                                             : e.args[0]->type;
+    if (e.type != type)
+      return invalid("'{}' is {}, expected {}", op_info(e.op).name, dtype_name(e.type),
+                     dtype_name(type));
     return ok_status();
   }
   static Status leaf(const ExprNode& e) {
@@ -93,7 +110,8 @@ class Verifier {
     if (!buffer) return invalid("a {} without buffer", what);
     if (!find(buffer)) return invalid("{} of {} outside of its scope", what, buffer->name);
     if (indices.size() != buffer->shape.size()) {
-      return invalid("{} of {} has {} indices, expected {}", what, buffer->name, indices.size(), buffer->shape.size());
+      return invalid("{} of {} has {} indices, expected {}", what, buffer->name, indices.size(),
+                     buffer->shape.size());
     }
     for (const Expr& i : indices) {
       if (!i || i->type != DType::kI64) return invalid("an index of {} is not i64", buffer->name);
@@ -102,15 +120,18 @@ class Verifier {
   }
   Status readable(const BufferPtr& buffer) const {
     const Declared& d = *find(buffer);
-    if (!prepare_ || !d.is_param || d.role == Role::kConstant || d.role == Role::kPacked) return ok_status();
+    if (!prepare_ || !d.is_param || d.role == Role::kConstant || d.role == Role::kPacked)
+      return ok_status();
     return invalid("a prepare phase reads {}, which is {}", buffer->name, role_name(d.role));
   }
   Status writable(const BufferPtr& buffer) const {
     const Declared& d = *find(buffer);
     if (!d.is_param) return ok_status();
-    const bool allowed = prepare_ ? d.role == Role::kPacked : d.role == Role::kWorkspace || d.role == Role::kOutput;
+    const bool allowed =
+        prepare_ ? d.role == Role::kPacked : d.role == Role::kWorkspace || d.role == Role::kOutput;
     if (allowed) return ok_status();
-    return invalid("a {} writes {}, which is {}", prepare_ ? "prepare phase" : "phase", buffer->name, role_name(d.role));
+    return invalid("a {} writes {}, which is {}", prepare_ ? "prepare phase" : "phase",
+                   buffer->name, role_name(d.role));
   }
 
   Status statements(const std::vector<Stmt>& body) {
@@ -143,9 +164,11 @@ class Verifier {
         return indices(s.indices);
       case StmtKind::kAlloc: return alloc(s);
       case StmtKind::kExtern:
-        if (s.name.empty() || s.buffers.empty()) return invalid("an extern call without name or buffers");
+        if (s.name.empty() || s.buffers.empty())
+          return invalid("an extern call without name or buffers");
         for (const BufferPtr& b : s.buffers) {
-          if (!b || !find(b)) return invalid("extern {} uses a buffer outside of its scope", s.name);
+          if (!b || !find(b))
+            return invalid("extern {} uses a buffer outside of its scope", s.name);
         }
         return writable(s.buffers.back());
     }
@@ -156,11 +179,15 @@ class Verifier {
     if (!s.var) return invalid("a loop without variable");
     HONE_RETURN_IF_ERROR(expression(s.min, "the start of a loop", DType::kI64));
     HONE_RETURN_IF_ERROR(expression(s.extent, "the extent of a loop", DType::kI64));
-    if (std::find(vars_.begin(), vars_.end(), s.var) != vars_.end()) return invalid("variable {} is bound again inside its own loop", s.var->name);
-    if (s.for_kind == ForKind::kParallel && !outermost) return invalid("parallel loop {} is not outermost", s.var->name);
-    if (s.for_kind == ForKind::kParallel && !is_const_int(s.min, 0)) return invalid("parallel loop {} does not start at 0", s.var->name);
+    if (std::find(vars_.begin(), vars_.end(), s.var) != vars_.end())
+      return invalid("variable {} is bound again inside its own loop", s.var->name);
+    if (s.for_kind == ForKind::kParallel && !outermost)
+      return invalid("parallel loop {} is not outermost", s.var->name);
+    if (s.for_kind == ForKind::kParallel && !is_const_int(s.min, 0))
+      return invalid("parallel loop {} does not start at 0", s.var->name);
     if (s.for_kind != ForKind::kSerial && !is_const_int(s.extent)) {
-      return invalid("the extent of {} loop {} is not constant", for_kind_name(s.for_kind), s.var->name);
+      return invalid("the extent of {} loop {} is not constant", for_kind_name(s.for_kind),
+                     s.var->name);
     }
     vars_.push_back(s.var);
     HONE_RETURN_IF_ERROR(statements(s.body));
