@@ -101,6 +101,42 @@ class Collector {
   Interval whole_;
 };
 
+// True if a comparison is between `var` and constants: only then is its true interval all of it.
+// (floormod(t, 4) has a range even where nothing is known of t.)
+bool depends_on_nothing_else(const Expr& e, const VarPtr& var) {
+  const std::optional<Linear> d = gap(e);
+  return d && without(*d, variable(var)).terms.empty();
+}
+
+// Moves guards on the loop's own variable into its range.
+Stmt tighten(const Stmt& s) {
+  if (s->body.empty()) return s;
+  std::vector<Stmt> body;
+  for (const Stmt& child : s->body) body.push_back(tighten(child));
+  const bool is_candidate = s->kind == StmtKind::kFor && body.size() == 1 &&
+                            body[0]->kind == StmtKind::kIf && is_const_int(s->min) &&
+                            is_const_int(s->extent);
+  if (!is_candidate) return with_body(*s, std::move(body));
+  const bool keeps_start = s->for_kind == ForKind::kParallel;
+  const int64_t begin = s->min->int_value;
+  Interval range = {begin, begin + s->extent->int_value - 1};
+  std::vector<Expr> rest;
+  for (const Expr& part : conjuncts(body[0]->condition)) {
+    std::optional<Interval> i;
+    if (depends_on_nothing_else(part, s->var)) i = true_interval(part, s->var, Ranges());
+    if (i && !(keeps_start && i->lo > begin)) {
+      range = intersect(range, *i);
+    } else {
+      rest.push_back(part);
+    }
+  }
+  if (range.empty()) return make_block({});
+  std::vector<Stmt> inner = body[0]->body;
+  if (!rest.empty()) inner = {make_if(conjunction(rest), std::move(inner))};
+  return make_for(s->var, constant(range.lo), constant(range.hi - range.lo + 1), s->for_kind,
+                  std::move(inner), s->peel);
+}
+
 class Partitioner {
  public:
   Partitioner(int64_t statements, const PartitionOptions& options)
@@ -138,7 +174,9 @@ class Partitioner {
       if (from >= to) return;
       const Stmt whole =
           make_for(loop.var, constant(from), constant(to - from), loop.for_kind, loop.body);
-      parts.push_back(statement(simplify(whole, ranges_)));
+      // Tight inner loops first: their ranges decide where conditions are true.
+      const Stmt tight = tighten(hoist_guards(simplify(whole, ranges_)));
+      parts.push_back(statement(simplify(tight, ranges_)));
     };
     part(begin, main->lo);
     part(main->lo, main->hi + 1);
@@ -171,46 +209,13 @@ class Partitioner {
   int64_t statements_;
 };
 
-// True if a comparison is between `var` and constants: only then is its true interval all of it.
-// (floormod(t, 4) has a range even where nothing is known of t.)
-bool depends_on_nothing_else(const Expr& e, const VarPtr& var) {
-  const std::optional<Linear> d = gap(e);
-  return d && without(*d, variable(var)).terms.empty();
-}
-
-// Moves guards on the loop's own variable into its range.
-Stmt tighten(const Stmt& s) {
-  if (s->body.empty()) return s;
-  std::vector<Stmt> body;
-  for (const Stmt& child : s->body) body.push_back(tighten(child));
-  const bool is_candidate = s->kind == StmtKind::kFor && body.size() == 1 &&
-                            body[0]->kind == StmtKind::kIf && is_const_int(s->min) &&
-                            is_const_int(s->extent);
-  if (!is_candidate) return with_body(*s, std::move(body));
-  const bool keeps_start = s->for_kind == ForKind::kParallel;
-  const int64_t begin = s->min->int_value;
-  Interval range = {begin, begin + s->extent->int_value - 1};
-  std::vector<Expr> rest;
-  for (const Expr& part : conjuncts(body[0]->condition)) {
-    std::optional<Interval> i;
-    if (depends_on_nothing_else(part, s->var)) i = true_interval(part, s->var, Ranges());
-    if (i && !(keeps_start && i->lo > begin)) {
-      range = intersect(range, *i);
-    } else {
-      rest.push_back(part);
-    }
-  }
-  if (range.empty()) return make_block({});
-  std::vector<Stmt> inner = body[0]->body;
-  if (!rest.empty()) inner = {make_if(conjunction(rest), std::move(inner))};
-  return make_for(s->var, constant(range.lo), constant(range.hi - range.lo + 1), s->for_kind,
-                  std::move(inner), s->peel);
-}
-
 }  // namespace
 
 Program partition_loops(Program program, const PartitionOptions& options) {
-  program = simplify(hoist_guards(simplify(std::move(program))));
+  program = hoist_guards(simplify(std::move(program)));
+  for (Phase& phase : program.phases) {
+    if (phase.body) phase.body = simplify(tighten(phase.body), Ranges());
+  }
   int64_t statements = 0;
   for (const Phase& phase : program.phases)
     statements += phase.body ? count_statements(phase.body) : 0;

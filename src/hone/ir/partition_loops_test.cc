@@ -134,6 +134,35 @@ TEST(partition_loops, tightens_loops_under_their_own_guard) {
   EXPECT_EQ(parallel->body[0]->kind, StmtKind::kIf);
 }
 
+// A guard that other terms decide as well is no bound, even if those terms have known ranges.
+TEST(partition_loops, guards_with_other_terms_stay) {
+  const BufferPtr y = make_buffer("y", DType::kF32, {8});
+  const VarPtr o = make_var("o"), i = make_var("i");
+  const Expr limit = floormod(variable(o), 4) + 2;
+  const Stmt store = make_store(y, {variable(i)}, load(y, {variable(i)}) + 1);
+  const Stmt body = loop(o, 8, {loop(i, 8, {make_if(less(variable(i), limit), {store})})});
+  const Stmt clear = loop(i, 8, {make_store(y, {variable(i)}, constant_float(0))});
+  const Program program{"p", {{y, Role::kOutput}}, {{make_block({clear, body})}}};
+  expect_same(program, partition_loops(program));
+}
+
+// The last part's inner loop is shorter, which makes the window's loop worth splitting.
+TEST(partition_loops, tight_loops_decide_where_to_split) {
+  const Window w(18);
+  const Program window = w.program(true);
+  const Stmt outer = window.phases[0].body;
+  const Stmt inner = outer->body[0];
+  const Stmt update = inner->body[0]->body[1];
+  const Expr guard = inner->body[0]->condition;
+  const Stmt swapped = make_for(w.k, constant(0), constant(3), ForKind::kSerial,
+                                {loop(w.i, 4, {make_if(guard, update->body)})}, true);
+  const Stmt clear = loop(w.i, 4, {make_if(guard, {inner->body[0]->body[0]})});
+  const Program program{"window", window.params, {{loop(w.o, 5, {clear, swapped}, true)}}};
+  const Program split = partition_loops(program);
+  expect_same(program, split);
+  EXPECT_EQ(count(split.phases[0].body, StmtKind::kIf), 0);
+}
+
 TEST(partition_loops, random_guards_keep_the_result) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     Rng rng(seed);

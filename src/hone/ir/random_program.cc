@@ -78,6 +78,9 @@ class Generator {
     }
     if (rng_.chance(0.15)) e = floordiv(e, rng_.between(2, 5));
     if (rng_.chance(0.15)) e = floormod(e, rng_.between(2, 9));
+    if (!vars_.empty() && rng_.chance(0.1)) {
+      e = e - floormod(variable(rng_.choice(vars_)), rng_.between(2, 4));
+    }
     return e;
   }
   Expr condition() {
