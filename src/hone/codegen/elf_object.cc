@@ -1,0 +1,219 @@
+#include "hone/codegen/elf_object.h"
+
+#include <elf.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+
+namespace hone::codegen {
+namespace {
+
+using File = std::unique_ptr<FILE, int (*)(FILE*)>;
+
+// A growing string table; equal strings share an entry.
+class StringTable {
+ public:
+  uint32_t add(const std::string& text) {
+    const auto [entry, is_new] = places_.emplace(text, static_cast<uint32_t>(bytes_.size()));
+    if (is_new) bytes_.append(text).push_back('\0');
+    return entry->second;
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_ = std::string(1, '\0');
+  std::map<std::string, uint32_t> places_ = {{"", 0}};
+};
+
+struct RelocationTypes {
+  uint32_t pointer;
+  uint32_t branch;
+  int64_t branch_offset;  // of the field in the instruction
+  int64_t branch_addend;
+};
+
+RelocationTypes relocation_types(Machine machine) {
+  if (machine == Machine::kAArch64) return {R_AARCH64_ABS64, R_AARCH64_JUMP26, 0, 0};
+  return {R_X86_64_64, R_X86_64_PLT32, 1, -4};
+}
+
+int64_t content_bytes(const ElfSection& section) {
+  int64_t total = 0;
+  for (const ElfBytes& bytes : section.contents) total += bytes.size;
+  return total;
+}
+
+uint64_t round_up(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+Elf64_Shdr section_header(const ElfSection& section, Machine machine) {
+  Elf64_Shdr header = {};
+  header.sh_type = section.kind == ElfSection::kNote ? SHT_NOTE : SHT_PROGBITS;
+  header.sh_flags = SHF_ALLOC;
+  if (section.kind == ElfSection::kCode) header.sh_flags |= SHF_EXECINSTR;
+  if (section.kind == ElfSection::kRelocatedData) header.sh_flags |= SHF_WRITE;
+  constexpr uint64_t kLarge = 0x10000000;  // SHF_X86_64_LARGE: may lie beyond 2 GiB
+  if (machine == Machine::kX86_64 && section.name == ".lrodata") header.sh_flags |= kLarge;
+  header.sh_addralign = static_cast<uint64_t>(section.alignment);
+  header.sh_size = static_cast<uint64_t>(content_bytes(section));
+  return header;
+}
+
+std::string symbol_table(const ElfObject& object, StringTable& names) {
+  std::vector<Elf64_Sym> symbols(1 + object.symbols.size());
+  for (size_t i = 0; i < object.symbols.size(); ++i) {
+    const ElfSymbol& symbol = object.symbols[i];
+    Elf64_Sym& entry = symbols[i + 1];
+    entry.st_name = names.add(symbol.name);
+    const int type = symbol.section < 0 ? STT_NOTYPE : symbol.function ? STT_FUNC : STT_OBJECT;
+    entry.st_info = static_cast<unsigned char>(ELF64_ST_INFO(STB_GLOBAL, type));
+    entry.st_other = symbol.hidden ? STV_HIDDEN : STV_DEFAULT;
+    entry.st_shndx = static_cast<uint16_t>(symbol.section < 0 ? 0 : symbol.section + 1);
+    entry.st_value = static_cast<uint64_t>(symbol.offset);
+    entry.st_size = static_cast<uint64_t>(symbol.size);
+  }
+  return {reinterpret_cast<const char*>(symbols.data()), symbols.size() * sizeof(Elf64_Sym)};
+}
+
+std::string relocation_table(const ElfSection& section, Machine machine) {
+  const RelocationTypes types = relocation_types(machine);
+  std::string table;
+  for (const ElfRelocation& relocation : section.relocations) {
+    const bool branch = relocation.kind == ElfRelocation::kBranch;
+    Elf64_Rela entry = {};
+    entry.r_offset = static_cast<uint64_t>(relocation.offset + (branch ? types.branch_offset : 0));
+    entry.r_info = ELF64_R_INFO(static_cast<uint64_t>(relocation.symbol) + 1,
+                                branch ? types.branch : types.pointer);
+    entry.r_addend = relocation.addend + (branch ? types.branch_addend : 0);
+    table.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+  }
+  return table;
+}
+
+// Writes bytes at rising offsets, with zeros between.
+class Stream {
+ public:
+  explicit Stream(FILE* file) : file_(file) {}
+  bool pad_to(uint64_t offset) {
+    static const char zeros[64] = {};
+    while (position_ < offset) {
+      const uint64_t step = std::min<uint64_t>(sizeof zeros, offset - position_);
+      if (!write(zeros, step)) return false;
+    }
+    return true;
+  }
+  bool write(const void* data, uint64_t size) {
+    position_ += size;
+    return size == 0 || std::fwrite(data, 1, size, file_) == size;
+  }
+
+ private:
+  FILE* file_;
+  uint64_t position_ = 0;
+};
+
+}  // namespace
+
+std::string_view machine_name(Machine machine) {
+  return machine == Machine::kAArch64 ? "AArch64" : "x86-64";
+}
+
+Machine host_machine() {
+#if defined(__aarch64__)
+  return Machine::kAArch64;
+#else
+  return Machine::kX86_64;
+#endif
+}
+
+std::string branch_instruction(Machine machine) {
+  if (machine == Machine::kAArch64) return std::string("\x00\x00\x00\x14", 4);  // b
+  return std::string("\xe9\x00\x00\x00\x00", 5);                                // jmp rel32
+}
+
+Status write_elf_object(const ElfObject& object, const std::string& path) {
+  // Sections: none, the object's own, their relocations, symbols, names, and an empty
+  // .note.GNU-stack that says the stack need not be executable.
+  StringTable names;
+  std::vector<Elf64_Shdr> headers(1);
+  std::vector<std::string> tables;  // contents of the sections that follow the object's own
+  for (const ElfSection& section : object.sections) {
+    headers.push_back(section_header(section, object.machine));
+    headers.back().sh_name = names.add(section.name);
+  }
+  const auto add_table = [&](const std::string& name, uint32_t type, std::string bytes) {
+    Elf64_Shdr header = {};
+    header.sh_name = names.add(name);
+    header.sh_type = type;
+    header.sh_addralign = 8;
+    header.sh_size = bytes.size();
+    headers.push_back(header);
+    tables.push_back(std::move(bytes));
+    return headers.size() - 1;
+  };
+  const size_t symbols = add_table(".symtab", SHT_SYMTAB, symbol_table(object, names));
+  for (size_t i = 0; i < object.sections.size(); ++i) {
+    const ElfSection& section = object.sections[i];
+    if (section.relocations.empty()) continue;
+    const size_t place =
+        add_table(".rela" + section.name, SHT_RELA, relocation_table(section, object.machine));
+    headers[place].sh_entsize = sizeof(Elf64_Rela);
+    headers[place].sh_link = static_cast<uint32_t>(symbols);
+    headers[place].sh_info = static_cast<uint32_t>(i + 1);
+    headers[place].sh_flags = SHF_INFO_LINK;
+  }
+  add_table(".note.GNU-stack", SHT_PROGBITS, "");
+  names.add(".strtab");
+  const size_t strings = add_table(".strtab", SHT_STRTAB, "");
+  tables.back() = names.bytes();
+  headers[strings].sh_size = tables.back().size();
+  headers[symbols].sh_entsize = sizeof(Elf64_Sym);
+  headers[symbols].sh_link = static_cast<uint32_t>(strings);
+  headers[symbols].sh_info = 1;  // the first global symbol
+
+  uint64_t end = sizeof(Elf64_Ehdr);
+  for (size_t i = 1; i < headers.size(); ++i) {
+    headers[i].sh_offset = round_up(end, std::max<uint64_t>(headers[i].sh_addralign, 1));
+    end = headers[i].sh_offset + headers[i].sh_size;
+  }
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_REL;
+  header.e_machine = static_cast<uint16_t>(object.machine);
+  header.e_version = EV_CURRENT;
+  header.e_shoff = round_up(end, 8);
+  header.e_ehsize = sizeof(Elf64_Ehdr);
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = static_cast<uint16_t>(headers.size());
+  header.e_shstrndx = static_cast<uint16_t>(strings);
+  if (headers.size() >= SHN_LORESERVE) return invalid("{} sections are too many", headers.size());
+
+  File file(std::fopen(path.c_str(), "wb"), std::fclose);
+  if (file == nullptr) return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
+  Stream stream(file.get());
+  bool ok = stream.write(&header, sizeof header);
+  for (size_t i = 1; i < headers.size() && ok; ++i) {
+    ok = stream.pad_to(headers[i].sh_offset);
+    if (i <= object.sections.size()) {
+      for (const ElfBytes& bytes : object.sections[i - 1].contents)
+        ok = ok && stream.write(bytes.data, static_cast<uint64_t>(bytes.size));
+    } else {
+      const std::string& table = tables[i - 1 - object.sections.size()];
+      ok = ok && stream.write(table.data(), table.size());
+    }
+  }
+  ok = ok && stream.pad_to(header.e_shoff) &&
+       stream.write(headers.data(), headers.size() * sizeof(Elf64_Shdr));
+  if (std::fclose(file.release()) != 0 || !ok)
+    return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
+  return ok_status();
+}
+
+}  // namespace hone::codegen

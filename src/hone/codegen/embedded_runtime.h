@@ -1,0 +1,12 @@
+// codegen/embedded_runtime.h - what Hone carries to make artifacts anywhere: the runtime's static
+// library and the text of its C header, as bytes of this program.
+#pragma once
+
+#include <string_view>
+
+namespace hone::codegen {
+
+[[nodiscard]] std::string_view runtime_archive();      // libhone_runtime.a
+[[nodiscard]] std::string_view runtime_header_text();  // runtime/hone_model.h
+
+}  // namespace hone::codegen

@@ -1,0 +1,37 @@
+// codegen/runtime/model.h - one instance of a compiled model: its memory, its threads, its run.
+// What the C interface (hone_model.h) offers, on any image: an artifact's own, or one in memory.
+// Invariant: after create, run touches no allocator and the image stays read-only.
+#pragma once
+
+#include <stdint.h>
+
+#include "hone/codegen/runtime/kernel_abi.h"
+#include "hone/codegen/runtime/plan.h"
+
+namespace hone::runtime {
+
+struct ModelImage {
+  const void* plan = nullptr;  // 8-byte aligned
+  uint64_t plan_bytes = 0;
+  const hone_kernel* kernels = nullptr;  // PlanHeader::num_kernels
+  const void* weights = nullptr;         // 64-byte aligned, PlanHeader::weight_bytes
+};
+
+class Model;  // opaque
+inline constexpr int kErrorBytes = 256;
+
+// Null after a failure, with the reason in `message` (kErrorBytes). The image must outlive the
+// model.
+[[nodiscard]] Model* model_create(const ModelImage& image, int num_threads, char* message);
+void model_destroy(Model* model);  // null is fine
+[[nodiscard]] const PlanHeader& model_plan(const Model& model);
+// 0 on success; else model_last_error() says why. Null arrays are an error.
+int model_run(Model& model, const void* const* inputs, void* const* outputs);
+// The shape of an output in the last run; before it, the declared one.
+[[nodiscard]] const int64_t* model_output_shape(const Model& model, int output);
+[[nodiscard]] const char* model_last_error(const Model& model);
+int model_fail(Model& model, const char* message);  // stores the message; returns 1
+void model_profile(Model& model, bool enable);
+[[nodiscard]] double model_step_seconds(const Model& model, int step);  // 0 if not measured
+
+}  // namespace hone::runtime

@@ -1,0 +1,154 @@
+#include "hone/codegen/runtime/model.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "hone/codegen/artifact_testing.h"
+
+namespace hone::runtime {
+namespace {
+
+using codegen::ArgumentKind;
+using codegen::ArtifactSpec;
+
+std::atomic<bool> release{false};
+std::atomic<bool> entered{false};
+
+// args: x, y of one float per tile.
+int add_one(void* const* args, void*, int64_t first, int64_t last, int) {
+  for (int64_t i = first; i < last; ++i)
+    static_cast<float*>(args[1])[i] = static_cast<const float*>(args[0])[i] + 1;
+  return 0;
+}
+int wait_for_release(void* const*, void*, int64_t, int64_t, int) {
+  entered.store(true);
+  while (!release.load()) std::this_thread::yield();
+  return 0;
+}
+int fail_with_9(void* const*, void*, int64_t, int64_t, int) { return 9; }
+// args: an arena area of 8 floats; fails unless it is zero.
+int expect_zero(void* const* args, void*, int64_t, int64_t, int) {
+  for (int i = 0; i < 8; ++i)
+    if (static_cast<const float*>(args[0])[i] != 0) return 1;
+  return 0;
+}
+
+constexpr int64_t kTiles = 40;
+using ModelPtr = std::unique_ptr<Model, void (*)(Model*)>;
+
+// A model of one kernel, without an artifact.
+class Fixture {
+ public:
+  explicit Fixture(hone_kernel kernel, int64_t tiles = kTiles) : kernel_(kernel) {
+    ArtifactSpec spec;
+    spec.inputs = {{"x", DType::kF32, {kTiles}}};
+    spec.outputs = {{"y", DType::kF32, {kTiles}}};
+    spec.kernel_symbols = {"kernel"};
+    spec.arena_bytes = 64;
+    spec.zeroed = {{0, 32}};
+    if (kernel == expect_zero) {
+      spec.steps = {{"step", 0, tiles, 0, 0, {{ArgumentKind::kArena, 0, 0}}}};
+    } else {
+      spec.steps = {
+          {"step", 0, tiles, 0, 0, {{ArgumentKind::kInput, 0, 0}, {ArgumentKind::kOutput, 0, 0}}}};
+    }
+    plan_ = codegen::encode_plan(spec).value();
+  }
+  [[nodiscard]] ModelPtr create(int threads) {
+    ModelPtr model(model_create({plan_.data(), plan_.size(), &kernel_, nullptr}, threads, message),
+                   model_destroy);
+    return model;
+  }
+  std::string& plan() { return plan_; }
+  char message[kErrorBytes] = "";
+
+ private:
+  hone_kernel kernel_;
+  std::string plan_;
+};
+
+int run(Model& model, const std::vector<float>& x, std::vector<float>& y) {
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data()};
+  return model_run(model, inputs, outputs);
+}
+
+TEST(model, instances_run_at_the_same_time) {
+  Fixture fixture(add_one);
+  std::vector<std::thread> threads;
+  std::vector<ModelPtr> models;
+  for (int t = 0; t < 4; ++t) models.push_back(fixture.create(2));
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&models, t] {
+      std::vector<float> x(kTiles);
+      std::vector<float> y(kTiles);
+      for (int round = 0; round < 200; ++round) {
+        for (float& value : x) value = static_cast<float>(t * 1000 + round);
+        ASSERT_EQ(run(*models[static_cast<size_t>(t)], x, y), 0);
+        ASSERT_EQ(y, std::vector<float>(kTiles, static_cast<float>(t * 1000 + round + 1)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(model, in_use_refuses_a_second_run) {
+  Fixture fixture(wait_for_release, 1);
+  const ModelPtr model = fixture.create(1);
+  release = false;
+  entered = false;
+  std::vector<float> x(kTiles);
+  std::vector<float> y(kTiles);
+  std::thread other([&] { EXPECT_EQ(run(*model, x, y), 0); });
+  while (!entered) std::this_thread::yield();
+  EXPECT_NE(run(*model, x, y), 0);
+  EXPECT_STREQ(model_last_error(*model), "the model is running in another thread");
+  release = true;
+  other.join();
+  EXPECT_EQ(run(*model, x, y), 0);
+  EXPECT_STREQ(model_last_error(*model), "");
+}
+
+TEST(model, reports_a_failing_kernel) {
+  Fixture fixture(fail_with_9);
+  const ModelPtr model = fixture.create(2);
+  std::vector<float> x(kTiles);
+  std::vector<float> y(kTiles);
+  EXPECT_NE(run(*model, x, y), 0);
+  EXPECT_STREQ(model_last_error(*model), "a kernel failed with code 9");
+}
+
+TEST(model, starts_with_zeroed_regions) {
+  Fixture fixture(expect_zero, 1);
+  std::vector<float> x(kTiles);
+  std::vector<float> y(kTiles);
+  for (int i = 0; i < 5; ++i) {
+    const ModelPtr model = fixture.create(1);
+    EXPECT_EQ(run(*model, x, y), 0);
+  }
+}
+
+TEST(model, refuses_bad_images) {
+  Fixture fixture(add_one);
+  EXPECT_EQ(fixture.create(-1), nullptr);
+  EXPECT_STREQ(fixture.message, "-1 threads wanted, expected 0 (all cores) to 1024");
+  EXPECT_EQ(fixture.create(5000), nullptr);
+  fixture.plan()[0] = 'X';
+  EXPECT_EQ(fixture.create(1), nullptr);
+  EXPECT_STREQ(fixture.message, "damaged model: this is not a plan");
+}
+
+TEST(model, without_memory_says_so) {
+  Fixture fixture(add_one);
+  auto* header = reinterpret_cast<PlanHeader*>(fixture.plan().data());
+  header->arena_bytes = int64_t{1} << 60;
+  EXPECT_EQ(fixture.create(1), nullptr);
+  EXPECT_NE(std::strstr(fixture.message, "bytes of memory"), nullptr) << fixture.message;
+}
+
+}  // namespace
+}  // namespace hone::runtime

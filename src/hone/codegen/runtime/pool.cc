@@ -1,0 +1,326 @@
+#include "hone/codegen/runtime/pool.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+#include "hone/codegen/runtime/cpu_budget.h"
+
+// How a phase runs. The caller writes `phase`, then `pending`, then every thread's `share`, a
+// packed range of tiles not yet taken. A thread takes tiles by a compare-and-swap on a share, its
+// own or another's; only then does it read `phase`, and it subtracts what it has done from
+// `pending`. The caller goes on when `pending` is 0: nobody can hold tiles then. So a late thread
+// is harmless: what it succeeds in taking belongs to the phase that runs at that moment, whatever
+// it saw before.
+
+namespace hone::runtime {
+namespace {
+
+constexpr size_t kLine = 64;
+constexpr size_t kStackBytes = 1 << 20;       // kernels keep what is large in scratch memory
+constexpr uint32_t kCallerSleeps = 1u << 31;  // in `pending`
+constexpr int64_t kMaxUnits = kCallerSleeps - 1;
+constexpr int64_t kCrowdedSpin = 1'000;  // ns, with more threads than CPUs
+constexpr int kSpinsPerClock = 16;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  __asm__ volatile("yield");
+#endif
+}
+
+// Waits while `word` holds `value`; may also return early.
+void futex_wait(std::atomic<uint32_t>& word, uint32_t value) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+void futex_wake(std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+struct Range {
+  uint32_t first;
+  uint32_t last;
+  [[nodiscard]] bool empty() const { return first >= last; }
+  [[nodiscard]] uint32_t size() const { return last - first; }
+};
+uint64_t pack(Range r) { return (static_cast<uint64_t>(r.first) << 32) | r.last; }
+Range unpack(uint64_t word) {
+  return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word)};
+}
+
+struct alignas(kLine) Worker {
+  std::atomic<uint64_t> share{0};
+  std::atomic<uint32_t> sleeps{0};  // 1: waits on this futex
+  int index = 0;
+  Pool* pool = nullptr;
+  pthread_t handle{};
+};
+
+// What the threads read during a phase. Tiles are dealt in units of `grain`, so that any number of
+// them fits the packed ranges.
+struct Phase {
+  PhaseCall call{};
+  int64_t grain = 1;
+  char* scratch = nullptr;
+  int64_t scratch_stride = 0;
+};
+
+}  // namespace
+
+class Pool {
+ public:
+  int num_threads = 1;
+  int64_t spin_ns = 0;
+  pid_t owner = 0;  // the process that has the threads
+  Worker* workers = nullptr;
+  alignas(kLine) Phase phase;
+  alignas(kLine) std::atomic<uint32_t> pending{0};  // units not yet done
+  alignas(kLine) std::atomic<int> failure{0};       // first result of a kernel that was not 0
+  std::atomic<bool> stop{false};
+};
+
+namespace {
+
+// Takes units from the front of a share: half of what is left, so that others find something to
+// take if this thread is slow.
+Range take_front(Worker& worker) {
+  uint64_t seen = worker.share.load(std::memory_order_relaxed);
+  while (true) {
+    const Range left = unpack(seen);
+    if (left.empty()) return {0, 0};
+    const uint32_t count = (left.size() + 1) / 2;
+    const Range rest = {left.first + count, left.last};
+    if (worker.share.compare_exchange_weak(seen, pack(rest), std::memory_order_acq_rel,
+                                           std::memory_order_relaxed))
+      return {left.first, left.first + count};
+  }
+}
+
+Range take_back(Worker& victim) {
+  uint64_t seen = victim.share.load(std::memory_order_relaxed);
+  while (true) {
+    const Range left = unpack(seen);
+    if (left.empty()) return {0, 0};
+    const uint32_t count = (left.size() + 1) / 2;
+    const Range rest = {left.first, left.last - count};
+    if (victim.share.compare_exchange_weak(seen, pack(rest), std::memory_order_acq_rel,
+                                           std::memory_order_relaxed))
+      return {left.last - count, left.last};
+  }
+}
+
+void run_units(Pool& pool, Range units, int thread) {
+  const Phase& phase = pool.phase;
+  const int64_t first = units.first * phase.grain;
+  int64_t last = units.last * phase.grain;
+  if (last > phase.call.num_tiles) last = phase.call.num_tiles;
+  void* scratch = phase.scratch + thread * phase.scratch_stride;
+  const int result = phase.call.kernel(phase.call.args, scratch, first, last, thread);
+  if (result != 0) {
+    int none = 0;
+    pool.failure.compare_exchange_strong(none, result, std::memory_order_relaxed);
+  }
+}
+
+void finish_units(Pool& pool, uint32_t count) {
+  const uint32_t before = pool.pending.fetch_sub(count, std::memory_order_acq_rel);
+  if (before - count == kCallerSleeps) futex_wake(pool.pending);
+}
+
+// Runs what is left of the own share, then what others have left.
+void work(Pool& pool, int thread) {
+  uint32_t done = 0;
+  Range units;
+  while (!(units = take_front(pool.workers[thread])).empty()) {
+    run_units(pool, units, thread);
+    done += units.size();
+  }
+  if (done > 0) finish_units(pool, done);
+  for (int i = 1; i < pool.num_threads; ++i) {
+    const int victim = thread + i < pool.num_threads ? thread + i : thread + i - pool.num_threads;
+    while (!(units = take_back(pool.workers[victim])).empty()) {
+      run_units(pool, units, thread);
+      finish_units(pool, units.size());
+    }
+    if ((pool.pending.load(std::memory_order_relaxed) & ~kCallerSleeps) == 0) return;
+  }
+}
+
+// Waits until the worker has a share or the pool stops: spins, then sleeps.
+void await_share(Worker& worker) {
+  const Pool& pool = *worker.pool;
+  const auto idle = [&](std::memory_order order) {
+    return unpack(worker.share.load(order)).empty() && !pool.stop.load(order);
+  };
+  int64_t deadline = 0;
+  while (true) {
+    for (int i = 0; i < kSpinsPerClock; ++i) {
+      if (!idle(std::memory_order_relaxed)) return;
+      relax();
+    }
+    const int64_t now = clock_ns();
+    if (deadline == 0) deadline = now + pool.spin_ns;
+    if (now >= deadline) break;
+  }
+  // Either this thread sees the new share, or the caller, who stores the share first, sees
+  // `sleeps`.
+  worker.sleeps.store(1, std::memory_order_seq_cst);
+  while (idle(std::memory_order_seq_cst) && worker.sleeps.load(std::memory_order_relaxed) == 1)
+    futex_wait(worker.sleeps, 1);
+  worker.sleeps.store(0, std::memory_order_relaxed);
+}
+
+void* worker_main(void* argument) {
+  Worker& worker = *static_cast<Worker*>(argument);
+  while (true) {
+    await_share(worker);
+    if (worker.pool->stop.load(std::memory_order_acquire)) return nullptr;
+    work(*worker.pool, worker.index);
+  }
+}
+
+void wake(Worker& worker) {
+  if (worker.sleeps.load(std::memory_order_seq_cst) == 1 &&
+      worker.sleeps.exchange(0, std::memory_order_seq_cst) == 1)
+    futex_wake(worker.sleeps);
+}
+
+// The caller's wait for the threads that still hold tiles.
+void await_pending(Pool& pool) {
+  int64_t deadline = 0;
+  while (true) {
+    for (int i = 0; i < kSpinsPerClock; ++i) {
+      if (pool.pending.load(std::memory_order_acquire) == 0) return;
+      relax();
+    }
+    const int64_t now = clock_ns();
+    if (deadline == 0) deadline = now + pool.spin_ns;
+    if (now >= deadline) break;
+  }
+  uint32_t left = pool.pending.fetch_or(kCallerSleeps, std::memory_order_acq_rel) | kCallerSleeps;
+  while (left != kCallerSleeps) {
+    futex_wait(pool.pending, left);
+    left = pool.pending.load(std::memory_order_acquire);
+  }
+}
+
+void run_phase(Pool& pool, const PhaseCall& call, char* scratch, int64_t scratch_stride) {
+  int64_t shares = pool.num_threads;
+  if (call.max_threads > 0 && call.max_threads < shares) shares = call.max_threads;
+  const int64_t grain = (call.num_tiles + kMaxUnits - 1) / kMaxUnits;
+  const int64_t units = (call.num_tiles + grain - 1) / grain;
+  if (units < shares) shares = units;
+  pool.phase = {call, grain, scratch, scratch_stride};
+  pool.pending.store(static_cast<uint32_t>(units), std::memory_order_relaxed);
+  for (int64_t i = shares - 1; i >= 0; --i) {
+    const Range range = {static_cast<uint32_t>(units * i / shares),
+                         static_cast<uint32_t>(units * (i + 1) / shares)};
+    pool.workers[i].share.store(pack(range), std::memory_order_seq_cst);
+    if (i > 0) wake(pool.workers[i]);
+  }
+  work(pool, 0);
+  await_pending(pool);
+}
+
+int start_workers(Pool& pool) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return 1;
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  // Signals belong to the program's own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int started = 1;
+  for (; started < pool.num_threads; ++started) {
+    Worker& worker = pool.workers[started];
+    if (pthread_create(&worker.handle, &attributes, worker_main, &worker) != 0) break;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return started;
+}
+
+void stop_workers(Pool& pool, int count) {
+  pool.stop.store(true, std::memory_order_seq_cst);
+  for (int i = 1; i < count; ++i) wake(pool.workers[i]);
+  for (int i = 1; i < count; ++i) pthread_join(pool.workers[i].handle, nullptr);
+}
+
+}  // namespace
+
+int64_t clock_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+Pool* pool_create(const PoolOptions& options) {
+  const int cpus = usable_cpus();
+  int threads = options.num_threads > 0 ? options.num_threads : cpus;
+  if (threads > kMaxThreads) threads = kMaxThreads;
+  const size_t bytes = sizeof(Pool) + static_cast<size_t>(threads) * sizeof(Worker);
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kLine, bytes) != 0) return nullptr;
+  Pool* pool = new (memory) Pool;
+  pool->num_threads = threads;
+  pool->spin_ns = options.spin_ns >= 0 ? options.spin_ns
+                  : threads > cpus     ? kCrowdedSpin
+                                       : kDefaultSpin;
+  pool->owner = getpid();
+  pool->workers = reinterpret_cast<Worker*>(static_cast<char*>(memory) + sizeof(Pool));
+  for (int i = 0; i < threads; ++i) {
+    Worker* worker = new (&pool->workers[i]) Worker;
+    worker->index = i;
+    worker->pool = pool;
+  }
+  const int started = start_workers(*pool);
+  if (started == threads) return pool;
+  stop_workers(*pool, started);
+  free(memory);
+  return nullptr;
+}
+
+void pool_destroy(Pool* pool) {
+  if (pool == nullptr) return;
+  // In a forked child the threads do not exist.
+  if (pool->owner == getpid()) stop_workers(*pool, pool->num_threads);
+  free(pool);
+}
+
+int pool_num_threads(const Pool* pool) { return pool->num_threads; }
+
+int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
+             int64_t scratch_stride, int64_t* phase_ns) {
+  int64_t start = phase_ns == nullptr ? 0 : clock_ns();
+  for (int64_t i = 0; i < num_phases; ++i) {
+    const PhaseCall& call = phases[i];
+    int result = 0;
+    if (call.num_tiles == 1 || call.max_threads == 1 || pool->num_threads == 1) {
+      if (call.num_tiles > 0) result = call.kernel(call.args, scratch, 0, call.num_tiles, 0);
+    } else if (call.num_tiles > 0) {
+      run_phase(*pool, call, static_cast<char*>(scratch), scratch_stride);
+      result = pool->failure.load(std::memory_order_relaxed);
+      if (result != 0) pool->failure.store(0, std::memory_order_relaxed);
+    }
+    if (phase_ns != nullptr) {
+      const int64_t now = clock_ns();
+      phase_ns[i] = now - start;
+      start = now;
+    }
+    if (result != 0) return result;
+  }
+  return 0;
+}
+
+}  // namespace hone::runtime

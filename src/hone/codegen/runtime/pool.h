@@ -1,0 +1,44 @@
+// codegen/runtime/pool.h - the persistent threads that run kernels. No libstdc++ at run time.
+//
+// The caller is thread 0 and works too. A phase's tiles are split evenly; each thread takes its
+// share in halving chunks, and who is done takes from the others, so a thread that sleeps, is
+// descheduled or was lost in a fork() holds up nothing. A phase of one tile wakes nobody. Idle
+// workers spin for a bounded time, then sleep on a futex. A pool serves one caller at a time; any
+// number of pools may run at once. `run` allocates nothing.
+#pragma once
+
+#include <stdint.h>
+
+#include "hone/codegen/runtime/kernel_abi.h"
+
+namespace hone::runtime {
+
+struct PoolOptions {
+  int num_threads = 0;  // the caller included; 0 = all CPUs that this process may use
+  // How long an idle worker spins before it sleeps. -1 = kDefaultSpin, or almost nothing if there
+  // are more threads than CPUs.
+  int64_t spin_ns = -1;
+};
+inline constexpr int64_t kDefaultSpin = 150'000;  // ns: longer than most kernels of one tile
+inline constexpr int kMaxThreads = 1024;
+
+struct PhaseCall {
+  hone_kernel kernel;
+  void* const* args;
+  int64_t num_tiles;
+  int max_threads;  // 0 = all
+};
+
+class Pool;  // opaque
+// Null if memory or a thread cannot be had.
+[[nodiscard]] Pool* pool_create(const PoolOptions& options);
+void pool_destroy(Pool* pool);  // null is fine
+[[nodiscard]] int pool_num_threads(const Pool* pool);
+// Runs the phases one after the other with a barrier between. Thread i gets the scratch memory at
+// scratch + i * scratch_stride. Returns 0, or the first result of a kernel that was not 0; the
+// phases behind that one do not run. `phase_ns`, if not null, receives each phase's time.
+int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
+             int64_t scratch_stride, int64_t* phase_ns = nullptr);
+[[nodiscard]] int64_t clock_ns();  // monotonic
+
+}  // namespace hone::runtime

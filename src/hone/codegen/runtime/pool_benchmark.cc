@@ -1,0 +1,65 @@
+// Latency of fork and join, by threads; the work is empty.
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "hone/codegen/runtime/pool.h"
+
+namespace hone::runtime {
+namespace {
+
+int nothing(void* const*, void*, int64_t, int64_t, int) { return 0; }
+
+int work_ns(void* const* args, void*, int64_t first, int64_t last, int) {
+  const int64_t each = *static_cast<const int64_t*>(args[0]);
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t end = clock_ns() + each;
+    while (clock_ns() < end) benchmark::DoNotOptimize(end);
+  }
+  return 0;
+}
+
+// One phase of one tile per thread: time per phase, workers spinning.
+void BM_fork_join(benchmark::State& state) {
+  const int threads = static_cast<int>(state.range(0));
+  Pool* pool = pool_create({.num_threads = threads});
+  const std::vector<PhaseCall> phases(100, {nothing, nullptr, threads, 0});
+  for (auto _ : state) pool_run(pool, phases.data(), 100, nullptr, 0);
+  state.SetItemsProcessed(state.iterations() * 100);
+  pool_destroy(pool);
+}
+BENCHMARK(BM_fork_join)->Arg(1)->Arg(2)->Arg(4)->UseRealTime();
+
+// Workers asleep at every phase.
+void BM_fork_join_asleep(benchmark::State& state) {
+  Pool* pool = pool_create({.num_threads = 2, .spin_ns = 0});
+  const PhaseCall phase = {nothing, nullptr, 2, 0};
+  for (auto _ : state) {
+    state.PauseTiming();
+    const int64_t end = clock_ns() + 50'000;
+    while (clock_ns() < end) benchmark::DoNotOptimize(end);
+    state.ResumeTiming();
+    pool_run(pool, &phase, 1, nullptr, 0);
+  }
+  pool_destroy(pool);
+}
+BENCHMARK(BM_fork_join_asleep)->UseRealTime();
+
+// 16 tiles of some length on two threads: items per second against the ideal of 2 / length.
+void BM_two_threads_16_tiles(benchmark::State& state) {
+  int64_t each = state.range(0);
+  void* args[] = {&each};
+  Pool* pool = pool_create({.num_threads = 2});
+  const PhaseCall phase = {work_ns, args, 16, 0};
+  for (auto _ : state) pool_run(pool, &phase, 1, nullptr, 0);
+  state.counters["efficiency"] =
+      benchmark::Counter(static_cast<double>(each) * 8e-9 * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
+  pool_destroy(pool);
+}
+BENCHMARK(BM_two_threads_16_tiles)->Arg(1'000)->Arg(10'000)->Arg(100'000)->UseRealTime();
+
+}  // namespace
+}  // namespace hone::runtime
+
+BENCHMARK_MAIN();
