@@ -7,6 +7,12 @@ target_compile_options(hone_options INTERFACE -Wall -Wextra -Werror -Wno-missing
                        -Wno-restrict)
 target_include_directories(hone_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
 
+if(HONE_SANITIZE)
+  target_compile_options(hone_options INTERFACE
+    -fsanitize=${HONE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(hone_options INTERFACE -fsanitize=${HONE_SANITIZE})
+endif()
+
 function(hone_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})

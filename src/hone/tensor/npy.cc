@@ -137,7 +137,7 @@ class HeaderReader {
 std::optional<std::pair<std::string_view, std::string_view>> split_file(std::string_view bytes) {
   const size_t start = kMagic.size() + 2;
   if (bytes.size() < start + 2) return std::nullopt;
-  const int major = bytes[kMagic.size()];
+  const auto major = static_cast<uint8_t>(bytes[kMagic.size()]);
   const size_t width = major == 1 ? 2 : 4;  // bytes of the length: 2 in version 1, 4 in 2 and 3
   if (major < 1 || major > 3 || bytes.size() < start + width) return std::nullopt;
   size_t length = 0;
