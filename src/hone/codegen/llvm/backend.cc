@@ -7,6 +7,7 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
@@ -37,6 +38,12 @@ void initialize_targets() {
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
     LLVMInitializeAArch64AsmParser();
+    // The emitter advances its own pointers; the pass would take most of the compile time of loops
+    // with many guards, and gain nothing.
+    const auto& flags = llvm::cl::getRegisteredOptions();
+    const auto reduction = flags.find("disable-lsr");
+    HONE_ASSERT(reduction != flags.end(), "LLVM has no flag to disable loop strength reduction");
+    static_cast<llvm::cl::opt<bool>*>(reduction->second)->setValue(true);
   });
 }
 

@@ -366,7 +366,7 @@ void PhaseEmitter::emit_store(const StmtNode& s) {
 void PhaseEmitter::emit_prefetch(const StmtNode& s) {
   if (s.buffer->scope == ir::Scope::kRegister) return;
   Access target = access(s.buffer, s.indices);
-  if (failed()) return;
+  if (failed() || !target.buffer->base) return;  // no base: known values, not in memory
   target.form.lane = 0;
   std::erase_if(target.form.terms, [&](const auto& t) { return space_.atom(t.first).varying; });
   builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
