@@ -124,4 +124,38 @@ inline Dag transpose(int64_t c, int64_t h, int64_t w, int64_t border) {
   return finish(std::move(b));
 }
 
+// 0 <= index < extent
+inline ir::Expr within(const ir::Expr& index, int64_t extent) {
+  return ir::logical_and(ir::less_equal(ir::constant(0), index), ir::less(index, ir::constant(extent)));
+}
+
+// Inverted residual block: expand 1x1, depthwise 3x3, project 1x1.
+inline Dag inverted_residual(int64_t h, int64_t w, int64_t ci, int64_t ce, int64_t co) {
+  DagBuilder b;
+  const auto data = b.input("data", {h, w, ci}), w1 = b.constant("w1", {ci, ce}), wd = b.constant("wd", {3, 3, ce});
+  const auto w2 = b.constant("w2", {ce, co}), out = b.output("out", {h, w, co});
+  const auto e = b.intermediate("expand", {h, w, ce}), d = b.intermediate("depthwise", {h, w, ce});
+  {
+    const auto a = std::vector{make_axis("h", h), make_axis("w", w), make_axis("c", ce)};
+    const auto r = std::vector{make_axis("k", ci)};
+    const auto x = variables(a);
+    const ir::Expr k = ir::variable(r[0].var);
+    b.sum("conv1", a, r, View(e), ir::load(data, {x[0], x[1], k}) * ir::load(w1, {k, x[2]}));
+  }
+  {
+    const auto a = std::vector{make_axis("h", h), make_axis("w", w), make_axis("c", ce)};
+    const auto r = std::vector{make_axis("kh", 3), make_axis("kw", 3)};
+    const auto x = variables(a), k = variables(r);
+    const ir::Expr row = x[0] + k[0] - 1, col = x[1] + k[1] - 1;
+    b.sum("dw", a, r, View(d), ir::select(ir::logical_and(within(row, h), within(col, w)), ir::load(e, {row, col, x[2]}), ir::constant_float(0)) *
+                                   ir::load(wd, {k[0], k[1], x[2]}));
+  }
+  const auto a = std::vector{make_axis("h", h), make_axis("w", w), make_axis("c", co)};
+  const auto r = std::vector{make_axis("k", ce)};
+  const auto x = variables(a);
+  const ir::Expr k = ir::variable(r[0].var);
+  b.sum("conv2", a, r, View(out), ir::load(d, {x[0], x[1], k}) * ir::load(w2, {k, x[2]}));
+  return finish(std::move(b));
+}
+
 }  // namespace hone::compute::testing

@@ -1,5 +1,6 @@
 // The representation carries what later issues need: Winograd, online softmax, rolling buffers,
 // concatenation in place, transposed convolution by phases. Odd shapes throughout.
+#include "hone/compute/dag_testing.h"
 #include "hone/schedule/schedule_testing.h"
 
 namespace hone::schedule {
@@ -7,6 +8,7 @@ namespace {
 
 using compute::DagBuilder;
 using compute::make_axis;
+using compute::testing::inverted_residual;
 using compute::View;
 using ir::constant;
 using ir::Expr;
@@ -183,35 +185,6 @@ vectorize(pv, d)
   expect_same(attention(7, 13, 5, 4), steps, 1e-5);
   expect_same(attention(6, 8, 4, 8), steps, 1e-5);
   expect_same(attention(1, 1, 3, 4), steps, 1e-5);
-}
-
-// Inverted residual block: expand 1x1, depthwise 3x3, project 1x1.
-compute::Dag inverted_residual(int64_t h, int64_t w, int64_t ci, int64_t ce, int64_t co) {
-  DagBuilder b;
-  const auto data = b.input("data", {h, w, ci}), w1 = b.constant("w1", {ci, ce}), wd = b.constant("wd", {3, 3, ce});
-  const auto w2 = b.constant("w2", {ce, co}), out = b.output("out", {h, w, co});
-  const auto e = b.intermediate("expand", {h, w, ce}), d = b.intermediate("depthwise", {h, w, ce});
-  {
-    const auto a = std::vector{make_axis("h", h), make_axis("w", w), make_axis("c", ce)};
-    const auto r = std::vector{make_axis("k", ci)};
-    const auto x = compute::variables(a);
-    const Expr k = ir::variable(r[0].var);
-    b.sum("conv1", a, r, View(e), load(data, {x[0], x[1], k}) * load(w1, {k, x[2]}));
-  }
-  {
-    const auto a = std::vector{make_axis("h", h), make_axis("w", w), make_axis("c", ce)};
-    const auto r = std::vector{make_axis("kh", 3), make_axis("kw", 3)};
-    const auto x = compute::variables(a), k = compute::variables(r);
-    const Expr row = x[0] + k[0] - 1, col = x[1] + k[1] - 1;
-    b.sum("dw", a, r, View(d), ir::select(ir::logical_and(within(row, h), within(col, w)), load(e, {row, col, x[2]}), ir::constant_float(0)) *
-                                   load(wd, {k[0], k[1], x[2]}));
-  }
-  const auto a = std::vector{make_axis("h", h), make_axis("w", w), make_axis("c", co)};
-  const auto r = std::vector{make_axis("k", ce)};
-  const auto x = compute::variables(a);
-  const Expr k = ir::variable(r[0].var);
-  b.sum("conv2", a, r, View(out), load(d, {x[0], x[1], k}) * load(w2, {k, x[2]}));
-  return built(std::move(b));
 }
 
 TEST(proof, expand_depthwise_project_with_a_rolling_buffer) {

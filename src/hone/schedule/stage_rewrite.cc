@@ -145,7 +145,13 @@ Status cache_read(const CacheRead& step, State& state) {
   compute::Stage changed = redirect_reads(info.stage, from, [&](const std::vector<Expr>& at) {
     return ir::load(to, at);
   });
-  insert_stage(state, reader, make_stage_state(make_stage_info(std::move(copy), constant)));
+  StageState cache = make_stage_state(make_stage_info(std::move(copy), constant));
+  // What is computed inside a loop is copied there too.
+  for (const int writer : state.writers(from)) {
+    cache.compute = cache.store = state.stages[writer].compute;
+    if (cache.compute.kind == AttachKind::kAt) cache.scope = ir::Scope::kThread;
+  }
+  insert_stage(state, reader, std::move(cache));
   replace_info(state, reader + 1, std::move(changed));
   return ok_status();
 }
