@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Gets all that building, testing and the demo need: Debian packages by apt, and a Python with NumPy,
+# onnx and ONNX Runtime in build/venv. Asks nothing and does nothing twice.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+  # to build
+  g++ cmake ninja-build pkg-config git
+  llvm-22-dev libonnx-dev libprotobuf-dev protobuf-compiler libhwloc-dev libsqlite3-dev
+  nlohmann-json3-dev libcli11-dev libfmt-dev zlib1g-dev
+  # to test and to measure against
+  libgtest-dev libbenchmark-dev libdnnl-dev binutils python3-venv
+  # to check the sources
+  clang-format
+)
+venv=build/venv
+requirements=(scripts/requirements.txt)
+
+for argument in "$@"; do
+  case "$argument" in
+    --with-openvino) requirements+=(scripts/requirements-openvino.txt) ;;
+    *) echo "usage: scripts/setup.sh [--with-openvino]" >&2; exit 2 ;;
+  esac
+done
+
+# quietly WHAT COMMAND...: its output is shown only when it fails.
+quietly() {
+  local what=$1 log
+  shift
+  log=$(mktemp)
+  if ! "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    echo "setup: failed: $what" >&2
+    exit 1
+  fi
+  rm -f "$log"
+}
+
+as_root() {
+  if [[ $(id -u) == 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    echo "neither root nor sudo; run as root: $*" >&2
+    return 1
+  fi
+}
+
+installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+install_packages() {
+  if ! command -v apt-get >/dev/null; then
+    echo "setup: no apt-get here; these Debian packages must be there by other means: ${packages[*]}" >&2
+    return
+  fi
+  local missing=()
+  for package in "${packages[@]}"; do
+    installed "$package" || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  echo "setup: installing ${missing[*]}"
+  quietly "apt-get update" as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+  quietly "apt-get install ${missing[*]}" as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# The first Python that can make a virtual environment.
+make_venv() {
+  local python
+  for python in /usr/bin/python3 python3; do
+    if "$python" -m venv --clear "$venv" >/dev/null 2>&1; then
+      return
+    fi
+  done
+  echo "setup: no python3 can make a virtual environment: apt-get install python3-venv" >&2
+  exit 1
+}
+
+install_python() {
+  local stamp wanted
+  stamp="$venv/.installed"
+  wanted=$(cat "${requirements[@]}")
+  # What is there and asked for no longer (--with-openvino) stays.
+  if [[ -f $stamp && $(<"$stamp") == "$wanted"* ]] && "$venv/bin/python" -c '' 2>/dev/null; then
+    return
+  fi
+  echo "setup: making $venv"
+  mkdir -p build
+  make_venv
+  quietly "pip install" "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    "${requirements[@]/#/--requirement=}"
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
+install_packages
+install_python
