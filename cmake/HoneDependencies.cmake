@@ -30,3 +30,8 @@ find_package(benchmark QUIET)
 hone_require(benchmark_FOUND libbenchmark-dev)
 find_package(ZLIB QUIET)
 hone_require(ZLIB_FOUND zlib1g-dev)
+find_package(CLI11 QUIET)
+hone_require(CLI11_FOUND libcli11-dev)
+find_package(nlohmann_json QUIET)
+hone_require(nlohmann_json_FOUND nlohmann-json3-dev)
+find_package(dnnl QUIET)  # optional: a rival in benchmarks/

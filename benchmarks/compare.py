@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Latency and outputs of Hone against ONNX Runtime and, if installed, OpenVINO.
+
+    benchmarks/compare.py --hone build/release/tools/hone/hone [--models resnet18 ...] [--threads 1 2] [--budget 60s]
+
+For each model and number of threads it builds two artifacts, each with an empty database: `hone compile` and `hone tune --budget`; checks
+their outputs against ONNX Runtime's on the manifest's inputs; then times all engines interleaved (see interleaved.py). A ratio is Hone's
+latency over the rival's: below 1 Hone is faster. Needs numpy, onnx, onnxruntime and optionally openvino.
+"""
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import engines
+import interleaved
+import model_files
+
+
+def build(command, label):
+    """Runs hone; (wall seconds, what it printed as JSON)."""
+    start = time.perf_counter()
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    wall = time.perf_counter() - start
+    if done.returncode != 0:
+        sys.exit(f"{label}: exit code {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
+    return wall, json.loads(done.stdout or "{}")
+
+
+def artifacts(options, name, threads, folder):
+    """Builds both; {"compile": {...}, "tune": {...}} with path, wall seconds, trials."""
+    model = model_files.filled(name)
+    built = {}
+    for kind in ("compile", "tune"):
+        path = folder / f"{name}.{threads}t.{kind}.so"
+        found = {"path": str(path)}
+        if not (options.reuse and path.exists()):
+            db = folder / f"{name}.{threads}t.{kind}.db"
+            for old in folder.glob(f"{db.name}*"):
+                old.unlink()
+            command = [options.hone, kind, model, "-o", path, "--db", db, "--threads", threads, "--json"]
+            if kind == "tune":
+                command += ["--budget", options.budget, "--seed", options.seed]
+            found["wall_seconds"], report = build(command, f"hone {kind} {name}")
+            found["trials"] = report.get("trials", 0)
+        built[kind] = found
+    return built
+
+
+def compare(options, name, threads, folder):
+    inputs = model_files.inputs(name)
+    built = artifacts(options, name, threads, folder)
+    rivals = {"onnxruntime": engines.OnnxRuntime(model_files.filled(name), inputs, threads)}
+    if options.openvino:
+        rivals["openvino"] = engines.OpenVino(model_files.filled(name), inputs, threads)
+    ours = {kind: engines.Hone(found["path"], inputs, threads) for kind, found in built.items()}
+    expected = rivals["onnxruntime"].run()
+    result = {"model": name, "threads": threads, "artifacts": built,
+              "relative_error": {kind: engines.relative_error(e.run(), expected) for kind, e in ours.items()}}
+    seconds = interleaved.measure({**ours, **rivals}, options.rounds)
+    result["seconds"] = {key: interleaved.median(values) for key, values in seconds.items()}
+    result["rounds"] = seconds
+    result["ratio"] = {f"{kind}/{rival}": interleaved.ratio(seconds[kind], seconds[rival])
+                       for kind in ours for rival in rivals}
+    for engine in [*ours.values(), *rivals.values()]:
+        engine.close()
+    return result
+
+
+def row(result, rivals):
+    tune = result["artifacts"]["tune"]
+    rate = f"{tune['trials'] / tune['wall_seconds']:.1f}" if tune.get("wall_seconds") else "-"
+    cells = [result["model"], str(result["threads"])]
+    cells += [f"{1e3 * result['seconds'][key]:.2f}" for key in ("compile", "tune", *rivals)]
+    cells += [f"{result['ratio'][f'{kind}/{rival}']:.2f}" for rival in rivals for kind in ("compile", "tune")]
+    return cells + [f"{max(result['relative_error'].values()):.1e}", rate]
+
+
+def table(results, rivals):
+    header = ["model", "threads", "compile ms", "tune ms", *[f"{rival} ms" for rival in rivals]]
+    header += [f"{kind}/{rival}" for rival in rivals for kind in ("compile", "tune")] + ["max error", "trials/s"]
+    rows = [header, ["---"] * len(header)] + [row(result, rivals) for result in results]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(header))]
+    return "\n".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(r, widths)) + " |" for r in rows)
+
+
+def verdicts(results, budget):
+    """The figures of the first milestone; lines of text."""
+    lines = []
+    for threads in sorted({r["threads"] for r in results}):
+        rows = [r for r in results if r["threads"] == threads]
+        tuned = [r["ratio"]["tune/onnxruntime"] for r in rows]
+        compiled = [r["ratio"]["compile/onnxruntime"] for r in rows]
+        error = max(max(r["relative_error"].values()) for r in rows)
+        checks = [(max(tuned) <= 1.15, f"tuned in {budget}: worst {max(tuned):.2f} of ONNX Runtime (goal 1.15)"),
+                  (sum(t <= 1.0 for t in tuned) >= min(2, len(tuned)),
+                   f"at or below ONNX Runtime: {sum(t <= 1.0 for t in tuned)} of {len(tuned)} models (goal 2)"),
+                  (max(compiled) <= 2.0, f"compiled without measuring: worst {max(compiled):.2f} (goal 2.0)"),
+                  (error <= 1e-4, f"outputs: worst relative error {error:.1e} (goal 1e-4)")]
+        lines += [f"{'reached' if ok else 'MISSED '}  {threads} thread{'s' if threads > 1 else ''}: {text}" for ok, text in checks]
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hone", required=True, type=Path, help="the hone program")
+    parser.add_argument("--models", nargs="+", default=list(model_files.NAMES))
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--budget", default="60s", help="of hone tune")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="for artifacts and databases; default: a temporary one")
+    parser.add_argument("--reuse", action="store_true", help="don't build artifacts that are in --folder")
+    parser.add_argument("--no-openvino", dest="openvino", action="store_false", default=engines.openvino_installed())
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    options = parser.parse_args()
+    options.hone = options.hone.resolve()
+    with tempfile.TemporaryDirectory(prefix="hone-compare") as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        results = []
+        for name in options.models:
+            for threads in options.threads:
+                results.append(compare(options, name, threads, folder))
+                print(" ".join(row(results[-1], list(results[-1]["rounds"])[2:])), file=sys.stderr, flush=True)
+    rivals = ["onnxruntime"] + (["openvino"] if options.openvino else [])
+    print(table(results, rivals))
+    print("\n".join(verdicts(results, options.budget)))
+    if options.json:
+        machine = {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(), "load": os.getloadavg()}
+        options.json.write_text(json.dumps({"machine": machine, "budget": options.budget, "results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Latencies of several engines in one process, such that a disturbance of the machine meets them all.
+
+In each round every engine has its turn. Before a turn the process is quiet: threads that other engines left spinning have gone to sleep
+(the process's CPU time stands still over 2 ms). In its turn an engine first runs for 40 ms or more, which wakes its threads and fills the
+caches, and then a timed burst, of which the median counts. The result is the median over the rounds; ratios are taken per round.
+"""
+import statistics
+import time
+
+WARM_SECONDS = 0.04
+BURST_SECONDS = 0.06
+
+
+def wait_until_quiet(limit=1.0):
+    """Returns once the threads of this process sleep; how long that took in seconds."""
+    start = time.perf_counter()
+    while time.perf_counter() - start < limit:
+        used = time.process_time()
+        time.sleep(0.002)
+        if time.process_time() - used < 0.0003:
+            break
+    return time.perf_counter() - start
+
+
+def burst(run):
+    start = time.perf_counter()
+    runs = 0
+    while time.perf_counter() - start < WARM_SECONDS or runs < 1:
+        run()
+        runs += 1
+    each = (time.perf_counter() - start) / runs
+    times = []
+    for _ in range(max(3, int(BURST_SECONDS / each))):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def measure(engines, rounds):
+    """{name: object with run()} -> {name: [seconds of each round]}."""
+    seconds = {name: [] for name in engines}
+    names = list(engines)
+    for r in range(rounds):
+        first = r % len(names)
+        for name in names[first:] + names[:first]:
+            wait_until_quiet()
+            seconds[name].append(burst(engines[name].run))
+    return seconds
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def ratio(a, b):
+    """Median of the ratios of each round."""
+    return statistics.median(x / y for x, y in zip(a, b, strict=True))

@@ -1,0 +1,47 @@
+"""The models of models/: filled with their weights once, kept in a folder, and their reference inputs."""
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+GRAPHS = REPOSITORY / "models"
+CACHE = Path(os.environ.get("HONE_MODEL_CACHE", REPOSITORY / "build" / "models"))
+NAMES = ("resnet18", "squeezenet1_1", "mobilenet_v2", "vgg16")
+
+sys.path.insert(0, str(GRAPHS))
+import fill_weights  # noqa: E402
+
+
+def entry(name):
+    """What the manifest says of a model."""
+    for found in json.loads((GRAPHS / "manifest.json").read_text())["models"]:
+        if found["name"] == name:
+            return found
+    raise SystemExit(f"no model '{name}' in {GRAPHS / 'manifest.json'}")
+
+
+def filled(name, cache=CACHE):
+    """Path of the model with weights; made if it is missing or older than its graph."""
+    import onnx
+
+    graph = GRAPHS / entry(name)["file"]
+    path = Path(cache) / f"{name}.onnx"
+    if path.exists() and path.stat().st_mtime >= graph.stat().st_mtime:
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    os.close(handle)
+    try:
+        fill_weights.save(fill_weights.fill(onnx.load(graph)), temporary)
+        os.replace(temporary, path)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return path
+
+
+def inputs(name):
+    """{input name: array}: the seeded inputs of the manifest."""
+    return fill_weights.make_inputs(entry(name))
