@@ -1,0 +1,68 @@
+#include "hone/measure/arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace hone::measure {
+namespace {
+
+constexpr int64_t kZone = 128;  // bytes behind each piece
+constexpr unsigned char kZoneByte = 0xa5;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+}  // namespace
+
+Status Arena::reserve(const std::vector<int64_t>& sizes) {
+  offsets_.clear();
+  sizes_ = sizes;
+  int64_t end = 0;
+  for (const int64_t size : sizes) {
+    if (size < 0 || size > (int64_t{1} << 46)) return invalid("a buffer of {} bytes", size);
+    offsets_.push_back(end);
+    end = (end + size + kZone + 63) / 64 * 64;
+  }
+  const size_t needed = (static_cast<size_t>(end) + kHugePage) / kHugePage * kHugePage;
+  if (needed > capacity_) {
+    release();
+    void* memory = mmap(nullptr, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return error(Code::kIo, "no memory for {} bytes: {}", needed, std::strerror(errno));
+    base_ = static_cast<char*>(memory);
+    capacity_ = needed;
+    madvise(base_, needed, MADV_HUGEPAGE);  // best effort
+  }
+  restore_zones();
+  return ok_status();
+}
+
+void Arena::restore_zones() {
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    std::memset(base_ + offsets_[i] + sizes_[i], kZoneByte, static_cast<size_t>(kZone));
+  }
+}
+
+void Arena::poison(size_t i) { std::memset(piece(i), 0xff, static_cast<size_t>(sizes_[i])); }
+
+int Arena::damaged() const {
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    const auto* zone = reinterpret_cast<const unsigned char*>(base_ + offsets_[i] + sizes_[i]);
+    if (!std::all_of(zone, zone + kZone, [](unsigned char b) { return b == kZoneByte; })) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Status Arena::make_read_only() {
+  if (base_ != nullptr && mprotect(base_, capacity_, PROT_READ) != 0) {
+    return error(Code::kIo, "cannot protect {} bytes: {}", capacity_, std::strerror(errno));
+  }
+  return ok_status();
+}
+
+void Arena::release() {
+  if (base_ != nullptr) munmap(base_, capacity_);
+  base_ = nullptr, capacity_ = 0;
+}
+
+}  // namespace hone::measure

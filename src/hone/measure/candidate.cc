@@ -1,0 +1,198 @@
+#include "hone/measure/candidate.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "hone/measure/flush.h"
+#include "hone/measure/verify.h"
+
+namespace hone::measure {
+namespace {
+
+// The kernels of a job, bound to their memory.
+struct Bound {
+  std::vector<runtime::PhaseCall> prepare, main;
+  void* scratch = nullptr;
+  int64_t scratch_stride = 0;
+};
+
+int run_phases(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases, const Bound& b) {
+  return runtime::pool_run(pool, phases.data(), static_cast<int64_t>(phases.size()), b.scratch, b.scratch_stride);
+}
+
+Result<void*> operand_of(const Argument& a, size_t index, const WorkerOperands* operands) {
+  if (operands == nullptr || a.operand >= operands->count()) {
+    return invalid("argument {} is operand {}, which there is not", index, a.operand);
+  }
+  const auto& entry = operands->entry(a.operand);
+  const bool written = a.role == ir::Role::kOutput;
+  if (written != (entry.role == ir::Role::kOutput) || a.bytes > entry.bytes) {
+    return invalid("argument {} ({}, {} bytes) does not fit operand {} ({}, {} bytes)", index, ir::role_name(a.role),
+                   a.bytes, a.operand, ir::role_name(entry.role), entry.bytes);
+  }
+  return operands->data(a.operand);
+}
+
+Measurement wrong(const Job& job, double error, std::string message) {
+  Measurement m = failed(job.id, Outcome::kWrongAnswer, std::move(message));
+  m.error = error;
+  return m;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerOperands>> WorkerOperands::map(const OperandLayout& layout, int fd) {
+  std::unique_ptr<WorkerOperands> result(new WorkerOperands);
+  result->layout_ = layout;
+  void* memory = mmap(nullptr, static_cast<size_t>(layout.total_bytes), PROT_READ, MAP_SHARED, fd, 0);
+  const int code = errno;
+  close(fd);
+  if (memory == MAP_FAILED) return hone::error(Code::kIo, "cannot map the operands: {}", std::strerror(code));
+  result->shared_ = static_cast<char*>(memory);
+  HONE_RETURN_IF_ERROR(result->fill());
+  return result;
+}
+
+Status WorkerOperands::fill() {
+  std::vector<int64_t> input_sizes, output_sizes;
+  for (const auto& e : layout_.entries) (e.role == ir::Role::kOutput ? output_sizes : input_sizes).push_back(e.bytes);
+  num_outputs_ = output_sizes.size();
+  HONE_RETURN_IF_ERROR(inputs_.reserve(input_sizes));
+  HONE_RETURN_IF_ERROR(outputs_.reserve(output_sizes));
+  size_t input = 0, output = 0;
+  for (const auto& e : layout_.entries) {
+    if (e.role == ir::Role::kOutput) {
+      data_.push_back(outputs_.piece(output++));
+      continue;
+    }
+    data_.push_back(inputs_.piece(input++));
+    std::memcpy(data_.back(), shared_ + e.offset, static_cast<size_t>(e.bytes));
+  }
+  return inputs_.make_read_only();
+}
+
+WorkerOperands::~WorkerOperands() {
+  if (shared_ != nullptr) munmap(shared_, static_cast<size_t>(layout_.total_bytes));
+}
+
+void WorkerOperands::reset_outputs(bool poison) {
+  outputs_.restore_zones();
+  for (size_t i = 0; poison && i < num_outputs_; ++i) outputs_.poison(i);
+}
+
+std::optional<double> WorkerOperands::error() const {
+  std::optional<double> worst;
+  for (const auto& e : layout_.expected) {
+    const auto* places = reinterpret_cast<const int64_t*>(shared_ + e.places_offset);
+    const auto* values = reinterpret_cast<const double*>(shared_ + e.values_offset);
+    const double error = relative_error(data(e.operand), e.dtype, {places, static_cast<size_t>(e.num_places)},
+                                        {values, static_cast<size_t>(e.num_values)});
+    worst = std::max(worst.value_or(0), error);
+  }
+  return worst;
+}
+
+Status Bench::set_threads(int threads) {
+  if (threads < 1 || threads > runtime::kMaxThreads) return invalid("{} threads", threads);
+  if (threads == threads_) return ok_status();
+  runtime::pool_destroy(pool_);
+  pool_ = runtime::pool_create({.num_threads = threads});
+  threads_ = pool_ == nullptr ? 0 : threads;
+  return pool_ != nullptr ? ok_status() : error(Code::kIo, "cannot start {} threads", threads);
+}
+
+Measurement Bench::run(const Job& job, WorkerOperands* operands) {
+  const auto no_load = [&](const Status& s) { return failed(job.id, Outcome::kLoad, s.message()); };
+  auto code = codegen::LoadedCode::load(job.object);
+  if (!code.ok()) return no_load(code.status());
+  if (const Status s = set_threads(job.threads); !s.ok()) return no_load(s);
+
+  std::vector<int64_t> sizes;
+  for (const Argument& a : job.arguments) {
+    if (a.operand < 0) sizes.push_back(a.bytes);
+  }
+  const size_t num_private = sizes.size();
+  Bound bound;
+  // Threads never share a line or its neighbour, which the prefetcher fetches too.
+  bound.scratch_stride = (job.scratch_bytes + 127) / 128 * 128;
+  sizes.push_back(bound.scratch_stride * job.threads);
+  if (const Status s = memory_.reserve(sizes); !s.ok()) return no_load(s);
+  bound.scratch = memory_.piece(num_private);
+
+  std::vector<void*> args;
+  std::vector<std::span<char>> weights;
+  for (size_t i = 0, own = 0; i < job.arguments.size(); ++i) {
+    const Argument& a = job.arguments[i];
+    if (a.operand < 0) {
+      args.push_back(memory_.piece(own++));
+    } else {
+      auto data = operand_of(a, i, operands);
+      if (!data.ok()) return no_load(data.status());
+      args.push_back(*data);
+    }
+    if (a.role == ir::Role::kConstant || a.role == ir::Role::kPacked) {
+      weights.emplace_back(static_cast<char*>(args.back()), static_cast<size_t>(a.bytes));
+    }
+  }
+  for (const codegen::Phase& p : job.phases) {
+    auto* kernel = reinterpret_cast<hone_kernel>((*code)->symbol(p.symbol));
+    if (kernel == nullptr) return no_load(invalid("the object has no function {}", p.symbol));
+    (p.prepare ? bound.prepare : bound.main).push_back({kernel, args.data(), p.num_tiles, 0});
+  }
+
+  const bool verify = job.tolerance > 0;
+  for (size_t i = 0; verify && i < num_private; ++i) memory_.poison(i);
+  if (operands != nullptr) operands->reset_outputs(verify);
+  if (const int code_of_kernel = run_phases(pool_, bound.prepare, bound); code_of_kernel != 0) {
+    return wrong(job, 0, fmt::format("a prepare kernel returned {}", code_of_kernel));
+  }
+  Measurement m{.id = job.id};
+  // Also after timing: a kernel may go wrong only when it runs again, or on some other thread.
+  const auto check = [&]() -> std::optional<Measurement> {
+    if (memory_.damaged() >= 0 || (operands != nullptr && operands->damaged())) {
+      return wrong(job, 0, "something was written behind a buffer");
+    }
+    const auto error = operands == nullptr ? std::nullopt : operands->error();
+    if (!error) return no_load(invalid("the output is to be checked, but nothing is expected of it"));
+    m.error = std::max(m.error, *error);
+    if (*error <= job.tolerance) return std::nullopt;
+    return wrong(job, *error, fmt::format("relative error {:.3g}, allowed {:.3g}", *error, job.tolerance));
+  };
+  if (verify) {
+    if (const int code_of_kernel = run_phases(pool_, bound.main, bound); code_of_kernel != 0) {
+      return wrong(job, 0, fmt::format("a kernel returned {}", code_of_kernel));
+    }
+    if (auto bad = check()) return *bad;
+  }
+
+  int returned = 0;
+  const auto timed = [&](int64_t runs) {
+    int64_t ns = 0;
+    if (!job.cold_weights) {
+      const int64_t start = runtime::clock_ns();
+      for (int64_t i = 0; i < runs; ++i) returned |= run_phases(pool_, bound.main, bound);
+      return static_cast<double>(runtime::clock_ns() - start) * 1e-9;
+    }
+    for (int64_t i = 0; i < runs; ++i) {
+      for (const auto& w : weights) flush_from_caches(w);
+      const int64_t start = runtime::clock_ns();
+      returned |= run_phases(pool_, bound.main, bound);
+      ns += runtime::clock_ns() - start;
+    }
+    return static_cast<double>(ns) * 1e-9;
+  };
+  m.timing = time_adaptively(timed, job.timing);
+  if (returned != 0) return wrong(job, 0, fmt::format("a kernel returned {}", returned));
+  if (verify) {
+    if (auto bad = check()) return *bad;
+    m.verified = true;
+  }
+  return m;
+}
+
+}  // namespace hone::measure

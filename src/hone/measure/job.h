@@ -1,0 +1,52 @@
+// measure/job.h - what a runner is asked (a candidate and how to run it) and what it answers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hone/codegen/llvm/compiler.h"
+#include "hone/ir/stmt.h"
+#include "hone/measure/operands.h"
+#include "hone/measure/outcome.h"
+#include "hone/measure/timing.h"
+
+namespace hone::measure {
+
+// One buffer of the kernel, in the order of the program's params.
+struct Argument {
+  ir::Role role = ir::Role::kInput;
+  int64_t bytes = 0;
+  int operand = -1;  // its place in Job::operands; -1: memory of this candidate (kPacked, kWorkspace)
+};
+
+struct Job {
+  uint64_t id = 0;                     // the caller's; the answer carries it
+  std::string object;                  // codegen::ObjectCode
+  std::vector<codegen::Phase> phases;
+  int64_t scratch_bytes = 0;
+  std::vector<Argument> arguments;
+  std::shared_ptr<const Operands> operands;
+  int threads = 1;
+  TimingOptions timing;
+  bool cold_weights = false;           // constants come from memory in every run, not from cache
+  double tolerance = 0;                // of the greatest expected value; 0: the output is not checked
+  double timeout_seconds = 10;
+  std::string label;                   // for messages and for a null runner's cost
+};
+
+struct Measurement {
+  uint64_t id = 0;
+  Outcome outcome = Outcome::kOk;
+  std::string message;                 // why, if not ok
+  Timing timing;                       // of an ok one
+  bool verified = false;               // the output was compared and is right
+  double error = 0;                    // greatest difference / greatest expected value, if compared
+};
+
+[[nodiscard]] inline Measurement failed(uint64_t id, Outcome outcome, std::string message) {
+  return {.id = id, .outcome = outcome, .message = std::move(message)};
+}
+
+}  // namespace hone::measure

@@ -1,0 +1,19 @@
+// measure/local_runner.h - measures on this machine, in a worker process that is replaced when a
+// candidate kills it. Jobs run one at a time, so that they do not disturb each other.
+#pragma once
+
+#include <memory>
+
+#include "hone/measure/runner.h"
+#include "hone/measure/worker_process.h"
+
+namespace hone::measure {
+
+struct LocalRunnerOptions {
+  WorkerOptions worker;
+};
+
+// An error if no worker can be started.
+[[nodiscard]] Result<std::unique_ptr<Runner>> make_local_runner(const LocalRunnerOptions& options = {});
+
+}  // namespace hone::measure

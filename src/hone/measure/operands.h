@@ -1,0 +1,65 @@
+// measure/operands.h - the data that all candidates of a task run on, in shared memory: made once
+// by the tuner, mapped once by a worker, never written by either after that.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/ir/stmt.h"
+#include "hone/tensor/dtype.h"
+
+namespace hone::measure {
+
+struct OperandSpec {
+  ir::Role role = ir::Role::kInput;  // kInput, kConstant or kOutput
+  int64_t bytes = 0;
+  const void* data = nullptr;        // copied; null for outputs
+};
+
+// What an output must contain: all elements, or those at the given places.
+struct Expected {
+  int operand = 0;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> places;       // flat element numbers; empty: values holds all, in order
+  std::vector<double> values;
+};
+
+// Where things lie in the shared memory; what a worker needs to know beside the memory itself.
+struct OperandLayout {
+  struct Entry {
+    ir::Role role;
+    int64_t bytes, offset;
+  };
+  struct ExpectedEntry {
+    int operand;
+    DType dtype;
+    int64_t num_places, places_offset, num_values, values_offset;
+  };
+  std::vector<Entry> entries;
+  std::vector<ExpectedEntry> expected;
+  int64_t total_bytes = 0;
+};
+
+class Operands {
+ public:
+  [[nodiscard]] static Result<std::shared_ptr<const Operands>> create(std::span<const OperandSpec> specs,
+                                                                      std::span<const Expected> expected = {});
+  ~Operands();
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+  [[nodiscard]] uint64_t id() const { return id_; }  // unique in this process
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] const OperandLayout& layout() const { return layout_; }
+
+ private:
+  Operands() = default;
+  uint64_t id_ = 0;
+  int fd_ = -1;
+  OperandLayout layout_;
+};
+
+}  // namespace hone::measure

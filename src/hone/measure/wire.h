@@ -1,0 +1,94 @@
+// measure/wire.h - messages between tuner and worker: a header (magic, version, type, length), then
+// the body, over a stream socket; a file descriptor may ride along. Little-endian.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "hone/base/status.h"
+
+namespace hone::measure {
+
+// Of the messages' content: a worker of another version is refused when it starts.
+inline constexpr uint32_t kProtocolVersion = 1;
+
+enum class MessageType : uint32_t {
+  kHello = 1,     // worker: I am ready (Hello)
+  kOperands = 2,  // tuner: operands of a task, with the descriptor of their memory
+  kForget = 3,    // tuner: those operands are not needed any more
+  kJob = 4,       // tuner: a candidate
+  kResult = 5,    // worker: its measurement
+};
+
+struct Message {
+  MessageType type{};
+  std::string body;
+  int fd = -1;  // the receiver's to close
+};
+
+// kIo when the other side is gone.
+[[nodiscard]] Status send_message(int socket, MessageType type, std::string_view body, int attached_fd = -1);
+// kTimeout after `timeout_ms` (-1: never), kIo when the other side is gone, kInvalid on nonsense.
+[[nodiscard]] Result<Message> receive_message(int socket, int timeout_ms);
+
+class Writer {
+ public:
+  template <typename T>
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+  Writer& put(T value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    return *this;
+  }
+  Writer& put(std::string_view text) {
+    put(static_cast<uint64_t>(text.size()));
+    bytes_.append(text);
+    return *this;
+  }
+  Writer& put(const std::string& text) { return put(std::string_view(text)); }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// After a read beyond the end all reads give zeros and ok() is false.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  template <typename T>
+  T get() {
+    T value{};
+    if (!take(sizeof(T))) return value;
+    std::memcpy(&value, taken_.data(), sizeof(T));
+    return value;
+  }
+  std::string get_string() {
+    const auto size = get<uint64_t>();
+    return take(size) ? std::string(taken_) : std::string();
+  }
+  // The number of elements of a list, each of at least one byte.
+  size_t get_count() {
+    const auto count = get<uint64_t>();
+    if (count > rest_.size()) ok_ = false;
+    return ok_ ? static_cast<size_t>(count) : 0;
+  }
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool done() const { return ok_ && rest_.empty(); }
+
+ private:
+  bool take(uint64_t size) {
+    ok_ = ok_ && size <= rest_.size();
+    if (!ok_) return false;
+    taken_ = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return true;
+  }
+  std::string_view rest_, taken_;
+  bool ok_ = true;
+};
+
+}  // namespace hone::measure

@@ -1,0 +1,78 @@
+#include "hone/measure/worker.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "hone/measure/candidate.h"
+#include "hone/measure/protocol.h"
+#include "hone/measure/wire.h"
+
+namespace hone::measure {
+namespace {
+
+void isolate(int fd) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGINT, SIG_IGN);  // Ctrl-C is the tuner's to handle
+  signal(SIGPIPE, SIG_IGN);
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  if (fd > 3) close_range(3, static_cast<unsigned>(fd) - 1, 0);
+  close_range(static_cast<unsigned>(fd) + 1, ~0U, 0);
+}
+
+class Worker {
+ public:
+  explicit Worker(int socket) : socket_(socket) {}
+
+  int serve() {
+    if (!send_message(socket_, MessageType::kHello, "").ok()) return 1;
+    for (;;) {
+      auto message = receive_message(socket_, -1);
+      if (!message.ok()) return message.status().code() == Code::kIo ? 0 : 1;
+      if (!handle(*message).ok()) return 1;
+    }
+  }
+
+ private:
+  [[nodiscard]] Status handle(const Message& message) {
+    if (message.type == MessageType::kJob) return measure(message.body);
+    if (message.type == MessageType::kOperands) return take_operands(message);
+    if (message.type == MessageType::kForget) {
+      operands_.erase(Reader(message.body).get<uint64_t>());
+      return ok_status();
+    }
+    return invalid("a message of type {}", static_cast<uint32_t>(message.type));
+  }
+
+  // Answers with what went wrong, or nothing.
+  [[nodiscard]] Status take_operands(const Message& message) {
+    HONE_ASSIGN_OR_RETURN(const OperandsMessage m, decode_operands(message.body));
+    auto operands = WorkerOperands::map(m.layout, message.fd);
+    if (operands.ok()) operands_[m.id] = *std::move(operands);
+    return send_message(socket_, MessageType::kOperands, operands.status().message());
+  }
+
+  [[nodiscard]] Status measure(std::string_view body) {
+    HONE_ASSIGN_OR_RETURN(const JobMessage m, decode_job(body));
+    const auto it = operands_.find(m.operands);
+    const Measurement result = bench_.run(m.job, it == operands_.end() ? nullptr : it->second.get());
+    return send_message(socket_, MessageType::kResult, encode(result));
+  }
+
+  int socket_;
+  std::map<uint64_t, std::unique_ptr<WorkerOperands>> operands_;
+  Bench bench_;
+};
+
+}  // namespace
+
+int worker_main(int fd) {
+  isolate(fd);
+  return Worker(fd).serve();
+}
+
+}  // namespace hone::measure

@@ -1,0 +1,335 @@
+// The worker and what it survives; the program is its own worker (see main).
+#include "hone/measure/worker.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "hone/measure/local_runner.h"
+#include "hone/measure/protocol.h"
+#include "hone/measure/test_job.h"
+#include "hone/measure/wire.h"
+
+namespace hone::measure {
+namespace {
+
+std::unique_ptr<Runner> local(const LocalRunnerOptions& options = {}) {
+  auto runner = make_local_runner(options);
+  EXPECT_TRUE(runner.ok()) << runner.status().message();
+  return runner.ok() ? *std::move(runner) : nullptr;
+}
+
+Measurement measure_one(Runner& runner, Job job) {
+  EXPECT_TRUE(runner.submit({std::move(job)}).ok());
+  const auto all = runner.collect();
+  EXPECT_TRUE(all.ok()) << all.status().message();
+  EXPECT_EQ(all->size(), 1U);
+  return all->front();
+}
+
+// Processes whose parent is `parent`, this one's workers.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> result;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 0) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const size_t end = text.rfind(')');
+    if (end == std::string::npos) continue;
+    char state = 0;
+    int ppid = 0;
+    if (std::sscanf(text.c_str() + end + 1, " %c %d", &state, &ppid) == 2 && ppid == parent && state != 'Z') {
+      result.push_back(pid);
+    }
+  }
+  return result;
+}
+
+TEST(worker, runs_verifies_and_times_a_kernel) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  for (const int threads : {1, 2}) {
+    for (const char* kernel : {"twice", "twice_through_scratch"}) {
+      Job job = test_job(kernel, operands, 42);
+      job.threads = threads;
+      const Measurement m = measure_one(*runner, job);
+      EXPECT_EQ(m.id, 42U);
+      ASSERT_EQ(m.outcome, Outcome::kOk) << m.message;
+      EXPECT_TRUE(m.verified);
+      EXPECT_EQ(m.error, 0);
+      EXPECT_GE(m.timing.samples.size(), 5U);
+      EXPECT_GT(m.timing.centre, 1e-8);
+      EXPECT_LT(m.timing.centre, 1e-3);
+    }
+  }
+}
+
+TEST(worker, prepare_phases_run_once_before) {
+  const auto runner = local();
+  Job job = test_job("times_packed", test_operands());
+  job.phases = {{"pack", 1, true}, {"times_packed", kTestTiles, false}};
+  const Measurement m = measure_one(*runner, job);
+  EXPECT_EQ(m.outcome, Outcome::kOk) << m.message;
+  EXPECT_TRUE(m.verified);
+}
+
+TEST(worker, without_tolerance_nothing_is_verified) {
+  const auto runner = local();
+  Job job = test_job("thrice", test_operands());
+  job.tolerance = 0;
+  const Measurement m = measure_one(*runner, job);
+  EXPECT_EQ(m.outcome, Outcome::kOk);
+  EXPECT_FALSE(m.verified);
+}
+
+TEST(worker, wrong_answers_are_found) {
+  const auto runner = local();
+  const auto operands = test_operands(), sparse = test_operands(kTestFloats, true);
+  for (const char* kernel : {"thrice", "forgets_the_last", "right_only_once", "writes_behind", "returns_seven"}) {
+    // A good candidate before leaves a right answer in the output: it must not help.
+    EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+    const Measurement m = measure_one(*runner, test_job(kernel, operands));
+    EXPECT_EQ(m.outcome, Outcome::kWrongAnswer) << kernel;
+    EXPECT_FALSE(m.verified) << kernel;
+    EXPECT_FALSE(m.message.empty()) << kernel;
+    EXPECT_EQ(measure_one(*runner, test_job(kernel, sparse)).outcome, Outcome::kWrongAnswer) << kernel;
+  }
+  EXPECT_NEAR(measure_one(*runner, test_job("thrice", operands)).error, 0.5, 1e-6);
+}
+
+TEST(worker, what_cannot_be_loaded_is_said) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  Job no_object = test_job("twice", operands);
+  no_object.object = "not an object file";
+  EXPECT_EQ(measure_one(*runner, no_object).outcome, Outcome::kLoad);
+  const Measurement no_symbol = measure_one(*runner, test_job("nothing", operands));
+  EXPECT_EQ(no_symbol.outcome, Outcome::kLoad);
+  EXPECT_EQ(no_symbol.message, "the object has no function nothing");
+  Job no_operand = test_job("twice", operands);
+  no_operand.arguments[0].operand = 17;
+  EXPECT_EQ(measure_one(*runner, no_operand).outcome, Outcome::kLoad);
+  Job too_large = test_job("twice", operands);
+  too_large.arguments[0].bytes *= 2;
+  EXPECT_EQ(measure_one(*runner, too_large).outcome, Outcome::kLoad);
+  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+}
+
+TEST(worker, a_crash_kills_one_candidate) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  for (const char* kernel : {"reads_null", "aborts", "writes_its_input", "kills_itself"}) {
+    ASSERT_TRUE(runner->submit({test_job("twice", operands, 1), test_job(kernel, operands, 2),
+                                test_job("twice", operands, 3)}).ok());
+    const auto all = runner->collect();
+    ASSERT_TRUE(all.ok()) << all.status().message();
+    ASSERT_EQ(all->size(), 3U);
+    EXPECT_EQ((*all)[0].outcome, Outcome::kOk);
+    EXPECT_EQ((*all)[1].outcome, Outcome::kCrash) << kernel;
+    EXPECT_NE((*all)[1].message.find("killed by signal"), std::string::npos) << (*all)[1].message;
+    EXPECT_EQ((*all)[2].outcome, Outcome::kOk);
+    EXPECT_EQ((*all)[2].id, 3U);
+  }
+}
+
+TEST(worker, a_hang_ends_at_the_timeout) {
+  const auto runner = local();
+  Job job = test_job("hangs", test_operands(), 1);
+  job.timeout_seconds = 0.2;
+  ASSERT_TRUE(runner->submit({job, test_job("twice", test_operands(), 2)}).ok());
+  const auto all = runner->collect();
+  EXPECT_EQ((*all)[0].outcome, Outcome::kTimeout);
+  EXPECT_EQ((*all)[0].message, "not done after 0.2 s");
+  EXPECT_EQ((*all)[1].outcome, Outcome::kOk);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they allow no limit
+TEST(worker, a_memory_hog_is_stopped) {
+  const auto runner = local({.worker = {.memory_bytes = int64_t{1} << 30}});
+  const auto operands = test_operands();
+  EXPECT_EQ(measure_one(*runner, test_job("eats_memory", operands)).outcome, Outcome::kCrash);
+  Job job = test_job("twice", operands);
+  job.arguments[3].bytes = int64_t{2} << 30;
+  const Measurement m = measure_one(*runner, job);
+  EXPECT_EQ(m.outcome, Outcome::kLoad);
+  EXPECT_NE(m.message.find("no memory for"), std::string::npos) << m.message;
+  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+}
+#endif
+
+TEST(worker, killed_from_outside_the_job_is_run_again) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  for (int i = 0; i < 3; ++i) {
+    const auto workers = children_of(getpid());
+    ASSERT_EQ(workers.size(), 1U);
+    kill(workers[0], SIGKILL);
+    EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+  }
+}
+
+TEST(worker, ctrl_c_does_not_end_it) {
+  const auto runner = local();
+  const auto workers = children_of(getpid());
+  ASSERT_EQ(workers.size(), 1U);
+  kill(workers[0], SIGINT);
+  EXPECT_EQ(measure_one(*runner, test_job("twice", test_operands())).outcome, Outcome::kOk);
+  EXPECT_EQ(children_of(getpid()), workers);
+  EXPECT_NE(getpgid(workers[0]), getpgid(0)) << "the terminal's signals would reach it";
+}
+
+TEST(worker, inherits_no_files) {
+  const int fd = open("/dev/null", O_RDONLY);  // not close-on-exec
+  const auto runner = local();
+  Job job = test_job("sees_open_files", test_operands());
+  job.tolerance = 0;
+  const Measurement m = measure_one(*runner, job);
+  close(fd);
+  EXPECT_EQ(m.outcome, Outcome::kOk) << m.message;
+}
+
+TEST(worker, ends_with_its_runner) {
+  auto runner = local();
+  ASSERT_EQ(children_of(getpid()).size(), 1U);
+  runner.reset();
+  EXPECT_TRUE(children_of(getpid()).empty());
+}
+
+TEST(worker, dies_with_its_parent) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t tuner = fork();
+  if (tuner == 0) {
+    auto runner = make_local_runner();
+    Job job = test_job("hangs", test_operands());
+    job.timeout_seconds = 60;
+    if (!runner.ok() || !(*runner)->submit({job}).ok() || write(ready[1], "x", 1) != 1) _exit(1);
+    pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  const auto workers = children_of(tuner);
+  kill(tuner, SIGKILL);
+  waitpid(tuner, nullptr, 0);
+  ASSERT_EQ(workers.size(), 1U);
+  close(ready[0]), close(ready[1]);
+  bool gone = false;
+  for (int i = 0; i < 200 && !gone; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::ifstream file("/proc/" + std::to_string(workers[0]) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    gone = text.empty() || text.find(") Z") != std::string::npos;
+  }
+  EXPECT_TRUE(gone);
+}
+
+TEST(worker, restarts_fast) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  double least = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_TRUE(runner->submit({test_job("reads_null", operands), test_job("twice", operands)}).ok());
+    ASSERT_EQ(runner->collect()->back().outcome, Outcome::kOk);
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  RecordProperty("seconds", std::to_string(least));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(least, 0.25) << "a crash, a new worker and a job: 15 ms when nothing else runs";
+#endif
+}
+
+TEST(runner, measures_the_true_time_and_stops_early_if_slow) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  Job job = test_job("takes_1_ms", operands);
+  job.phases[0].num_tiles = 1;
+  job.tolerance = 0;
+  const Measurement m = measure_one(*runner, job);
+  ASSERT_EQ(m.outcome, Outcome::kOk);
+  EXPECT_GT(m.timing.centre, 0.99e-3);
+  // The least: other programs may take a part of the time.
+  EXPECT_LT(*std::min_element(m.timing.samples.begin(), m.timing.samples.end()), 2e-3);
+  job.phases[0].symbol = "takes_5_ms";
+  job.timing.best = 1e-3;
+  const Measurement slow = measure_one(*runner, job);
+  EXPECT_TRUE(slow.timing.stopped_early);
+  EXPECT_LE(slow.timing.runs, 2);
+}
+
+TEST(runner, cold_weights_cost_more_than_warm_ones) {
+  const auto runner = local();
+  Job job = test_job("sums_constants", test_operands(1 << 20));
+  job.phases[0].num_tiles = 1;
+  job.tolerance = 0;
+  const Measurement warm = measure_one(*runner, job);
+  job.cold_weights = true;
+  const Measurement cold = measure_one(*runner, job);
+  ASSERT_EQ(warm.outcome, Outcome::kOk);
+  ASSERT_EQ(cold.outcome, Outcome::kOk);
+  EXPECT_GT(cold.timing.centre, 1.2 * warm.timing.centre);
+}
+
+TEST(runner, many_operand_sets_take_turns) {
+  const auto runner = local();
+  std::vector<std::shared_ptr<const Operands>> sets;
+  for (int i = 0; i < 7; ++i) sets.push_back(test_operands());
+  std::vector<Job> batch;
+  for (uint64_t i = 0; i < 21; ++i) batch.push_back(test_job("twice", sets[i % sets.size()], i));
+  ASSERT_TRUE(runner->submit(std::move(batch)).ok());
+  const auto all = runner->collect();
+  ASSERT_EQ(all->size(), 21U);
+  for (uint64_t i = 0; i < 21; ++i) {
+    EXPECT_EQ((*all)[i].id, i);
+    EXPECT_EQ((*all)[i].outcome, Outcome::kOk) << (*all)[i].message;
+  }
+}
+
+TEST(runner, cancel_returns_what_is_done_and_the_next_batch_runs) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  Job hang = test_job("hangs", operands, 2);
+  hang.timeout_seconds = 60;
+  ASSERT_TRUE(runner->submit({test_job("twice", operands, 1), hang, test_job("twice", operands, 3)}).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto start = std::chrono::steady_clock::now();
+  runner->cancel();
+  const auto all = runner->collect();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  ASSERT_TRUE(all.ok());
+  ASSERT_EQ(all->size(), 1U);
+  EXPECT_EQ(all->front().id, 1U);
+  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+}
+
+TEST(runner, a_worker_that_cannot_start_is_one_error) {
+  const auto missing = make_local_runner({.worker = {.executable = "/nonexistent/hone"}});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.status().message(), "cannot start the worker /nonexistent/hone: No such file or directory");
+  const auto other = make_local_runner({.worker = {.executable = "/bin/false"}});
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.status().message(), "worker /bin/false did not start: the worker ended with status 1");
+  const auto silent = make_local_runner({.worker = {.executable = "/bin/sh", .arguments = {"-c", "sleep 60"}, .start_seconds = 0.1}});
+  ASSERT_FALSE(silent.ok());
+  EXPECT_EQ(silent.status().message(), "worker /bin/sh did not start: it did not say hello");
+}
+
+}  // namespace
+}  // namespace hone::measure
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "worker") == 0) return hone::measure::worker_main(std::atoi(argv[3]));
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
