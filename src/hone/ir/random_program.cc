@@ -61,7 +61,7 @@ class Generator {
     Buffer b{names[static_cast<int>(role)], type, shape(3), Scope::kGlobal, {}};
     if (role == Role::kConstant && rng_.chance(0.4)) {
       for (int64_t i = b.num_elements(); i > 0; --i)
-        b.values.push_back(static_cast<float>(rng_.between(-2, 2)));
+        b.values.push_back(static_cast<float>(rng_.between(is_float(type) ? -2 : 0, 2)));
     }
     p.params.push_back({std::make_shared<const Buffer>(std::move(b)), role});
     const bool readable = role == Role::kInput || role == Role::kConstant;
