@@ -12,8 +12,8 @@
 namespace hone::graph {
 
 struct Subgraph {};  // a graph-valued attribute (If, Loop): known to be there, never read
-using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
-                               std::vector<std::string>, Tensor, Subgraph>;
+using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>,
+                               std::vector<float>, std::vector<std::string>, Tensor, Subgraph>;
 
 class Attributes {
  public:
@@ -37,7 +37,8 @@ class Attributes {
   [[nodiscard]] float number(const std::string& name, float otherwise) const {
     return get<float>(name, otherwise);
   }
-  [[nodiscard]] std::vector<int64_t> integers(const std::string& name, std::vector<int64_t> otherwise = {}) const {
+  [[nodiscard]] std::vector<int64_t> integers(const std::string& name,
+                                              std::vector<int64_t> otherwise = {}) const {
     return get<std::vector<int64_t>>(name, std::move(otherwise));
   }
   [[nodiscard]] std::string text(const std::string& name, std::string otherwise) const {

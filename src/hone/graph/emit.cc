@@ -37,21 +37,23 @@ Expr literal(DType dtype, double value) {
 std::vector<bool> non_negative_values(const Graph& graph) {
   std::vector<bool> known(graph.values.size(), false);
   for (const Node& node : graph.nodes) {
-    if (node.op->non_negative == nullptr || node.outputs.empty() || node.outputs[0] == kNoValue) continue;
+    if (node.op->non_negative == nullptr || node.outputs.empty() || node.outputs[0] == kNoValue)
+      continue;
     known[static_cast<size_t>(node.outputs[0])] = node.op->non_negative(graph, node, known);
   }
   return known;
 }
 
-EmitContext::EmitContext(const Graph& graph, std::vector<int> nodes, const std::vector<bool>& non_negative)
+EmitContext::EmitContext(const Graph& graph, std::vector<int> nodes,
+                         const std::vector<bool>& non_negative)
     : graph_(graph), nodes_(std::move(nodes)), non_negative_(non_negative) {}
 
 Result<Emitted> EmitContext::run() && {
   for (const int index : nodes_) {
     node_ = &graph_.nodes[static_cast<size_t>(index)];
     if (node_->op->emit == nullptr) {
-      return error(Code::kUnsupported, "{}: node '{}' ({}) is supported on constants only", graph_.file,
-                   node_->name, node_->type);
+      return error(Code::kUnsupported, "{}: node '{}' ({}) is supported on constants only",
+                   graph_.file, node_->name, node_->type);
     }
     first_record_ = records_.size();
     node_->op->emit(*this);
@@ -108,7 +110,8 @@ void EmitContext::make_space() {
   }
 }
 
-EmitContext::Record EmitContext::new_record(const StageTag& tag, const std::vector<int>& without) const {
+EmitContext::Record EmitContext::new_record(const StageTag& tag,
+                                            const std::vector<int>& without) const {
   Record record{tag};
   const Value& result = graph_.value(node_->outputs[0]);
   record.index.assign(result.shape.size(), ir::constant(0));
@@ -130,7 +133,8 @@ EmitContext::Record EmitContext::new_record(const StageTag& tag, const std::vect
 Point EmitContext::point_of(const Record& record) const {
   Point point;
   point.axes.assign(space_.size(), nullptr);
-  for (size_t i = 0; i < record.space.size(); ++i) point.axes[record.space[i]] = ir::variable(record.axes[i].var);
+  for (size_t i = 0; i < record.space.size(); ++i)
+    point.axes[record.space[i]] = ir::variable(record.axes[i].var);
   point.index = record.index;
   return point;
 }
@@ -142,8 +146,8 @@ void EmitContext::pointwise(const StageTag& tag, const PointValue& value) {
   records_.push_back(std::move(record));
 }
 
-void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis> reduce, const ReduceValue& value,
-                         const std::vector<int>& without) {
+void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis> reduce,
+                         const ReduceValue& value, const std::vector<int>& without) {
   make_space();
   Record record = new_record(tag, without);
   record.combine = combine;
@@ -182,8 +186,9 @@ const ir::BufferPtr& EmitContext::param(ValueId id, const char* role) {
   }
   const Value& value = graph_.value(id);
   const Shape extent = storage_or_dense(value).extent;
-  params_.push_back({EmittedArgument(id), value.constant ? builder_.constant(role, extent, value.dtype)
-                                                         : builder_.input(role, extent, value.dtype)});
+  params_.push_back({EmittedArgument(id), value.constant
+                                              ? builder_.constant(role, extent, value.dtype)
+                                              : builder_.input(role, extent, value.dtype)});
   return params_.back().buffer;
 }
 
@@ -203,7 +208,8 @@ Expr EmitContext::read_padded(const char* role, const std::vector<Expr>& index) 
   const Padding padding = node_->op->padding(graph_, *node_);
   const Value& value = input(0);
   const Storage storage = storage_or_dense(value);
-  const bool border_fits = padding.fill == Padding::Fill::kZero || non_negative_[static_cast<size_t>(node_->inputs[0])];
+  const bool border_fits =
+      padding.fill == Padding::Fill::kZero || non_negative_[static_cast<size_t>(node_->inputs[0])];
   Expr inside;
   const auto require = [&](const Expr& condition) {
     inside = inside ? ir::logical_and(inside, condition) : condition;
@@ -219,11 +225,13 @@ Expr EmitContext::read_padded(const char* role, const std::vector<Expr>& index) 
   const Expr element = read(0, role, index);
   if (!inside) return element;
   const double lowest = is_float(value.dtype) ? -HUGE_VAL : 0;
-  return ir::select(inside, element, literal(value.dtype, padding.fill == Padding::Fill::kZero ? 0 : lowest));
+  return ir::select(inside, element,
+                    literal(value.dtype, padding.fill == Padding::Fill::kZero ? 0 : lowest));
 }
 
 bool EmitContext::inside(size_t i) const {
-  return std::any_of(inside_.begin(), inside_.end(), [&](const auto& v) { return v.first == node_->inputs[i]; });
+  return std::any_of(inside_.begin(), inside_.end(),
+                     [&](const auto& v) { return v.first == node_->inputs[i]; });
 }
 
 Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
@@ -232,7 +240,8 @@ Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
     if (value == id) return load_record(record, point);
   }
   const Value& value = graph_.value(id);
-  if (value.constant && value.constant->size() == 1) return literal(value.dtype, value.constant->at(0));
+  if (value.constant && value.constant->size() == 1)
+    return literal(value.dtype, value.constant->at(0));
   std::vector<Expr> index;
   const size_t skipped = point.index.size() - value.shape.size();
   for (size_t d = 0; d < value.shape.size(); ++d) {
@@ -243,11 +252,13 @@ Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
 }
 
 Expr EmitContext::constant(const char* role, const Tensor& tensor, const std::vector<Expr>& index) {
-  params_.push_back({EmittedArgument(tensor), builder_.constant(role, tensor.shape(), tensor.dtype())});
+  params_.push_back(
+      {EmittedArgument(tensor), builder_.constant(role, tensor.shape(), tensor.dtype())});
   return ir::load(params_.back().buffer, index);
 }
 
-void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer, const std::vector<Expr>& write) {
+void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
+                            const std::vector<Expr>& write) {
   compute::Output output;
   output.buffer = buffer;
   output.write = write;

@@ -1,5 +1,5 @@
-// graph/emit.h - turns a group of nodes into one compute::Dag: the first node (the anchor) fixes the
-// iteration space, each node adds its stages, the last stage writes the group's result.
+// graph/emit.h - turns a group of nodes into one compute::Dag: the first node (the anchor) fixes
+// the iteration space, each node adds its stages, the last stage writes the group's result.
 //
 // Operators speak of logical coordinates (n, c, h, w); where a value lies in memory (order, border,
 // window) enters only here, when a read or write is made of them.
@@ -66,10 +66,12 @@ class EmitContext {
   // Operand 0 at coordinates that may lie outside by op->padding(): from the border where there is
   // one that holds the right value, else guarded.
   [[nodiscard]] ir::Expr read_padded(const char* role, const std::vector<ir::Expr>& index);
-  // Operand i of an elementwise operator at a point: broadcast; from inside the group; or immediate.
+  // Operand i of an elementwise operator at a point: broadcast; from inside the group; or
+  // immediate.
   [[nodiscard]] ir::Expr operand(size_t i, const char* role, const Point& point);
   // A constant that the operator computes itself.
-  [[nodiscard]] ir::Expr constant(const char* role, const Tensor& tensor, const std::vector<ir::Expr>& index);
+  [[nodiscard]] ir::Expr constant(const char* role, const Tensor& tensor,
+                                  const std::vector<ir::Expr>& index);
   // The axis of a role at a point.
   [[nodiscard]] ir::Expr axis(const Point& point, std::string_view role) const;
   // What the stage before wrote at this point; or the stage `back` before that.
@@ -77,14 +79,14 @@ class EmitContext {
 
   void pointwise(const StageTag& tag, const PointValue& value);
   // Reduces over `reduce`; if `without` names dimensions, the stage has no axes for them.
-  void reduce(Combine combine, const StageTag& tag, std::vector<compute::Axis> reduce, const ReduceValue& value,
-              const std::vector<int>& without = {});
+  void reduce(Combine combine, const StageTag& tag, std::vector<compute::Axis> reduce,
+              const ReduceValue& value, const std::vector<int>& without = {});
 
  private:
   struct SpaceAxis {
     std::string role;
     int64_t extent;
-    int dim;         // logical[dim] += stride * axis
+    int dim;  // logical[dim] += stride * axis
     int64_t stride;
   };
   struct Record {  // a stage whose output buffer is not decided yet
@@ -106,7 +108,8 @@ class EmitContext {
   [[nodiscard]] Point point_of(const Record& record) const;
   ir::Expr load_record(size_t record, const Point& point);
   const ir::BufferPtr& param(ValueId id, const char* role);
-  void add_stage(const Record& record, const ir::BufferPtr& buffer, const std::vector<ir::Expr>& write);
+  void add_stage(const Record& record, const ir::BufferPtr& buffer,
+                 const std::vector<ir::Expr>& write);
 
   const Graph& graph_;
   std::vector<int> nodes_;
@@ -116,8 +119,8 @@ class EmitContext {
   std::vector<std::pair<int, std::pair<std::string, int64_t>>> splits_;
   std::vector<SpaceAxis> space_;
   std::vector<Record> records_;
-  size_t first_record_ = 0;                              // of the node being emitted
-  std::vector<std::pair<ValueId, size_t>> inside_;       // values of the group -> record
+  size_t first_record_ = 0;                         // of the node being emitted
+  std::vector<std::pair<ValueId, size_t>> inside_;  // values of the group -> record
   std::vector<Param> params_;
   compute::DagBuilder builder_;
 };

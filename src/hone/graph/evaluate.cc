@@ -19,7 +19,8 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
     in = alone.add_constant(value.name, *value.constant);
   }
   for (ValueId& out : copy.outputs) {
-    if (out != kNoValue) out = alone.add_value(graph.value(out).name, graph.value(out).dtype, graph.value(out).shape);
+    if (out != kNoValue)
+      out = alone.add_value(graph.value(out).name, graph.value(out).dtype, graph.value(out).shape);
   }
   alone.nodes.push_back(std::move(copy));
   const std::vector<bool> unknown(alone.values.size(), false);
@@ -32,7 +33,8 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
     if (program.params[i].role == ir::Role::kOutput) result = i;
     if (i < emitted.arguments.size() && program.params[i].role != ir::Role::kOutput) {
       const EmittedArgument& argument = emitted.arguments[i];
-      args.push_back(argument.constant ? *argument.constant : *alone.value(argument.value).constant);
+      args.push_back(argument.constant ? *argument.constant
+                                       : *alone.value(argument.value).constant);
     } else {
       args.emplace_back(buffer.dtype, buffer.shape);
     }

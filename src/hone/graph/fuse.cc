@@ -14,18 +14,20 @@ class Fuser {
       : graph_(graph), options_(options), uses_(graph), group_of_(graph.nodes.size(), -1) {}
 
   std::vector<std::vector<int>> run() {
-    // Anchors with the largest weights first, then the later ones: of two convolutions that meet in a
-    // residual addition the heavier takes it, as it does where the other one is missing, so that
+    // Anchors with the largest weights first, then the later ones: of two convolutions that meet in
+    // a residual addition the heavier takes it, as it does where the other one is missing, so that
     // both blocks have the same task. Elementwise chains that no anchor took come last, in order.
     std::vector<int> anchors;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (node(static_cast<int>(i)).op->kind != Kind::kView) anchors.push_back(static_cast<int>(i));
     }
-    std::sort(anchors.begin(), anchors.end(), [this](int a, int b) { return priority(a) < priority(b); });
+    std::sort(anchors.begin(), anchors.end(),
+              [this](int a, int b) { return priority(a) < priority(b); });
     for (const int anchor : anchors) {
       if (group_of_[static_cast<size_t>(anchor)] < 0) grow(anchor);
     }
-    std::sort(groups_.begin(), groups_.end(), [](const auto& a, const auto& b) { return a.back() < b.back(); });
+    std::sort(groups_.begin(), groups_.end(),
+              [](const auto& a, const auto& b) { return a.back() < b.back(); });
     return std::move(groups_);
   }
 
@@ -47,7 +49,8 @@ class Fuser {
     return n.outputs.size() == 1 && graph_.value(n.outputs[0]).shape == shape;
   }
 
-  // Whether operands that are no elementwise reads (a BatchNormalization's scale) come from outside.
+  // Whether operands that are no elementwise reads (a BatchNormalization's scale) come from
+  // outside.
   bool reads_pointwise(int i, const std::vector<int>& group, const Shape& shape) const {
     for (const ValueId in : node(i).inputs) {
       if (in == kNoValue) continue;
@@ -70,7 +73,8 @@ class Fuser {
       int next = -1;
       for (const int member : group) {
         for (const int reader : uses_.readers[static_cast<size_t>(node(member).outputs[0])]) {
-          if (std::count(group.begin(), group.end(), reader) > 0 || !can_follow(reader, shape)) continue;
+          if (std::count(group.begin(), group.end(), reader) > 0 || !can_follow(reader, shape))
+            continue;
           if (!reads_pointwise(reader, group, shape)) continue;
           if (next < 0 || reader < next) next = reader;
         }

@@ -13,6 +13,7 @@ struct FuseOptions {
 
 // Groups of node indices, each in topological order, the groups in an order in which they can run.
 // Views belong to no group.
-[[nodiscard]] std::vector<std::vector<int>> fuse(const Graph& graph, const FuseOptions& options = {});
+[[nodiscard]] std::vector<std::vector<int>> fuse(const Graph& graph,
+                                                 const FuseOptions& options = {});
 
 }  // namespace hone::graph

@@ -16,7 +16,8 @@ std::vector<std::string> classes(const TestModel& model, const FuseOptions& opti
   Rng rng(81);
   for (const ValueId id : graph.inputs) inputs.push_back(random_tensor(graph.value(id).shape, rng));
   const auto expected = run_plainly(graph, inputs), actual = run_optimized(graph, inputs);
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_LT(relative_error(actual[i], expected[i]), 1e-5);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_LT(relative_error(actual[i], expected[i]), 1e-5);
   EXPECT_TRUE(optimize(graph).ok());
   const auto tasks = extract_tasks(graph, options);
   EXPECT_TRUE(tasks.ok()) << tasks.status().message();
@@ -29,7 +30,9 @@ using Classes = std::vector<std::string>;
 
 TestModel conv(Rng& rng) {
   TestModel model;
-  model.input("x", {1, 4, 5, 5}).constant("w", random_tensor({4, 4, 3, 3}, rng)).constant("b", random_tensor({4}, rng));
+  model.input("x", {1, 4, 5, 5})
+      .constant("w", random_tensor({4, 4, 3, 3}, rng))
+      .constant("b", random_tensor({4}, rng));
   model.constant("v", random_tensor({4, 4, 1, 1}, rng));
   model.node("Conv", {"x", "w", "b"}, {"c"}, {{"pads", Shape{1, 1, 1, 1}}});
   return model;
@@ -40,15 +43,18 @@ TEST(fuse, a_convolution_takes_its_elementwise_followers) {
   TestModel model = conv(rng);
   model.node("HardSwish", {"c"}, {"h"}).node("Relu", {"h"}, {"y"}).output("y");
   EXPECT_EQ(classes(model), (Classes{"copy", "conv2d+bias+hard_swish+relu", "copy"}));
-  EXPECT_EQ(classes(model, {.max_followers = 1}), (Classes{"copy", "conv2d+bias+hard_swish", "relu", "copy"}));
-  EXPECT_EQ(classes(model, {.max_followers = 0}), (Classes{"copy", "conv2d+bias", "hard_swish", "relu", "copy"}));
+  EXPECT_EQ(classes(model, {.max_followers = 1}),
+            (Classes{"copy", "conv2d+bias+hard_swish", "relu", "copy"}));
+  EXPECT_EQ(classes(model, {.max_followers = 0}),
+            (Classes{"copy", "conv2d+bias", "hard_swish", "relu", "copy"}));
 }
 
 TEST(fuse, a_residual_addition_joins_the_heavier_convolution) {
   Rng rng(83);
   for (const bool swapped : {false, true}) {
     TestModel model = conv(rng);
-    model.node("Conv", {"x", "v"}, {"d"}).node("Add", {swapped ? "d" : "c", swapped ? "c" : "d"}, {"a"});
+    model.node("Conv", {"x", "v"}, {"d"})
+        .node("Add", {swapped ? "d" : "c", swapped ? "c" : "d"}, {"a"});
     model.node("Relu", {"a"}, {"y"}).output("y");
     EXPECT_EQ(classes(model), (Classes{"copy", "conv2d", "conv2d+bias+add+relu", "copy"}));
   }
@@ -66,7 +72,8 @@ TEST(fuse, a_value_that_others_read_ends_the_group) {
   TestModel model = conv(rng);
   model.node("Relu", {"c"}, {"r"}).node("Tanh", {"r"}, {"t"}).node("GlobalMaxPool", {"r"}, {"g"});
   model.node("Add", {"t", "g"}, {"y"}).output("y");
-  EXPECT_EQ(classes(model), (Classes{"copy", "conv2d+bias+relu", "global_max_pool", "tanh+add", "copy"}));
+  EXPECT_EQ(classes(model),
+            (Classes{"copy", "conv2d+bias+relu", "global_max_pool", "tanh+add", "copy"}));
 }
 
 TEST(fuse, an_output_inside_ends_the_group) {
@@ -78,26 +85,42 @@ TEST(fuse, an_output_inside_ends_the_group) {
 
 TEST(fuse, a_smaller_value_does_not_take_a_larger_follower) {
   TestModel model;
-  model.input("x", {1, 3}).input("z", {2, 3}).node("Exp", {"x"}, {"e"}).node("Add", {"e", "z"}, {"a"}).node("Tanh", {"a"}, {"y"}).output("y");
+  model.input("x", {1, 3})
+      .input("z", {2, 3})
+      .node("Exp", {"x"}, {"e"})
+      .node("Add", {"e", "z"}, {"a"})
+      .node("Tanh", {"a"}, {"y"})
+      .output("y");
   EXPECT_EQ(classes(model), (Classes{"exp", "add+tanh"}));
 }
 
 TEST(fuse, grouped_and_depthwise_convolutions_take_followers_too) {
   Rng rng(87);
   TestModel model;
-  model.input("x", {1, 4, 5, 5}).constant("w", random_tensor({6, 2, 3, 3}, rng)).constant("b", random_tensor({6}, rng));
-  model.constant("u", random_tensor({6, 1, 3, 3}, rng)).constant("k", random_tensor({1, 6, 1, 1}, rng));
-  model.node("Conv", {"x", "w", "b"}, {"c"}, {{"group", int64_t{2}}, {"pads", Shape{1, 1, 1, 1}}}).node("Relu", {"c"}, {"r"});
-  model.node("Conv", {"r", "u"}, {"d"}, {{"group", int64_t{6}}, {"pads", Shape{1, 1, 1, 1}}}).node("Mul", {"d", "k"}, {"m"});
+  model.input("x", {1, 4, 5, 5})
+      .constant("w", random_tensor({6, 2, 3, 3}, rng))
+      .constant("b", random_tensor({6}, rng));
+  model.constant("u", random_tensor({6, 1, 3, 3}, rng))
+      .constant("k", random_tensor({1, 6, 1, 1}, rng));
+  model.node("Conv", {"x", "w", "b"}, {"c"}, {{"group", int64_t{2}}, {"pads", Shape{1, 1, 1, 1}}})
+      .node("Relu", {"c"}, {"r"});
+  model.node("Conv", {"r", "u"}, {"d"}, {{"group", int64_t{6}}, {"pads", Shape{1, 1, 1, 1}}})
+      .node("Mul", {"d", "k"}, {"m"});
   model.node("Add", {"m", "r"}, {"y"}).output("y");
-  EXPECT_EQ(classes(model), (Classes{"copy", "grouped_conv2d+bias+relu", "depthwise_conv2d+scale+add", "copy"}));
+  EXPECT_EQ(classes(model),
+            (Classes{"copy", "grouped_conv2d+bias+relu", "depthwise_conv2d+scale+add", "copy"}));
 }
 
 TEST(fuse, a_matrix_product_takes_bias_and_activation) {
   Rng rng(88);
   TestModel model;
-  model.input("x", {1, 4}).constant("w", random_tensor({4, 6}, rng)).constant("b", random_tensor({6}, rng));
-  model.node("MatMul", {"x", "w"}, {"p"}).node("Add", {"b", "p"}, {"a"}).node("Tanh", {"a"}, {"y"}).output("y");
+  model.input("x", {1, 4})
+      .constant("w", random_tensor({4, 6}, rng))
+      .constant("b", random_tensor({6}, rng));
+  model.node("MatMul", {"x", "w"}, {"p"})
+      .node("Add", {"b", "p"}, {"a"})
+      .node("Tanh", {"a"}, {"y"})
+      .output("y");
   EXPECT_EQ(classes(model), Classes{"gemm+bias+tanh"});
 }
 

@@ -37,7 +37,8 @@ bool Graph::is_output(ValueId id) const {
 
 std::string Graph::unique_node_name(const std::string& base) const {
   const auto taken = [this](const std::string& candidate) {
-    return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return n.name == candidate; });
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const Node& n) { return n.name == candidate; });
   };
   if (!taken(base)) return base;
   for (int i = 1;; ++i) {
@@ -91,9 +92,10 @@ Status sort_nodes(Graph& graph) {
     sorted.push_back(graph.nodes[static_cast<size_t>(next)]);
   }
   if (sorted.size() != count) {
-    const size_t stuck = static_cast<size_t>(std::find(done.begin(), done.end(), false) - done.begin());
-    return invalid("{}: node '{}' ({}) depends on its own result: the graph has a cycle", graph.file,
-                   graph.nodes[stuck].name, graph.nodes[stuck].type);
+    const size_t stuck =
+        static_cast<size_t>(std::find(done.begin(), done.end(), false) - done.begin());
+    return invalid("{}: node '{}' ({}) depends on its own result: the graph has a cycle",
+                   graph.file, graph.nodes[stuck].name, graph.nodes[stuck].type);
   }
   graph.nodes = std::move(sorted);
   return ok_status();
@@ -138,25 +140,27 @@ Status verify(const Graph& graph) {
     ++defined[static_cast<size_t>(&v - graph.values.data())];
     if (v.constant->shape() != v.shape || v.constant->dtype() != v.dtype) {
       return error(Code::kInternal, "the constant '{}' is {} {}, its value {} {}", v.name,
-                   dtype_name(v.constant->dtype()), to_string(v.constant->shape()), dtype_name(v.dtype),
-                   to_string(v.shape));
+                   dtype_name(v.constant->dtype()), to_string(v.constant->shape()),
+                   dtype_name(v.dtype), to_string(v.shape));
     }
   }
   std::set<std::string> names;
   for (const Node& node : graph.nodes) {
-    if (!names.insert(node.name).second) return error(Code::kInternal, "two nodes are named '{}'", node.name);
+    if (!names.insert(node.name).second)
+      return error(Code::kInternal, "two nodes are named '{}'", node.name);
     if (node.op == nullptr) return error(Code::kInternal, "node '{}' has no operator", node.name);
     for (const ValueId in : node.inputs) {
       if (in == kNoValue) continue;
       if (in < 0 || in >= count || defined[static_cast<size_t>(in)] == 0) {
-        return error(Code::kInternal, "node '{}' ({}) reads a value that is not defined before it", node.name,
-                     node.type);
+        return error(Code::kInternal, "node '{}' ({}) reads a value that is not defined before it",
+                     node.name, node.type);
       }
     }
     for (const ValueId out : node.outputs) {
       if (out == kNoValue) continue;
       if (out < 0 || out >= count || defined[static_cast<size_t>(out)]++ != 0) {
-        return error(Code::kInternal, "node '{}' ({}) defines a value a second time", node.name, node.type);
+        return error(Code::kInternal, "node '{}' ({}) defines a value a second time", node.name,
+                     node.type);
       }
     }
   }
@@ -166,7 +170,8 @@ Status verify(const Graph& graph) {
     }
   }
   if (graph.outputs.size() != graph.output_names.size()) {
-    return error(Code::kInternal, "{} outputs have {} names", graph.outputs.size(), graph.output_names.size());
+    return error(Code::kInternal, "{} outputs have {} names", graph.outputs.size(),
+                 graph.output_names.size());
   }
   return ok_status();
 }
@@ -184,7 +189,8 @@ std::string describe_value(const Graph& graph, ValueId id) {
   if (v.storage.buffer >= 0) {
     text += fmt::format("#{}", v.storage.buffer);
     if (graph.buffers[static_cast<size_t>(v.storage.buffer)].has_border()) {
-      text += fmt::format("+{}-{}", to_string(v.storage.border_low), to_string(v.storage.border_high));
+      text +=
+          fmt::format("+{}-{}", to_string(v.storage.border_low), to_string(v.storage.border_high));
     }
   }
   return text;
@@ -193,10 +199,13 @@ std::string describe_value(const Graph& graph, ValueId id) {
 }  // namespace
 
 std::string describe(const Graph& graph) {
-  std::string text = fmt::format("graph {} (opset {}), {} nodes\n", graph.name, graph.opset, graph.nodes.size());
-  for (const ValueId id : graph.inputs) text += fmt::format("input  {}\n", describe_value(graph, id));
+  std::string text =
+      fmt::format("graph {} (opset {}), {} nodes\n", graph.name, graph.opset, graph.nodes.size());
+  for (const ValueId id : graph.inputs)
+    text += fmt::format("input  {}\n", describe_value(graph, id));
   for (const Node& node : graph.nodes) {
-    text += fmt::format("  {} = {}(", describe_value(graph, node.outputs.empty() ? kNoValue : node.outputs[0]),
+    text += fmt::format("  {} = {}(",
+                        describe_value(graph, node.outputs.empty() ? kNoValue : node.outputs[0]),
                         node.type);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       text += fmt::format("{}{}", i ? ", " : "", describe_value(graph, node.inputs[i]));
@@ -204,7 +213,8 @@ std::string describe(const Graph& graph) {
     text += ")\n";
   }
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    text += fmt::format("output {} = {}\n", graph.output_names[i], describe_value(graph, graph.outputs[i]));
+    text += fmt::format("output {} = {}\n", graph.output_names[i],
+                        describe_value(graph, graph.outputs[i]));
   }
   return text;
 }

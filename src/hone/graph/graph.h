@@ -1,8 +1,8 @@
 // graph/graph.h - a neural network as typed nodes and values.
 //
 // Nodes stand in topological order; every value has one producer, or is an input or a constant.
-// Shapes are ONNX's (logical: N, C, H, W), static, and known for every value once infer_shapes() has
-// run. How a value lies in memory is its Storage, which only the layout passes set.
+// Shapes are ONNX's (logical: N, C, H, W), static, and known for every value once infer_shapes()
+// has run. How a value lies in memory is its Storage, which only the layout passes set.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ struct Buffer {
   Kind kind = Kind::kArena;
   int index = 0;  // of the model input or output
   DType dtype = DType::kF32;
-  Shape shape;    // in memory order, border included
-  Shape border;   // zeros before and after each dimension: low 0, low 1, ..., high 0, high 1, ...
+  Shape shape;   // in memory order, border included
+  Shape border;  // zeros before and after each dimension: low 0, low 1, ..., high 0, high 1, ...
   [[nodiscard]] int64_t bytes() const { return num_elements(shape) * dtype_bytes(dtype); }
   [[nodiscard]] bool has_border() const;
 };
@@ -59,7 +59,9 @@ struct Node {
   Attributes attributes;
   std::vector<ValueId> inputs;   // kNoValue where an optional one is missing
   std::vector<ValueId> outputs;  // kNoValue where not wanted
-  [[nodiscard]] bool has_input(size_t i) const { return i < inputs.size() && inputs[i] != kNoValue; }
+  [[nodiscard]] bool has_input(size_t i) const {
+    return i < inputs.size() && inputs[i] != kNoValue;
+  }
 };
 
 struct Graph {

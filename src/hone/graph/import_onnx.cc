@@ -21,7 +21,7 @@
 namespace hone::graph {
 namespace {
 
-constexpr int kMaxProtobufDepth = 64;       // messages within messages; ONNX needs 5 without subgraphs
+constexpr int kMaxProtobufDepth = 64;  // messages within messages; ONNX needs 5 without subgraphs
 constexpr size_t kMaxProtobufBytes = 0x7fffffff;  // protobuf's own limit
 
 struct File {
@@ -54,7 +54,8 @@ Status check_framing(const unsigned char* data, size_t size, const std::string& 
   };
   for (size_t at = 0; at < size;) {
     uint64_t tag = 0, length = 0;
-    if (!varint(at, tag)) return invalid("{}: not an ONNX file, or truncated in its last field", file);
+    if (!varint(at, tag))
+      return invalid("{}: not an ONNX file, or truncated in its last field", file);
     const uint64_t field = tag >> 3;
     if (field < 1 || field > 1000) return invalid("{}: not an ONNX file", file);
     switch (tag & 7) {
@@ -69,8 +70,9 @@ Status check_framing(const unsigned char* data, size_t size, const std::string& 
       default: return invalid("{}: not an ONNX file", file);
     }
     if (length > size - at) {
-      return invalid("{}: truncated, or not an ONNX file: a field of {} bytes starts at byte {} of {}", file,
-                     length, at, size);
+      return invalid(
+          "{}: truncated, or not an ONNX file: a field of {} bytes starts at byte {} of {}", file,
+          length, at, size);
     }
     at += length;
   }
@@ -107,14 +109,18 @@ class Importer {
   }
   template <typename... Args>
   [[nodiscard]] Status unsupported(fmt::format_string<Args...> format, Args&&... args) const {
-    return error(Code::kUnsupported, "{}: {}", graph_.file, fmt::format(format, std::forward<Args>(args)...));
+    return error(Code::kUnsupported, "{}: {}", graph_.file,
+                 fmt::format(format, std::forward<Args>(args)...));
   }
 
-  static bool default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+  static bool default_domain(const std::string& domain) {
+    return domain.empty() || domain == "ai.onnx";
+  }
 
   Status check_model(const onnx::ModelProto& model) {
     if (model.ir_version() < 3 || !model.has_graph()) {
-      return fail("not an ONNX file, or truncated: it has no {}", model.has_graph() ? "IR version" : "graph");
+      return fail("not an ONNX file, or truncated: it has no {}",
+                  model.has_graph() ? "IR version" : "graph");
     }
     bool found = false;
     for (const auto& entry : model.opset_import()) {
@@ -143,11 +149,12 @@ class Importer {
     if (unknown.empty()) return ok_status();
     std::string list;
     for (const auto& [op, nodes] : unknown) {
-      list += fmt::format("{}{} ({} {})", list.empty() ? "" : "; ", op, nodes.size() == 1 ? "node" : "nodes",
-                          fmt::join(nodes, ", "));
+      list += fmt::format("{}{} ({} {})", list.empty() ? "" : "; ", op,
+                          nodes.size() == 1 ? "node" : "nodes", fmt::join(nodes, ", "));
     }
     return unsupported("{} not supported in opset {}: {}",
-                       unknown.size() == 1 ? "this operator is" : "these operators are", graph_.opset, list);
+                       unknown.size() == 1 ? "this operator is" : "these operators are",
+                       graph_.opset, list);
   }
 
   static std::string node_name(const onnx::NodeProto& node) {
@@ -160,14 +167,16 @@ class Importer {
 
   Status define(const std::string& name, ValueId id, const char* what) {
     if (name.empty()) return fail("{} without a name", what);
-    if (!ids_.emplace(name, id).second) return fail("{} '{}': another value has this name", what, name);
+    if (!ids_.emplace(name, id).second)
+      return fail("{} '{}': another value has this name", what, name);
     return ok_status();
   }
 
   Status read_initializers(onnx::GraphProto& proto) {
     for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
       HONE_ASSIGN_OR_RETURN(Tensor data, read_tensor(tensor, "initializer"));
-      HONE_RETURN_IF_ERROR(define(tensor.name(), graph_.add_constant(tensor.name(), std::move(data)), "initializer"));
+      HONE_RETURN_IF_ERROR(define(
+          tensor.name(), graph_.add_constant(tensor.name(), std::move(data)), "initializer"));
       // Free the copy at once: the weights may be most of the memory.
       delete tensor.release_raw_data();
       tensor.clear_float_data();
@@ -188,7 +197,8 @@ class Importer {
       }
       const auto& type = input.type().tensor_type();
       const auto dtype = dtype_from_onnx(type.elem_type());
-      if (!dtype) return unsupported("input '{}' has element type {}", input.name(), type.elem_type());
+      if (!dtype)
+        return unsupported("input '{}' has element type {}", input.name(), type.elem_type());
       HONE_ASSIGN_OR_RETURN(Shape shape, input_shape(input.name(), type));
       const ValueId id = graph_.add_value(input.name(), *dtype, std::move(shape));
       HONE_RETURN_IF_ERROR(define(input.name(), id, "input"));
@@ -206,7 +216,8 @@ class Importer {
     bool open = !type.has_shape();
     for (const auto& dim : type.shape().dim()) {
       declared.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
-      if (dim.has_dim_value() && dim.dim_value() < 1) return fail("input '{}' has an extent of {}", name, dim.dim_value());
+      if (dim.has_dim_value() && dim.dim_value() < 1)
+        return fail("input '{}' has an extent of {}", name, dim.dim_value());
       open |= !dim.has_dim_value();
       text.push_back(dim.has_dim_value() ? std::to_string(dim.dim_value())
                                          : (dim.dim_param().empty() ? "?" : dim.dim_param()));
@@ -219,7 +230,8 @@ class Importer {
       }
       double elements = 1;
       for (const int64_t extent : declared) elements *= static_cast<double>(extent);
-      if (elements > 1e11) return fail("input '{}' has the shape {}, which is too large", name, to_string(declared));
+      if (elements > 1e11)
+        return fail("input '{}' has the shape {}, which is too large", name, to_string(declared));
       return declared;
     }
     bool fits = !type.has_shape() || given->second.size() == declared.size();
@@ -230,8 +242,8 @@ class Importer {
       elements *= static_cast<double>(given->second[i]);
     }
     if (!fits || elements > 1e11) {
-      return fail("the shape {} is given for input '{}', which is declared as [{}]", to_string(given->second), name,
-                  fmt::join(text, ", "));
+      return fail("the shape {} is given for input '{}', which is declared as [{}]",
+                  to_string(given->second), name, fmt::join(text, ", "));
     }
     return given->second;
   }
@@ -243,7 +255,8 @@ class Importer {
       node.type = from.op_type();
       node.op = find_op(node.type, graph_.opset);
       node.name = node_name(from);
-      for (int i = 1; !names.insert(node.name).second; ++i) node.name = fmt::format("{}.{}", node_name(from), i);
+      for (int i = 1; !names.insert(node.name).second; ++i)
+        node.name = fmt::format("{}.{}", node_name(from), i);
       for (const std::string& output : from.output()) {
         node.outputs.push_back(kNoValue);
         if (output.empty()) continue;
@@ -260,7 +273,8 @@ class Importer {
       for (const std::string& input : proto.node(i).input()) {
         const auto it = ids_.find(input);
         if (!input.empty() && it == ids_.end()) {
-          return fail("node '{}' ({}) reads '{}', which nothing defines", node.name, node.type, input);
+          return fail("node '{}' ({}) reads '{}', which nothing defines", node.name, node.type,
+                      input);
         }
         node.inputs.push_back(input.empty() ? kNoValue : it->second);
       }
@@ -271,7 +285,8 @@ class Importer {
 
   Status read_attributes(onnx::NodeProto& from, Node& node) {
     for (onnx::AttributeProto& a : *from.mutable_attribute()) {
-      if (!a.ref_attr_name().empty()) return unsupported("node '{}' ({}) is part of a function", node.name, node.type);
+      if (!a.ref_attr_name().empty())
+        return unsupported("node '{}' ({}) is part of a function", node.name, node.type);
       if (node.attributes.has(a.name())) {
         return fail("node '{}' ({}) has the attribute '{}' twice", node.name, node.type, a.name());
       }
@@ -280,20 +295,26 @@ class Importer {
         case A::INT: node.attributes.set(a.name(), static_cast<int64_t>(a.i())); break;
         case A::FLOAT: node.attributes.set(a.name(), a.f()); break;
         case A::STRING: node.attributes.set(a.name(), a.s()); break;
-        case A::INTS: node.attributes.set(a.name(), std::vector<int64_t>(a.ints().begin(), a.ints().end())); break;
-        case A::FLOATS: node.attributes.set(a.name(), std::vector<float>(a.floats().begin(), a.floats().end())); break;
+        case A::INTS:
+          node.attributes.set(a.name(), std::vector<int64_t>(a.ints().begin(), a.ints().end()));
+          break;
+        case A::FLOATS:
+          node.attributes.set(a.name(), std::vector<float>(a.floats().begin(), a.floats().end()));
+          break;
         case A::STRINGS:
-          node.attributes.set(a.name(), std::vector<std::string>(a.strings().begin(), a.strings().end()));
+          node.attributes.set(a.name(),
+                              std::vector<std::string>(a.strings().begin(), a.strings().end()));
           break;
         case A::TENSOR: {
-          HONE_ASSIGN_OR_RETURN(Tensor tensor, read_tensor(*a.mutable_t(), "node '" + node.name + "', attribute"));
+          HONE_ASSIGN_OR_RETURN(Tensor tensor,
+                                read_tensor(*a.mutable_t(), "node '" + node.name + "', attribute"));
           node.attributes.set(a.name(), std::move(tensor));
           break;
         }
         case A::GRAPH: node.attributes.set(a.name(), Subgraph{}); break;
         default:
-          return unsupported("node '{}' ({}): attribute '{}' has type {}", node.name, node.type, a.name(),
-                             static_cast<int>(a.type()));
+          return unsupported("node '{}' ({}): attribute '{}' has type {}", node.name, node.type,
+                             a.name(), static_cast<int>(a.type()));
       }
     }
     return ok_status();
@@ -315,20 +336,23 @@ class Importer {
 
   Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& what) const {
     const auto dtype = dtype_from_onnx(from.data_type());
-    if (!dtype) return unsupported("{} '{}' has element type {}", what, from.name(), from.data_type());
+    if (!dtype)
+      return unsupported("{} '{}' has element type {}", what, from.name(), from.data_type());
     Shape shape(from.dims().begin(), from.dims().end());
     unsigned __int128 bytes = static_cast<unsigned __int128>(dtype_bytes(*dtype));
     for (const int64_t extent : shape) {
       if (extent < 0) return fail("{} '{}' has the shape {}", what, from.name(), to_string(shape));
       bytes *= static_cast<uint64_t>(extent);
-      if (bytes > (static_cast<unsigned __int128>(1) << 48)) bytes = static_cast<unsigned __int128>(1) << 48;
+      if (bytes > (static_cast<unsigned __int128>(1) << 48))
+        bytes = static_cast<unsigned __int128>(1) << 48;
     }
     const auto need = static_cast<int64_t>(bytes);
     const auto wrong_size = [&](int64_t found, const char* unit, int64_t expected) {
-      return fail("{} '{}' of shape {} has {} {}, expected {}", what, from.name(), to_string(shape), found, unit,
-                  expected);
+      return fail("{} '{}' of shape {} has {} {}, expected {}", what, from.name(), to_string(shape),
+                  found, unit, expected);
     };
-    if (from.data_location() == onnx::TensorProto::EXTERNAL) return read_external(from, *dtype, shape, need);
+    if (from.data_location() == onnx::TensorProto::EXTERNAL)
+      return read_external(from, *dtype, shape, need);
     if (from.has_raw_data()) {
       const auto size = static_cast<int64_t>(from.raw_data().size());
       if (size != need) return wrong_size(size, "bytes", need);
@@ -364,7 +388,8 @@ class Importer {
     return fail("{} '{}' has an unknown type", what, from.name());
   }
 
-  Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const Shape& shape, int64_t need) const {
+  Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const Shape& shape,
+                               int64_t need) const {
     std::string location;
     int64_t offset = 0, length = need;
     for (const auto& entry : from.external_data()) {
@@ -378,28 +403,32 @@ class Importer {
       }
     }
     if (length != need) {
-      return fail("initializer '{}' of shape {} has {} bytes of external data, expected {}", from.name(),
-                  to_string(shape), length, need);
+      return fail("initializer '{}' of shape {} has {} bytes of external data, expected {}",
+                  from.name(), to_string(shape), length, need);
     }
     namespace fs = std::filesystem;
     std::error_code ignored;
     const fs::path root = fs::weakly_canonical(folder_.empty() ? "." : folder_, ignored);
     const fs::path path = fs::weakly_canonical(root / location, ignored);
-    const auto [mismatch_root, mismatch_path] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
+    const auto [mismatch_root, mismatch_path] =
+        std::mismatch(root.begin(), root.end(), path.begin(), path.end());
     const bool inside = mismatch_root == root.end() && mismatch_path != path.end();
-    if (location.empty() || location.find('\0') != std::string::npos || fs::path(location).is_absolute() || !inside) {
-      return fail("initializer '{}': external data at '{}', expected a path inside the model's folder", from.name(),
-                  location);
+    if (location.empty() || location.find('\0') != std::string::npos ||
+        fs::path(location).is_absolute() || !inside) {
+      return fail(
+          "initializer '{}': external data at '{}', expected a path inside the model's folder",
+          from.name(), location);
     }
     const File file(path.string());
     const Result<int64_t> size = file.size();
     if (!size.ok()) {
-      return error(Code::kNotFound, "{}: initializer '{}': cannot read external data {}: {}", graph_.file,
-                   from.name(), path.string(), size.status().message());
+      return error(Code::kNotFound, "{}: initializer '{}': cannot read external data {}: {}",
+                   graph_.file, from.name(), path.string(), size.status().message());
     }
     if (offset > *size || need > *size - offset) {
-      return fail("initializer '{}': external data {} has {} bytes, expected {} at offset {}: truncated?",
-                  from.name(), path.string(), *size, need, offset);
+      return fail(
+          "initializer '{}': external data {} has {} bytes, expected {} at offset {}: truncated?",
+          from.name(), path.string(), *size, need, offset);
     }
     Tensor tensor(dtype, shape);
     for (int64_t done = 0; done < need;) {
@@ -407,7 +436,8 @@ class Importer {
                                 static_cast<size_t>(need - done), offset + done);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) {
-        return error(Code::kIo, "{}: reading {}: {}", graph_.file, path.string(), std::strerror(errno));
+        return error(Code::kIo, "{}: reading {}: {}", graph_.file, path.string(),
+                     std::strerror(errno));
       }
       done += got;
     }
@@ -422,10 +452,12 @@ class Importer {
 
 Status parse(const void* data, size_t size, const std::string& file, onnx::ModelProto& model) {
   if (size > kMaxProtobufBytes) {
-    return error(Code::kUnsupported, "{}: {} bytes; above 2 GB the weights must be external data", file, size);
+    return error(Code::kUnsupported, "{}: {} bytes; above 2 GB the weights must be external data",
+                 file, size);
   }
   HONE_RETURN_IF_ERROR(check_framing(static_cast<const unsigned char*>(data), size, file));
-  google::protobuf::io::CodedInputStream stream(static_cast<const uint8_t*>(data), static_cast<int>(size));
+  google::protobuf::io::CodedInputStream stream(static_cast<const uint8_t*>(data),
+                                                static_cast<int>(size));
   stream.SetTotalBytesLimit(std::numeric_limits<int>::max());
   stream.SetRecursionLimit(kMaxProtobufDepth);
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
@@ -437,8 +469,8 @@ Status parse(const void* data, size_t size, const std::string& file, onnx::Model
 
 }  // namespace
 
-Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file, const std::string& folder,
-                                const ImportOptions& options) {
+Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file,
+                                const std::string& folder, const ImportOptions& options) {
   if (size == 0) return invalid("{}: not an ONNX file: it is empty", file);
   onnx::ModelProto model;
   HONE_RETURN_IF_ERROR(parse(data, size, file, model));

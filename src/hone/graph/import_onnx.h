@@ -14,7 +14,8 @@ struct ImportOptions {
 
 [[nodiscard]] Result<Graph> import_onnx(const std::string& path, const ImportOptions& options = {});
 // From memory; external data is looked up in `folder`.
-[[nodiscard]] Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file,
-                                              const std::string& folder, const ImportOptions& options = {});
+[[nodiscard]] Result<Graph> import_onnx_bytes(const void* data, size_t size,
+                                              const std::string& file, const std::string& folder,
+                                              const ImportOptions& options = {});
 
 }  // namespace hone::graph

@@ -41,7 +41,8 @@ TestModel small_network() {
 
 class Folder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("hone_import_{}", getpid())) {
+  Folder()
+      : path_(std::filesystem::temp_directory_path() / fmt::format("hone_import_{}", getpid())) {
     std::filesystem::create_directories(path_ / "inner");
   }
   ~Folder() { std::filesystem::remove_all(path_); }
@@ -66,7 +67,9 @@ TEST(import_onnx, reads_a_small_network) {
 
 TEST(import_onnx, rejects_foreign_files) {
   expect_error(import_status(""), Code::kInvalid, "empty");
-  expect_error(import_status("\x7f" "ELF\x02\x01\x01 some library"), Code::kInvalid, "not an ONNX file");
+  expect_error(import_status("\x7f"
+                             "ELF\x02\x01\x01 some library"),
+               Code::kInvalid, "not an ONNX file");
   expect_error(import_status(std::string(100, '\0')), Code::kInvalid, "not an ONNX file");
   expect_error(import_onnx("/nonexistent/m.onnx").status(), Code::kNotFound, "No such file");
 }
@@ -75,16 +78,20 @@ TEST(import_onnx, tells_every_truncation) {
   const std::string bytes = small_network().bytes();
   for (size_t size = 1; size < bytes.size(); ++size) {
     const Status status = import_status(bytes.substr(0, size));
-    EXPECT_EQ(status.code(), Code::kInvalid) << size << " of " << bytes.size() << ": " << status.message();
-    EXPECT_NE(status.message().find("truncated"), std::string::npos) << size << ": " << status.message();
+    EXPECT_EQ(status.code(), Code::kInvalid)
+        << size << " of " << bytes.size() << ": " << status.message();
+    EXPECT_NE(status.message().find("truncated"), std::string::npos)
+        << size << ": " << status.message();
   }
 }
 
 TEST(import_onnx, rejects_unknown_opsets) {
-  expect_error(TestModel(8).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
-               Code::kUnsupported, "opset 8, expected 9 to 28");
-  expect_error(TestModel(29).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
-               Code::kUnsupported, "opset 29");
+  expect_error(
+      TestModel(8).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
+      Code::kUnsupported, "opset 8, expected 9 to 28");
+  expect_error(
+      TestModel(29).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
+      Code::kUnsupported, "opset 29");
 }
 
 TEST(import_onnx, lists_all_unknown_operators_at_once) {
@@ -103,15 +110,18 @@ TEST(import_onnx, lists_all_unknown_operators_at_once) {
 }
 
 TEST(import_onnx, knows_from_which_opset_an_operator_is) {
-  EXPECT_TRUE(TestModel(14).input("x", {1}).node("HardSwish", {"x"}, {"y"}).output("y").import().ok());
-  expect_error(TestModel(13).input("x", {1}).node("HardSwish", {"x"}, {"y"}).output("y").import().status(),
-               Code::kUnsupported, "HardSwish");
+  EXPECT_TRUE(
+      TestModel(14).input("x", {1}).node("HardSwish", {"x"}, {"y"}).output("y").import().ok());
+  expect_error(
+      TestModel(13).input("x", {1}).node("HardSwish", {"x"}, {"y"}).output("y").import().status(),
+      Code::kUnsupported, "HardSwish");
 }
 
 TEST(import_onnx, wants_shapes_for_open_inputs) {
   TestModel model;
   model.open_input("x", {"batch", "3"}).node("Relu", {"x"}, {"y"}).output("y");
-  expect_error(import_status(model.bytes()), Code::kInvalid, "open shape [batch, 3]: give it with --shape x=");
+  expect_error(import_status(model.bytes()), Code::kInvalid,
+               "open shape [batch, 3]: give it with --shape x=");
   ImportOptions options;
   options.shapes["x"] = {2, 3};
   EXPECT_TRUE(import_status(model.bytes(), options).ok());
@@ -126,33 +136,60 @@ TEST(import_onnx, wants_shapes_for_open_inputs) {
 }
 
 TEST(import_onnx, rejects_cycles_and_loose_ends) {
-  expect_error(TestModel().input("x", {1}).node("Add", {"x", "b"}, {"a"}).node("Relu", {"a"}, {"b"}).output("b").import().status(),
+  expect_error(TestModel()
+                   .input("x", {1})
+                   .node("Add", {"x", "b"}, {"a"})
+                   .node("Relu", {"a"}, {"b"})
+                   .output("b")
+                   .import()
+                   .status(),
                Code::kInvalid, "cycle");
-  expect_error(TestModel().input("x", {1}).node("Add", {"x", "q"}, {"y"}).output("y").import().status(),
-               Code::kInvalid, "node 'node_y' (Add) reads 'q', which nothing defines");
+  expect_error(
+      TestModel().input("x", {1}).node("Add", {"x", "q"}, {"y"}).output("y").import().status(),
+      Code::kInvalid, "node 'node_y' (Add) reads 'q', which nothing defines");
   expect_error(TestModel().input("x", {1}).node("Relu", {"x"}, {"y"}).output("z").import().status(),
                Code::kInvalid, "output 'z'");
-  expect_error(TestModel().input("x", {1}).node("Relu", {"x"}, {"y"}).import().status(), Code::kInvalid, "no outputs");
+  expect_error(TestModel().input("x", {1}).node("Relu", {"x"}, {"y"}).import().status(),
+               Code::kInvalid, "no outputs");
 }
 
 TEST(import_onnx, rejects_duplicate_names) {
-  expect_error(TestModel().input("x", {1}).node("Relu", {"x"}, {"y"}).node("Tanh", {"x"}, {"y"}).output("y").import().status(),
+  expect_error(TestModel()
+                   .input("x", {1})
+                   .node("Relu", {"x"}, {"y"})
+                   .node("Tanh", {"x"}, {"y"})
+                   .output("y")
+                   .import()
+                   .status(),
                Code::kInvalid, "'y': another value has this name");
-  expect_error(TestModel().input("x", {1}).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
+  expect_error(TestModel()
+                   .input("x", {1})
+                   .input("x", {1})
+                   .node("Relu", {"x"}, {"y"})
+                   .output("y")
+                   .import()
+                   .status(),
                Code::kInvalid, "'x'");
 }
 
 TEST(import_onnx, names_the_node_whose_operands_do_not_fit) {
   Rng rng(2);
   TestModel model;
-  model.input("x", {1, 3, 8, 8}).constant("w", random_tensor({4, 5, 3, 3}, rng)).node("Conv", {"x", "w"}, {"y"}).output("y");
-  expect_error(model.import().status(), Code::kInvalid, "node 'node_y' (Conv): 3 channels, 1 groups");
+  model.input("x", {1, 3, 8, 8})
+      .constant("w", random_tensor({4, 5, 3, 3}, rng))
+      .node("Conv", {"x", "w"}, {"y"})
+      .output("y");
+  expect_error(model.import().status(), Code::kInvalid,
+               "node 'node_y' (Conv): 3 channels, 1 groups");
   TestModel attribute;
   attribute.input("x", {1}).node("Relu", {"x"}, {"y"}, {{"slope", 1.0f}}).output("y");
   expect_error(attribute.import().status(), Code::kInvalid, "unknown attribute 'slope'");
   TestModel type;
-  type.input("x", {1, 2, 4, 4}).node("MaxPool", {"x"}, {"y"}, {{"kernel_shape", int64_t{2}}}).output("y");
-  expect_error(type.import().status(), Code::kInvalid, "attribute 'kernel_shape' has type i, expected is");
+  type.input("x", {1, 2, 4, 4})
+      .node("MaxPool", {"x"}, {"y"}, {{"kernel_shape", int64_t{2}}})
+      .output("y");
+  expect_error(type.import().status(), Code::kInvalid,
+               "attribute 'kernel_shape' has type i, expected is");
 }
 
 TEST(import_onnx, reads_external_data) {
@@ -160,7 +197,10 @@ TEST(import_onnx, reads_external_data) {
   const std::vector<float> values = {7, 8, 1, 2, 3, 4};
   folder.write("inner/weights.bin", std::string(reinterpret_cast<const char*>(values.data()), 24));
   TestModel model;
-  model.input("x", {2, 2}).external("w", {2, 2}, "inner/weights.bin", 8, 16).node("MatMul", {"x", "w"}, {"y"}).output("y");
+  model.input("x", {2, 2})
+      .external("w", {2, 2}, "inner/weights.bin", 8, 16)
+      .node("MatMul", {"x", "w"}, {"y"})
+      .output("y");
   const auto graph = import_onnx(folder.write("m.onnx", model.bytes()));
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   const Value& w = graph->value(graph->nodes[0].inputs[1]);
@@ -172,7 +212,10 @@ TEST(import_onnx, rejects_bad_external_data) {
   folder.write("weights.bin", std::string(16, 'x'));
   const auto status = [&](const std::string& location, int64_t offset, int64_t length) {
     TestModel model;
-    model.input("x", {2, 2}).external("w", {2, 2}, location, offset, length).node("MatMul", {"x", "w"}, {"y"}).output("y");
+    model.input("x", {2, 2})
+        .external("w", {2, 2}, location, offset, length)
+        .node("MatMul", {"x", "w"}, {"y"})
+        .output("y");
     return import_onnx(folder.write("m.onnx", model.bytes())).status();
   };
   EXPECT_TRUE(status("weights.bin", 0, 16).ok());
@@ -190,11 +233,15 @@ TEST(import_onnx, rejects_bad_external_data) {
 
 TEST(import_onnx, weights_without_data_are_plain_inputs) {
   TestModel model;
-  model.input("x", {1, 3, 4, 4}).input("w", {2, 3, 1, 1}).node("Conv", {"x", "w"}, {"y"}).output("y");
+  model.input("x", {1, 3, 4, 4})
+      .input("w", {2, 3, 1, 1})
+      .node("Conv", {"x", "w"}, {"y"})
+      .output("y");
   Graph graph = model.graph();
   EXPECT_EQ(graph.inputs.size(), 2u);
   Rng rng(3);
-  const std::vector<Tensor> inputs = {random_tensor({1, 3, 4, 4}, rng), random_tensor({2, 3, 1, 1}, rng)};
+  const std::vector<Tensor> inputs = {random_tensor({1, 3, 4, 4}, rng),
+                                      random_tensor({2, 3, 1, 1}, rng)};
   EXPECT_LT(relative_error(run_optimized(graph, inputs)[0], run_plainly(graph, inputs)[0]), 1e-6);
 }
 
@@ -208,13 +255,16 @@ TEST(import_onnx, survives_mutated_files) {
     for (int64_t e = 0; e < edits; ++e) {
       // Most of the file is weights: aim at the rest.
       const auto size = static_cast<int64_t>(bytes.size());
-      const int64_t at = rng.chance(0.5) ? rng.below(std::min<int64_t>(size, 400)) : rng.below(size);
+      const int64_t at =
+          rng.chance(0.5) ? rng.below(std::min<int64_t>(size, 400)) : rng.below(size);
       const auto position = static_cast<size_t>(at);
       switch (rng.below(4)) {
         case 0: bytes[position] = static_cast<char>(rng.below(256)); break;
         case 1: bytes[position] = static_cast<char>(bytes[position] ^ (1 << rng.below(8))); break;
         case 2: bytes.erase(position, static_cast<size_t>(rng.between(1, 8))); break;
-        default: bytes.insert(position, bytes.substr(static_cast<size_t>(rng.below(size)), 8)); break;
+        default:
+          bytes.insert(position, bytes.substr(static_cast<size_t>(rng.below(size)), 8));
+          break;
       }
       if (bytes.empty()) break;
     }
@@ -231,7 +281,8 @@ TEST(import_onnx, survives_mutated_files) {
       continue;
     }
     const auto tasks = extract_tasks(*graph);
-    EXPECT_TRUE(tasks.ok() || tasks.status().code() == Code::kUnsupported) << tasks.status().message();
+    EXPECT_TRUE(tasks.ok() || tasks.status().code() == Code::kUnsupported)
+        << tasks.status().message();
   }
   EXPECT_GT(accepted, 50);
 }

@@ -8,7 +8,8 @@ namespace hone::graph {
 
 bool Padding::any() const {
   const auto positive = [](int64_t p) { return p > 0; };
-  return std::any_of(low.begin(), low.end(), positive) || std::any_of(high.begin(), high.end(), positive);
+  return std::any_of(low.begin(), low.end(), positive) ||
+         std::any_of(high.begin(), high.end(), positive);
 }
 
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
@@ -43,8 +44,9 @@ Result<std::vector<int64_t>> InferContext::integers(size_t i, std::string_view w
   }
   std::vector<int64_t> values;
   for (int64_t k = 0; k < tensor->size(); ++k) {
-    values.push_back(tensor->dtype() == DType::kI64 ? tensor->as<int64_t>()[static_cast<size_t>(k)]
-                                                    : tensor->as<int32_t>()[static_cast<size_t>(k)]);
+    values.push_back(tensor->dtype() == DType::kI64
+                         ? tensor->as<int64_t>()[static_cast<size_t>(k)]
+                         : tensor->as<int32_t>()[static_cast<size_t>(k)]);
   }
   return values;
 }
@@ -65,7 +67,8 @@ Status InferContext::set(size_t output, DType dtype, Shape shape) {
     if (extent < 1) return fail("the result would have the shape {}", to_string(shape));
     elements *= static_cast<double>(extent);
   }
-  if (elements > 1e11) return fail("the result would have the shape {}, which is too large", to_string(shape));
+  if (elements > 1e11)
+    return fail("the result would have the shape {}, which is too large", to_string(shape));
   if (output >= node_.outputs.size() || node_.outputs[output] == kNoValue) return ok_status();
   Value& value = graph_.value(node_.outputs[output]);
   value.dtype = dtype;
@@ -98,7 +101,8 @@ Status check_attributes(const Graph& graph, const Node& node) {
     // An empty list has no type of its own.
     const bool empty_list = expected.size() == 2 && type_code(value).size() == 2;
     if (type_code(value) != expected && !empty_list) {
-      return context.fail("attribute '{}' has type {}, expected {}", name, type_code(value), expected);
+      return context.fail("attribute '{}' has type {}, expected {}", name, type_code(value),
+                          expected);
     }
   }
   return ok_status();
@@ -128,13 +132,15 @@ Status infer_node(Graph& graph, const Node& node) {
   InferContext context(graph, node);
   const auto inputs = static_cast<int>(node.inputs.size());
   if (inputs < node.op->min_inputs || inputs > node.op->max_inputs) {
-    return context.fail("{} operands, expected {} to {}", inputs, node.op->min_inputs, node.op->max_inputs);
+    return context.fail("{} operands, expected {} to {}", inputs, node.op->min_inputs,
+                        node.op->max_inputs);
   }
   for (int i = 0; i < node.op->min_inputs; ++i) {
     if (!node.has_input(static_cast<size_t>(i))) return context.fail("operand {} is missing", i);
   }
   if (static_cast<int>(node.outputs.size()) > node.op->max_outputs) {
-    return context.unsupported("{} results, at most {} are supported", node.outputs.size(), node.op->max_outputs);
+    return context.unsupported("{} results, at most {} are supported", node.outputs.size(),
+                               node.op->max_outputs);
   }
   HONE_RETURN_IF_ERROR(check_attributes(graph, node));
   return node.op->infer(context);

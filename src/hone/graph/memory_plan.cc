@@ -70,17 +70,20 @@ MemoryPlan plan_memory(const TaskList& tasks) {
     end += block.bytes;
   }
 
-  // The others behind them, the largest first, each in the tightest gap between those that live then.
+  // The others behind them, the largest first, each in the tightest gap between those that live
+  // then.
   const int64_t base = end;
   std::stable_sort(free_buffers.begin(), free_buffers.end(), [&](int a, int b) {
-    return tasks.buffers[static_cast<size_t>(a)].bytes() > tasks.buffers[static_cast<size_t>(b)].bytes();
+    return tasks.buffers[static_cast<size_t>(a)].bytes() >
+           tasks.buffers[static_cast<size_t>(b)].bytes();
   });
   std::vector<int> placed;
   for (const int buffer : free_buffers) {
     const int64_t bytes = rounded(tasks.buffers[static_cast<size_t>(buffer)].bytes());
     std::vector<std::pair<int64_t, int64_t>> taken;  // offset, end
     for (const int other : placed) {
-      if (!overlap(plan.lives[static_cast<size_t>(other)], plan.lives[static_cast<size_t>(buffer)])) continue;
+      if (!overlap(plan.lives[static_cast<size_t>(other)], plan.lives[static_cast<size_t>(buffer)]))
+        continue;
       const int64_t at = plan.offsets[static_cast<size_t>(other)];
       taken.push_back({at, at + rounded(tasks.buffers[static_cast<size_t>(other)].bytes())});
     }
@@ -106,7 +109,8 @@ Status verify(const MemoryPlan& plan, const TaskList& tasks) {
     if (plan.offsets[i] < 0) continue;
     const Buffer& a = tasks.buffers[i];
     const int64_t a_end = plan.offsets[i] + a.bytes();
-    if (plan.offsets[i] % MemoryPlan::kAlignment != 0) return error(Code::kInternal, "buffer {} is not aligned", i);
+    if (plan.offsets[i] % MemoryPlan::kAlignment != 0)
+      return error(Code::kInternal, "buffer {} is not aligned", i);
     if (a_end > plan.arena_bytes) return error(Code::kInternal, "buffer {} leaves the arena", i);
     for (size_t k = i + 1; k < count; ++k) {
       if (plan.offsets[k] < 0) continue;

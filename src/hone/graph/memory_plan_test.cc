@@ -24,7 +24,8 @@ TaskList task_list(std::vector<Buffer> buffers, const std::vector<std::vector<in
 }
 
 TEST(memory_plan, buffers_that_do_not_meet_share_memory) {
-  const TaskList tasks = task_list({buffer(64), buffer(64), buffer(64)}, {{0}, {0, 1}, {1, 2}, {2}});
+  const TaskList tasks =
+      task_list({buffer(64), buffer(64), buffer(64)}, {{0}, {0, 1}, {1, 2}, {2}});
   const MemoryPlan plan = plan_memory(tasks);
   EXPECT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
   EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
@@ -33,8 +34,9 @@ TEST(memory_plan, buffers_that_do_not_meet_share_memory) {
 
 TEST(memory_plan, a_border_is_shared_with_its_like_alone) {
   // 0 and 2 are alike and take turns; 4 has the same size but another border.
-  const TaskList tasks = task_list({buffer(62, 1), buffer(64), buffer(62, 1), buffer(64), buffer(60, 2)},
-                                   {{0}, {0, 1}, {1, 2}, {2, 3}, {3, 4}, {4}});
+  const TaskList tasks =
+      task_list({buffer(62, 1), buffer(64), buffer(62, 1), buffer(64), buffer(60, 2)},
+                {{0}, {0, 1}, {1, 2}, {2, 3}, {3, 4}, {4}});
   const MemoryPlan plan = plan_memory(tasks);
   EXPECT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
   EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
@@ -78,10 +80,12 @@ TEST(memory_plan, no_live_buffers_overlap_in_random_task_lists) {
     Rng rng(seed);
     const int64_t count = rng.between(1, 40), calls = rng.between(1, 60);
     std::vector<Buffer> buffers;
-    for (int64_t i = 0; i < count; ++i) buffers.push_back(buffer(rng.between(1, 5) * 16, rng.chance(0.3) ? rng.between(1, 2) : 0));
+    for (int64_t i = 0; i < count; ++i)
+      buffers.push_back(buffer(rng.between(1, 5) * 16, rng.chance(0.3) ? rng.between(1, 2) : 0));
     std::vector<std::vector<int>> uses(static_cast<size_t>(calls));
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t first = rng.below(calls), last = rng.between(first, std::min(calls - 1, first + 4));
+      const int64_t first = rng.below(calls),
+                    last = rng.between(first, std::min(calls - 1, first + 4));
       uses[static_cast<size_t>(first)].push_back(static_cast<int>(i));
       uses[static_cast<size_t>(last)].push_back(static_cast<int>(i));
     }

@@ -1,5 +1,6 @@
 // graph/op.h - an operator definition: what it accepts, its shape and type rule, how it is folded
-// at compile time and how it computes. One file per family in graph/ops, one list in ops/registry.cc.
+// at compile time and how it computes. One file per family in graph/ops, one list in
+// ops/registry.cc.
 #pragma once
 
 #include <string_view>
@@ -72,7 +73,7 @@ class EmitContext;  // graph/emit.h
 
 struct Op {
   std::string_view name;
-  int since = 1;           // the opsets for which this definition holds
+  int since = 1;  // the opsets for which this definition holds
   int until = kMaxOpset;
   int min_inputs = 1;
   int max_inputs = 1;

@@ -14,7 +14,8 @@ struct Piece {
 class Network {
  public:
   explicit Network(uint64_t seed) : rng_(seed) {
-    values_.push_back({"x", {rng_.between(1, 2), rng_.between(1, 4), rng_.between(3, 6), rng_.between(3, 6)}});
+    values_.push_back(
+        {"x", {rng_.between(1, 2), rng_.between(1, 4), rng_.between(3, 6), rng_.between(3, 6)}});
     model_.input("x", values_[0].shape);
     inputs_.push_back(random_tensor(values_[0].shape, rng_));
     const int64_t count = rng_.between(3, 12);
@@ -34,7 +35,8 @@ class Network {
     return values_[static_cast<size_t>(rng_.chance(0.6) ? size - 1 : rng_.below(size))];
   }
   std::string fresh() { return fmt::format("v{}", next_++); }
-  void add(const std::string& type, const std::vector<std::string>& inputs, const Shape& shape, const AttributeList& attributes = {}) {
+  void add(const std::string& type, const std::vector<std::string>& inputs, const Shape& shape,
+           const AttributeList& attributes = {}) {
     const std::string name = fresh();
     model_.node(type, inputs, {name}, attributes);
     values_.push_back({name, shape});
@@ -52,11 +54,15 @@ class Network {
     switch (rng_.below(10)) {
       case 0:
       case 1: {
-        const int64_t pad = rng_.below(3), k = std::min({rng_.between(1, 3), h, w}), group = rng_.chance(0.3) ? c : 1;
+        const int64_t pad = rng_.below(3), k = std::min({rng_.between(1, 3), h, w}),
+                      group = rng_.chance(0.3) ? c : 1;
         const int64_t oc = group * rng_.between(1, 3), stride = rng_.between(1, 2);
         const auto out = [&](int64_t in) { return (in + 2 * pad - k) / stride + 1; };
-        return add("Conv", {a.name, weight({oc, c / group, k, k}), weight({oc})}, {n, oc, out(h), out(w)},
-                   {{"pads", Shape{pad, pad, pad, pad}}, {"strides", Shape{stride, stride}}, {"group", group}});
+        return add("Conv", {a.name, weight({oc, c / group, k, k}), weight({oc})},
+                   {n, oc, out(h), out(w)},
+                   {{"pads", Shape{pad, pad, pad, pad}},
+                    {"strides", Shape{stride, stride}},
+                    {"group", group}});
       }
       case 2: {
         if (h < 2 || w < 2) return add("Relu", {a.name}, a.shape);
@@ -86,7 +92,9 @@ class Network {
   void add_flat(const Piece& a) {
     const int64_t rows = a.shape[0], columns = a.shape[1];
     switch (rng_.below(4)) {
-      case 0: return add("Gemm", {a.name, weight({7, columns}), weight({7})}, {rows, 7}, {{"transB", int64_t{1}}});
+      case 0:
+        return add("Gemm", {a.name, weight({7, columns}), weight({7})}, {rows, 7},
+                   {{"transB", int64_t{1}}});
       case 1: return add("Tanh", {a.name}, a.shape);
       case 2: return add("Softmax", {a.name}, a.shape);
       default: {
@@ -118,10 +126,12 @@ TEST(random_graphs, give_the_same_results_optimized_and_plain) {
     const Network network(seed);
     const Graph graph = network.graph();
     if (HasFailure()) return;
-    const auto expected = run_plainly(graph, network.inputs()), actual = run_optimized(graph, network.inputs());
+    const auto expected = run_plainly(graph, network.inputs()),
+               actual = run_optimized(graph, network.inputs());
     ASSERT_EQ(actual.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_LT(relative_error(actual[i], expected[i]), 1e-4) << graph.output_names[i] << "\n" << describe(graph);
+      ASSERT_LT(relative_error(actual[i], expected[i]), 1e-4) << graph.output_names[i] << "\n"
+                                                              << describe(graph);
     }
   }
 }

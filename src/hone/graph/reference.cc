@@ -14,9 +14,12 @@ class Runner {
   Runner(const TaskList& tasks, const MemoryPlan& plan, const std::vector<Tensor>& inputs)
       : tasks_(tasks), plan_(plan), inputs_(inputs), arena_(DType::kU8, {plan.arena_bytes}) {
     // Garbage, so that a read before a write shows; zeros where borders are.
-    if (plan.arena_bytes > 0) std::memset(arena_.data(), 0xff, static_cast<size_t>(plan.arena_bytes));
-    for (const auto& [offset, bytes] : plan.zeroed) std::memset(at(offset), 0, static_cast<size_t>(bytes));
-    for (const TensorInfo& output : tasks.outputs) outputs_.emplace_back(output.dtype, output.shape);
+    if (plan.arena_bytes > 0)
+      std::memset(arena_.data(), 0xff, static_cast<size_t>(plan.arena_bytes));
+    for (const auto& [offset, bytes] : plan.zeroed)
+      std::memset(at(offset), 0, static_cast<size_t>(bytes));
+    for (const TensorInfo& output : tasks.outputs)
+      outputs_.emplace_back(output.dtype, output.shape);
   }
 
   Result<std::vector<Tensor>> run() {
@@ -30,8 +33,10 @@ class Runner {
   char* memory(const Argument& argument) {
     const auto index = static_cast<size_t>(argument.index);
     switch (argument.kind) {
-      case Argument::Kind::kInput: return static_cast<char*>(const_cast<void*>(inputs_[index].data()));
-      case Argument::Kind::kConstant: return static_cast<char*>(const_cast<void*>(tasks_.constants[index].data()));
+      case Argument::Kind::kInput:
+        return static_cast<char*>(const_cast<void*>(inputs_[index].data()));
+      case Argument::Kind::kConstant:
+        return static_cast<char*>(const_cast<void*>(tasks_.constants[index].data()));
       case Argument::Kind::kOutput: return static_cast<char*>(outputs_[index].data());
       case Argument::Kind::kArena: return at(plan_.offsets[index]);
     }
@@ -44,8 +49,11 @@ class Runner {
     for (size_t i = 0; i < program.params.size(); ++i) {
       const ir::Buffer& buffer = *program.params[i].buffer;
       args.emplace_back(buffer.dtype, buffer.shape);
-      const bool read = program.params[i].role == ir::Role::kInput || program.params[i].role == ir::Role::kConstant;
-      if (read) std::memcpy(args[i].data(), memory(call.arguments[i]), static_cast<size_t>(args[i].bytes()));
+      const bool read = program.params[i].role == ir::Role::kInput ||
+                        program.params[i].role == ir::Role::kConstant;
+      if (read)
+        std::memcpy(args[i].data(), memory(call.arguments[i]),
+                    static_cast<size_t>(args[i].bytes()));
     }
     HONE_RETURN_IF_ERROR(ir::run(program, args));
     for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -73,7 +81,8 @@ class Runner {
             for (size_t a = 0; a < point.size(); ++a) at += rows[d].coef[a] * point[a];
             flat = flat * buffer->shape[d] + at;
           }
-          std::memcpy(target + static_cast<size_t>(flat) * width, source + static_cast<size_t>(flat) * width, width);
+          std::memcpy(target + static_cast<size_t>(flat) * width,
+                      source + static_cast<size_t>(flat) * width, width);
           more = false;
           for (size_t d = point.size(); d-- > 0 && !more;) {
             more = ++point[d] < stage.axes[d].extent;
@@ -101,8 +110,9 @@ Result<std::vector<Tensor>> run_reference(const TaskList& tasks, const MemoryPla
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorInfo& info = tasks.inputs[i];
     if (inputs[i].dtype() != info.dtype || inputs[i].shape() != info.shape) {
-      return invalid("input '{}' is {} {}, expected {} {}", info.name, dtype_name(inputs[i].dtype()),
-                     to_string(inputs[i].shape()), dtype_name(info.dtype), to_string(info.shape));
+      return invalid("input '{}' is {} {}, expected {} {}", info.name,
+                     dtype_name(inputs[i].dtype()), to_string(inputs[i].shape()),
+                     dtype_name(info.dtype), to_string(info.shape));
     }
   }
   return Runner(tasks, plan, inputs).run();

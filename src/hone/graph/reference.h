@@ -7,10 +7,12 @@
 namespace hone::graph {
 
 // `inputs` in the order of tasks.inputs. An error if a task writes outside its window.
-[[nodiscard]] Result<std::vector<Tensor>> run_reference(const TaskList& tasks, const MemoryPlan& plan,
+[[nodiscard]] Result<std::vector<Tensor>> run_reference(const TaskList& tasks,
+                                                        const MemoryPlan& plan,
                                                         const std::vector<Tensor>& inputs);
 // All in one: optimizes a copy of the graph, extracts its tasks, plans memory, runs.
-[[nodiscard]] Result<std::vector<Tensor>> run_reference(const Graph& graph, const std::vector<Tensor>& inputs,
-                                                        const std::vector<std::string>& skip_passes = {});
+[[nodiscard]] Result<std::vector<Tensor>> run_reference(
+    const Graph& graph, const std::vector<Tensor>& inputs,
+    const std::vector<std::string>& skip_passes = {});
 
 }  // namespace hone::graph

@@ -11,13 +11,15 @@ namespace {
 
 uint64_t tensor_hash(const Tensor& tensor) {
   uint64_t hash = static_cast<uint64_t>(tensor.dtype());
-  for (const int64_t extent : tensor.shape()) hash = hash_combine(hash, static_cast<uint64_t>(extent));
+  for (const int64_t extent : tensor.shape())
+    hash = hash_combine(hash, static_cast<uint64_t>(extent));
   return hash_bytes(tensor.data(), static_cast<size_t>(tensor.bytes()), hash);
 }
 
 class Extractor {
  public:
-  explicit Extractor(const Graph& graph) : graph_(graph), non_negative_(non_negative_values(graph)) {}
+  explicit Extractor(const Graph& graph)
+      : graph_(graph), non_negative_(non_negative_values(graph)) {}
 
   Result<TaskList> run(const FuseOptions& options) {
     for (const ValueId id : graph_.inputs) list_.inputs.push_back(info(graph_.value(id).name, id));
@@ -31,7 +33,8 @@ class Extractor {
       call.key = compute::task_key(emitted.dag);
       call.name = graph_.nodes[static_cast<size_t>(group.front())].name;
       call.dag = std::move(emitted.dag);
-      for (const EmittedArgument& argument : emitted.arguments) call.arguments.push_back(place(argument));
+      for (const EmittedArgument& argument : emitted.arguments)
+        call.arguments.push_back(place(argument));
       add_to_group(call);
       list_.calls.push_back(std::move(call));
     }
@@ -76,7 +79,8 @@ class Extractor {
                                  [&](const TaskGroup& group) { return group.key == call.key; });
     call.group = static_cast<int>(it - list_.groups.begin());
     if (it == list_.groups.end()) list_.groups.push_back({call.key, {}});
-    list_.groups[static_cast<size_t>(call.group)].calls.push_back(static_cast<int>(list_.calls.size()));
+    list_.groups[static_cast<size_t>(call.group)].calls.push_back(
+        static_cast<int>(list_.calls.size()));
   }
 
   const Graph& graph_;
@@ -107,12 +111,12 @@ double total_flops(const TaskList& tasks) {
 }
 
 std::string describe(const TaskList& tasks) {
-  std::string text = fmt::format("{} tasks, {} distinct, {:.3f} GFLOP\n", tasks.calls.size(), tasks.groups.size(),
-                                 total_flops(tasks) / 1e9);
+  std::string text = fmt::format("{} tasks, {} distinct, {:.3f} GFLOP\n", tasks.calls.size(),
+                                 tasks.groups.size(), total_flops(tasks) / 1e9);
   for (const TaskGroup& group : tasks.groups) {
     const TaskCall& call = tasks.calls[static_cast<size_t>(group.calls.front())];
-    text += fmt::format("{:3}x {:9.2f} MFLOP  {}  ({})\n", group.calls.size(), compute::flops(call.dag) / 1e6,
-                        compute::describe(call.dag), call.name);
+    text += fmt::format("{:3}x {:9.2f} MFLOP  {}  ({})\n", group.calls.size(),
+                        compute::flops(call.dag) / 1e6, compute::describe(call.dag), call.name);
   }
   return text;
 }

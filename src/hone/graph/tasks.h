@@ -1,5 +1,6 @@
 // graph/tasks.h - a graph as the list of its tasks: for each a Dag and where its operands lie. What
-// the tuner, the compiler and the runtime need of a model; names in a Dag are roles, never the model's.
+// the tuner, the compiler and the runtime need of a model; names in a Dag are roles, never the
+// model's.
 #pragma once
 
 #include "hone/compute/dag.h"
@@ -36,11 +37,11 @@ struct TensorInfo {
 
 struct TaskList {
   std::vector<TensorInfo> inputs, outputs;
-  std::vector<Buffer> buffers;     // all of the graph; those of the arena are placed by plan_memory
-  std::vector<Tensor> constants;   // equal ones once
+  std::vector<Buffer> buffers;    // all of the graph; those of the arena are placed by plan_memory
+  std::vector<Tensor> constants;  // equal ones once
   std::vector<uint64_t> constant_hashes;
-  std::vector<TaskCall> calls;     // in the order in which they run
-  std::vector<TaskGroup> groups;   // in the order of their first call
+  std::vector<TaskCall> calls;    // in the order in which they run
+  std::vector<TaskGroup> groups;  // in the order of their first call
 };
 
 // Needs an optimized graph.

@@ -19,11 +19,15 @@ TestModel repeated(const std::string& prefix, Rng& rng) {
   model.constant(prefix + "w1", w1).constant(prefix + "w2", w2).constant(prefix + "w3", w1.clone());
   std::string last = prefix + "x";
   for (const char* name : {"1", "2", "3"}) {
-    model.node("Conv", {last, prefix + "w" + name}, {prefix + "c" + name}, {{"pads", Shape{1, 1, 1, 1}}});
+    model.node("Conv", {last, prefix + "w" + name}, {prefix + "c" + name},
+               {{"pads", Shape{1, 1, 1, 1}}});
     model.node("Relu", {prefix + "c" + name}, {prefix + "r" + name});
     last = prefix + "r" + name;
   }
-  model.node("MaxPool", {last}, {prefix + "y"}, {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}}).output(prefix + "y");
+  model
+      .node("MaxPool", {last}, {prefix + "y"},
+            {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}})
+      .output(prefix + "y");
   return model;
 }
 
@@ -75,7 +79,8 @@ TEST(tasks, arguments_say_where_operands_lie) {
       const bool constant = call.arguments[i].kind == K::kConstant;
       EXPECT_EQ(constant, call.dag.params[i].role == ir::Role::kConstant);
       if (constant) {
-        EXPECT_EQ(tasks.constants[static_cast<size_t>(call.arguments[i].index)].shape(), call.dag.params[i].buffer->shape);
+        EXPECT_EQ(tasks.constants[static_cast<size_t>(call.arguments[i].index)].shape(),
+                  call.dag.params[i].buffer->shape);
       }
     }
   }
@@ -87,13 +92,18 @@ TEST(tasks, the_listing_shows_class_shapes_flops_and_multiplicity) {
   const std::string text = describe(tasks);
   EXPECT_NE(text.find("6 tasks, 4 distinct"), std::string::npos) << text;
   EXPECT_NE(text.find("  3x"), std::string::npos) << text;
-  EXPECT_NE(text.find("conv2d+relu data[1,8,8,4] weight[4,4,3,3] -> out[1,8,8,4]"), std::string::npos) << text;
+  EXPECT_NE(text.find("conv2d+relu data[1,8,8,4] weight[4,4,3,3] -> out[1,8,8,4]"),
+            std::string::npos)
+      << text;
   EXPECT_GE(compute::flops(tasks.calls[1].dag), 2.0 * 36 * 4 * 4 * 9);
 }
 
 TEST(tasks, an_operator_that_only_folds_is_one_clear_error) {
   TestModel model;
-  model.input("x", {3, 2}).input("i", {2}, DType::kI64).node("Gather", {"x", "i"}, {"y"}).output("y");
+  model.input("x", {3, 2})
+      .input("i", {2}, DType::kI64)
+      .node("Gather", {"x", "i"}, {"y"})
+      .output("y");
   Graph graph = model.graph();
   ASSERT_TRUE(optimize(graph).ok());
   const Status status = extract_tasks(graph).status();

@@ -66,8 +66,8 @@ TestModel& TestModel::constant(const std::string& name, const Tensor& tensor) {
   return *this;
 }
 
-TestModel& TestModel::external(const std::string& name, const Shape& shape, const std::string& location,
-                               int64_t offset, int64_t length) {
+TestModel& TestModel::external(const std::string& name, const Shape& shape,
+                               const std::string& location, int64_t offset, int64_t length) {
   auto* to = proto_->model.mutable_graph()->add_initializer();
   to->set_name(name);
   to->set_data_type(1);

@@ -21,8 +21,8 @@ class TestModel {
   TestModel& open_input(const std::string& name, const std::vector<std::string>& shape);
   TestModel& constant(const std::string& name, const Tensor& tensor);
   // A constant whose data is elsewhere; negative offset or length: not written.
-  TestModel& external(const std::string& name, const Shape& shape, const std::string& location, int64_t offset = -1,
-                      int64_t length = -1);
+  TestModel& external(const std::string& name, const Shape& shape, const std::string& location,
+                      int64_t offset = -1, int64_t length = -1);
   // The node gets the name of its first output, with "node_" before it.
   TestModel& node(const std::string& type, const std::vector<std::string>& inputs,
                   const std::vector<std::string>& outputs, const AttributeList& attributes = {},
@@ -44,9 +44,11 @@ class TestModel {
 // Largest difference, relative to the largest magnitude in `expected`; infinite if shapes differ.
 [[nodiscard]] double relative_error(const Tensor& actual, const Tensor& expected);
 // Every node alone, in plain order, without passes: the oracle of everything but the operators.
-[[nodiscard]] std::vector<Tensor> run_plainly(const Graph& graph, const std::vector<Tensor>& inputs);
+[[nodiscard]] std::vector<Tensor> run_plainly(const Graph& graph,
+                                              const std::vector<Tensor>& inputs);
 // Through all passes, fusion and the memory plan; fails the test on an error.
-[[nodiscard]] std::vector<Tensor> run_optimized(const Graph& graph, const std::vector<Tensor>& inputs,
+[[nodiscard]] std::vector<Tensor> run_optimized(const Graph& graph,
+                                                const std::vector<Tensor>& inputs,
                                                 const std::vector<std::string>& skip_passes = {});
 
 }  // namespace hone::graph

@@ -16,7 +16,8 @@ Status infer_conv(InferContext& c) {
     return c.fail("data of shape {} and weights of shape {}", to_string(x), to_string(w));
   }
   if (!is_float(c.dtype(0)) || c.dtype(1) != c.dtype(0)) {
-    return c.fail("data of type {} and weights of type {}", dtype_name(c.dtype(0)), dtype_name(c.dtype(1)));
+    return c.fail("data of type {} and weights of type {}", dtype_name(c.dtype(0)),
+                  dtype_name(c.dtype(1)));
   }
   const int64_t group = c.attributes().integer("group", 1);
   if (group < 1 || w[0] % group != 0 || w[1] > x[1] || x[1] != w[1] * group) {
@@ -48,7 +49,8 @@ void emit_conv(EmitContext& c) {
 
   std::vector<Axis> reduce;
   const std::vector<std::string> names = spatial_names(window.rank(), "k");
-  for (size_t d = 0; d < window.rank(); ++d) reduce.push_back(compute::make_axis(names[d], window.kernel[d]));
+  for (size_t d = 0; d < window.rank(); ++d)
+    reduce.push_back(compute::make_axis(names[d], window.kernel[d]));
   if (!depthwise) reduce.push_back(compute::make_axis("ic", group_in));
 
   const auto product = [&](const Point& point, const std::vector<Expr>& r) {
@@ -58,7 +60,8 @@ void emit_conv(EmitContext& c) {
     std::vector<Expr> data = {point.index[0], channel};
     std::vector<Expr> weights = {point.index[1], depthwise ? ir::constant(0) : r.back()};
     for (size_t d = 0; d < window.rank(); ++d) {
-      data.push_back(point.index[d + 2] * window.stride[d] + r[d] * window.dilation[d] - window.pad_low[d]);
+      data.push_back(point.index[d + 2] * window.stride[d] + r[d] * window.dilation[d] -
+                     window.pad_low[d]);
       weights.push_back(r[d]);
     }
     const Expr x = c.read_padded("data", data);

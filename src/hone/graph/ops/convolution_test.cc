@@ -15,8 +15,10 @@ struct Case {
 
 // The definition, in N, C, H, W and double.
 Tensor direct(const Case& c, const Tensor& x, const Tensor& w, const Tensor* b) {
-  const int64_t oh = (c.h + c.pads[0] + c.pads[2] - (c.kh - 1) * c.dilations[0] - 1) / c.strides[0] + 1;
-  const int64_t ow = (c.w + c.pads[1] + c.pads[3] - (c.kw - 1) * c.dilations[1] - 1) / c.strides[1] + 1;
+  const int64_t oh =
+      (c.h + c.pads[0] + c.pads[2] - (c.kh - 1) * c.dilations[0] - 1) / c.strides[0] + 1;
+  const int64_t ow =
+      (c.w + c.pads[1] + c.pads[3] - (c.kw - 1) * c.dilations[1] - 1) / c.strides[1] + 1;
   const int64_t icg = c.ic / c.group, ocg = c.oc / c.group;
   Tensor y(DType::kF32, {c.n, c.oc, oh, ow});
   int64_t flat = 0;
@@ -49,12 +51,15 @@ TEST_P(Convolution, equals_its_definition) {
   const Tensor b = random_tensor({c.oc}, rng);
   TestModel model;
   model.input("x", x.shape()).constant("w", w).constant("b", b);
-  model.node("Conv", c.bias ? std::vector<std::string>{"x", "w", "b"} : std::vector<std::string>{"x", "w"}, {"y"},
-             {{"group", c.group}, {"strides", c.strides}, {"dilations", c.dilations}, {"pads", c.pads}});
+  model.node(
+      "Conv", c.bias ? std::vector<std::string>{"x", "w", "b"} : std::vector<std::string>{"x", "w"},
+      {"y"},
+      {{"group", c.group}, {"strides", c.strides}, {"dilations", c.dilations}, {"pads", c.pads}});
   const Graph graph = model.output("y").graph();
   const Tensor expected = direct(c, x, w, c.bias ? &b : nullptr);
   EXPECT_LT(relative_error(run_optimized(graph, {x})[0], expected), 1e-5);
-  EXPECT_LT(relative_error(run_plainly(graph, {x})[0], expected), 1e-5);  // guards instead of borders
+  EXPECT_LT(relative_error(run_plainly(graph, {x})[0], expected),
+            1e-5);  // guards instead of borders
 }
 
 const Case kCases[] = {
@@ -79,8 +84,13 @@ TEST(conv, same_padding_puts_the_odd_element_where_it_says) {
   for (const bool upper : {true, false}) {
     TestModel model;
     model.input("x", x.shape()).constant("w", w);
-    model.node("Conv", {"x", "w"}, {"y"}, {{"auto_pad", std::string(upper ? "SAME_UPPER" : "SAME_LOWER")}}).output("y");
-    Case c{"same", 1, 1, 4, 4, 1, 2, 2, 1, {1, 1}, {1, 1}, upper ? Shape{0, 0, 1, 1} : Shape{1, 1, 0, 0}, false};
+    model
+        .node("Conv", {"x", "w"}, {"y"},
+              {{"auto_pad", std::string(upper ? "SAME_UPPER" : "SAME_LOWER")}})
+        .output("y");
+    Case c{"same", 1, 1, 4,      4,      1,
+           2,      2, 1, {1, 1}, {1, 1}, upper ? Shape{0, 0, 1, 1} : Shape{1, 1, 0, 0},
+           false};
     EXPECT_LT(relative_error(run_optimized(model.graph(), {x})[0], direct(c, x, w, nullptr)), 1e-5);
   }
 }
@@ -99,7 +109,8 @@ TEST(conv, has_one_and_three_spatial_dimensions_too) {
     EXPECT_EQ(y.shape().size(), x_shape.size());
     // At the first corner the window covers kernel positions 1 and 2 of each dimension.
     double corner = 0;
-    const int64_t points = num_elements(spatial), taps = num_elements(Shape(w_shape.begin() + 2, w_shape.end()));
+    const int64_t points = num_elements(spatial),
+                  taps = num_elements(Shape(w_shape.begin() + 2, w_shape.end()));
     for (int64_t channel = 0; channel < 2; ++channel) {
       for (int64_t tap = 0; tap < taps; ++tap) {
         int64_t at = 0, rest = tap, stride = 1;

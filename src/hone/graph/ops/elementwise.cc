@@ -12,7 +12,8 @@ namespace {
 using ir::Expr;
 
 Status infer_float_unary(InferContext& c) {
-  if (!is_float(c.dtype(0))) return c.fail("operand of type {}, expected a float", dtype_name(c.dtype(0)));
+  if (!is_float(c.dtype(0)))
+    return c.fail("operand of type {}, expected a float", dtype_name(c.dtype(0)));
   return c.set(0, c.dtype(0), c.shape(0));
 }
 
@@ -24,7 +25,8 @@ Status infer_binary(InferContext& c) {
       return c.fail("operands of types {} and {}", dtype_name(c.dtype(0)), dtype_name(c.dtype(i)));
     }
     const auto joined = broadcast(shape, c.shape(i));
-    if (!joined) return c.fail("operands of shapes {} and {}", to_string(shape), to_string(c.shape(i)));
+    if (!joined)
+      return c.fail("operands of shapes {} and {}", to_string(shape), to_string(c.shape(i)));
     shape = *joined;
   }
   return c.set(0, c.dtype(0), std::move(shape));
@@ -36,11 +38,14 @@ void emit_unary(EmitContext& c, const char* tag, const F& f) {
 }
 
 Expr lit(const Expr& like, double value) { return literal(like->type, value); }
-Expr clamp(const Expr& x, double low, double high) { return ir::min(ir::max(x, lit(x, low)), lit(x, high)); }
+Expr clamp(const Expr& x, double low, double high) {
+  return ir::min(ir::max(x, lit(x, low)), lit(x, high));
+}
 
 template <ir::Op op>
 void emit_function(EmitContext& c) {
-  emit_unary(c, std::string(ir::op_info(op).name).c_str(), [](const Expr& x) { return ir::make(op, {x}); });
+  emit_unary(c, std::string(ir::op_info(op).name).c_str(),
+             [](const Expr& x) { return ir::make(op, {x}); });
 }
 
 void emit_relu(EmitContext& c) {
@@ -49,8 +54,9 @@ void emit_relu(EmitContext& c) {
 
 void emit_leaky_relu(EmitContext& c) {
   const double alpha = c.node().attributes.number("alpha", 0.01f);
-  emit_unary(c, "leaky_relu",
-             [&](const Expr& x) { return ir::select(ir::less(x, lit(x, 0)), x * lit(x, alpha), x); });
+  emit_unary(c, "leaky_relu", [&](const Expr& x) {
+    return ir::select(ir::less(x, lit(x, 0)), x * lit(x, alpha), x);
+  });
 }
 
 // hard_sigmoid(x) = clamp(alpha * x + beta, 0, 1)
@@ -69,9 +75,10 @@ void emit_hard_swish(EmitContext& c) {
 }
 
 // A bound of Clip, from the attribute (opset 6) or the operand; nullopt if it is not a constant.
-std::optional<double> clip_bound(const Graph& graph, const Node& node, size_t operand, const char* attribute,
-                                 double otherwise) {
-  if (!node.has_input(operand)) return node.attributes.number(attribute, static_cast<float>(otherwise));
+std::optional<double> clip_bound(const Graph& graph, const Node& node, size_t operand,
+                                 const char* attribute, double otherwise) {
+  if (!node.has_input(operand))
+    return node.attributes.number(attribute, static_cast<float>(otherwise));
   const auto& constant = graph.value(node.inputs[operand]).constant;
   if (!constant) return std::nullopt;
   return constant->at(0);
@@ -122,7 +129,8 @@ bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known
 
 // A constant operand that is smaller than the result is a bias or a scale per channel.
 bool is_coefficient(const EmitContext& c, size_t i) {
-  return c.input(i).constant.has_value() && c.input(i).shape != c.result().shape && c.input(i).constant->size() > 1;
+  return c.input(i).constant.has_value() && c.input(i).shape != c.result().shape &&
+         c.input(i).constant->size() > 1;
 }
 
 template <typename F>
@@ -184,7 +192,9 @@ Result<std::vector<Tensor>> fold_cast(const Graph& graph, const Node& node) {
       continue;
     }
     const double value = from.at(i);
-    to.set(i, to.dtype() == DType::kBool ? value != 0 : is_float(to.dtype()) ? value : std::trunc(value));
+    to.set(i, to.dtype() == DType::kBool ? value != 0
+              : is_float(to.dtype())     ? value
+                                         : std::trunc(value));
   }
   return std::vector<Tensor>{std::move(to)};
 }

@@ -11,7 +11,8 @@ Status check_types(const InferContext& c) {
   for (size_t i = 0; i < c.num_inputs(); ++i) {
     if (!c.has(i)) continue;
     if (!is_float(c.dtype(i)) || c.dtype(i) != c.dtype(0)) {
-      return c.unsupported("operand {} of type {}, expected floats of one type", i, dtype_name(c.dtype(i)));
+      return c.unsupported("operand {} of type {}, expected floats of one type", i,
+                           dtype_name(c.dtype(i)));
     }
   }
   return ok_status();
@@ -21,16 +22,18 @@ Status infer_gemm(InferContext& c) {
   HONE_RETURN_IF_ERROR(check_types(c));
   const Shape& a = c.shape(0);
   const Shape& b = c.shape(1);
-  if (a.size() != 2 || b.size() != 2) return c.fail("operands of shapes {} and {}", to_string(a), to_string(b));
+  if (a.size() != 2 || b.size() != 2)
+    return c.fail("operands of shapes {} and {}", to_string(a), to_string(b));
   const bool trans_a = c.attributes().integer("transA", 0) != 0;
   const bool trans_b = c.attributes().integer("transB", 0) != 0;
   if (a[trans_a ? 0 : 1] != b[trans_b ? 1 : 0]) {
-    return c.fail("operands of shapes {}{} and {}{}", to_string(a), trans_a ? " transposed" : "", to_string(b),
-                  trans_b ? " transposed" : "");
+    return c.fail("operands of shapes {}{} and {}{}", to_string(a), trans_a ? " transposed" : "",
+                  to_string(b), trans_b ? " transposed" : "");
   }
   Shape shape = {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]};
   if (c.has(2) && broadcast(shape, c.shape(2)) != shape) {
-    return c.fail("C of shape {} for a product of shape {}", to_string(c.shape(2)), to_string(shape));
+    return c.fail("C of shape {} for a product of shape {}", to_string(c.shape(2)),
+                  to_string(shape));
   }
   return c.set(0, c.dtype(0), std::move(shape));
 }
@@ -44,14 +47,15 @@ void emit_gemm(EmitContext& c) {
   const DType dtype = c.result().dtype;
   c.name_dims({"m", "n"});
   const int64_t depth = c.input(0).shape[trans_a ? 0 : 1];
-  c.reduce(Combine::kSum, "gemm", {compute::make_axis("k", depth)},
-           [&](const Point& point, const std::vector<Expr>& r) {
-             const Expr& m = point.index[0];
-             const Expr& n = point.index[1];
-             const Expr a = c.read(0, "data", trans_a ? std::vector{r[0], m} : std::vector{m, r[0]});
-             const Expr b = c.read(1, "weight", trans_b ? std::vector{n, r[0]} : std::vector{r[0], n});
-             return a * b;
-           });
+  c.reduce(
+      Combine::kSum, "gemm", {compute::make_axis("k", depth)},
+      [&](const Point& point, const std::vector<Expr>& r) {
+        const Expr& m = point.index[0];
+        const Expr& n = point.index[1];
+        const Expr a = c.read(0, "data", trans_a ? std::vector{r[0], m} : std::vector{m, r[0]});
+        const Expr b = c.read(1, "weight", trans_b ? std::vector{n, r[0]} : std::vector{r[0], n});
+        return a * b;
+      });
   if (alpha != 1) {
     c.pointwise("scale", [&](const Point& point) { return c.last(point) * literal(dtype, alpha); });
   }
@@ -95,8 +99,8 @@ void emit_matmul(EmitContext& c) {
   if (!row) roles.emplace_back("m");
   if (!column) roles.emplace_back("n");
   c.name_dims(roles);
-  const auto coordinates = [&](const Point& point, const Shape& shape, bool vector, const Expr& last_but_one,
-                               const Expr& last) {
+  const auto coordinates = [&](const Point& point, const Shape& shape, bool vector,
+                               const Expr& last_but_one, const Expr& last) {
     std::vector<Expr> index;
     const size_t own = vector ? 0 : shape.size() - 2;
     for (size_t d = 0; d < own; ++d) {

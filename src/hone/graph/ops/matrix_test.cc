@@ -19,7 +19,10 @@ TEST(gemm, equals_its_definition_for_all_attributes) {
         if (weight_is_constant) model.constant("b", b);
         if (!weight_is_constant) model.input("b", b.shape());
         model.node("Gemm", {"a", "b", "c"}, {"y"},
-                   {{"alpha", 0.5f}, {"beta", 2.0f}, {"transA", int64_t{trans_a}}, {"transB", int64_t{trans_b}}});
+                   {{"alpha", 0.5f},
+                    {"beta", 2.0f},
+                    {"transA", int64_t{trans_a}},
+                    {"transB", int64_t{trans_b}}});
         Tensor expected(DType::kF32, {3, 4});
         for (int64_t m = 0; m < 3; ++m) {
           for (int64_t n = 0; n < 4; ++n) {
@@ -32,7 +35,8 @@ TEST(gemm, equals_its_definition_for_all_attributes) {
         }
         std::vector<Tensor> inputs = {a};
         if (!weight_is_constant) inputs.push_back(b);
-        EXPECT_LT(relative_error(run_optimized(model.output("y").graph(), inputs)[0], expected), 1e-5);
+        EXPECT_LT(relative_error(run_optimized(model.output("y").graph(), inputs)[0], expected),
+                  1e-5);
       }
     }
   }
@@ -44,11 +48,17 @@ TEST(gemm, c_may_be_a_scalar_a_column_or_a_matrix) {
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{4}, Shape{2, 1}, Shape{2, 4}}) {
     const Tensor c = random_tensor(shape, rng);
     TestModel model;
-    model.input("a", {2, 3}).constant("b", b).constant("c", c).node("Gemm", {"a", "b", "c"}, {"y"}).output("y");
+    model.input("a", {2, 3})
+        .constant("b", b)
+        .constant("c", c)
+        .node("Gemm", {"a", "b", "c"}, {"y"})
+        .output("y");
     TestModel parts;
     parts.input("a", {2, 3}).constant("b", b).constant("c", c).node("MatMul", {"a", "b"}, {"p"});
     parts.node("Add", {"p", "c"}, {"y"}).output("y");
-    EXPECT_LT(relative_error(run_optimized(model.graph(), {a})[0], run_plainly(parts.graph(), {a})[0]), 1e-5);
+    EXPECT_LT(
+        relative_error(run_optimized(model.graph(), {a})[0], run_plainly(parts.graph(), {a})[0]),
+        1e-5);
   }
 }
 
@@ -59,9 +69,15 @@ struct Case {
 TEST(matmul, broadcasts_batches_and_takes_vectors) {
   Rng rng(43);
   const std::vector<Case> cases = {
-      {{3, 5}, {5, 4}, {3, 4}},          {{2, 3, 5}, {5, 4}, {2, 3, 4}},       {{2, 3, 5}, {2, 5, 4}, {2, 3, 4}},
-      {{3, 5}, {2, 5, 4}, {2, 3, 4}},    {{2, 1, 3, 5}, {6, 5, 4}, {2, 6, 3, 4}}, {{5}, {5, 4}, {4}},
-      {{3, 5}, {5}, {3}},                {{2, 3, 5}, {5}, {2, 3}},             {{5}, {5}, {}},
+      {{3, 5}, {5, 4}, {3, 4}},
+      {{2, 3, 5}, {5, 4}, {2, 3, 4}},
+      {{2, 3, 5}, {2, 5, 4}, {2, 3, 4}},
+      {{3, 5}, {2, 5, 4}, {2, 3, 4}},
+      {{2, 1, 3, 5}, {6, 5, 4}, {2, 6, 3, 4}},
+      {{5}, {5, 4}, {4}},
+      {{3, 5}, {5}, {3}},
+      {{2, 3, 5}, {5}, {2, 3}},
+      {{5}, {5}, {}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(to_string(c.a) + to_string(c.b));
@@ -71,17 +87,21 @@ TEST(matmul, broadcasts_batches_and_takes_vectors) {
     const Tensor y = run_optimized(model.graph(), {a, b})[0];
     ASSERT_EQ(y.shape(), c.y);
     // As matrices: rows M of a, columns N of b, batches broadcast from the right.
-    const Shape am = c.a.size() == 1 ? Shape{1, c.a[0]} : c.a, bm = c.b.size() == 1 ? Shape{c.b[0], 1} : c.b;
+    const Shape am = c.a.size() == 1 ? Shape{1, c.a[0]} : c.a,
+                bm = c.b.size() == 1 ? Shape{c.b[0], 1} : c.b;
     const int64_t M = am[am.size() - 2], K = am.back(), N = bm.back();
     const int64_t batches = y.size() / (M * N);
     const int64_t a_batches = a.size() / (M * K), b_batches = b.size() / (K * N);
     for (int64_t i = 0; i < y.size(); ++i) {
       const int64_t batch = i / (M * N), m = i / N % M, n = i % N;
       // The cases have a batch of a that is the outer and one of b that is the inner dimension.
-      const int64_t in_a = a_batches == batches ? batch : a_batches == 1 ? 0 : batch / (batches / a_batches);
+      const int64_t in_a = a_batches == batches ? batch
+                           : a_batches == 1     ? 0
+                                                : batch / (batches / a_batches);
       const int64_t in_b = b_batches == batches ? batch : b_batches == 1 ? 0 : batch % b_batches;
       double sum = 0;
-      for (int64_t k = 0; k < K; ++k) sum += a.at((in_a * M + m) * K + k) * b.at((in_b * K + k) * N + n);
+      for (int64_t k = 0; k < K; ++k)
+        sum += a.at((in_a * M + m) * K + k) * b.at((in_b * K + k) * N + n);
       EXPECT_NEAR(y.at(i), sum, 1e-5);
     }
   }
@@ -90,7 +110,9 @@ TEST(matmul, broadcasts_batches_and_takes_vectors) {
 TEST(matmul, a_constant_operand_is_a_weight) {
   Rng rng(44);
   TestModel model;
-  model.input("a", {2, 5}).constant("b", random_tensor({5, 4}, rng)).constant("c", random_tensor({4}, rng));
+  model.input("a", {2, 5})
+      .constant("b", random_tensor({5, 4}, rng))
+      .constant("c", random_tensor({4}, rng));
   model.node("MatMul", {"a", "b"}, {"p"}).node("Add", {"p", "c"}, {"y"}).output("y");
   Graph graph = model.graph();
   const Tensor a = random_tensor({2, 5}, rng);

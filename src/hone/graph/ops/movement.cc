@@ -21,7 +21,8 @@ Result<Shape> permutation(const InferContext& c) {
   std::sort(sorted.begin(), sorted.end());
   bool valid = sorted.size() == rank;
   for (size_t d = 0; valid && d < rank; ++d) valid = sorted[d] == static_cast<int64_t>(d);
-  if (!valid) return c.fail("perm {} for a value of shape {}", to_string(perm), to_string(c.shape(0)));
+  if (!valid)
+    return c.fail("perm {} for a value of shape {}", to_string(perm), to_string(c.shape(0)));
   return perm;
 }
 
@@ -73,7 +74,9 @@ Result<std::vector<Tensor>> fold_transpose(const Graph& graph, const Node& node)
 Status infer_concat(InferContext& c) {
   if (!c.attributes().has("axis")) return c.fail("the axis is missing");
   const auto axis = normalize_axis(c.attributes().integer("axis", 0), c.rank(0));
-  if (!axis) return c.fail("axis {} of a value of shape {}", c.attributes().integer("axis", 0), to_string(c.shape(0)));
+  if (!axis)
+    return c.fail("axis {} of a value of shape {}", c.attributes().integer("axis", 0),
+                  to_string(c.shape(0)));
   Shape shape = c.shape(0);
   const auto a = static_cast<size_t>(*axis);
   for (size_t i = 1; i < c.num_inputs(); ++i) {
@@ -83,8 +86,9 @@ Status infer_concat(InferContext& c) {
     const int64_t extent = fits ? other[a] : 0;
     if (fits) other[a] = shape[a];
     if (!fits || other != shape) {
-      return c.fail("operand {} of type {} and shape {} does not fit {} {}", i, dtype_name(c.dtype(i)),
-                    to_string(c.shape(i)), dtype_name(c.dtype(0)), to_string(c.shape(0)));
+      return c.fail("operand {} of type {} and shape {} does not fit {} {}", i,
+                    dtype_name(c.dtype(i)), to_string(c.shape(i)), dtype_name(c.dtype(0)),
+                    to_string(c.shape(0)));
     }
     shape[a] += extent;
   }
@@ -93,16 +97,18 @@ Status infer_concat(InferContext& c) {
 
 Result<std::vector<Tensor>> fold_concat(const Graph& graph, const Node& node) {
   const Value& result = graph.value(node.outputs[0]);
-  const auto axis = static_cast<size_t>(
-      *normalize_axis(node.attributes.integer("axis", 0), static_cast<int64_t>(result.shape.size())));
-  const int64_t rows = num_elements(Shape(result.shape.begin(), result.shape.begin() + static_cast<long>(axis)));
+  const auto axis = static_cast<size_t>(*normalize_axis(node.attributes.integer("axis", 0),
+                                                        static_cast<int64_t>(result.shape.size())));
+  const int64_t rows =
+      num_elements(Shape(result.shape.begin(), result.shape.begin() + static_cast<long>(axis)));
   Tensor to(result.dtype, result.shape);
   auto* target = static_cast<char*>(to.data());
   for (int64_t row = 0; row < rows; ++row) {
     for (const ValueId in : node.inputs) {
       const Tensor& from = *graph.value(in).constant;
       const auto bytes = static_cast<size_t>(from.bytes() / rows);
-      std::memcpy(target, static_cast<const char*>(from.data()) + static_cast<size_t>(row) * bytes, bytes);
+      std::memcpy(target, static_cast<const char*>(from.data()) + static_cast<size_t>(row) * bytes,
+                  bytes);
       target += bytes;
     }
   }
@@ -130,13 +136,16 @@ Result<Slice> slice_of(const Shape& x, const Integers& integers) {
   HONE_ASSIGN_OR_RETURN(const auto ends, integers(2, "ends"));
   HONE_ASSIGN_OR_RETURN(const auto axes, integers(3, "axes"));
   HONE_ASSIGN_OR_RETURN(const auto steps, integers(4, "steps"));
-  if (!starts || !ends || starts->size() != ends->size() || (axes && axes->size() != starts->size()) ||
-      (steps && steps->size() != starts->size())) {
+  if (!starts || !ends || starts->size() != ends->size() ||
+      (axes && axes->size() != starts->size()) || (steps && steps->size() != starts->size())) {
     return invalid("starts, ends, axes and steps do not fit together");
   }
   for (size_t i = 0; i < starts->size(); ++i) {
-    const auto axis = normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(x.size()));
-    if (!axis) return invalid("axis {} of a value of shape {}", axes ? (*axes)[i] : static_cast<int64_t>(i), to_string(x));
+    const auto axis =
+        normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(x.size()));
+    if (!axis)
+      return invalid("axis {} of a value of shape {}", axes ? (*axes)[i] : static_cast<int64_t>(i),
+                     to_string(x));
     const auto d = static_cast<size_t>(*axis);
     const int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0) return invalid("a step of 0");
@@ -144,7 +153,8 @@ Result<Slice> slice_of(const Shape& x, const Integers& integers) {
       if (at < 0) at = at < -x[d] ? low : at + x[d];
       return std::clamp(at, low, high);
     };
-    const int64_t start = step > 0 ? place((*starts)[i], 0, x[d]) : place((*starts)[i], 0, x[d] - 1);
+    const int64_t start =
+        step > 0 ? place((*starts)[i], 0, x[d]) : place((*starts)[i], 0, x[d] - 1);
     const int64_t end = step > 0 ? place((*ends)[i], 0, x[d]) : place((*ends)[i], -1, x[d] - 1);
     const int64_t span = step > 0 ? end - start : start - end;
     const int64_t stride = step > 0 ? step : (step == INT64_MIN ? INT64_MAX : -step);
@@ -157,14 +167,18 @@ Result<Slice> slice_of(const Shape& x, const Integers& integers) {
 }
 
 Status infer_slice(InferContext& c) {
-  const auto slice = slice_of(c.shape(0), [&](size_t i, const char* name) { return c.integers_or_attribute(i, name); });
-  if (!slice.ok()) return slice.status().code() == Code::kInvalid ? c.fail("{}", slice.status().message()) : slice.status();
+  const auto slice = slice_of(
+      c.shape(0), [&](size_t i, const char* name) { return c.integers_or_attribute(i, name); });
+  if (!slice.ok())
+    return slice.status().code() == Code::kInvalid ? c.fail("{}", slice.status().message())
+                                                   : slice.status();
   return c.set(0, c.dtype(0), slice->shape);
 }
 
 Slice slice_of_node(const Graph& graph, const Node& node) {
   const InferContext c(const_cast<Graph&>(graph), node);
-  auto slice = slice_of(c.shape(0), [&](size_t i, const char* name) { return c.integers_or_attribute(i, name); });
+  auto slice = slice_of(
+      c.shape(0), [&](size_t i, const char* name) { return c.integers_or_attribute(i, name); });
   HONE_ASSERT(slice.ok(), "the shape rule has checked the slice");
   return std::move(slice).value();
 }
@@ -173,7 +187,8 @@ void emit_slice(EmitContext& c) {
   const Slice slice = slice_of_node(c.graph(), c.node());
   c.pointwise("slice", [&](const Point& point) {
     std::vector<Expr> index;
-    for (size_t d = 0; d < point.index.size(); ++d) index.push_back(point.index[d] * slice.step[d] + slice.start[d]);
+    for (size_t d = 0; d < point.index.size(); ++d)
+      index.push_back(point.index[d] * slice.step[d] + slice.start[d]);
     return c.read(0, "data", index);
   });
 }
@@ -205,7 +220,8 @@ Result<std::pair<Shape, Shape>> pads_of(const InferContext& c) {
       axes.push_back(static_cast<size_t>(*axis));
     }
   }
-  if (!pads || pads->size() != 2 * axes.size()) return c.fail("pads, expected {} values", 2 * axes.size());
+  if (!pads || pads->size() != 2 * axes.size())
+    return c.fail("pads, expected {} values", 2 * axes.size());
   Shape low(rank, 0), high(rank, 0);
   for (size_t i = 0; i < axes.size(); ++i) {
     low[axes[i]] = (*pads)[i];
@@ -266,8 +282,11 @@ bool pad_non_negative(const Graph& graph, const Node& node, const std::vector<bo
 
 Status infer_gather(InferContext& c) {
   const auto axis = normalize_axis(c.attributes().integer("axis", 0), c.rank(0));
-  if (!axis) return c.fail("axis {} of a value of shape {}", c.attributes().integer("axis", 0), to_string(c.shape(0)));
-  if (c.dtype(1) != DType::kI64 && c.dtype(1) != DType::kI32) return c.fail("indices of type {}", dtype_name(c.dtype(1)));
+  if (!axis)
+    return c.fail("axis {} of a value of shape {}", c.attributes().integer("axis", 0),
+                  to_string(c.shape(0)));
+  if (c.dtype(1) != DType::kI64 && c.dtype(1) != DType::kI32)
+    return c.fail("indices of type {}", dtype_name(c.dtype(1)));
   Shape shape = c.shape(0);
   const auto at = shape.erase(shape.begin() + *axis);
   shape.insert(at, c.shape(1).begin(), c.shape(1).end());
@@ -278,7 +297,8 @@ Result<std::vector<Tensor>> fold_gather(const Graph& graph, const Node& node) {
   const InferContext c(const_cast<Graph&>(graph), node);
   const Tensor& from = *c.constant(0);
   const Tensor& indices = *c.constant(1);
-  const auto axis = static_cast<size_t>(*normalize_axis(node.attributes.integer("axis", 0), c.rank(0)));
+  const auto axis =
+      static_cast<size_t>(*normalize_axis(node.attributes.integer("axis", 0), c.rank(0)));
   const int64_t extent = from.shape()[axis];
   const int64_t inner = dense_strides(from.shape())[axis];
   const int64_t outer = from.size() / (extent * inner);
@@ -289,7 +309,10 @@ Result<std::vector<Tensor>> fold_gather(const Graph& graph, const Node& node) {
     for (int64_t i = 0; i < indices.size(); ++i) {
       const auto index = normalize_axis(static_cast<int64_t>(indices.at(i)), extent);
       if (!index) return c.fail("index {} into {} elements", indices.at(i), extent);
-      std::memcpy(target, static_cast<const char*>(from.data()) + static_cast<size_t>(o * extent + *index) * row, row);
+      std::memcpy(
+          target,
+          static_cast<const char*>(from.data()) + static_cast<size_t>(o * extent + *index) * row,
+          row);
       target += row;
     }
   }

@@ -13,7 +13,8 @@ Tensor counting(const Shape& shape) {
 }
 
 // Once on run-time data and once folded: y = node(x, operands...).
-void expect_result(const TestModel& at_run_time, const TestModel& folded, const Tensor& x, const Tensor& expected) {
+void expect_result(const TestModel& at_run_time, const TestModel& folded, const Tensor& x,
+                   const Tensor& expected) {
   EXPECT_EQ(relative_error(run_optimized(at_run_time.graph(), {x})[0], expected), 0);
   EXPECT_EQ(relative_error(run_optimized(folded.graph(), {})[0], expected), 0);
 }
@@ -27,46 +28,68 @@ void check(const Tensor& x, const Tensor& expected, int opset, const Build& buil
 }
 
 TEST(movement, transpose) {
-  check(counting({2, 3}), floats({3, 2}, {0, 3, 1, 4, 2, 5}), 17, [](TestModel& m) { m.node("Transpose", {"x"}, {"y"}); });
-  check(counting({1, 2, 3}), floats({3, 1, 2}, {0, 3, 1, 4, 2, 5}), 17,
-        [](TestModel& m) { m.node("Transpose", {"x"}, {"y"}, {{"perm", Shape{2, 0, 1}}}); });
+  check(counting({2, 3}), floats({3, 2}, {0, 3, 1, 4, 2, 5}), 17,
+        [](TestModel& m) { m.node("Transpose", {"x"}, {"y"}); });
+  check(counting({1, 2, 3}), floats({3, 1, 2}, {0, 3, 1, 4, 2, 5}), 17, [](TestModel& m) {
+    m.node("Transpose", {"x"}, {"y"}, {{"perm", Shape{2, 0, 1}}});
+  });
 }
 
 TEST(movement, views_keep_the_order) {
   const Tensor x = counting({2, 1, 3});
   check(x, x.reshaped({2, 3}), 17, [](TestModel& m) { m.node("Flatten", {"x"}, {"y"}); });
-  check(x, x.reshaped({1, 6}), 17, [](TestModel& m) { m.node("Flatten", {"x"}, {"y"}, {{"axis", int64_t{0}}}); });
-  check(x, x.reshaped({3, 2}), 17,
-        [](TestModel& m) { m.constant("s", ints({-1, 2})).node("Reshape", {"x", "s"}, {"y"}); });
-  check(x, x.reshaped({2, 3, 1}), 17,
-        [](TestModel& m) { m.constant("s", ints({0, 3, -1})).node("Reshape", {"x", "s"}, {"y"}); });
-  check(x, x.reshaped({2, 3}), 12, [](TestModel& m) { m.node("Squeeze", {"x"}, {"y"}, {{"axes", Shape{-2}}}); });
-  check(x, x.reshaped({2, 3}), 13, [](TestModel& m) { m.constant("a", ints({1})).node("Squeeze", {"x", "a"}, {"y"}); });
+  check(x, x.reshaped({1, 6}), 17, [](TestModel& m) {
+    m.node("Flatten", {"x"}, {"y"}, {{"axis", int64_t{0}}});
+  });
+  check(x, x.reshaped({3, 2}), 17, [](TestModel& m) {
+    m.constant("s", ints({-1, 2})).node("Reshape", {"x", "s"}, {"y"});
+  });
+  check(x, x.reshaped({2, 3, 1}), 17, [](TestModel& m) {
+    m.constant("s", ints({0, 3, -1})).node("Reshape", {"x", "s"}, {"y"});
+  });
+  check(x, x.reshaped({2, 3}), 12, [](TestModel& m) {
+    m.node("Squeeze", {"x"}, {"y"}, {{"axes", Shape{-2}}});
+  });
+  check(x, x.reshaped({2, 3}), 13, [](TestModel& m) {
+    m.constant("a", ints({1})).node("Squeeze", {"x", "a"}, {"y"});
+  });
   check(x, x.reshaped({2, 3}), 13, [](TestModel& m) { m.node("Squeeze", {"x"}, {"y"}); });
-  check(x, x.reshaped({1, 2, 1, 3, 1}), 12,
-        [](TestModel& m) { m.node("Unsqueeze", {"x"}, {"y"}, {{"axes", Shape{0, -1}}}); });
-  check(x, x.reshaped({2, 1, 1, 3}), 13,
-        [](TestModel& m) { m.constant("a", ints({1})).node("Unsqueeze", {"x", "a"}, {"y"}); });
-  check(x, x, 17, [](TestModel& m) { m.node("Identity", {"x"}, {"i"}).node("Dropout", {"i"}, {"y"}); });
+  check(x, x.reshaped({1, 2, 1, 3, 1}), 12, [](TestModel& m) {
+    m.node("Unsqueeze", {"x"}, {"y"}, {{"axes", Shape{0, -1}}});
+  });
+  check(x, x.reshaped({2, 1, 1, 3}), 13, [](TestModel& m) {
+    m.constant("a", ints({1})).node("Unsqueeze", {"x", "a"}, {"y"});
+  });
+  check(x, x, 17,
+        [](TestModel& m) { m.node("Identity", {"x"}, {"i"}).node("Dropout", {"i"}, {"y"}); });
 }
 
 TEST(movement, reshape_errors_name_the_shapes) {
   TestModel model;
-  model.input("x", {2, 3}).constant("s", ints({4, -1})).node("Reshape", {"x", "s"}, {"y"}).output("y");
+  model.input("x", {2, 3})
+      .constant("s", ints({4, -1}))
+      .node("Reshape", {"x", "s"}, {"y"})
+      .output("y");
   const Status status = model.import().status();
   EXPECT_EQ(status.code(), Code::kInvalid);
-  EXPECT_NE(status.message().find("cannot reshape [2, 3] to [4, "), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("cannot reshape [2, 3] to [4, "), std::string::npos)
+      << status.message();
   TestModel dynamic;
-  dynamic.input("x", {2, 3}).input("s", {2}, DType::kI64).node("Reshape", {"x", "s"}, {"y"}).output("y");
+  dynamic.input("x", {2, 3})
+      .input("s", {2}, DType::kI64)
+      .node("Reshape", {"x", "s"}, {"y"})
+      .output("y");
   EXPECT_EQ(dynamic.import().status().code(), Code::kUnsupported);
 }
 
 TEST(movement, concat) {
   check(counting({2, 2}), floats({2, 3}, {0, 1, 7, 2, 3, 8}), 17, [](TestModel& m) {
-    m.constant("c", floats({2, 1}, {7, 8})).node("Concat", {"x", "c"}, {"y"}, {{"axis", int64_t{-1}}});
+    m.constant("c", floats({2, 1}, {7, 8}))
+        .node("Concat", {"x", "c"}, {"y"}, {{"axis", int64_t{-1}}});
   });
   check(counting({1, 2}), floats({3, 2}, {0, 1, 5, 6, 0, 1}), 17, [](TestModel& m) {
-    m.constant("c", floats({1, 2}, {5, 6})).node("Concat", {"x", "c", "x"}, {"y"}, {{"axis", int64_t{0}}});
+    m.constant("c", floats({1, 2}, {5, 6}))
+        .node("Concat", {"x", "c", "x"}, {"y"}, {{"axis", int64_t{0}}});
   });
 }
 
@@ -75,24 +98,35 @@ TEST(movement, slice) {
     m.node("Slice", {"x"}, {"y"}, {{"starts", Shape{1, 1}}, {"ends", Shape{3, -1}}});
   });
   check(counting({3, 4}), floats({3, 2}, {3, 1, 7, 5, 11, 9}), 13, [](TestModel& m) {
-    m.constant("s", ints({-1})).constant("e", ints({INT64_MIN})).constant("a", ints({1})).constant("t", ints({-2}));
+    m.constant("s", ints({-1}))
+        .constant("e", ints({INT64_MIN}))
+        .constant("a", ints({1}))
+        .constant("t", ints({-2}));
     m.node("Slice", {"x", "s", "e", "a", "t"}, {"y"});
   });
   check(counting({5}), floats({3}, {0, 2, 4}), 13, [](TestModel& m) {
-    m.constant("s", ints({0})).constant("e", ints({INT64_MAX})).constant("a", ints({0})).constant("t", ints({2}));
+    m.constant("s", ints({0}))
+        .constant("e", ints({INT64_MAX}))
+        .constant("a", ints({0}))
+        .constant("t", ints({2}));
     m.node("Slice", {"x", "s", "e", "a", "t"}, {"y"});
   });
 }
 
 TEST(movement, pad) {
   const Tensor expected = floats({3, 4}, {9, 9, 9, 9, 9, 0, 1, 9, 9, 2, 3, 9});
-  check(counting({2, 2}), expected, 10,
-        [](TestModel& m) { m.node("Pad", {"x"}, {"y"}, {{"pads", Shape{1, 1, 0, 1}}, {"value", 9.0f}}); });
+  check(counting({2, 2}), expected, 10, [](TestModel& m) {
+    m.node("Pad", {"x"}, {"y"}, {{"pads", Shape{1, 1, 0, 1}}, {"value", 9.0f}});
+  });
   check(counting({2, 2}), expected, 18, [](TestModel& m) {
-    m.constant("p", ints({1, 1, 0, 1})).constant("v", floats({}, {9})).node("Pad", {"x", "p", "v"}, {"y"});
+    m.constant("p", ints({1, 1, 0, 1}))
+        .constant("v", floats({}, {9}))
+        .node("Pad", {"x", "p", "v"}, {"y"});
   });
   check(counting({2, 3}), floats({2, 2}, {1, 2, 4, 5}), 18, [](TestModel& m) {
-    m.constant("p", ints({-1, 0})).constant("a", ints({-1})).node("Pad", {"x", "p", "", "a"}, {"y"});
+    m.constant("p", ints({-1, 0}))
+        .constant("a", ints({-1}))
+        .node("Pad", {"x", "p", "", "a"}, {"y"});
   });
 }
 
@@ -100,8 +134,12 @@ TEST(movement, shapes_are_computed_at_compile_time) {
   // reshape(x, [shape(x)[0], size(x) / shape(x)[0]]), as exporters write a flatten.
   TestModel model;
   model.input("x", {2, 3, 4}).node("Shape", {"x"}, {"s"}).node("Size", {"x"}, {"n"});
-  model.constant("zero", ints({0})).node("Gather", {"s", "zero"}, {"first"}).node("Div", {"n", "first"}, {"rest"});
-  model.node("Concat", {"first", "rest"}, {"t"}, {{"axis", int64_t{0}}}).node("Reshape", {"x", "t"}, {"y"}).output("y");
+  model.constant("zero", ints({0}))
+      .node("Gather", {"s", "zero"}, {"first"})
+      .node("Div", {"n", "first"}, {"rest"});
+  model.node("Concat", {"first", "rest"}, {"t"}, {{"axis", int64_t{0}}})
+      .node("Reshape", {"x", "t"}, {"y"})
+      .output("y");
   const Graph graph = model.graph();
   EXPECT_EQ(graph.value(graph.outputs[0]).shape, (Shape{2, 12}));
   EXPECT_EQ(graph.nodes.size(), 1u);

@@ -37,10 +37,12 @@ void emit_batch_norm(EmitContext& c) {
 }
 
 Status infer_softmax(InferContext& c) {
-  if (!is_float(c.dtype(0))) return c.fail("operand of type {}, expected a float", dtype_name(c.dtype(0)));
+  if (!is_float(c.dtype(0)))
+    return c.fail("operand of type {}, expected a float", dtype_name(c.dtype(0)));
   const int64_t axis = c.attributes().integer("axis", c.opset() < 13 ? 1 : -1);
   // Before opset 13 the axis only splits the shape in two and may be its end.
-  if (!normalize_axis(axis, c.rank(0))) return c.fail("axis {} of a value of shape {}", axis, to_string(c.shape(0)));
+  if (!normalize_axis(axis, c.rank(0)))
+    return c.fail("axis {} of a value of shape {}", axis, to_string(c.shape(0)));
   return c.set(0, c.dtype(0), c.shape(0));
 }
 
@@ -48,12 +50,14 @@ void emit_softmax(EmitContext& c) {
   const Shape& shape = c.input(0).shape;
   const auto rank = static_cast<int64_t>(shape.size());
   const bool flattens = c.graph().opset < 13;
-  const int64_t axis = *normalize_axis(c.node().attributes.integer("axis", flattens ? 1 : -1), rank);
+  const int64_t axis =
+      *normalize_axis(c.node().attributes.integer("axis", flattens ? 1 : -1), rank);
   std::vector<int> dims;
   for (int64_t d = axis; d < (flattens ? rank : axis + 1); ++d) dims.push_back(static_cast<int>(d));
   const auto axes = [&] {
     std::vector<compute::Axis> reduce;
-    for (const int d : dims) reduce.push_back(compute::make_axis(fmt::format("r{}", d), shape[static_cast<size_t>(d)]));
+    for (const int d : dims)
+      reduce.push_back(compute::make_axis(fmt::format("r{}", d), shape[static_cast<size_t>(d)]));
     return reduce;
   };
   const auto place = [&](const Point& point, const std::vector<Expr>& r) {
@@ -61,14 +65,19 @@ void emit_softmax(EmitContext& c) {
     for (size_t i = 0; i < dims.size(); ++i) index[static_cast<size_t>(dims[i])] = r[i];
     return index;
   };
-  c.reduce(Combine::kMax, StageTag("softmax_max", ""), axes(),
-           [&](const Point& point, const std::vector<Expr>& r) { return c.read(0, "data", place(point, r)); }, dims);
-  c.reduce(Combine::kSum, StageTag("softmax_sum", ""), axes(),
-           [&](const Point& point, const std::vector<Expr>& r) {
-             const Expr largest = c.last(point);
-             return ir::make(ir::Op::kExp, {c.read(0, "data", place(point, r)) - largest});
-           },
-           dims);
+  c.reduce(
+      Combine::kMax, StageTag("softmax_max", ""), axes(),
+      [&](const Point& point, const std::vector<Expr>& r) {
+        return c.read(0, "data", place(point, r));
+      },
+      dims);
+  c.reduce(
+      Combine::kSum, StageTag("softmax_sum", ""), axes(),
+      [&](const Point& point, const std::vector<Expr>& r) {
+        const Expr largest = c.last(point);
+        return ir::make(ir::Op::kExp, {c.read(0, "data", place(point, r)) - largest});
+      },
+      dims);
   c.pointwise("softmax", [&](const Point& point) {
     const Expr sum = c.last(point);
     const Expr largest = c.last(point, 1);

@@ -21,7 +21,8 @@ Status infer_pool(InferContext& c) {
     const int64_t reach = (window->kernel[d] - 1) * window->dilation[d] + 1;
     // A window without any element has no maximum and no mean.
     if (window->pad_low[d] >= reach || window->pad_high[d] >= reach) {
-      return c.fail("padding {} and {} for a window of {}", window->pad_low[d], window->pad_high[d], reach);
+      return c.fail("padding {} and {} for a window of {}", window->pad_low[d], window->pad_high[d],
+                    reach);
     }
   }
   Shape shape = {c.shape(0)[0], c.shape(0)[1]};
@@ -31,14 +32,16 @@ Status infer_pool(InferContext& c) {
 
 Status infer_global_pool(InferContext& c) {
   if (!is_float(c.dtype(0))) return c.unsupported("data of type {}", dtype_name(c.dtype(0)));
-  if (c.rank(0) < 3) return c.fail("data of shape {}, expected N, C and spatial dimensions", to_string(c.shape(0)));
+  if (c.rank(0) < 3)
+    return c.fail("data of shape {}, expected N, C and spatial dimensions", to_string(c.shape(0)));
   Shape shape = c.shape(0);
   std::fill(shape.begin() + 2, shape.end(), 1);
   return c.set(0, c.dtype(0), std::move(shape));
 }
 
 Padding pool_padding(const Graph& graph, const Node& node) {
-  Padding padding = window_padding(window_of(graph, node), graph.value(node.inputs[0]).shape.size());
+  Padding padding =
+      window_padding(window_of(graph, node), graph.value(node.inputs[0]).shape.size());
   if (node.type == "MaxPool") padding.fill = Padding::Fill::kLowest;
   return padding;
 }
@@ -47,11 +50,13 @@ void emit_window(EmitContext& c, Combine combine, const StageTag& tag, const Win
   c.name_dims(window_roles(window.rank(), "c"));
   std::vector<Axis> reduce;
   const std::vector<std::string> names = spatial_names(window.rank(), "k");
-  for (size_t d = 0; d < window.rank(); ++d) reduce.push_back(compute::make_axis(names[d], window.kernel[d]));
+  for (size_t d = 0; d < window.rank(); ++d)
+    reduce.push_back(compute::make_axis(names[d], window.kernel[d]));
   c.reduce(combine, tag, std::move(reduce), [&](const Point& point, const std::vector<Expr>& r) {
     std::vector<Expr> data = {point.index[0], point.index[1]};
     for (size_t d = 0; d < window.rank(); ++d) {
-      data.push_back(point.index[d + 2] * window.stride[d] + r[d] * window.dilation[d] - window.pad_low[d]);
+      data.push_back(point.index[d + 2] * window.stride[d] + r[d] * window.dilation[d] -
+                     window.pad_low[d]);
     }
     return c.read_padded("data", data);
   });
@@ -139,7 +144,8 @@ std::span<const Op> pooling_ops() {
        .max_outputs = 2,
        .kind = Kind::kReduction,
        .layout = Layout::kChannelsLast,
-       .attributes = "auto_pad:s ceil_mode:i dilations:is kernel_shape:is pads:is storage_order:i strides:is",
+       .attributes =
+           "auto_pad:s ceil_mode:i dilations:is kernel_shape:is pads:is storage_order:i strides:is",
        .infer = infer_pool,
        .emit = emit_max_pool,
        .padding = pool_padding,
@@ -147,7 +153,8 @@ std::span<const Op> pooling_ops() {
       {.name = "AveragePool",
        .kind = Kind::kReduction,
        .layout = Layout::kChannelsLast,
-       .attributes = "auto_pad:s ceil_mode:i count_include_pad:i dilations:is kernel_shape:is pads:is strides:is",
+       .attributes =
+           "auto_pad:s ceil_mode:i count_include_pad:i dilations:is kernel_shape:is pads:is strides:is",
        .infer = infer_pool,
        .emit = emit_average_pool,
        .padding = pool_padding,

@@ -62,7 +62,8 @@ TEST_P(Pooling, equals_its_definition) {
                               {"pads", Shape{c.pad, c.pad, c.pad, c.pad}},
                               {"ceil_mode", int64_t{c.ceil_mode}}};
   if (c.include_pad) attributes.push_back({"count_include_pad", int64_t{1}});
-  const Graph graph = model.node(c.type, {c.relu ? "r" : "x"}, {"y"}, attributes).output("y").graph();
+  const Graph graph =
+      model.node(c.type, {c.relu ? "r" : "x"}, {"y"}, attributes).output("y").graph();
   const Tensor expected = direct(c, x);
   EXPECT_LT(relative_error(run_optimized(graph, {x})[0], expected), 1e-5);
   EXPECT_LT(relative_error(run_plainly(graph, {x})[0], expected), 1e-5);
@@ -87,7 +88,9 @@ TEST(pool, global_pooling_reduces_all_positions) {
   const Tensor x = floats({1, 2, 1, 3}, {1, 5, 3, -4, -2, -9});
   for (const bool max : {true, false}) {
     TestModel model;
-    model.input("x", x.shape()).node(max ? "GlobalMaxPool" : "GlobalAveragePool", {"x"}, {"y"}).output("y");
+    model.input("x", x.shape())
+        .node(max ? "GlobalMaxPool" : "GlobalAveragePool", {"x"}, {"y"})
+        .output("y");
     const Tensor expected = max ? floats({1, 2, 1, 1}, {5, -2}) : floats({1, 2, 1, 1}, {3, -5});
     EXPECT_LT(relative_error(run_optimized(model.graph(), {x})[0], expected), 1e-6);
   }
@@ -96,7 +99,8 @@ TEST(pool, global_pooling_reduces_all_positions) {
 TEST(pool, a_window_in_the_padding_alone_is_an_error) {
   TestModel model;
   model.input("x", {1, 1, 4, 4});
-  model.node("MaxPool", {"x"}, {"y"}, {{"kernel_shape", Shape{2, 2}}, {"pads", Shape{2, 2, 2, 2}}}).output("y");
+  model.node("MaxPool", {"x"}, {"y"}, {{"kernel_shape", Shape{2, 2}}, {"pads", Shape{2, 2, 2, 2}}})
+      .output("y");
   EXPECT_EQ(model.import().status().code(), Code::kInvalid);
 }
 

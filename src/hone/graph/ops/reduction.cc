@@ -13,7 +13,8 @@ using ir::Expr;
 Result<std::vector<bool>> reduced(const InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
   const bool all = !axes || axes->empty();
-  std::vector<bool> result(static_cast<size_t>(c.rank(0)), all && c.attributes().integer("noop_with_empty_axes", 0) == 0);
+  std::vector<bool> result(static_cast<size_t>(c.rank(0)),
+                           all && c.attributes().integer("noop_with_empty_axes", 0) == 0);
   if (all) return result;
   for (const int64_t given : *axes) {
     const auto axis = normalize_axis(given, c.rank(0));
@@ -65,8 +66,9 @@ void emit_mean(EmitContext& c) {
   emit_reduction(c, Combine::kSum, StageTag("reduce_sum", "reduce_mean"));
   const double count = static_cast<double>(num_elements(c.input(0).shape)) /
                        static_cast<double>(num_elements(c.result().shape));
-  c.pointwise(StageTag("scale", ""),
-              [&](const Point& point) { return c.last(point) * literal(c.result().dtype, 1 / count); });
+  c.pointwise(StageTag("scale", ""), [&](const Point& point) {
+    return c.last(point) * literal(c.result().dtype, 1 / count);
+  });
 }
 
 Status infer_mean(InferContext& c) {
@@ -83,7 +85,8 @@ bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known
 std::span<const Op> reduction_ops() {
   static const std::vector<Op> ops = [] {
     std::vector<Op> list;
-    const auto add = [&](std::string_view name, void (*emit)(EmitContext&), int axes_as_operand_since) {
+    const auto add = [&](std::string_view name, void (*emit)(EmitContext&),
+                         int axes_as_operand_since) {
       Op op{.name = name,
             .kind = Kind::kReduction,
             .layout = Layout::kFollow,

@@ -21,7 +21,9 @@ TEST(reduction, over_axes_of_both_forms) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.type);
     TestModel old(12);
-    old.input("x", {2, 3}).node(c.type, {"x"}, {"y"}, {{"axes", Shape{-1}}, {"keepdims", int64_t{0}}}).output("y");
+    old.input("x", {2, 3})
+        .node(c.type, {"x"}, {"y"}, {{"axes", Shape{-1}}, {"keepdims", int64_t{0}}})
+        .output("y");
     EXPECT_LT(relative_error(run_optimized(old.graph(), {x})[0], floats({2}, c.rows)), 1e-6);
     TestModel now(18);
     now.input("x", {2, 3}).constant("a", ints({0})).node(c.type, {"x", "a"}, {"y"}).output("y");
@@ -35,7 +37,9 @@ TEST(reduction, without_axes_takes_all_or_none) {
   all.input("x", {2, 3}).node("ReduceSum", {"x"}, {"y"}, {{"keepdims", int64_t{0}}}).output("y");
   EXPECT_LT(relative_error(run_optimized(all.graph(), {x})[0], floats({}, {-6})), 1e-6);
   TestModel none(18);
-  none.input("x", {2, 3}).node("ReduceSum", {"x"}, {"y"}, {{"noop_with_empty_axes", int64_t{1}}}).output("y");
+  none.input("x", {2, 3})
+      .node("ReduceSum", {"x"}, {"y"}, {{"noop_with_empty_axes", int64_t{1}}})
+      .output("y");
   EXPECT_EQ(relative_error(run_optimized(none.graph(), {x})[0], x), 0);
 }
 
@@ -66,7 +70,8 @@ TEST(batch_norm, equals_its_definition) {
   Tensor expected(DType::kF32, x.shape());
   for (int64_t i = 0; i < x.size(); ++i) {
     const int64_t c = i / 4 % 3;
-    expected.set(i, (x.at(i) - p[2].at(c)) / std::sqrt(p[3].at(c) + 0.01) * p[0].at(c) + p[1].at(c));
+    expected.set(i,
+                 (x.at(i) - p[2].at(c)) / std::sqrt(p[3].at(c) + 0.01) * p[0].at(c) + p[1].at(c));
   }
   TestModel constant, given;
   given.input("x", x.shape());
@@ -80,7 +85,8 @@ TEST(batch_norm, equals_its_definition) {
   constant.node("BatchNormalization", inputs, {"y"}, {{"epsilon", 0.01f}}).output("y");
   given.node("BatchNormalization", inputs, {"y"}, {{"epsilon", 0.01f}}).output("y");
   EXPECT_LT(relative_error(run_optimized(constant.graph(), {x})[0], expected), 1e-5);
-  EXPECT_LT(relative_error(run_optimized(given.graph(), {x, p[0], p[1], p[2], p[3]})[0], expected), 1e-5);
+  EXPECT_LT(relative_error(run_optimized(given.graph(), {x, p[0], p[1], p[2], p[3]})[0], expected),
+            1e-5);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Operators that make constants: of attributes (Constant, ConstantOfShape) or of shapes (Shape, Size).
+// Operators that make constants: of attributes (Constant, ConstantOfShape) or of shapes (Shape,
+// Size).
 #include <algorithm>
 
 #include "hone/graph/ops/registry.h"
@@ -15,10 +16,14 @@ Tensor list_tensor(DType dtype, const std::vector<T>& values, bool scalar) {
 
 std::optional<Tensor> constant_value(const Attributes& attributes) {
   if (const auto* t = attributes.find<Tensor>("value")) return *t;
-  if (const auto* f = attributes.find<float>("value_float")) return list_tensor<float>(DType::kF32, {*f}, true);
-  if (const auto* f = attributes.find<std::vector<float>>("value_floats")) return list_tensor(DType::kF32, *f, false);
-  if (const auto* i = attributes.find<int64_t>("value_int")) return list_tensor<int64_t>(DType::kI64, {*i}, true);
-  if (const auto* i = attributes.find<std::vector<int64_t>>("value_ints")) return list_tensor(DType::kI64, *i, false);
+  if (const auto* f = attributes.find<float>("value_float"))
+    return list_tensor<float>(DType::kF32, {*f}, true);
+  if (const auto* f = attributes.find<std::vector<float>>("value_floats"))
+    return list_tensor(DType::kF32, *f, false);
+  if (const auto* i = attributes.find<int64_t>("value_int"))
+    return list_tensor<int64_t>(DType::kI64, {*i}, true);
+  if (const auto* i = attributes.find<std::vector<int64_t>>("value_ints"))
+    return list_tensor(DType::kI64, *i, false);
   return std::nullopt;
 }
 
@@ -40,7 +45,8 @@ Result<std::vector<Tensor>> fold_constant(const Graph&, const Node& node) {
 Status infer_constant_of_shape(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(Shape shape, c.integers(0, "the shape"));
   const Tensor* value = c.attributes().find<Tensor>("value");
-  if (value != nullptr && value->size() != 1) return c.fail("a value of shape {}", to_string(value->shape()));
+  if (value != nullptr && value->size() != 1)
+    return c.fail("a value of shape {}", to_string(value->shape()));
   return c.set(0, value ? value->dtype() : DType::kF32, std::move(shape));
 }
 
@@ -54,7 +60,9 @@ Result<std::vector<Tensor>> fold_constant_of_shape(const Graph& graph, const Nod
 
 // The dimensions from start to end, which count like Python's.
 std::pair<int64_t, int64_t> shape_range(const Attributes& attributes, int64_t rank) {
-  const auto place = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const auto place = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
   return {place(attributes.integer("start", 0)), place(attributes.integer("end", rank))};
 }
 
@@ -67,13 +75,15 @@ Status infer_shape(InferContext& c) {
 Result<std::vector<Tensor>> fold_shape(const Graph& graph, const Node& node) {
   const Shape& shape = graph.value(node.inputs[0]).shape;
   const auto [start, end] = shape_range(node.attributes, static_cast<int64_t>(shape.size()));
-  return std::vector<Tensor>{list_tensor(DType::kI64, Shape(shape.begin() + start, shape.begin() + end), false)};
+  return std::vector<Tensor>{
+      list_tensor(DType::kI64, Shape(shape.begin() + start, shape.begin() + end), false)};
 }
 
 Status infer_size(InferContext& c) { return c.set(0, DType::kI64, {}); }
 
 Result<std::vector<Tensor>> fold_size(const Graph& graph, const Node& node) {
-  return std::vector<Tensor>{list_tensor<int64_t>(DType::kI64, {num_elements(graph.value(node.inputs[0]).shape)}, true)};
+  return std::vector<Tensor>{
+      list_tensor<int64_t>(DType::kI64, {num_elements(graph.value(node.inputs[0]).shape)}, true)};
 }
 
 }  // namespace

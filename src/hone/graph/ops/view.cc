@@ -15,7 +15,8 @@ Status infer_flatten(InferContext& c) {
   const Shape& x = c.shape(0);
   const auto rank = static_cast<int64_t>(x.size());
   int64_t axis = c.attributes().integer("axis", 1);
-  if (axis < -rank || axis > rank) return c.fail("axis {} of a value of shape {}", axis, to_string(x));
+  if (axis < -rank || axis > rank)
+    return c.fail("axis {} of a value of shape {}", axis, to_string(x));
   if (axis < 0) axis += rank;
   const Shape head(x.begin(), x.begin() + axis), tail(x.begin() + axis, x.end());
   return c.set(0, c.dtype(0), {num_elements(head), num_elements(tail)});
@@ -29,7 +30,9 @@ Status infer_reshape(InferContext& c) {
   int64_t* open = nullptr;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && !keep_zero) {
-      if (d >= x.size()) return c.fail("shape {} copies a dimension that {} does not have", to_string(shape), to_string(x));
+      if (d >= x.size())
+        return c.fail("shape {} copies a dimension that {} does not have", to_string(shape),
+                      to_string(x));
       shape[d] = x[d];
     }
     if (shape[d] == -1 && open == nullptr) {
@@ -37,7 +40,8 @@ Status infer_reshape(InferContext& c) {
       continue;
     }
     if (shape[d] < 0) return c.fail("the shape is {}", to_string(shape));
-    if (__builtin_mul_overflow(known, shape[d], &known)) return c.fail("the shape is {}", to_string(shape));
+    if (__builtin_mul_overflow(known, shape[d], &known))
+      return c.fail("the shape is {}", to_string(shape));
   }
   const int64_t all = num_elements(x);
   if (open != nullptr && known > 0) *open = all / known;
@@ -56,7 +60,8 @@ Status infer_squeeze(InferContext& c) {
   } else {
     for (const int64_t given : *axes) {
       const auto axis = normalize_axis(given, static_cast<int64_t>(x.size()));
-      if (!axis || x[static_cast<size_t>(*axis)] != 1) return c.fail("axis {} of a value of shape {}", given, to_string(x));
+      if (!axis || x[static_cast<size_t>(*axis)] != 1)
+        return c.fail("axis {} of a value of shape {}", given, to_string(x));
       drop[static_cast<size_t>(*axis)] = true;
     }
   }
@@ -75,7 +80,8 @@ Status infer_unsqueeze(InferContext& c) {
   Shape shape(rank, 0);
   for (const int64_t given : *axes) {
     const auto axis = normalize_axis(given, static_cast<int64_t>(rank));
-    if (!axis || shape[static_cast<size_t>(*axis)] == 1) return c.fail("axes {} for a value of shape {}", to_string(*axes), to_string(x));
+    if (!axis || shape[static_cast<size_t>(*axis)] == 1)
+      return c.fail("axes {} for a value of shape {}", to_string(*axes), to_string(x));
     shape[static_cast<size_t>(*axis)] = 1;
   }
   size_t next = 0;
@@ -86,15 +92,16 @@ Status infer_unsqueeze(InferContext& c) {
 }
 
 Result<std::vector<Tensor>> fold_view(const Graph& graph, const Node& node) {
-  return std::vector<Tensor>{graph.value(node.inputs[0]).constant->reshaped(graph.value(node.outputs[0]).shape)};
+  return std::vector<Tensor>{
+      graph.value(node.inputs[0]).constant->reshaped(graph.value(node.outputs[0]).shape)};
 }
 
 bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known) {
   return known[static_cast<size_t>(node.inputs[0])];
 }
 
-Op view(std::string_view name, Status (*infer)(InferContext&), int since, int until, int min_inputs, int max_inputs,
-        std::string_view attributes) {
+Op view(std::string_view name, Status (*infer)(InferContext&), int since, int until, int min_inputs,
+        int max_inputs, std::string_view attributes) {
   return {.name = name,
           .since = since,
           .until = until,

@@ -5,13 +5,15 @@
 namespace hone::graph {
 namespace {
 
-Result<Shape> spatial_attribute(const Attributes& attributes, const char* name, size_t rank, int64_t otherwise,
-                                int64_t least) {
+Result<Shape> spatial_attribute(const Attributes& attributes, const char* name, size_t rank,
+                                int64_t otherwise, int64_t least) {
   Shape values = attributes.integers(name);
   if (values.empty()) values.assign(rank, otherwise);
-  const bool small = std::any_of(values.begin(), values.end(), [&](int64_t v) { return v < least || v > 1 << 24; });
+  const bool small = std::any_of(values.begin(), values.end(),
+                                 [&](int64_t v) { return v < least || v > 1 << 24; });
   if (values.size() != rank || small) {
-    return invalid("{} is {}, expected {} values of at least {}", name, to_string(values), rank, least);
+    return invalid("{} is {}, expected {} values of at least {}", name, to_string(values), rank,
+                   least);
   }
   return values;
 }
@@ -19,7 +21,8 @@ Result<Shape> spatial_attribute(const Attributes& attributes, const char* name, 
 }  // namespace
 
 Result<Window> make_window(const Attributes& attributes, const Shape& input, Shape kernel) {
-  if (input.size() < 3) return invalid("data of shape {}, expected N, C and spatial dimensions", to_string(input));
+  if (input.size() < 3)
+    return invalid("data of shape {}, expected N, C and spatial dimensions", to_string(input));
   const size_t rank = input.size() - 2;
   Window w;
   w.input.assign(input.begin() + 2, input.end());
@@ -51,15 +54,16 @@ Result<Window> make_window(const Attributes& attributes, const Shape& input, Sha
       if (mode == "VALID") low = high = 0;
       const int64_t room = w.input[d] + low + high - reach;
       out = room < 0 ? 0 : room / w.stride[d] + 1;
-      if (ceil_mode && room >= 0 && room % w.stride[d] != 0 && out * w.stride[d] < w.input[d] + low) {
+      if (ceil_mode && room >= 0 && room % w.stride[d] != 0 &&
+          out * w.stride[d] < w.input[d] + low) {
         ++out;  // the last window must start inside the data or its low padding
       }
     } else {
       return invalid("auto_pad is '{}'", mode);
     }
     if (out < 1) {
-      return invalid("a window of {} does not fit into {} elements with padding {} and {}", reach, w.input[d], low,
-                     high);
+      return invalid("a window of {} does not fit into {} elements with padding {} and {}", reach,
+                     w.input[d], low, high);
     }
     w.pad_low.push_back(low);
     w.pad_high.push_back(high);

@@ -11,13 +11,15 @@ struct Window {
   [[nodiscard]] size_t rank() const { return kernel.size(); }
   // How far the last window reaches beyond the end of the input.
   [[nodiscard]] int64_t reach_high(size_t d) const {
-    return (output[d] - 1) * stride[d] - pad_low[d] + (kernel[d] - 1) * dilation[d] - (input[d] - 1);
+    return (output[d] - 1) * stride[d] - pad_low[d] + (kernel[d] - 1) * dilation[d] -
+           (input[d] - 1);
   }
 };
 
 // `input`: shape of the data (N, C, spatial...). `kernel`: the spatial extents of the weights, or
 // empty if only the attribute gives them.
-[[nodiscard]] Result<Window> make_window(const Attributes& attributes, const Shape& input, Shape kernel);
+[[nodiscard]] Result<Window> make_window(const Attributes& attributes, const Shape& input,
+                                         Shape kernel);
 // Of a node whose shapes were inferred, hence correct.
 [[nodiscard]] Window window_of(const Graph& graph, const Node& node);
 [[nodiscard]] Padding window_padding(const Window& window, size_t rank);

@@ -55,7 +55,9 @@ bool is_reshape(const Node& node) {
 // The order in which a node wants operand k; empty if it takes any.
 std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
   const ValueId id = node.inputs[k];
-  if (id == kNoValue || graph.value(id).constant || node.outputs.empty() || node.outputs[0] == kNoValue) return {};
+  if (id == kNoValue || graph.value(id).constant || node.outputs.empty() ||
+      node.outputs[0] == kNoValue)
+    return {};
   const Value& value = graph.value(id);
   const Value& result = graph.value(node.outputs[0]);
   if (is_reshape(node) && k == 0) return plain_order(value.shape.size());
@@ -104,7 +106,8 @@ ValueId insert_copy(Graph& graph, ValueId from, size_t before, const std::string
   const Value source = graph.value(from);
   const ValueId to = graph.add_value(source.name + suffix, source.dtype, source.shape);
   graph.value(to).order = order_of(source);
-  Node copy{.name = graph.unique_node_name(source.name + suffix), .type = "hone.Copy", .op = copy_op()};
+  Node copy{
+      .name = graph.unique_node_name(source.name + suffix), .type = "hone.Copy", .op = copy_op()};
   copy.inputs = {from};
   copy.outputs = {to};
   graph.nodes.insert(graph.nodes.begin() + static_cast<long>(before), std::move(copy));
@@ -120,7 +123,8 @@ Status assign_layouts(Graph& graph) {
     for (size_t k = 0; k < graph.nodes[i].inputs.size(); ++k) {
       const ValueId from = graph.nodes[i].inputs[k];
       const std::vector<int> wanted = wanted_order(graph, graph.nodes[i], k);
-      if (wanted.empty() || same_order(graph.value(from).shape, graph.value(from).order, wanted)) continue;
+      if (wanted.empty() || same_order(graph.value(from).shape, graph.value(from).order, wanted))
+        continue;
       const auto known = copies.find({from, wanted});
       if (known != copies.end()) {
         graph.nodes[i].inputs[k] = known->second;

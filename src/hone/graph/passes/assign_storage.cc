@@ -11,7 +11,9 @@ namespace {
 
 bool is_concat(const Node& node) { return node.type == "Concat"; }
 bool is_transpose(const Node& node) { return node.type == "Transpose"; }
-bool is_reshape(const Node& node) { return node.op->kind == Kind::kView && !is_concat(node) && !is_transpose(node); }
+bool is_reshape(const Node& node) {
+  return node.op->kind == Kind::kView && !is_concat(node) && !is_transpose(node);
+}
 bool computes(const Node& node) { return node.op->kind != Kind::kView; }
 
 size_t concat_axis(const Graph& graph, const Node& node) {
@@ -31,7 +33,8 @@ struct Border {
 };
 
 // What a reader wants around its operand 0, if zeros there serve it.
-std::optional<Border> wanted_border(const Graph& graph, const Node& node, const std::vector<bool>& non_negative) {
+std::optional<Border> wanted_border(const Graph& graph, const Node& node,
+                                    const std::vector<bool>& non_negative) {
   if (node.op->padding == nullptr) return std::nullopt;
   const Padding padding = node.op->padding(graph, node);
   const bool zeros_serve =
@@ -68,8 +71,8 @@ class Assigner {
     int64_t start;
   };
 
-  // Values that cannot have a border themselves (inputs, constants, views; what is viewed in another
-  // shape or returned to the caller) get a copy for the readers that want one.
+  // Values that cannot have a border themselves (inputs, constants, views; what is viewed in
+  // another shape or returned to the caller) get a copy for the readers that want one.
   void copy_for_borders() {
     const Uses uses(graph_);
     const std::vector<bool> non_negative = non_negative_values(graph_);
@@ -90,7 +93,8 @@ class Assigner {
     }
   }
 
-  // Node indices shift as copies are inserted, so producers and readers are looked up by value only.
+  // Node indices shift as copies are inserted, so producers and readers are looked up by value
+  // only.
   bool can_have_border(const Uses& uses, ValueId id) {
     if (uses.producer[static_cast<size_t>(id)] < 0 || graph_.is_output(id)) return false;
     for (const Node& node : graph_.nodes) {
@@ -152,11 +156,13 @@ class Assigner {
   }
 
   bool can_be_window(ValueId part, ValueId whole) const {
-    if (claims_.count(part) != 0 || graph_.value(part).order != graph_.value(whole).order) return false;
+    if (claims_.count(part) != 0 || graph_.value(part).order != graph_.value(whole).order)
+      return false;
     if (std::count(output_bases_.begin(), output_bases_.end(), part) > 0) return false;
     bool made = false;
     for (const Node& node : graph_.nodes) {
-      if (std::count(node.outputs.begin(), node.outputs.end(), part) > 0) made = computes(node) || is_concat(node);
+      if (std::count(node.outputs.begin(), node.outputs.end(), part) > 0)
+        made = computes(node) || is_concat(node);
     }
     return made && !viewed_densely(part);
   }
@@ -194,8 +200,9 @@ class Assigner {
     for (const Node& node : graph_.nodes) {
       if (!computes(node) && !is_concat(node)) continue;
       const ValueId id = node.outputs[0];
-      owner[static_cast<size_t>(id)] = claims_.count(id) == 0 && !viewed_densely(id) &&
-                                       std::count(output_bases_.begin(), output_bases_.end(), id) == 0;
+      owner[static_cast<size_t>(id)] =
+          claims_.count(id) == 0 && !viewed_densely(id) &&
+          std::count(output_bases_.begin(), output_bases_.end(), id) == 0;
     }
     for (bool changed = true; changed;) {
       changed = false;
@@ -205,7 +212,8 @@ class Assigner {
         meeting.push_back(node.outputs[0]);
         const Shape& shape = graph_.value(node.outputs[0]).shape;
         std::erase_if(meeting, [&](ValueId id) {
-          return id == kNoValue || !owner[static_cast<size_t>(id)] || graph_.value(id).shape != shape;
+          return id == kNoValue || !owner[static_cast<size_t>(id)] ||
+                 graph_.value(id).shape != shape;
         });
         Border joined{Shape(shape.size(), 0), Shape(shape.size(), 0)};
         for (const ValueId id : meeting) {
@@ -213,7 +221,9 @@ class Assigner {
         }
         if (!joined.any()) continue;
         for (const ValueId id : meeting) {
-          Border& border = borders_.try_emplace(id, Border{Shape(shape.size(), 0), Shape(shape.size(), 0)}).first->second;
+          Border& border =
+              borders_.try_emplace(id, Border{Shape(shape.size(), 0), Shape(shape.size(), 0)})
+                  .first->second;
           changed |= border.low != joined.low || border.high != joined.high;
           border = joined;
         }
@@ -258,7 +268,8 @@ class Assigner {
     if (value.storage.buffer >= 0) return value.storage;
     if (const auto claim = claims_.find(id); claim != claims_.end()) {
       Storage window = storage(claim->second.whole);
-      const auto at = std::find(window.order.begin(), window.order.end(), static_cast<int>(claim->second.axis));
+      const auto at =
+          std::find(window.order.begin(), window.order.end(), static_cast<int>(claim->second.axis));
       window.offset[static_cast<size_t>(at - window.order.begin())] += claim->second.start;
       window.border_low[claim->second.axis] = window.border_high[claim->second.axis] = 0;
       value.storage = std::move(window);
@@ -284,7 +295,8 @@ class Assigner {
         same.border_high[to] = old.border_high[was];
       }
     } else {
-      HONE_ASSERT(!graph_.buffers[static_cast<size_t>(same.buffer)].has_border(), "a reshaped value has no border");
+      HONE_ASSERT(!graph_.buffers[static_cast<size_t>(same.buffer)].has_border(),
+                  "a reshaped value has no border");
       same.order = order_of(value);
       same.extent = value.shape;
       same.offset.assign(value.shape.size(), 0);

@@ -37,12 +37,12 @@ bool plain_product(const Graph& graph, const Node& node) {
   // A bias per column.
   const Shape& c = graph.value(node.inputs[2]).shape;
   const int64_t columns = graph.value(node.outputs[0]).shape[1];
-  return node.attributes.number("beta", 1) == 1 && !c.empty() && c.back() == columns && num_elements(c) == columns &&
-         graph.value(node.inputs[2]).constant.has_value();
+  return node.attributes.number("beta", 1) == 1 && !c.empty() && c.back() == columns &&
+         num_elements(c) == columns && graph.value(node.inputs[2]).constant.has_value();
 }
 
-// Elementwise followers with constant scalars work on the convolution's own result, so that they can
-// join its task: the view moves behind them.
+// Elementwise followers with constant scalars work on the convolution's own result, so that they
+// can join its task: the view moves behind them.
 void sink_view(Graph& graph, size_t view) {
   for (;;) {
     const ValueId flat = graph.nodes[view].outputs[0];
@@ -50,8 +50,8 @@ void sink_view(Graph& graph, size_t view) {
     const auto& readers = uses.readers[static_cast<size_t>(flat)];
     if (readers.size() != 1 || graph.is_output(flat)) return;
     Node& next = graph.nodes[static_cast<size_t>(readers[0])];
-    bool simple = next.op->kind == Kind::kElementwise && next.inputs[0] == flat && next.outputs.size() == 1 &&
-                  next.type != "BatchNormalization";
+    bool simple = next.op->kind == Kind::kElementwise && next.inputs[0] == flat &&
+                  next.outputs.size() == 1 && next.type != "BatchNormalization";
     for (size_t i = 1; simple && i < next.inputs.size(); ++i) {
       if (!next.has_input(i)) continue;
       const Value& other = graph.value(next.inputs[i]);
@@ -60,7 +60,8 @@ void sink_view(Graph& graph, size_t view) {
     if (!simple) return;
     const ValueId deep = graph.nodes[view].inputs[0];
     const Value result = graph.value(next.outputs[0]);
-    const ValueId middle = graph.add_value(result.name + ".deep", result.dtype, graph.value(deep).shape);
+    const ValueId middle =
+        graph.add_value(result.name + ".deep", result.dtype, graph.value(deep).shape);
     const ValueId last = next.outputs[0];
     next.inputs[0] = deep;
     next.outputs[0] = middle;
@@ -75,7 +76,8 @@ ValueId before_views(const Graph& graph, const Uses& uses, ValueId id) {
     const int producer = uses.producer[static_cast<size_t>(id)];
     if (producer < 0) return id;
     const Node& view = graph.nodes[static_cast<size_t>(producer)];
-    if (view.op->kind != Kind::kView || view.type == "Transpose" || view.type == "Concat") return id;
+    if (view.op->kind != Kind::kView || view.type == "Transpose" || view.type == "Concat")
+      return id;
     id = view.inputs[0];
   }
 }
@@ -86,8 +88,8 @@ bool convert(Graph& graph, size_t index, ValueId data) {
   if (!weight) return false;
   const ValueId flat = node.outputs[0];
   const Value result = graph.value(flat);
-  const ValueId deep =
-      graph.add_value(result.name + ".deep", result.dtype, {result.shape[0], result.shape[1], 1, 1});
+  const ValueId deep = graph.add_value(result.name + ".deep", result.dtype,
+                                       {result.shape[0], result.shape[1], 1, 1});
   const std::string weight_name = graph.value(node.inputs[1]).name;
   node.inputs[0] = data;
   node.inputs[1] = graph.add_constant(weight_name + ".conv", *weight);
@@ -118,7 +120,8 @@ bool convert_one(Graph& graph) {
     const ValueId data = before_views(graph, uses, graph.nodes[i].inputs[0]);
     const Value& value = graph.value(data);
     const int64_t rows = graph.value(graph.nodes[i].outputs[0]).shape[0];
-    if (value.shape.size() != 4 || value.shape[0] != rows || value.shape[2] * value.shape[3] == 1) continue;
+    if (value.shape.size() != 4 || value.shape[0] != rows || value.shape[2] * value.shape[3] == 1)
+      continue;
     if (is_plain(value)) continue;  // already in the order of the weights
     if (convert(graph, i, data)) return true;
   }

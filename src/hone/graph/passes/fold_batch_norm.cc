@@ -34,7 +34,8 @@ std::optional<Affine> constant_affine(const Graph& graph, const Node& node) {
 bool fold_into_producer(Graph& graph, const Node& norm, const Affine& affine, const Uses& uses) {
   const ValueId data = norm.inputs[0];
   const int producer = uses.producer[static_cast<size_t>(data)];
-  if (producer < 0 || uses.readers[static_cast<size_t>(data)].size() != 1 || graph.is_output(data)) return false;
+  if (producer < 0 || uses.readers[static_cast<size_t>(data)].size() != 1 || graph.is_output(data))
+    return false;
   Node& node = graph.nodes[static_cast<size_t>(producer)];
   const bool gemm = node.type == "Gemm" && node.attributes.number("beta", 1) == 1;
   if (node.type != "Conv" && !gemm) return false;
@@ -46,7 +47,8 @@ bool fold_into_producer(Graph& graph, const Node& norm, const Affine& affine, co
     return false;
   }
   Tensor scaled = weight->clone();
-  const bool last = gemm && node.attributes.integer("transB", 0) == 0;  // channels are the last dimension
+  const bool last =
+      gemm && node.attributes.integer("transB", 0) == 0;  // channels are the last dimension
   const int64_t inner = last ? 1 : scaled.size() / channels;
   for (int64_t i = 0; i < scaled.size(); ++i) {
     scaled.set(i, scaled.at(i) * affine.scale[static_cast<size_t>(i / inner % channels)]);
@@ -75,7 +77,9 @@ void replace_by_mul_add(Graph& graph, size_t index, const Affine& affine) {
     shift.set(c, affine.shift[static_cast<size_t>(c)]);
   }
   const ValueId product = graph.add_value(result.name + ".scaled", result.dtype, result.shape);
-  Node mul{.name = graph.unique_node_name(norm.name + ".scale"), .type = "Mul", .op = find_op("Mul", graph.opset)};
+  Node mul{.name = graph.unique_node_name(norm.name + ".scale"),
+           .type = "Mul",
+           .op = find_op("Mul", graph.opset)};
   mul.inputs = {norm.inputs[0], graph.add_constant(norm.name + ".scale", std::move(scale))};
   mul.outputs = {product};
   Node add{.name = norm.name, .type = "Add", .op = find_op("Add", graph.opset)};

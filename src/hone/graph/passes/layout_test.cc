@@ -33,7 +33,8 @@ const Value& named(const Graph& graph, const std::string& name) {
 TestModel two_convolutions(Rng& rng) {
   TestModel model;
   model.input("x", {1, 3, 6, 6}).constant("w1", random_tensor({4, 3, 3, 3}, rng));
-  model.constant("w2", random_tensor({5, 4, 5, 5}, rng)).constant("w3", random_tensor({5, 4, 3, 3}, rng));
+  model.constant("w2", random_tensor({5, 4, 5, 5}, rng))
+      .constant("w3", random_tensor({5, 4, 3, 3}, rng));
   model.node("Conv", {"x", "w1"}, {"a"}, {{"pads", Shape{1, 1, 1, 1}}}).node("Relu", {"a"}, {"r"});
   model.node("Conv", {"r", "w2"}, {"b"}, {{"pads", Shape{2, 2, 2, 2}}});
   model.node("Conv", {"r", "w3"}, {"c"}, {{"pads", Shape{1, 1, 1, 1}}});
@@ -61,14 +62,16 @@ TEST(layout, a_border_is_the_largest_padding_of_the_readers) {
 TEST(layout, padded_reads_need_no_guard) {
   Rng rng(73);
   TestModel model = two_convolutions(rng);
-  model.node("Relu", {"y"}, {"s"}).node("MaxPool", {"s"}, {"m"}, {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}});
+  model.node("Relu", {"y"}, {"s"})
+      .node("MaxPool", {"s"}, {"m"}, {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}});
   model.output("m");
   const auto tasks = extract_tasks(optimized(model));
   ASSERT_TRUE(tasks.ok());
   for (const TaskCall& call : tasks->calls) {
     for (const compute::Stage& stage : call.dag.stages) {
       for (const compute::Output& output : stage.outputs) {
-        ir::visit(output.value, [&](const ir::Expr& e) { EXPECT_NE(e->op, ir::Op::kSelect) << call.name; });
+        ir::visit(output.value,
+                  [&](const ir::Expr& e) { EXPECT_NE(e->op, ir::Op::kSelect) << call.name; });
       }
     }
   }
@@ -77,34 +80,50 @@ TEST(layout, padded_reads_need_no_guard) {
 TEST(layout, max_pooling_of_signed_values_is_guarded) {
   Rng rng(74);
   TestModel model;
-  model.input("x", {1, 2, 5, 5}).constant("w", random_tensor({3, 2, 1, 1}, rng)).node("Conv", {"x", "w"}, {"c"});
-  model.node("MaxPool", {"c"}, {"y"}, {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}}).output("y");
+  model.input("x", {1, 2, 5, 5})
+      .constant("w", random_tensor({3, 2, 1, 1}, rng))
+      .node("Conv", {"x", "w"}, {"c"});
+  model.node("MaxPool", {"c"}, {"y"}, {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}})
+      .output("y");
   const Graph graph = optimized(model);
   EXPECT_EQ(named(graph, "c").storage.border_low, (Shape{0, 0, 0, 0}));
   // All values negative: a zero border would win.
   const Tensor x = random_tensor({1, 2, 5, 5}, rng, -2, -1);
-  EXPECT_LT(relative_error(run_optimized(model.graph(), {x})[0], run_plainly(model.graph(), {x})[0]), 1e-6);
+  EXPECT_LT(
+      relative_error(run_optimized(model.graph(), {x})[0], run_plainly(model.graph(), {x})[0]),
+      1e-6);
 }
 
 TEST(layout, a_value_of_one_pixel_is_not_copied) {
   Rng rng(75);
   TestModel model;
-  model.input("x", {2, 3, 4, 4}).constant("w", random_tensor({5, 3, 1, 1}, rng)).node("Conv", {"x", "w"}, {"c"});
-  model.node("GlobalAveragePool", {"c"}, {"p"}).node("Flatten", {"p"}, {"f"}).constant("g", random_tensor({5, 2}, rng));
+  model.input("x", {2, 3, 4, 4})
+      .constant("w", random_tensor({5, 3, 1, 1}, rng))
+      .node("Conv", {"x", "w"}, {"c"});
+  model.node("GlobalAveragePool", {"c"}, {"p"})
+      .node("Flatten", {"p"}, {"f"})
+      .constant("g", random_tensor({5, 2}, rng));
   model.node("Gemm", {"f", "g"}, {"y"}).output("y");
   EXPECT_EQ(copies(optimized(model)), 1);
   TestModel pooled;
-  pooled.input("x", {1, 3, 4, 4}).constant("w", random_tensor({5, 3, 1, 1}, rng)).node("Conv", {"x", "w"}, {"c"});
+  pooled.input("x", {1, 3, 4, 4})
+      .constant("w", random_tensor({5, 3, 1, 1}, rng))
+      .node("Conv", {"x", "w"}, {"c"});
   pooled.node("GlobalAveragePool", {"c"}, {"p"}).node("Flatten", {"p"}, {"y"}).output("y");
   const Graph graph = optimized(pooled);
   EXPECT_EQ(copies(graph), 1);  // the pooling writes the output itself
-  EXPECT_EQ(graph.buffers[static_cast<size_t>(named(graph, "p").storage.buffer)].kind, Buffer::Kind::kOutput);
+  EXPECT_EQ(graph.buffers[static_cast<size_t>(named(graph, "p").storage.buffer)].kind,
+            Buffer::Kind::kOutput);
 }
 
 TestModel fire(Rng& rng) {
   TestModel model;
-  model.input("x", {1, 4, 5, 5}).constant("w1", random_tensor({3, 4, 1, 1}, rng)).constant("w3", random_tensor({2, 4, 3, 3}, rng));
-  model.constant("w", random_tensor({2, 5, 3, 3}, rng)).node("Conv", {"x", "w1"}, {"a"}).node("Relu", {"a"}, {"ra"});
+  model.input("x", {1, 4, 5, 5})
+      .constant("w1", random_tensor({3, 4, 1, 1}, rng))
+      .constant("w3", random_tensor({2, 4, 3, 3}, rng));
+  model.constant("w", random_tensor({2, 5, 3, 3}, rng))
+      .node("Conv", {"x", "w1"}, {"a"})
+      .node("Relu", {"a"}, {"ra"});
   model.node("Conv", {"x", "w3"}, {"b"}, {{"pads", Shape{1, 1, 1, 1}}}).node("Relu", {"b"}, {"rb"});
   model.node("Concat", {"ra", "rb"}, {"c"}, {{"axis", int64_t{1}}});
   model.node("Conv", {"c", "w"}, {"y"}, {{"pads", Shape{1, 1, 1, 1}}}).output("y");
@@ -120,16 +139,22 @@ TEST(concat, is_written_in_place_by_its_producers) {
   EXPECT_EQ(named(graph, "rb").storage.offset, (Shape{0, 1, 1, 3}));
   EXPECT_EQ(named(graph, "rb").storage.extent, (Shape{1, 7, 7, 5}));
   const Tensor x = random_tensor({1, 4, 5, 5}, rng);
-  EXPECT_LT(relative_error(run_optimized(model.graph(), {x})[0], run_plainly(model.graph(), {x})[0]), 1e-5);
+  EXPECT_LT(
+      relative_error(run_optimized(model.graph(), {x})[0], run_plainly(model.graph(), {x})[0]),
+      1e-5);
 }
 
 TEST(concat, a_window_may_be_read_by_others_too) {
   Rng rng(77);
   TestModel model = fire(rng);
-  model.constant("v", random_tensor({2, 2, 3, 3}, rng)).node("Conv", {"rb", "v"}, {"z"}, {{"pads", Shape{1, 1, 1, 1}}});
-  model.node("Concat", {"z", "c"}, {"again"}, {{"axis", int64_t{1}}}).node("GlobalAveragePool", {"again"}, {"q"}).output("q");
+  model.constant("v", random_tensor({2, 2, 3, 3}, rng))
+      .node("Conv", {"rb", "v"}, {"z"}, {{"pads", Shape{1, 1, 1, 1}}});
+  model.node("Concat", {"z", "c"}, {"again"}, {{"axis", int64_t{1}}})
+      .node("GlobalAveragePool", {"again"}, {"q"})
+      .output("q");
   const Graph graph = optimized(model);
-  EXPECT_EQ(named(graph, "ra").storage.buffer, named(graph, "again").storage.buffer);  // nested windows
+  EXPECT_EQ(named(graph, "ra").storage.buffer,
+            named(graph, "again").storage.buffer);  // nested windows
   EXPECT_EQ(named(graph, "ra").storage.offset, (Shape{0, 1, 1, 2}));
   const Tensor x = random_tensor({1, 4, 5, 5}, rng);
   const auto expected = run_plainly(model.graph(), {x}), actual = run_optimized(model.graph(), {x});
@@ -139,8 +164,12 @@ TEST(concat, a_window_may_be_read_by_others_too) {
 TEST(concat, along_a_spatial_dimension_does_not_take_the_neighbour_for_a_border) {
   Rng rng(78);
   TestModel model;
-  model.input("x", {1, 2, 4, 4}).constant("w", random_tensor({2, 2, 1, 1}, rng)).constant("v", random_tensor({3, 2, 3, 3}, rng));
-  model.node("Conv", {"x", "w"}, {"a"}).node("Conv", {"a", "w"}, {"b"}).node("Concat", {"a", "b"}, {"c"}, {{"axis", int64_t{2}}});
+  model.input("x", {1, 2, 4, 4})
+      .constant("w", random_tensor({2, 2, 1, 1}, rng))
+      .constant("v", random_tensor({3, 2, 3, 3}, rng));
+  model.node("Conv", {"x", "w"}, {"a"})
+      .node("Conv", {"a", "w"}, {"b"})
+      .node("Concat", {"a", "b"}, {"c"}, {{"axis", int64_t{2}}});
   model.node("Conv", {"b", "v"}, {"z"}, {{"pads", Shape{1, 1, 1, 1}}}).output("z");
   model.node("Conv", {"c", "v"}, {"whole"}, {{"pads", Shape{1, 1, 1, 1}}}).output("whole");
   const Tensor x = random_tensor({1, 2, 4, 4}, rng);
@@ -150,7 +179,10 @@ TEST(concat, along_a_spatial_dimension_does_not_take_the_neighbour_for_a_border)
 
 TEST(storage, outputs_may_be_inputs_constants_or_one_value_twice) {
   TestModel model;
-  model.input("x", {2}).constant("c", floats({2}, {7, 8})).node("Relu", {"x"}, {"r"}).node("Identity", {"r"}, {"s"});
+  model.input("x", {2})
+      .constant("c", floats({2}, {7, 8}))
+      .node("Relu", {"x"}, {"r"})
+      .node("Identity", {"r"}, {"s"});
   model.constant("shape", ints({2, 1})).node("Reshape", {"r", "shape"}, {"t"});
   model.output("x").output("c").output("r").output("s").output("t");
   const auto outputs = run_optimized(model.graph(), {floats({2}, {-1, 2})});
@@ -164,12 +196,17 @@ TEST(storage, outputs_may_be_inputs_constants_or_one_value_twice) {
 TEST(layout, transposes_are_free_until_a_reshape) {
   Rng rng(79);
   TestModel model;
-  model.input("x", {1, 3, 2, 4}).constant("w", random_tensor({6, 3, 1, 1}, rng)).node("Conv", {"x", "w"}, {"c"});
-  model.node("Transpose", {"c"}, {"t"}, {{"perm", Shape{0, 2, 3, 1}}}).constant("s", ints({1, -1, 3}));
+  model.input("x", {1, 3, 2, 4})
+      .constant("w", random_tensor({6, 3, 1, 1}, rng))
+      .node("Conv", {"x", "w"}, {"c"});
+  model.node("Transpose", {"c"}, {"t"}, {{"perm", Shape{0, 2, 3, 1}}})
+      .constant("s", ints({1, -1, 3}));
   model.node("Reshape", {"t", "s"}, {"y"}).output("y");  // as detectors end
   EXPECT_EQ(copies(optimized(model)), 1);
   const Tensor x = random_tensor({1, 3, 2, 4}, rng);
-  EXPECT_LT(relative_error(run_optimized(model.graph(), {x})[0], run_plainly(model.graph(), {x})[0]), 1e-5);
+  EXPECT_LT(
+      relative_error(run_optimized(model.graph(), {x})[0], run_plainly(model.graph(), {x})[0]),
+      1e-5);
 }
 
 }  // namespace

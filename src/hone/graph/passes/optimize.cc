@@ -17,7 +17,8 @@ constexpr Pass kPasses[] = {
     {"fold_constants", fold_constants},
     {"fold_batch_norm", fold_batch_norm},  // after fold_constants: needs constant parameters
     {"merge_pads", merge_pads},
-    {"flatten_to_conv", flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
+    {"flatten_to_conv",
+     flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
     {"assign_layouts", assign_layouts, true},
     {"assign_storage", assign_storage, true},  // last: what lies where is final
 };

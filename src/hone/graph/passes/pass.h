@@ -1,5 +1,5 @@
-// graph/passes/pass.h - the passes over a graph, in the order in which optimize() runs them. Each is
-// a free function that leaves a graph that verifies.
+// graph/passes/pass.h - the passes over a graph, in the order in which optimize() runs them. Each
+// is a free function that leaves a graph that verifies.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,8 @@
 namespace hone::graph {
 
 struct PassOptions {
-  std::vector<std::string> skip;  // names of passes that are left out; layouts and storage always run
+  std::vector<std::string>
+      skip;  // names of passes that are left out; layouts and storage always run
   // Called after each pass that changed something, with its name and the graph's text.
   std::function<void(const std::string& pass, const std::string& graph)> on_change;
 };
@@ -39,7 +40,8 @@ struct PassOptions {
 // Sets Value::order by the operators' layout rules, without changing the graph.
 void choose_orders(Graph& graph);
 // True if a value of this shape lies the same in both orders: dimensions of extent 1 don't count.
-[[nodiscard]] bool same_order(const Shape& shape, const std::vector<int>& a, const std::vector<int>& b);
+[[nodiscard]] bool same_order(const Shape& shape, const std::vector<int>& a,
+                              const std::vector<int>& b);
 [[nodiscard]] bool is_plain(const Value& value);
 
 // Inserts hone.Copy of `from` before node `before`; returns the new value.

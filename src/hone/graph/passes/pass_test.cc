@@ -21,7 +21,8 @@ int64_t count(const Graph& graph, const std::string& type) {
 }
 
 // Runs one pass, cleans up, and requires the same result as before.
-Graph apply(const Graph& before, Status (*pass)(Graph&), const std::vector<Tensor>& inputs, double tolerance = 1e-5) {
+Graph apply(const Graph& before, Status (*pass)(Graph&), const std::vector<Tensor>& inputs,
+            double tolerance = 1e-5) {
   Graph after = before;
   const Status status = pass(after);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -29,7 +30,8 @@ Graph apply(const Graph& before, Status (*pass)(Graph&), const std::vector<Tenso
   remove_dead_nodes(after);
   EXPECT_TRUE(verify(after).ok()) << verify(after).message();
   const auto expected = run_plainly(before, inputs), actual = run_plainly(after, inputs);
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_LT(relative_error(actual[i], expected[i]), tolerance);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_LT(relative_error(actual[i], expected[i]), tolerance);
   return after;
 }
 
@@ -37,9 +39,15 @@ TEST(remove_identities, leaves_what_computes) {
   Rng rng(61);
   TestModel model;
   model.input("x", {1, 2, 3, 3}).node("Identity", {"x"}, {"a"}).node("Dropout", {"a"}, {"b"});
-  model.node("Cast", {"b"}, {"c"}, {{"to", int64_t{1}}}).constant("s", ints({1, 2, 3, 3})).node("Reshape", {"c", "s"}, {"d"});
-  model.node("AveragePool", {"d"}, {"e"}, {{"kernel_shape", Shape{1, 1}}}).node("Concat", {"e"}, {"f"}, {{"axis", int64_t{1}}});
-  model.node("Transpose", {"f"}, {"g"}, {{"perm", Shape{0, 1, 2, 3}}}).node("Relu", {"g"}, {"h"}).node("Identity", {"h"}, {"y"}).output("y");
+  model.node("Cast", {"b"}, {"c"}, {{"to", int64_t{1}}})
+      .constant("s", ints({1, 2, 3, 3}))
+      .node("Reshape", {"c", "s"}, {"d"});
+  model.node("AveragePool", {"d"}, {"e"}, {{"kernel_shape", Shape{1, 1}}})
+      .node("Concat", {"e"}, {"f"}, {{"axis", int64_t{1}}});
+  model.node("Transpose", {"f"}, {"g"}, {{"perm", Shape{0, 1, 2, 3}}})
+      .node("Relu", {"g"}, {"h"})
+      .node("Identity", {"h"}, {"y"})
+      .output("y");
   const Graph graph = apply(model.graph(), remove_identities, {random_tensor({1, 2, 3, 3}, rng)});
   EXPECT_EQ(types(graph), std::vector<std::string>{"Relu"});
   EXPECT_EQ(graph.output_names[0], "y");
@@ -47,16 +55,25 @@ TEST(remove_identities, leaves_what_computes) {
 
 TEST(remove_identities, a_dropout_mask_keeps_everything) {
   TestModel model(12);
-  model.input("x", {3}).node("Dropout", {"x"}, {"d", "mask"}).node("Cast", {"mask"}, {"m"}, {{"to", int64_t{1}}});
+  model.input("x", {3})
+      .node("Dropout", {"x"}, {"d", "mask"})
+      .node("Cast", {"mask"}, {"m"}, {{"to", int64_t{1}}});
   model.node("Add", {"d", "m"}, {"y"}).output("y");
-  EXPECT_EQ(relative_error(run_optimized(model.graph(), {floats({3}, {1, 2, 3})})[0], floats({3}, {2, 3, 4})), 0);
+  EXPECT_EQ(relative_error(run_optimized(model.graph(), {floats({3}, {1, 2, 3})})[0],
+                           floats({3}, {2, 3, 4})),
+            0);
 }
 
 TEST(fold_constants, computes_what_no_input_reaches) {
   Rng rng(62);
   TestModel model;
-  model.input("x", {2, 3}).constant("c", random_tensor({3, 2}, rng)).node("Transpose", {"c"}, {"t"});
-  model.node("Exp", {"t"}, {"e"}).node("Softmax", {"e"}, {"s"}).node("Add", {"x", "s"}, {"y"}).output("y");
+  model.input("x", {2, 3})
+      .constant("c", random_tensor({3, 2}, rng))
+      .node("Transpose", {"c"}, {"t"});
+  model.node("Exp", {"t"}, {"e"})
+      .node("Softmax", {"e"}, {"s"})
+      .node("Add", {"x", "s"}, {"y"})
+      .output("y");
   const Graph graph = apply(model.graph(), fold_constants, {random_tensor({2, 3}, rng)});
   EXPECT_EQ(types(graph), std::vector<std::string>{"Add"});
 }
@@ -66,9 +83,12 @@ TestModel batch_norm_after(const std::string& type, Rng& rng, bool bias) {
   std::vector<std::string> inputs = {"x", "w"};
   if (bias) inputs.push_back("b");
   model.constant("b", random_tensor({4}, rng));
-  for (const char* name : {"scale", "shift", "mean", "var"}) model.constant(name, random_tensor({4}, rng, 0.5, 2));
+  for (const char* name : {"scale", "shift", "mean", "var"})
+    model.constant(name, random_tensor({4}, rng, 0.5, 2));
   if (type == "Conv") {
-    model.input("x", {1, 3, 4, 4}).constant("w", random_tensor({4, 3, 3, 3}, rng)).node("Conv", inputs, {"p"});
+    model.input("x", {1, 3, 4, 4})
+        .constant("w", random_tensor({4, 3, 3, 3}, rng))
+        .node("Conv", inputs, {"p"});
   } else {
     model.input("x", {2, 3}).constant("w", random_tensor({3, 4}, rng)).node("Gemm", inputs, {"p"});
   }
@@ -99,11 +119,14 @@ TEST(merge_pads, adds_zeros_to_the_padding) {
   Rng rng(65);
   for (const std::string type : {"Conv", "AveragePool"}) {
     TestModel model;
-    model.input("x", {1, 2, 5, 5}).constant("p", ints({0, 0, 1, 0, 0, 0, 1, 2})).node("Pad", {"x", "p"}, {"a"});
+    model.input("x", {1, 2, 5, 5})
+        .constant("p", ints({0, 0, 1, 0, 0, 0, 1, 2}))
+        .node("Pad", {"x", "p"}, {"a"});
     model.constant("w", random_tensor({3, 2, 3, 3}, rng));
     if (type == "Conv") model.node("Conv", {"a", "w"}, {"y"}, {{"pads", Shape{0, 1, 0, 0}}});
     if (type != "Conv") model.node("AveragePool", {"a"}, {"y"}, {{"kernel_shape", Shape{3, 3}}});
-    const Graph graph = apply(model.output("y").graph(), merge_pads, {random_tensor({1, 2, 5, 5}, rng)});
+    const Graph graph =
+        apply(model.output("y").graph(), merge_pads, {random_tensor({1, 2, 5, 5}, rng)});
     EXPECT_EQ(types(graph), std::vector<std::string>{type});
   }
 }
@@ -114,7 +137,9 @@ TEST(merge_pads, keeps_what_is_not_zero_or_not_spatial) {
     TestModel model;
     model.input("x", {1, 2, 5, 5}).constant("p", ints({0, value ? 0 : 1, 1, 1, 0, 0, 1, 1}));
     model.constant("v", floats({}, {value ? 1.0f : 0.0f})).node("Pad", {"x", "p", "v"}, {"a"});
-    model.constant("w", random_tensor({3, value ? 2 : 3, 3, 3}, rng)).node("Conv", {"a", "w"}, {"y"}).output("y");
+    model.constant("w", random_tensor({3, value ? 2 : 3, 3, 3}, rng))
+        .node("Conv", {"a", "w"}, {"y"})
+        .output("y");
     const Graph graph = apply(model.graph(), merge_pads, {random_tensor({1, 2, 5, 5}, rng)});
     EXPECT_EQ(count(graph, "Pad"), 1);
   }
@@ -122,17 +147,22 @@ TEST(merge_pads, keeps_what_is_not_zero_or_not_spatial) {
 
 TestModel flattened(bool trans_b, Rng& rng) {
   TestModel model;
-  model.input("x", {2, 3, 4, 4}).constant("w", random_tensor({5, 3, 2, 2}, rng)).node("Conv", {"x", "w"}, {"c"});
+  model.input("x", {2, 3, 4, 4})
+      .constant("w", random_tensor({5, 3, 2, 2}, rng))
+      .node("Conv", {"x", "w"}, {"c"});
   model.node("Flatten", {"c"}, {"f"}).constant("b", random_tensor({6}, rng));
   model.constant("g", random_tensor(trans_b ? Shape{6, 45} : Shape{45, 6}, rng));
-  model.node("Gemm", {"f", "g", "b"}, {"p"}, {{"transB", int64_t{trans_b}}}).node("Relu", {"p"}, {"y"}).output("y");
+  model.node("Gemm", {"f", "g", "b"}, {"p"}, {{"transB", int64_t{trans_b}}})
+      .node("Relu", {"p"}, {"y"})
+      .output("y");
   return model;
 }
 
 TEST(flatten_to_conv, a_product_after_a_flatten_is_a_convolution_of_full_size) {
   Rng rng(67);
   for (const bool trans_b : {false, true}) {
-    const Graph graph = apply(flattened(trans_b, rng).graph(), flatten_to_conv, {random_tensor({2, 3, 4, 4}, rng)});
+    const Graph graph =
+        apply(flattened(trans_b, rng).graph(), flatten_to_conv, {random_tensor({2, 3, 4, 4}, rng)});
     // The view sinks below the Relu, so that it can join the convolution.
     EXPECT_EQ(types(graph), (std::vector<std::string>{"Conv", "Conv", "Relu", "Flatten"}));
   }
@@ -159,7 +189,8 @@ TEST(optimize, reports_changes_and_refuses_unknown_names) {
     EXPECT_NE(text.find("graph test (opset 17)"), std::string::npos);
   };
   ASSERT_TRUE(optimize(graph, options).ok());
-  EXPECT_EQ(changed, (std::vector<std::string>{"flatten_to_conv", "assign_layouts", "assign_storage"}));
+  EXPECT_EQ(changed,
+            (std::vector<std::string>{"flatten_to_conv", "assign_layouts", "assign_storage"}));
   options.skip = {"no_such_pass"};
   EXPECT_EQ(optimize(graph, options).code(), Code::kInvalid);
 }

@@ -19,7 +19,8 @@ bool is_identity(const Graph& graph, const Node& node) {
   const Value& to = graph.value(node.outputs[0]);
   if (from.shape != to.shape || from.dtype != to.dtype) return false;
   if (node.type == "Cast") return true;
-  if (node.type == "MaxPool" || node.type == "AveragePool") {  // adaptive pooling that had nothing to do
+  if (node.type == "MaxPool" ||
+      node.type == "AveragePool") {  // adaptive pooling that had nothing to do
     const Window window = window_of(graph, node);
     for (size_t d = 0; d < window.rank(); ++d) {
       if (window.kernel[d] != 1 || window.stride[d] != 1 || window.pad_low[d] != 0) return false;
@@ -29,7 +30,8 @@ bool is_identity(const Graph& graph, const Node& node) {
   if (node.type == "Concat") return node.inputs.size() == 1;
   if (node.type == "Pad") {
     // With the shape unchanged all pads are 0, but for a shift.
-    const auto pads = InferContext(const_cast<Graph&>(graph), node).integers_or_attribute(1, "pads");
+    const auto pads =
+        InferContext(const_cast<Graph&>(graph), node).integers_or_attribute(1, "pads");
     return pads.ok() && pads->has_value() &&
            std::all_of((*pads)->begin(), (*pads)->end(), [](int64_t p) { return p == 0; });
   }
@@ -45,7 +47,8 @@ Status remove_dropout_mask(Graph& graph, Node& node, const Uses& uses) {
   if (node.has_input(2)) {
     const auto& training = graph.value(node.inputs[2]).constant;
     if (!training || training->at(0) != 0) {
-      return error(Code::kUnsupported, "{}: node '{}' (Dropout): training mode", graph.file, node.name);
+      return error(Code::kUnsupported, "{}: node '{}' (Dropout): training mode", graph.file,
+                   node.name);
     }
   }
   if (node.outputs.size() < 2 || node.outputs[1] == kNoValue) return ok_status();
@@ -88,8 +91,9 @@ Status fold_constants(Graph& graph) {
     const bool moves = node.op->fold != nullptr && node.op->fold != evaluate_node;
     bool foldable = moves || node.op->emit != nullptr;
     for (const ValueId in : node.inputs) {
-      foldable = foldable && (in == kNoValue || (graph.value(in).constant.has_value() &&
-                                                 (moves || graph.value(in).constant->size() <= kMaxFoldedElements)));
+      foldable = foldable && (in == kNoValue ||
+                              (graph.value(in).constant.has_value() &&
+                               (moves || graph.value(in).constant->size() <= kMaxFoldedElements)));
     }
     // A contraction's cost is not bounded by its operands' sizes.
     foldable = foldable && node.op->kind != Kind::kContraction &&
@@ -98,8 +102,9 @@ Status fold_constants(Graph& graph) {
       kept.push_back(std::move(node));
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                          node.op->fold != nullptr ? node.op->fold(graph, node) : evaluate_node(graph, node));
+    HONE_ASSIGN_OR_RETURN(std::vector<Tensor> results, node.op->fold != nullptr
+                                                           ? node.op->fold(graph, node)
+                                                           : evaluate_node(graph, node));
     for (size_t i = 0; i < results.size() && i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).constant = results[i];
     }
@@ -112,21 +117,25 @@ Status merge_pads(Graph& graph) {
   const Uses uses(graph);
   for (Node& node : graph.nodes) {
     const bool convolves = node.type == "Conv";
-    const bool averages = node.type == "AveragePool" && node.attributes.integer("ceil_mode", 0) == 0;
-    if ((!convolves && !averages) || node.attributes.text("auto_pad", "NOTSET") != "NOTSET") continue;
+    const bool averages =
+        node.type == "AveragePool" && node.attributes.integer("ceil_mode", 0) == 0;
+    if ((!convolves && !averages) || node.attributes.text("auto_pad", "NOTSET") != "NOTSET")
+      continue;
     const int producer = uses.producer[static_cast<size_t>(node.inputs[0])];
     if (producer < 0 || graph.nodes[static_cast<size_t>(producer)].type != "Pad") continue;
     const Node& pad = graph.nodes[static_cast<size_t>(producer)];
     const auto given = InferContext(graph, pad).integers_or_attribute(1, "pads");
     const size_t rank = graph.value(pad.inputs[0]).shape.size();
-    if (!given.ok() || !given->has_value() || (*given)->size() != 2 * rank || pad.has_input(3)) continue;
+    if (!given.ok() || !given->has_value() || (*given)->size() != 2 * rank || pad.has_input(3))
+      continue;
     if (pad.attributes.number("value", 0) != 0) continue;
     if (pad.has_input(2)) {
       const auto& fill = graph.value(pad.inputs[2]).constant;
       if (!fill || fill->at(0) != 0) continue;
     }
     const Shape& added = **given;
-    const bool spatial_only = added[0] == 0 && added[1] == 0 && added[rank] == 0 && added[rank + 1] == 0;
+    const bool spatial_only =
+        added[0] == 0 && added[1] == 0 && added[rank] == 0 && added[rank + 1] == 0;
     const bool shrinks = std::any_of(added.begin(), added.end(), [](int64_t p) { return p < 0; });
     if (!spatial_only || shrinks) continue;
     Shape pads = node.attributes.integers("pads", Shape(2 * (rank - 2), 0));
@@ -137,7 +146,8 @@ Status merge_pads(Graph& graph) {
       bool small = true;  // a window must hold some element of the data
       for (size_t d = 0; d + 2 < rank; ++d) {
         const int64_t kernel = node.attributes.integers("kernel_shape")[d];
-        small = small && pads[d] + added[d + 2] < kernel && pads[rank - 2 + d] + added[rank + d + 2] < kernel;
+        small = small && pads[d] + added[d + 2] < kernel &&
+                pads[rank - 2 + d] + added[rank + d + 2] < kernel;
       }
       if (!small) continue;
       node.attributes.set("count_include_pad", int64_t{1});
