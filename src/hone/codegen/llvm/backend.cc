@@ -52,23 +52,28 @@ Result<llvm::TargetMachine*> machine_for(const target::Target& target) {
   initialize_targets();
   thread_local std::map<std::string, std::unique_ptr<llvm::TargetMachine>> machines;
   std::string features;
-  for (const std::string& feature : target.features) features += (features.empty() ? "" : ",") + feature;
-  std::unique_ptr<llvm::TargetMachine>& machine = machines[target.triple + "|" + target.cpu + "|" + features];
+  for (const std::string& feature : target.features)
+    features += (features.empty() ? "" : ",") + feature;
+  std::unique_ptr<llvm::TargetMachine>& machine =
+      machines[target.triple + "|" + target.cpu + "|" + features];
   if (!machine) {
     const llvm::Triple triple(target.triple);
     std::string message;
     const llvm::Target* backend = llvm::TargetRegistry::lookupTarget(triple, message);
-    if (!backend) return error(Code::kUnsupported, "no code generator for target {}", target.triple);
+    if (!backend)
+      return error(Code::kUnsupported, "no code generator for target {}", target.triple);
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-    machine.reset(backend->createTargetMachine(triple, target.cpu, features, options, llvm::Reloc::PIC_,
-                                               std::nullopt, llvm::CodeGenOptLevel::Default));
+    machine.reset(backend->createTargetMachine(triple, target.cpu, features, options,
+                                               llvm::Reloc::PIC_, std::nullopt,
+                                               llvm::CodeGenOptLevel::Default));
     if (!machine) return error(Code::kUnsupported, "no code generator for cpu {}", target.cpu);
   }
   return machine.get();
 }
 
-Result<std::string> emit(llvm::Module& module, const target::Target& target, llvm::CodeGenFileType type) {
+Result<std::string> emit(llvm::Module& module, const target::Target& target,
+                         llvm::CodeGenFileType type) {
   HONE_ASSIGN_OR_RETURN(llvm::TargetMachine * machine, machine_for(target));
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
@@ -118,14 +123,17 @@ Result<std::string> emit_object(llvm::Module& module, const target::Target& targ
 }
 
 Result<std::string> emit_assembly(const llvm::Module& module, const target::Target& target) {
-  const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);  // code generation consumes it
+  const std::unique_ptr<llvm::Module> copy =
+      llvm::CloneModule(module);  // code generation consumes it
   return emit(*copy, target, llvm::CodeGenFileType::AssemblyFile);
 }
 
 Result<int64_t> text_bytes(const std::string& object) {
   const llvm::MemoryBufferRef buffer(object, "kernel");
-  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file = llvm::object::ObjectFile::createObjectFile(buffer);
-  if (!file) return error(Code::kInternal, "generated object: {}", llvm::toString(file.takeError()));
+  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
+      llvm::object::ObjectFile::createObjectFile(buffer);
+  if (!file)
+    return error(Code::kInternal, "generated object: {}", llvm::toString(file.takeError()));
   int64_t bytes = 0;
   for (const llvm::object::SectionRef& section : (*file)->sections()) {
     if (section.isText()) bytes += static_cast<int64_t>(section.getSize());

@@ -15,7 +15,8 @@ namespace hone::codegen {
 // The short list of passes.
 void optimize(llvm::Module& module, const target::Target& target);
 [[nodiscard]] Result<std::string> emit_object(llvm::Module& module, const target::Target& target);
-[[nodiscard]] Result<std::string> emit_assembly(const llvm::Module& module, const target::Target& target);
+[[nodiscard]] Result<std::string> emit_assembly(const llvm::Module& module,
+                                                const target::Target& target);
 // Bytes of executable sections.
 [[nodiscard]] Result<int64_t> text_bytes(const std::string& object);
 

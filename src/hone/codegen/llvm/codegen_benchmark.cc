@@ -41,7 +41,8 @@ __attribute__((target("avx512f"))) void fma_chains_512() {
         "vfmadd231ps %%zmm0,%%zmm1,%%zmm5\n vfmadd231ps %%zmm0,%%zmm1,%%zmm6\n vfmadd231ps %%zmm0,%%zmm1,%%zmm7\n"
         "vfmadd231ps %%zmm0,%%zmm1,%%zmm8\n vfmadd231ps %%zmm0,%%zmm1,%%zmm9\n vfmadd231ps %%zmm0,%%zmm1,%%zmm10\n"
         "vfmadd231ps %%zmm0,%%zmm1,%%zmm11\n vfmadd231ps %%zmm0,%%zmm1,%%zmm12\n vfmadd231ps %%zmm0,%%zmm1,%%zmm13\n" ::
-            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13");
+            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+              "xmm10", "xmm11", "xmm12", "xmm13");
   }
 }
 __attribute__((target("avx2,fma"))) void fma_chains_256() {
@@ -51,7 +52,8 @@ __attribute__((target("avx2,fma"))) void fma_chains_256() {
         "vfmadd231ps %%ymm0,%%ymm1,%%ymm5\n vfmadd231ps %%ymm0,%%ymm1,%%ymm6\n vfmadd231ps %%ymm0,%%ymm1,%%ymm7\n"
         "vfmadd231ps %%ymm0,%%ymm1,%%ymm8\n vfmadd231ps %%ymm0,%%ymm1,%%ymm9\n vfmadd231ps %%ymm0,%%ymm1,%%ymm10\n"
         "vfmadd231ps %%ymm0,%%ymm1,%%ymm11\n vfmadd231ps %%ymm0,%%ymm1,%%ymm12\n vfmadd231ps %%ymm0,%%ymm1,%%ymm13\n" ::
-            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13");
+            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+              "xmm10", "xmm11", "xmm12", "xmm13");
   }
 }
 double peak(const target::Target& target) {
@@ -59,7 +61,8 @@ double peak(const target::Target& target) {
   return best_rate(flops, target.vector_bytes == 64 ? fma_chains_512 : fma_chains_256);
 }
 bool runs_here(const target::Target& target) {
-  return target.vector_bytes == 64 ? __builtin_cpu_supports("avx512bw") : __builtin_cpu_supports("avx2");
+  return target.vector_bytes == 64 ? __builtin_cpu_supports("avx512bw")
+                                   : __builtin_cpu_supports("avx2");
 }
 #else
 double peak(const target::Target&) { return 0; }
@@ -81,8 +84,10 @@ struct Buffers {
   std::vector<void*> args;
 };
 
-void run_program(benchmark::State& state, const ir::Program& program, const target::Target& target, double flops) {
-  if (!runs_here(target)) return state.SkipWithError("this machine lacks the target's instructions");
+void run_program(benchmark::State& state, const ir::Program& program, const target::Target& target,
+                 double flops) {
+  if (!runs_here(target))
+    return state.SkipWithError("this machine lacks the target's instructions");
   CompileOptions options;
   options.keep_assembly = std::getenv("HONE_BENCHMARK_ASSEMBLY") != nullptr;
   auto code = compile(program, target, options);
@@ -96,7 +101,9 @@ void run_program(benchmark::State& state, const ir::Program& program, const targ
   double reachable = 0;
   for (auto _ : state) {
     reachable = std::max(reachable, peak(target));
-    rate = std::max(rate, best_rate(flops, [&] { kernel(buffers.args.data(), nullptr, 0, code->phases[0].num_tiles, 0); }));
+    rate = std::max(rate, best_rate(flops, [&] {
+                      kernel(buffers.args.data(), nullptr, 0, code->phases[0].num_tiles, 0);
+                    }));
   }
   state.counters["GFLOP/s"] = rate * 1e-9;
   state.counters["peak"] = reachable * 1e-9;
@@ -104,10 +111,12 @@ void run_program(benchmark::State& state, const ir::Program& program, const targ
 }
 
 void BM_gemm(benchmark::State& state, const target::Target& target, GemmShape shape) {
-  run_program(state, gemm_program(shape), target, 2.0 * static_cast<double>(shape.m * shape.n * shape.k));
+  run_program(state, gemm_program(shape), target,
+              2.0 * static_cast<double>(shape.m * shape.n * shape.k));
 }
 void BM_conv3x3(benchmark::State& state, const target::Target& target, ConvShape shape) {
-  const double flops = 18.0 * static_cast<double>(shape.height * shape.width * shape.in_channels * shape.out_channels);
+  const double flops = 18.0 * static_cast<double>(shape.height * shape.width * shape.in_channels *
+                                                  shape.out_channels);
   run_program(state, conv_program(shape), target, flops);
 }
 void BM_compile(benchmark::State& state, const target::Target& target, const ir::Program& program) {
@@ -124,16 +133,24 @@ void BM_load(benchmark::State& state) {
   }
 }
 
-BENCHMARK_CAPTURE(BM_gemm, avx512_14x32, avx512(), GemmShape{14, 32, 256, 14, 32, 16})->Iterations(3);
-BENCHMARK_CAPTURE(BM_gemm, avx512_14x32_l2, avx512(), GemmShape{140, 128, 512, 14, 32, 16})->Iterations(3);
+BENCHMARK_CAPTURE(BM_gemm, avx512_14x32, avx512(), GemmShape{14, 32, 256, 14, 32, 16})
+    ->Iterations(3);
+BENCHMARK_CAPTURE(BM_gemm, avx512_14x32_l2, avx512(), GemmShape{140, 128, 512, 14, 32, 16})
+    ->Iterations(3);
 BENCHMARK_CAPTURE(BM_gemm, avx512_6x64, avx512(), GemmShape{6, 64, 256, 6, 64, 64})->Iterations(3);
 BENCHMARK_CAPTURE(BM_gemm, avx2_6x16, avx2(), GemmShape{6, 16, 256, 6, 16, 8})->Iterations(3);
-BENCHMARK_CAPTURE(BM_conv3x3, avx512_14x32, avx512(), ConvShape{14, 14, 64, 64, 14, 32, 16})->Iterations(3);
-BENCHMARK_CAPTURE(BM_conv3x3, avx512_7x64, avx512(), ConvShape{14, 14, 64, 64, 7, 64, 16})->Iterations(3);
-BENCHMARK_CAPTURE(BM_conv3x3, avx2_6x16, avx2(), ConvShape{12, 12, 64, 64, 6, 16, 8})->Iterations(3);
-BENCHMARK_CAPTURE(BM_compile, gemm_avx512, avx512(), gemm_program({14, 32, 256, 14, 32, 16}))->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_compile, conv_avx512, avx512(), conv_program({14, 14, 64, 64, 14, 32, 16}))->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_compile, gemm_avx2, avx2(), gemm_program({6, 16, 256, 6, 16, 8}))->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_conv3x3, avx512_14x32, avx512(), ConvShape{14, 14, 64, 64, 14, 32, 16})
+    ->Iterations(3);
+BENCHMARK_CAPTURE(BM_conv3x3, avx512_7x64, avx512(), ConvShape{14, 14, 64, 64, 7, 64, 16})
+    ->Iterations(3);
+BENCHMARK_CAPTURE(BM_conv3x3, avx2_6x16, avx2(), ConvShape{12, 12, 64, 64, 6, 16, 8})
+    ->Iterations(3);
+BENCHMARK_CAPTURE(BM_compile, gemm_avx512, avx512(), gemm_program({14, 32, 256, 14, 32, 16}))
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_compile, conv_avx512, avx512(), conv_program({14, 14, 64, 64, 14, 32, 16}))
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_compile, gemm_avx2, avx2(), gemm_program({6, 16, 256, 6, 16, 8}))
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_load)->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -16,7 +16,8 @@ int registers_in(const ir::StmtNode& s, const target::Target& target) {
   for (const ir::Stmt& child : s.body) inside = std::max(inside, registers_in(*child, target));
   if (s.kind != ir::StmtKind::kAlloc || s.buffer->scope != ir::Scope::kRegister) return inside;
   const std::vector<int64_t>& shape = s.buffer->shape;
-  const int64_t lanes = std::max<int64_t>(1, target.lanes(static_cast<int>(dtype_bytes(s.buffer->dtype))));
+  const int64_t lanes =
+      std::max<int64_t>(1, target.lanes(static_cast<int>(dtype_bytes(s.buffer->dtype))));
   const int64_t row = shape.empty() ? 1 : std::max<int64_t>(shape.back(), 1);
   const int64_t vectors = s.buffer->num_elements() / row * ((row + lanes - 1) / lanes);
   return inside + static_cast<int>(std::min<int64_t>(vectors, 1 << 20));
@@ -24,14 +25,16 @@ int registers_in(const ir::StmtNode& s, const target::Target& target) {
 
 }  // namespace
 
-Result<ObjectCode> compile(const ir::Program& program, const target::Target& target, const CompileOptions& options) {
+Result<ObjectCode> compile(const ir::Program& program, const target::Target& target,
+                           const CompileOptions& options) {
   llvm::LLVMContext context;
   llvm::Module module(program.name, context);
   HONE_RETURN_IF_ERROR(prepare_module(module, target));
   ObjectCode out;
   for (const ir::Phase& phase : program.phases) {
     PhaseEmitter emitter(module, program, target, {options.max_statements});
-    out.phases.push_back({fmt::format("{}_{}", options.symbol_prefix, out.phases.size()), phase.num_tiles(), phase.prepare});
+    out.phases.push_back({fmt::format("{}_{}", options.symbol_prefix, out.phases.size()),
+                          phase.num_tiles(), phase.prepare});
     HONE_RETURN_IF_ERROR(emitter.emit(phase, out.phases.back().symbol));
     out.scratch_bytes = std::max(out.scratch_bytes, emitter.scratch_bytes());
   }
@@ -49,7 +52,8 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
 
 int registers_needed(const ir::Program& program, const target::Target& target) {
   int most = 0;
-  for (const ir::Phase& phase : program.phases) most = std::max(most, registers_in(*phase.body, target));
+  for (const ir::Phase& phase : program.phases)
+    most = std::max(most, registers_in(*phase.body, target));
   return most == 0 ? 0 : most + 2;
 }
 

@@ -13,8 +13,8 @@ namespace {
 using ir::Op;
 using ir::StmtNode;
 
-constexpr int64_t kMaxChunks = 8;     // longer vectorized loops become loops over chunks
-constexpr int kPartialChains = 4;     // independent partial results hide the latency of the operator
+constexpr int64_t kMaxChunks = 8;  // longer vectorized loops become loops over chunks
+constexpr int kPartialChains = 4;  // independent partial results hide the latency of the operator
 
 }  // namespace
 
@@ -69,7 +69,8 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
   end_partials(plan);
 }
 
-void PhaseEmitter::emit_chunk(const StmtNode& s, const IndexForm& first, int64_t active, int native) {
+void PhaseEmitter::emit_chunk(const StmtNode& s, const IndexForm& first, int64_t active,
+                              int native) {
   const Lanes outer = lanes_;
   const int outer_copies = alloc_copies_;
   IndexForm at = first;
@@ -91,23 +92,29 @@ llvm::Value* PhaseEmitter::identity(Op op, DType type) {
   llvm::Type* of = type_of(type);
   if (is_float(type)) {
     const double infinity = std::numeric_limits<double>::infinity();
-    const double v = op == Op::kAdd ? 0.0 : op == Op::kMul ? 1.0 : op == Op::kMin ? infinity : -infinity;
+    const double v = op == Op::kAdd   ? 0.0
+                     : op == Op::kMul ? 1.0
+                     : op == Op::kMin ? infinity
+                                      : -infinity;
     return llvm::ConstantFP::get(of, v);
   }
   const unsigned bits = of->getIntegerBitWidth();
   const bool no_sign = type == DType::kU8 || type == DType::kU16 || type == DType::kU32;
   if (op == Op::kMin) {
-    return llvm::ConstantInt::get(of, no_sign ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits));
+    return llvm::ConstantInt::get(
+        of, no_sign ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits));
   }
   if (op == Op::kMax) {
-    return llvm::ConstantInt::get(of, no_sign ? llvm::APInt::getMinValue(bits) : llvm::APInt::getSignedMinValue(bits));
+    return llvm::ConstantInt::get(
+        of, no_sign ? llvm::APInt::getMinValue(bits) : llvm::APInt::getSignedMinValue(bits));
   }
   return llvm::ConstantInt::get(of, op == Op::kMul ? 1 : 0);
 }
 
 // Halves until one lane is left.
 llvm::Value* PhaseEmitter::reduce_lanes(llvm::Value* vector, Op op, DType type) {
-  auto width = static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+  auto width =
+      static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
   for (; width > 1; width /= 2) {
     std::vector<int> low(static_cast<size_t>(width / 2));
     std::iota(low.begin(), low.end(), 0);
@@ -128,7 +135,8 @@ void PhaseEmitter::begin_partials(const LanePlan& plan, int native, int slots) {
     const DType type = s->buffer->dtype;
     for (int i = 0; i < slots; ++i) {
       llvm::Value* slot = entry_alloca(type_of(type), native);
-      llvm::Value* start = builder_.CreateVectorSplat(static_cast<unsigned>(native), identity(partial.op, type));
+      llvm::Value* start =
+          builder_.CreateVectorSplat(static_cast<unsigned>(native), identity(partial.op, type));
       builder_.CreateStore(start, slot);
       partial.slots.push_back(slot);
     }
@@ -143,20 +151,23 @@ void PhaseEmitter::end_partials(const LanePlan& plan) {
     const Partial partial = std::move(it->second);
     partials_.erase(it);
     const DType type = s->buffer->dtype;
-    llvm::Type* vector_type = llvm::FixedVectorType::get(type_of(type), static_cast<unsigned>(partial.width));
+    llvm::Type* vector_type =
+        llvm::FixedVectorType::get(type_of(type), static_cast<unsigned>(partial.width));
     llvm::Value* total = nullptr;
     for (llvm::Value* slot : partial.slots) {
       llvm::Value* part = builder_.CreateLoad(vector_type, slot);
       if (!total) {
         total = part;
       } else {
-        total = is_float(type) ? float_binary(partial.op, total, part, type) : int_binary(partial.op, total, part, type);
+        total = is_float(type) ? float_binary(partial.op, total, part, type)
+                               : int_binary(partial.op, total, part, type);
       }
     }
     total = reduce_lanes(total, partial.op, type);
     const Access target = access(s->buffer, s->indices);
     llvm::Value* old = load(target);
-    store(target, is_float(type) ? float_binary(partial.op, old, total, type) : int_binary(partial.op, old, total, type));
+    store(target, is_float(type) ? float_binary(partial.op, old, total, type)
+                                 : int_binary(partial.op, old, total, type));
   }
 }
 
@@ -172,7 +183,8 @@ void PhaseEmitter::emit_reduction(const StmtNode& s, const Access& access, Op op
   if (it != partials_.end()) {
     slot = it->second.slots[static_cast<size_t>(partial_slot_)];
     width = it->second.width;
-    all = builder_.CreateLoad(llvm::FixedVectorType::get(type_of(type), static_cast<unsigned>(width)), slot);
+    all = builder_.CreateLoad(
+        llvm::FixedVectorType::get(type_of(type), static_cast<unsigned>(width)), slot);
     start = all;
     if (width > lanes_.width) {
       std::vector<int> low(static_cast<size_t>(lanes_.width));
@@ -190,13 +202,15 @@ void PhaseEmitter::emit_reduction(const StmtNode& s, const Access& access, Op op
   if (!slot) {
     llvm::Value* total = reduce_lanes(result, op, type);
     llvm::Value* old = load(access);
-    return store(access, is_float(type) ? float_binary(op, old, total, type) : int_binary(op, old, total, type));
+    return store(access, is_float(type) ? float_binary(op, old, total, type)
+                                        : int_binary(op, old, total, type));
   }
   if (width > lanes_.width) {
     std::vector<int> widen(static_cast<size_t>(width), -1);
     std::vector<int> merge(static_cast<size_t>(width));
     for (int i = 0; i < lanes_.width; ++i) widen[static_cast<size_t>(i)] = i;
-    for (int i = 0; i < width; ++i) merge[static_cast<size_t>(i)] = i < lanes_.width ? width + i : i;
+    for (int i = 0; i < width; ++i)
+      merge[static_cast<size_t>(i)] = i < lanes_.width ? width + i : i;
     result = builder_.CreateShuffleVector(all, builder_.CreateShuffleVector(result, widen), merge);
   }
   builder_.CreateStore(result, slot);

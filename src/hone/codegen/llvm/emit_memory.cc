@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hone/codegen/llvm/emitter.h"
+#include "hone/ir/scalar.h"
 
 namespace hone::codegen {
 namespace {
@@ -17,7 +18,8 @@ constexpr int64_t kSafeBytes = 512;  // >= a vector of the widest loads: 64 lane
 
 }  // namespace
 
-PhaseEmitter::Access PhaseEmitter::access(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices) {
+PhaseEmitter::Access PhaseEmitter::access(const ir::BufferPtr& buffer,
+                                          const std::vector<ir::Expr>& indices) {
   const auto it = buffers_.find(buffer.get());
   if (it == buffers_.end()) {
     fail(invalid("buffer {} is neither a param nor allocated where it is used", buffer->name));
@@ -31,7 +33,8 @@ PhaseEmitter::Access PhaseEmitter::access(const ir::BufferPtr& buffer, const std
     form = scaled(form, info.lane_copies);
     form.lane += 1;
   }
-  return {&info, buffer.get(), std::move(form), memory_type(buffer->dtype), dtype_bytes(buffer->dtype)};
+  return {&info, buffer.get(), std::move(form), memory_type(buffer->dtype),
+          dtype_bytes(buffer->dtype)};
 }
 
 llvm::Value* PhaseEmitter::advance(llvm::Value* pointer, int64_t bytes) {
@@ -75,27 +78,31 @@ llvm::Value* PhaseEmitter::address(const Access& access) {
       } else {
         llvm::Value* factor = atom_value(atom);
         builder_.SetInsertPoint(scope.header->getTerminator());
-        known = builder_.CreateGEP(builder_.getInt8Ty(), pointer, builder_.CreateMul(factor, i64(bytes)));
+        known = builder_.CreateGEP(builder_.getInt8Ty(), pointer,
+                                   builder_.CreateMul(factor, i64(bytes)));
       }
     }
     pointer = known;
   }
   for (const auto& [atom, coefficient] : in_place) {
-    pointer = builder_.CreateGEP(builder_.getInt8Ty(), pointer,
-                                 builder_.CreateMul(atom_value(atom), i64(coefficient * access.bytes)));
+    pointer =
+        builder_.CreateGEP(builder_.getInt8Ty(), pointer,
+                           builder_.CreateMul(atom_value(atom), i64(coefficient * access.bytes)));
   }
   return advance(pointer, access.form.constant * access.bytes);
 }
 
 llvm::Align PhaseEmitter::alignment(const Access& access, bool vector) const {
   int64_t step = std::gcd(kBaseAlignment, access.form.constant * access.bytes);
-  for (const auto& [atom, coefficient] : access.form.terms) step = std::gcd(step, coefficient * access.bytes);
+  for (const auto& [atom, coefficient] : access.form.terms)
+    step = std::gcd(step, coefficient * access.bytes);
   if (!vector && access.form.lane != 0) step = std::gcd(step, access.form.lane * access.bytes);
   return llvm::Align(static_cast<uint64_t>(step));
 }
 
 // Where the condition does not hold, some memory that may be read.
-llvm::Value* PhaseEmitter::safe(llvm::Value* pointer, llvm::Value* condition, const Access& access) {
+llvm::Value* PhaseEmitter::safe(llvm::Value* pointer, llvm::Value* condition,
+                                const Access& access) {
   if (!condition || access.buffer->local) return pointer;
   constexpr const char* kName = "hone_zeros";
   llvm::GlobalVariable* zeros = module_.getGlobalVariable(kName, true);
@@ -118,7 +125,7 @@ llvm::Instruction* PhaseEmitter::note(llvm::Instruction* memory_access, const Ac
 
 llvm::Constant* PhaseEmitter::known_constant(const Access& access, double v) {
   const DType type = access.of->dtype;
-  if (!is_float(type)) return llvm::ConstantInt::getSigned(access.type, static_cast<int64_t>(v));
+  if (!is_float(type)) return integer(access.type, ir::float_to_int(type, v));
   if (type != DType::kBF16) return llvm::ConstantFP::get(access.type, v);
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(v));
   return llvm::ConstantInt::get(access.type, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
@@ -134,7 +141,8 @@ llvm::Value* PhaseEmitter::known_value(const Access& access) {
   }
   if (!access.buffer->base) {
     std::vector<llvm::Constant*> elements;
-    for (const float v : buffer.values) elements.push_back(known_constant(access, static_cast<double>(v)));
+    for (const float v : buffer.values)
+      elements.push_back(known_constant(access, static_cast<double>(v)));
     auto* type = llvm::ArrayType::get(access.type, elements.size());
     auto* table = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage,
                                            llvm::ConstantArray::get(type, elements), "table");
@@ -159,9 +167,11 @@ llvm::Value* PhaseEmitter::load(const Access& access) {
     llvm::Value* allowed = any_lane();
     if (lanes_.guard) allowed = allowed ? builder_.CreateAnd(allowed, lanes_.guard) : lanes_.guard;
     llvm::Value* pointer = safe(address(access), allowed, access);
-    loaded = note(builder_.CreateAlignedLoad(access.type, pointer, alignment(access, false)), access);
+    loaded =
+        note(builder_.CreateAlignedLoad(access.type, pointer, alignment(access, false)), access);
   } else {
-    loaded = access.form.lane == 1 && is_strided(access.form) ? load_vector(access) : load_gather(access);
+    loaded = access.form.lane == 1 && is_strided(access.form) ? load_vector(access)
+                                                              : load_gather(access);
   }
   return from_memory(loaded, access.of->dtype);
 }
@@ -175,19 +185,22 @@ llvm::Value* PhaseEmitter::load_vector(const Access& access) {
     return note(builder_.CreateAlignedLoad(type, pointer, align), access);
   }
   if (lanes_.mask || target_.masked_memory) {
-    return builder_.CreateMaskedLoad(type, pointer, align, all_lanes_mask(), llvm::Constant::getNullValue(type));
+    return builder_.CreateMaskedLoad(type, pointer, align, all_lanes_mask(),
+                                     llvm::Constant::getNullValue(type));
   }
   // A tail without masks: pieces of 2^i lanes.
   llvm::Value* out = llvm::Constant::getNullValue(type);
   for (int at = 0; at < lanes_.active;) {
     const int piece = static_cast<int>(std::bit_floor(static_cast<unsigned>(lanes_.active - at)));
     llvm::Value* from = advance(pointer, at * access.bytes);
-    const llvm::Align piece_align = llvm::commonAlignment(align, static_cast<uint64_t>(at * access.bytes));
+    const llvm::Align piece_align =
+        llvm::commonAlignment(align, static_cast<uint64_t>(at * access.bytes));
     if (piece == 1) {
       llvm::Value* one = note(builder_.CreateAlignedLoad(access.type, from, piece_align), access);
       out = builder_.CreateInsertElement(out, one, static_cast<uint64_t>(at));
     } else {
-      llvm::Type* piece_type = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(piece));
+      llvm::Type* piece_type =
+          llvm::FixedVectorType::get(access.type, static_cast<unsigned>(piece));
       llvm::Value* some = note(builder_.CreateAlignedLoad(piece_type, from, piece_align), access);
       std::vector<int> widen(static_cast<size_t>(lanes_.width), -1);
       std::vector<int> merge(static_cast<size_t>(lanes_.width));
@@ -207,7 +220,8 @@ std::vector<llvm::Value*> PhaseEmitter::lane_pointers(const Access& access) {
   std::vector<llvm::Value*> out;
   if (is_strided(access.form)) {
     llvm::Value* first = address(access);
-    for (int i = 0; i < lanes_.active; ++i) out.push_back(advance(first, i * access.form.lane * access.bytes));
+    for (int i = 0; i < lanes_.active; ++i)
+      out.push_back(advance(first, i * access.form.lane * access.bytes));
     return out;
   }
   llvm::Value* pointers = lane_addresses(access);
@@ -242,7 +256,8 @@ llvm::Value* PhaseEmitter::load_gather(const Access& access) {
   }
   if ((mask && !llvm::isa<llvm::Constant>(mask)) || (target_.masked_memory && access.bytes >= 4)) {
     if (!mask) mask = llvm::Constant::getAllOnesValue(with_lanes(builder_.getInt1Ty()));
-    return builder_.CreateMaskedGather(type, lane_addresses(access), align, mask, llvm::Constant::getNullValue(type));
+    return builder_.CreateMaskedGather(type, lane_addresses(access), align, mask,
+                                       llvm::Constant::getNullValue(type));
   }
   llvm::Value* out = llvm::Constant::getNullValue(type);
   const std::vector<llvm::Value*> pointers = lane_pointers(access);
@@ -258,13 +273,16 @@ void PhaseEmitter::store(const Access& access, llvm::Value* value) {
   value = to_memory(value, access.of->dtype);
   if (!space_.varying(access.form)) return store_uniform(access, value);
   value = splat(value);
-  return access.form.lane == 1 && is_strided(access.form) ? store_vector(access, value) : store_scatter(access, value);
+  return access.form.lane == 1 && is_strided(access.form) ? store_vector(access, value)
+                                                          : store_scatter(access, value);
 }
 
 void PhaseEmitter::store_uniform(const Access& access, llvm::Value* value) {
   // All lanes write one element: the last lane's value stays.
   if (value->getType()->isVectorTy()) {
-    if (lanes_.mask) return fail(error(Code::kUnsupported, "lanes write one element of {} under a condition", access.of->name));
+    if (lanes_.mask)
+      return fail(error(Code::kUnsupported, "lanes write one element of {} under a condition",
+                        access.of->name));
     value = builder_.CreateExtractElement(value, static_cast<uint64_t>(lanes_.active - 1));
   }
   llvm::Value* any = any_lane();
@@ -322,7 +340,8 @@ void PhaseEmitter::store_vector(const Access& access, llvm::Value* value) {
       std::iota(take.begin(), take.end(), at);
       some = builder_.CreateShuffleVector(value, take);
     }
-    builder_.CreateAlignedStore(some, to, llvm::commonAlignment(align, static_cast<uint64_t>(at * access.bytes)));
+    builder_.CreateAlignedStore(
+        some, to, llvm::commonAlignment(align, static_cast<uint64_t>(at * access.bytes)));
     at += piece;
   }
 }
@@ -369,8 +388,9 @@ void PhaseEmitter::emit_prefetch(const StmtNode& s) {
   if (failed() || !target.buffer->base) return;  // no base: known values, not in memory
   target.form.lane = 0;
   std::erase_if(target.form.terms, [&](const auto& t) { return space_.atom(t.first).varying; });
-  builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-                           {address(target), builder_.getInt32(0), builder_.getInt32(3), builder_.getInt32(1)});
+  builder_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+      {address(target), builder_.getInt32(0), builder_.getInt32(3), builder_.getInt32(1)});
 }
 
 }  // namespace hone::codegen

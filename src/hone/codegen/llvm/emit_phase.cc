@@ -49,9 +49,13 @@ void collect(const StmtNode& s, Usage& usage) {
 
 }  // namespace
 
-PhaseEmitter::PhaseEmitter(llvm::Module& module, const ir::Program& program, const target::Target& target,
-                           const EmitLimits& limits)
-    : module_(module), program_(program), target_(target), limits_(limits), builder_(module.getContext()) {
+PhaseEmitter::PhaseEmitter(llvm::Module& module, const ir::Program& program,
+                           const target::Target& target, const EmitLimits& limits)
+    : module_(module),
+      program_(program),
+      target_(target),
+      limits_(limits),
+      builder_(module.getContext()) {
   llvm::FastMathFlags flags;
   flags.setAllowContract();
   flags.setNoSignedZeros();
@@ -69,7 +73,8 @@ llvm::BasicBlock* PhaseEmitter::new_block(const char* name) {
 llvm::Value* PhaseEmitter::entry_alloca(llvm::Type* type, int64_t count) {
   const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
   builder_.SetInsertPoint(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-  llvm::Type* array = llvm::ArrayType::get(type, static_cast<uint64_t>(std::max<int64_t>(count, 1)));
+  llvm::Type* array =
+      llvm::ArrayType::get(type, static_cast<uint64_t>(std::max<int64_t>(count, 1)));
   llvm::AllocaInst* memory = builder_.CreateAlloca(array);
   memory->setAlignment(llvm::Align(kBaseAlignment));
   return memory;
@@ -92,14 +97,16 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
   for (size_t i = 0; i < program_.params.size(); ++i) {
     const ir::Buffer* buffer = program_.params[i].buffer.get();
     const bool known = !buffer->values.empty() && !usage.written.contains(buffer);
-    if (!known && (usage.read.contains(buffer) || usage.written.contains(buffer))) used.push_back(i);
+    if (!known && (usage.read.contains(buffer) || usage.written.contains(buffer)))
+      used.push_back(i);
   }
   std::vector<llvm::Type*> types(used.size() + 1, pointer);
   types.insert(types.end(), {word, word});
   function_ = llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), types, false),
                                      llvm::Function::InternalLinkage, symbol + "_body", module_);
   llvm::Function* kernel = llvm::Function::Create(
-      llvm::FunctionType::get(builder_.getInt32Ty(), {pointer, pointer, word, word, builder_.getInt32Ty()}, false),
+      llvm::FunctionType::get(builder_.getInt32Ty(),
+                              {pointer, pointer, word, word, builder_.getInt32Ty()}, false),
       llvm::Function::ExternalLinkage, symbol, module_);
   const std::string width = std::to_string(target_.vector_bytes * 8);
   for (llvm::Function* f : {function_, kernel}) {
@@ -108,7 +115,8 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
     f->addFnAttr("min-legal-vector-width", width);
     f->addFnAttr("target-cpu", target_.cpu);
     std::string features;
-    for (const std::string& feature : target_.features) features += (features.empty() ? "" : ",") + feature;
+    for (const std::string& feature : target_.features)
+      features += (features.empty() ? "" : ",") + feature;
     if (!features.empty()) f->addFnAttr("target-features", features);
   }
   function_->addFnAttr(llvm::Attribute::NoInline);
@@ -163,7 +171,8 @@ Status PhaseEmitter::emit(const ir::Phase& phase, const std::string& symbol) {
   llvm::Value* const first = function_->getArg(function_->arg_size() - 2);
   llvm::Value* const last = function_->getArg(function_->arg_size() - 1);
   const StmtNode& root = *phase.body;
-  if (root.kind == StmtKind::kFor && root.for_kind == ForKind::kParallel && ir::is_const_int(root.extent)) {
+  if (root.kind == StmtKind::kFor && root.for_kind == ForKind::kParallel &&
+      ir::is_const_int(root.extent)) {
     begin_loop(first, last, true, {0, root.extent->int_value - 1});
     space_.bind(root.var.get(), add(loop_index(), index(root.min)));
     emit_all(root.body);
@@ -171,7 +180,8 @@ Status PhaseEmitter::emit(const ir::Phase& phase, const std::string& symbol) {
     builder_.CreateBr(done);
   } else {
     llvm::BasicBlock* work = new_block("work");
-    llvm::Value* runs = builder_.CreateAnd(builder_.CreateICmpEQ(first, i64(0)), builder_.CreateICmpSGT(last, i64(0)));
+    llvm::Value* runs = builder_.CreateAnd(builder_.CreateICmpEQ(first, i64(0)),
+                                           builder_.CreateICmpSGT(last, i64(0)));
     builder_.CreateCondBr(runs, work, done);
     builder_.SetInsertPoint(work);
     emit_stmt(root);
@@ -239,11 +249,13 @@ void PhaseEmitter::emit_alloc(const StmtNode& s) {
   if (buffer->scope == ir::Scope::kRegister && copies == 1) {
     // Rows are padded to whole vectors, so that a tail's full-width access stays in its own row.
     const int64_t tail = row % native;
-    row = row - tail + (tail ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(tail))) : 0);
+    row =
+        row - tail + (tail ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(tail))) : 0);
     info.padded_row = row;
   }
   info.strides = dense_strides(shape, row);
-  const int64_t elements = shape.empty() ? 1 : info.strides[0] * (shape.size() == 1 ? row : shape[0]);
+  const int64_t elements =
+      shape.empty() ? 1 : info.strides[0] * (shape.size() == 1 ? row : shape[0]);
   const int64_t count = elements * copies + padding;
   const bool scratch = buffer->scope == ir::Scope::kThread || count * element > kStackLimit;
   const int64_t outer_top = scratch_top_;
@@ -268,7 +280,8 @@ void PhaseEmitter::emit_extern(const StmtNode& s) {
   for (size_t i = 0; i < s.buffers.size(); ++i) {
     const auto it = buffers_.find(s.buffers[i].get());
     HONE_ASSERT(it != buffers_.end(), "an extern statement names an unknown buffer");
-    builder_.CreateStore(it->second.base, builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), list, i));
+    builder_.CreateStore(it->second.base,
+                         builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), list, i));
   }
   const llvm::FunctionCallee callee = module_.getOrInsertFunction(
       s.name, llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy()}, false));
@@ -296,14 +309,15 @@ void PhaseEmitter::emit_unrolled(const StmtNode& s) {
   }
 }
 
-// for k: x[i] = x[i] op e  ->  a = x[i]; for k: a = a op e; x[i] = a. Only where x[i] surely exists,
-// since the loop might not have touched it.
+// for k: x[i] = x[i] op e  ->  a = x[i]; for k: a = a op e; x[i] = a. Only where x[i] surely
+// exists, since the loop might not have touched it.
 bool PhaseEmitter::emit_accumulated(const StmtNode& s) {
   if (accumulated_ || lanes_.width > 1) return false;
   const StmtNode* store_node = invariant_reduction(s);
   if (!store_node) return false;
   const ir::Buffer& buffer = *store_node->buffer;
-  if (buffer.dtype == DType::kBool || dtype_bytes(buffer.dtype) == 2) return false;  // rounded by each store
+  if (buffer.dtype == DType::kBool || dtype_bytes(buffer.dtype) == 2)
+    return false;  // rounded by each store
   const Access target = access(store_node->buffer, store_node->indices);
   const Range range = space_.range(target.form);
   if (failed() || range.lo < 0 || range.hi >= buffer.num_elements()) return false;

@@ -16,8 +16,8 @@ bool is_unsigned(DType type) {
 }
 
 bool is_call(Op op) {
-  return op == Op::kExp || op == Op::kLog || op == Op::kTanh || op == Op::kErf || op == Op::kSigmoid ||
-         op == Op::kSin || op == Op::kCos || op == Op::kPow;
+  return op == Op::kExp || op == Op::kLog || op == Op::kTanh || op == Op::kErf ||
+         op == Op::kSigmoid || op == Op::kSin || op == Op::kCos || op == Op::kPow;
 }
 
 bool is_load_of_known(const Expr& e) { return e->op == Op::kLoad && !e->buffer->values.empty(); }
@@ -51,7 +51,8 @@ llvm::Value* PhaseEmitter::from_memory(llvm::Value* v, DType type) {
     case DType::kF16: return builder_.CreateFPExt(v, of->getWithNewType(builder_.getFloatTy()));
     case DType::kBF16: {
       llvm::Value* wide = builder_.CreateZExt(v, of->getWithNewType(builder_.getInt32Ty()));
-      return builder_.CreateBitCast(builder_.CreateShl(wide, 16), of->getWithNewType(builder_.getFloatTy()));
+      return builder_.CreateBitCast(builder_.CreateShl(wide, 16),
+                                    of->getWithNewType(builder_.getFloatTy()));
     }
     default: return v;
   }
@@ -66,14 +67,22 @@ llvm::Value* PhaseEmitter::to_memory(llvm::Value* v, DType type) {
       // To nearest even; a NaN keeps its upper bits and stays one.
       llvm::Type* word = of->getWithNewType(builder_.getInt32Ty());
       llvm::Value* bits = builder_.CreateBitCast(v, word);
-      llvm::Value* odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), llvm::ConstantInt::get(word, 1));
-      llvm::Value* rounded = builder_.CreateAdd(bits, builder_.CreateAdd(odd, llvm::ConstantInt::get(word, 0x7FFF)));
+      llvm::Value* odd =
+          builder_.CreateAnd(builder_.CreateLShr(bits, 16), llvm::ConstantInt::get(word, 1));
+      llvm::Value* rounded =
+          builder_.CreateAdd(bits, builder_.CreateAdd(odd, llvm::ConstantInt::get(word, 0x7FFF)));
       llvm::Value* quiet = builder_.CreateOr(bits, llvm::ConstantInt::get(word, 0x400000));
       llvm::Value* kept = builder_.CreateSelect(builder_.CreateFCmpUNO(v, v), quiet, rounded);
-      return builder_.CreateTrunc(builder_.CreateLShr(kept, 16), of->getWithNewType(builder_.getInt16Ty()));
+      return builder_.CreateTrunc(builder_.CreateLShr(kept, 16),
+                                  of->getWithNewType(builder_.getInt16Ty()));
     }
     default: return v;
   }
+}
+
+llvm::Constant* PhaseEmitter::integer(llvm::Type* type, int64_t v) {
+  return llvm::ConstantInt::get(
+      type, llvm::APInt(type->getIntegerBitWidth(), static_cast<uint64_t>(v), false, true));
 }
 
 llvm::Type* PhaseEmitter::with_lanes(llvm::Type* type) {
@@ -93,99 +102,9 @@ void PhaseEmitter::match(llvm::Value*& a, llvm::Value*& b) {
 
 llvm::Value* PhaseEmitter::lane_numbers(llvm::Type* element) {
   std::vector<llvm::Constant*> numbers;
-  for (int i = 0; i < lanes_.width; ++i) numbers.push_back(llvm::ConstantInt::get(element, static_cast<uint64_t>(i)));
+  for (int i = 0; i < lanes_.width; ++i)
+    numbers.push_back(llvm::ConstantInt::get(element, static_cast<uint64_t>(i)));
   return llvm::ConstantVector::get(numbers);
-}
-
-// ---- integers: linear forms ----
-
-IndexForm PhaseEmitter::index(const Expr& e) {
-  if (failed()) return {};
-  return space_.form(e, [this](const Expr& opaque) {
-    llvm::Value* v = value(opaque);
-    const int atom = space_.add_opaque(static_cast<int>(scopes_.size()) - 1, v->getType()->isVectorTy());
-    atom_values_.resize(static_cast<size_t>(space_.num_atoms()));
-    atom_values_[static_cast<size_t>(atom)] = v;
-    return atom;
-  });
-}
-
-llvm::Value* PhaseEmitter::atom_value(int id) {
-  atom_values_.resize(static_cast<size_t>(space_.num_atoms()));
-  if (llvm::Value* known = atom_values_[static_cast<size_t>(id)]) return known;
-  const Atom atom = space_.atom(id);
-  if (atom.in_place) return compound_value(atom);
-  const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
-  builder_.SetInsertPoint(scopes_[static_cast<size_t>(atom.depth)].header->getTerminator());
-  llvm::Value* made = compound_value(atom);
-  atom_values_[static_cast<size_t>(id)] = made;
-  return made;
-}
-
-llvm::Value* PhaseEmitter::compound_value(const Atom& atom) {
-  llvm::Value* a = form_value(atom.args[0]);
-  llvm::Value* b = form_value(atom.args[1]);
-  match(a, b);
-  return int_binary(atom.op, a, b, DType::kI64);
-}
-
-llvm::Value* PhaseEmitter::uniform_value(const IndexForm& form) {
-  llvm::Value* sum = nullptr;
-  for (const auto& [atom, coefficient] : form.terms) {
-    if (space_.atom(atom).varying) continue;
-    llvm::Value* v = atom_value(atom);
-    if (coefficient != 1) v = builder_.CreateMul(v, i64(coefficient));
-    sum = sum ? builder_.CreateAdd(sum, v) : v;
-  }
-  if (!sum) return i64(form.constant);
-  return form.constant == 0 ? sum : builder_.CreateAdd(sum, i64(form.constant));
-}
-
-llvm::Value* PhaseEmitter::form_value(const IndexForm& form) {
-  llvm::Value* sum = uniform_value(form);
-  if (!space_.varying(form)) return sum;
-  sum = splat(sum);
-  for (const auto& [atom, coefficient] : form.terms) {
-    if (!space_.atom(atom).varying) continue;
-    llvm::Value* v = atom_value(atom);
-    sum = builder_.CreateAdd(sum, builder_.CreateMul(v, splat(i64(coefficient))));
-  }
-  if (form.lane == 0) return sum;
-  return builder_.CreateAdd(sum, builder_.CreateMul(lane_numbers(builder_.getInt64Ty()), splat(i64(form.lane))));
-}
-
-// ---- conditions ----
-
-llvm::Value* PhaseEmitter::condition(const Expr& e) { return value(e); }
-
-// difference < 0 (kLt) or <= 0 (kLe), == 0, != 0.
-llvm::Value* PhaseEmitter::compare_forms(Op op, const IndexForm& difference) {
-  const Range range = space_.range(difference);
-  if (op == Op::kLt && range.hi < 0) return builder_.getTrue();
-  if (op == Op::kLt && range.lo >= 0) return builder_.getFalse();
-  if (op == Op::kLe && range.hi <= 0) return builder_.getTrue();
-  if (op == Op::kLe && range.lo > 0) return builder_.getFalse();
-  if (op == Op::kEq && (range.lo > 0 || range.hi < 0)) return builder_.getFalse();
-  if (op == Op::kNe && (range.lo > 0 || range.hi < 0)) return builder_.getTrue();
-  const llvm::CmpInst::Predicate predicate = op == Op::kLt   ? llvm::CmpInst::ICMP_SLT
-                                             : op == Op::kLe ? llvm::CmpInst::ICMP_SLE
-                                             : op == Op::kEq ? llvm::CmpInst::ICMP_EQ
-                                                             : llvm::CmpInst::ICMP_NE;
-  const bool ordered = op == Op::kLt || op == Op::kLe;
-  if (ordered && (difference.lane == 1 || difference.lane == -1) && is_strided(difference)) {
-    // lane < -rest, or lane > rest: the bound is clamped, so that 32 bits hold the comparison.
-    IndexForm rest = difference;
-    rest.lane = 0;
-    const bool ascending = difference.lane == 1;
-    llvm::Value* bound = uniform_value(ascending ? scaled(rest, -1) : rest);
-    bound = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, bound, i64(-1));
-    bound = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, bound, i64(lanes_.width));
-    llvm::Value* lanes = lane_numbers(builder_.getInt32Ty());
-    llvm::Value* bounds = splat(builder_.CreateTrunc(bound, builder_.getInt32Ty()));
-    return ascending ? builder_.CreateICmp(predicate, lanes, bounds) : builder_.CreateICmp(predicate, bounds, lanes);
-  }
-  llvm::Value* left = form_value(difference);
-  return builder_.CreateICmp(predicate, left, llvm::Constant::getNullValue(left->getType()));
 }
 
 llvm::Value* PhaseEmitter::compare(const ExprNode& e) {
@@ -215,7 +134,8 @@ llvm::Value* PhaseEmitter::compare(const ExprNode& e) {
 llvm::Value* PhaseEmitter::select(const ExprNode& e) {
   llvm::Value* test = condition(e.args[0]);
   if (failed()) return llvm::PoisonValue::get(type_of(e.type));
-  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(test)) return value(e.args[known->isOne() ? 1 : 2]);
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(test))
+    return value(e.args[known->isOne() ? 1 : 2]);
   const Lanes outer = lanes_;
   if (test->getType()->isVectorTy()) {
     lanes_.mask = outer.mask ? builder_.CreateAnd(outer.mask, test) : test;
@@ -229,8 +149,9 @@ llvm::Value* PhaseEmitter::select(const ExprNode& e) {
   bool branches = false;
   for (const Expr& side : {e.args[1], e.args[2]}) {
     ir::visit(side, [&](const Expr& node) {
-      branches |= is_call(node->op) || (!is_float(node->type) && (node->op == Op::kDiv || node->op == Op::kFloorDiv ||
-                                                                   node->op == Op::kFloorMod));
+      branches |= is_call(node->op) ||
+                  (!is_float(node->type) && (node->op == Op::kDiv || node->op == Op::kFloorDiv ||
+                                             node->op == Op::kFloorMod));
     });
   }
   if (branches) return branch_select(e, test);
@@ -266,37 +187,41 @@ llvm::Value* PhaseEmitter::branch_select(const ExprNode& e, llvm::Value* test) {
 llvm::Value* PhaseEmitter::value(const Expr& e) {
   if (failed()) return llvm::PoisonValue::get(type_of(e->type));
   switch (e->op) {
-    case Op::kInt:
-      return llvm::ConstantInt::getSigned(type_of(e->type), e->int_value);
-    case Op::kFloat:
-      return llvm::ConstantFP::get(type_of(e->type), e->float_value);
-    case Op::kVar:
-      return form_value(index(e));
+    case Op::kInt: return integer(type_of(e->type), e->int_value);
+    case Op::kFloat: return llvm::ConstantFP::get(type_of(e->type), e->float_value);
+    case Op::kVar: return form_value(index(e));
     case Op::kLoad: {
       const Access from = access(e->buffer, e->args);
-      if (reduced_ && e->buffer == reduced_->buffer && !space_.varying(from.form)) return reduced_value_;
+      if (reduced_ && e->buffer == reduced_->buffer && !space_.varying(from.form))
+        return reduced_value_;
       return load(from);
     }
-    case Op::kLt: case Op::kLe: case Op::kEq: case Op::kNe:
-      return compare(*e);
-    case Op::kAnd: case Op::kOr: {
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kEq:
+    case Op::kNe: return compare(*e);
+    case Op::kAnd:
+    case Op::kOr: {
       llvm::Value* a = value(e->args[0]);
       llvm::Value* b = value(e->args[1]);
       match(a, b);
       return e->op == Op::kAnd ? builder_.CreateAnd(a, b) : builder_.CreateOr(a, b);
     }
-    case Op::kNot:
-      return builder_.CreateNot(value(e->args[0]));
-    case Op::kSelect:
-      return select(*e);
-    case Op::kCast:
-      return convert(value(e->args[0]), e->args[0]->type, e->type);
-    case Op::kAdd: case Op::kSub: case Op::kMul: case Op::kDiv: case Op::kFloorDiv: case Op::kFloorMod:
-    case Op::kMin: case Op::kMax: case Op::kPow:
+    case Op::kNot: return builder_.CreateNot(value(e->args[0]));
+    case Op::kSelect: return select(*e);
+    case Op::kCast: return convert(value(e->args[0]), e->args[0]->type, e->type);
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kFloorDiv:
+    case Op::kFloorMod:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kPow:
       if (e->type == DType::kI64 && e->op != Op::kDiv) return form_value(index(e));
       return arithmetic(*e);
-    default:
-      return unary(*e);
+    default: return unary(*e);
   }
 }
 
@@ -353,8 +278,12 @@ llvm::Value* PhaseEmitter::int_binary(Op op, llvm::Value* a, llvm::Value* b, DTy
     case Op::kAdd: return builder_.CreateAdd(a, b);
     case Op::kSub: return builder_.CreateSub(a, b);
     case Op::kMul: return builder_.CreateMul(a, b);
-    case Op::kMin: return builder_.CreateBinaryIntrinsic(no_sign ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, a, b);
-    case Op::kMax: return builder_.CreateBinaryIntrinsic(no_sign ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, a, b);
+    case Op::kMin:
+      return builder_.CreateBinaryIntrinsic(no_sign ? llvm::Intrinsic::umin : llvm::Intrinsic::smin,
+                                            a, b);
+    case Op::kMax:
+      return builder_.CreateBinaryIntrinsic(no_sign ? llvm::Intrinsic::umax : llvm::Intrinsic::smax,
+                                            a, b);
     default: break;
   }
   llvm::Value* zero = llvm::Constant::getNullValue(b->getType());
@@ -393,7 +322,8 @@ llvm::Value* PhaseEmitter::unary(const ExprNode& e) {
     if (e.op == Op::kNeg) return negative;
     HONE_ASSERT(e.op == Op::kAbs, "not a function of integers");
     if (is_unsigned(e.type)) return x;
-    return builder_.CreateSelect(builder_.CreateICmpSLT(x, llvm::Constant::getNullValue(x->getType())), negative, x);
+    return builder_.CreateSelect(
+        builder_.CreateICmpSLT(x, llvm::Constant::getNullValue(x->getType())), negative, x);
   }
   return function(e.op, x, e.type);
 }
@@ -418,7 +348,8 @@ llvm::Value* PhaseEmitter::function(Op op, llvm::Value* x, DType type) {
     case Op::kCos: return library_call("cos", {x});
     case Op::kSigmoid: {
       llvm::Value* one = llvm::ConstantFP::get(x->getType(), 1.0);
-      return builder_.CreateFDiv(one, builder_.CreateFAdd(one, library_call("exp", {builder_.CreateFNeg(x)})));
+      return builder_.CreateFDiv(
+          one, builder_.CreateFAdd(one, library_call("exp", {builder_.CreateFNeg(x)})));
     }
     default: break;
   }
@@ -436,8 +367,10 @@ llvm::Value* PhaseEmitter::library_call(const char* name, llvm::ArrayRef<llvm::V
   llvm::Value* out = llvm::Constant::getNullValue(type);
   for (int i = 0; i < lanes_.active; ++i) {
     std::vector<llvm::Value*> one;
-    for (llvm::Value* a : args) one.push_back(builder_.CreateExtractElement(a, static_cast<uint64_t>(i)));
-    out = builder_.CreateInsertElement(out, builder_.CreateCall(callee, one), static_cast<uint64_t>(i));
+    for (llvm::Value* a : args)
+      one.push_back(builder_.CreateExtractElement(a, static_cast<uint64_t>(i)));
+    out = builder_.CreateInsertElement(out, builder_.CreateCall(callee, one),
+                                       static_cast<uint64_t>(i));
   }
   return out;
 }
@@ -445,21 +378,25 @@ llvm::Value* PhaseEmitter::library_call(const char* name, llvm::ArrayRef<llvm::V
 llvm::Value* PhaseEmitter::convert(llvm::Value* v, DType from, DType to) {
   if (from == to) return v;
   llvm::Type* type = type_of(to);
-  if (v->getType()->isVectorTy()) type = llvm::VectorType::get(type, llvm::cast<llvm::VectorType>(v->getType()));
+  if (v->getType()->isVectorTy())
+    type = llvm::VectorType::get(type, llvm::cast<llvm::VectorType>(v->getType()));
   llvm::Constant* zero = llvm::Constant::getNullValue(v->getType());
   if (is_float(from)) {
     if (to == DType::kBool) return builder_.CreateFCmpUNE(v, zero);
     if (!is_float(to)) {
       const bool no_sign = is_unsigned(to) || to == DType::kU64;
-      return builder_.CreateIntrinsic(no_sign ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
-                                      {type, v->getType()}, {v});
+      return builder_.CreateIntrinsic(
+          no_sign ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat, {type, v->getType()},
+          {v});
     }
     if (type != v->getType()) v = builder_.CreateFPCast(v, type);
     return dtype_bytes(to) == 2 ? from_memory(to_memory(v, to), to) : v;
   }
-  if (is_float(to)) return is_unsigned(from) ? builder_.CreateUIToFP(v, type) : builder_.CreateSIToFP(v, type);
+  if (is_float(to))
+    return is_unsigned(from) ? builder_.CreateUIToFP(v, type) : builder_.CreateSIToFP(v, type);
   if (to == DType::kBool) return builder_.CreateICmpNE(v, zero);
-  return is_unsigned(from) ? builder_.CreateZExtOrTrunc(v, type) : builder_.CreateSExtOrTrunc(v, type);
+  return is_unsigned(from) ? builder_.CreateZExtOrTrunc(v, type)
+                           : builder_.CreateSExtOrTrunc(v, type);
 }
 
 }  // namespace hone::codegen

@@ -56,8 +56,8 @@ class PhaseEmitter {
     bool read_only = false;        // in this phase
   };
   struct Lanes {
-    int width = 1;   // of the vectors; 1: no lanes
-    int active = 1;  // the first lanes that exist
+    int width = 1;                 // of the vectors; 1: no lanes
+    int active = 1;                // the first lanes that exist
     llvm::Value* mask = nullptr;   // further condition per lane, or null
     llvm::Value* guard = nullptr;  // uniform condition under which memory may be read, or null
   };
@@ -104,7 +104,7 @@ class PhaseEmitter {
   llvm::Value* identity(ir::Op op, DType type);
   llvm::Value* all_lanes_mask();  // null: every lane of the vector is active
   llvm::Value* tail_mask();
-  llvm::Value* any_lane();        // i1: some lane is active, or null
+  llvm::Value* any_lane();  // i1: some lane is active, or null
 
   // emit_memory.cc: addresses, loads, stores.
   Access access(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices);
@@ -143,6 +143,8 @@ class PhaseEmitter {
   llvm::Value* select(const ir::ExprNode& e);
   llvm::Value* branch_select(const ir::ExprNode& e, llvm::Value* condition);
   llvm::Value* convert(llvm::Value* v, DType from, DType to);
+
+  // emit_index.cc: linear forms as values.
   IndexForm index(const ir::Expr& e);
   llvm::Value* form_value(const IndexForm& form);  // i64 or a vector of i64
   llvm::Value* uniform_value(const IndexForm& form);
@@ -151,11 +153,12 @@ class PhaseEmitter {
   llvm::Value* splat(llvm::Value* v);
   void match(llvm::Value*& a, llvm::Value*& b);  // both vectors if one is
   llvm::Value* lane_numbers(llvm::Type* element);
-  llvm::Type* type_of(DType type);    // of a value: i1 for bool
+  llvm::Type* type_of(DType type);  // of a value: i1 for bool
   llvm::Type* memory_type(DType type);
   llvm::Value* from_memory(llvm::Value* v, DType type);
   llvm::Value* to_memory(llvm::Value* v, DType type);
   llvm::Type* with_lanes(llvm::Type* type);
+  llvm::Constant* integer(llvm::Type* type, int64_t v);  // modulo 2^bits
   llvm::Value* i64(int64_t v) { return builder_.getInt64(static_cast<uint64_t>(v)); }
 
   llvm::Module& module_;

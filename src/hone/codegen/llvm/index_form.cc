@@ -30,10 +30,10 @@ IndexForm add(const IndexForm& a, const IndexForm& b, int64_t scale_b) {
   size_t i = 0;
   size_t j = 0;
   while (i < a.terms.size() || j < b.terms.size()) {
-    const bool take_a = j == b.terms.size() ||
-                        (i < a.terms.size() && a.terms[i].first <= b.terms[j].first);
-    const bool take_b = i == a.terms.size() ||
-                        (j < b.terms.size() && b.terms[j].first <= a.terms[i].first);
+    const bool take_a =
+        j == b.terms.size() || (i < a.terms.size() && a.terms[i].first <= b.terms[j].first);
+    const bool take_b =
+        i == a.terms.size() || (j < b.terms.size() && b.terms[j].first <= a.terms[i].first);
     const int atom = take_a ? a.terms[i].first : b.terms[j].first;
     int64_t coefficient = 0;
     if (take_a) coefficient += a.terms[i++].second;
@@ -123,7 +123,8 @@ IndexForm IndexSpace::divided(Op op, const IndexForm& a, int64_t divisor) {
       rest.terms.emplace_back(id, coefficient);
     }
   }
-  (a.lane % divisor == 0 ? quotient.lane : rest.lane) = a.lane % divisor == 0 ? a.lane / divisor : a.lane;
+  (a.lane % divisor == 0 ? quotient.lane : rest.lane) =
+      a.lane % divisor == 0 ? a.lane / divisor : a.lane;
   quotient.constant = floor_div(a.constant, divisor);
   rest.constant = floor_mod(a.constant, divisor);
   const Range r = range(rest);
@@ -141,19 +142,15 @@ IndexForm IndexSpace::divided(Op op, const IndexForm& a, int64_t divisor) {
 
 IndexForm IndexSpace::form(const ir::Expr& e, const Opaque& opaque) {
   switch (e->op) {
-    case Op::kInt:
-      return {{}, 0, e->int_value};
+    case Op::kInt: return {{}, 0, e->int_value};
     case Op::kVar: {
       const auto it = environment_.find(e->var.get());
       HONE_ASSERT(it != environment_.end(), "a variable is used outside its loop");
       return it->second;
     }
-    case Op::kAdd:
-      return add(form(e->args[0], opaque), form(e->args[1], opaque));
-    case Op::kSub:
-      return add(form(e->args[0], opaque), form(e->args[1], opaque), -1);
-    case Op::kNeg:
-      return scaled(form(e->args[0], opaque), -1);
+    case Op::kAdd: return add(form(e->args[0], opaque), form(e->args[1], opaque));
+    case Op::kSub: return add(form(e->args[0], opaque), form(e->args[1], opaque), -1);
+    case Op::kNeg: return scaled(form(e->args[0], opaque), -1);
     case Op::kMul: {
       const IndexForm a = form(e->args[0], opaque);
       const IndexForm b = form(e->args[1], opaque);
@@ -177,8 +174,7 @@ IndexForm IndexSpace::form(const ir::Expr& e, const Opaque& opaque) {
       if (difference.hi <= 0) return e->op == Op::kMin ? a : b;
       return compound(e->op, a, b);
     }
-    default:
-      return of_atom(opaque(e));
+    default: return of_atom(opaque(e));
   }
 }
 

@@ -33,11 +33,11 @@ struct Range {
 };
 
 struct Atom {
-  ir::Op op;                    // kVar: a loop variable; kLoad: a value of the emitter; else of args
+  ir::Op op;  // kVar: a loop variable; kLoad: a value of the emitter; else of args
   std::vector<IndexForm> args;
-  int depth = 0;                // the innermost scope whose variable it depends on; 0: the function
-  bool in_place = false;        // must be computed where it is used: depends on a lane or a load
-  bool varying = false;         // differs between lanes
+  int depth = 0;          // the innermost scope whose variable it depends on; 0: the function
+  bool in_place = false;  // must be computed where it is used: depends on a lane or a load
+  bool varying = false;   // differs between lanes
   Range range;
 };
 

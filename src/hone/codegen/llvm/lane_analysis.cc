@@ -13,7 +13,8 @@ using ir::StmtNode;
 
 bool loads_from(const Expr& e, const ir::Buffer* buffer) {
   bool found = false;
-  ir::visit(e, [&](const Expr& node) { found |= node->op == Op::kLoad && node->buffer.get() == buffer; });
+  ir::visit(
+      e, [&](const Expr& node) { found |= node->op == Op::kLoad && node->buffer.get() == buffer; });
   return found;
 }
 
@@ -28,7 +29,8 @@ bool is_load_of(const Expr& e, const StmtNode& store) {
 // The operator of the chain that leads from the root to the only load of the store's own element.
 bool is_chain(const Expr& e, const StmtNode& store, std::optional<Op>& op) {
   if (is_load_of(e, store)) return true;
-  if (e->op != Op::kAdd && e->op != Op::kSub && e->op != Op::kMul && e->op != Op::kMin && e->op != Op::kMax) {
+  if (e->op != Op::kAdd && e->op != Op::kSub && e->op != Op::kMul && e->op != Op::kMin &&
+      e->op != Op::kMax) {
     return false;
   }
   const Op kind = e->op == Op::kSub ? Op::kAdd : e->op;
@@ -43,7 +45,7 @@ bool is_chain(const Expr& e, const StmtNode& store, std::optional<Op>& op) {
 struct Scan {
   const ir::Var* lane;
   LanePlan plan;
-  std::set<const ir::Buffer*> inner;    // allocated in the body: one copy per lane
+  std::set<const ir::Buffer*> inner;      // allocated in the body: one copy per lane
   std::set<const ir::Buffer*> lane_free;  // stored at an index without the lane
   std::vector<const StmtNode*> stores;
 
@@ -51,16 +53,19 @@ struct Scan {
     bool found = false;
     ir::visit(e, [&](const Expr& node) {
       found |= node->op == Op::kVar && node->var.get() == lane;
-      found |= node->op == Op::kLoad && (inner.contains(node->buffer.get()) || lane_free.contains(node->buffer.get()));
+      found |= node->op == Op::kLoad &&
+               (inner.contains(node->buffer.get()) || lane_free.contains(node->buffer.get()));
     });
     return found;
   }
   void note_width(const Expr& e) {
     ir::visit(e, [&](const Expr& node) {
       if (node->op == Op::kLoad || is_float(node->type)) {
-        plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(node->type)));
+        plan.element_bytes =
+            std::max(plan.element_bytes, static_cast<int>(dtype_bytes(node->type)));
       }
-      if (node->op == Op::kLoad && node->buffer->scope == ir::Scope::kRegister) note_indices(node->args);
+      if (node->op == Op::kLoad && node->buffer->scope == ir::Scope::kRegister)
+        note_indices(node->args);
     });
   }
   void note_indices(const std::vector<Expr>& indices) {
@@ -69,35 +74,33 @@ struct Scan {
 
   bool scan(const StmtNode& s, bool direct) {
     switch (s.kind) {
-      case StmtKind::kExtern:
-        return false;
+      case StmtKind::kExtern: return false;
       case StmtKind::kFor:
-        if (s.for_kind == ir::ForKind::kVectorized || varies(s.min) || varies(s.extent)) return false;
+        if (s.for_kind == ir::ForKind::kVectorized || varies(s.min) || varies(s.extent))
+          return false;
         return scan_all(s.body, false);
-      case StmtKind::kIf:
-        note_width(s.condition);
-        return scan_all(s.body, direct);
+      case StmtKind::kIf: note_width(s.condition); return scan_all(s.body, direct);
       case StmtKind::kAlloc:
         inner.insert(s.buffer.get());
-        plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.buffer->dtype)));
+        plan.element_bytes =
+            std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.buffer->dtype)));
         return scan_all(s.body, false);
-      case StmtKind::kBlock:
-        return scan_all(s.body, direct);
-      case StmtKind::kPrefetch:
-        return true;
-      case StmtKind::kStore:
-        return scan_store(s, direct);
+      case StmtKind::kBlock: return scan_all(s.body, direct);
+      case StmtKind::kPrefetch: return true;
+      case StmtKind::kStore: return scan_store(s, direct);
     }
     return false;
   }
   bool scan_all(const std::vector<ir::Stmt>& body, bool direct) {
-    return std::all_of(body.begin(), body.end(), [&](const ir::Stmt& s) { return scan(*s, direct); });
+    return std::all_of(body.begin(), body.end(),
+                       [&](const ir::Stmt& s) { return scan(*s, direct); });
   }
   bool scan_store(const StmtNode& s, bool direct) {
     ++plan.statements;
     stores.push_back(&s);
     note_width(s.value);
-    plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.buffer->dtype)));
+    plan.element_bytes =
+        std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.buffer->dtype)));
     if (s.buffer->scope == ir::Scope::kRegister) note_indices(s.indices);
     bool index_varies = inner.contains(s.buffer.get());
     bool index_loads = false;

@@ -13,12 +13,12 @@ namespace hone::codegen {
 [[nodiscard]] std::optional<ir::Op> reduction_op(const ir::StmtNode& store);
 
 struct LanePlan {
-  bool vectorizable = false;  // else the loop runs in order, one iteration at a time
-  int element_bytes = 1;      // the widest element that lanes compute with
-  bool fixed_indices = false; // register buffers are indexed with the lane: chunks are unrolled
+  bool vectorizable = false;   // else the loop runs in order, one iteration at a time
+  int element_bytes = 1;       // the widest element that lanes compute with
+  bool fixed_indices = false;  // register buffers are indexed with the lane: chunks are unrolled
   // Reductions that can keep one partial result per lane until the loop ends.
   std::vector<const ir::StmtNode*> partials;
-  int64_t statements = 0;     // stores in the body, as a measure of its size
+  int64_t statements = 0;  // stores in the body, as a measure of its size
 };
 [[nodiscard]] LanePlan plan_lanes(const ir::StmtNode& loop);
 

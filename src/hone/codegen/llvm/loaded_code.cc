@@ -25,16 +25,22 @@ class Context final : public jl::JITLinkContext {
  public:
   Context(jl::JITLinkMemoryManager& memory, jl::JITLinkMemoryManager::FinalizedAlloc& allocation,
           std::map<std::string, void*>& symbols, std::string& problem)
-      : JITLinkContext(nullptr), memory_(memory), allocation_(allocation), symbols_(symbols), problem_(problem) {}
+      : JITLinkContext(nullptr),
+        memory_(memory),
+        allocation_(allocation),
+        symbols_(symbols),
+        problem_(problem) {}
 
   jl::JITLinkMemoryManager& getMemoryManager() override { return memory_; }
   void notifyFailed(llvm::Error error) override { problem_ = llvm::toString(std::move(error)); }
-  void lookup(const LookupMap& wanted, std::unique_ptr<jl::JITLinkAsyncLookupContinuation> next) override {
+  void lookup(const LookupMap& wanted,
+              std::unique_ptr<jl::JITLinkAsyncLookupContinuation> next) override {
     jl::AsyncLookupResult found;
     for (const auto& [name, flags] : wanted) {
       void* address = dlsym(RTLD_DEFAULT, (*name).str().c_str());
       if (!address && flags == jl::SymbolLookupFlags::RequiredSymbol) {
-        next->run(llvm::createStringError("symbol %s is not in this process", (*name).str().c_str()));
+        next->run(
+            llvm::createStringError("symbol %s is not in this process", (*name).str().c_str()));
         return;
       }
       found[name] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
@@ -65,20 +71,22 @@ class Context final : public jl::JITLinkContext {
 LoadedCode::LoadedCode(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 LoadedCode::~LoadedCode() {
-  if (state_->allocation) llvm::consumeError(state_->memory->deallocate(std::move(state_->allocation)));
+  if (state_->allocation)
+    llvm::consumeError(state_->memory->deallocate(std::move(state_->allocation)));
 }
 
 Result<std::unique_ptr<LoadedCode>> LoadedCode::load(std::string_view object) {
   auto state = std::make_unique<State>();
   state->object = object;
   auto memory = jl::InProcessMemoryManager::Create();
-  if (!memory) return error(Code::kInternal, "memory for code: {}", llvm::toString(memory.takeError()));
+  if (!memory)
+    return error(Code::kInternal, "memory for code: {}", llvm::toString(memory.takeError()));
   state->memory = std::move(*memory);
   auto names = std::make_shared<llvm::orc::SymbolStringPool>();
   auto graph = jl::createLinkGraphFromObject(llvm::MemoryBufferRef(state->object, "kernel"), names);
   if (!graph) return invalid("object: {}", llvm::toString(graph.takeError()));
-  jl::link(std::move(*graph),
-           std::make_unique<Context>(*state->memory, state->allocation, state->symbols, state->problem));
+  jl::link(std::move(*graph), std::make_unique<Context>(*state->memory, state->allocation,
+                                                        state->symbols, state->problem));
   std::unique_ptr<LoadedCode> code(new LoadedCode(std::move(state)));
   if (!code->state_->problem.empty()) return invalid("object: {}", code->state_->problem);
   return code;

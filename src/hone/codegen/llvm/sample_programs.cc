@@ -52,7 +52,8 @@ ir::Program gemm_program(const GemmShape& s) {
   const Stmt finish = nest([&](const Expr& i, const Expr& lane) {
     return ir::make_store(c, c_index(i, lane), ir::load(acc, {i, lane}));
   });
-  const Stmt body = ir::make_alloc(acc, {init, loop(k, s.k / s.unroll_k, ForKind::kSerial, {step}), finish});
+  const Stmt body =
+      ir::make_alloc(acc, {init, loop(k, s.k / s.unroll_k, ForKind::kSerial, {step}), finish});
   ir::Program program;
   program.name = "gemm";
   program.params = {{a, ir::Role::kInput}, {b, ir::Role::kConstant}, {c, ir::Role::kOutput}};
@@ -62,7 +63,8 @@ ir::Program gemm_program(const GemmShape& s) {
 
 ir::Program conv_program(const ConvShape& s) {
   const auto in = ir::make_buffer("In", DType::kF32, {s.height + 2, s.width + 2, s.in_channels});
-  const auto weight = ir::make_buffer("W", DType::kF32, {s.out_channels / s.tile_oc, 3, 3, s.in_channels, s.tile_oc});
+  const auto weight = ir::make_buffer("W", DType::kF32,
+                                      {s.out_channels / s.tile_oc, 3, 3, s.in_channels, s.tile_oc});
   const auto out = ir::make_buffer("Out", DType::kF32, {s.height, s.width, s.out_channels});
   const auto acc = ir::make_buffer("acc", DType::kF32, {s.tile_w, s.tile_oc}, ir::Scope::kRegister);
   const auto tile = ir::make_var("tile");
@@ -86,19 +88,26 @@ ir::Program conv_program(const ConvShape& s) {
     return ir::make_store(acc, {i, lane}, ir::constant_float(0));
   });
   const Stmt update = nest([&](const Expr& i, const Expr& lane) {
-    const Expr product = ir::load(in, {variable(h) + variable(kh), w0 + i + variable(kw), variable(ic)}) *
-                         ir::load(weight, {block, variable(kh), variable(kw), variable(ic), lane});
+    const Expr product =
+        ir::load(in, {variable(h) + variable(kh), w0 + i + variable(kw), variable(ic)}) *
+        ir::load(weight, {block, variable(kh), variable(kw), variable(ic), lane});
     return ir::make_store(acc, {i, lane}, ir::load(acc, {i, lane}) + product);
   });
   const Stmt finish = nest([&](const Expr& i, const Expr& lane) {
-    return ir::make_store(out, {variable(h), w0 + i, block * s.tile_oc + lane}, ir::load(acc, {i, lane}));
+    return ir::make_store(out, {variable(h), w0 + i, block * s.tile_oc + lane},
+                          ir::load(acc, {i, lane}));
   });
-  const Stmt reduce = loop(kh, 3, ForKind::kSerial, {loop(kw, 3, ForKind::kSerial, {loop(ic, s.in_channels, ForKind::kSerial, {update})})});
-  const Stmt body = loop(h, s.height, ForKind::kSerial, {ir::make_alloc(acc, {init, reduce, finish})});
+  const Stmt reduce =
+      loop(kh, 3, ForKind::kSerial,
+           {loop(kw, 3, ForKind::kSerial, {loop(ic, s.in_channels, ForKind::kSerial, {update})})});
+  const Stmt body =
+      loop(h, s.height, ForKind::kSerial, {ir::make_alloc(acc, {init, reduce, finish})});
   ir::Program program;
   program.name = "conv";
-  program.params = {{in, ir::Role::kInput}, {weight, ir::Role::kConstant}, {out, ir::Role::kOutput}};
-  program.phases = {{loop(tile, across * (s.out_channels / s.tile_oc), ForKind::kParallel, {body}), false}};
+  program.params = {
+      {in, ir::Role::kInput}, {weight, ir::Role::kConstant}, {out, ir::Role::kOutput}};
+  program.phases = {
+      {loop(tile, across * (s.out_channels / s.tile_oc), ForKind::kParallel, {body}), false}};
   return program;
 }
 

@@ -16,8 +16,8 @@ struct GemmShape {
 };
 [[nodiscard]] ir::Program gemm_program(const GemmShape& shape);
 
-// Out[h, w, oc] = sum over kh, kw, ic of In[h + kh, w + kw, ic] * W[oc / tile_oc, kh, kw, ic, oc % tile_oc],
-// 3x3, NHWC, input already padded; tile_w x tile_oc accumulators.
+// Out[h, w, oc] = sum over kh, kw, ic of In[h + kh, w + kw, ic] * W[oc / tile_oc, kh, kw, ic, oc %
+// tile_oc], 3x3, NHWC, input already padded; tile_w x tile_oc accumulators.
 struct ConvShape {
   int64_t height, width, in_channels, out_channels;
   int64_t tile_w, tile_oc;

@@ -15,7 +15,8 @@ namespace hone::codegen {
 std::vector<target::Target> runnable_targets() {
   std::vector<target::Target> out;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out.push_back(*target::find("x86-64-avx2"));
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    out.push_back(*target::find("x86-64-avx2"));
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
     out.push_back(*target::find("x86-64-avx512"));
   }
@@ -23,13 +24,15 @@ std::vector<target::Target> runnable_targets() {
   return out;
 }
 
-Status run_machine_code(const ir::Program& program, const target::Target& target, std::span<Tensor> args) {
+Status run_machine_code(const ir::Program& program, const target::Target& target,
+                        std::span<Tensor> args) {
   HONE_ASSIGN_OR_RETURN(const ObjectCode code, compile(program, target));
   HONE_ASSIGN_OR_RETURN(const auto loaded, LoadedCode::load(code.object));
   std::vector<void*> pointers;
   for (Tensor& t : args) pointers.push_back(t.data());
   const auto scratch_bytes = static_cast<size_t>(code.scratch_bytes + 64) / 64 * 64;
   void* scratch = std::aligned_alloc(64, scratch_bytes);
+  std::memset(scratch, 0xFF, scratch_bytes);  // NaN: what is read before it is written shows
   for (const Phase& phase : code.phases) {
     const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
     if (!kernel) return error(Code::kInternal, "no symbol {}", phase.symbol);
@@ -60,9 +63,12 @@ std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, 
   for (const target::Target& target : runnable_targets()) {
     std::vector<Tensor> found = ir::random_arguments(program, seed);
     for (size_t p = 0; p < found.size(); ++p) {
-      if (program.params[p].role != ir::Role::kInput && program.params[p].role != ir::Role::kConstant) fill(found[p]);
+      if (program.params[p].role != ir::Role::kInput &&
+          program.params[p].role != ir::Role::kConstant)
+        fill(found[p]);
     }
-    if (Status s = run_machine_code(program, target, found); !s.ok()) return target.name + ": " + s.message();
+    if (Status s = run_machine_code(program, target, found); !s.ok())
+      return target.name + ": " + s.message();
     for (size_t p = 0; p < found.size(); ++p) {
       const ir::Param& param = program.params[p];
       if (param.role != ir::Role::kOutput && param.role != ir::Role::kPacked) continue;
@@ -75,9 +81,10 @@ std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, 
         const double want = expected[p].at(i);
         const double have = found[p].at(i);
         if (want == have || (std::isnan(want) && std::isnan(have))) continue;
-        if (std::fabs(want - have) <= (is_float(found[p].dtype()) ? tolerance * largest : 0)) continue;
-        return fmt::format("{}: {}[{}] is {}, expected {} (seed {})\n{}", target.name, param.buffer->name, i, have, want,
-                           seed, ir::print(program));
+        if (std::fabs(want - have) <= (is_float(found[p].dtype()) ? tolerance * largest : 0))
+          continue;
+        return fmt::format("{}: {}[{}] is {}, expected {} (seed {})\n{}", target.name,
+                           param.buffer->name, i, have, want, seed, ir::print(program));
       }
     }
   }

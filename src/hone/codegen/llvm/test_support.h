@@ -14,10 +14,12 @@ namespace hone::codegen {
 [[nodiscard]] std::vector<target::Target> runnable_targets();
 
 // Compiles and runs all phases; tiles go in two parts, as two threads would run them.
-[[nodiscard]] Status run_machine_code(const ir::Program& program, const target::Target& target, std::span<Tensor> args);
+[[nodiscard]] Status run_machine_code(const ir::Program& program, const target::Target& target,
+                                      std::span<Tensor> args);
 
 // "" if machine code and interpreter agree on all outputs for every runnable target, else what
 // differs. Floats may differ by tolerance * max(1, largest value of the output).
-[[nodiscard]] std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, double tolerance = 1e-5);
+[[nodiscard]] std::string compare_with_interpreter(const ir::Program& program, uint64_t seed,
+                                                   double tolerance = 1e-5);
 
 }  // namespace hone::codegen

@@ -11,11 +11,11 @@
 namespace hone::codegen {
 namespace {
 
-using llvm::Value;
 using ir::Op;
+using llvm::Value;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMagic = 0x1.8p23;    // adding it rounds a small float to an integer in its low bits
+constexpr double kMagic = 0x1.8p23;  // adding it rounds a small float to an integer in its low bits
 constexpr double kMagic64 = 0x1.8p52;
 
 // Coefficients, highest first: minimax fits (reweighted least squares) of the named function over
@@ -23,16 +23,16 @@ constexpr double kMagic64 = 0x1.8p52;
 constexpr std::initializer_list<double> kExp = {  // (e^r - 1 - r) / r^2, |r| <= ln 2 / 2
     0x1.6dbc64p-10, 0x1.124148p-7, 0x1.555454p-5, 0x1.555486p-3, 0x1p-1};
 constexpr std::initializer_list<double> kLog = {  // (log(1 + f) - f) / f^2, |f| <= 1/3
-    -0x1.109f24p-3, 0x1.1ed906p-3, -0x1.eeb8ecp-4, 0x1.1ebca2p-3, -0x1.55cd0ep-3,
-    0x1.99d212p-3,  -0x1.fffd6ap-3, 0x1.555502p-2, -0x1p-1};
+    -0x1.109f24p-3, 0x1.1ed906p-3,  -0x1.eeb8ecp-4, 0x1.1ebca2p-3, -0x1.55cd0ep-3,
+    0x1.99d212p-3,  -0x1.fffd6ap-3, 0x1.555502p-2,  -0x1p-1};
 constexpr std::initializer_list<double> kTanh = {  // (tanh(x) - x) / x^3 in x^2, |x| <= 0.6
     -0x1.830be6p-8, 0x1.54e014p-6, -0x1.b89ed8p-5, 0x1.1109dcp-3, -0x1.55553ep-2};
 constexpr std::initializer_list<double> kErfSmall = {  // erf(x) / x - 1 in x^2, |x| <= 0.93
-    0x1.5e062cp-14, -0x1.aaa2d6p-11, 0x1.54d42ap-8, -0x1.b80ff2p-6, 0x1.ce2e1cp-4, -0x1.812744p-2,
-    0x1.06eba8p-3};
+    0x1.5e062cp-14, -0x1.aaa2d6p-11, 0x1.54d42ap-8, -0x1.b80ff2p-6,
+    0x1.ce2e1cp-4,  -0x1.812744p-2,  0x1.06eba8p-3};
 constexpr std::initializer_list<double> kErfLarge = {  // -log(erfc(x)) / x - 1, 0.9 <= x <= 4
-    0x1.5e13c6p-17, -0x1.4a2714p-12, 0x1.d93634p-9, -0x1.843636p-6, 0x1.b2d3d4p-4, 0x1.4538aep-1,
-    0x1.0772ep-3};
+    0x1.5e13c6p-17, -0x1.4a2714p-12, 0x1.d93634p-9, -0x1.843636p-6,
+    0x1.b2d3d4p-4,  0x1.4538aep-1,   0x1.0772ep-3};
 constexpr std::initializer_list<double> kSin = {  // (sin(x) - x) / x^3 in x^2, |x| <= pi / 4
     0x1.6cbecep-19, -0x1.a00f32p-13, 0x1.111108p-7, -0x1.555556p-3};
 constexpr std::initializer_list<double> kCos = {  // (cos(x) - 1 + x^2 / 2) / x^4 in x^2
@@ -68,8 +68,12 @@ class Math {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign);
   }
   // NaN stays NaN.
-  Value* at_most(Value* x, double limit) { return b_.CreateSelect(b_.CreateFCmpOGT(x, f(limit)), f(limit), x); }
-  Value* at_least(Value* x, double limit) { return b_.CreateSelect(b_.CreateFCmpOLT(x, f(limit)), f(limit), x); }
+  Value* at_most(Value* x, double limit) {
+    return b_.CreateSelect(b_.CreateFCmpOGT(x, f(limit)), f(limit), x);
+  }
+  Value* at_least(Value* x, double limit) {
+    return b_.CreateSelect(b_.CreateFCmpOLT(x, f(limit)), f(limit), x);
+  }
   Value* bits(Value* x) { return b_.CreateBitCast(x, int_); }
   Value* from_bits(Value* x) { return b_.CreateBitCast(x, float_); }
   Value* power_of_2(Value* n) { return from_bits(b_.CreateShl(b_.CreateAdd(n, i(127)), 23)); }
@@ -106,7 +110,8 @@ Value* Math::log(Value* x) {
   Value* low = fma(exponent, f(0x1.7f7d1cp-20), b_.CreateFMul(b_.CreateFMul(t, t), poly(t, kLog)));
   Value* result = fma(exponent, f(0x1.62e4p-1), b_.CreateFAdd(t, low));
   result = b_.CreateSelect(b_.CreateFCmpOLT(x, f(kInfinity)), result, x);  // inf and NaN
-  result = b_.CreateSelect(b_.CreateFCmpOLT(x, f(0.0)), f(std::numeric_limits<double>::quiet_NaN()), result);
+  result = b_.CreateSelect(b_.CreateFCmpOLT(x, f(0.0)), f(std::numeric_limits<double>::quiet_NaN()),
+                           result);
   return b_.CreateSelect(b_.CreateFCmpOEQ(x, f(0.0)), f(-kInfinity), result);
 }
 

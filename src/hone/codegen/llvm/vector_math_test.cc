@@ -53,13 +53,14 @@ double ulps(float found, double want) {
 
 struct Case {
   Op op;
-  double limit;      // ulp
-  double domain;     // |x| up to this
+  double limit;   // ulp
+  double domain;  // |x| up to this
 };
 
 TEST(vector_math, errors_stay_within_the_stated_limits) {
-  const Case cases[] = {{Op::kExp, 2, 1e40},     {Op::kLog, 2, 1e40}, {Op::kTanh, 4, 1e40}, {Op::kErf, 4, 1e40},
-                        {Op::kSigmoid, 4, 1e40}, {Op::kSin, 2, 1e6},  {Op::kCos, 2, 1e6}};
+  const Case cases[] = {{Op::kExp, 2, 1e40}, {Op::kLog, 2, 1e40},     {Op::kTanh, 4, 1e40},
+                        {Op::kErf, 4, 1e40}, {Op::kSigmoid, 4, 1e40}, {Op::kSin, 2, 1e6},
+                        {Op::kCos, 2, 1e6}};
   const std::vector<float> in = inputs();
   const auto n = static_cast<int64_t>(in.size());
   for (const target::Target& target : runnable_targets()) {
@@ -69,8 +70,10 @@ TEST(vector_math, errors_stay_within_the_stated_limits) {
         const auto y = ir::make_buffer("y", DType::kF32, {n});
         const auto v = ir::make_var("v");
         ir::Program program{"math", {{x, ir::Role::kInput}, {y, ir::Role::kOutput}}, {}};
-        program.phases.push_back({ir::make_for(v, ir::constant(0), ir::constant(n), kind,
-                                               {ir::make_store(y, {ir::variable(v)}, ir::make(c.op, {ir::load(x, {ir::variable(v)})}))})});
+        program.phases.push_back(
+            {ir::make_for(v, ir::constant(0), ir::constant(n), kind,
+                          {ir::make_store(y, {ir::variable(v)},
+                                          ir::make(c.op, {ir::load(x, {ir::variable(v)})}))})});
         std::vector<Tensor> args = {Tensor(DType::kF32, {n}), Tensor(DType::kF32, {n})};
         std::copy(in.begin(), in.end(), args[0].as<float>().begin());
         const Status status = run_machine_code(program, target, args);
@@ -80,14 +83,17 @@ TEST(vector_math, errors_stay_within_the_stated_limits) {
         for (int64_t i = 0; i < n; ++i) {
           const float at = in[static_cast<size_t>(i)];
           if (std::isfinite(at) && std::fabs(static_cast<double>(at)) > c.domain) continue;
-          const double off = ulps(args[1].as<float>()[static_cast<size_t>(i)], exact(c.op, static_cast<double>(at)));
+          const double off = ulps(args[1].as<float>()[static_cast<size_t>(i)],
+                                  exact(c.op, static_cast<double>(at)));
           if (off > worst) {
             worst = off;
             worst_x = at;
           }
         }
-        EXPECT_LE(worst, c.limit) << ir::op_info(c.op).name << "(" << worst_x << ") on " << target.name;
-        RecordProperty(std::string(ir::op_info(c.op).name) + "_" + target.name, std::to_string(worst));
+        EXPECT_LE(worst, c.limit) << ir::op_info(c.op).name << "(" << worst_x << ") on "
+                                  << target.name;
+        RecordProperty(std::string(ir::op_info(c.op).name) + "_" + target.name,
+                       std::to_string(worst));
       }
     }
   }
