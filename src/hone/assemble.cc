@@ -1,0 +1,155 @@
+#include "hone/assemble.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "hone/base/hash.h"
+#include "hone/codegen/runtime/cpu_features.h"
+
+namespace hone {
+namespace {
+
+int64_t rounded(int64_t bytes) {
+  constexpr int64_t kAlignment = graph::MemoryPlan::kAlignment;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Each distinct content once; hands out indices in the order of first use.
+class WeightTable {
+ public:
+  explicit WeightTable(Assembly& assembly) : assembly_(assembly) {}
+  int add(const Tensor& tensor) {
+    const auto bytes = static_cast<size_t>(tensor.bytes());
+    const uint64_t hash = hash_bytes(tensor.data(), bytes);
+    for (auto [it, end] = index_.equal_range(hash); it != end; ++it) {
+      const Tensor& other = assembly_.weights[static_cast<size_t>(it->second)];
+      if (other.bytes() == tensor.bytes() && std::memcmp(other.data(), tensor.data(), bytes) == 0) return it->second;
+    }
+    const int index = static_cast<int>(assembly_.weights.size());
+    assembly_.weights.push_back(tensor);
+    assembly_.spec.weights.push_back({tensor.data(), tensor.bytes()});
+    index_.emplace(hash, index);
+    return index;
+  }
+
+ private:
+  Assembly& assembly_;
+  std::multimap<uint64_t, int> index_;
+};
+
+std::vector<std::string> checked_features(const target::Target& target) {
+  std::vector<std::string> names;
+  for (const std::string& feature : target.features) {
+    if (!feature.starts_with('+')) continue;
+    std::string name = feature.substr(1);
+    if (runtime::cpu_feature(name.c_str()) != runtime::FeatureState::kUnknown) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// The arguments of a call's kernel as tensors: constants given, packed weights computed.
+Result<std::vector<Tensor>> constant_arguments(const graph::TaskList& tasks, const graph::TaskCall& call,
+                                               const Kernel& kernel, const target::Target& target, int threads) {
+  std::vector<Tensor> arguments(kernel.program.params.size());
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const graph::Argument& argument = call.arguments[i];
+    if (argument.kind != graph::Argument::Kind::kConstant) continue;
+    arguments[i] = tasks.constants[static_cast<size_t>(argument.index)];
+  }
+  HONE_RETURN_IF_ERROR(prepare(kernel, target, arguments, threads));
+  return arguments;
+}
+
+}  // namespace
+
+Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule::Steps> schedules,
+                          const target::Target& target, ThreadPool& pool) {
+  HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
+  const int64_t num_groups = std::ssize(tasks.groups);
+  std::vector<Kernel> kernels(tasks.groups.size());
+  std::vector<Status> statuses(tasks.groups.size());
+  pool.parallel_for(num_groups, [&](int64_t g) {
+    const auto i = static_cast<size_t>(g);
+    const compute::Dag& dag = tasks.calls[static_cast<size_t>(tasks.groups[i].calls[0])].dag;
+    Result<Kernel> kernel = build_kernel(dag, schedules[i], target, fmt::format("hone_k{}", g));
+    if (kernel.ok()) kernels[i] = std::move(kernel).value();
+    else statuses[i] = kernel.status();
+  });
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    if (statuses[i].ok()) continue;
+    const graph::TaskCall& call = tasks.calls[static_cast<size_t>(tasks.groups[i].calls[0])];
+    return error(statuses[i].code(), "{}: {}", call.name, statuses[i].message());
+  }
+
+  Assembly assembly;
+  codegen::ArtifactSpec& spec = assembly.spec;
+  const graph::MemoryPlan plan = graph::plan_memory(tasks);
+  spec.zeroed = plan.zeroed;
+  spec.features = checked_features(target);
+  for (const graph::TensorInfo& info : tasks.inputs) spec.inputs.push_back({info.name, info.dtype, info.shape});
+  for (const graph::TensorInfo& info : tasks.outputs) spec.outputs.push_back({info.name, info.dtype, info.shape});
+
+  // Kernel symbols: the phases of all groups that run with the model, one after the other.
+  std::vector<int> first_symbol(tasks.groups.size());
+  for (size_t g = 0; g < kernels.size(); ++g) {
+    first_symbol[g] = static_cast<int>(spec.kernel_symbols.size());
+    for (const codegen::Phase& phase : kernels[g].code.phases) {
+      if (!phase.prepare) spec.kernel_symbols.push_back(phase.symbol);
+    }
+    spec.scratch_bytes = std::max(spec.scratch_bytes, kernels[g].code.scratch_bytes);
+    spec.objects.push_back(std::move(kernels[g].code.object));
+    kernels[g].code.object = spec.objects.back();
+  }
+
+  // Constants of equal calls are packed once; workspaces of a call lie behind the arena, for all calls
+  // at one place, because calls run one after the other.
+  WeightTable weights(assembly);
+  std::map<std::pair<int, uint64_t>, std::vector<int>> packed;  // weight index per param, or -1
+  const int64_t workspace_base = rounded(plan.arena_bytes);
+  spec.arena_bytes = workspace_base;
+  for (const graph::TaskCall& call : tasks.calls) {
+    const Kernel& kernel = kernels[static_cast<size_t>(call.group)];
+    const std::vector<ir::Param>& params = kernel.program.params;
+    const auto [entry, fresh] = packed.try_emplace({call.group, graph::constants_hash(tasks, call)});
+    if (fresh) {
+      HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> arguments,
+                            constant_arguments(tasks, call, kernel, target, pool.threads()));
+      for (size_t i = 0; i < params.size(); ++i) {
+        const bool stored = kernel.used[i] && (params[i].role == ir::Role::kConstant || params[i].role == ir::Role::kPacked);
+        entry->second.push_back(stored ? weights.add(arguments[i]) : -1);
+      }
+    }
+    codegen::ArtifactStep step;
+    step.name = call.name;
+    step.flops = compute::flops(call.dag);
+    int64_t workspace = workspace_base;
+    for (size_t i = 0; i < params.size(); ++i) {
+      codegen::ArtifactArgument argument;
+      if (const int weight = entry->second[i]; weight >= 0) {
+        argument = {codegen::ArgumentKind::kWeight, weight, 0};
+      } else if (i < call.arguments.size()) {
+        const graph::Argument& from = call.arguments[i];
+        if (from.kind == graph::Argument::Kind::kInput) argument = {codegen::ArgumentKind::kInput, from.index, 0};
+        if (from.kind == graph::Argument::Kind::kOutput) argument = {codegen::ArgumentKind::kOutput, from.index, 0};
+        if (from.kind == graph::Argument::Kind::kArena) argument.offset = plan.offsets[static_cast<size_t>(from.index)];
+      } else if (params[i].role == ir::Role::kWorkspace) {
+        argument.offset = workspace;
+        workspace += rounded(params[i].buffer->num_elements() * dtype_bytes(params[i].buffer->dtype));
+      }
+      step.arguments.push_back(argument);  // what only prepare phases use: anything
+    }
+    spec.arena_bytes = std::max(spec.arena_bytes, workspace);
+    int symbol = first_symbol[static_cast<size_t>(call.group)];
+    for (const codegen::Phase& phase : kernel.code.phases) {
+      if (phase.prepare) continue;
+      step.kernel = symbol++;
+      step.num_tiles = phase.num_tiles;
+      spec.steps.push_back(step);
+      step.flops = 0;  // counted once, with the first phase
+    }
+  }
+  return assembly;
+}
+
+}  // namespace hone

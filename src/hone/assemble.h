@@ -1,0 +1,24 @@
+// assemble.h - a model's tasks with a schedule each, as the parts of an artifact: kernels compiled
+// once per distinct task, weights packed at compile time and stored once, memory planned (internal to
+// the facade).
+#pragma once
+
+#include <span>
+
+#include "hone/base/thread_pool.h"
+#include "hone/codegen/artifact.h"
+#include "hone/graph/memory_plan.h"
+#include "hone/kernel.h"
+
+namespace hone {
+
+struct Assembly {
+  codegen::ArtifactSpec spec;
+  std::vector<Tensor> weights;  // what spec.weights points to
+};
+
+// `schedules`: one per TaskList::groups.
+[[nodiscard]] Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule::Steps> schedules,
+                                        const target::Target& target, ThreadPool& pool);
+
+}  // namespace hone

@@ -1,0 +1,29 @@
+// compile.cc - the facade without measuring: import, choose schedules, write the library.
+#include "hone/base/clock.h"
+#include "hone/model_tasks.h"
+
+namespace hone {
+
+Result<CompileSummary> compile(graph::Graph graph, const std::string& output, const CompileOptions& options) {
+  const double start = real_clock().now_seconds();
+  HONE_RETURN_IF_ERROR(check_output(output));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options));
+  ThreadPool pool(target::host().cores);
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options));
+  HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
+                        known_schedules(model, store.get(), options.seed, pool));
+  HONE_ASSIGN_OR_RETURN(const Written written, write_model(model, schedules, output, options, pool));
+  return CompileSummary{std::move(model.summaries), real_clock().now_seconds() - start, written.bytes};
+}
+
+Result<CompileSummary> compile(const std::string& model, const std::string& output, const CompileOptions& options) {
+  HONE_RETURN_IF_ERROR(check_output(output));
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options));
+  return compile(std::move(graph), output, options);
+}
+
+Result<codegen::LoadedModel> load(const std::string& library, int num_threads) {
+  return codegen::LoadedModel::open(library, num_threads);
+}
+
+}  // namespace hone

@@ -1,0 +1,33 @@
+// kernel.h - a task with a schedule made into machine code, and the weights that it packs at compile
+// time (internal to the facade).
+#pragma once
+
+#include <map>
+#include <span>
+
+#include "hone/codegen/llvm/compiler.h"
+#include "hone/compute/dag.h"
+#include "hone/schedule/step.h"
+#include "hone/tensor/tensor.h"
+
+namespace hone {
+
+struct Kernel {
+  ir::Program program;
+  codegen::ObjectCode code;
+  // Per param: whether a phase that runs with the model reads or writes it. Weights that only
+  // prepare phases read need not be in the artifact.
+  std::vector<bool> used;
+};
+
+// Symbols are <prefix>_<phase>.
+[[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
+                                          const target::Target& target, const std::string& prefix);
+
+// Runs the prepare phases on this machine. `arguments`: per param of the program, constants filled
+// in, others default; on return every kPacked param is filled in too, and so are the constants that
+// the Dag itself carries.
+[[nodiscard]] Status prepare(const Kernel& kernel, const target::Target& target, std::span<Tensor> arguments,
+                             int threads);
+
+}  // namespace hone

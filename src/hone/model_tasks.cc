@@ -1,0 +1,122 @@
+#include "hone/model_tasks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "hone/assemble.h"
+#include "hone/base/file.h"
+#include "hone/base/log.h"
+#include "hone/cost/registry.h"
+#include "hone/db/registry.h"
+#include "hone/graph/import_onnx.h"
+#include "hone/graph/passes/pass.h"
+#include "hone/search/prediction.h"
+
+namespace hone {
+
+Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options) {
+  return graph::import_onnx(path, {.shapes = options.shapes});
+}
+
+Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options) {
+  ModelTasks model;
+  HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
+  HONE_ASSIGN_OR_RETURN(model.cost, cost::make_model(options.cost));
+  model.device = target::device_key(model.target);
+  model.threads = options.threads > 0 ? options.threads : model.target.cores;
+  HONE_RETURN_IF_ERROR(graph::optimize(graph));
+  model.name = graph.name;
+  HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph));
+  for (const graph::TaskGroup& group : model.tasks.groups) {
+    const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(group.calls[0])];
+    TaskSummary summary;
+    summary.name = call.name;
+    summary.kernel_class = compute::kernel_class(call.dag);
+    summary.multiplicity = static_cast<int>(group.calls.size());
+    summary.flops = compute::flops(call.dag);
+    model.summaries.push_back(std::move(summary));
+  }
+  return model;
+}
+
+Status check_output(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (path.empty()) return invalid("the output has no name, expected a file");
+  if (fs::is_directory(path, ignored)) return invalid("output {} is a folder, expected a file", path);
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder, ignored)) return error(Code::kNotFound, "output {}: there is no folder {}", path, folder.string());
+  if (access(folder.c_str(), W_OK) != 0) return error(Code::kIo, "output {}: {}", path, errno_text(errno));
+  return ok_status();
+}
+
+Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
+  if (!options.use_db) return std::unique_ptr<db::Store>();
+  std::string where = options.db;
+  if (where.empty()) {  // having none is no error then
+    const Result<std::string> path = db::default_path();
+    if (!path.ok() || !file_exists(*path)) return std::unique_ptr<db::Store>();
+    where = *path;
+  }
+  return db::open_store(where, {.read_only = true, .create = false});
+}
+
+Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Store* store, uint64_t seed,
+                                                     ThreadPool& pool) {
+  const size_t count = model.tasks.groups.size();
+  std::vector<schedule::Steps> schedules(count);
+  for (size_t g = 0; store && g < count; ++g) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
+                          store->best({.task = model.tasks.groups[g].key, .device = model.device, .threads = model.threads}));
+    if (best.empty()) continue;
+    Result<schedule::Steps> steps = schedule::parse_steps(best[0].steps);
+    if (!steps.ok() || !schedule::replay(model.dag(g), *steps).ok()) continue;  // of another version
+    schedules[g] = std::move(steps).value();
+    model.summaries[g].source = "stored";
+    model.summaries[g].seconds = best[0].centre;
+  }
+  std::vector<Status> statuses(count);
+  pool.parallel_for(static_cast<int64_t>(count), [&](int64_t i) {
+    const auto g = static_cast<size_t>(i);
+    TaskSummary& summary = model.summaries[g];
+    if (summary.source == "stored") return;
+    const Result<space::Space> space = space::Space::create(model.dag(g), model.target);
+    if (!space.ok()) {
+      statuses[g] = space.status();
+      return;
+    }
+    const search::SearchTask task{&*space, &model.target, model.cost.get(), model.threads, model.tasks.groups[g].key, seed};
+    const search::Predicted predicted = search::best_predicted(task);
+    schedules[g] = space->steps(predicted.point);
+    summary.source = predicted.point == space->default_point() ? "default" : "predicted";
+    summary.predicted_seconds = predicted.seconds;
+  });
+  for (size_t g = 0; g < count; ++g) {
+    if (!statuses[g].ok()) return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
+    model.summaries[g].steps = schedule::to_string(schedules[g]);
+  }
+  return schedules;
+}
+
+Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
+                            const std::string& output, const CompileOptions& options, ThreadPool& pool) {
+  const double start = real_clock().now_seconds();
+  HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool));
+  assembly.spec.name = model.name;
+  assembly.spec.prefix = options.prefix;
+  HONE_RETURN_IF_ERROR(codegen::write_shared_library(assembly.spec, output));
+  if (options.header) {
+    const std::string header = std::filesystem::path(output).replace_extension(".h").string();
+    HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header));
+  }
+  Written written;
+  std::error_code ignored;
+  written.bytes = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
+  written.seconds = real_clock().now_seconds() - start;
+  return written;
+}
+
+}  // namespace hone

@@ -1,0 +1,193 @@
+#include "hone/search/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "hone/base/rng.h"
+#include "hone/base/thread_pool.h"
+#include "hone/codegen/llvm/compiler.h"
+#include "hone/codegen/runtime/kernel_abi.h"
+#include "hone/compute/affine.h"
+#include "hone/schedule/lower.h"
+
+namespace hone::search {
+namespace {
+
+struct Plain {
+  ir::Program program;
+  bool sampled = false;  // one tile per point of the last stage's axes
+};
+
+// All stages inside one parallel loop over the points of the last one; else the naive program.
+Result<Plain> plain_program(const compute::Dag& dag) {
+  const compute::Stage& last = dag.stages.back();
+  std::string loop;
+  schedule::Steps steps;
+  schedule::Fuse fuse{last.name, {}};
+  for (const compute::Axis& axis : last.axes) {
+    loop += (loop.empty() ? "" : "@") + axis.var->name;
+    fuse.loops.push_back(axis.var->name);
+  }
+  int writers = 0;
+  for (const ir::Param& param : dag.params) {
+    if (param.role == ir::Role::kOutput) writers += static_cast<int>(dag.writers(param.buffer).size());
+  }
+  if (!last.is_extern() && !last.axes.empty() && writers == 1) {
+    if (fuse.loops.size() > 1) steps.push_back(fuse);
+    steps.push_back(schedule::Parallel{last.name, loop});
+    for (size_t i = dag.stages.size() - 1; i-- > 0;) {
+      steps.push_back(schedule::ComputeAt{dag.stages[i].name, last.name, loop});
+    }
+    if (Result<ir::Program> program = schedule::lower(dag, steps); program.ok() && program->phases.size() == 1) {
+      return Plain{std::move(program).value(), true};
+    }
+  }
+  return Plain{compute::naive_program(dag), false};
+}
+
+// The corners and edges first (0, 1, n-2, n-1 along each axis), then random points.
+std::vector<std::vector<int64_t>> choose_points(const std::vector<compute::Axis>& axes, int64_t random, Rng& rng) {
+  int64_t all = 1;
+  for (const compute::Axis& axis : axes) all *= axis.extent;
+  std::vector<std::vector<int64_t>> points = {{}};
+  for (const compute::Axis& axis : axes) {
+    std::vector<int64_t> ends = {0, 1, axis.extent - 2, axis.extent - 1};
+    std::erase_if(ends, [&](int64_t i) { return i < 0 || i >= axis.extent; });
+    std::sort(ends.begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    std::vector<std::vector<int64_t>> longer;
+    for (const std::vector<int64_t>& point : points) {
+      for (const int64_t end : ends) {
+        longer.push_back(point);
+        longer.back().push_back(end);
+      }
+    }
+    points = std::move(longer);
+    if (points.size() > 4096) rng.shuffle(points), points.resize(4096);
+  }
+  for (int64_t i = 0; i < std::min(random, 2 * all); ++i) {
+    std::vector<int64_t> point;
+    for (const compute::Axis& axis : axes) point.push_back(rng.below(axis.extent));
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+int64_t flat_offset(const ir::Buffer& buffer, const std::vector<compute::AffineRow>& rows,
+                    const std::vector<int64_t>& point) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < buffer.shape.size(); ++d) {
+    int64_t index = rows[d].constant;
+    for (size_t a = 0; a < point.size(); ++a) index += rows[d].coef[a] * point[a];
+    offset = offset * buffer.shape[d] + index;
+  }
+  return offset;
+}
+
+}  // namespace
+
+std::vector<Tensor> task_arguments(const compute::Dag& dag, uint64_t seed) {
+  std::vector<Tensor> arguments;
+  for (const ir::Param& param : dag.params) {
+    Tensor tensor(param.buffer->dtype, param.buffer->shape);
+    Rng rng(hash_combine(seed, arguments.size()));
+    const bool f32 = tensor.dtype() == DType::kF32;
+    for (int64_t i = 0; param.role != ir::Role::kOutput && i < tensor.size(); ++i) {
+      if (!param.buffer->values.empty()) tensor.set(i, param.buffer->values[static_cast<size_t>(i)]);
+      else if (f32) static_cast<float*>(tensor.data())[i] = static_cast<float>(rng.uniform() * 2 - 1);
+      else tensor.set(i, is_float(tensor.dtype()) ? rng.uniform() * 2 - 1 : static_cast<double>(rng.below(4)));
+    }
+    arguments.push_back(std::move(tensor));
+  }
+  return arguments;
+}
+
+Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag, std::span<const Tensor> arguments,
+                                                         const ReferenceOptions& options) {
+  HONE_ASSERT(arguments.size() == dag.params.size(), "one argument per param");
+  HONE_ASSIGN_OR_RETURN(const Plain plain, plain_program(dag));
+  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code, codegen::compile(plain.program, target::host()));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded, codegen::LoadedCode::load(code.object));
+
+  // Inputs are shared; everything that is written is a copy.
+  std::vector<Tensor> tensors;
+  std::vector<void*> pointers;
+  for (size_t i = 0; i < plain.program.params.size(); ++i) {
+    const ir::Param& param = plain.program.params[i];
+    Tensor tensor = i < arguments.size() && param.role != ir::Role::kOutput
+                        ? arguments[i]
+                        : Tensor(param.buffer->dtype, param.buffer->shape);
+    for (size_t j = 0; i >= arguments.size() && j < param.buffer->values.size(); ++j) {
+      tensor.set(static_cast<int64_t>(j), param.buffer->values[j]);
+    }
+    pointers.push_back(tensor.data());
+    tensors.push_back(std::move(tensor));
+  }
+
+  Rng rng(options.seed);
+  const compute::Stage& last = dag.stages.back();
+  std::vector<std::vector<int64_t>> points;
+  if (plain.sampled) points = choose_points(last.axes, options.points, rng);
+  const int parts = plain.sampled ? std::max(1, options.threads) : 1;
+  const int64_t scratch_bytes = (code.scratch_bytes + 127) / 64 * 64;
+  std::vector<int> failed(static_cast<size_t>(parts), 0);
+  ThreadPool pool(parts);
+  pool.parallel_for(parts, [&](int64_t part) {
+    void* const scratch = std::aligned_alloc(64, static_cast<size_t>(scratch_bytes));
+    const auto run = [&](const codegen::Phase& phase, int64_t first, int64_t end) {
+      const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
+      if (!kernel || kernel(pointers.data(), scratch, first, end, static_cast<int>(part)) != 0) {
+        failed[static_cast<size_t>(part)] = 1;
+      }
+    };
+    if (!plain.sampled) {
+      for (const codegen::Phase& phase : code.phases) run(phase, 0, phase.num_tiles);
+    }
+    for (size_t i = static_cast<size_t>(part); i < points.size(); i += static_cast<size_t>(parts)) {
+      int64_t tile = 0;
+      for (size_t a = 0; a < last.axes.size(); ++a) tile = tile * last.axes[a].extent + points[i][a];
+      run(code.phases[0], tile, tile + 1);
+    }
+    std::free(scratch);
+  });
+  if (std::count(failed.begin(), failed.end(), 1) > 0) return error(Code::kInternal, "the reference code failed");
+
+  std::vector<measure::Expected> expected;
+  for (size_t i = 0; i < dag.params.size(); ++i) {
+    const ir::Buffer& buffer = *dag.params[i].buffer;
+    if (dag.params[i].role != ir::Role::kOutput) continue;
+    measure::Expected output{.operand = static_cast<int>(i), .dtype = buffer.dtype};
+    if (plain.sampled) {
+      const std::vector<compute::AffineRow> rows = compute::write_rows(last, last.outputs[0]);
+      for (const std::vector<int64_t>& point : points) output.places.push_back(flat_offset(buffer, rows, point));
+      for (const int64_t place : output.places) output.values.push_back(tensors[i].at(place));
+    } else {
+      for (int64_t j = 0; j < tensors[i].size(); ++j) output.values.push_back(tensors[i].at(j));
+    }
+    expected.push_back(std::move(output));
+  }
+  return expected;
+}
+
+Status check_outputs(std::span<const measure::Expected> expected, std::span<const Tensor> arguments,
+                     double tolerance) {
+  for (const measure::Expected& output : expected) {
+    const Tensor& found = arguments[static_cast<size_t>(output.operand)];
+    double scale = 0;
+    for (const double value : output.values) scale = std::isfinite(value) ? std::max(scale, std::abs(value)) : scale;
+    for (size_t j = 0; j < output.values.size(); ++j) {
+      const int64_t place = output.places.empty() ? static_cast<int64_t>(j) : output.places[j];
+      const double value = found.at(place), wanted = output.values[j];
+      const bool same = value == wanted || (std::isnan(value) && std::isnan(wanted)) ||
+                        std::abs(value - wanted) <= tolerance * scale;
+      if (!same) {
+        return invalid("argument {} element {} is {}, expected {} (largest value {})", output.operand, place, value,
+                       wanted, scale);
+      }
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace hone::search

@@ -1,0 +1,57 @@
+#include "hone/search/reference.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/compute/dag_testing.h"
+#include "hone/ir/interpreter.h"
+
+namespace hone::search {
+namespace {
+
+using compute::testing::conv2d;
+
+std::vector<Tensor> interpret(const compute::Dag& dag) {
+  const ir::Program program = compute::naive_program(dag);
+  std::vector<Tensor> arguments = task_arguments(dag, 3);
+  for (size_t i = arguments.size(); i < program.params.size(); ++i) {
+    arguments.emplace_back(program.params[i].buffer->dtype, program.params[i].buffer->shape);
+  }
+  const Status status = ir::run(program, arguments);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return arguments;
+}
+
+TEST(reference, accepts_what_the_interpreter_computes) {
+  const compute::Dag dags[] = {conv2d({.h = 9, .w = 11, .ic = 5, .oc = 6}),
+                               conv2d({.h = 7, .w = 7, .ic = 4, .oc = 8, .residual = true}),
+                               compute::testing::gemm(7, 13, 9), compute::testing::max_pool(7, 9, 6),
+                               compute::testing::depthwise(6, 7, 10, 2), compute::testing::transpose(3, 5, 9, 1)};
+  for (const compute::Dag& dag : dags) {
+    const std::vector<Tensor> arguments = task_arguments(dag, 3);
+    const Result<std::vector<measure::Expected>> expected = reference_outputs(dag, arguments);
+    ASSERT_TRUE(expected.ok()) << compute::describe(dag) << ": " << expected.status().message();
+    ASSERT_EQ(expected->size(), 1U);
+    EXPECT_GT((*expected)[0].values.size(), 40U);
+    const Status status = check_outputs(*expected, interpret(dag), 1e-5);
+    EXPECT_TRUE(status.ok()) << compute::describe(dag) << ": " << status.message();
+  }
+}
+
+TEST(reference, rejects_one_wrong_corner) {
+  const compute::Dag dag = conv2d({.h = 40, .w = 40, .ic = 3, .oc = 32, .border = 0});
+  const std::vector<Tensor> arguments = task_arguments(dag, 3);
+  const auto expected = reference_outputs(dag, arguments, {.points = 16, .threads = 2});
+  ASSERT_TRUE(expected.ok());
+  std::vector<Tensor> found = interpret(dag);
+  Tensor& output = found[static_cast<size_t>((*expected)[0].operand)];
+  const int64_t last = output.size() - 1;
+  output.set(last, output.at(last) + 0.5);
+  const Status status = check_outputs(*expected, found, 1e-4);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(std::to_string(last)), std::string::npos) << status.message();
+  output.set(last, NAN);
+  EXPECT_FALSE(check_outputs(*expected, found, 1e-4).ok());
+}
+
+}  // namespace
+}  // namespace hone::search

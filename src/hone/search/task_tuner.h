@@ -1,0 +1,105 @@
+// search/task_tuner.h - the tuning of one task: its space and searcher, the data its candidates run
+// on, what was measured, and the few best. propose() and build() may run while a batch is being
+// measured; observe() may not run at the same time as propose().
+#pragma once
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "hone/db/store.h"
+#include "hone/measure/job.h"
+#include "hone/search/searcher.h"
+
+namespace hone::search {
+
+struct TuneTask {
+  const compute::Dag* dag = nullptr;
+  uint64_t key = 0;
+  double multiplicity = 1;
+  std::string name;  // for people
+};
+
+// What all tasks of a run have in common; everything pointed to outlives the run.
+struct TaskContext {
+  const target::Target* target = nullptr;
+  const cost::CostModel* model = nullptr;
+  std::string searcher = "evolutionary";
+  std::string device;          // target::device_key
+  std::string version;         // of compiler and space
+  std::string source;          // Record::model
+  int threads = 1;             // that the kernels run on
+  uint64_t seed = 1;
+  double tolerance = 1e-4;     // of the largest output
+  bool cold_weights = false;   // the model's weights don't fit the last-level cache
+  measure::TimingOptions timing;
+};
+
+struct Candidate {
+  std::optional<space::Point> point;  // none: steps from elsewhere that are no point of the space
+  schedule::Steps steps;
+  uint64_t code = 0;                  // hash of the machine code
+  measure::Job job;
+  Status status;                      // why there is no machine code, or ok
+  [[nodiscard]] bool runs() const { return status.ok(); }
+};
+
+// A schedule that was measured in this run and computes the right result.
+struct Finalist {
+  schedule::Steps steps;
+  measure::Job job;
+  double seconds = 0;
+};
+
+class TaskTuner {
+ public:
+  TaskTuner(const TuneTask& task, const TaskContext& context) : task_(task), context_(context) {}
+  // Makes space and searcher and learns what `store` (may be null) knows of the task; cheap.
+  [[nodiscard]] Status open(db::Store* store);
+
+  // The default point, then what is known to be good, then what the searcher says. The first call
+  // makes the operands and the reference.
+  [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
+  // Steps to try soon, as they are.
+  void suggest(const schedule::Steps& steps);
+  // The best steps of a similar task: the nearest point of this space is tried soon. Only the last
+  // few count.
+  void adopt(const schedule::Steps& steps);
+  // Makes machine code; safe for different candidates from several threads.
+  void build(Candidate& candidate) const;
+  // Drops candidates whose machine code was measured before, after telling the searcher.
+  void drop_known(std::vector<Candidate>& candidates);
+  // One measurement per candidate, in order; those that did not run have outcome kCompile.
+  void observe(std::span<const Candidate> candidates, std::span<const measure::Measurement> measurements);
+  [[nodiscard]] db::Record record(const Candidate& candidate, const measure::Measurement& measurement) const;
+
+  [[nodiscard]] const TuneTask& task() const { return task_; }
+  [[nodiscard]] double best_seconds() const;              // infinity if nothing was measured yet
+  [[nodiscard]] double default_seconds() const { return default_seconds_; }
+  [[nodiscard]] double predicted_seconds() const { return predicted_seconds_; }  // of the default point
+  [[nodiscard]] const schedule::Steps& default_steps() const { return default_steps_; }
+  [[nodiscard]] std::vector<Finalist>& finalists() { return finalists_; }         // fastest first
+  [[nodiscard]] int trials() const { return trials_; }
+
+ private:
+  [[nodiscard]] Status make_operands();
+  [[nodiscard]] Status learn(db::Store& store);
+
+  TuneTask task_;
+  const TaskContext& context_;
+  std::optional<space::Space> space_;
+  std::unique_ptr<Searcher> searcher_;
+  std::shared_ptr<const measure::Operands> operands_;
+  std::map<const ir::Buffer*, int> operand_of_;  // looked up only
+  schedule::Steps default_steps_;
+  double default_seconds_ = 0, predicted_seconds_ = 0;
+  std::vector<schedule::Steps> first_;           // to be proposed before the searcher's, in order
+  std::vector<schedule::Steps> adopted_;         // of similar tasks, the latest last
+  std::unordered_map<uint64_t, bool> tried_;     // hashes of steps proposed in this run
+  std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
+  std::vector<Finalist> finalists_;
+  int trials_ = 0;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace hone::search

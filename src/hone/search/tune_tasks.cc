@@ -1,0 +1,273 @@
+#include "hone/search/tune_tasks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/base/log.h"
+#include "hone/base/thread_pool.h"
+#include "hone/search/task_scheduler.h"
+
+namespace hone::search {
+namespace {
+
+// What no schedule can beat: arithmetic at the peak rate.
+double lower_bound(const compute::Dag& dag, const target::Target& target, int threads) {
+  const double rate = 2.0 * target.fma_per_cycle * target.lanes(4) * target.ghz * 1e9 * std::min(threads, target.cores);
+  return compute::flops(dag) / rate;
+}
+
+struct Batch {
+  int task = -1;
+  double prepare_seconds = 0;
+  std::vector<Candidate> candidates;
+};
+
+class Loop {
+ public:
+  Loop(std::span<const TuneTask> tasks, const TuneLoopOptions& options)
+      : options_(options), clock_(options.clock ? *options.clock : real_clock()), begin_(clock_.now_seconds()),
+        overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
+        pool_(compile_threads()) {
+    for (const TuneTask& task : tasks) tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context));
+  }
+
+  Result<TuneResult> run();
+
+ private:
+  [[nodiscard]] int compile_threads() const {
+    if (options_.compile_threads > 0) return options_.compile_threads;
+    const int cores = options_.context.target->cores;
+    return std::max(1, overlap_ ? cores - options_.context.threads : cores);
+  }
+  [[nodiscard]] bool stopped() const {
+    if (interrupted()) return true;
+    if (options_.max_trials > 0 && trials_ >= options_.max_trials) return true;
+    return clock_.now_seconds() >= search_end_;
+  }
+  [[nodiscard]] bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
+  [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
+  [[nodiscard]] int batch_size() const;
+  [[nodiscard]] Result<std::optional<Batch>> prepare();
+  [[nodiscard]] Status submit(const Batch& batch);
+  [[nodiscard]] Status finish(const Batch& batch);
+  [[nodiscard]] Status measure_finalists();
+  void suggest_to_similar(int task);
+  void report_progress(int task) const;
+
+  const TuneLoopOptions& options_;
+  Clock& clock_;
+  double begin_;
+  double search_end_ = 0;
+  bool overlap_;
+  ThreadPool pool_;
+  std::vector<std::unique_ptr<TaskTuner>> tuners_;
+  std::optional<TaskScheduler> scheduler_;
+  int trials_ = 0;
+  double last_report_ = 0;  // when the last batch was reported
+};
+
+int Loop::batch_size() const {
+  int size = options_.batch;
+  if (options_.max_trials > 0) size = std::min(size, options_.max_trials - trials_);
+  // What is left of the time holds only so many candidates.
+  if (trials_ > 0) {
+    const double each = (clock_.now_seconds() - begin_) / trials_;
+    size = std::min(size, static_cast<int>(std::ceil((search_end_ - clock_.now_seconds()) / each)));
+  }
+  return std::max(size, 1);
+}
+
+Result<std::optional<Batch>> Loop::prepare() {
+  while (!stopped()) {
+    Batch batch;
+    batch.task = scheduler_->next();
+    if (batch.task < 0) return std::optional<Batch>();
+    const double start = clock_.now_seconds();
+    TaskTuner& task = tuner(batch.task);
+    Result<std::vector<Candidate>> proposed = task.propose(batch_size());
+    if (!proposed.ok()) {  // no memory for its operands, or no reference: the default schedule stays
+      log_warning("task {} is not tuned: {}", task.task().name, proposed.status().message());
+      scheduler_->finish(batch.task);
+      continue;
+    }
+    batch.candidates = std::move(proposed).value();
+    const bool exhausted = batch.candidates.empty();
+    pool_.parallel_for(std::ssize(batch.candidates),
+                       [&](int64_t i) { task.build(batch.candidates[static_cast<size_t>(i)]); });
+    task.drop_known(batch.candidates);
+    batch.prepare_seconds = clock_.now_seconds() - start;
+    if (exhausted) scheduler_->finish(batch.task);
+    if (batch.candidates.empty()) {
+      if (!exhausted) scheduler_->report(batch.task, batch.prepare_seconds, scheduler_->best(batch.task));
+      continue;
+    }
+    scheduler_->start(batch.task);
+    return std::optional<Batch>(std::move(batch));
+  }
+  return std::optional<Batch>();
+}
+
+Status Loop::submit(const Batch& batch) {
+  std::vector<measure::Job> jobs;
+  for (const Candidate& candidate : batch.candidates) {
+    if (candidate.runs()) jobs.push_back(candidate.job);
+  }
+  return options_.runner->submit(std::move(jobs));
+}
+
+Status Loop::finish(const Batch& batch) {
+  HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, options_.runner->collect());
+  std::vector<measure::Measurement> measurements;
+  std::vector<db::Record> records;
+  TaskTuner& task = tuner(batch.task);
+  size_t next = 0;
+  std::vector<Candidate> measured;
+  for (const Candidate& candidate : batch.candidates) {
+    measure::Measurement measurement;
+    if (!candidate.runs()) {
+      measurement = measure::failed(candidate.job.id, measure::Outcome::kCompile, candidate.status.message());
+    } else {
+      if (next >= answers.size() || answers[next].id != candidate.job.id) continue;  // cancelled
+      measurement = std::move(answers[next++]);
+      ++trials_;
+    }
+    records.push_back(task.record(candidate, measurement));
+    measurements.push_back(std::move(measurement));
+    measured.push_back(candidate);
+  }
+  task.observe(measured, measurements);
+  const double now = clock_.now_seconds();
+  const double best = std::isfinite(task.best_seconds()) ? task.best_seconds() : scheduler_->best(batch.task);
+  scheduler_->report(batch.task, now - last_report_, best);
+  last_report_ = now;
+  if (options_.store) {
+    const Result<std::vector<int64_t>> added = options_.store->add(records);
+    if (!added.ok()) return added.status();
+  }
+  suggest_to_similar(batch.task);
+  report_progress(batch.task);
+  return ok_status();
+}
+
+void Loop::suggest_to_similar(int from) {
+  TaskTuner& source = tuner(from);
+  if (source.finalists().empty()) return;
+  // The anchor decides what a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
+  const auto anchor = [](const TaskTuner& t) {
+    const std::string name = compute::kernel_class(*t.task().dag);
+    return name.substr(0, name.find('+'));
+  };
+  for (const std::unique_ptr<TaskTuner>& other : tuners_) {
+    if (other.get() == &source || other->trials() > 0 || anchor(*other) != anchor(source)) continue;
+    other->adopt(source.finalists().front().steps);
+  }
+}
+
+Status Loop::measure_finalists() {
+  // The best of many noisy times is too good to be true: measure the few best of each task again,
+  // in turns, and believe that.
+  struct Entry {
+    int task;
+    size_t finalist;
+  };
+  const double whole = scheduler_->total();
+  std::vector<int> order;
+  for (int i = 0; i < std::ssize(tuners_); ++i) {
+    if (tuner(i).finalists().size() > 1) order.push_back(i);
+  }
+  const auto share = [&](int i) { return tuner(i).task().multiplicity * tuner(i).best_seconds() / whole; };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
+  for (const int i : order) {
+    if (interrupted() || clock_.now_seconds() >= options_.deadline || share(i) < 0.002) break;
+    std::vector<Finalist>& finalists = tuner(i).finalists();
+    const double limit = 1.08 * finalists.front().seconds;
+    std::erase_if(finalists, [&](const Finalist& f) { return f.seconds > limit; });
+    if (finalists.size() < 2) continue;
+    std::vector<measure::Job> jobs;
+    for (int round = 0; round < 2; ++round) {
+      for (const Finalist& finalist : finalists) {
+        jobs.push_back(finalist.job);
+        jobs.back().timing.best = INFINITY;
+        jobs.back().timing.precision /= 2;
+      }
+    }
+    HONE_RETURN_IF_ERROR(options_.runner->submit(std::move(jobs)));
+    HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, options_.runner->collect());
+    if (answers.size() != 2 * finalists.size()) continue;
+    for (size_t f = 0; f < finalists.size(); ++f) {
+      const measure::Measurement& a = answers[f];
+      const measure::Measurement& b = answers[f + finalists.size()];
+      const bool ok = a.outcome == measure::Outcome::kOk && b.outcome == measure::Outcome::kOk;
+      finalists[f].seconds = ok ? std::min(a.timing.centre, b.timing.centre) : INFINITY;
+    }
+    std::stable_sort(finalists.begin(), finalists.end(),
+                     [](const Finalist& a, const Finalist& b) { return a.seconds < b.seconds; });
+  }
+  return ok_status();
+}
+
+void Loop::report_progress(int task) const {
+  if (!options_.on_progress) return;
+  TuneProgress progress;
+  const double now = clock_.now_seconds();
+  progress.elapsed = now - options_.start;
+  progress.budget = options_.deadline - options_.start;
+  progress.trials = trials_;
+  progress.trials_per_second = trials_ / std::max(now - begin_, 1e-9);
+  progress.task = task;
+  for (const std::unique_ptr<TaskTuner>& t : tuners_) {
+    const double best = std::isfinite(t->best_seconds()) ? t->best_seconds() : 0;
+    progress.tasks.push_back({t->task().name, t->task().multiplicity, t->default_seconds(), best, t->trials()});
+  }
+  options_.on_progress(progress);
+}
+
+Result<TuneResult> Loop::run() {
+  std::vector<ScheduledTask> scheduled;
+  for (const std::unique_ptr<TaskTuner>& task : tuners_) {
+    HONE_RETURN_IF_ERROR(task->open(options_.store));
+    const double bound = lower_bound(*task->task().dag, *options_.context.target, options_.context.threads);
+    scheduled.push_back({task->task().multiplicity, task->predicted_seconds(), bound});
+  }
+  scheduler_.emplace(std::move(scheduled));
+  last_report_ = clock_.now_seconds();
+  search_end_ = options_.deadline - options_.final_share * std::max(0.0, options_.deadline - last_report_);
+
+  HONE_ASSIGN_OR_RETURN(std::optional<Batch> current, prepare());
+  while (current) {
+    HONE_RETURN_IF_ERROR(submit(*current));
+    std::optional<Batch> next;
+    if (overlap_) {
+      HONE_ASSIGN_OR_RETURN(next, prepare());
+    }
+    HONE_RETURN_IF_ERROR(finish(*current));
+    if (!overlap_) {
+      HONE_ASSIGN_OR_RETURN(next, prepare());
+    }
+    current = std::move(next);
+  }
+  HONE_RETURN_IF_ERROR(measure_finalists());
+
+  TuneResult result;
+  for (const std::unique_ptr<TaskTuner>& task : tuners_) {
+    TunedTask tuned{task->default_steps(), task->default_steps(), 0, task->default_seconds(), task->trials()};
+    if (!task->finalists().empty()) {
+      tuned.steps = task->finalists().front().steps;
+      tuned.seconds = task->finalists().front().seconds;
+    }
+    result.tasks.push_back(std::move(tuned));
+  }
+  result.trials = trials_;
+  result.seconds = clock_.now_seconds() - begin_;
+  result.interrupted = interrupted();
+  return result;
+}
+
+}  // namespace
+
+Result<TuneResult> tune_tasks(std::span<const TuneTask> tasks, const TuneLoopOptions& options) {
+  HONE_ASSERT(options.runner && options.context.target && options.context.model, "a tuner needs a runner, target and model");
+  return Loop(tasks, options).run();
+}
+
+}  // namespace hone::search

@@ -1,0 +1,121 @@
+#include "hone/search/tune_tasks.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "hone/compute/dag_testing.h"
+#include "hone/cost/registry.h"
+#include "hone/db/registry.h"
+#include "hone/base/file.h"
+#include "hone/measure/null_runner.h"
+
+namespace hone::search {
+namespace {
+
+// Two tasks on a runner that gives each machine code a time of its own and moves the clock.
+struct Fixture {
+  compute::Dag conv = compute::testing::conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32});
+  compute::Dag gemm = compute::testing::gemm(8, 64, 32);
+  std::vector<TuneTask> tasks = {{&conv, compute::task_key(conv), 2, "conv"}, {&gemm, compute::task_key(gemm), 1, "gemm"}};
+  std::unique_ptr<cost::CostModel> model = std::move(cost::make_model("analytic")).value();
+  ManualClock clock;
+  int measured = 0;
+  std::set<uint64_t> codes;
+  measure::NullRunner runner{[this](const measure::Job& job) -> Result<double> {
+    clock.advance(0.05);
+    ++measured;
+    codes.insert(hash_string(job.object));
+    if (fail && measured % 5 == 0) return error(Code::kTimeout, "too slow");
+    return 1e-4 * (1 + static_cast<double>(hash_string(job.object) % 1000) / 100);
+  }};
+  bool fail = false;
+  TuneLoopOptions options;
+
+  Fixture() {
+    options.context = {.target = &target::host(), .model = model.get(), .device = "test", .version = "1", .tolerance = 0};
+    options.runner = &runner;
+    options.clock = &clock;
+    options.deadline = 10;
+    options.max_trials = 40;
+  }
+};
+
+TEST(tune_tasks, same_seed_and_measurements_give_the_same_schedules) {
+  std::vector<std::string> texts;
+  for (int run = 0; run < 2; ++run) {
+    Fixture f;
+    const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->trials, 40);
+    std::string text;
+    for (const TunedTask& task : result->tasks) text += schedule::to_string(task.steps);
+    texts.push_back(text);
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
+TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
+  Fixture f;
+  f.options.final_share = 0;
+  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+  ASSERT_TRUE(result.ok());
+  for (const TunedTask& task : result->tasks) {
+    EXPECT_GT(task.default_seconds, 0);
+    EXPECT_LE(task.seconds, task.default_seconds);
+    EXPECT_GT(task.trials, 0);
+  }
+  EXPECT_GE(f.codes.size(), 40U);  // the final round measures the best few once more
+}
+
+TEST(tune_tasks, stops_at_the_deadline_and_when_interrupted) {
+  Fixture f;
+  f.options.max_trials = 0;
+  f.options.deadline = 2;
+  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_LT(f.clock.now_seconds(), 4.0);
+  EXPECT_GT(result->trials, 10);
+
+  std::atomic<bool> interrupted = false;
+  f.options.deadline = 1000;
+  f.options.interrupted = &interrupted;
+  f.options.on_progress = [&](const TuneProgress& progress) { interrupted = progress.trials >= 16; };
+  const Result<TuneResult> second = tune_tasks(f.tasks, f.options);
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE(second->interrupted);
+  EXPECT_LE(second->trials, 32);
+}
+
+TEST(tune_tasks, goes_on_when_candidates_fail) {
+  Fixture f;
+  f.fail = true;
+  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->trials, 40);
+  for (const TunedTask& task : result->tasks) EXPECT_GT(task.seconds, 0);
+}
+
+TEST(tune_tasks, a_second_run_goes_on_where_the_first_stopped) {
+  const Result<TempDir> folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  Fixture f;
+  f.options.store = store->get();
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  const Result<std::vector<db::Record>> first = (*store)->query({});
+  ASSERT_TRUE(first.ok());
+  EXPECT_GE(first->size(), 40U);
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  const Result<std::vector<db::Record>> both = (*store)->query({});
+  ASSERT_TRUE(both.ok());
+  std::set<std::string> schedules;
+  for (const db::Record& record : *both) schedules.insert(std::to_string(record.task) + record.steps);
+  // Only the default schedules (and stored bests, of which an unverified run has none) come again.
+  EXPECT_GE(schedules.size() + f.tasks.size(), both->size());
+  EXPECT_GT(both->size(), first->size() + 30);
+}
+
+}  // namespace
+}  // namespace hone::search
