@@ -27,6 +27,7 @@ constexpr const char* kNoteOwner = "Hone";  // loaded_model.cc looks for it
 // The linker holds one input section at a time in memory.
 constexpr int64_t kWeightChunk = 16 << 20;
 constexpr int64_t kWeightAlignment = 4096;
+constexpr int64_t kNearWeights = int64_t{1} << 30;  // x86-64's code reaches 2 GiB
 
 // A folder beside the target, removed with everything in it.
 class TemporaryFolder {
@@ -129,8 +130,10 @@ std::string note_bytes(const std::string& prefix) {
 std::vector<ElfSection> weight_sections(const ArtifactSpec& spec, Machine machine) {
   static const char zeros[runtime::kBufferAlignment] = {};
   ElfSection empty;
-  // x86-64's name for data that may lie out of reach of the code.
-  empty.name = machine == Machine::kX86_64 ? ".lrodata" : ".rodata.weights";
+  // ".lrodata" is x86-64's name for data that may lie out of reach of the code. GNU ld puts it into
+  // a writable segment, so it is for those that need it.
+  const bool far = machine == Machine::kX86_64 && weight_offsets(spec).back() > kNearWeights;
+  empty.name = far ? ".lrodata" : ".hone_weights";
   empty.alignment = kWeightAlignment;
   std::vector<ElfSection> sections = {empty};
   int64_t used = 0;

@@ -1,9 +1,11 @@
 #include "hone/codegen/artifact.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "hone/codegen/artifact_testing.h"
@@ -188,16 +190,45 @@ TEST(artifact, keeps_large_weights_in_place) {
   EXPECT_EQ((*results)[0].at(2), 13);
 }
 
+TEST(artifact, maps_weights_read_only_and_code_unwritable) {
+  const Folder folder;
+  ASSERT_TRUE(write_shared_library(filter_spec(kernels()), folder.file("a.so")).ok());
+  const std::string bytes = testing::read_file(folder.file("a.so"));
+  const std::string weights(reinterpret_cast<const char*>(testing::kWeights), 12);
+  const size_t place = bytes.find(weights);
+  ASSERT_NE(place, std::string::npos);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  int segments_with_weights = 0;
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_type == PT_GNU_STACK) {
+      EXPECT_EQ(segment.p_flags & PF_X, 0U);
+    }
+    if (segment.p_type != PT_LOAD) continue;
+    EXPECT_NE(segment.p_flags & (PF_W | PF_X), uint32_t{PF_W | PF_X});
+    if (place < segment.p_offset || place >= segment.p_offset + segment.p_filesz) continue;
+    ++segments_with_weights;
+    EXPECT_EQ(segment.p_flags & PF_W, 0U);
+  }
+  EXPECT_EQ(segments_with_weights, 1);
+}
+
 TEST(artifact, objects_run_in_parallel) {
   const Folder folder;
   const std::string path = folder.file("filter.so");
   ASSERT_TRUE(write_shared_library(filter_spec(kernels()), path).ok());
+  std::vector<LoadedModel> models;
+  for (int t = 0; t < 4; ++t) {
+    Result<LoadedModel> model = LoadedModel::open(path, 1 + t % 2);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    models.push_back(std::move(model).value());
+  }
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&path, t] {
-      Result<LoadedModel> model = LoadedModel::open(path, 1 + t % 2);
-      ASSERT_TRUE(model.ok()) << model.status().message();
-      for (int i = 0; i < 50; ++i) expect_filters(*model, static_cast<float>(t * 100 + i));
+    threads.emplace_back([&model = models[static_cast<size_t>(t)], t] {
+      for (int i = 0; i < 50; ++i) expect_filters(model, static_cast<float>(t * 100 + i));
     });
   }
   for (std::thread& thread : threads) thread.join();
