@@ -34,7 +34,7 @@ struct ObjectCode {
 struct CompileOptions {
   std::string symbol_prefix = "hone_kernel";  // phase i is <prefix>_<i>
   bool keep_assembly = false;
-  int64_t max_statements = 20'000;  // after unrolling, a phase; more is an error
+  int64_t max_statements = 8'000;  // after unrolling, a phase; more is an error
 };
 
 // May be called from any thread.

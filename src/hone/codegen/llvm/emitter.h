@@ -23,7 +23,7 @@
 namespace hone::codegen {
 
 struct EmitLimits {
-  int64_t max_statements = 20'000;
+  int64_t max_statements = 8'000;
 };
 
 class PhaseEmitter {
