@@ -1,6 +1,7 @@
 // Latency of fork and join, by threads; the work is empty.
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <vector>
 
 #include "hone/codegen/runtime/pool.h"
@@ -18,6 +19,25 @@ int work_ns(void* const* args, void*, int64_t first, int64_t last, int) {
   }
   return 0;
 }
+
+// Two tiles that wait for each other, so that both threads must take part: the whole way there and
+// back. args: a counter.
+int meet(void* const* args, void*, int64_t, int64_t, int) {
+  auto& arrived = *static_cast<std::atomic<int>*>(args[0]);
+  arrived.fetch_add(1);
+  while (arrived.load() % 2 != 0) benchmark::DoNotOptimize(arrived);
+  return 0;
+}
+
+void BM_meet(benchmark::State& state) {
+  Pool* pool = pool_create({.num_threads = 2});
+  std::atomic<int> arrived{0};
+  void* args[] = {&arrived};
+  const PhaseCall phase = {meet, args, 2, 0};
+  for (auto _ : state) pool_run(pool, &phase, 1, nullptr, 0);
+  pool_destroy(pool);
+}
+BENCHMARK(BM_meet)->UseRealTime();
 
 // One phase of one tile per thread: time per phase, workers spinning.
 void BM_fork_join(benchmark::State& state) {
