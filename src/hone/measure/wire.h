@@ -61,6 +61,7 @@ class Reader {
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
   template <typename T>
   T get() {
+    if constexpr (std::is_same_v<T, bool>) return get<uint8_t>() != 0;
     T value{};
     if (!take(sizeof(T))) return value;
     std::memcpy(&value, taken_.data(), sizeof(T));

@@ -250,6 +250,27 @@ TEST(worker, restarts_fast) {
 #endif
 }
 
+TEST(worker, runs_what_the_compiler_makes) {
+  const auto in = ir::make_buffer("in", DType::kF32, {kTestTiles, 256});
+  const auto out = ir::make_buffer("out", DType::kF32, {kTestTiles, 256});
+  const auto t = ir::make_var("t"), i = ir::make_var("i");
+  const ir::Expr x = ir::load(in, {ir::variable(t), ir::variable(i)});
+  const ir::Stmt body = ir::make_for(
+      t, ir::constant(0), ir::constant(kTestTiles), ir::ForKind::kParallel,
+      {ir::make_for(i, ir::constant(0), ir::constant(256), ir::ForKind::kSerial,
+                    {ir::make_store(out, {ir::variable(t), ir::variable(i)}, x + x)})});
+  const ir::Program program{"double", {{in, ir::Role::kInput}, {out, ir::Role::kOutput}}, {{body}}};
+  auto code = codegen::compile(program, target::host());
+  ASSERT_TRUE(code.ok()) << code.status().message();
+  Job job = test_job("", test_operands());
+  job.object = code->object, job.phases = code->phases, job.scratch_bytes = code->scratch_bytes;
+  job.arguments.resize(2);
+  const auto runner = local();
+  const Measurement m = measure_one(*runner, job);
+  EXPECT_EQ(m.outcome, Outcome::kOk) << m.message;
+  EXPECT_TRUE(m.verified);
+}
+
 TEST(runner, measures_the_true_time_and_stops_early_if_slow) {
   const auto runner = local();
   const auto operands = test_operands();
