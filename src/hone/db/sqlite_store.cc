@@ -49,8 +49,8 @@ Result<Record> read_record(const Statement& s, const std::string& path, bool wit
   r.version = s.text(5), r.algorithm = s.text(6), r.steps = s.text(7), r.decisions = s.text(8);
   r.message = s.text(10);
   const std::string_view times = s.blob(11);
-  r.times.resize(times.size() / sizeof(double));
-  std::memcpy(r.times.data(), times.data(), r.times.size() * sizeof(double));
+  r.times.resize((times.size() + sizeof(double) - 1) / sizeof(double));
+  if (!times.empty()) std::memcpy(r.times.data(), times.data(), times.size());
   r.centre = s.real(12), r.low = s.real(13), r.high = s.real(14);
   r.verified = s.integer(15) != 0;
   r.unix_time = s.integer(17);
