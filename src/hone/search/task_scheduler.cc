@@ -10,7 +10,6 @@ namespace {
 constexpr double kWarmUpShare = 0.002;  // tasks below this share of the model are not warmed up
 constexpr size_t kRecent = 3;           // batches that "lately" means
 constexpr double kPotential = 0.25;     // part of the gap that searching as long again is hoped to close
-constexpr double kBoundReached = 0.8;   // of what the bound says, the best that code reaches in practice
 constexpr double kPastWeight = 0.5;
 constexpr double kMinimumSpent = 0.05;  // seconds: keeps the rates of tasks barely begun finite
 
@@ -39,7 +38,7 @@ double TaskScheduler::gain(int task) const {
   const double past = state.recent.empty() || !state.measured
                           ? 0
                           : std::max(0.0, state.before_recent - state.recent.back().best) / recent_spent;
-  const double gap = std::max(0.0, state.best - state.task.bound / kBoundReached);
+  const double gap = std::max(0.0, state.best - state.task.bound);
   const double typical = state.batches > 0 ? state.spent / state.batches : kMinimumSpent;
   const double spent = std::max(kMinimumSpent, state.spent + state.running * typical);
   // Half of what was gained lately is expected again; the rest hangs on the gap that is left.
@@ -82,6 +81,8 @@ void TaskScheduler::report(int task, double spent, double best) {
   state.best = best;
   state.measured = true;
 }
+
+void TaskScheduler::set_bound(int task, double bound) { at(task).task.bound = bound; }
 
 void TaskScheduler::finish(int task) { at(task).finished = true; }
 

@@ -29,6 +29,8 @@ class TaskScheduler {
   void start(int task);
   // `spent`: seconds that the batch took; `best`: seconds of the task's best schedule so far.
   void report(int task, double spent, double best);
+  // Better knowledge of what no schedule can beat.
+  void set_bound(int task, double bound);
   // The task's space is exhausted.
   void finish(int task);
 

@@ -10,11 +10,35 @@
 namespace hone::search {
 namespace {
 
-// What no schedule can beat: arithmetic at the peak rate.
-double lower_bound(const compute::Dag& dag, const target::Target& target, int threads) {
-  const double rate = 2.0 * target.fma_per_cycle * target.lanes(4) * target.ghz * 1e9 * std::min(threads, target.cores);
-  return compute::flops(dag) / rate;
-}
+// What no schedule is expected to beat: arithmetic at the best rate that any task reached so far, and
+// operands moved once at the rate of the last-level cache. Clocks and peaks of real machines are not
+// known exactly, so the rate starts from the description and is learned.
+class Bounds {
+ public:
+  Bounds(const target::Target& target, int threads)
+      : cores_(std::min(threads, target.cores)),
+        flops_per_second_(0.8 * 2 * target.fma_per_cycle * target.lanes(4) * target.ghz * 1e9 * cores_) {
+    const double per_cycle = target.caches.empty() ? target.memory_bytes_per_cycle : target.caches.back().bytes_per_cycle;
+    bytes_per_second_ = 1.5 * per_cycle * target.ghz * 1e9 * cores_;
+  }
+  // True if the rate rose noticeably.
+  bool learn(const compute::Dag& dag, double seconds) {
+    const double rate = compute::flops(dag) / seconds;
+    if (!std::isfinite(rate) || rate < 1.02 * flops_per_second_) return false;
+    flops_per_second_ = rate;
+    return true;
+  }
+  [[nodiscard]] double bound(const compute::Dag& dag) const {
+    double bytes = 0;
+    for (const ir::Param& param : dag.params) {
+      bytes += static_cast<double>(param.buffer->num_elements() * dtype_bytes(param.buffer->dtype));
+    }
+    return std::max(compute::flops(dag) / flops_per_second_, bytes / bytes_per_second_);
+  }
+
+ private:
+  double cores_, flops_per_second_, bytes_per_second_ = 0;
+};
 
 struct Batch {
   int task = -1;
@@ -27,7 +51,7 @@ class Loop {
   Loop(std::span<const TuneTask> tasks, const TuneLoopOptions& options)
       : options_(options), clock_(options.clock ? *options.clock : real_clock()), begin_(clock_.now_seconds()),
         overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
-        pool_(compile_threads()) {
+        pool_(compile_threads()), bounds_(*options.context.target, options.context.threads) {
     for (const TuneTask& task : tasks) tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context));
   }
 
@@ -41,7 +65,7 @@ class Loop {
   }
   [[nodiscard]] bool stopped() const {
     if (interrupted()) return true;
-    if (options_.max_trials > 0 && trials_ >= options_.max_trials) return true;
+    if (options_.max_trials > 0 && handed_out_ >= options_.max_trials) return true;
     return clock_.now_seconds() >= search_end_;
   }
   [[nodiscard]] bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
@@ -60,15 +84,17 @@ class Loop {
   double search_end_ = 0;
   bool overlap_;
   ThreadPool pool_;
+  Bounds bounds_;
   std::vector<std::unique_ptr<TaskTuner>> tuners_;
   std::optional<TaskScheduler> scheduler_;
-  int trials_ = 0;
+  int handed_out_ = 0;       // candidates with machine code, measured or about to be
+  int trials_ = 0;           // measured
   double last_report_ = 0;  // when the last batch was reported
 };
 
 int Loop::batch_size() const {
   int size = options_.batch;
-  if (options_.max_trials > 0) size = std::min(size, options_.max_trials - trials_);
+  if (options_.max_trials > 0) size = std::min(size, options_.max_trials - handed_out_);
   // What is left of the time holds only so many candidates.
   if (trials_ > 0) {
     const double each = (clock_.now_seconds() - begin_) / trials_;
@@ -102,6 +128,7 @@ Result<std::optional<Batch>> Loop::prepare() {
       continue;
     }
     scheduler_->start(batch.task);
+    for (const Candidate& candidate : batch.candidates) handed_out_ += candidate.runs();
     return std::optional<Batch>(std::move(batch));
   }
   return std::optional<Batch>();
@@ -140,6 +167,9 @@ Status Loop::finish(const Batch& batch) {
   const double best = std::isfinite(task.best_seconds()) ? task.best_seconds() : scheduler_->best(batch.task);
   scheduler_->report(batch.task, now - last_report_, best);
   last_report_ = now;
+  if (std::isfinite(task.best_seconds()) && bounds_.learn(*task.task().dag, task.best_seconds())) {
+    for (int i = 0; i < std::ssize(tuners_); ++i) scheduler_->set_bound(i, bounds_.bound(*tuner(i).task().dag));
+  }
   if (options_.store) {
     const Result<std::vector<int64_t>> added = options_.store->add(records);
     if (!added.ok()) return added.status();
@@ -226,8 +256,7 @@ Result<TuneResult> Loop::run() {
   std::vector<ScheduledTask> scheduled;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
     HONE_RETURN_IF_ERROR(task->open(options_.store));
-    const double bound = lower_bound(*task->task().dag, *options_.context.target, options_.context.threads);
-    scheduled.push_back({task->task().multiplicity, task->predicted_seconds(), bound});
+    scheduled.push_back({task->task().multiplicity, task->predicted_seconds(), bounds_.bound(*task->task().dag)});
   }
   scheduler_.emplace(std::move(scheduled));
   last_report_ = clock_.now_seconds();
