@@ -3,13 +3,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "fuzz.h"
 #include "hone/codegen/llvm/test_support.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/printer.h"
 #include "hone/ir/verifier.h"
 #include "hone/schedule/lower.h"
 #include "hone/schedule/random_schedule.h"
+
+#include "fuzz.h"
 
 namespace hone::fuzz {
 
@@ -27,14 +28,16 @@ std::vector<Tensor> arguments(const ir::Program& program, uint64_t seed) {
   for (const ir::Param& param : program.params) {
     Tensor tensor(param.buffer->dtype, param.buffer->shape);
     const bool given = param.role == ir::Role::kInput || param.role == ir::Role::kConstant;
-    for (int64_t i = 0; given && i < tensor.size(); ++i) tensor.set(i, static_cast<double>(rng.between(-3, 3)));
+    for (int64_t i = 0; given && i < tensor.size(); ++i)
+      tensor.set(i, static_cast<double>(rng.between(-3, 3)));
     args.push_back(std::move(tensor));
   }
   return args;
 }
 
 // Elements that the Dag never writes (borders) are whatever they were.
-bool same_outputs(const ir::Program& a, const std::vector<Tensor>& x, const ir::Program& b, const std::vector<Tensor>& y) {
+bool same_outputs(const ir::Program& a, const std::vector<Tensor>& x, const ir::Program& b,
+                  const std::vector<Tensor>& y) {
   for (size_t i = 0, j = 0; i < x.size() && j < y.size(); ++i, ++j) {
     if (a.params[i].role != ir::Role::kOutput) continue;
     HONE_ASSERT(b.params[j].buffer == a.params[i].buffer, "the Dag's params come first, in order");
@@ -78,7 +81,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     where = target.name + " " + status.message();
   }
   if (!same) {
-    fmt::print(stderr, "{}: {}\n{}\n{}{}", where, interpreted.message(), compute::describe(dag), to_string(steps), ir::print(*program));
+    fmt::print(stderr, "{}: {}\n{}\n{}{}", where, interpreted.message(), compute::describe(dag),
+               to_string(steps), ir::print(*program));
   }
   HONE_ASSERT(same, "a legal schedule changed what a task computes");
   return 0;

@@ -30,7 +30,8 @@ void expect_counts_agree(const space::Candidate& candidate) {
   ASSERT_TRUE(ir::run(*program, args, {}, &report).ok());
   for (const Nest& nest : build_nests(candidate.state, candidate.bounds)) {
     for (const NestAccess& access : nest.accesses) {
-      const ir::Param* param = candidate.state.find_param(candidate.state.stages[nest.stage].buffer());
+      const ir::Param* param =
+          candidate.state.find_param(candidate.state.stages[nest.stage].buffer());
       if (access.write) {
         if (!param || param->role != ir::Role::kOutput) continue;
         const ir::Touch* touch = report.find(param->buffer, true);
@@ -41,17 +42,20 @@ void expect_counts_agree(const space::Candidate& candidate) {
       }
       for (const ir::Touch& touch : report.by_buffer) {
         if (touch.is_store || touch.buffer.get() != access.buffer) continue;
-        EXPECT_EQ(touch.count, static_cast<int64_t>(nest.iterations() * nest.useful + 0.5)) << access.buffer->name;
-        EXPECT_EQ(touch.distinct, static_cast<int64_t>(access.footprint(nest.loops, 0))) << access.buffer->name;
+        EXPECT_EQ(touch.count, static_cast<int64_t>(nest.iterations() * nest.useful + 0.5))
+            << access.buffer->name;
+        EXPECT_EQ(touch.distinct, static_cast<int64_t>(access.footprint(nest.loops, 0)))
+            << access.buffer->name;
       }
     }
   }
 }
 
 TEST(nest, counts_what_the_interpreter_touches) {
-  const std::vector<compute::Dag> dags = {gemm(8, 16, 12), conv2d({.h = 8, .w = 8, .ic = 4, .oc = 16, .border = 0}),
-                                          conv2d({.h = 8, .w = 12, .ic = 4, .oc = 8, .kernel = 1, .pad = 0, .residual = true}),
-                                          depthwise(8, 8, 16, 1), global_pool(4, 4, 16)};
+  const std::vector<compute::Dag> dags = {
+      gemm(8, 16, 12), conv2d({.h = 8, .w = 8, .ic = 4, .oc = 16, .border = 0}),
+      conv2d({.h = 8, .w = 12, .ic = 4, .oc = 8, .kernel = 1, .pad = 0, .residual = true}),
+      depthwise(8, 8, 16, 1), global_pool(4, 4, 16)};
   for (const compute::Dag& dag : dags) {
     const Result<space::Space> space = space::Space::create(dag, small_target());
     ASSERT_TRUE(space.ok());
@@ -63,7 +67,8 @@ TEST(nest, counts_what_the_interpreter_touches) {
       ASSERT_TRUE(candidate.ok());
       bool divides = true;
       for (const schedule::StageBounds& stage : candidate->bounds.stages) {
-        for (const schedule::AxisBounds& axis : stage.axes) divides = divides && axis.reach == axis.extent && !axis.guard_high;
+        for (const schedule::AxisBounds& axis : stage.axes)
+          divides = divides && axis.reach == axis.extent && !axis.guard_high;
       }
       if (!divides) continue;
       ++exact;
@@ -76,7 +81,8 @@ TEST(nest, counts_what_the_interpreter_touches) {
 }
 
 TEST(features, rows_are_finite_and_tell_schedules_apart) {
-  const Result<space::Space> space = space::Space::create(conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32}), small_target());
+  const Result<space::Space> space =
+      space::Space::create(conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32}), small_target());
   ASSERT_TRUE(space.ok());
   Rng rng(4);
   std::set<std::vector<float>> rows;
@@ -87,7 +93,8 @@ TEST(features, rows_are_finite_and_tell_schedules_apart) {
     const Result<space::Candidate> candidate = space->instantiate(point);
     ASSERT_TRUE(candidate.ok());
     std::vector<float> all;
-    for (const FeatureRow& row : statement_features(candidate->state, candidate->bounds, small_target(), 2)) {
+    for (const FeatureRow& row :
+         statement_features(candidate->state, candidate->bounds, small_target(), 2)) {
       for (const float x : row) {
         ASSERT_TRUE(std::isfinite(x));
         all.push_back(x);

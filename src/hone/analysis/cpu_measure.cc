@@ -8,26 +8,28 @@ namespace {
 
 using schedule::Annotation;
 
-// Cycles per vector instruction beyond the multiply-add and load ports; estimates of the usual cores.
-constexpr double kMathCycles = 12;       // a polynomial of exp or tanh
+// Cycles per vector instruction beyond the multiply-add and load ports; estimates of the usual
+// cores.
+constexpr double kMathCycles = 12;  // a polynomial of exp or tanh
 constexpr double kDivideCycles = 8;
-constexpr double kGatherCycles = 1.2;    // per element of a strided vector access
-constexpr double kLoopCycles = 1.0;      // per iteration of a loop that is not unrolled
-constexpr double kSpillCycles = 1.0;     // per register too many and body
-constexpr double kIssueWidth = 4;        // vector instructions and loads started per cycle
+constexpr double kGatherCycles = 1.2;  // per element of a strided vector access
+constexpr double kLoopCycles = 1.0;    // per iteration of a loop that is not unrolled
+constexpr double kSpillCycles = 1.0;   // per register too many and body
+constexpr double kIssueWidth = 4;      // vector instructions and loads started per cycle
 constexpr double kForkJoinSeconds = 1.5e-6;
-constexpr double kCacheShare = 0.75;     // of a cache that one loop nest can count on
-constexpr double kBranchCycles = 2;      // a test in an unrolled body
+constexpr double kCacheShare = 0.75;  // of a cache that one loop nest can count on
+constexpr double kBranchCycles = 2;   // a test in an unrolled body
 
 struct Body {
-  size_t first = 0;           // loops from here on are unrolled or vectorized
-  double vectors = 1;         // vector operations per operation of a point
-  double lanes_used = 1;      // elements in the last vector / lanes
+  size_t first = 0;       // loops from here on are unrolled or vectorized
+  double vectors = 1;     // vector operations per operation of a point
+  double lanes_used = 1;  // elements in the last vector / lanes
 };
 
 double vector_count(const NestLoop& loop, int lanes) {
-  return loop.annotation == Annotation::kVectorize ? std::ceil(static_cast<double>(loop.extent) / lanes)
-                                                   : static_cast<double>(loop.extent);
+  return loop.annotation == Annotation::kVectorize
+             ? std::ceil(static_cast<double>(loop.extent) / lanes)
+             : static_cast<double>(loop.extent);
 }
 
 Body find_body(const Nest& nest, int lanes) {
@@ -35,7 +37,8 @@ Body find_body(const Nest& nest, int lanes) {
   body.first = nest.loops.size();
   while (body.first > nest.outer) {
     const NestLoop& loop = nest.loops[body.first - 1];
-    const bool flat = loop.annotation == Annotation::kUnroll || loop.annotation == Annotation::kVectorize || loop.extent == 1;
+    const bool flat = loop.annotation == Annotation::kUnroll ||
+                      loop.annotation == Annotation::kVectorize || loop.extent == 1;
     if (!flat) break;
     --body.first;
     body.vectors *= vector_count(loop, lanes);
@@ -73,16 +76,20 @@ double held_vectors(const Nest& nest, const NestAccess& access, const Body& body
 void measure_compute(const Nest& nest, const target::Target& target, StageMeasure& out) {
   const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
   const Body body = find_body(nest, lanes);
-  const bool is_vector = !nest.loops.empty() && nest.loops.back().annotation == Annotation::kVectorize;
+  const bool is_vector =
+      !nest.loops.empty() && nest.loops.back().annotation == Annotation::kVectorize;
   const NestAccess& write = nest.accesses.back();
-  const bool reduces = std::any_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.outer), nest.loops.end(),
-                                   [](const NestLoop& loop) { return loop.reduce; });
+  const bool reduces =
+      std::any_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.outer), nest.loops.end(),
+                  [](const NestLoop& loop) { return loop.reduce; });
   double loads = 0, widest = 0;
   for (const NestAccess& access : nest.accesses) {
     if (access.write) continue;
-    const double slots = access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body, lanes);
+    const double slots =
+        access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body, lanes);
     loads += slots;
-    if (is_vector && access.moves_with(nest.loops.size() - 1)) widest = std::max(widest, held_vectors(nest, access, body, lanes));
+    if (is_vector && access.moves_with(nest.loops.size() - 1))
+      widest = std::max(widest, held_vectors(nest, access, body, lanes));
   }
   double accumulators = 1;
   for (size_t i = body.first; i < nest.loops.size(); ++i) {
@@ -96,7 +103,9 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   double cycles = std::max(flops / target.fma_per_cycle, loads / target.loads_per_cycle);
   cycles = std::max(cycles, stores);
   cycles = std::max(cycles, (flops + 0.5 * loads + stores) / kIssueWidth);
-  if (reduces) cycles = std::max(cycles, target.fma_latency * body.vectors / accumulators * std::max(1.0, arithmetic));
+  if (reduces)
+    cycles = std::max(cycles,
+                      target.fma_latency * body.vectors / accumulators * std::max(1.0, arithmetic));
   cycles += body.vectors * (kMathCycles * ops.math + kDivideCycles * ops.div);
   cycles += kBranchCycles * ops.select * body.vectors;
   out.registers = write.scope == ir::Scope::kRegister ? accumulators + widest + 1 : widest + 2;
@@ -114,7 +123,8 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
 // Bytes that cross into each cache level: the nest's data fit from some loop inwards; one loop
 // further out every access is fetched once per iteration of the loops around it, unless it does not
 // move with that loop.
-void measure_traffic(const Nest& nest, const target::Target& target, int threads, StageMeasure& out) {
+void measure_traffic(const Nest& nest, const target::Target& target, int threads,
+                     StageMeasure& out) {
   const size_t depth = nest.loops.size();
   const size_t count = nest.accesses.size();
   std::vector<double> footprint((depth + 1) * count, 0);
@@ -147,8 +157,8 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
 
 }  // namespace
 
-CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bounds, const target::Target& target,
-                       int threads) {
+CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bounds,
+                       const target::Target& target, int threads) {
   CpuMeasure measure;
   for (const Nest& nest : build_nests(state, bounds)) {
     auto root = std::find_if(measure.roots.begin(), measure.roots.end(),
@@ -157,7 +167,8 @@ CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bou
       measure.roots.push_back({nest.root, 1, {}, 0, std::vector<double>(target.caches.size(), 0)});
       root = measure.roots.end() - 1;
       for (const NestLoop& loop : nest.loops) {
-        if (loop.annotation == Annotation::kParallel) root->tiles *= static_cast<double>(loop.extent);
+        if (loop.annotation == Annotation::kParallel)
+          root->tiles *= static_cast<double>(loop.extent);
       }
     }
     StageMeasure stage;
@@ -167,7 +178,8 @@ CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bou
     root->compute_cycles += stage.compute_cycles;
     for (size_t level = 0; level < target.caches.size(); ++level) {
       const bool last = level + 1 == target.caches.size();
-      const double rate = last ? target.memory_bytes_per_cycle : target.caches[level + 1].bytes_per_cycle;
+      const double rate =
+          last ? target.memory_bytes_per_cycle : target.caches[level + 1].bytes_per_cycle;
       root->level_cycles[level] += stage.bytes[level] / std::max(rate, 0.1);
     }
     root->stages.push_back(std::move(stage));
@@ -186,7 +198,8 @@ double CpuMeasure::seconds(const target::Target& target, int threads) const {
     // Transfers hide behind computation, but not wholly.
     const double cycles = slowest + 0.2 * (sum - slowest);
     const double workers = std::min<double>(threads, root.tiles);
-    const double balance = std::ceil(root.tiles / workers) / root.tiles;  // share of the busiest thread
+    const double balance =
+        std::ceil(root.tiles / workers) / root.tiles;  // share of the busiest thread
     total += cycles * balance / (target.ghz * 1e9);
     if (workers > 1) total += kForkJoinSeconds;
   }

@@ -1,5 +1,5 @@
-// analysis/cpu_measure.h - static measures of a candidate on a CPU (in the spirit of Tuna, section 4,
-// and of PARLOOPER's tile-level cache model): instructions of the inner bodies and bytes moved
+// analysis/cpu_measure.h - static measures of a candidate on a CPU (in the spirit of Tuna, section
+// 4, and of PARLOOPER's tile-level cache model): instructions of the inner bodies and bytes moved
 // between memory levels, per root stage. No training, target data only.
 #pragma once
 
@@ -10,16 +10,16 @@ namespace hone::analysis {
 
 struct StageMeasure {
   int stage = -1;
-  double body_cycles = 0;      // one pass through the unrolled and vectorized loops
+  double body_cycles = 0;  // one pass through the unrolled and vectorized loops
   double body_instructions = 0;
-  double registers = 0;        // vector registers that the body wants
-  double compute_cycles = 0;   // all iterations, one core
-  std::vector<double> bytes;   // moved into each cache level from the one behind it; one per cache
+  double registers = 0;       // vector registers that the body wants
+  double compute_cycles = 0;  // all iterations, one core
+  std::vector<double> bytes;  // moved into each cache level from the one behind it; one per cache
 };
 
 struct RootMeasure {
   int stage = -1;
-  double tiles = 1;            // iterations of the parallel loop
+  double tiles = 1;  // iterations of the parallel loop
   std::vector<StageMeasure> stages;
   double compute_cycles = 0;
   std::vector<double> level_cycles;  // transfer time per cache level, one core

@@ -49,7 +49,8 @@ void write_ops(const Nest& nest, Writer& out) {
 // outermost spatial, innermost reduce, middle reduce, outermost reduce, several kinds).
 int position_of(const Nest& nest, Annotation annotation) {
   std::vector<size_t> spatial, reduce;
-  for (size_t i = 0; i < nest.loops.size(); ++i) (nest.loops[i].reduce ? reduce : spatial).push_back(i);
+  for (size_t i = 0; i < nest.loops.size(); ++i)
+    (nest.loops[i].reduce ? reduce : spatial).push_back(i);
   bool in_spatial = false, in_reduce = false;
   size_t last = nest.loops.size();
   for (size_t i = 0; i < nest.loops.size(); ++i) {
@@ -77,8 +78,9 @@ void write_annotation(const Nest& nest, Annotation annotation, const char* name,
   out.count("number", number);
   out.count("product", number > 0 ? product : 0);
   out.count("innermost", innermost);
-  static constexpr const char* kPositions[] = {"none", "inner_spatial", "middle_spatial", "outer_spatial",
-                                               "inner_reduce", "middle_reduce", "outer_reduce", "mixed"};
+  static constexpr const char* kPositions[] = {"none",          "inner_spatial", "middle_spatial",
+                                               "outer_spatial", "inner_reduce",  "middle_reduce",
+                                               "outer_reduce",  "mixed"};
   const int position = position_of(nest, annotation);
   for (int i = 0; i < 8; ++i) out.plain(kPositions[i], i == position ? 1 : 0);
 }
@@ -108,27 +110,30 @@ void write_access(const Nest& nest, const NestAccess* access, int slot, Writer& 
   static constexpr const char* kSlots[] = {"access0", "access1", "access2", "access3", "access4"};
   out.group(kSlots[slot]);
   if (!access) {
-    
     for (const char* name : {"read", "write", "update"}) out.plain(name, 0);
     for (const char* name : {"bytes", "unique_bytes", "lines", "unique_lines"}) out.count(name, 0);
     for (const char* name : {"reuse_loop", "reuse_serial", "reuse_none"}) out.plain(name, 0);
-    for (const char* name : {"reuse_iterations", "reuse_bytes", "reuse_times", "bytes_per_reuse",
-                             "unique_bytes_per_reuse", "lines_per_reuse", "unique_lines_per_reuse", "stride"}) {
+    for (const char* name :
+         {"reuse_iterations", "reuse_bytes", "reuse_times", "bytes_per_reuse",
+          "unique_bytes_per_reuse", "lines_per_reuse", "unique_lines_per_reuse", "stride"}) {
       out.count(name, 0);
     }
     return;
   }
-  const bool update = access->write && std::any_of(nest.loops.begin(), nest.loops.end(),
-                                                   [](const NestLoop& loop) { return loop.reduce; });
+  const bool update =
+      access->write && std::any_of(nest.loops.begin(), nest.loops.end(),
+                                   [](const NestLoop& loop) { return loop.reduce; });
   out.plain("read", access->write ? 0 : 1);
   out.plain("write", access->write && !update ? 1 : 0);
   out.plain("update", update ? 1 : 0);
   const double bytes = nest.iterations() * access->element_bytes;
   const double unique = access->footprint(nest.loops, 0) * access->element_bytes;
   const int64_t stride = nest.loops.empty() ? 0 : access->stride(nest.loops.size() - 1);
-  const double per_line = std::clamp(64.0 / (static_cast<double>(std::max<int64_t>(1, std::abs(stride))) * access->element_bytes),
-                                     1.0, 64.0 / access->element_bytes);
-  const double lines = nest.iterations() / per_line, unique_lines = unique / access->element_bytes / per_line;
+  const double per_line = std::clamp(
+      64.0 / (static_cast<double>(std::max<int64_t>(1, std::abs(stride))) * access->element_bytes),
+      1.0, 64.0 / access->element_bytes);
+  const double lines = nest.iterations() / per_line,
+               unique_lines = unique / access->element_bytes / per_line;
   const Reuse reuse = find_reuse(nest, *access, update);
   out.count("bytes", bytes);
   out.count("unique_bytes", unique);
@@ -150,13 +155,16 @@ void write_access(const Nest& nest, const NestAccess* access, int slot, Writer& 
 
 // Operations per byte brought in, for blocks of growing size: at 10 equal steps of log(operations).
 void write_intensity(const Nest& nest, Writer& out) {
-  static constexpr const char* kNames[] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"};
+  static constexpr const char* kNames[] = {"p0", "p1", "p2", "p3", "p4",
+                                           "p5", "p6", "p7", "p8", "p9"};
   out.group("intensity");
   std::vector<std::pair<double, double>> curve;  // (log operations, operations per byte), growing
-  const double each = nest.ops.fma * 2 + nest.ops.add + std::max(0.0, nest.ops.mul) + nest.ops.compare + nest.ops.math + 1e-3;
+  const double each = nest.ops.fma * 2 + nest.ops.add + std::max(0.0, nest.ops.mul) +
+                      nest.ops.compare + nest.ops.math + 1e-3;
   for (size_t k = nest.loops.size() + 1; k-- > 0;) {
     double bytes = 0;
-    for (const NestAccess& access : nest.accesses) bytes += access.footprint(nest.loops, k) * access.element_bytes;
+    for (const NestAccess& access : nest.accesses)
+      bytes += access.footprint(nest.loops, k) * access.element_bytes;
     const double operations = nest.iterations(k) * each;
     curve.push_back({std::log2(1 + operations), operations / std::max(1.0, bytes)});
   }
@@ -200,7 +208,8 @@ void write_registers(const Nest& nest, const target::Target& target, Writer& out
     const NestLoop& loop = nest.loops[i];
     if (loop.annotation == Annotation::kVectorize) {
       tile *= std::ceil(static_cast<double>(loop.extent) / lanes);
-      lanes_used = static_cast<double>(loop.extent) / (std::ceil(static_cast<double>(loop.extent) / lanes) * lanes);
+      lanes_used = static_cast<double>(loop.extent) /
+                   (std::ceil(static_cast<double>(loop.extent) / lanes) * lanes);
     } else if (loop.annotation == Annotation::kUnroll && nest.accesses.back().moves_with(i)) {
       tile *= static_cast<double>(loop.extent);
     }
@@ -224,8 +233,11 @@ void write_machine(const target::Target& target, int threads, Writer& out) {
   out.plain("ghz", target.ghz);
   static constexpr const char* kSizes[] = {"l1_bytes", "l2_bytes", "l3_bytes"};
   static constexpr const char* kRates[] = {"l2_rate", "l3_rate"};
-  for (size_t i = 0; i < 3; ++i) out.count(kSizes[i], i < target.caches.size() ? static_cast<double>(target.caches[i].bytes) : 0);
-  for (size_t i = 1; i < 3; ++i) out.count(kRates[i - 1], i < target.caches.size() ? target.caches[i].bytes_per_cycle : 0);
+  for (size_t i = 0; i < 3; ++i)
+    out.count(kSizes[i],
+              i < target.caches.size() ? static_cast<double>(target.caches[i].bytes) : 0);
+  for (size_t i = 1; i < 3; ++i)
+    out.count(kRates[i - 1], i < target.caches.size() ? target.caches[i].bytes_per_cycle : 0);
   out.count("memory_rate", target.memory_bytes_per_cycle);
 }
 
@@ -251,7 +263,8 @@ void write_row(const Nest& nest, const target::Target& target, int threads, Writ
 
 }  // namespace
 
-std::vector<FeatureRow> statement_features(const schedule::State& state, const schedule::Bounds& bounds,
+std::vector<FeatureRow> statement_features(const schedule::State& state,
+                                           const schedule::Bounds& bounds,
                                            const target::Target& target, int threads) {
   std::vector<FeatureRow> rows;
   for (const Nest& nest : build_nests(state, bounds)) {

@@ -15,21 +15,23 @@ namespace hone::analysis {
 inline constexpr int kFeatureVersion = 1;
 inline constexpr int kNumAccessSlots = 5;  // the largest accesses by lines touched
 inline constexpr int kOpFeatures = 8;
-inline constexpr int kAnnotationFeatures = 3 * 11;   // vector, unroll, parallel: count, product, innermost, 8 positions
+inline constexpr int kAnnotationFeatures =
+    3 * 11;  // vector, unroll, parallel: count, product, innermost, 8 positions
 inline constexpr int kAccessFeatures = 18;
 inline constexpr int kIntensityFeatures = 10;
 inline constexpr int kStorageFeatures = 4;
 inline constexpr int kOuterFeatures = 4;
 inline constexpr int kRegisterFeatures = 4;
 inline constexpr int kMachineFeatures = 14;
-inline constexpr int kNumFeatures = kOpFeatures + kAnnotationFeatures + kNumAccessSlots * kAccessFeatures +
-                                    kIntensityFeatures + kStorageFeatures + kOuterFeatures + kRegisterFeatures +
-                                    kMachineFeatures;
+inline constexpr int kNumFeatures =
+    kOpFeatures + kAnnotationFeatures + kNumAccessSlots * kAccessFeatures + kIntensityFeatures +
+    kStorageFeatures + kOuterFeatures + kRegisterFeatures + kMachineFeatures;
 
 using FeatureRow = std::array<float, kNumFeatures>;
 
 // One row per stage that runs at run time, in topological order.
-[[nodiscard]] std::vector<FeatureRow> statement_features(const schedule::State& state, const schedule::Bounds& bounds,
+[[nodiscard]] std::vector<FeatureRow> statement_features(const schedule::State& state,
+                                                         const schedule::Bounds& bounds,
                                                          const target::Target& target, int threads);
 // What each number of a row is: "ops.fma", "access0.bytes", ...
 [[nodiscard]] const std::vector<std::string>& feature_names();

@@ -15,19 +15,22 @@ double NestAccess::footprint(const std::vector<NestLoop>& loops, size_t first) c
   double product = 1;
   for (size_t d = 0; d < move.size(); ++d) {
     int64_t reach = 1;
-    for (size_t i = first; i < loops.size(); ++i) reach += std::abs(move[d][i]) * (loops[i].extent - 1);
+    for (size_t i = first; i < loops.size(); ++i)
+      reach += std::abs(move[d][i]) * (loops[i].extent - 1);
     product *= static_cast<double>(std::min(reach, shape[d]));
   }
   return product;
 }
 
-double NestAccess::transfer_bytes(const std::vector<NestLoop>& loops, size_t first, int line_bytes) const {
+double NestAccess::transfer_bytes(const std::vector<NestLoop>& loops, size_t first,
+                                  int line_bytes) const {
   // Contiguous runs: inner dimensions that are covered whole join the next one.
   double run = element_bytes, rows = 1;
   bool joined = true;
   for (size_t d = move.size(); d-- > 0;) {
     int64_t reach = 1;
-    for (size_t i = first; i < loops.size(); ++i) reach += std::abs(move[d][i]) * (loops[i].extent - 1);
+    for (size_t i = first; i < loops.size(); ++i)
+      reach += std::abs(move[d][i]) * (loops[i].extent - 1);
     reach = std::min(reach, shape[d]);
     (joined ? run : rows) *= static_cast<double>(reach);
     joined = joined && reach == shape[d];
@@ -39,7 +42,8 @@ double NestAccess::transfer_bytes(const std::vector<NestLoop>& loops, size_t fir
 }
 
 bool NestAccess::moves_with(size_t loop) const {
-  return std::any_of(move.begin(), move.end(), [&](const std::vector<int64_t>& row) { return row[loop] != 0; });
+  return std::any_of(move.begin(), move.end(),
+                     [&](const std::vector<int64_t>& row) { return row[loop] != 0; });
 }
 
 int64_t NestAccess::stride(size_t loop) const {
@@ -93,15 +97,18 @@ class NestBuilder {
   Nest build(int s) {
     Nest nest;
     nest.stage = nest.root = s;
-    while (state_.stages[nest.root].compute.kind == AttachKind::kAt) nest.root = state_.stages[nest.root].compute.stage;
+    while (state_.stages[nest.root].compute.kind == AttachKind::kAt)
+      nest.root = state_.stages[nest.root].compute.stage;
     for (const auto& [stage, loop] : schedule::enclosing_loops(state_, state_.stages[s].compute)) {
       add_loop(nest, stage, loop);
     }
     nest.outer = nest.loops.size();
     for (const int leaf : state_.stages[s].order) add_loop(nest, s, leaf);
     const schedule::StageInfo& info = *state_.stages[s].info;
-    for (const compute::Access& read : info.reads) nest.accesses.push_back(make_access(nest, s, read.buffer, read.index, false));
-    nest.accesses.push_back(make_access(nest, s, info.stage.outputs[0].buffer, info.writes[0], true));
+    for (const compute::Access& read : info.reads)
+      nest.accesses.push_back(make_access(nest, s, read.buffer, read.index, false));
+    nest.accesses.push_back(
+        make_access(nest, s, info.stage.outputs[0].buffer, info.writes[0], true));
     nest.ops = count_ops(info.stage);
     nest.useful = useful_share(s);
     return nest;
@@ -111,17 +118,20 @@ class NestBuilder {
   void add_loop(Nest& nest, int s, int leaf) const {
     const schedule::Loop& loop = state_.stages[s].loops[leaf];
     const auto add = [&](int index) {
-      nest.loops.push_back({s, index, bounds_.stages[s].loop_extent[index], loop.annotation, loop.reduce});
+      nest.loops.push_back(
+          {s, index, bounds_.stages[s].loop_extent[index], loop.annotation, loop.reduce});
     };
     if (loop.digits.empty()) return add(leaf);
     for (const int digit : loop.digits) add(digit);
   }
 
   // Adds coef * (a linear form over loops) to a row over the nest's loops.
-  static void add_terms(const Nest& nest, const schedule::Linear& linear, int64_t coef, std::vector<int64_t>& row) {
+  static void add_terms(const Nest& nest, const schedule::Linear& linear, int64_t coef,
+                        std::vector<int64_t>& row) {
     for (const schedule::Term& term : linear) {
       for (size_t i = 0; i < nest.loops.size(); ++i) {
-        if (nest.loops[i].stage == term.stage && nest.loops[i].loop == term.loop) row[i] += coef * term.coef;
+        if (nest.loops[i].stage == term.stage && nest.loops[i].loop == term.loop)
+          row[i] += coef * term.coef;
       }
     }
   }
@@ -133,7 +143,8 @@ class NestBuilder {
     access.write = write;
     access.element_bytes = static_cast<int>(dtype_bytes(buffer->dtype));
     const std::vector<schedule::AxisBounds>& axes = bounds_.stages[s].axes;
-    std::vector<std::vector<int64_t>> logical(rows.size(), std::vector<int64_t>(nest.loops.size(), 0));
+    std::vector<std::vector<int64_t>> logical(rows.size(),
+                                              std::vector<int64_t>(nest.loops.size(), 0));
     for (size_t d = 0; d < rows.size(); ++d) {
       for (size_t a = 0; a < rows[d].coef.size(); ++a) {
         if (rows[d].coef[a] == 0) continue;
@@ -182,7 +193,8 @@ class NestBuilder {
       const bool outside = std::any_of(around.begin(), around.end(), [&](const auto& loop) {
         if (loop.first != nest.loops[i].stage) return false;
         const std::vector<int>& digits = state_.stages[loop.first].loops[loop.second].digits;
-        return loop.second == nest.loops[i].loop || std::count(digits.begin(), digits.end(), nest.loops[i].loop) > 0;
+        return loop.second == nest.loops[i].loop ||
+               std::count(digits.begin(), digits.end(), nest.loops[i].loop) > 0;
       });
       if (!outside) continue;
       for (std::vector<int64_t>& row : rows) row[i] = 0;
@@ -195,10 +207,13 @@ class NestBuilder {
     for (int at = s;;) {
       const schedule::StageState& stage = state_.stages[at];
       for (int a = 0; a < stage.info->num_spatial(); ++a) {
-        const bool peels = std::any_of(stage.loops[a].children.begin(), stage.loops[a].children.end(),
-                                       [&](int child) { return stage.loops[child].peel && stage.loops[child].fused_into < 0; });
+        const bool peels = std::any_of(
+            stage.loops[a].children.begin(), stage.loops[a].children.end(), [&](int child) {
+              return stage.loops[child].peel && stage.loops[child].fused_into < 0;
+            });
         const schedule::AxisBounds& axis = bounds_.stages[at].axes[a];
-        if (peels && axis.reach > axis.extent) share *= static_cast<double>(axis.extent) / static_cast<double>(axis.reach);
+        if (peels && axis.reach > axis.extent)
+          share *= static_cast<double>(axis.extent) / static_cast<double>(axis.reach);
       }
       if (stage.compute.kind == AttachKind::kRoot) return share;
       at = stage.compute.stage;
@@ -224,7 +239,8 @@ std::vector<Nest> build_nests(const State& state, const Bounds& bounds) {
   std::vector<Nest> nests;
   for (size_t s = 0; s < state.stages.size(); ++s) {
     const schedule::StageState& stage = state.stages[s];
-    const bool prepared = stage.info->constant && stage.compute.kind == AttachKind::kRoot && !state.is_param(stage.buffer());
+    const bool prepared = stage.info->constant && stage.compute.kind == AttachKind::kRoot &&
+                          !state.is_param(stage.buffer());
     if (prepared || stage.info->stage.is_extern()) continue;
     nests.push_back(builder.build(static_cast<int>(s)));
   }

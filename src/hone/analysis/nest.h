@@ -7,8 +7,8 @@
 namespace hone::analysis {
 
 struct NestLoop {
-  int stage;           // whose loop it is: the stage's own or one around it
-  int loop;            // a leaf, or a digit of a fused leaf
+  int stage;  // whose loop it is: the stage's own or one around it
+  int loop;   // a leaf, or a digit of a fused leaf
   int64_t extent;
   schedule::Annotation annotation;
   bool reduce;
@@ -16,17 +16,19 @@ struct NestLoop {
 
 // A read or the write of the stage's first output, in elements of its storage.
 struct NestAccess {
-  const ir::Buffer* buffer;          // the logical buffer
+  const ir::Buffer* buffer;  // the logical buffer
   bool write = false;
-  bool constant = false;             // weights
+  bool constant = false;  // weights
   ir::Scope scope = ir::Scope::kGlobal;
   int element_bytes = 4;
-  std::vector<int64_t> shape;        // of the storage
-  std::vector<std::vector<int64_t>> move;  // [dimension][loop]: how far one iteration moves along it
+  std::vector<int64_t> shape;  // of the storage
+  std::vector<std::vector<int64_t>>
+      move;  // [dimension][loop]: how far one iteration moves along it
   // Elements touched while loops first.. run and the others stand still: a box.
   [[nodiscard]] double footprint(const std::vector<NestLoop>& loops, size_t first) const;
   // What it costs to bring them in, in bytes of whole cache lines; short runs count more.
-  [[nodiscard]] double transfer_bytes(const std::vector<NestLoop>& loops, size_t first, int line_bytes) const;
+  [[nodiscard]] double transfer_bytes(const std::vector<NestLoop>& loops, size_t first,
+                                      int line_bytes) const;
   [[nodiscard]] bool moves_with(size_t loop) const;
   [[nodiscard]] int64_t stride(size_t loop) const;  // elements, flattened
 };
@@ -38,17 +40,18 @@ struct OpCounts {
 
 struct Nest {
   int stage = -1;
-  int root = -1;                 // the root stage that it runs in
-  size_t outer = 0;              // loops around the stage
-  std::vector<NestLoop> loops;   // outermost first
+  int root = -1;                     // the root stage that it runs in
+  size_t outer = 0;                  // loops around the stage
+  std::vector<NestLoop> loops;       // outermost first
   std::vector<NestAccess> accesses;  // reads, then the write
   OpCounts ops;
-  double useful = 1;             // share of the loops' points that are computed
+  double useful = 1;  // share of the loops' points that are computed
   [[nodiscard]] double iterations(size_t first = 0) const;  // product of extents from `first` on
 };
 
 [[nodiscard]] OpCounts count_ops(const compute::Stage& stage);
 // One nest per stage that runs at run time, in topological order.
-[[nodiscard]] std::vector<Nest> build_nests(const schedule::State& state, const schedule::Bounds& bounds);
+[[nodiscard]] std::vector<Nest> build_nests(const schedule::State& state,
+                                            const schedule::Bounds& bounds);
 
 }  // namespace hone::analysis

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define HONE_ASSERT(condition, why)                                                          \
-  do {                                                                                       \
-    if (!(condition)) {                                                                      \
-      std::fprintf(stderr, "%s:%d: bug: %s [%s]\n", __FILE__, __LINE__, why, #condition);    \
-      std::abort();                                                                          \
-    }                                                                                        \
+#define HONE_ASSERT(condition, why)                                                       \
+  do {                                                                                    \
+    if (!(condition)) {                                                                   \
+      std::fprintf(stderr, "%s:%d: bug: %s [%s]\n", __FILE__, __LINE__, why, #condition); \
+      std::abort();                                                                       \
+    }                                                                                     \
   } while (0)

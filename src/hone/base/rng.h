@@ -27,7 +27,8 @@ class Rng {
   // Uniform in [0, n); n > 0.
   int64_t below(int64_t n) {
     HONE_ASSERT(n > 0, "an empty range has no element");
-    return static_cast<int64_t>((static_cast<unsigned __int128>(next()) * static_cast<uint64_t>(n)) >> 64);
+    return static_cast<int64_t>(
+        (static_cast<unsigned __int128>(next()) * static_cast<uint64_t>(n)) >> 64);
   }
   // Uniform in [low, high], both ends included.
   int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
@@ -35,10 +36,13 @@ class Rng {
   bool chance(double p) { return uniform() < p; }
   double normal();  // mean 0, variance 1
   template <typename T>
-  const T& choice(const std::vector<T>& from) { return from[below(static_cast<int64_t>(from.size()))]; }
+  const T& choice(const std::vector<T>& from) {
+    return from[below(static_cast<int64_t>(from.size()))];
+  }
   template <typename T>
   void shuffle(std::vector<T>& items) {
-    for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(static_cast<int64_t>(i))]);
+    for (size_t i = items.size(); i > 1; --i)
+      std::swap(items[i - 1], items[below(static_cast<int64_t>(i))]);
   }
 
  private:

@@ -20,8 +20,8 @@ enum class Code {
   kUnsupported,  // well formed, but not handled
   kIo,           // the operating system refused
   kTimeout,
-  kCancelled,    // interrupted by the user
-  kInternal,     // a bug or a crash of a component
+  kCancelled,  // interrupted by the user
+  kInternal,   // a bug or a crash of a component
 };
 
 class [[nodiscard]] Status {
@@ -52,8 +52,8 @@ template <typename... Args>
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}            // NOLINT: implicit by design
-  Result(Status status) : value_(std::move(status)) {      // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}        // NOLINT: implicit by design
+  Result(Status status) : value_(std::move(status)) {  // NOLINT: implicit by design
     HONE_ASSERT(!std::get<Status>(value_).ok(), "a Result without a value needs an error");
   }
   [[nodiscard]] bool ok() const { return std::holds_alternative<T>(value_); }
@@ -79,8 +79,8 @@ class [[nodiscard]] Result {
 
 #define HONE_CONCAT_INNER(a, b) a##b
 #define HONE_CONCAT(a, b) HONE_CONCAT_INNER(a, b)
-#define HONE_RETURN_IF_ERROR(expr)                      \
-  do {                                                  \
+#define HONE_RETURN_IF_ERROR(expr)                                                  \
+  do {                                                                              \
     if (::hone::Status hone_status = (expr); !hone_status.ok()) return hone_status; \
   } while (0)
 // HONE_ASSIGN_OR_RETURN(auto x, compute_x());

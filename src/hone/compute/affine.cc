@@ -24,9 +24,11 @@ bool is_constant(const AffineRow& row) {
 }
 
 // Appends the guards of `condition`; false if it is not a conjunction of affine comparisons.
-bool append_guards(const Expr& condition, std::span<const ir::VarPtr> vars, std::vector<Guard>& out) {
+bool append_guards(const Expr& condition, std::span<const ir::VarPtr> vars,
+                   std::vector<Guard>& out) {
   if (condition->op == Op::kAnd) {
-    return append_guards(condition->args[0], vars, out) && append_guards(condition->args[1], vars, out);
+    return append_guards(condition->args[0], vars, out) &&
+           append_guards(condition->args[1], vars, out);
   }
   if (ir::is_true(condition)) return true;
   if (condition->op != Op::kLt && condition->op != Op::kLe) return false;
@@ -39,8 +41,8 @@ bool append_guards(const Expr& condition, std::span<const ir::VarPtr> vars, std:
   return true;
 }
 
-void collect_reads(const Expr& e, bool guarded, const Stage& stage, std::span<const ir::VarPtr> vars,
-                   std::vector<Access>& out) {
+void collect_reads(const Expr& e, bool guarded, const Stage& stage,
+                   std::span<const ir::VarPtr> vars, std::vector<Access>& out) {
   if (e->op == Op::kSelect) {
     collect_reads(e->args[0], guarded, stage, vars, out);
     collect_reads(e->args[1], true, stage, vars, out);
@@ -72,8 +74,7 @@ void collect_reads(const Expr& e, bool guarded, const Stage& stage, std::span<co
 std::optional<AffineRow> affine_row(const Expr& index, std::span<const ir::VarPtr> vars) {
   const size_t n = vars.size();
   switch (index->op) {
-    case Op::kInt:
-      return constant_row(index->int_value, n);
+    case Op::kInt: return constant_row(index->int_value, n);
     case Op::kVar: {
       auto row = constant_row(0, n);
       for (size_t i = 0; i < n; ++i) {
@@ -104,8 +105,7 @@ std::optional<AffineRow> affine_row(const Expr& index, std::span<const ir::VarPt
       if (is_constant(*a)) return combine(*constant_row(0, n), *b, a->constant);
       return std::nullopt;
     }
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 
@@ -140,7 +140,8 @@ std::vector<AffineRow> write_rows(const Stage& stage, const Output& output) {
   return rows;
 }
 
-std::optional<std::vector<Guard>> affine_guards(const Expr& condition, std::span<const ir::VarPtr> vars) {
+std::optional<std::vector<Guard>> affine_guards(const Expr& condition,
+                                                std::span<const ir::VarPtr> vars) {
   std::vector<Guard> guards;
   if (!append_guards(condition, vars, guards)) return std::nullopt;
   return guards;

@@ -17,7 +17,8 @@ struct AffineRow {
 };
 
 // The affine form of an index expression over `vars`; nothing if it is not affine in them.
-[[nodiscard]] std::optional<AffineRow> affine_row(const ir::Expr& index, std::span<const ir::VarPtr> vars);
+[[nodiscard]] std::optional<AffineRow> affine_row(const ir::Expr& index,
+                                                  std::span<const ir::VarPtr> vars);
 
 // An affine condition row >= 0.
 struct Guard {
@@ -28,7 +29,7 @@ struct Guard {
 struct Access {
   ir::BufferPtr buffer;
   std::vector<AffineRow> index;  // one row per dimension of the buffer
-  bool guarded = false;          // under a select: indices may leave the buffer where it is not taken
+  bool guarded = false;  // under a select: indices may leave the buffer where it is not taken
 };
 
 // Axes then reduce axes.

@@ -42,9 +42,8 @@ std::vector<int> Dag::readers(const BufferPtr& buffer) const {
     bool reads_it = std::count(stage.extern_reads.begin(), stage.extern_reads.end(), buffer) > 0;
     for (const Output& output : stage.outputs) {
       if (output.buffer == buffer || !output.value) continue;
-      ir::visit(output.value, [&](const Expr& e) {
-        reads_it |= e->op == Op::kLoad && e->buffer == buffer;
-      });
+      ir::visit(output.value,
+                [&](const Expr& e) { reads_it |= e->op == Op::kLoad && e->buffer == buffer; });
     }
     if (reads_it) found.push_back(static_cast<int>(i));
   }
@@ -91,8 +90,8 @@ std::string kernel_class(const Dag& dag) {
 std::string describe(const Dag& dag) {
   std::string text = kernel_class(dag);
   for (const ir::Param& param : dag.params) {
-    text += fmt::format("{} {}[{}]", param.role == ir::Role::kOutput ? " ->" : "", param.buffer->name,
-                        fmt::join(param.buffer->shape, ","));
+    text += fmt::format("{} {}[{}]", param.role == ir::Role::kOutput ? " ->" : "",
+                        param.buffer->name, fmt::join(param.buffer->shape, ","));
   }
   // What shapes alone do not tell: strides and the like.
   for (const Stage& stage : dag.stages) {
@@ -141,17 +140,20 @@ std::string unique(const std::string& name, std::vector<std::string>& taken) {
 }  // namespace
 
 BufferPtr DagBuilder::input(std::string role, std::vector<int64_t> shape, DType dtype) {
-  dag_.params.push_back({ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kInput});
+  dag_.params.push_back(
+      {ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kInput});
   return dag_.params.back().buffer;
 }
 
 BufferPtr DagBuilder::constant(std::string role, std::vector<int64_t> shape, DType dtype) {
-  dag_.params.push_back({ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kConstant});
+  dag_.params.push_back(
+      {ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kConstant});
   return dag_.params.back().buffer;
 }
 
 BufferPtr DagBuilder::output(std::string role, std::vector<int64_t> shape, DType dtype) {
-  dag_.params.push_back({ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kOutput});
+  dag_.params.push_back(
+      {ir::make_buffer(unique(role, buffer_names_), dtype, std::move(shape)), ir::Role::kOutput});
   return dag_.params.back().buffer;
 }
 
@@ -183,13 +185,13 @@ Stage reduction(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce
 
 }  // namespace
 
-void DagBuilder::sum(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce, const View& out,
-                     Expr value) {
+void DagBuilder::sum(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce,
+                     const View& out, Expr value) {
   add(reduction(std::move(op), std::move(axes), std::move(reduce), out, value, Op::kAdd, 0));
 }
 
-void DagBuilder::max(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce, const View& out,
-                     Expr value) {
+void DagBuilder::max(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce,
+                     const View& out, Expr value) {
   const double lowest = is_float(out.buffer->dtype) ? -HUGE_VAL : -9.2e18;
   add(reduction(std::move(op), std::move(axes), std::move(reduce), out, value, Op::kMax, lowest));
 }

@@ -29,11 +29,11 @@ struct Output {
   // Without reduce axes: the value. With: the new value at one reduce point; it reads the old
   // values of this stage's outputs by load(buffer, write).
   ir::Expr value;
-  ir::Expr identity;            // with reduce axes: the value before the first point
+  ir::Expr identity;  // with reduce axes: the value before the first point
   // With reduce axes: the value of two partial results joined; reads load(buffer, write) and the
   // other part by load(other, write). Null if the reduction must stay in one piece.
   ir::Expr merge;
-  ir::BufferPtr other;          // stands for the other part in `merge`; same shape as buffer
+  ir::BufferPtr other;  // stands for the other part in `merge`; same shape as buffer
 };
 // An output that does not use all spatial axes in `write` (the running maximum does not depend on
 // the head dimension) is updated once per point of the axes that it does use.
@@ -43,7 +43,8 @@ struct Stage {
   std::string op;    // for the kernel class: "conv2d", "add", "relu"; "" counts as part of the next
   std::vector<Axis> axes;
   std::vector<Axis> reduce;
-  ir::Expr where;    // points outside are not computed (causal mask, rest of a Winograd tile); or null
+  ir::Expr
+      where;  // points outside are not computed (causal mask, rest of a Winograd tile); or null
   std::vector<Output> outputs;
   // Extern stage (sort, scan, ...): a registered function; axes, reduce and values are empty.
   std::string extern_name;
@@ -99,13 +100,16 @@ class DagBuilder {
   ir::BufferPtr input(std::string role, std::vector<int64_t> shape, DType dtype = DType::kF32);
   ir::BufferPtr constant(std::string role, std::vector<int64_t> shape, DType dtype = DType::kF32);
   ir::BufferPtr output(std::string role, std::vector<int64_t> shape, DType dtype = DType::kF32);
-  ir::BufferPtr intermediate(std::string role, std::vector<int64_t> shape, DType dtype = DType::kF32);
+  ir::BufferPtr intermediate(std::string role, std::vector<int64_t> shape,
+                             DType dtype = DType::kF32);
 
   // A pointwise stage: value at each point of `axes`, written to out.at(axes).
   void pointwise(std::string op, std::vector<Axis> axes, const View& out, ir::Expr value);
   // A reduction by sum, max or min: `value` is what one reduce point contributes.
-  void sum(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce, const View& out, ir::Expr value);
-  void max(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce, const View& out, ir::Expr value);
+  void sum(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce, const View& out,
+           ir::Expr value);
+  void max(std::string op, std::vector<Axis> axes, std::vector<Axis> reduce, const View& out,
+           ir::Expr value);
   // Anything else.
   void add(Stage stage);
 

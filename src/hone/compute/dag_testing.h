@@ -20,7 +20,8 @@ inline Dag gemm(int64_t m, int64_t n, int64_t k) {
   const auto data = b.input("data", {m, k}), weight = b.constant("weight", {k, n});
   const auto out = b.output("out", {m, n});
   const auto i = make_axis("m", m), j = make_axis("n", n), r = make_axis("k", k);
-  const auto [vi, vj, vr] = std::tuple(ir::variable(i.var), ir::variable(j.var), ir::variable(r.var));
+  const auto [vi, vj, vr] =
+      std::tuple(ir::variable(i.var), ir::variable(j.var), ir::variable(r.var));
   b.sum("matmul", {i, j}, {r}, View(out), ir::load(data, {vi, vr}) * ir::load(weight, {vr, vj}));
   return finish(std::move(b));
 }
@@ -33,20 +34,25 @@ struct ConvShape {
   bool residual = false;
 };
 
-// NHWC convolution + bias (+ residual) + relu on an input with a border, into an output with a border.
+// NHWC convolution + bias (+ residual) + relu on an input with a border, into an output with a
+// border.
 inline Dag conv2d(const ConvShape& s) {
   DagBuilder b;
-  const int64_t oh = (s.h + 2 * s.pad - s.kernel) / s.stride + 1, ow = (s.w + 2 * s.pad - s.kernel) / s.stride + 1;
+  const int64_t oh = (s.h + 2 * s.pad - s.kernel) / s.stride + 1,
+                ow = (s.w + 2 * s.pad - s.kernel) / s.stride + 1;
   const auto data = b.input("data", {1, s.h + 2 * s.pad, s.w + 2 * s.pad, s.ic});
-  const auto weight = b.constant("weight", {s.oc, s.ic, s.kernel, s.kernel}), bias = b.constant("bias", {s.oc});
+  const auto weight = b.constant("weight", {s.oc, s.ic, s.kernel, s.kernel}),
+             bias = b.constant("bias", {s.oc});
   const auto other = s.residual ? b.input("other", {1, oh, ow, s.oc}) : nullptr;
   const auto out = b.output("out", {1, oh + 2 * s.border, ow + 2 * s.border, s.oc});
   const auto sums = b.intermediate("conv2d", {1, oh, ow, s.oc});
   const auto axes = [&] {
-    return std::vector<Axis>{make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow), make_axis("oc", s.oc)};
+    return std::vector<Axis>{make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow),
+                             make_axis("oc", s.oc)};
   };
   const auto a = axes();
-  const std::vector<Axis> r = {make_axis("kh", s.kernel), make_axis("kw", s.kernel), make_axis("ic", s.ic)};
+  const std::vector<Axis> r = {make_axis("kh", s.kernel), make_axis("kw", s.kernel),
+                               make_axis("ic", s.ic)};
   const auto v = variables(a), vr = variables(r);
   b.sum("conv2d", a, r, View(sums),
         ir::load(data, {v[0], v[1] * s.stride + vr[0], v[2] * s.stride + vr[1], vr[2]}) *
@@ -62,7 +68,8 @@ inline Dag conv2d(const ConvShape& s) {
     last = to;
   };
   chain("bias", [&](const ir::Expr& x, const auto& at) { return x + ir::load(bias, {at[3]}); });
-  if (s.residual) chain("add", [&](const ir::Expr& x, const auto& at) { return x + ir::load(other, at); });
+  if (s.residual)
+    chain("add", [&](const ir::Expr& x, const auto& at) { return x + ir::load(other, at); });
   chain("relu", [&](const ir::Expr& x, const auto&) { return ir::max(x, ir::constant_float(0)); });
   return finish(std::move(b));
 }
@@ -71,16 +78,20 @@ inline Dag conv2d(const ConvShape& s) {
 inline Dag depthwise(int64_t h, int64_t w, int64_t c, int64_t stride) {
   DagBuilder b;
   const int64_t oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
-  const auto data = b.input("data", {1, h + 2, w + 2, c}), weight = b.constant("weight", {c, 1, 3, 3});
-  const auto out = b.output("out", {1, oh, ow, c}), sums = b.intermediate("depthwise", {1, oh, ow, c});
+  const auto data = b.input("data", {1, h + 2, w + 2, c}),
+             weight = b.constant("weight", {c, 1, 3, 3});
+  const auto out = b.output("out", {1, oh, ow, c}),
+             sums = b.intermediate("depthwise", {1, oh, ow, c});
   const auto axes = [&] {
-    return std::vector<Axis>{make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow), make_axis("c", c)};
+    return std::vector<Axis>{make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow),
+                             make_axis("c", c)};
   };
   const auto a = axes(), e = axes();
   const std::vector<Axis> r = {make_axis("kh", 3), make_axis("kw", 3)};
   const auto v = variables(a), vr = variables(r);
-  b.sum("depthwise", a, r, View(sums), ir::load(data, {v[0], v[1] * stride + vr[0], v[2] * stride + vr[1], v[3]}) *
-                                           ir::load(weight, {v[3], ir::constant(0), vr[0], vr[1]}));
+  b.sum("depthwise", a, r, View(sums),
+        ir::load(data, {v[0], v[1] * stride + vr[0], v[2] * stride + vr[1], v[3]}) *
+            ir::load(weight, {v[3], ir::constant(0), vr[0], vr[1]}));
   b.pointwise("relu", e, View(out), ir::max(ir::load(sums, variables(e)), ir::constant_float(0)));
   return finish(std::move(b));
 }
@@ -90,7 +101,8 @@ inline Dag max_pool(int64_t h, int64_t w, int64_t c) {
   DagBuilder b;
   const int64_t oh = (h - 1) / 2 + 1, ow = (w - 1) / 2 + 1;
   const auto data = b.input("data", {1, h, w, c}), out = b.output("out", {1, oh, ow, c});
-  const std::vector<Axis> a = {make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow), make_axis("c", c)};
+  const std::vector<Axis> a = {make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow),
+                               make_axis("c", c)};
   const std::vector<Axis> r = {make_axis("kh", 3), make_axis("kw", 3)};
   const auto v = variables(a), vr = variables(r);
   const ir::Expr row = v[1] * 2 + vr[0] - 1, col = v[2] * 2 + vr[1] - 1;
@@ -105,34 +117,42 @@ inline Dag max_pool(int64_t h, int64_t w, int64_t c) {
 // Mean over height and width: [1, h, w, c] -> [1, c].
 inline Dag global_pool(int64_t h, int64_t w, int64_t c) {
   DagBuilder b;
-  const auto data = b.input("data", {1, h, w, c}), out = b.output("out", {1, c}), sums = b.intermediate("sum", {1, c});
-  const std::vector<Axis> a = {make_axis("n", 1), make_axis("c", c)}, e = {make_axis("n", 1), make_axis("c", c)};
+  const auto data = b.input("data", {1, h, w, c}), out = b.output("out", {1, c}),
+             sums = b.intermediate("sum", {1, c});
+  const std::vector<Axis> a = {make_axis("n", 1), make_axis("c", c)},
+                          e = {make_axis("n", 1), make_axis("c", c)};
   const std::vector<Axis> r = {make_axis("h", h), make_axis("w", w)};
   const auto v = variables(a), vr = variables(r);
   b.sum("sum", a, r, View(sums), ir::load(data, {v[0], vr[0], vr[1], v[1]}));
-  b.pointwise("mean", e, View(out), ir::load(sums, variables(e)) * ir::constant_float(1.0 / static_cast<double>(h * w)));
+  b.pointwise("mean", e, View(out),
+              ir::load(sums, variables(e)) * ir::constant_float(1.0 / static_cast<double>(h * w)));
   return finish(std::move(b));
 }
 
 // NCHW to NHWC into a border.
 inline Dag transpose(int64_t c, int64_t h, int64_t w, int64_t border) {
   DagBuilder b;
-  const auto data = b.input("data", {1, c, h, w}), out = b.output("out", {1, h + 2 * border, w + 2 * border, c});
-  const std::vector<Axis> a = {make_axis("n", 1), make_axis("h", h), make_axis("w", w), make_axis("c", c)};
+  const auto data = b.input("data", {1, c, h, w}),
+             out = b.output("out", {1, h + 2 * border, w + 2 * border, c});
+  const std::vector<Axis> a = {make_axis("n", 1), make_axis("h", h), make_axis("w", w),
+                               make_axis("c", c)};
   const auto v = variables(a);
-  b.pointwise("transpose", a, View(out, {0, border, border, 0}, {1, h, w, c}), ir::load(data, {v[0], v[3], v[1], v[2]}));
+  b.pointwise("transpose", a, View(out, {0, border, border, 0}, {1, h, w, c}),
+              ir::load(data, {v[0], v[3], v[1], v[2]}));
   return finish(std::move(b));
 }
 
 // 0 <= index < extent
 inline ir::Expr within(const ir::Expr& index, int64_t extent) {
-  return ir::logical_and(ir::less_equal(ir::constant(0), index), ir::less(index, ir::constant(extent)));
+  return ir::logical_and(ir::less_equal(ir::constant(0), index),
+                         ir::less(index, ir::constant(extent)));
 }
 
 // Inverted residual block: expand 1x1, depthwise 3x3, project 1x1.
 inline Dag inverted_residual(int64_t h, int64_t w, int64_t ci, int64_t ce, int64_t co) {
   DagBuilder b;
-  const auto data = b.input("data", {h, w, ci}), w1 = b.constant("w1", {ci, ce}), wd = b.constant("wd", {3, 3, ce});
+  const auto data = b.input("data", {h, w, ci}), w1 = b.constant("w1", {ci, ce}),
+             wd = b.constant("wd", {3, 3, ce});
   const auto w2 = b.constant("w2", {ce, co}), out = b.output("out", {h, w, co});
   const auto e = b.intermediate("expand", {h, w, ce}), d = b.intermediate("depthwise", {h, w, ce});
   {
@@ -147,8 +167,10 @@ inline Dag inverted_residual(int64_t h, int64_t w, int64_t ci, int64_t ce, int64
     const auto r = std::vector{make_axis("kh", 3), make_axis("kw", 3)};
     const auto x = variables(a), k = variables(r);
     const ir::Expr row = x[0] + k[0] - 1, col = x[1] + k[1] - 1;
-    b.sum("dw", a, r, View(d), ir::select(ir::logical_and(within(row, h), within(col, w)), ir::load(e, {row, col, x[2]}), ir::constant_float(0)) *
-                                   ir::load(wd, {k[0], k[1], x[2]}));
+    b.sum("dw", a, r, View(d),
+          ir::select(ir::logical_and(within(row, h), within(col, w)), ir::load(e, {row, col, x[2]}),
+                     ir::constant_float(0)) *
+              ir::load(wd, {k[0], k[1], x[2]}));
   }
   const auto a = std::vector{make_axis("h", h), make_axis("w", w), make_axis("c", co)};
   const auto r = std::vector{make_axis("k", ce)};

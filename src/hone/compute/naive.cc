@@ -8,8 +8,8 @@ using ir::Stmt;
 
 std::vector<Stmt> loops(const std::vector<Axis>& axes, std::vector<Stmt> body) {
   for (size_t i = axes.size(); i-- > 0;) {
-    body = {ir::make_for(axes[i].var, ir::constant(0), ir::constant(axes[i].extent), ir::ForKind::kSerial,
-                         std::move(body))};
+    body = {ir::make_for(axes[i].var, ir::constant(0), ir::constant(axes[i].extent),
+                         ir::ForKind::kSerial, std::move(body))};
   }
   return body;
 }
@@ -34,7 +34,8 @@ Stmt naive_stage(const Stage& stage) {
   std::vector<Stmt> body;
   for (const Output& output : stage.outputs) {
     if (!output.identity) continue;
-    for (Stmt& s : extra_loops(output, {ir::make_store(output.buffer, output.write, output.identity)})) {
+    for (Stmt& s :
+         extra_loops(output, {ir::make_store(output.buffer, output.write, output.identity)})) {
       body.push_back(std::move(s));
     }
   }

@@ -66,7 +66,8 @@ std::vector<Stmt> point_stores(const Stage& stage, const ExtraLoops& extra_loops
   }
   std::vector<Stmt> stores;
   for (const Output* output : wide) {
-    for (Stmt& s : extra_loops(*output, {ir::make_store(output->buffer, output->write, output->value)})) {
+    for (Stmt& s :
+         extra_loops(*output, {ir::make_store(output->buffer, output->write, output->value)})) {
       stores.push_back(std::move(s));
     }
   }
@@ -77,13 +78,16 @@ std::vector<Stmt> point_stores(const Stage& stage, const ExtraLoops& extra_loops
   std::vector<ir::BufferPtr> temporaries;
   std::vector<Stmt> body;
   for (const Output* output : narrow) {
-    temporaries.push_back(ir::make_buffer(output->buffer->name + ".new", output->buffer->dtype, {}, ir::Scope::kStack));
+    temporaries.push_back(ir::make_buffer(output->buffer->name + ".new", output->buffer->dtype, {},
+                                          ir::Scope::kStack));
     body.push_back(ir::make_store(temporaries.back(), {}, output->value));
   }
   for (size_t i = 0; i < narrow.size(); ++i) {
-    body.push_back(ir::make_store(narrow[i]->buffer, narrow[i]->write, ir::load(temporaries[i], {})));
+    body.push_back(
+        ir::make_store(narrow[i]->buffer, narrow[i]->write, ir::load(temporaries[i], {})));
   }
-  for (const ir::BufferPtr& temporary : temporaries) body = {ir::make_alloc(temporary, std::move(body))};
+  for (const ir::BufferPtr& temporary : temporaries)
+    body = {ir::make_alloc(temporary, std::move(body))};
   for (Stmt& s : body) stores.push_back(std::move(s));
   return stores;
 }

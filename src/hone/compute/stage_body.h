@@ -1,4 +1,5 @@
-// compute/stage_body.h - what one point of a stage does, shared by the naive and the scheduled program.
+// compute/stage_body.h - what one point of a stage does, shared by the naive and the scheduled
+// program.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,8 @@ struct AxisSplit {
 [[nodiscard]] bool uses_axis(const Output& output, const Axis& axis);
 [[nodiscard]] AxisSplit split_axes(const Stage& stage);
 
-// `where` in two parts: the conjuncts without reduce axes guard the whole point, the others only the
-// update. Null where there is nothing to test.
+// `where` in two parts: the conjuncts without reduce axes guard the whole point, the others only
+// the update. Null where there is nothing to test.
 struct WhereSplit {
   ir::Expr point;
   ir::Expr update;

@@ -40,7 +40,8 @@ class KeyBuilder {
     add(static_cast<uint64_t>(e->op) << 8 | static_cast<uint64_t>(e->type));
     add(static_cast<uint64_t>(e->int_value));
     add(hash_bytes(&e->float_value, sizeof(double)));
-    if (e->var) add(static_cast<uint64_t>(std::find(vars_.begin(), vars_.end(), e->var) - vars_.begin()));
+    if (e->var)
+      add(static_cast<uint64_t>(std::find(vars_.begin(), vars_.end(), e->var) - vars_.begin()));
     if (e->buffer) add_buffer(e->buffer);
     add(e->args.size());
     for (const Expr& arg : e->args) add_expr(arg);

@@ -26,7 +26,8 @@ Status check_expr(const Stage& stage, const Expr& e, const std::vector<ir::VarPt
     }
     for (const Expr& index : node->args) {
       if (!affine_row(index, vars)) {
-        fail(invalid("stage {}: an index of {} is not affine in the axes", stage.name, node->buffer->name));
+        fail(invalid("stage {}: an index of {} is not affine in the axes", stage.name,
+                     node->buffer->name));
       }
     }
   });
@@ -84,9 +85,12 @@ Status verify_output(const Dag& dag, const Stage& stage, const Output& output,
   std::vector<AffineRow> rows;
   for (size_t d = 0; d < output.write.size(); ++d) {
     auto row = affine_row(output.write[d], vars);
-    if (!row) return invalid("stage {}: writes {} at a place that is not affine", stage.name, output.buffer->name);
+    if (!row)
+      return invalid("stage {}: writes {} at a place that is not affine", stage.name,
+                     output.buffer->name);
     for (size_t i = stage.axes.size(); i < axes.size(); ++i) {
-      if (row->coef[i] != 0) return invalid("stage {}: writes at reduce axis {}", stage.name, vars[i]->name);
+      if (row->coef[i] != 0)
+        return invalid("stage {}: writes at reduce axis {}", stage.name, vars[i]->name);
     }
     const auto [low, high] = range(*row, axes);
     if (!stage.where && (low < 0 || high >= output.buffer->shape[d])) {
@@ -96,16 +100,19 @@ Status verify_output(const Dag& dag, const Stage& stage, const Output& output,
     rows.push_back(std::move(*row));
   }
   if (!injective(rows, axes)) return invalid("stage {}: writes some elements twice", stage.name);
-  if (!output.value) return invalid("stage {}: output {} has no value", stage.name, output.buffer->name);
+  if (!output.value)
+    return invalid("stage {}: output {} has no value", stage.name, output.buffer->name);
   HONE_RETURN_IF_ERROR(check_expr(stage, output.value, vars));
   if (output.value->type != output.buffer->dtype) {
     return invalid("stage {}: value of type {} for {} of type {}", stage.name,
-                   dtype_name(output.value->type), output.buffer->name, dtype_name(output.buffer->dtype));
+                   dtype_name(output.value->type), output.buffer->name,
+                   dtype_name(output.buffer->dtype));
   }
   if (stage.reduce.empty() != (output.identity == nullptr)) {
     return invalid("stage {}: an identity belongs to reductions, and only to them", stage.name);
   }
-  if (output.merge && !output.other) return invalid("stage {}: merge without the other part", stage.name);
+  if (output.merge && !output.other)
+    return invalid("stage {}: merge without the other part", stage.name);
   return ok_status();
 }
 
@@ -116,7 +123,8 @@ Status verify_reads(const Dag& dag, const Stage& stage, const std::vector<Buffer
     const bool known = (param && param->role != ir::Role::kOutput) ||
                        std::count(written.begin(), written.end(), access.buffer) > 0 ||
                        !access.buffer->values.empty();
-    if (!known) return invalid("stage {}: reads {} before it is written", stage.name, access.buffer->name);
+    if (!known)
+      return invalid("stage {}: reads {} before it is written", stage.name, access.buffer->name);
     if (access.guarded || stage.where) continue;
     for (size_t d = 0; d < access.index.size(); ++d) {
       const auto [low, high] = range(access.index[d], axes);
@@ -144,9 +152,12 @@ Status verify(const Dag& dag) {
       const std::vector<Axis> axes = stage_axes(stage);
       const std::vector<ir::VarPtr> vars = stage_vars(stage);
       for (size_t i = 0; i < axes.size(); ++i) {
-        if (axes[i].extent < 1) return invalid("stage {}: axis {} has extent {}", stage.name, vars[i]->name, axes[i].extent);
+        if (axes[i].extent < 1)
+          return invalid("stage {}: axis {} has extent {}", stage.name, vars[i]->name,
+                         axes[i].extent);
         for (size_t j = 0; j < i; ++j) {
-          if (vars[i]->name == vars[j]->name) return invalid("stage {}: two axes are named {}", stage.name, vars[i]->name);
+          if (vars[i]->name == vars[j]->name)
+            return invalid("stage {}: two axes are named {}", stage.name, vars[i]->name);
         }
       }
       if (stage.where && !affine_guards(stage.where, vars)) {

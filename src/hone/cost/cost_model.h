@@ -25,7 +25,8 @@ class CostModel {
  public:
   virtual ~CostModel() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;  // part of the database key
-  [[nodiscard]] virtual Result<std::vector<double>> predict(std::span<const Query> queries) const = 0;  // seconds
+  [[nodiscard]] virtual Result<std::vector<double>> predict(
+      std::span<const Query> queries) const = 0;  // seconds
   [[nodiscard]] virtual Status update(std::span<const Observation> observations) = 0;
 };
 

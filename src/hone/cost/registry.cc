@@ -8,7 +8,8 @@ namespace hone::cost {
 
 Result<std::unique_ptr<CostModel>> make_model(std::string_view name) {
   if (name == "analytic") return make_analytic_model();
-  return invalid("unknown cost model '{}', expected one of {}", name, fmt::join(model_names(), ", "));
+  return invalid("unknown cost model '{}', expected one of {}", name,
+                 fmt::join(model_names(), ", "));
 }
 
 std::vector<std::string> model_names() { return {"analytic"}; }

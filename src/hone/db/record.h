@@ -14,23 +14,24 @@ struct Record {
   int64_t id = 0;            // given by the store
   uint64_t task = 0;         // the task key
   std::string kernel_class;  // "conv2d+bias+relu"
-  std::string task_text;     // the task, so that it can be built again; empty in answers unless asked for
-  std::string device;        // target::device_key
-  std::string version;       // of compiler and space: what makes times and decisions comparable
-  std::string algorithm;     // "direct", "winograd_4_3", ...
-  std::string steps;         // the schedule as text
-  std::string decisions;     // the point of the space as text; may be empty
+  std::string
+      task_text;       // the task, so that it can be built again; empty in answers unless asked for
+  std::string device;  // target::device_key
+  std::string version;    // of compiler and space: what makes times and decisions comparable
+  std::string algorithm;  // "direct", "winograd_4_3", ...
+  std::string steps;      // the schedule as text
+  std::string decisions;  // the point of the space as text; may be empty
   measure::Outcome outcome = measure::Outcome::kOk;
-  std::string message;       // why, if not ok
-  std::vector<double> times; // raw samples, seconds a run
-  double centre = 0;         // robust centre of them; 0 if the outcome is not ok
-  double low = 0, high = 0;  // its confidence interval
+  std::string message;        // why, if not ok
+  std::vector<double> times;  // raw samples, seconds a run
+  double centre = 0;          // robust centre of them; 0 if the outcome is not ok
+  double low = 0, high = 0;   // its confidence interval
   int threads = 1;
   uint64_t seed = 0;
-  bool verified = false;     // its output was compared with the reference: it may be a best
-  int64_t unix_time = 0;     // seconds
-  double host_load = 0;      // the 1-minute load average when it was measured
-  std::string model;         // where the task came from; may be empty
+  bool verified = false;  // its output was compared with the reference: it may be a best
+  int64_t unix_time = 0;  // seconds
+  double host_load = 0;   // the 1-minute load average when it was measured
+  std::string model;      // where the task came from; may be empty
 };
 
 // Why a store must refuse this record, or ok: an ok record has times, a verified one is ok.

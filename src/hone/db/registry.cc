@@ -13,14 +13,15 @@ Result<std::string> default_path() {
   if (data != nullptr && data[0] == '/') return std::string(data) + "/hone/hone.db";
   const char* home = std::getenv("HOME");
   if (home != nullptr && home[0] != '\0') return std::string(home) + "/.local/share/hone/hone.db";
-  return error(Code::kNotFound,
-               "no place for the database: neither XDG_DATA_HOME nor HOME is set, give one by --db FILE");
+  return error(
+      Code::kNotFound,
+      "no place for the database: neither XDG_DATA_HOME nor HOME is set, give one by --db FILE");
 }
 
 Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
   if (where.starts_with("postgres://") || where.starts_with("postgresql://")) {
-    return error(Code::kUnsupported, "database '{}': PostgreSQL is not supported, expected a file name",
-                 where);
+    return error(Code::kUnsupported,
+                 "database '{}': PostgreSQL is not supported, expected a file name", where);
   }
   if (!where.empty()) return open_sqlite_store(std::string(where), options);
   HONE_ASSIGN_OR_RETURN(const std::string path, default_path());

@@ -17,16 +17,17 @@ Status sqlite_error(int extended_code, const std::string& path, std::string_view
   switch (extended_code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return error(Code::kIo, "database {} is locked by another process; wait for it to end or use another --db",
-                   path);
+      return error(
+          Code::kIo,
+          "database {} is locked by another process; wait for it to end or use another --db", path);
     case SQLITE_CORRUPT:
-      return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another --db", path, detail);
-    case SQLITE_NOTADB:
-      return error(Code::kInvalid, "{} is not a hone database", path);
-    case SQLITE_READONLY:
-      return error(Code::kIo, "database {} is read-only", path);
+      return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another --db",
+                   path, detail);
+    case SQLITE_NOTADB: return error(Code::kInvalid, "{} is not a hone database", path);
+    case SQLITE_READONLY: return error(Code::kIo, "database {} is read-only", path);
     case SQLITE_FULL:
-      return error(Code::kIo, "no space left to store in database {}; what was stored before is kept", path);
+      return error(Code::kIo,
+                   "no space left to store in database {}; what was stored before is kept", path);
     case SQLITE_CANTOPEN: {
       std::string folder;
       std::error_code failure;
@@ -44,15 +45,15 @@ Status sqlite_error(int extended_code, const std::string& path, std::string_view
     case SQLITE_IOERR:
       if (extended_code == SQLITE_IOERR_WRITE || extended_code == SQLITE_IOERR_FSYNC ||
           extended_code == SQLITE_IOERR_SHMSIZE || extended_code == SQLITE_IOERR_TRUNCATE) {
-        return error(Code::kIo, "cannot write to database {} (disk full or failing); what was stored before is kept",
-                     path);
+        return error(
+            Code::kIo,
+            "cannot write to database {} (disk full or failing); what was stored before is kept",
+            path);
       }
       return error(Code::kIo, "cannot read database {}: {}", path, detail);
     case SQLITE_CONSTRAINT:
-    case SQLITE_MISMATCH:
-      return invalid("database {} refuses the record: {}", path, detail);
-    default:
-      return error(Code::kInternal, "database {}: {}", path, detail);
+    case SQLITE_MISMATCH: return invalid("database {} refuses the record: {}", path, detail);
+    default: return error(Code::kInternal, "database {}: {}", path, detail);
   }
 }
 
@@ -73,8 +74,8 @@ Result<int64_t> Connection::integer(const char* sql) {
 
 Result<Statement> Statement::prepare(Connection& db, const std::string& sql) {
   sqlite3_stmt* s = nullptr;
-  if (sqlite3_prepare_v3(db.handle(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &s,
-                         nullptr) != SQLITE_OK) {
+  if (sqlite3_prepare_v3(db.handle(), sql.data(), static_cast<int>(sql.size()),
+                         SQLITE_PREPARE_PERSISTENT, &s, nullptr) != SQLITE_OK) {
     return db.failure();
   }
   return Statement(db, s);
@@ -126,7 +127,9 @@ void Statement::reset() {
   next_ = 1;
 }
 
-int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
 double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
 
 std::string Statement::text(int column) const {
@@ -137,7 +140,9 @@ std::string Statement::text(int column) const {
 
 std::string_view Statement::blob(int column) const {
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
-  return {data, data == nullptr ? 0 : static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))};
+  return {data, data == nullptr
+                    ? 0
+                    : static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))};
 }
 
 Result<Transaction> Transaction::begin(Connection& db) {

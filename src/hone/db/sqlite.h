@@ -32,7 +32,8 @@ class Connection {
 };
 
 // What a result code of SQLite means for the user; `detail` is SQLite's own message.
-[[nodiscard]] Status sqlite_error(int extended_code, const std::string& path, std::string_view detail);
+[[nodiscard]] Status sqlite_error(int extended_code, const std::string& path,
+                                  std::string_view detail);
 
 // Prepared once, used many times: bind, step until false, then reset (also on errors).
 class Statement {

@@ -29,8 +29,8 @@ std::string file_uri(const std::string& path, const char* query) {
   return uri + query;
 }
 
-Result<std::unique_ptr<Connection>> connect(const std::string& name, const std::string& path, int flags,
-                                            int busy_timeout_ms) {
+Result<std::unique_ptr<Connection>> connect(const std::string& name, const std::string& path,
+                                            int flags, int busy_timeout_ms) {
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
   auto connection = std::make_unique<Connection>(handle, path);
@@ -67,9 +67,10 @@ Status check_identity(const Connection& db, const Identity& id) {
     return invalid("{} is not a hone database but one of another program", db.path());
   }
   if (id.version > kSchemaVersion) {
-    return error(Code::kUnsupported,
-                 "database {} has format version {}, this hone knows up to {}; use a newer hone or another --db",
-                 db.path(), id.version, kSchemaVersion);
+    return error(
+        Code::kUnsupported,
+        "database {} has format version {}, this hone knows up to {}; use a newer hone or another --db",
+        db.path(), id.version, kSchemaVersion);
   }
   return ok_status();
 }
@@ -87,7 +88,8 @@ Status check_pages(Connection& db) {
 // Two processes that turn a new file into a WAL database at the same moment would wait for each
 // other, so SQLite fails one of them at once, without its busy timeout: try again here.
 Status switch_to_wal(Connection& db, int busy_timeout_ms) {
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  const auto give_up =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
   for (;;) {
     const Status status = db.run("PRAGMA journal_mode = WAL");
     const bool busy = (sqlite3_extended_errcode(db.handle()) & 0xff) == SQLITE_BUSY;
@@ -101,14 +103,16 @@ Status migrate(Connection& db) {
   // Read again under the lock: another process may have been faster.
   HONE_ASSIGN_OR_RETURN(const Identity id, read_identity(db));
   HONE_RETURN_IF_ERROR(check_identity(db, id));
-  for (int64_t v = id.version; v < kSchemaVersion; ++v) HONE_RETURN_IF_ERROR(db.run(kMigrations[v]));
+  for (int64_t v = id.version; v < kSchemaVersion; ++v)
+    HONE_RETURN_IF_ERROR(db.run(kMigrations[v]));
   HONE_RETURN_IF_ERROR(db.run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
                                           kApplicationId, kSchemaVersion)
                                   .c_str()));
   return transaction.commit();
 }
 
-Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path, const StoreOptions& options) {
+Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path,
+                                                     const StoreOptions& options) {
   std::error_code failure;
   if (!std::filesystem::exists(path, failure)) {
     return error(Code::kNotFound, "database {} does not exist", path);
@@ -117,21 +121,25 @@ Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path, co
   // the file is as good as immutable.
   const auto folder = std::filesystem::absolute(path).parent_path();
   const bool immutable = access(folder.c_str(), W_OK) != 0;
-  HONE_ASSIGN_OR_RETURN(auto db, connect(file_uri(path, immutable ? "?immutable=1" : ""), path,
-                                         SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options.busy_timeout_ms));
+  HONE_ASSIGN_OR_RETURN(auto db,
+                        connect(file_uri(path, immutable ? "?immutable=1" : ""), path,
+                                SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options.busy_timeout_ms));
   HONE_ASSIGN_OR_RETURN(const Identity id, read_consistent_identity(*db));
   HONE_RETURN_IF_ERROR(check_identity(*db, id));
   if (id.version < kSchemaVersion) {
-    return invalid("database {} has the older format version {}; open it once for writing", path, id.version);
+    return invalid("database {} has the older format version {}; open it once for writing", path,
+                   id.version);
   }
   HONE_RETURN_IF_ERROR(check_pages(*db));
   return db;
 }
 
-Result<std::unique_ptr<Connection>> open_for_writing(const std::string& path, const StoreOptions& options) {
+Result<std::unique_ptr<Connection>> open_for_writing(const std::string& path,
+                                                     const StoreOptions& options) {
   const int flags = SQLITE_OPEN_READWRITE | (options.create ? SQLITE_OPEN_CREATE : 0);
   HONE_ASSIGN_OR_RETURN(auto db, connect(path, path, flags, options.busy_timeout_ms));
-  if (sqlite3_db_readonly(db->handle(), "main") == 1) return sqlite_error(SQLITE_READONLY, path, "");
+  if (sqlite3_db_readonly(db->handle(), "main") == 1)
+    return sqlite_error(SQLITE_READONLY, path, "");
   // Nothing is written before the file is known to be ours.
   HONE_ASSIGN_OR_RETURN(const Identity id, read_consistent_identity(*db));
   HONE_RETURN_IF_ERROR(check_identity(*db, id));
@@ -140,8 +148,9 @@ Result<std::unique_ptr<Connection>> open_for_writing(const std::string& path, co
   HONE_RETURN_IF_ERROR(db->run("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
   if (options.max_bytes > 0) {
     HONE_ASSIGN_OR_RETURN(const int64_t page, db->integer("PRAGMA page_size"));
-    HONE_RETURN_IF_ERROR(
-        db->run(fmt::format("PRAGMA max_page_count = {}", std::max<int64_t>(1, options.max_bytes / page)).c_str()));
+    HONE_RETURN_IF_ERROR(db->run(
+        fmt::format("PRAGMA max_page_count = {}", std::max<int64_t>(1, options.max_bytes / page))
+            .c_str()));
   }
   if (id.version < kSchemaVersion) HONE_RETURN_IF_ERROR(migrate(*db));
   return db;
@@ -149,7 +158,8 @@ Result<std::unique_ptr<Connection>> open_for_writing(const std::string& path, co
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> open_sqlite(const std::string& path, const StoreOptions& options) {
+Result<std::unique_ptr<Connection>> open_sqlite(const std::string& path,
+                                                const StoreOptions& options) {
   return options.read_only ? open_for_reading(path, options) : open_for_writing(path, options);
 }
 

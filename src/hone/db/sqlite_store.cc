@@ -12,7 +12,8 @@
 namespace hone::db {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "times are stored as little-endian doubles");
+static_assert(std::endian::native == std::endian::little,
+              "times are stored as little-endian doubles");
 
 constexpr const char* kColumns =
     "trial.id, task.key, task.kernel_class, device.key, trial.threads, trial.version, trial.algorithm, "
@@ -20,14 +21,16 @@ constexpr const char* kColumns =
     "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
 
 Status bad_field(const std::string& path, int64_t id, const char* field, std::string_view found) {
-  return error(Code::kIo, "database {} is corrupt (trial {} has {} '{}'); set it aside and use another --db",
+  return error(Code::kIo,
+               "database {} is corrupt (trial {} has {} '{}'); set it aside and use another --db",
                path, id, field, found);
 }
 
 std::optional<uint64_t> parse_hex(std::string_view text) {
   uint64_t value = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (text.size() != 16 || end.ec != std::errc() || end.ptr != text.data() + text.size()) return std::nullopt;
+  if (text.size() != 16 || end.ec != std::errc() || end.ptr != text.data() + text.size())
+    return std::nullopt;
   return value;
 }
 
@@ -82,36 +85,54 @@ struct Statements {
 
 Result<Statements> prepare_all(Connection& db) {
   const auto columns = std::string(kColumns);
-  HONE_ASSIGN_OR_RETURN(Statement add_task, Statement::prepare(db,
-      "INSERT INTO task (key, kernel_class, text) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE "
-      "SET text = excluded.text WHERE text = '' AND excluded.text <> ''"));
-  HONE_ASSIGN_OR_RETURN(Statement find_task, Statement::prepare(db, "SELECT id FROM task WHERE key = ?"));
-  HONE_ASSIGN_OR_RETURN(Statement add_device, Statement::prepare(db,
-      "INSERT INTO device (key) VALUES (?) ON CONFLICT (key) DO NOTHING"));
-  HONE_ASSIGN_OR_RETURN(Statement find_device, Statement::prepare(db, "SELECT id FROM device WHERE key = ?"));
-  HONE_ASSIGN_OR_RETURN(Statement add_trial, Statement::prepare(db,
-      "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
-      "times, centre, low, high, verified, seed, unix_time, host_load, model) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  HONE_ASSIGN_OR_RETURN(
+      Statement add_task,
+      Statement::prepare(
+          db,
+          "INSERT INTO task (key, kernel_class, text) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE "
+          "SET text = excluded.text WHERE text = '' AND excluded.text <> ''"));
+  HONE_ASSIGN_OR_RETURN(Statement find_task,
+                        Statement::prepare(db, "SELECT id FROM task WHERE key = ?"));
+  HONE_ASSIGN_OR_RETURN(
+      Statement add_device,
+      Statement::prepare(db, "INSERT INTO device (key) VALUES (?) ON CONFLICT (key) DO NOTHING"));
+  HONE_ASSIGN_OR_RETURN(Statement find_device,
+                        Statement::prepare(db, "SELECT id FROM device WHERE key = ?"));
+  HONE_ASSIGN_OR_RETURN(
+      Statement add_trial,
+      Statement::prepare(
+          db,
+          "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
+          "times, centre, low, high, verified, seed, unix_time, host_load, model) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   // The partial index trial_best serves this in order of centre, so a limit reads only that many
   // rows. Equal times: the older one.
-  HONE_ASSIGN_OR_RETURN(Statement best, Statement::prepare(db,
-      "SELECT " + columns + " FROM trial INDEXED BY trial_best JOIN task ON task.id = trial.task "
-      "JOIN device ON device.id = trial.device WHERE trial.verified = 1 AND trial.task = "
-      "(SELECT id FROM task WHERE key = ?1) AND trial.device = (SELECT id FROM device WHERE key = ?2) "
-      "AND trial.threads = ?3 AND (?4 = '' OR trial.version = ?4) AND (?5 = '' OR trial.algorithm = ?5) "
-      "ORDER BY trial.centre, trial.id LIMIT ?6"));
-  HONE_ASSIGN_OR_RETURN(Statement set_correct, Statement::prepare(db,
-      "UPDATE trial SET verified = 1 WHERE id = ? AND outcome = 'ok'"));
-  HONE_ASSIGN_OR_RETURN(Statement set_wrong, Statement::prepare(db,
-      "UPDATE trial SET verified = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
-  return Statements{std::move(add_task),  std::move(find_task), std::move(add_device), std::move(find_device),
-                    std::move(add_trial), std::move(best),      std::move(set_correct), std::move(set_wrong)};
+  HONE_ASSIGN_OR_RETURN(
+      Statement best,
+      Statement::prepare(
+          db,
+          "SELECT " + columns +
+              " FROM trial INDEXED BY trial_best JOIN task ON task.id = trial.task "
+              "JOIN device ON device.id = trial.device WHERE trial.verified = 1 AND trial.task = "
+              "(SELECT id FROM task WHERE key = ?1) AND trial.device = (SELECT id FROM device WHERE key = ?2) "
+              "AND trial.threads = ?3 AND (?4 = '' OR trial.version = ?4) AND (?5 = '' OR trial.algorithm = ?5) "
+              "ORDER BY trial.centre, trial.id LIMIT ?6"));
+  HONE_ASSIGN_OR_RETURN(
+      Statement set_correct,
+      Statement::prepare(db, "UPDATE trial SET verified = 1 WHERE id = ? AND outcome = 'ok'"));
+  HONE_ASSIGN_OR_RETURN(
+      Statement set_wrong,
+      Statement::prepare(
+          db, "UPDATE trial SET verified = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
+  return Statements{std::move(add_task),    std::move(find_task), std::move(add_device),
+                    std::move(find_device), std::move(add_trial), std::move(best),
+                    std::move(set_correct), std::move(set_wrong)};
 }
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(std::unique_ptr<Connection> db, Statements s) : db_(std::move(db)), s_(std::move(s)) {}
+  SqliteStore(std::unique_ptr<Connection> db, Statements s)
+      : db_(std::move(db)), s_(std::move(s)) {}
 
   Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
     for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
@@ -127,14 +148,20 @@ class SqliteStore final : public Store {
   }
 
   Result<std::vector<Record>> best(const BestQuery& q) override {
-    s_.best.bind(hash_hex(q.task)).bind(q.device).bind(q.threads).bind(q.version).bind(q.algorithm).bind(q.limit);
+    s_.best.bind(hash_hex(q.task))
+        .bind(q.device)
+        .bind(q.threads)
+        .bind(q.version)
+        .bind(q.algorithm)
+        .bind(q.limit);
     return read_all(s_.best, db_->path(), false);
   }
 
   Result<std::vector<Record>> query(const Filter& f) override {
-    std::string sql = std::string("SELECT ") + kColumns + (f.with_task_text ? ", task.text" : "") +
-                      " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device "
-                      "WHERE trial.id > ?";
+    std::string sql =
+        std::string("SELECT ") + kColumns + (f.with_task_text ? ", task.text" : "") +
+        " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device "
+        "WHERE trial.id > ?";
     if (f.task) sql += " AND trial.task = (SELECT id FROM task WHERE key = ?)";
     if (f.kernel_class) sql += " AND task.kernel_class = ?";
     if (f.device) sql += " AND device.key = ?";
@@ -184,10 +211,24 @@ class SqliteStore final : public Store {
     HONE_RETURN_IF_ERROR(s_.add_device.finish());
     HONE_ASSIGN_OR_RETURN(const int64_t task, intern(s_.find_task, key));
     HONE_ASSIGN_OR_RETURN(const int64_t device, intern(s_.find_device, r.device));
-    s_.add_trial.bind(task).bind(device).bind(r.threads).bind(r.version).bind(r.algorithm).bind(r.steps)
-        .bind(r.decisions).bind(measure::outcome_name(r.outcome)).bind(r.message)
-        .bind_blob(r.times.data(), r.times.size() * sizeof(double)).bind(r.centre).bind(r.low).bind(r.high)
-        .bind(r.verified ? 1 : 0).bind(hash_hex(r.seed)).bind(r.unix_time).bind(r.host_load).bind(r.model);
+    s_.add_trial.bind(task)
+        .bind(device)
+        .bind(r.threads)
+        .bind(r.version)
+        .bind(r.algorithm)
+        .bind(r.steps)
+        .bind(r.decisions)
+        .bind(measure::outcome_name(r.outcome))
+        .bind(r.message)
+        .bind_blob(r.times.data(), r.times.size() * sizeof(double))
+        .bind(r.centre)
+        .bind(r.low)
+        .bind(r.high)
+        .bind(r.verified ? 1 : 0)
+        .bind(hash_hex(r.seed))
+        .bind(r.unix_time)
+        .bind(r.host_load)
+        .bind(r.model);
     HONE_RETURN_IF_ERROR(s_.add_trial.finish());
     return sqlite3_last_insert_rowid(db_->handle());
   }
@@ -206,20 +247,26 @@ Status check(const Record& r) {
   if (ok && !(r.centre > 0 && std::isfinite(r.centre))) {
     return invalid("a successful record has the centre {}, expected a positive time", r.centre);
   }
-  if (!std::isfinite(r.low) || !std::isfinite(r.high) || !std::isfinite(r.host_load) || !std::isfinite(r.centre)) {
+  if (!std::isfinite(r.low) || !std::isfinite(r.high) || !std::isfinite(r.host_load) ||
+      !std::isfinite(r.centre)) {
     return invalid("a record has a number that is not finite");
   }
   for (const double t : r.times) {
-    if (!(t > 0 && std::isfinite(t))) return invalid("a record has the time {}, expected a positive one", t);
+    if (!(t > 0 && std::isfinite(t)))
+      return invalid("a record has the time {}, expected a positive one", t);
   }
-  if (r.verified && !ok) return invalid("a verified record ended as '{}', expected ok", measure::outcome_name(r.outcome));
+  if (r.verified && !ok)
+    return invalid("a verified record ended as '{}', expected ok",
+                   measure::outcome_name(r.outcome));
   return ok_status();
 }
 
-Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path, const StoreOptions& options) {
+Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path,
+                                                 const StoreOptions& options) {
   HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(path, options));
   HONE_ASSIGN_OR_RETURN(Statements statements, prepare_all(*db));
-  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(std::move(db), std::move(statements)));
+  return std::unique_ptr<Store>(
+      std::make_unique<SqliteStore>(std::move(db), std::move(statements)));
 }
 
 }  // namespace hone::db

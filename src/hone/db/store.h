@@ -20,8 +20,8 @@ struct BestQuery {
   uint64_t task = 0;
   std::string device;
   int threads = 1;
-  std::string version;      // empty: any
-  std::string algorithm;    // empty: any
+  std::string version;    // empty: any
+  std::string algorithm;  // empty: any
   int limit = 1;
 };
 
@@ -33,8 +33,8 @@ struct Filter {
   std::optional<measure::Outcome> outcome;
   bool verified_only = false;
   bool with_task_text = false;
-  int64_t after_id = 0;     // resume: only records with a greater id
-  int64_t limit = -1;       // -1: all
+  int64_t after_id = 0;  // resume: only records with a greater id
+  int64_t limit = -1;    // -1: all
 };
 
 class Store {
@@ -51,10 +51,10 @@ class Store {
 };
 
 struct StoreOptions {
-  bool read_only = false;       // never writes; works on a read-only folder
-  bool create = true;           // the file, if there is none
-  int busy_timeout_ms = 5000;   // how long to wait for another process
-  int64_t max_bytes = 0;        // of the file; 0: no limit
+  bool read_only = false;      // never writes; works on a read-only folder
+  bool create = true;          // the file, if there is none
+  int busy_timeout_ms = 5000;  // how long to wait for another process
+  int64_t max_bytes = 0;       // of the file; 0: no limit
 };
 
 }  // namespace hone::db

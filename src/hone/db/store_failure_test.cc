@@ -15,7 +15,9 @@
 namespace hone::db {
 namespace {
 
-void write_file(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -25,14 +27,16 @@ std::string read_file(const std::string& path) {
 void run_sql(const std::string& path, const std::string& sql) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+  ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(db);
   sqlite3_close(db);
 }
 
 void make_database(const std::string& path, int records) {
   auto store = open_store(path);
   ASSERT_TRUE(store.ok()) << store.status().message();
-  for (int i = 0; i < records; ++i) ASSERT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok());
+  for (int i = 0; i < records; ++i)
+    ASSERT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok());
 }
 
 std::string open_message(const std::string& path, const StoreOptions& options = {}) {
@@ -53,7 +57,8 @@ int in_child(const F& body) {
 TEST(store_failure, missing_folder) {
   const TestFolder folder;
   EXPECT_EQ(open_message(folder.file("no/a.db")),
-            fmt::format("folder {} of database {} does not exist", folder.file("no"), folder.file("no/a.db")));
+            fmt::format("folder {} of database {} does not exist", folder.file("no"),
+                        folder.file("no/a.db")));
 }
 
 TEST(store_failure, missing_file_that_is_not_to_be_made) {
@@ -67,7 +72,8 @@ TEST(store_failure, missing_file_that_is_not_to_be_made) {
 
 TEST(store_failure, a_folder_in_its_place) {
   const TestFolder folder;
-  EXPECT_EQ(open_message(folder.path()), fmt::format("database {} is a folder, expected a file", folder.path()));
+  EXPECT_EQ(open_message(folder.path()),
+            fmt::format("database {} is a folder, expected a file", folder.path()));
 }
 
 TEST(store_failure, not_a_database_is_left_as_it_is) {
@@ -83,7 +89,8 @@ TEST(store_failure, a_database_of_another_program_is_left_as_it_is) {
   const std::string path = folder.file("a.db");
   run_sql(path, "CREATE TABLE bookmarks (url TEXT)");
   const std::string before = read_file(path);
-  EXPECT_EQ(open_message(path), fmt::format("{} is not a hone database but one of another program", path));
+  EXPECT_EQ(open_message(path),
+            fmt::format("{} is not a hone database but one of another program", path));
   EXPECT_EQ(read_file(path), before);
 }
 
@@ -94,9 +101,10 @@ TEST(store_failure, a_newer_version_is_refused_and_left_as_it_is) {
   run_sql(path, fmt::format("PRAGMA user_version = {}", kSchemaVersion + 1));
   const std::string before = read_file(path);
   EXPECT_EQ(open_message(path),
-            fmt::format("database {} has format version {}, this hone knows up to {}; use a newer hone or "
-                        "another --db",
-                        path, kSchemaVersion + 1, kSchemaVersion));
+            fmt::format(
+                "database {} has format version {}, this hone knows up to {}; use a newer hone or "
+                "another --db",
+                path, kSchemaVersion + 1, kSchemaVersion));
   EXPECT_EQ(read_file(path), before);
 }
 
@@ -130,8 +138,11 @@ TEST(store_failure, a_field_that_makes_no_sense_is_corruption) {
   const auto store = open_store(path);
   const auto records = (*store)->query({});
   ASSERT_FALSE(records.ok());
-  EXPECT_EQ(records.status().message(),
-            fmt::format("database {} is corrupt (trial 1 has task key 'zzz'); set it aside and use another --db", path));
+  EXPECT_EQ(
+      records.status().message(),
+      fmt::format(
+          "database {} is corrupt (trial 1 has task key 'zzz'); set it aside and use another --db",
+          path));
 }
 
 TEST(store_failure, locked_by_another_process) {
@@ -146,10 +157,13 @@ TEST(store_failure, locked_by_another_process) {
   const auto refused = (*store)->add(std::vector{sample_record(1, 1e-3)});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().message(),
-            fmt::format("database {} is locked by another process; wait for it to end or use another --db", path));
+            fmt::format(
+                "database {} is locked by another process; wait for it to end or use another --db",
+                path));
   EXPECT_EQ((*store)->query({})->size(), 1U) << "readers do not wait for writers";
   ASSERT_EQ(sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
-  EXPECT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok()) << "goes on when the lock is gone";
+  EXPECT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok())
+      << "goes on when the lock is gone";
   sqlite3_close(other);
 }
 
@@ -159,11 +173,14 @@ TEST(store_failure, exclusively_locked_on_opening) {
   make_database(path, 1);
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM trial", nullptr,
-                         nullptr, nullptr),
-            SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM trial",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK);
   EXPECT_EQ(open_message(path, {.busy_timeout_ms = 20}),
-            fmt::format("database {} is locked by another process; wait for it to end or use another --db", path));
+            fmt::format(
+                "database {} is locked by another process; wait for it to end or use another --db",
+                path));
   sqlite3_close(other);
 }
 
@@ -182,7 +199,10 @@ TEST(store_failure, read_only_file_and_folder) {
     const auto records = (*reader)->query({});
     if (!records.ok() || records->size() != 3) return 3;
     const auto refused = (*reader)->add(std::vector{sample_record(1, 1e-3)});
-    return !refused.ok() && refused.status().message() == fmt::format("database {} is read-only", path) ? 0 : 4;
+    return !refused.ok() &&
+                   refused.status().message() == fmt::format("database {} is read-only", path)
+               ? 0
+               : 4;
   });
   ::chmod(folder.path().c_str(), 0755);
   EXPECT_EQ(status, 0);
@@ -200,7 +220,9 @@ TEST(store_failure, a_full_database_keeps_what_it_has) {
     if (ids.ok()) stored += ids->size();
     failure = ids.status();
   }
-  EXPECT_EQ(failure.message(), fmt::format("no space left to store in database {}; what was stored before is kept", path));
+  EXPECT_EQ(
+      failure.message(),
+      fmt::format("no space left to store in database {}; what was stored before is kept", path));
   EXPECT_GT(stored, 100U);
   EXPECT_EQ((*store)->query({})->size(), stored);
   EXPECT_EQ((*open_store(path))->query({})->size(), stored);
@@ -218,7 +240,8 @@ TEST(store_failure, a_write_that_the_system_refuses_keeps_what_is_stored) {
     for (int stored = 1; stored < 10'000; ++stored) {
       const auto ids = (*store)->add(std::vector{sample_record(1, 1e-3)});
       if (ids.ok()) continue;
-      if (ids.status().message().find("what was stored before is kept") == std::string::npos) return 2;
+      if (ids.status().message().find("what was stored before is kept") == std::string::npos)
+        return 2;
       const auto records = (*store)->query({});
       return records.ok() && static_cast<int>(records->size()) == stored ? 0 : 3;
     }

@@ -57,8 +57,9 @@ TEST(store, gives_back_every_field) {
 TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3), sample_record(1, 2e-3),
-                                 sample_record(1, 1e-4, false), sample_record(2, 1e-5), sample_record(1, 1e-5),
+  std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3),
+                                 sample_record(1, 2e-3), sample_record(1, 1e-4, false),
+                                 sample_record(2, 1e-5), sample_record(1, 1e-5),
                                  sample_record(1, 1e-5), sample_record(1, 5e-4)};
   records[5].device = "other";
   records[6].threads = 1;
@@ -82,7 +83,8 @@ TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
 TEST(store, a_trial_becomes_a_best_only_by_verification) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  const auto ids = store->add(std::vector{sample_record(1, 1e-3, false), sample_record(1, 2e-3, false)});
+  const auto ids =
+      store->add(std::vector{sample_record(1, 1e-3, false), sample_record(1, 2e-3, false)});
   ASSERT_TRUE(ids.ok());
   EXPECT_TRUE(store->best(best_of(1))->empty());
   ASSERT_TRUE(store->set_verified((*ids)[1], true, "").ok());
@@ -117,9 +119,11 @@ TEST(store, a_batch_with_a_bad_record_stores_nothing) {
 TEST(store, filters_combine) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  std::vector<Record> records = {sample_record(1, 1e-3), sample_record(2, 1e-3, false), sample_record(3, 1e-3)};
+  std::vector<Record> records = {sample_record(1, 1e-3), sample_record(2, 1e-3, false),
+                                 sample_record(3, 1e-3)};
   records[1].model = "vgg16", records[1].kernel_class = "gemm";
-  records[2].outcome = measure::Outcome::kTimeout, records[2].times.clear(), records[2].verified = false;
+  records[2].outcome = measure::Outcome::kTimeout, records[2].times.clear(),
+  records[2].verified = false;
   ASSERT_TRUE(store->add(records).ok());
   EXPECT_EQ(store->query({})->size(), 3U);
   EXPECT_EQ(store->query({.task = 2})->size(), 1U);
@@ -137,7 +141,8 @@ TEST(store, best_takes_less_than_a_millisecond_among_many) {
   Rng rng(7);
   std::vector<Record> records;
   for (int i = 0; i < 20'000; ++i) {
-    records.push_back(sample_record(static_cast<uint64_t>(rng.below(4)), 1e-4 * (1 + rng.uniform()), rng.chance(0.5)));
+    records.push_back(sample_record(static_cast<uint64_t>(rng.below(4)), 1e-4 * (1 + rng.uniform()),
+                                    rng.chance(0.5)));
   }
   ASSERT_TRUE(store->add(records).ok());
   double least = 1;
@@ -165,7 +170,8 @@ TEST(store, survives_being_closed_and_opened) {
 
 TEST(registry, default_path_is_made_where_xdg_says) {
   const TestFolder folder;
-  const std::string old = std::getenv("XDG_DATA_HOME") == nullptr ? "" : std::getenv("XDG_DATA_HOME");
+  const std::string old =
+      std::getenv("XDG_DATA_HOME") == nullptr ? "" : std::getenv("XDG_DATA_HOME");
   setenv("XDG_DATA_HOME", folder.file("data").c_str(), 1);
   EXPECT_EQ(*default_path(), folder.file("data/hone/hone.db"));
   EXPECT_TRUE(open_store("").ok());

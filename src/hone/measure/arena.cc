@@ -27,8 +27,10 @@ Status Arena::reserve(const std::vector<int64_t>& sizes) {
   const size_t needed = (static_cast<size_t>(end) + kHugePage) / kHugePage * kHugePage;
   if (needed > capacity_) {
     release();
-    void* memory = mmap(nullptr, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return error(Code::kIo, "no memory for {} bytes: {}", needed, std::strerror(errno));
+    void* memory = mmap(nullptr, needed, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+      return error(Code::kIo, "no memory for {} bytes: {}", needed, std::strerror(errno));
     base_ = static_cast<char*>(memory);
     capacity_ = needed;
     madvise(base_, needed, MADV_HUGEPAGE);  // best effort
@@ -48,7 +50,8 @@ void Arena::poison(size_t i) { std::memset(piece(i), 0xff, static_cast<size_t>(s
 int Arena::damaged() const {
   for (size_t i = 0; i < sizes_.size(); ++i) {
     const auto* zone = reinterpret_cast<const unsigned char*>(base_ + offsets_[i] + sizes_[i]);
-    if (!std::all_of(zone, zone + kZone, [](unsigned char b) { return b == kZoneByte; })) return static_cast<int>(i);
+    if (!std::all_of(zone, zone + kZone, [](unsigned char b) { return b == kZoneByte; }))
+      return static_cast<int>(i);
   }
   return -1;
 }

@@ -1,6 +1,6 @@
 // measure/arena.h - memory of a worker: page-aligned, in huge pages where the system gives them, so
-// that a kernel's time does not depend on how its buffers happen to be paged. Behind each piece lies
-// a zone that nobody may write.
+// that a kernel's time does not depend on how its buffers happen to be paged. Behind each piece
+// lies a zone that nobody may write.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,8 @@ struct Bound {
 };
 
 int run_phases(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases, const Bound& b) {
-  return runtime::pool_run(pool, phases.data(), static_cast<int64_t>(phases.size()), b.scratch, b.scratch_stride);
+  return runtime::pool_run(pool, phases.data(), static_cast<int64_t>(phases.size()), b.scratch,
+                           b.scratch_stride);
 }
 
 Result<void*> operand_of(const Argument& a, size_t index, const WorkerOperands* operands) {
@@ -32,8 +33,9 @@ Result<void*> operand_of(const Argument& a, size_t index, const WorkerOperands* 
   const auto& entry = operands->entry(a.operand);
   const bool written = a.role == ir::Role::kOutput;
   if (written != (entry.role == ir::Role::kOutput) || a.bytes > entry.bytes) {
-    return invalid("argument {} ({}, {} bytes) does not fit operand {} ({}, {} bytes)", index, ir::role_name(a.role),
-                   a.bytes, a.operand, ir::role_name(entry.role), entry.bytes);
+    return invalid("argument {} ({}, {} bytes) does not fit operand {} ({}, {} bytes)", index,
+                   ir::role_name(a.role), a.bytes, a.operand, ir::role_name(entry.role),
+                   entry.bytes);
   }
   return operands->data(a.operand);
 }
@@ -49,10 +51,12 @@ Measurement wrong(const Job& job, double error, std::string message) {
 Result<std::unique_ptr<WorkerOperands>> WorkerOperands::map(const OperandLayout& layout, int fd) {
   std::unique_ptr<WorkerOperands> result(new WorkerOperands);
   result->layout_ = layout;
-  void* memory = mmap(nullptr, static_cast<size_t>(layout.total_bytes), PROT_READ, MAP_SHARED, fd, 0);
+  void* memory =
+      mmap(nullptr, static_cast<size_t>(layout.total_bytes), PROT_READ, MAP_SHARED, fd, 0);
   const int code = errno;
   close(fd);
-  if (memory == MAP_FAILED) return hone::error(Code::kIo, "cannot map the operands: {}", std::strerror(code));
+  if (memory == MAP_FAILED)
+    return hone::error(Code::kIo, "cannot map the operands: {}", std::strerror(code));
   result->shared_ = static_cast<char*>(memory);
   HONE_RETURN_IF_ERROR(result->fill());
   return result;
@@ -60,7 +64,8 @@ Result<std::unique_ptr<WorkerOperands>> WorkerOperands::map(const OperandLayout&
 
 Status WorkerOperands::fill() {
   std::vector<int64_t> input_sizes, output_sizes;
-  for (const auto& e : layout_.entries) (e.role == ir::Role::kOutput ? output_sizes : input_sizes).push_back(e.bytes);
+  for (const auto& e : layout_.entries)
+    (e.role == ir::Role::kOutput ? output_sizes : input_sizes).push_back(e.bytes);
   num_outputs_ = output_sizes.size();
   HONE_RETURN_IF_ERROR(inputs_.reserve(input_sizes));
   HONE_RETURN_IF_ERROR(outputs_.reserve(output_sizes));
@@ -90,8 +95,9 @@ std::optional<double> WorkerOperands::error() const {
   for (const auto& e : layout_.expected) {
     const auto* places = reinterpret_cast<const int64_t*>(shared_ + e.places_offset);
     const auto* values = reinterpret_cast<const double*>(shared_ + e.values_offset);
-    const double error = relative_error(data(e.operand), e.dtype, {places, static_cast<size_t>(e.num_places)},
-                                        {values, static_cast<size_t>(e.num_values)});
+    const double error =
+        relative_error(data(e.operand), e.dtype, {places, static_cast<size_t>(e.num_places)},
+                       {values, static_cast<size_t>(e.num_values)});
     worst = std::max(worst.value_or(0), error);
   }
   return worst;
@@ -158,10 +164,12 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
       return wrong(job, 0, "something was written behind a buffer");
     }
     const auto error = operands == nullptr ? std::nullopt : operands->error();
-    if (!error) return no_load(invalid("the output is to be checked, but nothing is expected of it"));
+    if (!error)
+      return no_load(invalid("the output is to be checked, but nothing is expected of it"));
     m.error = std::max(m.error, *error);
     if (*error <= job.tolerance) return std::nullopt;
-    return wrong(job, *error, fmt::format("relative error {:.3g}, allowed {:.3g}", *error, job.tolerance));
+    return wrong(job, *error,
+                 fmt::format("relative error {:.3g}, allowed {:.3g}", *error, job.tolerance));
   };
   if (verify) {
     if (const int code_of_kernel = run_phases(pool_, bound.main, bound); code_of_kernel != 0) {

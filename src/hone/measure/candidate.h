@@ -12,16 +12,20 @@
 
 namespace hone::measure {
 
-// Operands of a task, copied out of the shared memory once: what kernels only read is write-protected.
+// Operands of a task, copied out of the shared memory once: what kernels only read is
+// write-protected.
 class WorkerOperands {
  public:
   // Takes the descriptor.
-  [[nodiscard]] static Result<std::unique_ptr<WorkerOperands>> map(const OperandLayout& layout, int fd);
+  [[nodiscard]] static Result<std::unique_ptr<WorkerOperands>> map(const OperandLayout& layout,
+                                                                   int fd);
   ~WorkerOperands();
   WorkerOperands(const WorkerOperands&) = delete;
   WorkerOperands& operator=(const WorkerOperands&) = delete;
   [[nodiscard]] int count() const { return static_cast<int>(layout_.entries.size()); }
-  [[nodiscard]] const OperandLayout::Entry& entry(int i) const { return layout_.entries[static_cast<size_t>(i)]; }
+  [[nodiscard]] const OperandLayout::Entry& entry(int i) const {
+    return layout_.entries[static_cast<size_t>(i)];
+  }
   [[nodiscard]] void* data(int i) const { return data_[static_cast<size_t>(i)]; }
   // Before each job: no trace of the one before it.
   void reset_outputs(bool poison);

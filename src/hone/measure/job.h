@@ -18,31 +18,32 @@ namespace hone::measure {
 struct Argument {
   ir::Role role = ir::Role::kInput;
   int64_t bytes = 0;
-  int operand = -1;  // its place in Job::operands; -1: memory of this candidate (kPacked, kWorkspace)
+  int operand =
+      -1;  // its place in Job::operands; -1: memory of this candidate (kPacked, kWorkspace)
 };
 
 struct Job {
-  uint64_t id = 0;                     // the caller's; the answer carries it
-  std::string object;                  // codegen::ObjectCode
+  uint64_t id = 0;     // the caller's; the answer carries it
+  std::string object;  // codegen::ObjectCode
   std::vector<codegen::Phase> phases;
   int64_t scratch_bytes = 0;
   std::vector<Argument> arguments;
   std::shared_ptr<const Operands> operands;
   int threads = 1;
   TimingOptions timing;
-  bool cold_weights = false;           // constants come from memory in every run, not from cache
-  double tolerance = 0;                // of the greatest expected value; 0: the output is not checked
+  bool cold_weights = false;  // constants come from memory in every run, not from cache
+  double tolerance = 0;       // of the greatest expected value; 0: the output is not checked
   double timeout_seconds = 10;
-  std::string label;                   // for messages and for a null runner's cost
+  std::string label;  // for messages and for a null runner's cost
 };
 
 struct Measurement {
   uint64_t id = 0;
   Outcome outcome = Outcome::kOk;
-  std::string message;                 // why, if not ok
-  Timing timing;                       // of an ok one
-  bool verified = false;               // the output was compared and is right
-  double error = 0;                    // greatest difference / greatest expected value, if compared
+  std::string message;    // why, if not ok
+  Timing timing;          // of an ok one
+  bool verified = false;  // the output was compared and is right
+  double error = 0;       // greatest difference / greatest expected value, if compared
 };
 
 [[nodiscard]] inline Measurement failed(uint64_t id, Outcome outcome, std::string message) {

@@ -117,7 +117,8 @@ class LocalRunner final : public Runner {
   std::condition_variable changed_;
   std::deque<Job> queue_;
   std::vector<Measurement> done_;
-  std::unique_ptr<WorkerProcess> worker_;  // the driver's; cancel() reads the pointer under the lock
+  std::unique_ptr<WorkerProcess>
+      worker_;  // the driver's; cancel() reads the pointer under the lock
   Status broken_;
   int64_t cancellations_ = 0;
   bool started_ = false, running_ = false, closing_ = false;

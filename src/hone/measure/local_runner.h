@@ -14,6 +14,7 @@ struct LocalRunnerOptions {
 };
 
 // An error if no worker can be started.
-[[nodiscard]] Result<std::unique_ptr<Runner>> make_local_runner(const LocalRunnerOptions& options = {});
+[[nodiscard]] Result<std::unique_ptr<Runner>> make_local_runner(
+    const LocalRunnerOptions& options = {});
 
 }  // namespace hone::measure

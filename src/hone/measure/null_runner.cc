@@ -9,11 +9,16 @@ Status NullRunner::submit(std::vector<Job> batch) {
     const Result<double> cost = cost_(job);
     if (!cost.ok()) {
       const bool late = cost.status().code() == Code::kTimeout;
-      done_.push_back(failed(job.id, late ? Outcome::kTimeout : Outcome::kCrash, cost.status().message()));
+      done_.push_back(
+          failed(job.id, late ? Outcome::kTimeout : Outcome::kCrash, cost.status().message()));
       continue;
     }
     Measurement m{.id = job.id};
-    m.timing = {.samples = {*cost}, .centre = *cost, .low = *cost, .high = *cost, .runs = 1,
+    m.timing = {.samples = {*cost},
+                .centre = *cost,
+                .low = *cost,
+                .high = *cost,
+                .runs = 1,
                 .stopped_early = *cost > job.timing.best * job.timing.stop_ratio};
     m.verified = job.tolerance > 0;
     done_.push_back(std::move(m));

@@ -26,9 +26,11 @@ OperandLayout make_layout(std::span<const OperandSpec> specs, std::span<const Ex
     layout.entries.push_back({s.role, s.bytes, s.data == nullptr ? 0 : place(s.bytes)});
   }
   for (const Expected& e : expected) {
-    const auto places = static_cast<int64_t>(e.places.size()), values = static_cast<int64_t>(e.values.size());
+    const auto places = static_cast<int64_t>(e.places.size()),
+               values = static_cast<int64_t>(e.values.size());
     const int64_t places_offset = place(places * 8);
-    layout.expected.push_back({e.operand, e.dtype, places, places_offset, values, place(values * 8)});
+    layout.expected.push_back(
+        {e.operand, e.dtype, places, places_offset, values, place(values * 8)});
   }
   layout.total_bytes = aligned(end + 1);
   return layout;
@@ -37,7 +39,8 @@ OperandLayout make_layout(std::span<const OperandSpec> specs, std::span<const Ex
 Status check(std::span<const OperandSpec> specs, std::span<const Expected> expected) {
   for (const OperandSpec& s : specs) {
     if (s.bytes < 0) return invalid("an operand of {} bytes", s.bytes);
-    if (s.role != ir::Role::kOutput && s.data == nullptr) return invalid("an operand that is read needs data");
+    if (s.role != ir::Role::kOutput && s.data == nullptr)
+      return invalid("an operand that is read needs data");
   }
   for (const Expected& e : expected) {
     if (e.operand < 0 || e.operand >= static_cast<int>(specs.size()) ||
@@ -46,9 +49,11 @@ Status check(std::span<const OperandSpec> specs, std::span<const Expected> expec
     }
     const int64_t elements = specs[static_cast<size_t>(e.operand)].bytes / dtype_bytes(e.dtype);
     const size_t count = e.places.empty() ? static_cast<size_t>(elements) : e.places.size();
-    if (e.values.size() != count) return invalid("{} expected values for {} elements", e.values.size(), count);
+    if (e.values.size() != count)
+      return invalid("{} expected values for {} elements", e.values.size(), count);
     for (const int64_t p : e.places) {
-      if (p < 0 || p >= elements) return invalid("an expected value at {} of {} elements", p, elements);
+      if (p < 0 || p >= elements)
+        return invalid("an expected value at {} of {} elements", p, elements);
     }
   }
   return ok_status();
@@ -68,13 +73,16 @@ Result<std::shared_ptr<const Operands>> Operands::create(std::span<const Operand
   const auto total = static_cast<size_t>(layout.total_bytes);
   // Reserved at once: a lack of memory is an error here, not a SIGBUS later.
   const int code = result->fd_ < 0 ? errno : posix_fallocate(result->fd_, 0, layout.total_bytes);
-  if (code != 0) return error(Code::kIo, "no shared memory of {} bytes: {}", total, std::strerror(code));
+  if (code != 0)
+    return error(Code::kIo, "no shared memory of {} bytes: {}", total, std::strerror(code));
   void* memory = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, result->fd_, 0);
-  if (memory == MAP_FAILED) return error(Code::kIo, "cannot map {} bytes: {}", total, std::strerror(errno));
+  if (memory == MAP_FAILED)
+    return error(Code::kIo, "cannot map {} bytes: {}", total, std::strerror(errno));
   auto* base = static_cast<char*>(memory);
   for (size_t i = 0; i < specs.size(); ++i) {
     if (specs[i].data == nullptr || specs[i].bytes == 0) continue;
-    std::memcpy(base + layout.entries[i].offset, specs[i].data, static_cast<size_t>(specs[i].bytes));
+    std::memcpy(base + layout.entries[i].offset, specs[i].data,
+                static_cast<size_t>(specs[i].bytes));
   }
   for (size_t i = 0; i < expected.size(); ++i) {
     const auto copy = [base](int64_t offset, const auto& from) {

@@ -17,14 +17,14 @@ namespace hone::measure {
 struct OperandSpec {
   ir::Role role = ir::Role::kInput;  // kInput, kConstant or kOutput
   int64_t bytes = 0;
-  const void* data = nullptr;        // copied; null for outputs
+  const void* data = nullptr;  // copied; null for outputs
 };
 
 // What an output must contain: all elements, or those at the given places.
 struct Expected {
   int operand = 0;
   DType dtype = DType::kF32;
-  std::vector<int64_t> places;       // flat element numbers; empty: values holds all, in order
+  std::vector<int64_t> places;  // flat element numbers; empty: values holds all, in order
   std::vector<double> values;
 };
 
@@ -46,8 +46,8 @@ struct OperandLayout {
 
 class Operands {
  public:
-  [[nodiscard]] static Result<std::shared_ptr<const Operands>> create(std::span<const OperandSpec> specs,
-                                                                      std::span<const Expected> expected = {});
+  [[nodiscard]] static Result<std::shared_ptr<const Operands>> create(
+      std::span<const OperandSpec> specs, std::span<const Expected> expected = {});
   ~Operands();
   Operands(const Operands&) = delete;
   Operands& operator=(const Operands&) = delete;

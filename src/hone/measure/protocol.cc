@@ -21,7 +21,12 @@ std::string encode(const OperandsMessage& m) {
   for (const auto& e : m.layout.entries) w.put(e.role).put(e.bytes).put(e.offset);
   w.put(uint64_t{m.layout.expected.size()});
   for (const auto& e : m.layout.expected) {
-    w.put(e.operand).put(e.dtype).put(e.num_places).put(e.places_offset).put(e.num_values).put(e.values_offset);
+    w.put(e.operand)
+        .put(e.dtype)
+        .put(e.num_places)
+        .put(e.places_offset)
+        .put(e.num_values)
+        .put(e.values_offset);
   }
   return w.bytes();
 }
@@ -89,7 +94,11 @@ std::string encode(const Measurement& m) {
   Writer w;
   w.put(m.id).put(m.outcome).put(m.message).put(uint64_t{m.timing.samples.size()});
   for (const double s : m.timing.samples) w.put(s);
-  w.put(m.timing.centre).put(m.timing.low).put(m.timing.high).put(m.timing.runs).put(m.timing.stopped_early);
+  w.put(m.timing.centre)
+      .put(m.timing.low)
+      .put(m.timing.high)
+      .put(m.timing.runs)
+      .put(m.timing.stopped_early);
   w.put(m.verified).put(m.error);
   return w.bytes();
 }
@@ -99,11 +108,13 @@ Result<Measurement> decode_measurement(std::string_view bytes) {
   Measurement m;
   m.id = r.get<uint64_t>();
   m.outcome = r.get<Outcome>();
-  if (static_cast<size_t>(m.outcome) >= std::size(kOutcomeNames)) return invalid("a bad outcome in a message");
+  if (static_cast<size_t>(m.outcome) >= std::size(kOutcomeNames))
+    return invalid("a bad outcome in a message");
   m.message = r.get_string();
   m.timing.samples.resize(r.get_count());
   for (double& s : m.timing.samples) s = r.get<double>();
-  m.timing.centre = r.get<double>(), m.timing.low = r.get<double>(), m.timing.high = r.get<double>();
+  m.timing.centre = r.get<double>(), m.timing.low = r.get<double>(),
+  m.timing.high = r.get<double>();
   m.timing.runs = r.get<int64_t>(), m.timing.stopped_early = r.get<bool>();
   m.verified = r.get<bool>(), m.error = r.get<double>();
   return checked(r, std::move(m));

@@ -43,7 +43,8 @@ TEST(protocol, job_round_trips) {
 
 TEST(protocol, measurement_round_trips) {
   Measurement m = failed(9, Outcome::kWrongAnswer, "off");
-  m.timing = {.samples = {1, 2, 3}, .centre = 2, .low = 1, .high = 3, .runs = 30, .stopped_early = true};
+  m.timing = {
+      .samples = {1, 2, 3}, .centre = 2, .low = 1, .high = 3, .runs = 30, .stopped_early = true};
   m.error = 0.5;
   const auto back = decode_measurement(encode(m));
   ASSERT_TRUE(back.ok());
@@ -54,7 +55,8 @@ TEST(protocol, measurement_round_trips) {
 
 TEST(protocol, any_truncation_or_tail_is_refused) {
   const std::string bytes = encode_job(sample_job());
-  for (size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(decode_job(std::string_view(bytes).substr(0, n)).ok()) << n;
+  for (size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_FALSE(decode_job(std::string_view(bytes).substr(0, n)).ok()) << n;
   EXPECT_FALSE(decode_job(bytes + "x").ok());
 }
 
@@ -63,7 +65,9 @@ TEST(protocol, random_bytes_never_crash) {
   const std::string good = encode(failed(9, Outcome::kCrash, "some text"));
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes = good;
-    for (int j = 0; j < 3; ++j) bytes[static_cast<size_t>(rng.below(static_cast<int64_t>(bytes.size())))] = static_cast<char>(rng.next());
+    for (int j = 0; j < 3; ++j)
+      bytes[static_cast<size_t>(rng.below(static_cast<int64_t>(bytes.size())))] =
+          static_cast<char>(rng.next());
     const auto m = decode_measurement(bytes);
     if (m.ok()) {
       EXPECT_LE(m->message.size(), bytes.size());
@@ -123,7 +127,8 @@ TEST(wire, nonsense_and_another_version_are_refused) {
   const uint32_t other_version[] = {0x57454e48, kProtocolVersion + 1, 1, 0, 0, 0};
   ASSERT_EQ(send(pair[0], other_version, sizeof(other_version), 0), 24);
   EXPECT_EQ(receive_message(pair[1], 1000).status().message(),
-            fmt::format("the worker speaks protocol version {}, expected {}", kProtocolVersion + 1, kProtocolVersion));
+            fmt::format("the worker speaks protocol version {}, expected {}", kProtocolVersion + 1,
+                        kProtocolVersion));
 }
 
 TEST(operands, bad_specifications_are_refused) {
@@ -131,7 +136,9 @@ TEST(operands, bad_specifications_are_refused) {
   const OperandSpec in{ir::Role::kInput, 16, data}, out{ir::Role::kOutput, 16, nullptr};
   EXPECT_TRUE(Operands::create(std::vector{in, out}).ok());
   EXPECT_FALSE(Operands::create(std::vector{OperandSpec{ir::Role::kInput, 16, nullptr}}).ok());
-  const auto with = [&](const Expected& e) { return Operands::create(std::vector{in, out}, std::vector{e}).ok(); };
+  const auto with = [&](const Expected& e) {
+    return Operands::create(std::vector{in, out}, std::vector{e}).ok();
+  };
   EXPECT_TRUE(with({.operand = 1, .values = {1, 2, 3, 4}}));
   EXPECT_TRUE(with({.operand = 1, .places = {3}, .values = {1}}));
   EXPECT_FALSE(with({.operand = 0, .values = {1, 2, 3, 4}}));
@@ -144,7 +151,8 @@ TEST(verify, error_is_relative_to_the_greatest_value) {
   const float data[] = {1, 2, 4, 8.5F};
   const std::vector<double> all = {1, 2, 4, 8};
   EXPECT_EQ(relative_error(data, DType::kF32, {}, all), 0.0625);
-  EXPECT_EQ(relative_error(data, DType::kF32, std::vector<int64_t>{0, 2}, std::vector<double>{1, 4}), 0);
+  EXPECT_EQ(
+      relative_error(data, DType::kF32, std::vector<int64_t>{0, 2}, std::vector<double>{1, 4}), 0);
   const int32_t zeros[] = {0, 3};
   EXPECT_EQ(relative_error(zeros, DType::kI32, {}, std::vector<double>{0, 0}), 3);
 }

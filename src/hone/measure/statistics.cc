@@ -30,7 +30,8 @@ double robust_centre(std::span<const double> samples) {
   const std::vector<double> s = sorted(samples);
   if (s.size() < 4) return median_of_sorted(s);
   const auto cut = static_cast<std::ptrdiff_t>(s.size() / 4);
-  return std::accumulate(s.begin() + cut, s.end() - cut, 0.0) / static_cast<double>(s.size() - 2 * static_cast<size_t>(cut));
+  return std::accumulate(s.begin() + cut, s.end() - cut, 0.0) /
+         static_cast<double>(s.size() - 2 * static_cast<size_t>(cut));
 }
 
 Interval median_interval(std::span<const double> samples, double confidence) {
@@ -40,7 +41,8 @@ Interval median_interval(std::span<const double> samples, double confidence) {
   // the (k+1)-th smallest and greatest samples enclose it.
   double probability = std::exp2(-n), cumulative = probability;
   size_t k = 0;
-  while (cumulative + probability * (n - static_cast<double>(k)) / (static_cast<double>(k) + 1) <= (1 - confidence) / 2) {
+  while (cumulative + probability * (n - static_cast<double>(k)) / (static_cast<double>(k) + 1) <=
+         (1 - confidence) / 2) {
     probability *= (n - static_cast<double>(k)) / (static_cast<double>(k) + 1);
     cumulative += probability;
     ++k;
@@ -50,7 +52,8 @@ Interval median_interval(std::span<const double> samples, double confidence) {
 
 bool SlowerTest::add(double sample) {
   constexpr double kAlternative = 0.95, kNull = 0.5, kError = 0.05;
-  log_ratio_ += sample > bound_ ? std::log(kAlternative / kNull) : std::log((1 - kAlternative) / (1 - kNull));
+  log_ratio_ +=
+      sample > bound_ ? std::log(kAlternative / kNull) : std::log((1 - kAlternative) / (1 - kNull));
   slower_ = slower_ || log_ratio_ >= std::log((1 - kError) / kError);
   return slower_;
 }

@@ -15,7 +15,8 @@ struct Interval {
 // The mean of the middle half (25% trimmed at both ends); the median of fewer than 4 samples.
 [[nodiscard]] double robust_centre(std::span<const double> samples);
 // Free of assumptions about the distribution: order statistics around the median whose coverage is
-// at least `confidence` (binomial); all samples if they are too few for that (fewer than 6 at 0.95).
+// at least `confidence` (binomial); all samples if they are too few for that (fewer than 6 at
+// 0.95).
 [[nodiscard]] Interval median_interval(std::span<const double> samples, double confidence = 0.95);
 
 // Decides, a sample at a time, whether the median lies above a bound: Wald's sequential probability

@@ -114,15 +114,17 @@ TEST(timing, a_clearly_slower_candidate_runs_once_or_twice) {
 
 TEST(timing, a_slow_first_run_alone_does_not_condemn) {
   int calls = 0;
-  const Timing t = time_adaptively([&](int64_t n) { return (calls++ == 0 ? 3e-3 : 1e-3) * static_cast<double>(n); },
-                                   {.best = 1.1e-3});
+  const Timing t = time_adaptively(
+      [&](int64_t n) { return (calls++ == 0 ? 3e-3 : 1e-3) * static_cast<double>(n); },
+      {.best = 1.1e-3});
   EXPECT_FALSE(t.stopped_early);
   EXPECT_NEAR(t.centre, 1e-3, 1e-9);
 }
 
 TEST(timing, a_slightly_slower_candidate_stops_after_few_samples) {
   FakeKernel kernel{1.2e-3};
-  const Timing t = time_adaptively(std::ref(kernel), {.precision = 0, .max_seconds = 10, .best = 1e-3});
+  const Timing t =
+      time_adaptively(std::ref(kernel), {.precision = 0, .max_seconds = 10, .best = 1e-3});
   EXPECT_TRUE(t.stopped_early);
   EXPECT_LE(t.samples.size(), 8U);
 }
@@ -131,7 +133,8 @@ TEST(timing, respects_the_caps) {
   FakeKernel kernel{1e-2};
   const Timing by_time = time_adaptively(std::ref(kernel), {.precision = 0, .max_seconds = 0.1});
   EXPECT_LE(by_time.runs, 12);
-  const Timing by_count = time_adaptively(std::ref(kernel), {.max_samples = 7, .precision = 0, .max_seconds = 1e9});
+  const Timing by_count =
+      time_adaptively(std::ref(kernel), {.max_samples = 7, .precision = 0, .max_seconds = 1e9});
   EXPECT_EQ(by_count.samples.size(), 7U);
 }
 

@@ -22,7 +22,8 @@ inline const std::string& test_object() {
 }
 
 // Input 1, 2, 3, ...; the output must be twice that; a constant of ones.
-inline std::shared_ptr<const Operands> test_operands(int64_t constant_floats = kTestFloats, bool sparse = false) {
+inline std::shared_ptr<const Operands> test_operands(int64_t constant_floats = kTestFloats,
+                                                     bool sparse = false) {
   std::vector<float> in(kTestFloats), ones(static_cast<size_t>(constant_floats), 1.0F);
   Expected expected{.operand = 1};
   for (int64_t i = 0; i < kTestFloats; ++i) {
@@ -39,7 +40,8 @@ inline std::shared_ptr<const Operands> test_operands(int64_t constant_floats = k
   return *operands;
 }
 
-inline Job test_job(const std::string& kernel, const std::shared_ptr<const Operands>& operands, uint64_t id = 1) {
+inline Job test_job(const std::string& kernel, const std::shared_ptr<const Operands>& operands,
+                    uint64_t id = 1) {
   Job job;
   job.id = id;
   job.object = test_object();

@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KERNEL(name) extern "C" int name(void* const* args, void* scratch, int64_t first, int64_t last, int thread)
+#define KERNEL(name) \
+  extern "C" int name(void* const* args, void* scratch, int64_t first, int64_t last, int thread)
 #define UNUSED (void)args, (void)scratch, (void)first, (void)last, (void)thread
 
 namespace {
@@ -41,14 +42,16 @@ KERNEL(twice_through_scratch) {
 // args[2]: a constant, args[3]: packed. twice = in * (constant + 1) where the constant is 1.
 KERNEL(pack) {
   UNUSED;
-  for (int64_t i = 0; i < kTile; ++i) static_cast<float*>(args[3])[i] = static_cast<const float*>(args[2])[i] + 1;
+  for (int64_t i = 0; i < kTile; ++i)
+    static_cast<float*>(args[3])[i] = static_cast<const float*>(args[2])[i] + 1;
   return 0;
 }
 KERNEL(times_packed) {
   UNUSED;
   for (int64_t t = first; t < last; ++t) {
     for (int64_t i = 0; i < kTile; ++i) {
-      output(args)[t * kTile + i] = input(args)[t * kTile + i] * static_cast<const float*>(args[3])[i];
+      output(args)[t * kTile + i] =
+          input(args)[t * kTile + i] * static_cast<const float*>(args[3])[i];
     }
   }
   return 0;

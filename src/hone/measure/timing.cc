@@ -24,7 +24,8 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
   Timing t;
   double spent = 0;
   const auto once = [&](int64_t n) {
-    const double seconds = std::max(run(n), 1e-9 * static_cast<double>(n));  // the clock's resolution
+    const double seconds =
+        std::max(run(n), 1e-9 * static_cast<double>(n));  // the clock's resolution
     t.runs += n, spent += seconds;
     return seconds / static_cast<double>(n);
   };
@@ -45,7 +46,8 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
     return finish(second > o.best * o.stop_ratio);
   }
 
-  const auto repeats = std::max<int64_t>(1, std::llround(std::ceil(o.sample_seconds / std::min(first, second))));
+  const auto repeats =
+      std::max<int64_t>(1, std::llround(std::ceil(o.sample_seconds / std::min(first, second))));
   SlowerTest slower(o.best * o.slower_ratio);
   while (static_cast<int>(t.samples.size()) < o.max_samples) {
     t.samples.push_back(once(repeats));

@@ -13,7 +13,8 @@ namespace {
 template <typename T>
 double as_double(const void* data, int64_t i) {
   T value;
-  std::memcpy(&value, static_cast<const char*>(data) + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  std::memcpy(&value, static_cast<const char*>(data) + i * static_cast<int64_t>(sizeof(T)),
+              sizeof(T));
   return static_cast<double>(value);
 }
 
@@ -46,7 +47,8 @@ double relative_error(const void* data, DType dtype, std::span<const int64_t> pl
     const double expected = values[i];
     if (std::isfinite(expected)) greatest = std::max(greatest, std::abs(expected));
     if (found == expected || (std::isnan(found) && std::isnan(expected))) continue;
-    if (!std::isfinite(found) || !std::isfinite(expected)) return std::numeric_limits<double>::infinity();
+    if (!std::isfinite(found) || !std::isfinite(expected))
+      return std::numeric_limits<double>::infinity();
     difference = std::max(difference, std::abs(found - expected));
   }
   return greatest > 0 ? difference / greatest : difference;

@@ -102,7 +102,8 @@ Status send_message(int socket, MessageType type, std::string_view body, int att
   } while (sent < 0 && errno == EINTR);
   if (sent <= 0) return gone();
   const auto done = static_cast<size_t>(sent);
-  HONE_RETURN_IF_ERROR(send_all(socket, reinterpret_cast<const char*>(&header) + done, sizeof(header) - done));
+  HONE_RETURN_IF_ERROR(
+      send_all(socket, reinterpret_cast<const char*>(&header) + done, sizeof(header) - done));
   return send_all(socket, body.data(), body.size());
 }
 
@@ -110,11 +111,13 @@ Result<Message> receive_message(int socket, int timeout_ms) {
   const Deadline deadline(timeout_ms);
   Header header;
   Message message;
-  Status status = receive_all(socket, deadline, reinterpret_cast<char*>(&header), sizeof(header), &message.fd);
+  Status status =
+      receive_all(socket, deadline, reinterpret_cast<char*>(&header), sizeof(header), &message.fd);
   if (status.ok() && (header.magic != kMagic || header.length > kMaxLength)) {
     status = invalid("a message that is not of the worker's protocol");
   } else if (status.ok() && header.version != kProtocolVersion) {
-    status = invalid("the worker speaks protocol version {}, expected {}", header.version, kProtocolVersion);
+    status = invalid("the worker speaks protocol version {}, expected {}", header.version,
+                     kProtocolVersion);
   }
   if (status.ok()) {
     message.type = static_cast<MessageType>(header.type);

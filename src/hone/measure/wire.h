@@ -31,15 +31,15 @@ struct Message {
 };
 
 // kIo when the other side is gone.
-[[nodiscard]] Status send_message(int socket, MessageType type, std::string_view body, int attached_fd = -1);
+[[nodiscard]] Status send_message(int socket, MessageType type, std::string_view body,
+                                  int attached_fd = -1);
 // kTimeout after `timeout_ms` (-1: never), kIo when the other side is gone, kInvalid on nonsense.
 [[nodiscard]] Result<Message> receive_message(int socket, int timeout_ms);
 
 class Writer {
  public:
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  Writer& put(T value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) Writer& put(T value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
     return *this;
   }

@@ -59,7 +59,8 @@ class Worker {
   [[nodiscard]] Status measure(std::string_view body) {
     HONE_ASSIGN_OR_RETURN(const JobMessage m, decode_job(body));
     const auto it = operands_.find(m.operands);
-    const Measurement result = bench_.run(m.job, it == operands_.end() ? nullptr : it->second.get());
+    const Measurement result =
+        bench_.run(m.job, it == operands_.end() ? nullptr : it->second.get());
     return send_message(socket_, MessageType::kResult, encode(result));
   }
 

@@ -28,7 +28,9 @@ constexpr int kWorkerFd = 3;
 int to_ms(double seconds) { return static_cast<int>(std::min(seconds, 1e6) * 1000); }
 
 std::string death_text(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("the worker was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return fmt::format("the worker was killed by signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
   return fmt::format("the worker ended with status {}", WEXITSTATUS(status));
 }
 
@@ -42,8 +44,9 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerOptions&
     const bool late = !hello.ok() && hello.status().code() == Code::kTimeout;
     const std::string death = worker->bury(late);
     return error(Code::kInternal, "worker {} did not start: {}", options.executable,
-                 hello.ok() || late ? "it did not say hello"
-                 : hello.status().code() == Code::kInvalid ? hello.status().message() : death);
+                 hello.ok() || late                        ? "it did not say hello"
+                 : hello.status().code() == Code::kInvalid ? hello.status().message()
+                                                           : death);
   }
   worker->limit_memory();
   return worker;
@@ -75,7 +78,8 @@ Status WorkerProcess::spawn() {
   sigset_t none, all;
   sigemptyset(&none), sigfillset(&all);
   sigdelset(&all, SIGKILL), sigdelset(&all, SIGSTOP);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
@@ -87,7 +91,8 @@ Status WorkerProcess::spawn() {
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
   const int code = theirs < 0 ? EMFILE
-                              : posix_spawn(&pid_, options_.executable.c_str(), &actions, &attributes, argv.data(), environ);
+                              : posix_spawn(&pid_, options_.executable.c_str(), &actions,
+                                            &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (theirs >= 0) close(theirs);
@@ -95,7 +100,8 @@ Status WorkerProcess::spawn() {
   pid_ = -1;
   close(socket_);
   socket_ = -1;
-  return error(Code::kIo, "cannot start the worker {}: {}", options_.executable, std::strerror(code));
+  return error(Code::kIo, "cannot start the worker {}: {}", options_.executable,
+               std::strerror(code));
 }
 
 // Beyond what the program itself has mapped by now. Sanitizers reserve terabytes: no limit there.
@@ -105,7 +111,8 @@ void WorkerProcess::limit_memory() const {
   int64_t mapped_pages = 0;
   std::ifstream(fmt::format("/proc/{}/statm", pid_)) >> mapped_pages;
   const int64_t all = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * page;
-  const auto bytes = static_cast<rlim_t>(mapped_pages * page + (options_.memory_bytes > 0 ? options_.memory_bytes : all / 4 * 3));
+  const auto bytes = static_cast<rlim_t>(
+      mapped_pages * page + (options_.memory_bytes > 0 ? options_.memory_bytes : all / 4 * 3));
   const rlimit limit = {bytes, bytes};
   prlimit(pid_, RLIMIT_AS, &limit, nullptr);
 #endif
@@ -114,11 +121,15 @@ void WorkerProcess::limit_memory() const {
 Status WorkerProcess::give_operands(const Operands& operands) {
   if (std::find(held_.begin(), held_.end(), operands.id()) != held_.end()) return ok_status();
   if (held_.size() >= kMaxHeldOperands) {
-    HONE_RETURN_IF_ERROR(send_message(socket_, MessageType::kForget, Writer().put(held_.front()).bytes()));
+    HONE_RETURN_IF_ERROR(
+        send_message(socket_, MessageType::kForget, Writer().put(held_.front()).bytes()));
     held_.pop_front();
   }
-  HONE_RETURN_IF_ERROR(send_message(socket_, MessageType::kOperands, encode(OperandsMessage{operands.id(), operands.layout()}), operands.fd()));
-  HONE_ASSIGN_OR_RETURN(const Message answer, receive_message(socket_, to_ms(options_.operands_seconds)));
+  HONE_RETURN_IF_ERROR(send_message(socket_, MessageType::kOperands,
+                                    encode(OperandsMessage{operands.id(), operands.layout()}),
+                                    operands.fd()));
+  HONE_ASSIGN_OR_RETURN(const Message answer,
+                        receive_message(socket_, to_ms(options_.operands_seconds)));
   // Not a failure of the socket: the worker lives and says what is wrong.
   if (!answer.body.empty()) return error(Code::kUnsupported, "{}", answer.body);
   held_.push_back(operands.id());
@@ -134,7 +145,8 @@ Measurement WorkerProcess::run(const Job& job) {
     const auto answer = receive_message(socket_, to_ms(job.timeout_seconds));
     if (answer.ok()) {
       const auto measurement = decode_measurement(answer->body);
-      if (answer->type == MessageType::kResult && measurement.ok() && measurement->id == job.id) return *measurement;
+      if (answer->type == MessageType::kResult && measurement.ok() && measurement->id == job.id)
+        return *measurement;
       status = invalid("an answer that does not belong to the job");
     } else {
       status = answer.status();
@@ -142,7 +154,8 @@ Measurement WorkerProcess::run(const Job& job) {
   }
   if (status.code() == Code::kTimeout) {
     bury(true);
-    return failed(job.id, Outcome::kTimeout, fmt::format("not done after {} s", job.timeout_seconds));
+    return failed(job.id, Outcome::kTimeout,
+                  fmt::format("not done after {} s", job.timeout_seconds));
   }
   return failed(job.id, Outcome::kCrash, bury(status.code() == Code::kInvalid));
 }
@@ -175,7 +188,8 @@ std::string WorkerProcess::bury(bool by_force) {
     }
     pid_ = -1;
   }
-  was_killed_ = !forced && WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM);
+  was_killed_ = !forced && WIFSIGNALED(status) &&
+                (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM);
   return death_text(status);
 }
 

@@ -19,9 +19,9 @@ namespace hone::measure {
 struct WorkerOptions {
   std::string executable = "/proc/self/exe";
   std::vector<std::string> arguments = {"worker"};  // "--fd" and its number are added
-  double start_seconds = 10;    // until it must say hello
-  double operands_seconds = 60; // to copy a task's operands
-  int64_t memory_bytes = 0;     // that it may map; 0: three quarters of the machine's
+  double start_seconds = 10;                        // until it must say hello
+  double operands_seconds = 60;                     // to copy a task's operands
+  int64_t memory_bytes = 0;  // that it may map; 0: three quarters of the machine's
 };
 
 class WorkerProcess {

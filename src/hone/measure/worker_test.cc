@@ -49,7 +49,8 @@ std::vector<pid_t> children_of(pid_t parent) {
     if (end == std::string::npos) continue;
     char state = 0;
     int ppid = 0;
-    if (std::sscanf(text.c_str() + end + 1, " %c %d", &state, &ppid) == 2 && ppid == parent && state != 'Z') {
+    if (std::sscanf(text.c_str() + end + 1, " %c %d", &state, &ppid) == 2 && ppid == parent &&
+        state != 'Z') {
       result.push_back(pid);
     }
   }
@@ -96,14 +97,16 @@ TEST(worker, without_tolerance_nothing_is_verified) {
 TEST(worker, wrong_answers_are_found) {
   const auto runner = local();
   const auto operands = test_operands(), sparse = test_operands(kTestFloats, true);
-  for (const char* kernel : {"thrice", "forgets_the_last", "right_only_once", "writes_behind", "returns_seven"}) {
+  for (const char* kernel :
+       {"thrice", "forgets_the_last", "right_only_once", "writes_behind", "returns_seven"}) {
     // A good candidate before leaves a right answer in the output: it must not help.
     EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
     const Measurement m = measure_one(*runner, test_job(kernel, operands));
     EXPECT_EQ(m.outcome, Outcome::kWrongAnswer) << kernel;
     EXPECT_FALSE(m.verified) << kernel;
     EXPECT_FALSE(m.message.empty()) << kernel;
-    EXPECT_EQ(measure_one(*runner, test_job(kernel, sparse)).outcome, Outcome::kWrongAnswer) << kernel;
+    EXPECT_EQ(measure_one(*runner, test_job(kernel, sparse)).outcome, Outcome::kWrongAnswer)
+        << kernel;
   }
   EXPECT_NEAR(measure_one(*runner, test_job("thrice", operands)).error, 0.5, 1e-6);
 }
@@ -130,8 +133,10 @@ TEST(worker, a_crash_kills_one_candidate) {
   const auto runner = local();
   const auto operands = test_operands();
   for (const char* kernel : {"reads_null", "aborts", "writes_its_input", "kills_itself"}) {
-    ASSERT_TRUE(runner->submit({test_job("twice", operands, 1), test_job(kernel, operands, 2),
-                                test_job("twice", operands, 3)}).ok());
+    ASSERT_TRUE(runner
+                    ->submit({test_job("twice", operands, 1), test_job(kernel, operands, 2),
+                              test_job("twice", operands, 3)})
+                    .ok());
     const auto all = runner->collect();
     ASSERT_TRUE(all.ok()) << all.status().message();
     ASSERT_EQ(all->size(), 3U);
@@ -240,9 +245,11 @@ TEST(worker, restarts_fast) {
   double least = 1e9;
   for (int i = 0; i < 3; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    ASSERT_TRUE(runner->submit({test_job("reads_null", operands), test_job("twice", operands)}).ok());
+    ASSERT_TRUE(
+        runner->submit({test_job("reads_null", operands), test_job("twice", operands)}).ok());
     ASSERT_EQ(runner->collect()->back().outcome, Outcome::kOk);
-    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    least = std::min(
+        least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   RecordProperty("seconds", std::to_string(least));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -322,7 +329,8 @@ TEST(runner, cancel_returns_what_is_done_and_the_next_batch_runs) {
   const auto operands = test_operands();
   Job hang = test_job("hangs", operands, 2);
   hang.timeout_seconds = 60;
-  ASSERT_TRUE(runner->submit({test_job("twice", operands, 1), hang, test_job("twice", operands, 3)}).ok());
+  ASSERT_TRUE(
+      runner->submit({test_job("twice", operands, 1), hang, test_job("twice", operands, 3)}).ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   const auto start = std::chrono::steady_clock::now();
   runner->cancel();
@@ -337,11 +345,14 @@ TEST(runner, cancel_returns_what_is_done_and_the_next_batch_runs) {
 TEST(runner, a_worker_that_cannot_start_is_one_error) {
   const auto missing = make_local_runner({.worker = {.executable = "/nonexistent/hone"}});
   ASSERT_FALSE(missing.ok());
-  EXPECT_EQ(missing.status().message(), "cannot start the worker /nonexistent/hone: No such file or directory");
+  EXPECT_EQ(missing.status().message(),
+            "cannot start the worker /nonexistent/hone: No such file or directory");
   const auto other = make_local_runner({.worker = {.executable = "/bin/false"}});
   ASSERT_FALSE(other.ok());
-  EXPECT_EQ(other.status().message(), "worker /bin/false did not start: the worker ended with status 1");
-  const auto silent = make_local_runner({.worker = {.executable = "/bin/sh", .arguments = {"-c", "sleep 60"}, .start_seconds = 0.1}});
+  EXPECT_EQ(other.status().message(),
+            "worker /bin/false did not start: the worker ended with status 1");
+  const auto silent = make_local_runner(
+      {.worker = {.executable = "/bin/sh", .arguments = {"-c", "sleep 60"}, .start_seconds = 0.1}});
   ASSERT_FALSE(silent.ok());
   EXPECT_EQ(silent.status().message(), "worker /bin/sh did not start: it did not say hello");
 }
@@ -350,7 +361,8 @@ TEST(runner, a_worker_that_cannot_start_is_one_error) {
 }  // namespace hone::measure
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::strcmp(argv[1], "worker") == 0) return hone::measure::worker_main(std::atoi(argv[3]));
+  if (argc == 4 && std::strcmp(argv[1], "worker") == 0)
+    return hone::measure::worker_main(std::atoi(argv[3]));
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -25,7 +25,8 @@ Status find(State& state, const std::string& stage, const std::string& loop, Fou
 bool holds_others(const State& state, int stage, int loop) {
   for (const StageState& other : state.stages) {
     for (const Place* place : {&other.compute, &other.store}) {
-      if (place->kind == AttachKind::kAt && place->stage == stage && place->loop == loop) return true;
+      if (place->kind == AttachKind::kAt && place->stage == stage && place->loop == loop)
+        return true;
     }
   }
   return false;
@@ -34,7 +35,8 @@ bool holds_others(const State& state, int stage, int loop) {
 Status check_free(const State& state, const Found& at) {
   const Loop& loop = at.stage->loops[at.loop];
   if (loop.annotation != Annotation::kNone) return invalid("loop {} is annotated", loop.name);
-  if (holds_others(state, at.stage_index, at.loop)) return invalid("loop {} holds other stages", loop.name);
+  if (holds_others(state, at.stage_index, at.loop))
+    return invalid("loop {} holds other stages", loop.name);
   return ok_status();
 }
 
@@ -45,11 +47,13 @@ Status apply_split(const Split& step, State& state) {
   if (step.lengths.empty()) return invalid("no lengths");
   int64_t stride = 1;
   for (const int64_t length : step.lengths) {
-    if (length < 1 || length > (int64_t{1} << 40) / stride) return invalid("length {} is out of range", length);
+    if (length < 1 || length > (int64_t{1} << 40) / stride)
+      return invalid("length {} is out of range", length);
     stride *= length;
   }
   StageState& stage = *at.stage;
-  if (stage.loops.size() + step.lengths.size() > 60) return invalid("{} has too many loops", step.stage);
+  if (stage.loops.size() + step.lengths.size() > 60)
+    return invalid("{} has too many loops", step.stage);
   const int position = stage.find_leaf(at.loop);
   std::vector<int> parts;
   for (size_t i = 0; i <= step.lengths.size(); ++i) {
@@ -98,7 +102,8 @@ Status apply_fuse(const Fuse& step, State& state) {
   for (const int digit : digits) stage.loops[digit].fused_into = index;
   fused.digits = digits;
   stage.loops.push_back(std::move(fused));
-  stage.order.erase(stage.order.begin() + position, stage.order.begin() + position + static_cast<int>(digits.size()));
+  stage.order.erase(stage.order.begin() + position,
+                    stage.order.begin() + position + static_cast<int>(digits.size()));
   stage.order.insert(stage.order.begin() + position, index);
   return ok_status();
 }
@@ -108,13 +113,15 @@ Status apply_reorder(const Reorder& step, State& state) {
   std::vector<int> places, loops;
   for (const std::string& name : step.loops) {
     HONE_RETURN_IF_ERROR(find(state, step.stage, name, at));
-    if (std::count(loops.begin(), loops.end(), at.loop) > 0) return invalid("loop {} is named twice", name);
+    if (std::count(loops.begin(), loops.end(), at.loop) > 0)
+      return invalid("loop {} is named twice", name);
     loops.push_back(at.loop);
     places.push_back(at.stage->find_leaf(at.loop));
   }
   if (loops.empty()) return invalid("no loops");
   for (size_t i = 0; i < state.stages.size(); ++i) {
-    if (state.stages[i].compute.kind == AttachKind::kAt && state.stages[i].compute.stage == at.stage_index) {
+    if (state.stages[i].compute.kind == AttachKind::kAt &&
+        state.stages[i].compute.stage == at.stage_index) {
       return invalid("{} holds the computation of {}", step.stage, state.stages[i].name());
     }
   }
@@ -134,13 +141,16 @@ Status apply_compute_at(const ComputeAt& step, State& state) {
   }
   if (stage.info->stage.is_extern()) return invalid("{} is an extern stage", step.stage);
   for (const compute::Output& output : stage.info->stage.outputs) {
-    if (state.is_param(output.buffer)) return invalid("{} writes an output of the task", step.stage);
-    if (state.writers(output.buffer).size() != 1) return invalid("{} is one of several writers", step.stage);
+    if (state.is_param(output.buffer))
+      return invalid("{} writes an output of the task", step.stage);
+    if (state.writers(output.buffer).size() != 1)
+      return invalid("{} is one of several writers", step.stage);
   }
   const Annotation annotation = at.stage->loops[at.loop].annotation;
   if (annotation == Annotation::kVectorize) return invalid("loop {} is vectorized", step.loop);
   for (const int leaf : stage.order) {
-    if (stage.loops[leaf].annotation == Annotation::kParallel) return invalid("{} has a parallel loop", step.stage);
+    if (stage.loops[leaf].annotation == Annotation::kParallel)
+      return invalid("{} has a parallel loop", step.stage);
   }
   const int depth = at.stage->find_leaf(at.loop);
   for (const compute::Output& output : stage.info->stage.outputs) {
@@ -152,12 +162,14 @@ Status apply_compute_at(const ComputeAt& step, State& state) {
       while (reader != at.stage_index) {
         const Place& place = state.stages[reader].compute;
         if (place.kind == AttachKind::kRoot) {
-          return invalid("{} is also read by {}, which lies outside of {}", step.stage, state.stages[reader].name(), step.at);
+          return invalid("{} is also read by {}, which lies outside of {}", step.stage,
+                         state.stages[reader].name(), step.at);
         }
         inside = state.stages[place.stage].find_leaf(place.loop);
         reader = place.stage;
       }
-      if (inside < depth) return invalid("{} is also read outside of loop {}", step.stage, step.loop);
+      if (inside < depth)
+        return invalid("{} is also read outside of loop {}", step.stage, step.loop);
     }
   }
   stage.compute = stage.store = {AttachKind::kAt, at.stage_index, at.loop};
@@ -188,7 +200,8 @@ int dimension_of_axis(const StageInfo& info, std::string_view axis) {
     for (size_t i = 0; i < row.coef.size(); ++i) {
       if (row.coef[i] != 0) found = static_cast<int>(i), ++terms;
     }
-    if (terms == 1 && row.coef[found] == 1 && info.axes[found].var->name == axis) return static_cast<int>(d);
+    if (terms == 1 && row.coef[found] == 1 && info.axes[found].var->name == axis)
+      return static_cast<int>(d);
   }
   return -1;
 }
@@ -223,7 +236,8 @@ Status apply_layout(const Layout& step, State& state) {
   if (index < 0) return invalid("no stage {}", step.stage);
   StageState& stage = state.stages[index];
   const ir::BufferPtr& buffer = stage.buffer();
-  if (state.is_param(buffer)) return invalid("{} writes an output, whose layout is given", step.stage);
+  if (state.is_param(buffer))
+    return invalid("{} writes an output, whose layout is given", step.stage);
   if (state.writers(buffer).size() != 1 || stage.info->stage.outputs.size() != 1) {
     return invalid("{} is not the only writer of its buffer", step.stage);
   }
@@ -261,16 +275,19 @@ Status apply_layout(const Layout& step, State& state) {
     for (size_t i = 1; i < sorted.size(); ++i) {
       complete = complete && sorted[i - 1].divide == sorted[i].divide * sorted[i].modulo;
     }
-    if (!complete) return invalid("the digits of dimension {} of {} do not make a whole", d, buffer->name);
+    if (!complete)
+      return invalid("the digits of dimension {} of {} do not make a whole", d, buffer->name);
   }
   stage.layout = std::move(layout);
   return ok_status();
 }
 
-Status annotate(State& state, const std::string& stage, const std::string& loop, Annotation annotation) {
+Status annotate(State& state, const std::string& stage, const std::string& loop,
+                Annotation annotation) {
   Found at;
   HONE_RETURN_IF_ERROR(find(state, stage, loop, at));
-  if (at.stage->loops[at.loop].annotation != Annotation::kNone) return invalid("loop {} is annotated", loop);
+  if (at.stage->loops[at.loop].annotation != Annotation::kNone)
+    return invalid("loop {} is annotated", loop);
   if (annotation == Annotation::kVectorize && holds_others(state, at.stage_index, at.loop)) {
     return invalid("loop {} holds other stages", loop);
   }
@@ -296,9 +313,15 @@ struct Apply {
   Status operator()(const CacheWrite& s) const { return cache_write(s, state); }
   Status operator()(const RFactor& s) const { return rfactor(s, state); }
   Status operator()(const Layout& s) const { return apply_layout(s, state); }
-  Status operator()(const Vectorize& s) const { return annotate(state, s.stage, s.loop, Annotation::kVectorize); }
-  Status operator()(const Unroll& s) const { return annotate(state, s.stage, s.loop, Annotation::kUnroll); }
-  Status operator()(const Parallel& s) const { return annotate(state, s.stage, s.loop, Annotation::kParallel); }
+  Status operator()(const Vectorize& s) const {
+    return annotate(state, s.stage, s.loop, Annotation::kVectorize);
+  }
+  Status operator()(const Unroll& s) const {
+    return annotate(state, s.stage, s.loop, Annotation::kUnroll);
+  }
+  Status operator()(const Parallel& s) const {
+    return annotate(state, s.stage, s.loop, Annotation::kParallel);
+  }
   Status operator()(const SetScope& s) const {
     const int index = state.find_stage(s.stage);
     if (index < 0) return invalid("no stage {}", s.stage);
@@ -307,7 +330,8 @@ struct Apply {
       return invalid("{} is at root, where only global memory is shared", s.stage);
     }
     if (s.scope == ir::Scope::kGlobal && stage.compute.kind == AttachKind::kAt) {
-      return invalid("{} is computed inside a tile, which has no global memory of its own", s.stage);
+      return invalid("{} is computed inside a tile, which has no global memory of its own",
+                     s.stage);
     }
     stage.scope = s.scope;
     stage.scope_set = true;

@@ -55,7 +55,7 @@ int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1)
 struct Interval {
   Linear min;
   int64_t width = 1;
-  bool ok = true;   // false: too many terms
+  bool ok = true;  // false: too many terms
   bool pad = false;
 };
 
@@ -69,7 +69,8 @@ class Inference {
     for (int s = static_cast<int>(state_.stages.size()) - 1; s >= 0; --s) {
       HONE_RETURN_IF_ERROR(infer_stage(s));
     }
-    for (size_t s = 0; s < state_.stages.size(); ++s) HONE_RETURN_IF_ERROR(check_stage(static_cast<int>(s)));
+    for (size_t s = 0; s < state_.stages.size(); ++s)
+      HONE_RETURN_IF_ERROR(check_stage(static_cast<int>(s)));
     return std::move(bounds_);
   }
 
@@ -77,7 +78,8 @@ class Inference {
   // Marks how many leaves of each stage lie around a place.
   void set_visible(const Place& from) {
     std::fill(visible_.begin(), visible_.end(), 0);
-    for (const Place* place = &from; place->kind == AttachKind::kAt; place = &state_.stages[place->stage].compute) {
+    for (const Place* place = &from; place->kind == AttachKind::kAt;
+         place = &state_.stages[place->stage].compute) {
       visible_[place->stage] = state_.stages[place->stage].find_leaf(place->loop) + 1;
     }
   }
@@ -94,7 +96,8 @@ class Inference {
       if (is_visible(term)) {
         interval.ok = interval.ok && interval.min.add(term.stage, term.loop, scale * term.coef);
       } else {
-        widen(interval, scale * term.coef * (bounds_.stages[term.stage].loop_extent[term.loop] - 1));
+        widen(interval,
+              scale * term.coef * (bounds_.stages[term.stage].loop_extent[term.loop] - 1));
       }
     }
   }
@@ -141,7 +144,9 @@ class Inference {
     return infer_storage(s);
   }
 
-  Status too_many(int s) const { return invalid("{} has too many loops around it", state_.stages[s].name()); }
+  Status too_many(int s) const {
+    return invalid("{} has too many loops around it", state_.stages[s].name());
+  }
 
   // The union of what the readers of an attached stage need in one iteration of its loop.
   Status required_region(int s) {
@@ -168,7 +173,8 @@ class Inference {
       }
       if (!any) continue;  // a part of the state that only this stage itself reads
       read = true;
-      for (size_t d = 0; d < box.size(); ++d) region_to_axes(info.writes[o][d], box[d], info, out, seen);
+      for (size_t d = 0; d < box.size(); ++d)
+        region_to_axes(info.writes[o][d], box[d], info, out, seen);
     }
     if (!read) return invalid("nothing reads {}", stage.name());
     for (int a = 0; a < info.num_spatial(); ++a) {
@@ -199,8 +205,8 @@ class Inference {
 
   // Inverts one row of the write map: one axis plus a constant exactly, the leading axis of a tiled
   // map (4*th + i) by division; anything else keeps its whole axes.
-  static void region_to_axes(const compute::AffineRow& row, const Interval& box, const StageInfo& info,
-                             StageBounds& out, std::vector<bool>& seen) {
+  static void region_to_axes(const compute::AffineRow& row, const Interval& box,
+                             const StageInfo& info, StageBounds& out, std::vector<bool>& seen) {
     int leading = -1;
     for (int a = 0; a < info.num_spatial(); ++a) {
       if (row.coef[a] > 0 && (leading < 0 || row.coef[a] > row.coef[leading])) leading = a;
@@ -263,7 +269,8 @@ class Inference {
       const Loop& loop = stage.loops[i];
       out.last_leaf[i] = stage.find_leaf(static_cast<int>(i));
       if (loop.fused_into >= 0) out.last_leaf[i] = out.last_leaf[loop.fused_into];
-      for (const int child : loop.children) out.last_leaf[i] = std::max(out.last_leaf[i], out.last_leaf[child]);
+      for (const int child : loop.children)
+        out.last_leaf[i] = std::max(out.last_leaf[i], out.last_leaf[child]);
       if (!loop.digits.empty() && !loop.children.empty()) {
         // An imperfect split of a fused loop overshoots into its outermost digit.
         Linear own;
@@ -280,7 +287,8 @@ class Inference {
     const Loop& loop = state_.stages[s].loops[loop_index];
     if (loop.fused_into < 0 && !loop.children.empty()) {
       for (const int child : loop.children) {
-        if (!collect_own(s, child, stride * state_.stages[s].loops[child].stride, own)) return false;
+        if (!collect_own(s, child, stride * state_.stages[s].loops[child].stride, own))
+          return false;
       }
       return true;
     }
@@ -299,7 +307,8 @@ class Inference {
     const auto [low, high] = range(axis.min, bounds_);
     axis.guard_low = low < 0;
     axis.guard_high = high + axis.reach > whole && !axis.pad;
-    axis.guard_region = axis.reach > axis.extent && !axis.pad && attached && !reduce && axis.extent < whole;
+    axis.guard_region =
+        axis.reach > axis.extent && !axis.pad && attached && !reduce && axis.extent < whole;
     axis.clipped = axis.guard_region || (axis.guard_high && axis.min.size == 0);
   }
 
@@ -343,9 +352,11 @@ class Inference {
       }
     }
     const AxisBounds& axis = out.axes[out.slide_axis];
-    if (out.slide_stride <= 0) return invalid("{} does not move forward with the loop it is computed in", stage.name());
+    if (out.slide_stride <= 0)
+      return invalid("{} does not move forward with the loop it is computed in", stage.name());
     if (axis.computed() > stage.fold_factor) {
-      return invalid("{} needs {} rows at a time, the fold keeps {}", stage.name(), axis.computed(), stage.fold_factor);
+      return invalid("{} needs {} rows at a time, the fold keeps {}", stage.name(), axis.computed(),
+                     stage.fold_factor);
     }
     out.slides = out.slide_stride < axis.extent;
     out.store_extent[0][stage.fold_dim] = stage.fold_factor;
@@ -357,7 +368,8 @@ class Inference {
     const StageState& stage = state_.stages[s];
     for (size_t i = 0; i + 1 < stage.order.size(); ++i) {
       if (stage.loops[stage.order[i]].annotation == Annotation::kVectorize) {
-        return invalid("{}: vectorized loop {} is not the innermost", stage.name(), stage.loops[stage.order[i]].name);
+        return invalid("{}: vectorized loop {} is not the innermost", stage.name(),
+                       stage.loops[stage.order[i]].name);
       }
     }
     if (stage.scope == ir::Scope::kRegister) HONE_RETURN_IF_ERROR(check_registers(s));
@@ -394,11 +406,12 @@ class Inference {
           high += coef * (coef < 0 ? first : last);
         }
         const int64_t available =
-            writer >= 0 ? padded_extent(state_.stages[writer], bounds_.stages[writer], static_cast<int>(d))
-                        : access.buffer->shape[d];
+            writer >= 0
+                ? padded_extent(state_.stages[writer], bounds_.stages[writer], static_cast<int>(d))
+                : access.buffer->shape[d];
         if (low < 0 || high >= available) {
-          return invalid("{}: a padded tail would read {}..{} of {} elements of {}", state_.stages[s].name(), low,
-                         high, available, access.buffer->name);
+          return invalid("{}: a padded tail would read {}..{} of {} elements of {}",
+                         state_.stages[s].name(), low, high, available, access.buffer->name);
         }
       }
     }
@@ -415,11 +428,13 @@ class Inference {
     set_visible(stage.store);
     int64_t elements = 1;
     for (const int64_t extent : bounds_.stages[s].store_extent[0]) elements *= extent;
-    if (elements > 8192) return invalid("{} keeps {} elements in registers", stage.name(), elements);
+    if (elements > 8192)
+      return invalid("{} keeps {} elements in registers", stage.name(), elements);
     for (int a = 0; a < stage.info->num_spatial(); ++a) {
       for (const Term& term : bounds_.stages[s].axes[a].own) {
         if (!fixed(s, term)) {
-          return invalid("{} is in registers, but its loop {} is not unrolled", stage.name(), stage.loops[term.loop].name);
+          return invalid("{} is in registers, but its loop {} is not unrolled", stage.name(),
+                         stage.loops[term.loop].name);
         }
       }
     }
@@ -431,8 +446,9 @@ class Inference {
             if (row.coef[a] == 0) continue;
             for (const Term& term : bounds_.stages[r].axes[a].own) {
               if (is_visible(term) || fixed(static_cast<int>(r), term)) continue;
-              return invalid("{} is in registers, but {} reads it in loop {}, which is not unrolled", stage.name(),
-                             state_.stages[r].name(), state_.stages[r].loops[term.loop].name);
+              return invalid(
+                  "{} is in registers, but {} reads it in loop {}, which is not unrolled",
+                  stage.name(), state_.stages[r].name(), state_.stages[r].loops[term.loop].name);
             }
           }
         }
@@ -463,16 +479,19 @@ std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& b
 int64_t padded_extent(const StageState& stage, const StageBounds& bounds, int dim) {
   int64_t extent = bounds.store_extent[0][dim];
   for (const LayoutDim& digit : stage.layout) {
-    if (digit.axis == dim && digit.modulo == 0) extent = ceil_div(extent, digit.divide) * digit.divide;
+    if (digit.axis == dim && digit.modulo == 0)
+      extent = ceil_div(extent, digit.divide) * digit.divide;
   }
   return extent;
 }
 
 std::vector<std::pair<int, int>> enclosing_loops(const State& state, const Place& from) {
   std::vector<std::pair<int, int>> loops;
-  for (const Place* place = &from; place->kind == AttachKind::kAt; place = &state.stages[place->stage].compute) {
+  for (const Place* place = &from; place->kind == AttachKind::kAt;
+       place = &state.stages[place->stage].compute) {
     const StageState& stage = state.stages[place->stage];
-    for (int i = stage.find_leaf(place->loop); i >= 0; --i) loops.push_back({place->stage, stage.order[i]});
+    for (int i = stage.find_leaf(place->loop); i >= 0; --i)
+      loops.push_back({place->stage, stage.order[i]});
   }
   std::reverse(loops.begin(), loops.end());
   return loops;

@@ -30,11 +30,11 @@ struct Linear {
 };
 
 struct AxisBounds {
-  Linear min;           // in terms of loops around the stage
-  int64_t extent = 0;   // points needed per run of the stage
-  int64_t reach = 0;    // points that its loops run through, tests apart; >= extent
-  Linear own;           // the stage's own loops; the axis' value is min + own
-  bool pad = false;     // runs through `reach` without tests
+  Linear min;                 // in terms of loops around the stage
+  int64_t extent = 0;         // points needed per run of the stage
+  int64_t reach = 0;          // points that its loops run through, tests apart; >= extent
+  Linear own;                 // the stage's own loops; the axis' value is min + own
+  bool pad = false;           // runs through `reach` without tests
   bool guard_low = false;     // value may be below 0
   bool guard_high = false;    // value may be beyond the axis
   bool guard_region = false;  // value - min may be beyond extent
@@ -43,16 +43,17 @@ struct AxisBounds {
 };
 
 struct StageBounds {
-  std::vector<AxisBounds> axes;      // spatial then reduce
-  std::vector<int64_t> loop_extent;  // per loop of the StageState
-  std::vector<int64_t> digit_stride; // loops fused into another: their weight there
-  std::vector<int> last_leaf;        // per loop: innermost position in `order` that its value depends on
+  std::vector<AxisBounds> axes;       // spatial then reduce
+  std::vector<int64_t> loop_extent;   // per loop of the StageState
+  std::vector<int64_t> digit_stride;  // loops fused into another: their weight there
+  std::vector<int> last_leaf;  // per loop: innermost position in `order` that its value depends on
   // Storage of each output, per dimension of its buffer; the same for all stages that write it.
   std::vector<std::vector<Linear>> store_min;
-  std::vector<std::vector<int64_t>> store_extent;  // elements, before layout; folded dimensions: the factor
-  bool slides = false;               // folded: computes only what the previous iteration did not
+  std::vector<std::vector<int64_t>>
+      store_extent;     // elements, before layout; folded dimensions: the factor
+  bool slides = false;  // folded: computes only what the previous iteration did not
   int slide_axis = -1;
-  int64_t slide_stride = 0;          // how far the region moves per iteration
+  int64_t slide_stride = 0;  // how far the region moves per iteration
 };
 
 struct Bounds {
@@ -65,11 +66,13 @@ struct Bounds {
 // The range of a linear form over all iterations of its loops.
 [[nodiscard]] std::pair<int64_t, int64_t> range(const Linear& linear, const Bounds& bounds);
 // Physical shape of a stage's buffer (output 0) after layout.
-[[nodiscard]] std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds, int output = 0);
+[[nodiscard]] std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds,
+                                                 int output = 0);
 // Elements readable along a dimension, counting what the layout's blocks round up.
 [[nodiscard]] int64_t padded_extent(const StageState& stage, const StageBounds& bounds, int dim);
 
 // The loops around a stage, outermost first: (stage, loop) pairs.
-[[nodiscard]] std::vector<std::pair<int, int>> enclosing_loops(const State& state, const Place& place);
+[[nodiscard]] std::vector<std::pair<int, int>> enclosing_loops(const State& state,
+                                                               const Place& place);
 
 }  // namespace hone::schedule

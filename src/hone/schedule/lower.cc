@@ -49,8 +49,9 @@ class Lowering {
  private:
   bool writes_param(int s) const {
     const auto& outputs = state_.stages[s].info->stage.outputs;
-    return std::any_of(outputs.begin(), outputs.end(),
-                       [&](const compute::Output& output) { return state_.is_param(output.buffer); });
+    return std::any_of(outputs.begin(), outputs.end(), [&](const compute::Output& output) {
+      return state_.is_param(output.buffer);
+    });
   }
 
   void make_variables() {
@@ -67,11 +68,14 @@ class Lowering {
         const BufferPtr& logical = stage.info->stage.outputs[o].buffer;
         if (state_.is_param(logical) || storage_.count(logical.get()) > 0) continue;
         const bool root = stage.compute.kind == AttachKind::kRoot;
-        BufferPtr physical = ir::make_buffer(logical->name, logical->dtype,
-                                             storage_shape(stage, bounds_.stages[s], static_cast<int>(o)),
-                                             root ? ir::Scope::kGlobal : stage.scope);
+        BufferPtr physical =
+            ir::make_buffer(logical->name, logical->dtype,
+                            storage_shape(stage, bounds_.stages[s], static_cast<int>(o)),
+                            root ? ir::Scope::kGlobal : stage.scope);
         storage_[logical.get()] = {physical, static_cast<int>(s), static_cast<int>(o)};
-        if (root) program.params.push_back({physical, stage.info->constant ? ir::Role::kPacked : ir::Role::kWorkspace});
+        if (root)
+          program.params.push_back(
+              {physical, stage.info->constant ? ir::Role::kPacked : ir::Role::kWorkspace});
       }
     }
   }
@@ -81,8 +85,9 @@ class Lowering {
     for (const StageState& stage : state_.stages) {
       for (const compute::Access& access : stage.info->reads) {
         if (access.buffer->values.empty()) continue;
-        const bool known = std::any_of(program.params.begin(), program.params.end(),
-                                       [&](const ir::Param& param) { return param.buffer == access.buffer; });
+        const bool known =
+            std::any_of(program.params.begin(), program.params.end(),
+                        [&](const ir::Param& param) { return param.buffer == access.buffer; });
         if (!known) program.params.push_back({access.buffer, ir::Role::kConstant});
       }
     }
@@ -94,7 +99,8 @@ class Lowering {
     const Loop& loop = state_.stages[s].loops[loop_index];
     if (loop.fused_into >= 0) {
       const std::vector<int>& digits = state_.stages[s].loops[loop.fused_into].digits;
-      Expr digit = ir::floordiv(loop_expr(s, loop.fused_into), bounds_.stages[s].digit_stride[loop_index]);
+      Expr digit =
+          ir::floordiv(loop_expr(s, loop.fused_into), bounds_.stages[s].digit_stride[loop_index]);
       if (digits.front() == loop_index) return digit;
       return ir::floormod(digit, bounds_.stages[s].loop_extent[loop_index]);
     }
@@ -116,7 +122,8 @@ class Lowering {
   }
 
   // Logical coordinates of a buffer to the place where its storage keeps them.
-  std::vector<Expr> physical_indices(const BufferPtr& logical, const std::vector<Expr>& indices) const {
+  std::vector<Expr> physical_indices(const BufferPtr& logical,
+                                     const std::vector<Expr>& indices) const {
     const auto found = storage_.find(logical.get());
     if (found == storage_.end()) return indices;
     const Storage& at = found->second;
@@ -160,7 +167,8 @@ class Lowering {
   Stmt place_stores(const Stmt& s, const ir::VarMap& map) const {
     std::vector<Stmt> body;
     for (const Stmt& child : s->body) body.push_back(place_stores(child, map));
-    if (s->kind != ir::StmtKind::kStore) return s->body.empty() ? s : ir::with_body(*s, std::move(body));
+    if (s->kind != ir::StmtKind::kStore)
+      return s->body.empty() ? s : ir::with_body(*s, std::move(body));
     std::vector<Expr> indices;
     for (const Expr& index : s->indices) indices.push_back(ir::substitute(index, map));
     return ir::make_store(physical_buffer(s->buffer), physical_indices(s->buffer, indices),
@@ -202,9 +210,11 @@ class Lowering {
       const bool reduce = static_cast<int>(a) >= info.num_spatial();
       const Expr value = axis_expr(s, static_cast<int>(a));
       if (axis.guard_low) tests.push_back({ir::less_equal(ir::constant(0), value), level, reduce});
-      if (axis.guard_high) tests.push_back({ir::less(value, ir::constant(info.axes[a].extent)), level, reduce});
+      if (axis.guard_high)
+        tests.push_back({ir::less(value, ir::constant(info.axes[a].extent)), level, reduce});
       if (axis.guard_region) {
-        tests.push_back({ir::less(own_expr(s, static_cast<int>(a)), ir::constant(axis.extent)), level, reduce});
+        tests.push_back(
+            {ir::less(own_expr(s, static_cast<int>(a)), ir::constant(axis.extent)), level, reduce});
       }
     }
     const compute::WhereSplit where = compute::split_where(info.stage);
@@ -213,8 +223,10 @@ class Lowering {
     if (bounds.slides) {
       const AxisBounds& axis = bounds.axes[bounds.slide_axis];
       const StageState& stage = state_.stages[s];
-      const Expr first = ir::make(Op::kEq, {ir::variable(vars_[stage.compute.stage][stage.compute.loop]), ir::constant(0)});
-      const Expr fresh = ir::less_equal(ir::constant(axis.extent - bounds.slide_stride), own_expr(s, bounds.slide_axis));
+      const Expr first = ir::make(
+          Op::kEq, {ir::variable(vars_[stage.compute.stage][stage.compute.loop]), ir::constant(0)});
+      const Expr fresh = ir::less_equal(ir::constant(axis.extent - bounds.slide_stride),
+                                        own_expr(s, bounds.slide_axis));
       tests.push_back({ir::make(Op::kOr, {first, fresh}), level_of(s, axis.own), false});
     }
     return tests;
@@ -235,7 +247,8 @@ class Lowering {
     if (what.is_extern()) {
       std::vector<BufferPtr> buffers;
       for (const BufferPtr& buffer : what.extern_reads) buffers.push_back(physical_buffer(buffer));
-      for (const compute::Output& output : what.outputs) buffers.push_back(physical_buffer(output.buffer));
+      for (const compute::Output& output : what.outputs)
+        buffers.push_back(physical_buffer(output.buffer));
       return {ir::make_extern(what.extern_name, std::move(buffers))};
     }
     const int loops = static_cast<int>(stage.order.size());
@@ -253,8 +266,10 @@ class Lowering {
     }
     for (int i = emission.wide; i < loops; ++i) {
       const Loop& loop = stage.loops[stage.order[i]];
-      if (bounds_.stages[s].loop_extent[stage.order[i]] > 1 && (loop.reduce || !is_extra(s, stage.order[i]))) {
-        fail(invalid("{}: loop {} must lie outside of the axes that not all outputs have", stage.name(), loop.name));
+      if (bounds_.stages[s].loop_extent[stage.order[i]] > 1 &&
+          (loop.reduce || !is_extra(s, stage.order[i]))) {
+        fail(invalid("{}: loop {} must lie outside of the axes that not all outputs have",
+                     stage.name(), loop.name));
       }
     }
     return emit_level(emission, 0, Mode::kAll);
@@ -284,7 +299,8 @@ class Lowering {
       condition = condition ? ir::logical_and(condition, test.condition) : test.condition;
     }
     std::vector<Stmt> body;
-    if (mode == Mode::kAll && level == e.first_reduce && !state_.stages[e.s].info->stage.reduce.empty()) {
+    if (mode == Mode::kAll && level == e.first_reduce &&
+        !state_.stages[e.s].info->stage.reduce.empty()) {
       body = emit_inside(e, level, Mode::kInit);
       for (Stmt& s : emit_inside(e, level, Mode::kUpdate)) body.push_back(std::move(s));
     } else {
@@ -296,7 +312,8 @@ class Lowering {
 
   std::vector<Stmt> emit_inside(const Emission& e, int level, Mode mode) {
     const StageState& stage = state_.stages[e.s];
-    if (level == std::min(e.wide, static_cast<int>(stage.order.size()))) return emit_point(e, level, mode);
+    if (level == std::min(e.wide, static_cast<int>(stage.order.size())))
+      return emit_point(e, level, mode);
     const int leaf = stage.order[level];
     const Loop& loop = stage.loops[leaf];
     if (mode == Mode::kInit && loop.reduce) return emit_level(e, level + 1, mode);
@@ -312,8 +329,9 @@ class Lowering {
     if (loop.annotation == Annotation::kVectorize) kind = ir::ForKind::kVectorized;
     if (loop.annotation == Annotation::kUnroll) kind = ir::ForKind::kUnrolled;
     if (loop.annotation == Annotation::kParallel) kind = ir::ForKind::kParallel;
-    return ir::make_for(vars_[s][leaf], ir::constant(0), ir::constant(bounds_.stages[s].loop_extent[leaf]), kind,
-                        std::move(body), loop.peel);
+    return ir::make_for(vars_[s][leaf], ir::constant(0),
+                        ir::constant(bounds_.stages[s].loop_extent[leaf]), kind, std::move(body),
+                        loop.peel);
   }
 
   std::vector<Stmt> emit_point(const Emission& e, int level, Mode mode) {
@@ -337,9 +355,9 @@ class Lowering {
     if (mode == Mode::kInit) {
       const auto extra = compute::split_axes(what).extra;
       for (const compute::Output& output : what.outputs) {
-        const bool is_wide = std::any_of(extra.begin(), extra.end(), [&](const compute::Axis& axis) {
-          return compute::uses_axis(output, axis);
-        });
+        const bool is_wide = std::any_of(
+            extra.begin(), extra.end(),
+            [&](const compute::Axis& axis) { return compute::uses_axis(output, axis); });
         std::vector<Stmt> store = {ir::make_store(output.buffer, output.write, output.identity)};
         if (is_wide) store = extra_loops(output, std::move(store));
         for (Stmt& s : store) stores.push_back(std::move(s));
@@ -387,7 +405,8 @@ class Lowering {
           for (const Expr& index : e->args) indices.push_back(ir::substitute(index, axis_map(s)));
           indices = physical_indices(mark.buffer, indices);
           for (Expr& index : indices) index = ir::substitute(index, ahead);
-          body.insert(body.begin(), ir::make_prefetch(physical_buffer(mark.buffer), std::move(indices)));
+          body.insert(body.begin(),
+                      ir::make_prefetch(physical_buffer(mark.buffer), std::move(indices)));
         });
       }
     }
@@ -408,7 +427,9 @@ class Lowering {
 
 }  // namespace
 
-Result<ir::Program> lower_raw(const State& state, const Bounds& bounds) { return Lowering(state, bounds).run(); }
+Result<ir::Program> lower_raw(const State& state, const Bounds& bounds) {
+  return Lowering(state, bounds).run();
+}
 
 Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));

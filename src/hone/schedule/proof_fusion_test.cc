@@ -8,8 +8,8 @@ namespace {
 
 using compute::DagBuilder;
 using compute::make_axis;
-using compute::testing::inverted_residual;
 using compute::View;
+using compute::testing::inverted_residual;
 using ir::constant;
 using ir::Expr;
 using ir::load;
@@ -23,54 +23,82 @@ ir::BufferPtr matrix(std::string name, std::vector<int64_t> shape, std::vector<f
 }
 
 Expr within(const Expr& low_index, int64_t extent) {
-  return ir::logical_and(ir::less_equal(constant(0), low_index), ir::less(low_index, constant(extent)));
+  return ir::logical_and(ir::less_equal(constant(0), low_index),
+                         ir::less(low_index, constant(extent)));
 }
 
 // Winograd F(4x4, 3x3), Lavin and Gray 2016: Y = A' [ (G g G') . (B' d B) ] A.
 compute::Dag winograd(int64_t h, int64_t w, int64_t ic, int64_t oc) {
-  const auto bt = matrix("BT", {6, 6}, {4, 0, -5, 0, 1, 0, 0, -4, -4, 1, 1, 0, 0, 4, -4, -1, 1, 0,
-                                        0, -2, -1, 2, 1, 0, 0, 2, -1, -2, 1, 0, 0, 4, 0, -5, 0, 1});
+  const auto bt =
+      matrix("BT", {6, 6}, {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
+                            0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1});
   const float s = 1.0F / 6, q = 1.0F / 24, t = 1.0F / 12;
-  const auto g = matrix("G", {6, 3}, {0.25F, 0, 0, -s, -s, -s, -s, s, -s, q, t, s, q, -t, s, 0, 0, 1});
-  const auto at = matrix("AT", {4, 6}, {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0, 0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1});
+  const auto g =
+      matrix("G", {6, 3}, {0.25F, 0, 0, -s, -s, -s, -s, s, -s, q, t, s, q, -t, s, 0, 0, 1});
+  const auto at = matrix(
+      "AT", {4, 6}, {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0, 0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1});
   DagBuilder b;
   const auto data = b.input("data", {h, w, ic}), weight = b.constant("weight", {oc, ic, 3, 3});
   const auto out = b.output("out", {h, w, oc});
   const int64_t th = (h + 3) / 4, tw = (w + 3) / 4;
   const auto u = b.intermediate("u", {6, 6, ic, oc}), v = b.intermediate("v", {6, 6, th, tw, ic});
-  const auto m = b.intermediate("m", {6, 6, th, tw, oc}), y = b.intermediate("y", {th, 4, tw, 4, oc});
+  const auto m = b.intermediate("m", {6, 6, th, tw, oc}),
+             y = b.intermediate("y", {th, 4, tw, 4, oc});
   const auto six = [](const char* name) { return make_axis(name, 6); };
   {
-    const std::vector<compute::Axis> a = {six("xi"), six("nu"), make_axis("ic", ic), make_axis("oc", oc)};
+    const std::vector<compute::Axis> a = {six("xi"), six("nu"), make_axis("ic", ic),
+                                          make_axis("oc", oc)};
     const std::vector<compute::Axis> r = {make_axis("r", 3), make_axis("s", 3)};
     const auto x = compute::variables(a), k = compute::variables(r);
-    b.sum("weight_transform", a, r, View(u), load(g, {x[0], k[0]}) * load(g, {x[1], k[1]}) * load(weight, {x[3], x[2], k[0], k[1]}));
+    b.sum("weight_transform", a, r, View(u),
+          load(g, {x[0], k[0]}) * load(g, {x[1], k[1]}) * load(weight, {x[3], x[2], k[0], k[1]}));
   }
   {
-    const std::vector<compute::Axis> a = {six("xi"), six("nu"), make_axis("th", th), make_axis("tw", tw), make_axis("ic", ic)};
+    const std::vector<compute::Axis> a = {six("xi"), six("nu"), make_axis("th", th),
+                                          make_axis("tw", tw), make_axis("ic", ic)};
     const std::vector<compute::Axis> r = {six("r"), six("s")};
     const auto x = compute::variables(a), k = compute::variables(r);
     const Expr row = x[2] * 4 + k[0] - 1, col = x[3] * 4 + k[1] - 1;
-    const Expr d = ir::select(ir::logical_and(within(row, h), within(col, w)), load(data, {row, col, x[4]}), ir::constant_float(0));
+    const Expr d = ir::select(ir::logical_and(within(row, h), within(col, w)),
+                              load(data, {row, col, x[4]}), ir::constant_float(0));
     b.sum("data_transform", a, r, View(v), load(bt, {x[0], k[0]}) * load(bt, {x[1], k[1]}) * d);
   }
   {
-    const std::vector<compute::Axis> a = {six("xi"), six("nu"), make_axis("th", th), make_axis("tw", tw), make_axis("oc", oc)};
+    const std::vector<compute::Axis> a = {six("xi"), six("nu"), make_axis("th", th),
+                                          make_axis("tw", tw), make_axis("oc", oc)};
     const std::vector<compute::Axis> r = {make_axis("ic", ic)};
     const auto x = compute::variables(a), k = compute::variables(r);
-    b.sum("products", a, r, View(m), load(u, {x[0], x[1], k[0], x[4]}) * load(v, {x[0], x[1], x[2], x[3], k[0]}));
+    b.sum("products", a, r, View(m),
+          load(u, {x[0], x[1], k[0], x[4]}) * load(v, {x[0], x[1], x[2], x[3], k[0]}));
   }
   {
-    const std::vector<compute::Axis> a = {make_axis("th", th), make_axis("i", 4), make_axis("tw", tw), make_axis("j", 4), make_axis("oc", oc)};
+    const std::vector<compute::Axis> a = {make_axis("th", th), make_axis("i", 4),
+                                          make_axis("tw", tw), make_axis("j", 4),
+                                          make_axis("oc", oc)};
     const std::vector<compute::Axis> r = {six("xi"), six("nu")};
     const auto x = compute::variables(a), k = compute::variables(r);
-    b.sum("inverse", a, r, View(y), load(at, {x[1], k[0]}) * load(at, {x[3], k[1]}) * load(m, {k[0], k[1], x[0], x[2], x[4]}));
+    b.sum(
+        "inverse", a, r, View(y),
+        load(at, {x[1], k[0]}) * load(at, {x[3], k[1]}) * load(m, {k[0], k[1], x[0], x[2], x[4]}));
   }
-  const std::vector<compute::Axis> a = {make_axis("th", th), make_axis("i", 4), make_axis("tw", tw), make_axis("j", 4), make_axis("oc", oc)};
+  const std::vector<compute::Axis> a = {make_axis("th", th), make_axis("i", 4), make_axis("tw", tw),
+                                        make_axis("j", 4), make_axis("oc", oc)};
   const auto x = compute::variables(a);
   const Expr row = x[0] * 4 + x[1], col = x[2] * 4 + x[3];
-  compute::Stage relu{"relu", "relu", a, {}, ir::logical_and(ir::less(row, constant(h)), ir::less(col, constant(w))), {}, {}, {}};
-  relu.outputs.push_back({out, {row, col, x[4]}, ir::max(load(y, x), ir::constant_float(0)), nullptr, nullptr, nullptr});
+  compute::Stage relu{"relu",
+                      "relu",
+                      a,
+                      {},
+                      ir::logical_and(ir::less(row, constant(h)), ir::less(col, constant(w))),
+                      {},
+                      {},
+                      {}};
+  relu.outputs.push_back({out,
+                          {row, col, x[4]},
+                          ir::max(load(y, x), ir::constant_float(0)),
+                          nullptr,
+                          nullptr,
+                          nullptr});
   b.add(relu);
   return built(std::move(b));
 }
@@ -106,12 +134,16 @@ unroll(data_transform, s)
 compute::Dag attention(int64_t queries, int64_t keys, int64_t dim, int64_t tile) {
   DagBuilder b;
   const int64_t tiles = (keys + tile - 1) / tile;
-  const auto q = b.input("query", {queries, dim}), k = b.input("key", {keys, dim}), v = b.input("value", {keys, dim});
+  const auto q = b.input("query", {queries, dim}), k = b.input("key", {keys, dim}),
+             v = b.input("value", {keys, dim});
   const auto out = b.output("out", {queries, dim});
-  const auto score = b.intermediate("score", {queries, tiles, tile}), top = b.intermediate("top", {queries, tiles});
-  const auto p = b.intermediate("p", {queries, tiles, tile}), psum = b.intermediate("psum", {queries, tiles});
+  const auto score = b.intermediate("score", {queries, tiles, tile}),
+             top = b.intermediate("top", {queries, tiles});
+  const auto p = b.intermediate("p", {queries, tiles, tile}),
+             psum = b.intermediate("psum", {queries, tiles});
   const auto pv = b.intermediate("pv", {queries, tiles, dim});
-  const auto run_max = b.intermediate("run_max", {queries}), run_sum = b.intermediate("run_sum", {queries});
+  const auto run_max = b.intermediate("run_max", {queries}),
+             run_sum = b.intermediate("run_sum", {queries});
   const auto acc = b.intermediate("acc", {queries, dim});
   const auto axis_q = [&] { return make_axis("q", queries); };
   const auto axis_t = [&] { return make_axis("t", tiles); };
@@ -123,8 +155,9 @@ compute::Dag attention(int64_t queries, int64_t keys, int64_t dim, int64_t tile)
     const auto r = std::vector{axis_d()};
     const auto x = compute::variables(a);
     const Expr d = ir::variable(r[0].var), at = x[1] * tile + x[2];
-    b.sum("qk", a, r, View(score), ir::select(ir::less(at, constant(keys)), load(q, {x[0], d}) * load(k, {at, d}),
-                                              ir::constant_float(-1e30)));
+    b.sum("qk", a, r, View(score),
+          ir::select(ir::less(at, constant(keys)), load(q, {x[0], d}) * load(k, {at, d}),
+                     ir::constant_float(-1e30)));
   }
   {
     const auto a = std::vector{axis_q(), axis_t()};
@@ -135,7 +168,8 @@ compute::Dag attention(int64_t queries, int64_t keys, int64_t dim, int64_t tile)
   {
     const auto a = std::vector{axis_q(), axis_t(), axis_i()};
     const auto x = compute::variables(a);
-    b.pointwise("exp", a, View(p), ir::make(ir::Op::kExp, {load(score, x) - load(top, {x[0], x[1]})}));
+    b.pointwise("exp", a, View(p),
+                ir::make(ir::Op::kExp, {load(score, x) - load(top, {x[0], x[1]})}));
   }
   {
     const auto a = std::vector{axis_q(), axis_t()};
@@ -148,17 +182,29 @@ compute::Dag attention(int64_t queries, int64_t keys, int64_t dim, int64_t tile)
     const auto r = std::vector{axis_i()};
     const auto x = compute::variables(a);
     const Expr i = ir::variable(r[0].var), at = x[1] * tile + i;
-    b.sum("pv", a, r, View(pv), load(p, {x[0], x[1], i}) *
-          ir::select(ir::less(at, constant(keys)), load(v, {at, x[2]}), ir::constant_float(0)));
+    b.sum("pv", a, r, View(pv),
+          load(p, {x[0], x[1], i}) *
+              ir::select(ir::less(at, constant(keys)), load(v, {at, x[2]}), ir::constant_float(0)));
   }
   compute::Stage online{"online", "softmax", {axis_q(), axis_d()}, {axis_t()}, nullptr, {}, {}, {}};
-  const Expr xq = ir::variable(online.axes[0].var), xd = ir::variable(online.axes[1].var), t = ir::variable(online.reduce[0].var);
+  const Expr xq = ir::variable(online.axes[0].var), xd = ir::variable(online.axes[1].var),
+             t = ir::variable(online.reduce[0].var);
   const Expr old_max = load(run_max, {xq}), new_max = ir::max(old_max, load(top, {xq, t}));
   const Expr keep = ir::make(ir::Op::kExp, {old_max - new_max});
   const Expr add = ir::make(ir::Op::kExp, {load(top, {xq, t}) - new_max});
   online.outputs.push_back({run_max, {xq}, new_max, lowest, nullptr, nullptr});
-  online.outputs.push_back({run_sum, {xq}, load(run_sum, {xq}) * keep + load(psum, {xq, t}) * add, ir::constant_float(0), nullptr, nullptr});
-  online.outputs.push_back({acc, {xq, xd}, load(acc, {xq, xd}) * keep + load(pv, {xq, t, xd}) * add, ir::constant_float(0), nullptr, nullptr});
+  online.outputs.push_back({run_sum,
+                            {xq},
+                            load(run_sum, {xq}) * keep + load(psum, {xq, t}) * add,
+                            ir::constant_float(0),
+                            nullptr,
+                            nullptr});
+  online.outputs.push_back({acc,
+                            {xq, xd},
+                            load(acc, {xq, xd}) * keep + load(pv, {xq, t, xd}) * add,
+                            ir::constant_float(0),
+                            nullptr,
+                            nullptr});
   b.add(online);
   const auto a = std::vector{axis_q(), axis_d()};
   const auto x = compute::variables(a);
@@ -222,7 +268,8 @@ TEST(proof, concatenation_written_in_place_by_its_producers) {
   const auto out = b.output("out", {5, 10});
   for (const auto& [from, offset] : {std::pair(left, 0), std::pair(right, 3)}) {
     const auto a = std::vector{make_axis("m", 5), make_axis("n", from->shape[1])};
-    b.pointwise("relu", a, View(out, {0, offset}, from->shape), ir::max(load(from, compute::variables(a)), ir::constant_float(0)));
+    b.pointwise("relu", a, View(out, {0, offset}, from->shape),
+                ir::max(load(from, compute::variables(a)), ir::constant_float(0)));
   }
   expect_same(built(std::move(b)), R"(
 split(relu, n, [2], peel)
@@ -243,15 +290,19 @@ TEST(proof, strided_transposed_convolution_by_phases) {
   for (int64_t ph = 0; ph < 2; ++ph) {
     for (int64_t pw = 0; pw < 2; ++pw) {
       // Row 2*y + ph takes taps kh = ph, ph + 2, ... of input rows y - (kh - ph) / 2.
-      const auto a = std::vector{make_axis("y", h + 1 - ph), make_axis("x", w + 1 - pw), make_axis("oc", oc)};
-      const auto r = std::vector{make_axis("th", ph == 0 ? 2 : 1), make_axis("tw", pw == 0 ? 2 : 1), make_axis("ic", ic)};
+      const auto a =
+          std::vector{make_axis("y", h + 1 - ph), make_axis("x", w + 1 - pw), make_axis("oc", oc)};
+      const auto r = std::vector{make_axis("th", ph == 0 ? 2 : 1), make_axis("tw", pw == 0 ? 2 : 1),
+                                 make_axis("ic", ic)};
       const auto v = compute::variables(a), k = compute::variables(r);
       const Expr row = v[0] - k[0], col = v[1] - k[1];
-      const Expr value = ir::select(ir::logical_and(within(row, h), within(col, w)), load(data, {row, col, k[2]}), ir::constant_float(0)) *
+      const Expr value = ir::select(ir::logical_and(within(row, h), within(col, w)),
+                                    load(data, {row, col, k[2]}), ir::constant_float(0)) *
                          load(weight, {k[2], v[2], k[0] * 2 + ph, k[1] * 2 + pw});
       compute::Stage stage{"deconv", "conv_transpose", a, r, nullptr, {}, {}, {}};
       const std::vector<Expr> at = {v[0] * 2 + ph, v[1] * 2 + pw, v[2]};
-      stage.outputs.push_back({out, at, load(out, at) + value, ir::constant_float(0), nullptr, nullptr});
+      stage.outputs.push_back(
+          {out, at, load(out, at) + value, ir::constant_float(0), nullptr, nullptr});
       b.add(stage);
     }
   }
@@ -269,7 +320,8 @@ TEST(proof, strided_transposed_convolution_by_phases) {
             const int64_t kh = y - 2 * i, kw = x - 2 * j;
             if (kh < 0 || kh > 2 || kw < 0 || kw > 2) continue;
             for (int64_t c = 0; c < ic; ++c) {
-              sum += args[0].at((i * w + j) * ic + c) * args[1].at(((c * oc + o) * 3 + kh) * 3 + kw);
+              sum +=
+                  args[0].at((i * w + j) * ic + c) * args[1].at(((c * oc + o) * 3 + kh) * 3 + kw);
             }
           }
         }

@@ -6,8 +6,8 @@
 namespace hone::schedule {
 namespace {
 
-using compute::testing::ConvShape;
 using compute::testing::conv2d;
+using compute::testing::ConvShape;
 using compute::testing::gemm;
 
 constexpr std::string_view kGemmTile = R"(
@@ -96,11 +96,13 @@ unroll(conv2d, oh)
 unroll(conv2d, ow)
 unroll(conv2d, oc.0)
 vectorize(conv2d, oc.1)
-)", tail == "pad" ? "mask" : tail);
+)",
+                                    tail == "pad" ? "mask" : tail);
     for (const int64_t stride : {1, 2}) {
       expect_same(conv2d({.h = 7, .w = 13, .ic = 3, .oc = 17, .stride = stride}), steps);
     }
-    expect_same(conv2d({.h = 5, .w = 5, .ic = 2, .oc = 8, .residual = true}), "inline(add)" + steps);
+    expect_same(conv2d({.h = 5, .w = 5, .ic = 2, .oc = 8, .residual = true}),
+                "inline(add)" + steps);
   }
 }
 
@@ -113,7 +115,8 @@ compute_at(conv2d, relu, ow.0)
   ASSERT_TRUE(steps.ok());
   const Result<ir::Program> program = lower(conv2d({.h = 7, .w = 13, .ic = 3, .oc = 17}), *steps);
   ASSERT_FALSE(program.ok());
-  EXPECT_NE(program.status().message().find("padded tail"), std::string::npos) << program.status().message();
+  EXPECT_NE(program.status().message().find("padded tail"), std::string::npos)
+      << program.status().message();
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ compute::Dag random_dag(Rng& rng) {
   switch (rng.below(7)) {
     case 0: return gemm(size(9), size(19), size(13));
     case 1: {
-      ConvShape shape{.h = size(6) + 2, .w = size(6) + 2, .ic = size(4), .oc = size(11), .stride = size(2)};
+      ConvShape shape{
+          .h = size(6) + 2, .w = size(6) + 2, .ic = size(4), .oc = size(11), .stride = size(2)};
       shape.kernel = rng.chance(0.3) ? 1 : 3;
       shape.pad = shape.kernel == 1 ? 0 : 1;
       shape.border = rng.below(2);
@@ -27,7 +28,9 @@ compute::Dag random_dag(Rng& rng) {
 
 namespace {
 
-std::string random_loop(const StageState& stage, Rng& rng) { return stage.loops[rng.choice(stage.order)].name; }
+std::string random_loop(const StageState& stage, Rng& rng) {
+  return stage.loops[rng.choice(stage.order)].name;
+}
 
 Layout random_layout(const StageState& stage, Rng& rng) {
   Layout layout{stage.name(), {}};
@@ -71,7 +74,8 @@ Step random_step(const State& state, Rng& rng) {
     case 3: {
       const int64_t at = rng.below(static_cast<int64_t>(stage.order.size()));
       Fuse step{stage.name(), {stage.loops[stage.order[at]].name}};
-      if (at + 1 < static_cast<int64_t>(stage.order.size())) step.loops.push_back(stage.loops[stage.order[at + 1]].name);
+      if (at + 1 < static_cast<int64_t>(stage.order.size()))
+        step.loops.push_back(stage.loops[stage.order[at + 1]].name);
       return step;
     }
     case 4:
@@ -81,22 +85,28 @@ Step random_step(const State& state, Rng& rng) {
     case 8: return StoreAt{stage.name(), other.name(), random_loop(other, rng)};
     case 9: {
       const std::vector<compute::Axis>& axes = stage.info->stage.axes;
-      return Fold{stage.name(), axes[rng.below(static_cast<int64_t>(axes.size()))].var->name, rng.between(1, 6)};
+      return Fold{stage.name(), axes[rng.below(static_cast<int64_t>(axes.size()))].var->name,
+                  rng.between(1, 6)};
     }
     case 10: return rng.chance(0.5) ? Step(Inline{stage.name()}) : Step(CacheWrite{stage.name()});
     case 11: {
       const auto& reads = stage.info->reads;
-      return CacheRead{reads[rng.below(static_cast<int64_t>(reads.size()))].buffer->name, stage.name()};
+      return CacheRead{reads[rng.below(static_cast<int64_t>(reads.size()))].buffer->name,
+                       stage.name()};
     }
     case 12: return SetScope{stage.name(), static_cast<ir::Scope>(rng.below(4))};
     case 13: return random_layout(stage, rng);
-    case 14: return RFactor{stage.name(), rng.choice(stage.info->axes).var->name, rng.between(1, 5)};
-    case 15: return rng.chance(0.5) ? Step(Vectorize{stage.name(), stage.loops[stage.order.back()].name})
-                                    : Step(Parallel{stage.name(), stage.loops[stage.order.front()].name});
+    case 14:
+      return RFactor{stage.name(), rng.choice(stage.info->axes).var->name, rng.between(1, 5)};
+    case 15:
+      return rng.chance(0.5) ? Step(Vectorize{stage.name(), stage.loops[stage.order.back()].name})
+                             : Step(Parallel{stage.name(), stage.loops[stage.order.front()].name});
     default:
       if (rng.chance(0.2)) {
         const auto& reads = stage.info->reads;
-        return Prefetch{stage.name(), reads[rng.below(static_cast<int64_t>(reads.size()))].buffer->name, loop, rng.between(1, 3)};
+        return Prefetch{stage.name(),
+                        reads[rng.below(static_cast<int64_t>(reads.size()))].buffer->name, loop,
+                        rng.between(1, 3)};
       }
       return Unroll{stage.name(), loop};
   }

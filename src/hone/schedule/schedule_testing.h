@@ -10,14 +10,16 @@
 
 namespace hone::schedule {
 
-// Arguments by param: inputs and constants hold small integers, so that sums are exact in any order.
+// Arguments by param: inputs and constants hold small integers, so that sums are exact in any
+// order.
 inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_t seed) {
   Rng rng(seed);
   std::vector<Tensor> args;
   for (const ir::Param& param : program.params) {
     Tensor tensor(param.buffer->dtype, param.buffer->shape);
     if (param.role == ir::Role::kInput || param.role == ir::Role::kConstant) {
-      for (int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, static_cast<double>(rng.between(-4, 4)));
+      for (int64_t i = 0; i < tensor.size(); ++i)
+        tensor.set(i, static_cast<double>(rng.between(-4, 4)));
     }
     args.push_back(std::move(tensor));
   }
@@ -42,7 +44,8 @@ inline std::vector<Tensor> outputs_of(const ir::Program& program, uint64_t seed)
   return outputs;
 }
 
-inline void expect_close(const std::vector<Tensor>& want, const std::vector<Tensor>& got, double tolerance) {
+inline void expect_close(const std::vector<Tensor>& want, const std::vector<Tensor>& got,
+                         double tolerance) {
   ASSERT_EQ(want.size(), got.size());
   for (size_t o = 0; o < want.size(); ++o) {
     double largest = 1;
@@ -50,17 +53,21 @@ inline void expect_close(const std::vector<Tensor>& want, const std::vector<Tens
       if (!std::isnan(want[o].at(i))) largest = std::max(largest, std::abs(want[o].at(i)));
     }
     for (int64_t i = 0; i < want[o].size(); ++i) {
-      if (std::isnan(want[o].at(i)) && std::isnan(got[o].at(i))) continue;  // never written: a border
-      ASSERT_NEAR(want[o].at(i), got[o].at(i), tolerance * largest) << "output " << o << " element " << i;
+      if (std::isnan(want[o].at(i)) && std::isnan(got[o].at(i)))
+        continue;  // never written: a border
+      ASSERT_NEAR(want[o].at(i), got[o].at(i), tolerance * largest)
+          << "output " << o << " element " << i;
     }
   }
 }
 
 // interpreter(naive) == interpreter(scheduled); tolerance relative to the largest output, 0: exact.
-inline void expect_same(const compute::Dag& dag, const Steps& steps, double tolerance = 0, uint64_t seed = 1) {
+inline void expect_same(const compute::Dag& dag, const Steps& steps, double tolerance = 0,
+                        uint64_t seed = 1) {
   const Result<ir::Program> scheduled = lower(dag, steps);
   ASSERT_TRUE(scheduled.ok()) << scheduled.status().message();
-  expect_close(outputs_of(compute::naive_program(dag), seed), outputs_of(*scheduled, seed), tolerance);
+  expect_close(outputs_of(compute::naive_program(dag), seed), outputs_of(*scheduled, seed),
+               tolerance);
 }
 
 inline void expect_same(const compute::Dag& dag, std::string_view steps, double tolerance = 0) {

@@ -62,7 +62,8 @@ std::optional<std::vector<int>> permutation(const StageInfo& info) {
     axes.push_back(found);
   }
   for (int i = 0; i < info.num_spatial(); ++i) {
-    if (info.axes[i].extent > 1 && std::count(axes.begin(), axes.end(), i) == 0) return std::nullopt;
+    if (info.axes[i].extent > 1 && std::count(axes.begin(), axes.end(), i) == 0)
+      return std::nullopt;
   }
   return axes;
 }
@@ -71,7 +72,9 @@ bool untouched(const StageState& stage) {
   return stage.loops.size() == stage.info->axes.size() && stage.compute.kind == AttachKind::kRoot;
 }
 
-compute::Axis renamed(const compute::Axis& axis) { return compute::make_axis(axis.var->name, axis.extent); }
+compute::Axis renamed(const compute::Axis& axis) {
+  return compute::make_axis(axis.var->name, axis.extent);
+}
 
 }  // namespace
 
@@ -82,10 +85,12 @@ Status inline_stage(const Inline& step, State& state) {
   const compute::Stage& stage = info->stage;
   if (stage.is_extern()) return invalid("{} is an extern stage", step.stage);
   if (!stage.reduce.empty()) return invalid("{} is a reduction", step.stage);
-  if (stage.where || stage.outputs.size() != 1) return invalid("{} is not computed everywhere", step.stage);
+  if (stage.where || stage.outputs.size() != 1)
+    return invalid("{} is not computed everywhere", step.stage);
   const compute::Output& output = stage.outputs[0];
   if (state.is_param(output.buffer)) return invalid("{} writes an output of the task", step.stage);
-  if (state.writers(output.buffer).size() != 1) return invalid("{} is one of several writers", step.stage);
+  if (state.writers(output.buffer).size() != 1)
+    return invalid("{} is one of several writers", step.stage);
   const auto axes = permutation(*info);
   if (!axes) return invalid("{} writes at a map that is no permutation of its axes", step.stage);
   for (size_t i = 0; i < state.stages.size(); ++i) {
@@ -94,11 +99,13 @@ Status inline_stage(const Inline& step, State& state) {
     }
   }
   for (const int reader : state.readers(output.buffer)) {
-    if (state.stages[reader].info->stage.is_extern()) return invalid("{} is read by an extern stage", step.stage);
+    if (state.stages[reader].info->stage.is_extern())
+      return invalid("{} is read by an extern stage", step.stage);
     compute::Stage changed = redirect_reads(
         state.stages[reader].info->stage, output.buffer, [&](const std::vector<Expr>& indices) {
           ir::VarMap map;
-          for (size_t i = 0; i < stage.axes.size(); ++i) map.push_back({stage.axes[i].var, ir::constant(0)});
+          for (size_t i = 0; i < stage.axes.size(); ++i)
+            map.push_back({stage.axes[i].var, ir::constant(0)});
           for (size_t d = 0; d < indices.size(); ++d) {
             if ((*axes)[d] < 0) continue;
             map[(*axes)[d]].second = indices[d] - info->writes[0][d].constant;
@@ -142,9 +149,8 @@ Status cache_read(const CacheRead& step, State& state) {
   const std::vector<Expr> indices = compute::variables(copy.axes);
   copy.outputs.push_back({to, indices, ir::load(from, indices), nullptr, nullptr, nullptr});
   const bool constant = reads_constants_only(state, copy);
-  compute::Stage changed = redirect_reads(info.stage, from, [&](const std::vector<Expr>& at) {
-    return ir::load(to, at);
-  });
+  compute::Stage changed = redirect_reads(
+      info.stage, from, [&](const std::vector<Expr>& at) { return ir::load(to, at); });
   StageState cache = make_stage_state(make_stage_info(std::move(copy), constant));
   // What is computed inside a loop is copied there too.
   for (const int writer : state.writers(from)) {
@@ -161,7 +167,8 @@ Status cache_write(const CacheWrite& step, State& state) {
   if (index < 0) return invalid("no stage {}", step.stage);
   if (!untouched(state.stages[index])) return invalid("{} is scheduled already", step.stage);
   const compute::Stage& stage = state.stages[index].info->stage;
-  if (stage.is_extern() || stage.outputs.size() != 1) return invalid("{} has several outputs", step.stage);
+  if (stage.is_extern() || stage.outputs.size() != 1)
+    return invalid("{} has several outputs", step.stage);
   const compute::Output& output = stage.outputs[0];
 
   compute::Stage acc = stage;
@@ -180,7 +187,11 @@ Status cache_write(const CacheWrite& step, State& state) {
       return nullptr;
     });
   };
-  acc.outputs[0] = {buffer, at, move_to_acc(output.value), output.identity, move_to_acc(output.merge),
+  acc.outputs[0] = {buffer,
+                    at,
+                    move_to_acc(output.value),
+                    output.identity,
+                    move_to_acc(output.merge),
                     output.other ? other : nullptr};
 
   compute::Stage copy;
@@ -188,11 +199,13 @@ Status cache_write(const CacheWrite& step, State& state) {
   copy.op = stage.op;
   for (const compute::Axis& axis : stage.axes) copy.axes.push_back(renamed(axis));
   ir::VarMap map;
-  for (size_t i = 0; i < stage.axes.size(); ++i) map.push_back({stage.axes[i].var, ir::variable(copy.axes[i].var)});
+  for (size_t i = 0; i < stage.axes.size(); ++i)
+    map.push_back({stage.axes[i].var, ir::variable(copy.axes[i].var)});
   std::vector<Expr> write;
   for (const Expr& index_expr : output.write) write.push_back(ir::substitute(index_expr, map));
-  copy.outputs.push_back({output.buffer, std::move(write), ir::load(buffer, compute::variables(copy.axes)),
-                          nullptr, nullptr, nullptr});
+  copy.outputs.push_back({output.buffer, std::move(write),
+                          ir::load(buffer, compute::variables(copy.axes)), nullptr, nullptr,
+                          nullptr});
   if (stage.where) {
     const Expr point = compute::split_where(stage).point;
     if (point) copy.where = ir::substitute(point, map);
@@ -255,7 +268,8 @@ Status rfactor(const RFactor& step, State& state) {
     to.push_back(ir::make_buffer(output.buffer->name + ".rf", output.buffer->dtype, shape));
     at.push_back(std::move(place));
   }
-  const auto redirect = [&](const Expr& e, const std::vector<ir::BufferPtr>& sources, bool merging) {
+  const auto redirect = [&](const Expr& e, const std::vector<ir::BufferPtr>& sources,
+                            bool merging) {
     return ir::rewrite(e, [&](const Expr& node) -> Expr {
       if (node->op != Op::kLoad) return nullptr;
       for (size_t i = 0; i < sources.size(); ++i) {
@@ -271,8 +285,9 @@ Status rfactor(const RFactor& step, State& state) {
   for (const compute::Output& output : stage.outputs) others.push_back(output.other);
   for (size_t i = 0; i < stage.outputs.size(); ++i) {
     const compute::Output& output = stage.outputs[i];
-    part.outputs[i] = {to[i], at[i], redirect(ir::substitute(output.value, map), from, false), output.identity,
-                       nullptr, nullptr};
+    part.outputs[i] = {
+        to[i],           at[i],   redirect(ir::substitute(output.value, map), from, false),
+        output.identity, nullptr, nullptr};
     merged.outputs[i].value = redirect(output.merge, others, true);
   }
   if (stage.where) merged.where = compute::split_where(stage).point;

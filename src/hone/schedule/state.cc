@@ -46,7 +46,8 @@ std::vector<int> State::readers(const ir::BufferPtr& buffer) const {
   std::vector<int> found;
   for (size_t i = 0; i < stages.size(); ++i) {
     const StageInfo& info = *stages[i].info;
-    bool reads = std::count(info.stage.extern_reads.begin(), info.stage.extern_reads.end(), buffer) > 0;
+    bool reads =
+        std::count(info.stage.extern_reads.begin(), info.stage.extern_reads.end(), buffer) > 0;
     for (const compute::Access& access : info.reads) reads |= access.buffer == buffer;
     if (reads) found.push_back(static_cast<int>(i));
   }

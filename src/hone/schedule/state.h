@@ -12,10 +12,11 @@ namespace hone::schedule {
 // A stage with its reads and write as matrices; shared between States, never changed in place.
 struct StageInfo {
   compute::Stage stage;
-  std::vector<compute::Axis> axes;              // spatial then reduce
+  std::vector<compute::Axis> axes;  // spatial then reduce
   std::vector<compute::Access> reads;
   std::vector<std::vector<compute::AffineRow>> writes;  // one matrix per output
-  bool constant = false;  // reads constants only, through any number of stages: runs at compile time
+  bool constant =
+      false;  // reads constants only, through any number of stages: runs at compile time
   [[nodiscard]] int num_spatial() const { return static_cast<int>(stage.axes.size()); }
 };
 using StageInfoPtr = std::shared_ptr<const StageInfo>;
@@ -28,17 +29,17 @@ struct Loop {
   bool reduce = false;
   Annotation annotation = Annotation::kNone;
   bool peel = false;
-  bool pad = false;        // made by a split with Tail::kPad, or its parent
-  int parent = -1;         // split from this loop ...
-  int64_t stride = 1;      // ... and worth this much of it
-  int64_t length = 0;      // its inner length; 0 for axes, outermost parts and fused loops
-  int fused_into = -1;     // this loop is a digit of that one
+  bool pad = false;           // made by a split with Tail::kPad, or its parent
+  int parent = -1;            // split from this loop ...
+  int64_t stride = 1;         // ... and worth this much of it
+  int64_t length = 0;         // its inner length; 0 for axes, outermost parts and fused loops
+  int fused_into = -1;        // this loop is a digit of that one
   std::vector<int> children;  // parts of a split, outermost first
   std::vector<int> digits;    // loops fused into this one, outermost first
 };
 
 struct LayoutDim {
-  int axis;           // dimension of the buffer
+  int axis;  // dimension of the buffer
   int64_t divide = 1;
   int64_t modulo = 0;  // 0: none (the leftmost digit)
 };
@@ -61,7 +62,7 @@ struct StageState {
   std::vector<Loop> loops;
   std::vector<int> order;  // leaves, outermost first
   Place compute;
-  Place store;             // equal to `compute` unless store_at was applied
+  Place store;  // equal to `compute` unless store_at was applied
   ir::Scope scope = ir::Scope::kGlobal;
   bool scope_set = false;
   std::vector<LayoutDim> layout;  // empty: dimensions as they are
@@ -70,16 +71,18 @@ struct StageState {
   std::vector<PrefetchMark> prefetches;
   [[nodiscard]] const std::string& name() const { return info->stage.name; }
   [[nodiscard]] const ir::BufferPtr& buffer() const { return info->stage.outputs[0].buffer; }
-  [[nodiscard]] int find_loop(std::string_view name) const;   // a leaf; -1 if there is none
-  [[nodiscard]] int find_leaf(int loop) const;                // its position in `order`; -1 if not a leaf
+  [[nodiscard]] int find_loop(std::string_view name) const;  // a leaf; -1 if there is none
+  [[nodiscard]] int find_leaf(int loop) const;  // its position in `order`; -1 if not a leaf
 };
 
 struct State {
   std::shared_ptr<const std::vector<ir::Param>> params;
-  std::vector<StageState> stages;  // topological order
+  std::vector<StageState> stages;                             // topological order
   [[nodiscard]] int find_stage(std::string_view name) const;  // -1 if there is none
   [[nodiscard]] const ir::Param* find_param(const ir::BufferPtr& buffer) const;
-  [[nodiscard]] bool is_param(const ir::BufferPtr& buffer) const { return find_param(buffer) != nullptr; }
+  [[nodiscard]] bool is_param(const ir::BufferPtr& buffer) const {
+    return find_param(buffer) != nullptr;
+  }
   // Indices of the stages that write a buffer (several for a concatenation) or read it.
   [[nodiscard]] std::vector<int> writers(const ir::BufferPtr& buffer) const;
   [[nodiscard]] std::vector<int> readers(const ir::BufferPtr& buffer) const;

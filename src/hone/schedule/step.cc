@@ -34,10 +34,10 @@ void for_each_field(S& step, F&& f) {
   }
 }
 
-constexpr std::string_view kNames[] = {"split",      "fuse",        "reorder",   "compute_at",
-                                       "store_at",   "fold",        "inline",    "cache_read",
-                                       "cache_write", "scope",      "layout",    "rfactor",
-                                       "vectorize",  "unroll",      "parallel",  "prefetch"};
+constexpr std::string_view kNames[] = {"split",       "fuse",   "reorder",  "compute_at",
+                                       "store_at",    "fold",   "inline",   "cache_read",
+                                       "cache_write", "scope",  "layout",   "rfactor",
+                                       "vectorize",   "unroll", "parallel", "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,
@@ -60,7 +60,8 @@ struct Printer {
 
 std::string_view trim(std::string_view s) {
   while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r'))
+    s.remove_suffix(1);
   return s;
 }
 
@@ -96,7 +97,8 @@ struct Parser {
     return arguments[next++];
   }
   void read(std::string_view text, std::string& value) {
-    if (text.empty() || text.find_first_of("[]() ") != std::string_view::npos) return fail("a name", text);
+    if (text.empty() || text.find_first_of("[]() ") != std::string_view::npos)
+      return fail("a name", text);
     value = text;
   }
   void read(std::string_view text, int64_t& value) {
@@ -123,7 +125,8 @@ struct Parser {
   template <typename T>
   void operator()(std::vector<T>& list) {
     std::string_view text = take();
-    if (text.size() < 2 || text.front() != '[' || text.back() != ']') return fail("a list in brackets", text);
+    if (text.size() < 2 || text.front() != '[' || text.back() != ']')
+      return fail("a list in brackets", text);
     text = trim(text.substr(1, text.size() - 2));
     if (text.empty()) return;
     for (const std::string_view item : split_arguments(text)) read(item, list.emplace_back());
@@ -140,7 +143,8 @@ Step default_step(size_t index) {
 
 Result<Step> parse_step(std::string_view line) {
   const size_t open = line.find('(');
-  if (open == std::string_view::npos || line.back() != ')') return invalid("expected name(arguments)");
+  if (open == std::string_view::npos || line.back() != ')')
+    return invalid("expected name(arguments)");
   const std::string_view name = trim(line.substr(0, open));
   for (size_t i = 0; i < std::size(kNames); ++i) {
     if (name != kNames[i]) continue;

@@ -21,7 +21,8 @@ namespace hone::schedule {
 enum class Tail : uint8_t {
   kMask,  // its points are tested: vector masks, branches elsewhere
   kPeel,  // the loop is split where the test becomes true: full tiles run without it
-  kPad,   // producers of the tile compute it in full (what they read must be there); stores are tested
+  kPad,   // producers of the tile compute it in full (what they read must be there); stores are
+          // tested
 };
 
 // for i in 0..n  -->  for i.0 in 0..ceil(n/4)  for i.1 in 0..4     (lengths = [4])
@@ -114,13 +115,15 @@ struct Prefetch {
   bool operator==(const Prefetch&) const = default;
 };
 
-using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, CacheWrite,
-                          SetScope, Layout, RFactor, Vectorize, Unroll, Parallel, Prefetch>;
+using Step =
+    std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, CacheWrite,
+                 SetScope, Layout, RFactor, Vectorize, Unroll, Parallel, Prefetch>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);
 [[nodiscard]] std::string to_string(const Steps& steps);  // one step a line
-// Strict: an unknown step, a missing or extra argument or a malformed list is an error naming the line.
+// Strict: an unknown step, a missing or extra argument or a malformed list is an error naming the
+// line.
 [[nodiscard]] Result<Steps> parse_steps(std::string_view text);
 [[nodiscard]] uint64_t hash(const Steps& steps);
 

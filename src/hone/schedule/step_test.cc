@@ -47,7 +47,8 @@ TEST(step, parse_errors_name_the_line_and_what_was_expected) {
   for (const auto& [text, message] : cases) {
     const Result<Steps> parsed = parse_steps(text);
     ASSERT_FALSE(parsed.ok()) << text;
-    EXPECT_NE(parsed.status().message().find(message), std::string::npos) << parsed.status().message();
+    EXPECT_NE(parsed.status().message().find(message), std::string::npos)
+        << parsed.status().message();
   }
 }
 
@@ -83,21 +84,24 @@ TEST(legality, says_why_a_step_is_refused) {
     ASSERT_TRUE(steps.ok()) << text << ": " << steps.status().message();
     const Result<State> state = replay(dag, *steps);
     ASSERT_FALSE(state.ok()) << text;
-    EXPECT_NE(state.status().message().find(message), std::string::npos) << text << ": " << state.status().message();
+    EXPECT_NE(state.status().message().find(message), std::string::npos)
+        << text << ": " << state.status().message();
   }
 }
 
 TEST(legality, bounds_refuse_what_steps_alone_cannot_see) {
   const std::pair<const char*, const char*> cases[] = {
       {"compute_at(conv2d, bias, n)\nscope(conv2d, register)", "is not unrolled"},
-      {"split(relu, oc, [4])\nreorder(relu, [oc.1, oc.0])\nvectorize(relu, oc.1)", "is not the innermost"},
+      {"split(relu, oc, [4])\nreorder(relu, [oc.1, oc.0])\nvectorize(relu, oc.1)",
+       "is not the innermost"},
   };
   for (const auto& [text, message] : cases) {
     const Result<State> state = replay(conv2d({}), *parse_steps(text));
     ASSERT_TRUE(state.ok()) << state.status().message();
     const Result<Bounds> bounds = infer_bounds(*state);
     ASSERT_FALSE(bounds.ok()) << text;
-    EXPECT_NE(bounds.status().message().find(message), std::string::npos) << bounds.status().message();
+    EXPECT_NE(bounds.status().message().find(message), std::string::npos)
+        << bounds.status().message();
   }
 }
 
@@ -111,7 +115,8 @@ parallel(relu, n)
 compute_at(conv2d, relu, oc.0)
 )";
   for (const int64_t w : {1, 3, 4, 9}) {
-    for (const int64_t oc : {1, 8, 13}) expect_same(conv2d({.h = 3, .w = w + 2, .ic = 2, .oc = oc}), steps);
+    for (const int64_t oc : {1, 8, 13})
+      expect_same(conv2d({.h = 3, .w = w + 2, .ic = 2, .oc = oc}), steps);
   }
 }
 

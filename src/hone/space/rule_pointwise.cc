@@ -20,7 +20,8 @@ class Pointwise : public Group {
   void set_default(std::vector<int>& choices) const override {
     // A short output axis (three colours) is no vector: prefer the longer of the first two.
     choices[d_axis] = 0;
-    if (vector_axes.size() > 1 && axes[vector_axes[0]].extent < lanes && axes[vector_axes[1]].extent > axes[vector_axes[0]].extent) {
+    if (vector_axes.size() > 1 && axes[vector_axes[0]].extent < lanes &&
+        axes[vector_axes[1]].extent > axes[vector_axes[0]].extent) {
       choices[d_axis] = 1;
     }
     choices[d_width] = nearest_option(own_decisions[d_width], lanes);
@@ -41,7 +42,8 @@ class Pointwise : public Group {
     steps.push_back(schedule::Reorder{stage, order});
     const size_t depth = std::min<size_t>(outer.size(), static_cast<size_t>(choice[d_parallel]));
     if (depth > 1) {
-      schedule::Fuse fuse{stage, {outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(depth)}};
+      schedule::Fuse fuse{stage,
+                          {outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(depth)}};
       std::string fused = fuse.loops[0];
       for (size_t i = 1; i < depth; ++i) fused += "@" + fuse.loops[i];
       steps.push_back(std::move(fuse));
@@ -72,21 +74,27 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
   auto group = std::make_shared<Pointwise>();
   group->stage = stage;
   group->axes = info->stage.axes;
-  group->lanes = builder.target.lanes(static_cast<int>(dtype_bytes(info->stage.outputs[0].buffer->dtype)));
+  group->lanes =
+      builder.target.lanes(static_cast<int>(dtype_bytes(info->stage.outputs[0].buffer->dtype)));
   const int unit = unit_stride_axis(*info);
   if (unit >= 0) group->vector_axes.push_back(unit);
   for (const compute::Access& read : info->reads) {
     for (int a = 0; a < info->num_spatial(); ++a) {
-      const bool fastest = !read.index.empty() && read.index.back().coef[a] == 1 && info->axes[a].extent > 1;
-      if (fastest && std::count(group->vector_axes.begin(), group->vector_axes.end(), a) == 0) group->vector_axes.push_back(a);
+      const bool fastest =
+          !read.index.empty() && read.index.back().coef[a] == 1 && info->axes[a].extent > 1;
+      if (fastest && std::count(group->vector_axes.begin(), group->vector_axes.end(), a) == 0)
+        group->vector_axes.push_back(a);
     }
   }
   if (group->vector_axes.empty()) group->vector_axes.push_back(info->num_spatial() - 1);
-  group->d_axis = builder.add_decision(stage + ".vector_axis", DecisionKind::kVector, group->vector_axes);
-  group->d_width = builder.add_decision(stage + ".width", DecisionKind::kVector, {group->lanes, 2 * group->lanes, 4 * group->lanes});
+  group->d_axis =
+      builder.add_decision(stage + ".vector_axis", DecisionKind::kVector, group->vector_axes);
+  group->d_width = builder.add_decision(stage + ".width", DecisionKind::kVector,
+                                        {group->lanes, 2 * group->lanes, 4 * group->lanes});
   // The fused loop must not swallow the peeled loop over vectors, hence at most the other axes.
   std::vector<int64_t> depths;
-  for (int64_t d = 1; d <= std::max<int64_t>(1, static_cast<int64_t>(group->axes.size()) - 1); ++d) depths.push_back(d);
+  for (int64_t d = 1; d <= std::max<int64_t>(1, static_cast<int64_t>(group->axes.size()) - 1); ++d)
+    depths.push_back(d);
   group->d_parallel = builder.add_decision(stage + ".parallel", DecisionKind::kParallel, depths);
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));

@@ -32,7 +32,7 @@ class Group {
 
 struct SketchBuilder {
   const target::Target& target;
-  schedule::State state;               // after the structural steps
+  schedule::State state;  // after the structural steps
   schedule::Steps structure;
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
@@ -50,7 +50,8 @@ struct SketchBuilder {
 
 // Rules. Each returns false if it does not apply to the stage.
 // A reduction (accumulator) with its pointwise epilogue: multi-level tiling around a register tile.
-[[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction);
+[[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
+                                   const std::string& reduction);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // Anything: the outermost spatial axis in parallel, nothing else.

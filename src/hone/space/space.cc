@@ -18,7 +18,8 @@ struct Space::Sketch {
 
   [[nodiscard]] bool legal(const std::vector<int>& choices) const {
     const Choice choice(decisions, choices);
-    return std::all_of(groups.begin(), groups.end(), [&](const auto& group) { return group->legal(choice); });
+    return std::all_of(groups.begin(), groups.end(),
+                       [&](const auto& group) { return group->legal(choice); });
   }
   [[nodiscard]] Steps variable_steps(const std::vector<int>& choices) const {
     Steps steps;
@@ -49,7 +50,8 @@ int SketchBuilder::add_decision(std::string name, DecisionKind kind, std::vector
 int nearest_option(const Decision& decision, int64_t value) {
   int best = 0;
   for (size_t i = 1; i < decision.options.size(); ++i) {
-    if (std::abs(decision.options[i] - value) < std::abs(decision.options[best] - value)) best = static_cast<int>(i);
+    if (std::abs(decision.options[i] - value) < std::abs(decision.options[best] - value))
+      best = static_cast<int>(i);
   }
   return best;
 }
@@ -90,7 +92,8 @@ Status simplify_structure(SketchBuilder& builder) {
     const compute::Stage& what = stage.info->stage;
     if (what.is_extern() || what.reduce.empty() || what.outputs.size() != 1) continue;
     const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
-    const bool has_epilogue = readers.size() == 1 && builder.state.stages[readers[0]].info->stage.reduce.empty();
+    const bool has_epilogue =
+        readers.size() == 1 && builder.state.stages[readers[0]].info->stage.reduce.empty();
     if (!has_epilogue) reductions.push_back(stage.name());
   }
   for (const std::string& name : reductions) {
@@ -102,7 +105,8 @@ Status simplify_structure(SketchBuilder& builder) {
 // The only pointwise reader of a reduction, if it may hold it; "" else.
 std::string epilogue_of(const State& state, int reduction) {
   const schedule::StageInfo& info = *state.stages[reduction].info;
-  if (info.stage.is_extern() || info.stage.reduce.empty() || info.stage.outputs.size() != 1) return "";
+  if (info.stage.is_extern() || info.stage.reduce.empty() || info.stage.outputs.size() != 1)
+    return "";
   if (info.stage.where) return "";
   const std::vector<int> readers = state.readers(info.stage.outputs[0].buffer);
   if (readers.size() != 1 || state.is_param(info.stage.outputs[0].buffer)) return "";
@@ -135,7 +139,8 @@ int similarity(const Steps& a, const Steps& b) {
     for (const std::vector<std::string>& other : others) {
       if (other[0] != mine[0] || other[1] != mine[1]) continue;
       int same = other.size() == mine.size() ? 1 : 0;
-      for (size_t i = 2; i < std::min(mine.size(), other.size()); ++i) same += static_cast<int>(mine[i] == other[i]);
+      for (size_t i = 2; i < std::min(mine.size(), other.size()); ++i)
+        same += static_cast<int>(mine[i] == other[i]);
       best = std::max(best, same);
     }
     const bool equal = std::count(b.begin(), b.end(), step) > 0;
@@ -160,7 +165,8 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     taken.push_back(builder.state.stages[s].name());
   }
   for (const schedule::StageState& stage : builder.state.stages) {
-    if (std::count(taken.begin(), taken.end(), stage.name()) == 0) plan.push_back({stage.name(), ""});
+    if (std::count(taken.begin(), taken.end(), stage.name()) == 0)
+      plan.push_back({stage.name(), ""});
   }
   for (const auto& [root, reduction] : plan) {
     const schedule::StageInfo& info = *builder.state.stages[builder.state.find_stage(root)].info;
@@ -175,19 +181,23 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   }
   Space space;
   space.sketches_.push_back(std::make_shared<const Sketch>(
-      Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions), std::move(builder.groups)}));
+      Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
+             std::move(builder.groups)}));
   const Result<Candidate> first = space.instantiate(space.default_point());
   if (!first.ok()) return first.status();
   return space;
 }
 
-const std::vector<Decision>& Space::decisions(int sketch) const { return sketches_[sketch]->decisions; }
+const std::vector<Decision>& Space::decisions(int sketch) const {
+  return sketches_[sketch]->decisions;
+}
 
 double Space::size() const {
   double total = 0;
   for (const auto& sketch : sketches_) {
     double points = 1;
-    for (const Decision& decision : sketch->decisions) points *= static_cast<double>(decision.options.size());
+    for (const Decision& decision : sketch->decisions)
+      points *= static_cast<double>(decision.options.size());
     total += points;
   }
   return total;
@@ -206,7 +216,8 @@ Point Space::sample(Rng& rng) const {
   point.choices.resize(sketch.decisions.size());
   for (int attempt = 0; attempt < 200; ++attempt) {
     for (size_t i = 0; i < sketch.decisions.size(); ++i) {
-      point.choices[i] = static_cast<int>(rng.below(static_cast<int64_t>(sketch.decisions[i].options.size())));
+      point.choices[i] =
+          static_cast<int>(rng.below(static_cast<int64_t>(sketch.decisions[i].options.size())));
     }
     if (sketch.legal(point.choices)) return point;
   }
@@ -256,7 +267,9 @@ std::vector<Point> Space::neighbours(const Point& point) const {
     for (const int step : {-1, 1}) {
       Point next = point;
       next.choices[i] += step;
-      if (next.choices[i] < 0 || next.choices[i] >= static_cast<int>(sketch.decisions[i].options.size())) continue;
+      if (next.choices[i] < 0 ||
+          next.choices[i] >= static_cast<int>(sketch.decisions[i].options.size()))
+        continue;
       if (sketch.legal(next.choices)) found.push_back(std::move(next));
     }
   }
@@ -267,7 +280,8 @@ std::vector<float> Space::encode(const Point& point) const {
   const Sketch& sketch = *sketches_[point.sketch];
   std::vector<float> numbers;
   for (size_t i = 0; i < point.choices.size(); ++i) {
-    const float last = static_cast<float>(std::max<size_t>(sketch.decisions[i].options.size() - 1, 1));
+    const float last =
+        static_cast<float>(std::max<size_t>(sketch.decisions[i].options.size() - 1, 1));
     numbers.push_back(static_cast<float>(point.choices[i]) / last);
   }
   return numbers;
@@ -276,7 +290,8 @@ std::vector<float> Space::encode(const Point& point) const {
 Steps Space::steps(const Point& point) const {
   const Sketch& sketch = *sketches_[point.sketch];
   Steps steps = sketch.structure;
-  for (schedule::Step& step : sketch.variable_steps(point.choices)) steps.push_back(std::move(step));
+  for (schedule::Step& step : sketch.variable_steps(point.choices))
+    steps.push_back(std::move(step));
   return steps;
 }
 
@@ -292,7 +307,9 @@ Result<Candidate> Space::instantiate(const Point& point) const {
   return Candidate{std::move(state), std::move(bounds)};
 }
 
-bool Space::legal(const Point& point) const { return sketches_[point.sketch]->legal(point.choices); }
+bool Space::legal(const Point& point) const {
+  return sketches_[point.sketch]->legal(point.choices);
+}
 
 std::optional<Point> Space::locate(const Steps& steps) const {
   std::optional<Point> best;

@@ -18,14 +18,14 @@ namespace hone::space {
 enum class DecisionKind : uint8_t { kTile, kOrder, kUnroll, kVector, kParallel, kTail, kPacking };
 
 struct Decision {
-  std::string name;              // "conv2d.ow.tile"
+  std::string name;  // "conv2d.ow.tile"
   DecisionKind kind;
   std::vector<int64_t> options;  // ascending where they are sizes
 };
 
 struct Point {
   int sketch = 0;
-  std::vector<int> choices;      // one index per decision of the sketch
+  std::vector<int> choices;  // one index per decision of the sketch
   bool operator==(const Point&) const = default;
 };
 [[nodiscard]] uint64_t hash(const Point& point);
@@ -62,7 +62,8 @@ class Space {
   // State and bounds of a point, or why it is illegal. Costs microseconds.
   [[nodiscard]] Result<Candidate> instantiate(const Point& point) const;
   [[nodiscard]] bool legal(const Point& point) const;
-  // The point whose steps are equal to the given ones, or the nearest: a foreign schedule as a start.
+  // The point whose steps are equal to the given ones, or the nearest: a foreign schedule as a
+  // start.
   [[nodiscard]] std::optional<Point> locate(const schedule::Steps& steps) const;
 
  private:

@@ -10,7 +10,8 @@ namespace {
 
 using namespace compute::testing;
 
-target::Target narrow() {  // few registers and lanes, so that small shapes have full tiles and tails
+target::Target
+narrow() {  // few registers and lanes, so that small shapes have full tiles and tails
   target::Target target;
   target.vector_bytes = 16;
   target.vector_registers = 16;
@@ -26,7 +27,8 @@ std::vector<Case> cases() {
   return {{"gemm", gemm(7, 13, 9)},
           {"gemv", gemm(1, 17, 33)},
           {"conv3x3", conv2d({.h = 6, .w = 9, .ic = 3, .oc = 11})},
-          {"conv1x1_residual", conv2d({.h = 5, .w = 5, .ic = 6, .oc = 8, .kernel = 1, .pad = 0, .residual = true})},
+          {"conv1x1_residual",
+           conv2d({.h = 5, .w = 5, .ic = 6, .oc = 8, .kernel = 1, .pad = 0, .residual = true})},
           {"conv_strided", conv2d({.h = 9, .w = 7, .ic = 5, .oc = 5, .stride = 2, .border = 0})},
           {"depthwise", depthwise(6, 7, 10, 2)},
           {"max_pool", max_pool(7, 9, 6)},
@@ -61,7 +63,8 @@ TEST(space, points_are_found_again_from_their_steps) {
       const Point point = space->sample(rng);
       const auto found = space->locate(space->steps(point));
       ASSERT_TRUE(found.has_value());
-      EXPECT_EQ(schedule::to_string(space->steps(*found)), schedule::to_string(space->steps(point))) << c.name;
+      EXPECT_EQ(schedule::to_string(space->steps(*found)), schedule::to_string(space->steps(point)))
+          << c.name;
     }
   }
 }
@@ -74,7 +77,8 @@ TEST(space, neighbours_differ_in_one_index_by_one_and_are_legal) {
   EXPECT_GT(near.size(), 5U);
   for (const Point& point : near) {
     int distance = 0;
-    for (size_t i = 0; i < point.choices.size(); ++i) distance += std::abs(point.choices[i] - start.choices[i]);
+    for (size_t i = 0; i < point.choices.size(); ++i)
+      distance += std::abs(point.choices[i] - start.choices[i]);
     EXPECT_EQ(distance, 1);
     EXPECT_TRUE(space->instantiate(point).ok());
   }

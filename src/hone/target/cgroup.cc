@@ -37,7 +37,8 @@ std::optional<double> read_v2(const std::string& folder) {
 }
 
 std::optional<double> read_v1(const std::string& folder) {
-  std::ifstream quota_file(folder + "/cpu.cfs_quota_us"), period_file(folder + "/cpu.cfs_period_us");
+  std::ifstream quota_file(folder + "/cpu.cfs_quota_us"),
+      period_file(folder + "/cpu.cfs_period_us");
   std::string quota;
   double period = 0;
   quota_file >> quota, period_file >> period;

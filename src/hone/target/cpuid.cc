@@ -92,7 +92,8 @@ constexpr FeatureBit kNamingBits[] = {
 #if defined(__x86_64__)
 bool is_set(const FeatureBit& f, uint64_t enabled_state) {
   uint32_t r[4] = {};
-  if (__get_cpuid_count(f.leaf, f.subleaf, &r[kEax], &r[kEbx], &r[kEcx], &r[kEdx]) == 0) return false;
+  if (__get_cpuid_count(f.leaf, f.subleaf, &r[kEax], &r[kEbx], &r[kEcx], &r[kEdx]) == 0)
+    return false;
   return ((r[f.reg] >> f.bit) & 1) != 0 && (enabled_state & f.state) == f.state;
 }
 
@@ -218,7 +219,8 @@ std::string llvm_cpu(const CpuId& id) {
 std::vector<std::string> llvm_features(const CpuId& id) {
   std::vector<std::string> result;
   if (id.vendor.empty()) return result;
-  for (const FeatureBit& f : kFeatureBits) result.push_back((id.has(f.name) ? "+" : "-") + std::string(f.name));
+  for (const FeatureBit& f : kFeatureBits)
+    result.push_back((id.has(f.name) ? "+" : "-") + std::string(f.name));
   // Whoever writes 512-bit vectors means it: LLVM's tuning for these CPUs would split them.
   if (id.has("avx512f")) result.emplace_back("-prefer-256-bit");
   return result;

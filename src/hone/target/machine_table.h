@@ -8,15 +8,15 @@
 namespace hone::target {
 
 struct MachineNumbers {
-  const char* cpu;       // LLVM's name
-  const char* isa;       // the short name in device keys: "avx512", "avx2", "neon", "sse4"
+  const char* cpu;  // LLVM's name
+  const char* isa;  // the short name in device keys: "avx512", "avx2", "neon", "sse4"
   int vector_bytes;
   int vector_registers;
   bool masked_memory;
   bool broadcast_operand;
-  int fma_per_cycle;     // of the widest vectors
+  int fma_per_cycle;  // of the widest vectors
   int fma_latency;
-  int loads_per_cycle;   // of the widest vectors
+  int loads_per_cycle;              // of the widest vectors
   double cache_bytes_per_cycle[3];  // L1, L2, L3, read by one core
   double memory_bytes_per_cycle;
   // Of a typical part, for named descriptions and where the topology is not told.

@@ -133,9 +133,9 @@ std::string describe(const Target& t) {
   }
   text += fmt::format("features: {}\n", fmt::join(present, " "));
   text += fmt::format("cores: {} at {:.2f} GHz\n", t.cores, t.ghz);
-  text += fmt::format("vectors: {} registers of {} bytes, {} FMA per cycle, latency {}, {} loads per cycle\n",
-                      t.vector_registers, t.vector_bytes, t.fma_per_cycle, t.fma_latency,
-                      t.loads_per_cycle);
+  text += fmt::format(
+      "vectors: {} registers of {} bytes, {} FMA per cycle, latency {}, {} loads per cycle\n",
+      t.vector_registers, t.vector_bytes, t.fma_per_cycle, t.fma_latency, t.loads_per_cycle);
   text += fmt::format("masked memory: {}\nbroadcast operand: {}\n", t.masked_memory ? "yes" : "no",
                       t.broadcast_operand ? "yes" : "no");
   for (const Cache& c : t.caches) {

@@ -1,4 +1,5 @@
-// target/target.h - a device as data. Rules and models read these numbers; nothing asks "is this x86?".
+// target/target.h - a device as data. Rules and models read these numbers; nothing asks "is this
+// x86?".
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@
 namespace hone::target {
 
 struct Cache {
-  int level;            // 1 = closest
+  int level;  // 1 = closest
   int64_t bytes;
   int line_bytes;
-  int shared_by;        // cores that share one such cache
+  int shared_by;           // cores that share one such cache
   double bytes_per_cycle;  // read bandwidth of one core from this level
 };
 
@@ -24,24 +25,27 @@ struct Target {
   std::vector<std::string> features;  // LLVM's, with sign: "+avx512f", "-avx512f"
   int vector_bytes = 32;              // widest vector register used
   int vector_registers = 16;
-  bool masked_memory = false;         // masked loads and stores are cheap (AVX-512)
-  bool broadcast_operand = false;     // an arithmetic operand may be a broadcast from memory (AVX-512)
-  int fma_per_cycle = 2;              // vector FMAs started per cycle and core
-  int fma_latency = 4;                // cycles
-  int loads_per_cycle = 2;            // vector loads
-  int cores = 1;                      // that this process may use
-  double ghz = 2.5;                   // nominal; used for estimates only
-  std::vector<Cache> caches;          // by level
+  bool masked_memory = false;      // masked loads and stores are cheap (AVX-512)
+  bool broadcast_operand = false;  // an arithmetic operand may be a broadcast from memory (AVX-512)
+  int fma_per_cycle = 2;           // vector FMAs started per cycle and core
+  int fma_latency = 4;             // cycles
+  int loads_per_cycle = 2;         // vector loads
+  int cores = 1;                   // that this process may use
+  double ghz = 2.5;                // nominal; used for estimates only
+  std::vector<Cache> caches;       // by level
   double memory_bytes_per_cycle = 4;  // one core
   [[nodiscard]] int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
 };
 
-// The machine that this runs on: ISA from CPUID, topology from hwloc, cgroup quota and affinity respected.
+// The machine that this runs on: ISA from CPUID, topology from hwloc, cgroup quota and affinity
+// respected.
 [[nodiscard]] const Target& host();
-// Named descriptions, "host" included; the error lists the known names. `Target::cores` is as described.
+// Named descriptions, "host" included; the error lists the known names. `Target::cores` is as
+// described.
 [[nodiscard]] Result<Target> find(std::string_view name);
 [[nodiscard]] std::vector<std::string> names();
-// Identifies the device in the database: what changes speed, not the name: "avx512-sapphirerapids-2c-48K-2M-480M".
+// Identifies the device in the database: what changes speed, not the name:
+// "avx512-sapphirerapids-2c-48K-2M-480M".
 [[nodiscard]] std::string device_key(const Target& target);
 // One line per property, for `hone devices`.
 [[nodiscard]] std::string describe(const Target& target);

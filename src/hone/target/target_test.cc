@@ -16,7 +16,8 @@ namespace {
 
 CpuId with(std::string vendor, int family, int model, std::initializer_list<const char*> extra) {
   CpuId id{.vendor = std::move(vendor), .family = family, .model = model};
-  for (const char* f : {"sse4.2", "popcnt", "cx16", "avx", "avx2", "fma", "bmi", "bmi2", "lzcnt", "f16c", "movbe"}) {
+  for (const char* f : {"sse4.2", "popcnt", "cx16", "avx", "avx2", "fma", "bmi", "bmi2", "lzcnt",
+                        "f16c", "movbe"}) {
     id.features.insert(f);
   }
   for (const char* f : extra) id.features.insert(f);
@@ -28,17 +29,20 @@ TEST(cpu_name, follows_the_model_where_features_agree) {
   EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x3c, {})), "haswell");
   EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x4f, {"adx"})), "broadwell");
   EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x5e, {"adx", "clflushopt"})), "skylake");
-  EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0xa7, {V4, "avx512vnni", "avx512vbmi2", "gfni"})), "rocketlake");
+  EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0xa7, {V4, "avx512vnni", "avx512vbmi2", "gfni"})),
+            "rocketlake");
   EXPECT_EQ(llvm_cpu(with("AuthenticAMD", 0x17, 0x01, {"adx", "clflushopt"})), "znver1");
 }
 
 TEST(cpu_name, features_win_over_a_model_number_that_cannot_have_them) {
-  EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 167,
-                          {V4, "avx512vnni", "avx512vbmi2", "gfni", "avx512bf16", "avx512fp16", "amx-bf16"})),
+  EXPECT_EQ(llvm_cpu(with(
+                "GenuineIntel", 6, 167,
+                {V4, "avx512vnni", "avx512vbmi2", "gfni", "avx512bf16", "avx512fp16", "amx-bf16"})),
             "sapphirerapids");
   EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x3c, {V4})), "skylake-avx512");
   EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x55, {V4, "avx512vnni"})), "cascadelake");
-  EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x6a, {V4, "avx512vnni", "avx512vbmi2", "gfni"})), "icelake-server");
+  EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x6a, {V4, "avx512vnni", "avx512vbmi2", "gfni"})),
+            "icelake-server");
   EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0xad,
                           {V4, "avx512vnni", "avx512vbmi2", "avx512fp16", "amx-bf16", "amx-fp16"})),
             "graniterapids");
@@ -52,14 +56,19 @@ TEST(cpu_name, falls_back_to_an_isa_level) {
   EXPECT_EQ(llvm_cpu(with("CentaurHauls", 7, 1, {V4})), "x86-64-v4");
   EXPECT_EQ(llvm_cpu(with("CentaurHauls", 7, 1, {})), "x86-64-v3");
   EXPECT_EQ(llvm_cpu(with("GenuineIntel", 6, 0x57, {"avx512f", "avx512cd"})), "x86-64-v3");
-  CpuId old{.vendor = "GenuineIntel", .family = 6, .model = 0x2a, .features = {"sse4.2", "popcnt", "cx16"}};
+  CpuId old{.vendor = "GenuineIntel",
+            .family = 6,
+            .model = 0x2a,
+            .features = {"sse4.2", "popcnt", "cx16"}};
   EXPECT_EQ(llvm_cpu(old), "x86-64-v2");
   EXPECT_EQ(llvm_cpu(CpuId{}), "generic");
 }
 
 TEST(cpu_features, carry_both_signs_and_never_amx) {
   const auto features = llvm_features(with("GenuineIntel", 6, 167, {V4, "amx-bf16"}));
-  const auto contains = [&](const char* f) { return std::find(features.begin(), features.end(), f) != features.end(); };
+  const auto contains = [&](const char* f) {
+    return std::find(features.begin(), features.end(), f) != features.end();
+  };
   EXPECT_TRUE(contains("+avx512f"));
   EXPECT_TRUE(contains("-avx512fp16"));
   EXPECT_TRUE(contains("-prefer-256-bit"));

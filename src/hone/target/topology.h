@@ -14,8 +14,8 @@ struct CacheSize {
 };
 
 struct Topology {
-  int cores = 1;     // physical cores that affinity and the cgroup's quota leave to this process
-  double ghz = 0;    // nominal; 0: not told
+  int cores = 1;   // physical cores that affinity and the cgroup's quota leave to this process
+  double ghz = 0;  // nominal; 0: not told
   std::vector<CacheSize> caches;  // data caches above the first core this process may use
 };
 

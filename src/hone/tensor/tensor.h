@@ -22,22 +22,23 @@ class Tensor {
   Tensor(DType dtype, Shape shape);  // zero-filled
   [[nodiscard]] DType dtype() const { return dtype_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }
-  [[nodiscard]] int64_t size() const { return num_elements(shape_); }         // elements
+  [[nodiscard]] int64_t size() const { return num_elements(shape_); }  // elements
   [[nodiscard]] int64_t bytes() const { return size() * dtype_bytes(dtype_); }
   [[nodiscard]] void* data() { return data_.get(); }
   [[nodiscard]] const void* data() const { return data_.get(); }
   template <typename T>
   [[nodiscard]] std::span<T> as() {  // T must have the size of dtype
-    HONE_ASSERT(static_cast<int64_t>(sizeof(T)) == dtype_bytes(dtype_), "span of another element size");
+    HONE_ASSERT(static_cast<int64_t>(sizeof(T)) == dtype_bytes(dtype_),
+                "span of another element size");
     return {static_cast<T*>(data_.get()), static_cast<size_t>(size())};
   }
   template <typename T>
   [[nodiscard]] std::span<const T> as() const {
     return const_cast<Tensor*>(this)->as<T>();
   }
-  [[nodiscard]] double at(int64_t flat) const;        // any dtype, as double
+  [[nodiscard]] double at(int64_t flat) const;  // any dtype, as double
   void set(int64_t flat, double value);
-  [[nodiscard]] Tensor reshaped(Shape shape) const;   // shares the data
+  [[nodiscard]] Tensor reshaped(Shape shape) const;  // shares the data
   [[nodiscard]] Tensor clone() const;
 
  private:
