@@ -1,0 +1,39 @@
+#include "build_report.h"
+
+#include "table.h"
+
+namespace hone::tool {
+
+std::string kernel_table(const CompileSummary& summary) {
+  Table table(
+      {"kernel", "times", "first node", "schedule", "trials", "default", "best", "GFLOP/s"});
+  for (const TaskSummary& task : summary.tasks) {
+    const double best = task.seconds > 0 ? task.seconds : task.predicted_seconds;
+    const std::string time = task.seconds > 0 ? format_seconds(best) : "~" + format_seconds(best);
+    table.add({shorten(task.kernel_class, 36), std::to_string(task.multiplicity),
+               shorten(task.name, 28), task.source, std::to_string(task.trials),
+               format_seconds(task.default_seconds), best > 0 ? time : "-",
+               best > 0 ? fmt::format("{:.1f}", task.flops / best * 1e-9) : "-"});
+  }
+  return table.text();
+}
+
+nlohmann::ordered_json to_json(const CompileSummary& summary) {
+  nlohmann::ordered_json json = {{"seconds", summary.seconds}, {"bytes", summary.bytes}};
+  json["kernels"] = nlohmann::ordered_json::array();
+  for (const TaskSummary& task : summary.tasks) {
+    json["kernels"].push_back({{"name", task.name},
+                               {"kernel", task.kernel_class},
+                               {"times", task.multiplicity},
+                               {"flops", task.flops},
+                               {"source", task.source},
+                               {"seconds", task.seconds},
+                               {"default_seconds", task.default_seconds},
+                               {"predicted_seconds", task.predicted_seconds},
+                               {"trials", task.trials},
+                               {"steps", task.steps}});
+  }
+  return json;
+}
+
+}  // namespace hone::tool

@@ -1,0 +1,37 @@
+// tools/hone/command.h - the subcommands of `hone`, one file each. A command describes its options
+// to CLI11 as texts and parses them itself, strictly, when it runs; whatever goes wrong is a
+// Status, which main() turns into one line and an exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+#include "hone/base/status.h"
+
+namespace hone::tool {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitInternal = 1;       // a bug or a broken machine
+inline constexpr int kExitBadInput = 2;       // the user can repair it
+inline constexpr int kExitInterrupted = 130;  // as a shell says of SIGINT
+
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<Status()> run;
+};
+
+[[nodiscard]] Command tune_command(CLI::App& root);
+[[nodiscard]] Command compile_command(CLI::App& root);
+[[nodiscard]] Command run_command(CLI::App& root);
+[[nodiscard]] Command bench_command(CLI::App& root);
+[[nodiscard]] Command db_show_command(CLI::App& db);
+[[nodiscard]] Command db_best_command(CLI::App& db);
+[[nodiscard]] Command devices_command(CLI::App& root);
+[[nodiscard]] Command version_command(CLI::App& root);
+
+[[nodiscard]] int exit_code(Code code);
+// The message on one line, without control characters.
+[[nodiscard]] std::string one_line(std::string_view message);
+
+}  // namespace hone::tool

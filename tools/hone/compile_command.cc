@@ -1,0 +1,45 @@
+#include "build_report.h"
+#include "command.h"
+#include "option_texts.h"
+#include "table.h"
+
+namespace hone::tool {
+namespace {
+
+struct Options {
+  std::string model, output;
+  BuildOptionTexts build;
+  bool json = false;
+};
+
+Status run(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const CompileOptions parsed, parse_build_options(options.build));
+  HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
+                        compile(options.model, options.output, parsed));
+  if (options.json) {
+    nlohmann::ordered_json json = to_json(summary);
+    json["output"] = options.output;
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}wrote {}: {} bytes in {}\n", kernel_table(summary), options.output,
+               format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Command compile_command(CLI::App& root) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = root.add_subcommand(
+      "compile", "Compile a model without measuring: best known or best predicted schedules");
+  app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
+  app->add_option("-o,--output", options->output, "The library to write")
+      ->required()
+      ->type_name("FILE");
+  add_build_options(*app, options->build);
+  add_json(*app, options->json);
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace hone::tool

@@ -1,0 +1,74 @@
+// The command line. Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "hone/base/options.h"
+#include "hone/measure/worker.h"
+
+#include "command.h"
+
+namespace hone::tool {
+namespace {
+
+int fail(Code code, std::string_view message) {
+  const std::string line = fmt::format("hone: {}\n", one_line(message));
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  return exit_code(code);
+}
+
+// `hone worker --fd N` is how the tuner starts its measuring process: not for people.
+int run_worker(int argc, char** argv) {
+  if (argc != 4 || std::string_view(argv[2]) != "--fd") {
+    return fail(Code::kInvalid, "worker: started by the tuner only");
+  }
+  const Result<int64_t> fd = parse_int(argv[3], 0, 1 << 20);
+  if (!fd.ok()) return fail(Code::kInvalid, fd.status().message());
+  return measure::worker_main(static_cast<int>(*fd));
+}
+
+int run_tool(int argc, char** argv) {
+  CLI::App app("Hone compiles a neural network and tunes it for the machine it will run on.",
+               "hone");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Print the help of all commands");
+  app.footer("Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted.");
+
+  std::vector<Command> commands = {tune_command(app), compile_command(app), run_command(app),
+                                   bench_command(app)};
+  CLI::App* db = app.add_subcommand("db", "What was measured: show, best");
+  db->require_subcommand(1);
+  commands.push_back(db_show_command(*db));
+  commands.push_back(db_best_command(*db));
+  commands.push_back(devices_command(app));
+  commands.push_back(version_command(app));
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);  // --help
+  } catch (const CLI::RequiredError& e) {
+    return fail(Code::kInvalid, fmt::format("{} (see hone --help)", e.what()));
+  } catch (const CLI::ParseError& e) {
+    return fail(Code::kInvalid, e.what());
+  }
+  for (const Command& command : commands) {
+    if (!command.app->parsed()) continue;
+    const Status status = command.run();
+    if (!status.ok()) return fail(status.code(), status.message());
+    if (std::fflush(stdout) != 0) return fail(Code::kIo, "cannot write to standard output");
+  }
+  return kExitOk;
+}
+
+}  // namespace
+}  // namespace hone::tool
+
+int main(int argc, char** argv) {
+  // A write to a closed pipe or beyond a size limit is an error to report, not a death.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (argc > 1 && std::string_view(argv[1]) == "worker") return hone::tool::run_worker(argc, argv);
+  return hone::tool::run_tool(argc, argv);
+}

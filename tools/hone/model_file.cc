@@ -1,0 +1,54 @@
+#include "model_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "hone/base/rng.h"
+#include "hone/tune.h"
+
+namespace hone::tool {
+
+Result<bool> is_artifact(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) {
+    const Code code = errno == ENOENT ? Code::kNotFound : Code::kIo;
+    return error(code, "cannot read {}: {}", path, errno_text(errno));
+  }
+  char magic[4] = {};
+  const size_t length = std::fread(magic, 1, sizeof(magic), file);
+  std::fclose(file);
+  return length == sizeof(magic) && std::memcmp(magic,
+                                                "\x7f"
+                                                "ELF",
+                                                sizeof(magic)) == 0;
+}
+
+Result<ModelFile> open_model_file(const std::string& path, const ModelFileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const bool artifact, is_artifact(path));
+  if (artifact) {
+    HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(path, options.threads));
+    return ModelFile{std::nullopt, std::move(model)};
+  }
+  HONE_ASSIGN_OR_RETURN(TempDir folder, TempDir::create("hone-run"));
+  CompileOptions compile_options;
+  compile_options.shapes = options.shapes;
+  compile_options.db = options.db;
+  compile_options.threads = options.threads;
+  const std::string library = folder.file("model.so");
+  HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, compile_options));
+  HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library, options.threads));
+  return ModelFile{std::move(folder), std::move(model)};
+}
+
+Tensor random_input(const codegen::ModelTensor& input, uint64_t seed) {
+  Tensor tensor(input.dtype, input.shape);
+  Rng rng(seed);
+  const bool real = is_float(input.dtype);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    tensor.set(i, real ? rng.normal() : static_cast<double>(rng.below(2)));
+  }
+  return tensor;
+}
+
+}  // namespace hone::tool

@@ -1,0 +1,32 @@
+// tools/hone/model_file.h - MODEL of `run` and `bench`: an artifact, or an ONNX model that is
+// compiled first into a folder that goes away with this object.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "hone/base/file.h"
+#include "hone/codegen/loaded_model.h"
+
+namespace hone::tool {
+
+struct ModelFileOptions {
+  int threads = 0;
+  std::string db;                       // for an ONNX model: where best schedules are looked up
+  std::map<std::string, Shape> shapes;  // of inputs that an ONNX model leaves open
+};
+
+struct ModelFile {
+  std::optional<TempDir> folder;  // of the library made from an ONNX model
+  codegen::LoadedModel model;
+};
+
+[[nodiscard]] Result<bool> is_artifact(const std::string& path);  // by its first bytes
+[[nodiscard]] Result<ModelFile> open_model_file(const std::string& path,
+                                                const ModelFileOptions& options);
+
+// Seeded random values: normal for floats, 0 or 1 for integers and booleans.
+[[nodiscard]] Tensor random_input(const codegen::ModelTensor& input, uint64_t seed);
+
+}  // namespace hone::tool

@@ -1,0 +1,108 @@
+#include "option_texts.h"
+
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "hone/base/options.h"
+#include "hone/cost/registry.h"
+#include "hone/target/target.h"
+
+namespace hone::tool {
+
+void add_threads(CLI::App& app, std::string& text) {
+  app.add_option("--threads", text, "Threads that the model runs on; 0: all cores")
+      ->type_name("N")
+      ->capture_default_str();
+}
+void add_seed(CLI::App& app, std::string& text) {
+  app.add_option("--seed", text, "Of everything random; the same seed repeats it")
+      ->type_name("N")
+      ->capture_default_str();
+}
+void add_shapes(CLI::App& app, std::vector<std::string>& texts) {
+  app.add_option("--shape", texts,
+                 "Shape of an input that the model leaves open: NAME=1x3x224x224; repeat per input")
+      ->type_name("NAME=DIMS")
+      ->expected(1)
+      ->take_all();
+}
+void add_db(CLI::App& app, std::string& path) {
+  app.add_option("--db", path, "The database of measurements; default: ~/.local/share/hone/hone.db")
+      ->type_name("FILE");
+}
+void add_device(CLI::App& app, std::string& name) {
+  app.add_option("--device", name,
+                 fmt::format("The machine to compile for: {}", join_names(target::names())))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+void add_json(CLI::App& app, bool& json) {
+  app.add_flag("--json", json, "Print JSON to standard output instead of text");
+}
+
+void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
+  add_threads(app, texts.threads);
+  add_shapes(app, texts.shapes);
+  add_device(app, texts.device);
+  add_db(app, texts.db);
+  app.add_flag("--no-db", texts.no_db, "Look up and keep nothing")->excludes("--db");
+  app.add_option("--cost", texts.cost,
+                 fmt::format("The cost model: {}", join_names(cost::model_names())))
+      ->type_name("NAME")
+      ->capture_default_str();
+  add_seed(app, texts.seed);
+  app.add_option("--prefix", texts.prefix, "Of the library's C symbols")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_flag("--header", texts.header, "Write the C header, too: model.h for model.so");
+}
+
+Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
+  CompileOptions options;
+  HONE_ASSIGN_OR_RETURN(options.threads, parse_threads(texts.threads));
+  HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
+  HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
+  options.db = texts.db;
+  options.use_db = !texts.no_db;
+  options.device = texts.device;
+  options.cost = texts.cost;
+  options.prefix = texts.prefix;
+  options.header = texts.header;
+  return options;
+}
+
+Result<int> parse_count(std::string_view option, std::string_view text, int low, int high) {
+  const Result<int64_t> count = parse_int(text, low, high);
+  if (!count.ok()) return invalid("{}: {}", option, count.status().message());
+  return static_cast<int>(*count);
+}
+
+Result<int> parse_threads(std::string_view text) { return parse_count("--threads", text, 0, 1024); }
+
+Result<uint64_t> parse_seed(std::string_view text) {
+  const Result<int64_t> seed = parse_int(text, 0, std::numeric_limits<int64_t>::max());
+  if (!seed.ok()) return invalid("--seed: {}", seed.status().message());
+  return static_cast<uint64_t>(*seed);
+}
+
+Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>& texts) {
+  std::map<std::string, Shape> shapes;
+  for (const std::string& text : texts) {
+    const auto pair = parse_key_value(text);
+    if (!pair.ok()) return invalid("--shape: {}", pair.status().message());
+    Result<std::vector<int64_t>> shape = parse_shape(pair->second);
+    if (!shape.ok()) return invalid("--shape {}: {}", pair->first, shape.status().message());
+    if (!shapes.emplace(pair->first, std::move(shape).value()).second) {
+      return invalid("--shape: input '{}' is given twice", pair->first);
+    }
+  }
+  return shapes;
+}
+
+std::string join_names(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace hone::tool

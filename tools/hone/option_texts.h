@@ -1,0 +1,48 @@
+// tools/hone/option_texts.h - options that several commands share: one text in --help, one parser.
+// A parser's error begins with the option's name.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/tune.h"
+
+namespace hone::tool {
+
+void add_threads(CLI::App& app, std::string& text);
+void add_seed(CLI::App& app, std::string& text);
+void add_shapes(CLI::App& app, std::vector<std::string>& texts);
+void add_db(CLI::App& app, std::string& path);
+void add_device(CLI::App& app, std::string& name);
+void add_json(CLI::App& app, bool& json);
+
+// The options of everything that compiles a model.
+struct BuildOptionTexts {
+  std::string threads = "0";
+  std::string seed = std::to_string(CompileOptions().seed);
+  std::vector<std::string> shapes;
+  std::string db;
+  bool no_db = false;
+  std::string device = CompileOptions().device;
+  std::string cost = CompileOptions().cost;
+  std::string prefix = CompileOptions().prefix;
+  bool header = false;
+};
+void add_build_options(CLI::App& app, BuildOptionTexts& texts);
+[[nodiscard]] Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts);
+
+[[nodiscard]] Result<int> parse_count(std::string_view option, std::string_view text, int low,
+                                      int high);
+[[nodiscard]] Result<int> parse_threads(std::string_view text);  // 0 = all cores
+[[nodiscard]] Result<uint64_t> parse_seed(std::string_view text);
+[[nodiscard]] Result<std::map<std::string, Shape>> parse_shapes(
+    const std::vector<std::string>& texts);
+// "a, b, c"
+[[nodiscard]] std::string join_names(const std::vector<std::string>& names);
+
+}  // namespace hone::tool

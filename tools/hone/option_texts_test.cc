@@ -1,0 +1,46 @@
+#include "option_texts.h"
+
+#include <gtest/gtest.h>
+
+#include "model_file.h"
+
+namespace hone::tool {
+namespace {
+
+TEST(option_texts, shapes_are_kept_by_input) {
+  const auto shapes = parse_shapes({"image=1x3x224x224", "mask=1,128"});
+  ASSERT_TRUE(shapes.ok()) << shapes.status().message();
+  EXPECT_EQ(*shapes,
+            (std::map<std::string, Shape>{{"image", {1, 3, 224, 224}}, {"mask", {1, 128}}}));
+}
+
+TEST(option_texts, an_error_begins_with_the_option) {
+  const std::pair<Status, std::string> cases[] = {
+      {parse_shapes({"1x3"}).status(), "--shape: found '1x3', expected NAME=VALUE"},
+      {parse_shapes({"a=1", "a=2"}).status(), "--shape: input 'a' is given twice"},
+      {parse_threads("-1").status(), "--threads: found '-1', expected an integer from 0 to 1024"},
+      {parse_seed("x").status(), "--seed: found 'x'"},
+      {parse_count("--repeat", "0", 1, 9).status(),
+       "--repeat: found '0', expected an integer from 1 to 9"},
+  };
+  for (const auto& [status, text] : cases) {
+    EXPECT_EQ(status.code(), Code::kInvalid);
+    EXPECT_TRUE(status.message().starts_with(text)) << status.message();
+  }
+  EXPECT_TRUE(
+      parse_shapes({"a=1x0"}).status().message().starts_with("--shape a: '1x0' is not a shape"));
+}
+
+TEST(model_file, random_inputs_repeat_with_their_seed) {
+  const codegen::ModelTensor input{"x", DType::kF32, {4, 5}};
+  const Tensor a = random_input(input, 7), b = random_input(input, 7), c = random_input(input, 8);
+  bool differs = false;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a.at(i), b.at(i));
+    differs = differs || a.at(i) != c.at(i);
+  }
+  EXPECT_TRUE(differs);
+}
+
+}  // namespace
+}  // namespace hone::tool

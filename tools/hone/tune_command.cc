@@ -1,0 +1,107 @@
+#include <ctime>
+#include <filesystem>
+
+#include "hone/base/clock.h"
+#include "hone/base/options.h"
+#include "hone/search/registry.h"
+
+#include "build_report.h"
+#include "command.h"
+#include "interrupt.h"
+#include "option_texts.h"
+#include "progress.h"
+#include "table.h"
+
+namespace hone::tool {
+namespace {
+
+struct Options {
+  std::string model, output;
+  std::string budget = "60s";
+  std::string search = TuneOptions().search;
+  BuildOptionTexts build;
+  bool json = false;
+};
+
+// When this process began: what it has done until now was starting up, without waiting.
+double process_start() {
+  return real_clock().now_seconds() - static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+std::string default_output(const std::string& model) {
+  return std::filesystem::path(model).filename().replace_extension(".so").string();
+}
+
+void print(const TuneSummary& summary, const std::string& output, bool as_json) {
+  if (as_json) {
+    nlohmann::ordered_json json = to_json(summary.compile);
+    json["output"] = output;
+    json["trials"] = summary.trials;
+    json["search_seconds"] = summary.search_seconds;
+    json["interrupted"] = summary.interrupted;
+    json["model_seconds"] = summary.model_seconds;
+    json["default_model_seconds"] = summary.default_model_seconds;
+    json["kept_default"] = summary.kept_default;
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("{}", kernel_table(summary.compile));
+  if (summary.model_seconds > 0) {
+    fmt::print("whole model: {} tuned, {} with default schedules{}\n",
+               format_seconds(summary.model_seconds), format_seconds(summary.default_model_seconds),
+               summary.kept_default ? ": the default ones are kept" : "");
+  }
+  fmt::print("wrote {}: {} bytes, {} trials in {} ({:.1f}/s)\n", output,
+             format_count(static_cast<double>(summary.compile.bytes)), summary.trials,
+             format_seconds(summary.compile.seconds), summary.trials / summary.compile.seconds);
+}
+
+Status run(const Options& options) {
+  TuneOptions parsed;
+  parsed.start_seconds = process_start();
+  HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
+  const Result<double> budget = parse_duration(options.budget);
+  if (!budget.ok()) return invalid("--budget: {}", budget.status().message());
+  parsed.budget_seconds = *budget;
+  parsed.search = options.search;
+  parsed.interrupted = &listen_for_interrupt();
+  ProgressDisplay display;
+  parsed.on_progress = [&display](const search::TuneProgress& progress) { display.show(progress); };
+  const std::string output =
+      options.output.empty() ? default_output(options.model) : options.output;
+  const Result<TuneSummary> summary = tune(options.model, output, parsed);
+  display.finish();
+  if (!summary.ok()) return summary.status();
+  print(*summary, output, options.json);
+  if (!summary->interrupted) return ok_status();
+  return error(Code::kCancelled, "interrupted after {} trials, all kept; the same command resumes",
+               summary->trials);
+}
+
+}  // namespace
+
+Command tune_command(CLI::App& root) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = root.add_subcommand(
+      "tune", "Tune every kernel of a model by measuring, and write the fastest library");
+  app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
+  app->add_option("-o,--output", options->output,
+                  "The library to write; default: the model's name with .so, in this folder")
+      ->type_name("FILE");
+  app->add_option("--budget", options->budget,
+                  "Time from start to the library on disk: 500ms, 60s, 5m, 1h")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app->add_option("--search", options->search,
+                  fmt::format("The search strategy: {}", join_names(search::searcher_names())))
+      ->type_name("NAME")
+      ->capture_default_str();
+  add_build_options(*app, options->build);
+  add_json(*app, options->json);
+  app->footer(
+      "Ctrl-C ends early: what was measured is kept, the best so far is written; the same command goes on\n"
+      "from there. A second Ctrl-C kills.");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace hone::tool

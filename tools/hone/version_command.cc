@@ -1,0 +1,30 @@
+#include <nlohmann/json.hpp>
+
+#include "hone/codegen/runtime/hone_model.h"
+
+#include "command.h"
+#include "option_texts.h"
+
+namespace hone::tool {
+
+Command version_command(CLI::App& root) {
+  struct Options {
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* app =
+      root.add_subcommand("version", "Print the version of Hone and of its artifacts' C interface");
+  add_json(*app, options->json);
+  return {app, [options] {
+            if (options->json) {
+              const nlohmann::ordered_json json = {{"version", HONE_VERSION},
+                                                   {"abi_version", HONE_ABI_VERSION}};
+              fmt::print("{}\n", json.dump());
+            } else {
+              fmt::print("hone {} (artifact interface {})\n", HONE_VERSION, HONE_ABI_VERSION);
+            }
+            return ok_status();
+          }};
+}
+
+}  // namespace hone::tool
