@@ -129,25 +129,8 @@ TEST(cpu_measure, a_register_tile_beats_one_accumulator_and_threads_help) {
     EXPECT_TRUE(bounds.ok());
     return measure_cpu(*state, *bounds, target, threads).seconds(target, threads);
   };
-  const std::string_view tile = R"(
-cache_write(matmul)
-split(matmul, m, [4])
-split(matmul, n, [2, 4])
-reorder(matmul, [m.0, n.0, m.1, n.1, n.2])
-parallel(matmul, m.0)
-unroll(matmul, m.1)
-unroll(matmul, n.1)
-vectorize(matmul, n.2)
-compute_at(matmul.acc, matmul, n.0)
-scope(matmul.acc, register)
-split(matmul.acc, n, [4])
-reorder(matmul.acc, [k, m, n.0, n.1])
-unroll(matmul.acc, m)
-unroll(matmul.acc, n.0)
-vectorize(matmul.acc, n.1)
-)";
-  EXPECT_LT(seconds(tile, 1) * 3, seconds("parallel(matmul, m)", 1));
-  EXPECT_LT(seconds(tile, 2), 0.8 * seconds(tile, 1));
+  EXPECT_LT(seconds(schedule::kGemmTile, 1) * 3, seconds("parallel(matmul, m)", 1));
+  EXPECT_LT(seconds(schedule::kGemmTile, 2), 0.8 * seconds(schedule::kGemmTile, 1));
 }
 
 }  // namespace

@@ -10,26 +10,6 @@ using compute::testing::conv2d;
 using compute::testing::ConvShape;
 using compute::testing::gemm;
 
-constexpr std::string_view kGemmTile = R"(
-cache_write(matmul)
-cache_read(weight, matmul.acc)
-layout(weight.cache, [n/8, k, n%8])
-split(matmul, m, [6], peel)
-split(matmul, n, [2, 4], pad)
-reorder(matmul, [m.0, n.0, m.1, n.1, n.2])
-parallel(matmul, m.0)
-unroll(matmul, m.1)
-unroll(matmul, n.1)
-vectorize(matmul, n.2)
-compute_at(matmul.acc, matmul, n.0)
-scope(matmul.acc, register)
-split(matmul.acc, n, [4])
-reorder(matmul.acc, [k, m, n.0, n.1])
-unroll(matmul.acc, m)
-unroll(matmul.acc, n.0)
-vectorize(matmul.acc, n.1)
-)";
-
 TEST(proof, gemm_with_register_tile_and_packed_weights) {
   for (const int64_t m : {1, 5, 6, 13}) expect_same(gemm(m, 19, 7), kGemmTile);
   expect_same(gemm(12, 16, 33), kGemmTile);

@@ -10,6 +10,27 @@
 
 namespace hone::schedule {
 
+// compute::testing::gemm around a 6 x (2 x 4) register tile, the weights packed.
+inline constexpr std::string_view kGemmTile = R"(
+cache_write(matmul)
+cache_read(weight, matmul.acc)
+layout(weight.cache, [n/8, k, n%8])
+split(matmul, m, [6], peel)
+split(matmul, n, [2, 4], pad)
+reorder(matmul, [m.0, n.0, m.1, n.1, n.2])
+parallel(matmul, m.0)
+unroll(matmul, m.1)
+unroll(matmul, n.1)
+vectorize(matmul, n.2)
+compute_at(matmul.acc, matmul, n.0)
+scope(matmul.acc, register)
+split(matmul.acc, n, [4])
+reorder(matmul.acc, [k, m, n.0, n.1])
+unroll(matmul.acc, m)
+unroll(matmul.acc, n.0)
+vectorize(matmul.acc, n.1)
+)";
+
 // Arguments by param: inputs and constants hold small integers, so that sums are exact in any
 // order.
 inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_t seed) {

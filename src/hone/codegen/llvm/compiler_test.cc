@@ -23,16 +23,6 @@ using ir::Stmt;
 using ir::variable;
 using ir::VarPtr;
 
-constexpr ForKind kSerial = ForKind::kSerial;
-constexpr ForKind kVector = ForKind::kVectorized;
-
-Stmt loop(const VarPtr& v, int64_t extent, ForKind kind, std::vector<Stmt> body) {
-  return ir::make_for(v, constant(0), constant(extent), kind, std::move(body));
-}
-ir::Program program_of(std::vector<ir::Param> params, Stmt body) {
-  return {"test", std::move(params), {{std::move(body), false}}};
-}
-
 // Out[v] = f(In[v]) for n elements.
 ir::Program map_program(int64_t n, DType in, DType out, ForKind kind,
                         const std::function<Expr(const Expr&)>& f) {

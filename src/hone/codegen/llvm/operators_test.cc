@@ -15,16 +15,6 @@ using ir::Stmt;
 using ir::variable;
 using ir::VarPtr;
 
-constexpr ForKind kSerial = ForKind::kSerial;
-constexpr ForKind kVector = ForKind::kVectorized;
-
-Stmt loop(const VarPtr& v, int64_t extent, ForKind kind, std::vector<Stmt> body) {
-  return ir::make_for(v, constant(0), constant(extent), kind, std::move(body));
-}
-ir::Program program_of(std::vector<ir::Param> params, Stmt body) {
-  return {"test", std::move(params), {{std::move(body), false}}};
-}
-
 TEST(compile, every_operator_of_every_type) {
   using Make = std::function<Expr(const Expr&, const Expr&)>;
   const auto binary = [](Op op) {

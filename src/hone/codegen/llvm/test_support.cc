@@ -91,4 +91,11 @@ std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, 
   return "";
 }
 
+ir::Stmt loop(const ir::VarPtr& v, int64_t extent, ir::ForKind kind, std::vector<ir::Stmt> body) {
+  return ir::make_for(v, ir::constant(0), ir::constant(extent), kind, std::move(body));
+}
+ir::Program program_of(std::vector<ir::Param> params, ir::Stmt body) {
+  return {"test", std::move(params), {{std::move(body), false}}};
+}
+
 }  // namespace hone::codegen

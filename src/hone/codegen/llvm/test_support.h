@@ -22,4 +22,11 @@ namespace hone::codegen {
 [[nodiscard]] std::string compare_with_interpreter(const ir::Program& program, uint64_t seed,
                                                    double tolerance = 1e-5);
 
+// Short names for building programs.
+inline constexpr ir::ForKind kSerial = ir::ForKind::kSerial;
+inline constexpr ir::ForKind kVector = ir::ForKind::kVectorized;
+[[nodiscard]] ir::Stmt loop(const ir::VarPtr& v, int64_t extent, ir::ForKind kind,
+                            std::vector<ir::Stmt> body);
+[[nodiscard]] ir::Program program_of(std::vector<ir::Param> params, ir::Stmt body);
+
 }  // namespace hone::codegen
