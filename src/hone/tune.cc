@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kCompareBytes = 256 << 20;  // of weights; a larger model is not built twice
 constexpr double kCompareSeconds = 1.5;       // for comparing tuned and default model
+constexpr double kWriteRate = 0.12e9;         // bytes of weights packed, linked and written in a second, on a slow day
 constexpr double kMinimumSearch = 0.2;        // of the budget, whatever the rest needs
 
 int64_t constant_bytes(const graph::TaskList& tasks) {
@@ -112,7 +113,7 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output, const Tu
   const std::string default_library = folder.file("default.so");
   const int64_t weight_bytes = constant_bytes(model.tasks);
   const bool compares = weight_bytes <= kCompareBytes && options.budget_seconds >= 10;
-  double write_seconds = 0.5 + 0.05 * static_cast<double>(defaults.size()) + static_cast<double>(weight_bytes) / 0.25e9;
+  double write_seconds = 0.5 + 0.05 * static_cast<double>(defaults.size()) + static_cast<double>(weight_bytes) / kWriteRate;
   if (compares) {
     CompileOptions plain = options.compile;
     plain.header = false;

@@ -22,7 +22,9 @@ constexpr size_t kFinalists = 3;
 constexpr int kStoredBest = 2;     // of earlier runs, measured again
 constexpr size_t kAdopted = 3;      // schedules of similar tasks, tried at a time
 constexpr int64_t kMaxLearned = 2000;  // records of earlier runs that the searcher hears of
-constexpr double kTimeout = 5;     // seconds, for one candidate, packing included
+constexpr double kTimeout = 5;     // seconds, for one candidate ...
+constexpr double kPackRate = 2e7;  // ... and bytes a second, at the very least, to pack its constants
+constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 
 double load_average() {
   double load = 0;
@@ -162,7 +164,7 @@ void TaskTuner::build(Candidate& candidate) const {
   job.timing = context_.timing;
   job.cold_weights = context_.cold_weights;
   job.tolerance = context_.tolerance;
-  job.timeout_seconds = kTimeout;
+  job.timeout_seconds = kTimeout + static_cast<double>(constant_bytes()) / kPackRate;
   job.label = task_.name;
 }
 
@@ -187,6 +189,18 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
     candidate.job.timing.best = best_seconds();
   }
   searcher_->observe(points, seconds);
+}
+
+int64_t TaskTuner::constant_bytes() const {
+  int64_t bytes = 0;
+  for (const ir::Param& param : task_.dag->params) {
+    if (param.role == ir::Role::kConstant) bytes += param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
+  }
+  return bytes;
+}
+
+int TaskTuner::max_batch() const {
+  return static_cast<int>(std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes(), 1), 2, 1024));
 }
 
 double TaskTuner::best_seconds() const { return finalists_.empty() ? INFINITY : finalists_.front().seconds; }

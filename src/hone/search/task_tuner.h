@@ -80,10 +80,13 @@ class TaskTuner {
   [[nodiscard]] const schedule::Steps& default_steps() const { return default_steps_; }
   [[nodiscard]] std::vector<Finalist>& finalists() { return finalists_; }         // fastest first
   [[nodiscard]] int trials() const { return trials_; }
+  // Candidates in a batch at most: each packs all constants of the task anew.
+  [[nodiscard]] int max_batch() const;
 
  private:
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
+  [[nodiscard]] int64_t constant_bytes() const;
 
   TuneTask task_;
   const TaskContext& context_;

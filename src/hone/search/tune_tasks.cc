@@ -10,6 +10,8 @@
 namespace hone::search {
 namespace {
 
+constexpr int kFirstBatch = 4;
+
 // What no schedule is expected to beat: arithmetic at the best rate that any task reached so far, and
 // operands moved once at the rate of the last-level cache. Clocks and peaks of real machines are not
 // known exactly, so the rate starts from the description and is learned.
@@ -70,7 +72,7 @@ class Loop {
   }
   [[nodiscard]] bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
   [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
-  [[nodiscard]] int batch_size() const;
+  [[nodiscard]] int batch_size(int task) const;
   [[nodiscard]] Result<std::optional<Batch>> prepare();
   [[nodiscard]] Status submit(const Batch& batch);
   [[nodiscard]] Status finish(const Batch& batch);
@@ -92,8 +94,11 @@ class Loop {
   double last_report_ = 0;  // when the last batch was reported
 };
 
-int Loop::batch_size() const {
-  int size = options_.batch;
+int Loop::batch_size(int task) const {
+  const TaskTuner& tuner = *tuners_[static_cast<size_t>(task)];
+  int size = std::min(options_.batch, tuner.max_batch());
+  // A first look at every task comes before a second one at any.
+  if (tuner.trials() == 0 && tuners_.size() > 4) size = std::min(size, kFirstBatch);
   if (options_.max_trials > 0) size = std::min(size, options_.max_trials - handed_out_);
   // What is left of the time holds only so many candidates.
   if (trials_ > 0) {
@@ -110,7 +115,7 @@ Result<std::optional<Batch>> Loop::prepare() {
     if (batch.task < 0) return std::optional<Batch>();
     const double start = clock_.now_seconds();
     TaskTuner& task = tuner(batch.task);
-    Result<std::vector<Candidate>> proposed = task.propose(batch_size());
+    Result<std::vector<Candidate>> proposed = task.propose(batch_size(batch.task));
     if (!proposed.ok()) {  // no memory for its operands, or no reference: the default schedule stays
       log_warning("task {} is not tuned: {}", task.task().name, proposed.status().message());
       scheduler_->finish(batch.task);
