@@ -49,7 +49,10 @@ Status check_output(const std::string& path) {
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
   if (!fs::is_directory(folder, ignored)) return error(Code::kNotFound, "output {}: there is no folder {}", path, folder.string());
-  if (access(folder.c_str(), W_OK) != 0) return error(Code::kIo, "output {}: {}", path, errno_text(errno));
+  // Only trying tells: access() promises root too much, as in /proc or on a full disk.
+  std::string probe = (folder / ".hone-XXXXXX").string();
+  if (mkdtemp(probe.data()) == nullptr) return error(Code::kIo, "output {}: {}", path, errno_text(errno));
+  rmdir(probe.c_str());
   return ok_status();
 }
 

@@ -5,13 +5,13 @@
 namespace hone::tool {
 
 std::string kernel_table(const CompileSummary& summary) {
-  Table table(
-      {"kernel", "times", "first node", "schedule", "trials", "default", "best", "GFLOP/s"});
+  Table table({"kernel", "first node", "schedule", "times", "trials", "default", "best", "GFLOP/s"},
+              3);
   for (const TaskSummary& task : summary.tasks) {
     const double best = task.seconds > 0 ? task.seconds : task.predicted_seconds;
     const std::string time = task.seconds > 0 ? format_seconds(best) : "~" + format_seconds(best);
-    table.add({shorten(task.kernel_class, 36), std::to_string(task.multiplicity),
-               shorten(task.name, 28), task.source, std::to_string(task.trials),
+    table.add({shorten(task.kernel_class, 36), shorten(task.name, 28), task.source,
+               std::to_string(task.multiplicity), std::to_string(task.trials),
                format_seconds(task.default_seconds), best > 0 ? time : "-",
                best > 0 ? fmt::format("{:.1f}", task.flops / best * 1e-9) : "-"});
   }

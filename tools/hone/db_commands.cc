@@ -96,7 +96,7 @@ nlohmann::ordered_json to_json(const GroupKey& key, const Group& group, bool wit
 Status show(const DbOptions& options) {
   HONE_ASSIGN_OR_RETURN(const Summary summary, summarise(options));
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  Table table({"kernel", "task", "device", "threads", "trials", "ok", "best"});
+  Table table({"kernel", "task", "device", "threads", "trials", "ok", "best"}, 3);
   int64_t trials = 0;
   for (const GroupKey& key : summary.order) {
     const Group& group = summary.groups.at(key);

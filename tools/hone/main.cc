@@ -32,7 +32,6 @@ int run_tool(int argc, char** argv) {
   CLI::App app("Hone compiles a neural network and tunes it for the machine it will run on.",
                "hone");
   app.require_subcommand(1);
-  app.set_help_all_flag("--help-all", "Print the help of all commands");
   app.footer("Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted.");
 
   std::vector<Command> commands = {tune_command(app), compile_command(app), run_command(app),
@@ -49,6 +48,13 @@ int run_tool(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help
   } catch (const CLI::RequiredError& e) {
+    // A word that is no command is first of all a missing command to the parser.
+    const std::vector<std::string> rest = app.remaining(true);
+    if (!rest.empty() &&
+        app.get_subcommands().size() + db->get_subcommands().size() < 1 + (db->parsed() ? 1 : 0)) {
+      return fail(Code::kInvalid,
+                  fmt::format("unknown command '{}' (see hone --help)", rest.front()));
+    }
     return fail(Code::kInvalid, fmt::format("{} (see hone --help)", e.what()));
   } catch (const CLI::ParseError& e) {
     return fail(Code::kInvalid, e.what());

@@ -100,7 +100,7 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
   nlohmann::ordered_json json = {
       {"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
   json["outputs"] = nlohmann::ordered_json::array();
-  Table table({"output", "type", "shape", "mean", "std", "min", "max"});
+  Table table({"output", "type", "shape", "mean", "std", "min", "max"}, 2);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Moments m = moments(outputs[i]);
     table.add({names[i].name, std::string(dtype_name(outputs[i].dtype())),

@@ -27,11 +27,9 @@ std::string Table::text() const {
   for (size_t r = 0; r < rows_.size(); ++r) {
     std::string line;
     for (size_t i = 0; i < rows_[r].size(); ++i) {
-      if (i == 0) {
-        line += fmt::format("{:<{}}", rows_[r][i], widths[i]);
-      } else {
-        line += fmt::format("  {:>{}}", rows_[r][i], widths[i]);
-      }
+      if (i > 0) line += "  ";
+      line += i < left_columns_ ? fmt::format("{:<{}}", rows_[r][i], widths[i])
+                                : fmt::format("{:>{}}", rows_[r][i], widths[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
@@ -45,6 +43,7 @@ std::string Table::text() const {
 
 std::string format_seconds(double seconds) {
   if (!(seconds > 0)) return "-";
+  if (seconds < 0.9995e-6) return three_digits(seconds * 1e9) + " ns";
   if (seconds < 0.9995e-3) return three_digits(seconds * 1e6) + " us";
   if (seconds < 0.9995) return three_digits(seconds * 1e3) + " ms";
   return three_digits(seconds) + " s";

@@ -18,8 +18,18 @@ TEST(table, columns_are_as_wide_as_their_widest_cell) {
             "gemm\n");
 }
 
+TEST(table, the_first_columns_may_be_texts) {
+  Table table({"a", "b", "c"}, 2);
+  table.add({"1", "conv", "1.00 ms"});
+  EXPECT_EQ(table.text(),
+            "a  b           c\n"
+            "----------------\n"
+            "1  conv  1.00 ms\n");
+}
+
 TEST(table, times_have_three_digits_and_a_unit) {
   EXPECT_EQ(format_seconds(0), "-");
+  EXPECT_EQ(format_seconds(45e-9), "45.0 ns");
   EXPECT_EQ(format_seconds(1.234e-6), "1.23 us");
   EXPECT_EQ(format_seconds(99.96e-6), "100 us");
   EXPECT_EQ(format_seconds(999.6e-6), "1.00 ms");

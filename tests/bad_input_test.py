@@ -1,0 +1,237 @@
+"""Every kind of bad input ends in exit code 2 and one clear line; nothing is written."""
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper
+
+import support
+from support import Case, make_model, relu_model, small_network, value
+
+
+class Models(Case):
+    def refuse_model(self, message, model, *options):
+        path = model if isinstance(model, (str, os.PathLike)) else self.save(model)
+        for command in ("compile", "tune"):
+            with self.subTest(command):
+                line = self.refuse(message, command, path, "-o", self.folder / "out.so", "--no-db", *options)
+        return line
+
+    def test_missing_file(self):
+        self.refuse_model("absent.onnx", self.folder / "absent.onnx")
+
+    def test_not_onnx(self):
+        path = self.folder / "text.onnx"
+        path.write_text("this is no model at all, but a text of some length\n" * 20)
+        self.refuse_model("not an ONNX file", path)
+
+    def test_empty_file(self):
+        path = self.folder / "empty.onnx"
+        path.write_bytes(b"")
+        self.refuse_model("empty", path)
+
+    def test_truncated(self):
+        whole = small_network().SerializeToString()
+        path = self.folder / "cut.onnx"
+        for share in (0.25, 0.5, 0.9, 0.999):
+            path.write_bytes(whole[:int(share * len(whole))])
+            with self.subTest(share):
+                self.refuse_model("cut.onnx", path)
+
+    def test_missing_external_data(self):
+        path = self.folder / "model.onnx"
+        support.onnx.save_model(small_network(), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+        (self.folder / "weights.bin").unlink()
+        self.refuse_model("weights.bin", path)
+
+    def test_truncated_external_data(self):
+        path = self.folder / "model.onnx"
+        support.onnx.save_model(small_network(), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+        os.truncate(self.folder / "weights.bin", 100)
+        self.refuse_model("weights.bin", path)
+
+    def test_unknown_opset(self):
+        for opset in (5, 99):
+            model = relu_model()
+            model.opset_import[0].version = opset
+            with self.subTest(opset):
+                self.refuse_model(str(opset), model)
+
+    def test_unknown_operators_are_all_listed(self):
+        nodes = [helper.make_node("Frobnicate", ["x"], ["a"], name="first"),
+                 helper.make_node("Relu", ["a"], ["b"], name="known"),
+                 helper.make_node("Wobble", ["b"], ["c"], name="second", domain="com.example"),
+                 helper.make_node("Frobnicate", ["c"], ["y"], name="third")]
+        line = self.refuse_model("Frobnicate", make_model(nodes, [value("x", (1, 4))], [value("y", (1, 4))]))
+        for name in ("Wobble", "first", "second", "third"):
+            self.assertIn(name, line)
+        self.assertNotIn("known", line.replace("unknown", ""))
+
+    def test_symbolic_shape(self):
+        line = self.refuse_model("--shape", relu_model(("batch", 4)))
+        self.assertIn("x", line)
+        path = self.folder / "model.onnx"
+        self.succeed("compile", path, "-o", self.folder / "out.so", "--no-db", "--shape", "x=2x4")
+
+    def test_shape_of_no_input(self):
+        self.refuse_model("'z'", relu_model(("batch", 4)), "--shape", "x=2x4", "--shape", "z=2x4")
+
+    def test_cycle(self):
+        nodes = [helper.make_node("Add", ["x", "b"], ["a"], name="one"), helper.make_node("Relu", ["a"], ["b"], name="two")]
+        self.refuse_model("cycle", make_model(nodes, [value("x", (1, 4))], [value("b", (1, 4))]))
+
+    def test_disconnected(self):
+        undefined = make_model([helper.make_node("Relu", ["nowhere"], ["y"], name="relu")], [value("x", (1, 4))], [value("y", (1, 4))])
+        self.refuse_model("nowhere", undefined)
+        no_output = make_model([helper.make_node("Relu", ["x"], ["y"], name="relu")], [value("x", (1, 4))], [value("z", (1, 4))])
+        self.refuse_model("'z'", no_output)
+
+    def test_wrong_ranks(self):
+        node = helper.make_node("Conv", ["x", "w"], ["y"], name="conv")
+        model = make_model([node], [value("x", (1, 4, 8))], [value("y", None)], {"w": np.zeros((4, 3, 3, 3), np.float32)})
+        self.refuse_model("conv", model)
+
+
+class Options(Case):
+    def setUp(self):
+        super().setUp()
+        self.model = self.save(relu_model())
+        self.output = self.folder / "out.so"
+
+    def test_budget(self):
+        for budget in ("0", "0s", "-5s", "soon", "10", "", "1e3s", "nan"):
+            with self.subTest(budget):
+                self.refuse("budget", "tune", self.model, "-o", self.output, f"--budget={budget}", "--no-db")
+
+    def test_unknown_names(self):
+        for option in ("--device", "--cost", "--search"):
+            with self.subTest(option):
+                self.refuse("nonesuch", "tune", self.model, "-o", self.output, "--no-db", option, "nonesuch")
+
+    def test_numbers(self):
+        self.refuse("--threads", "compile", self.model, "-o", self.output, "--no-db", "--threads", "many")
+        self.refuse("--seed", "compile", self.model, "-o", self.output, "--no-db", "--seed=-1")
+        self.refuse("--shape", "compile", self.model, "-o", self.output, "--no-db", "--shape", "x")
+        self.refuse("--repeat", "run", self.model, "--repeat", "0")
+
+    def test_command_line(self):
+        self.refuse("nonesuch", "nonesuch")
+        self.refuse("--nonesuch", "compile", self.model, "-o", self.output, "--nonesuch")
+        self.refuse("output", "compile", self.model)
+        self.refuse("nonesuch", "db", "nonesuch")
+        self.refuse("command")
+        self.refuse("command", "db")
+        self.refuse("tuner", "worker")
+
+    def test_prefix(self):
+        self.refuse("9lives", "compile", self.model, "-o", self.output, "--no-db", "--prefix", "9lives")
+
+    def test_unwritable_output(self):
+        for path in (self.folder / "absent" / "out.so", self.folder, "/proc/out.so"):
+            for command in ("compile", "tune"):
+                with self.subTest(f"{command} {path}"):
+                    self.refuse(str(path), command, self.model, "-o", path, "--no-db")
+
+
+class Run(Case):
+    def setUp(self):
+        super().setUp()
+        self.model = self.save(relu_model())
+        self.library = self.folder / "out.so"
+        self.succeed("compile", self.model, "-o", self.library, "--no-db")
+
+    def refuse_input(self, message, array, name="x"):
+        path = self.folder / "x.npy"
+        np.save(path, array)
+        for model in (self.library, self.model):
+            with self.subTest(str(model)):
+                self.refuse(message, "run", model, "--input", f"{name}={path}", "--output-dir", self.folder / "outputs")
+
+    def test_wrong_shape(self):
+        self.refuse_input("[1, 4]", np.zeros((2, 4), np.float32))
+
+    def test_wrong_dtype(self):
+        self.refuse_input("f32", np.zeros((1, 4), np.float64))
+
+    def test_unknown_input(self):
+        self.refuse_input("'z'", np.zeros((1, 4), np.float32), "z")
+
+    def test_bad_input_file(self):
+        path = self.folder / "bad.npy"
+        path.write_bytes(b"\x93NUMPY\x01\x00")
+        self.refuse("bad.npy", "run", self.library, "--input", f"x={path}")
+        self.refuse("absent.npy", "run", self.library, "--input", f"x={self.folder / 'absent.npy'}")
+
+    def test_unwritable_output(self):
+        self.refuse("/proc/nowhere", "run", self.library, "--output-dir", "/proc/nowhere")
+
+    def test_foreign_library(self):
+        path = self.folder / "foreign.so"
+        path.write_bytes(Path(os.path.realpath(sys.executable)).read_bytes()[:4096])
+        self.refuse("foreign.so", "run", path)
+        self.refuse("foreign.so", "bench", path)
+
+    def test_truncated_library(self):
+        path = self.folder / "cut.so"
+        path.write_bytes(self.library.read_bytes()[:self.library.stat().st_size // 2])
+        self.refuse("cut.so", "run", path)
+
+
+class Database(Case):
+    def setUp(self):
+        super().setUp()
+        self.model = self.save(relu_model())
+        self.db = self.folder / "trials.db"
+
+    def make_db(self):
+        self.succeed("tune", self.model, "-o", self.folder / "first.so", "--db", self.db, "--budget", "2s")
+
+    def refuse_db(self, message, commands=("tune", "compile", "show")):
+        for command in commands:
+            arguments = ["db", "show"] if command == "show" else [command, self.model, "-o", self.folder / "out.so"]
+            with self.subTest(command):
+                self.refuse(message, *arguments, "--db", self.db)
+
+    def test_corrupt(self):
+        self.make_db()
+        with open(self.db, "r+b") as file:
+            file.seek(20)
+            file.write(os.urandom(2000))
+        self.refuse_db("trials.db")
+
+    def test_foreign_file(self):
+        self.db.write_text("no database, but someone's notes\n" * 100)
+        self.refuse_db("trials.db")
+        self.assertTrue(self.db.read_text().startswith("no database"))
+
+    def test_newer_version(self):
+        self.make_db()
+        connection = sqlite3.connect(self.db)
+        connection.execute("PRAGMA user_version = 99")
+        connection.commit()
+        connection.close()
+        self.refuse_db("99")
+
+    def test_locked(self):
+        self.make_db()
+        connection = sqlite3.connect(self.db, isolation_level=None)
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        self.refuse_db("locked", commands=("tune", "show"))
+        connection.close()
+
+    def test_absent_folder_and_show_of_nothing(self):
+        self.db = self.folder / "absent" / "trials.db"
+        self.refuse_db("absent", commands=("tune", "show"))
+
+    def test_postgres(self):
+        self.refuse("PostgreSQL", "tune", self.model, "-o", self.folder / "out.so", "--db", "postgres://host/db")
+
+    def test_bad_task_key(self):
+        self.refuse("--task", "db", "best", "--task", "xyz")
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,121 @@
+"""The commands that need no tuning: what they print, as text and as JSON, and how fast the tool starts."""
+import os
+import pty
+import subprocess
+import time
+
+import numpy as np
+
+import support
+from support import Case, relu_model, small_network
+
+
+class Commands(Case):
+    def test_version(self):
+        self.assertRegex(self.succeed("version"), r"^hone \d+\.\d+\.\d+ \(artifact interface \d+\)\n$")
+        self.assertEqual(self.succeed_json("version")["abi_version"], 1)
+
+    def test_devices(self):
+        devices = {device["name"]: device for device in self.succeed_json("devices")}
+        for name in ("host", "x86-64-avx2", "x86-64-avx512", "aarch64-neon"):
+            self.assertIn(name, devices)
+            self.assertIn(name, self.succeed("devices"))
+        self.assertGreater(devices["host"]["cores"], 0)
+
+    def test_start_up(self):
+        times = []
+        for _ in range(20):
+            start = time.perf_counter()
+            self.succeed("version")
+            times.append(time.perf_counter() - start)
+        self.assertLess(min(times), 0.05)
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([support.HONE, "devices"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, "hone: cannot write to standard output\n")
+
+
+class Library(Case):
+    def setUp(self):
+        super().setUp()
+        self.model = self.save(small_network())
+        self.library = self.folder / "model.so"
+        self.report = self.succeed_json("compile", self.model, "-o", self.library, "--no-db", "--threads", "1")
+
+    def test_compile_reports_every_kernel(self):
+        self.assertEqual(self.report["output"], str(self.library))
+        self.assertEqual(self.report["bytes"], self.library.stat().st_size)
+        for kernel in self.report["kernels"]:
+            self.assertIn(kernel["source"], ("default", "predicted"))
+            self.assertTrue(kernel["steps"])
+
+    def test_the_same_model_gives_the_same_file(self):
+        again = self.folder / "again.so"
+        self.succeed("compile", self.model, "-o", again, "--no-db", "--threads", "1")
+        self.assertEqual(again.read_bytes(), self.library.read_bytes())
+
+    def test_run_with_random_inputs_repeats_with_its_seed(self):
+        def outputs(seed):
+            self.succeed("run", self.library, "--seed", seed, "--output-dir", self.folder / "out")
+            return np.load(self.folder / "out" / "y.npy")
+        first = outputs(3)
+        self.assertEqual(first.shape, (1, 10))
+        np.testing.assert_array_equal(outputs(3), first)
+        self.assertFalse(np.array_equal(outputs(4), first))
+
+    def test_run_says_what_came_out(self):
+        report = self.succeed_json("run", self.library, "--repeat", 5)
+        self.assertEqual(report["runs"], 5)
+        self.assertEqual(report["outputs"][0]["shape"], [1, 10])
+        self.assertIn("y", self.succeed("run", self.library))
+
+    def test_run_compiles_an_onnx_model_for_the_shapes_given(self):
+        model = self.save(relu_model(("batch", 4)), "open.onnx")
+        x = np.array([[-1, 2, -3, 4], [5, -6, 7, -8]], np.float32)
+        np.save(self.folder / "x.npy", x)
+        self.succeed("run", model, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
+        np.testing.assert_array_equal(np.load(self.folder / "y.npy"), np.maximum(x, 0))
+
+    def test_bench_accounts_for_the_whole_model(self):
+        report = self.succeed_json("bench", self.library, "--threads", 1, "--repeat", 20)
+        self.assertGreater(len(report["kernels"]), 2)
+        total = sum(kernel["seconds"] for kernel in report["kernels"])
+        self.assertAlmostEqual(total, report["kernel_seconds"], places=12)
+        self.assertGreater(total, 0.3 * report["seconds"])
+        self.assertLess(total, 3 * report["seconds"])
+        self.assertIn("whole model", self.succeed("bench", self.model, "--threads", 1, "--repeat", 3))
+
+    def test_header_and_prefix(self):
+        library = self.folder / "net.so"
+        self.succeed("compile", self.model, "-o", library, "--no-db", "--header", "--prefix", "net")
+        self.assertIn("net_create", (self.folder / "net.h").read_text())
+
+    def test_another_device_gets_its_own_code(self):
+        library = self.folder / "avx2.so"
+        self.succeed("compile", self.model, "-o", library, "--no-db", "--device", "x86-64-avx2", "--threads", "1")
+        self.assertNotEqual(library.read_bytes(), self.library.read_bytes())
+
+    def test_terminal_gets_a_bar(self):
+        main, sub = pty.openpty()
+        process = subprocess.Popen([support.HONE, "tune", self.model, "-o", self.library, "--no-db", "--budget", "3s"],
+                                   stdout=subprocess.DEVNULL, stderr=sub)
+        os.close(sub)
+        shown = b""
+        while True:
+            try:
+                part = os.read(main, 4096)
+            except OSError:  # the other side is closed
+                break
+            if not part:
+                break
+            shown += part
+        os.close(main)
+        self.assertEqual(process.wait(), 0)
+        self.assertIn(b"\r[", shown)
+        self.assertTrue(shown.endswith(b"\n"))
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,199 @@
+"""Tuning with the real worker: what is stored, what Ctrl-C leaves, what a dead worker and a full disk do."""
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import support
+from support import Case, small_network
+
+
+def children(pid):
+    """Processes that `pid` started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat = (entry / "stat").read_text()
+        except OSError:
+            continue
+        if int(stat.rpartition(")")[2].split()[1]) == pid:
+            found.append(int(entry.name))
+    return found
+
+
+class Tuning(Case):
+    def setUp(self):
+        super().setUp()
+        self.model = self.save(small_network())
+        self.db = self.folder / "trials.db"
+        self.library = self.folder / "model.so"
+
+    def arguments(self, budget):
+        return ["tune", self.model, "-o", self.library, "--db", self.db, "--threads", "1", "--budget", budget]
+
+    def start(self, budget):
+        process = subprocess.Popen([support.HONE, *map(str, self.arguments(budget))], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+        self.addCleanup(process.kill)
+        return process
+
+    def query(self, sql):
+        connection = sqlite3.connect(f"file:{self.db}?mode=ro", uri=True)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def trials(self):
+        """Stored so far; 0 while there is no database."""
+        try:
+            return self.query("SELECT count(*) FROM trial")[0][0]
+        except sqlite3.OperationalError:
+            return 0
+
+    def wait_for_trials(self, process, count, seconds=60):
+        end = time.monotonic() + seconds
+        while self.trials() < count:
+            self.assertIsNone(process.poll(), "hone ended early")
+            self.assertLess(time.monotonic(), end, f"{self.trials()} trials in {seconds} s")
+            time.sleep(0.05)
+
+    def check_library(self):
+        """The library computes what the model says."""
+        x = np.random.default_rng(1).standard_normal((1, 3, 24, 24)).astype(np.float32)
+        np.save(self.folder / "x.npy", x)
+        self.succeed("run", self.library, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
+        expected = support.reference(self.model, {"x": x})["y"]
+        self.assertLessEqual(support.relative_error(np.load(self.folder / "y.npy"), expected), 1e-4)
+
+    def test_tune_then_resume_then_compile(self):
+        start = time.monotonic()
+        report = self.succeed_json(*self.arguments("6s"))
+        self.assertLess(time.monotonic() - start, 9)
+        self.check_library()
+        first = self.trials()
+        self.assertGreater(report["trials"], 10)
+        self.assertEqual(self.query("SELECT count(*) FROM (SELECT DISTINCT task, steps FROM trial)")[0][0], first)
+        self.assertEqual(self.query("SELECT count(*) FROM trial WHERE outcome = 'wrong answer'")[0][0], 0)
+        self.assertTrue(all(kernel["seconds"] > 0 for kernel in report["kernels"]))
+
+        self.succeed_json(*self.arguments("4s"))
+        self.check_library()
+        self.assertGreater(self.trials(), first)
+
+        best = {entry["task"]: entry for entry in self.succeed_json("db", "best", "--db", self.db)}
+        self.assertTrue(best)
+        compiled = self.succeed_json("compile", self.model, "-o", self.library, "--db", self.db, "--threads", "1")
+        self.check_library()
+        stored = {entry["steps"].strip() for entry in best.values()}
+        for kernel in compiled["kernels"]:
+            self.assertEqual(kernel["source"], "stored", kernel["name"])
+            self.assertIn(kernel["steps"].strip(), stored)
+
+    def test_interrupt_keeps_trials_and_the_same_command_resumes(self):
+        process = self.start("120s")
+        self.wait_for_trials(process, 12)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertTrue(errors.splitlines()[-1].startswith("hone: interrupted after "), errors)
+        kept = self.trials()
+        self.assertGreaterEqual(kept, 12)
+        self.check_library()
+        self.succeed(*self.arguments("3s"))
+        self.assertGreater(self.trials(), kept)
+
+    def test_second_interrupt_kills(self):
+        process = self.start("120s")
+        self.wait_for_trials(process, 1)
+        process.send_signal(signal.SIGINT)
+        # The flag is seen within a batch; signals that meet are one.
+        deadline = time.monotonic() + 20
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+            process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.succeed("db", "show", "--db", self.db)
+
+    def test_killed_workers_are_replaced(self):
+        process = self.start("9s")
+        for goal in (4, 12, 20):
+            self.wait_for_trials(process, goal)
+            workers = children(process.pid)
+            self.assertTrue(workers, "no worker")
+            for worker in workers:
+                os.kill(worker, signal.SIGKILL)
+        killed_at = self.trials()
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertGreater(self.trials(), killed_at)
+        ok = self.query("SELECT count(*) FROM trial WHERE outcome = 'ok'")[0][0]
+        self.assertGreater(ok, self.trials() // 2)
+        self.check_library()
+
+    def test_no_worker_outlives_a_killed_tuner(self):
+        process = self.start("60s")
+        self.wait_for_trials(process, 4)
+        workers = children(process.pid)
+        process.kill()
+        process.communicate()
+        end = time.monotonic() + 10
+        while any(Path(f"/proc/{worker}").exists() for worker in workers):
+            self.assertLess(time.monotonic(), end, "a worker lives on")
+            time.sleep(0.05)
+        self.assertGreaterEqual(self.trials(), 4)
+        self.succeed("db", "show", "--db", self.db)
+
+    def test_disk_full(self):
+        # A database that grows beyond what a file may have, half a second after it began to.
+        limit = 400_000
+        done = support.hone(*self.arguments("60s"),
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        last = done.stderr.splitlines()[-1]
+        self.assertTrue(last.startswith("hone: "), last)
+        self.assertIn("what was stored before is kept", last)
+        self.assertFalse(self.library.exists())
+        self.assertGreater(self.trials(), 0)
+        self.assertGreater(sum(entry["trials"] for entry in self.succeed_json("db", "show", "--db", self.db)), 0)
+
+    def test_disk_full_while_writing_the_library(self):
+        done = support.hone("compile", self.model, "-o", self.library, "--no-db",
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(self.files(), {"model.onnx"})
+
+    def test_two_tuners_share_a_database(self):
+        libraries = [self.folder / "one.so", self.folder / "two.so"]
+        results = []
+        def tune(library):
+            results.append(support.hone("tune", self.model, "-o", library, "--db", self.db, "--threads", "1", "--budget", "4s"))
+        threads = [threading.Thread(target=tune, args=(library,)) for library in libraries]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([done.returncode for done in results], [0, 0], [done.stderr for done in results])
+        self.assertTrue(all(library.exists() for library in libraries))
+
+    def test_progress_lines_come_at_most_once_a_second(self):
+        done = support.hone(*self.arguments("5s"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        times = [float(line.split(" s: ")[0]) for line in done.stderr.splitlines()]
+        self.assertGreaterEqual(len(times), 2)
+        self.assertTrue(all(later - earlier >= 0.9 for earlier, later in zip(times, times[1:])), times)
+        self.assertIn("trials", done.stderr)
+
+
+if __name__ == "__main__":
+    support.main()
