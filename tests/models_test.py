@@ -2,10 +2,11 @@
 
 import numpy as np
 
+import support  # first: it says where the others are
+from support import Case
+
 import engines
 import model_files
-import support
-from support import Case
 
 TOLERANCE = 1e-4  # of the largest output; all algorithms are direct
 

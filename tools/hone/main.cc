@@ -50,8 +50,9 @@ int run_tool(int argc, char** argv) {
   } catch (const CLI::RequiredError& e) {
     // A word that is no command is first of all a missing command to the parser.
     const std::vector<std::string> rest = app.remaining(true);
-    if (!rest.empty() &&
-        app.get_subcommands().size() + db->get_subcommands().size() < 1 + (db->parsed() ? 1 : 0)) {
+    const bool no_command =
+        app.get_subcommands().empty() || (db->parsed() && db->get_subcommands().empty());
+    if (no_command && !rest.empty()) {
       return fail(Code::kInvalid,
                   fmt::format("unknown command '{}' (see hone --help)", rest.front()));
     }
