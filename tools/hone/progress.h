@@ -8,12 +8,9 @@
 
 namespace hone::tool {
 
-// The whole model's time with the best of each task (multiplicity counted); a task that was not
-// measured yet counts as unknown, and so does then the whole: 0.
-[[nodiscard]] double best_total(const search::TuneProgress& progress);
-[[nodiscard]] double default_total(const search::TuneProgress& progress);
-
-// "best 12.1 ms (1.84x), 342 trials, 17.1/s, 39.9 s left, conv2d"
+// "best 12.1 ms (1.84x), 342 trials, 17.1/s, 39.9 s left, conv2d". The time is that of one run of
+// the model with the best schedule of each kernel, and its gain over the default ones; while
+// kernels are not measured yet, of the others: "best 2.1 ms (1.2x) of 3/20 kernels".
 [[nodiscard]] std::string progress_text(const search::TuneProgress& progress);
 // The same after a bar, at most `columns` wide.
 [[nodiscard]] std::string progress_bar(const search::TuneProgress& progress, size_t columns);
