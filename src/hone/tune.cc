@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kCompareBytes = 256 << 20;  // of weights; a larger model is not built twice
 constexpr double kCompareSeconds = 1.5;       // for comparing tuned and default model
 constexpr double kWriteRate = 0.12e9;         // bytes of weights packed, linked and written in a second, on a slow day
+constexpr int kColdSamples = 15;              // emptying the caches takes longer than many a run
 constexpr double kMinimumSearch = 0.2;        // of the budget, whatever the rest needs
 
 int64_t constant_bytes(const graph::TaskList& tasks) {
@@ -84,8 +85,14 @@ search::TaskContext make_context(const ModelTasks& model, const TuneOptions& opt
   context.source = model.name;
   context.threads = model.threads;
   context.seed = options.compile.seed;
-  const std::vector<target::Cache>& caches = model.target.caches;
-  context.cold_weights = !caches.empty() && constant_bytes(model.tasks) > caches.back().bytes;
+  // Between two runs of a kernel the whole model's weights pass by: beyond a core's own caches they
+  // come from far away, and the size of a last-level cache shared with strangers means little.
+  int64_t own_cache = 0;
+  for (const target::Cache& cache : model.target.caches) {
+    if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
+  }
+  context.cold_weights = constant_bytes(model.tasks) > 2 * own_cache;
+  if (context.cold_weights) context.timing.max_samples = kColdSamples;
   return context;
 }
 

@@ -1,0 +1,152 @@
+// The facade on a small network, on this machine; the program is its own worker (see main).
+#include "hone/tune.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "hone/base/file.h"
+#include "hone/db/registry.h"
+#include "hone/graph/test_model.h"
+#include "hone/measure/worker.h"
+
+namespace hone {
+namespace {
+
+graph::Attribute ints(std::vector<int64_t> values) { return graph::Attribute{std::move(values)}; }
+
+// Convolutions with a residual addition, two of them alike, pooling and a matrix product.
+graph::Graph small_network() {
+  Rng rng(5);
+  graph::TestModel model;
+  model.input("x", {1, 3, 17, 17});
+  const graph::AttributeList same = {{"pads", ints({1, 1, 1, 1})}};
+  model.constant("w0", graph::random_tensor({16, 3, 3, 3}, rng));
+  model.node("Conv", {"x", "w0"}, {"a"}, same).node("Relu", {"a"}, {"b"});
+  for (const char* name : {"1", "2"}) {
+    const std::string n = name;
+    model.constant("w" + n, graph::random_tensor({16, 16, 3, 3}, rng, -0.3, 0.3));
+  }
+  model.node("Conv", {"b", "w1"}, {"c"}, same).node("Relu", {"c"}, {"d"});
+  model.node("Conv", {"d", "w2"}, {"e"}, same).node("Add", {"e", "b"}, {"f"}).node("Relu", {"f"}, {"g"});
+  model.node("MaxPool", {"g"}, {"h"}, {{"kernel_shape", ints({2, 2})}, {"strides", ints({2, 2})}});
+  model.node("GlobalAveragePool", {"h"}, {"i"}).node("Flatten", {"i"}, {"j"});
+  model.constant("wf", graph::random_tensor({16, 10}, rng)).constant("bf", graph::random_tensor({10}, rng));
+  model.node("Gemm", {"j", "wf", "bf"}, {"y"}).output("y");
+  return model.graph();
+}
+
+struct Fixture {
+  TempDir folder = std::move(TempDir::create()).value();
+  graph::Graph graph = small_network();
+  std::string library = folder.file("model.so");
+  TuneOptions options;
+  Fixture() {
+    options.compile.db = folder.file("hone.db");
+    options.compile.threads = 1;
+    options.budget_seconds = 2.5;
+    options.max_trials = 60;
+  }
+  void expect_right_outputs() {
+    Rng rng(9);
+    const std::vector<Tensor> inputs = {graph::random_tensor({1, 3, 17, 17}, rng)};
+    const std::vector<Tensor> expected = graph::run_plainly(graph, inputs);
+    for (const int threads : {1, 2}) {
+      Result<codegen::LoadedModel> model = load(library, threads);
+      ASSERT_TRUE(model.ok()) << model.status().message();
+      const Result<std::vector<Tensor>> outputs = model->run(inputs);
+      ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+      EXPECT_LT(graph::relative_error((*outputs)[0], expected[0]), 1e-5);
+    }
+  }
+};
+
+TEST(facade, compiles_without_measuring) {
+  Fixture f;
+  f.options.compile.use_db = false;
+  f.options.compile.header = true;
+  const Result<CompileSummary> summary = compile(f.graph, f.library, f.options.compile);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_GT(summary->bytes, 10'000);
+  for (const TaskSummary& task : summary->tasks) {
+    EXPECT_TRUE(task.source == "default" || task.source == "predicted") << task.source;
+  }
+  EXPECT_TRUE(file_exists(f.folder.file("model.h")));
+  f.expect_right_outputs();
+}
+
+TEST(facade, the_same_model_gives_the_same_bytes) {
+  Fixture f;
+  f.options.compile.use_db = false;
+  ASSERT_TRUE(compile(f.graph, f.library, f.options.compile).ok());
+  const Result<std::string> first = read_file(f.library);
+  ASSERT_TRUE(compile(f.graph, f.library, f.options.compile).ok());
+  const Result<std::string> second = read_file(f.library);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE(*first == *second);
+}
+
+TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
+  Fixture f;
+  int calls = 0;
+  f.options.on_progress = [&](const search::TuneProgress&) { ++calls; };
+  const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_GT(summary->trials, 10);
+  EXPECT_GT(calls, 2);
+  f.expect_right_outputs();
+
+  Result<std::unique_ptr<db::Store>> store = db::open_store(f.options.compile.db);
+  ASSERT_TRUE(store.ok());
+  const Result<std::vector<db::Record>> records = (*store)->query({});
+  ASSERT_TRUE(records.ok());
+  EXPECT_GE(static_cast<int>(records->size()), summary->trials);
+
+  const Result<CompileSummary> compiled = compile(f.graph, f.library, f.options.compile);
+  ASSERT_TRUE(compiled.ok());
+  int stored = 0;
+  for (const TaskSummary& task : compiled->tasks) stored += task.source == "stored";
+  EXPECT_GT(stored, 3);
+  f.expect_right_outputs();
+}
+
+TEST(facade, an_interrupted_run_still_writes_the_library) {
+  Fixture f;
+  std::atomic<bool> interrupted = false;
+  f.options.budget_seconds = 300;
+  f.options.max_trials = 0;
+  f.options.interrupted = &interrupted;
+  f.options.on_progress = [&](const search::TuneProgress&) { interrupted = true; };
+  const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_TRUE(summary->interrupted);
+  f.expect_right_outputs();
+}
+
+TEST(facade, bad_input_is_refused_before_any_work) {
+  Fixture f;
+  f.options.budget_seconds = 0;
+  EXPECT_EQ(tune(f.graph, f.library, f.options).status().code(), Code::kInvalid);
+  f.options.budget_seconds = 1;
+  EXPECT_EQ(tune(f.graph, f.folder.path() + "/none/model.so", f.options).status().code(), Code::kNotFound);
+  EXPECT_EQ(compile(f.folder.file("none.onnx"), f.library, f.options.compile).status().code(), Code::kNotFound);
+  f.options.compile.device = "abacus";
+  EXPECT_FALSE(compile(f.graph, f.library, f.options.compile).ok());
+  f.options.compile.device = "host";
+  f.options.compile.cost = "guess";
+  EXPECT_EQ(compile(f.graph, f.library, f.options.compile).status().code(), Code::kInvalid);
+  f.options.compile.cost = "analytic";
+  f.options.search = "guess";
+  EXPECT_EQ(tune(f.graph, f.library, f.options).status().code(), Code::kInvalid);
+  EXPECT_FALSE(file_exists(f.library));
+}
+
+}  // namespace
+}  // namespace hone
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "worker") == 0) return hone::measure::worker_main(std::atoi(argv[3]));
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
