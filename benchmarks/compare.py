@@ -40,12 +40,14 @@ def artifacts(options, name, threads, folder):
         path = folder / f"{name}.{threads}t.{kind}.so"
         found = {"path": str(path)}
         if not (options.reuse and path.exists()):
-            db = folder / f"{name}.{threads}t.{kind}.db"
-            for old in folder.glob(f"{db.name}*"):
-                old.unlink()
-            command = [options.hone, kind, model, "-o", path, "--db", db, "--threads", threads, "--json"]
-            if kind == "tune":
-                command += ["--budget", options.budget, "--seed", options.seed]
+            command = [options.hone, kind, model, "-o", path, "--threads", threads, "--seed", options.seed, "--json"]
+            if kind == "compile":
+                command += ["--no-db"]
+            else:
+                db = folder / f"{name}.{threads}t.db"
+                for old in folder.glob(f"{db.name}*"):
+                    old.unlink()
+                command += ["--db", db, "--budget", options.budget]
             found["wall_seconds"], report = build(command, f"hone {kind} {name}")
             found["trials"] = report.get("trials", 0)
         built[kind] = found
@@ -113,7 +115,7 @@ def main():
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--budget", default="60s", help="of hone tune")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="for artifacts and databases; default: a temporary one")
     parser.add_argument("--reuse", action="store_true", help="don't build artifacts that are in --folder")
     parser.add_argument("--no-openvino", dest="openvino", action="store_false", default=engines.openvino_installed())
