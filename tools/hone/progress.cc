@@ -18,13 +18,23 @@ size_t terminal_columns() {
   return size.ws_col;
 }
 
-double total(const search::TuneProgress& progress, double search::TaskProgress::*seconds) {
-  double sum = 0;
+// Of the kernels that were measured, with their multiplicity.
+struct Totals {
+  double best = 0, before = 0;  // seconds
+  size_t measured = 0;
+};
+
+Totals totals(const search::TuneProgress& progress) {
+  Totals totals;
   for (const search::TaskProgress& task : progress.tasks) {
-    if (!(task.*seconds > 0)) return 0;
-    sum += task.multiplicity * (task.*seconds);
+    if (!(task.best_seconds > 0)) continue;
+    totals.best += task.multiplicity * task.best_seconds;
+    // A default schedule that does not run gains nothing that could be told.
+    totals.before +=
+        task.multiplicity * (task.default_seconds > 0 ? task.default_seconds : task.best_seconds);
+    ++totals.measured;
   }
-  return sum;
+  return totals;
 }
 
 void write_stderr(const std::string& text) {
@@ -34,25 +44,15 @@ void write_stderr(const std::string& text) {
 
 }  // namespace
 
-double best_total(const search::TuneProgress& progress) {
-  return total(progress, &search::TaskProgress::best_seconds);
-}
-double default_total(const search::TuneProgress& progress) {
-  return total(progress, &search::TaskProgress::default_seconds);
-}
-
 std::string progress_text(const search::TuneProgress& progress) {
   std::string text;
-  const double best = best_total(progress), before = default_total(progress);
-  if (best > 0) {
-    text += fmt::format("best {}", format_seconds(best));
-    if (before > 0) text += fmt::format(" ({:.2f}x)", before / best);
+  const Totals sum = totals(progress);
+  if (sum.measured > 0) {
+    text += fmt::format("best {} ({:.2f}x)", format_seconds(sum.best), sum.before / sum.best);
+    if (sum.measured < progress.tasks.size()) {
+      text += fmt::format(" of {}/{} kernels", sum.measured, progress.tasks.size());
+    }
     text += ", ";
-  } else {
-    const auto known =
-        std::count_if(progress.tasks.begin(), progress.tasks.end(),
-                      [](const search::TaskProgress& t) { return t.best_seconds > 0; });
-    text += fmt::format("{} of {} kernels measured, ", known, progress.tasks.size());
   }
   text +=
       fmt::format("{} trials, {:.1f}/s, {:.1f} s left", progress.trials, progress.trials_per_second,
