@@ -24,7 +24,8 @@ class WeightTable {
     const uint64_t hash = hash_bytes(tensor.data(), bytes);
     for (auto [it, end] = index_.equal_range(hash); it != end; ++it) {
       const Tensor& other = assembly_.weights[static_cast<size_t>(it->second)];
-      if (other.bytes() == tensor.bytes() && std::memcmp(other.data(), tensor.data(), bytes) == 0) return it->second;
+      if (other.bytes() == tensor.bytes() && std::memcmp(other.data(), tensor.data(), bytes) == 0)
+        return it->second;
     }
     const int index = static_cast<int>(assembly_.weights.size());
     assembly_.weights.push_back(tensor);
@@ -43,14 +44,16 @@ std::vector<std::string> checked_features(const target::Target& target) {
   for (const std::string& feature : target.features) {
     if (!feature.starts_with('+')) continue;
     std::string name = feature.substr(1);
-    if (runtime::cpu_feature(name.c_str()) != runtime::FeatureState::kUnknown) names.push_back(std::move(name));
+    if (runtime::cpu_feature(name.c_str()) != runtime::FeatureState::kUnknown)
+      names.push_back(std::move(name));
   }
   return names;
 }
 
 // The arguments of a call's kernel as tensors: constants given, packed weights computed.
-Result<std::vector<Tensor>> constant_arguments(const graph::TaskList& tasks, const graph::TaskCall& call,
-                                               const Kernel& kernel, const target::Target& target, int threads) {
+Result<std::vector<Tensor>> constant_arguments(const graph::TaskList& tasks,
+                                               const graph::TaskCall& call, const Kernel& kernel,
+                                               const target::Target& target, int threads) {
   std::vector<Tensor> arguments(kernel.program.params.size());
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const graph::Argument& argument = call.arguments[i];
@@ -73,8 +76,10 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     const auto i = static_cast<size_t>(g);
     const compute::Dag& dag = tasks.calls[static_cast<size_t>(tasks.groups[i].calls[0])].dag;
     Result<Kernel> kernel = build_kernel(dag, schedules[i], target, fmt::format("hone_k{}", g));
-    if (kernel.ok()) kernels[i] = std::move(kernel).value();
-    else statuses[i] = kernel.status();
+    if (kernel.ok())
+      kernels[i] = std::move(kernel).value();
+    else
+      statuses[i] = kernel.status();
   });
   for (size_t i = 0; i < statuses.size(); ++i) {
     if (statuses[i].ok()) continue;
@@ -87,8 +92,10 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   const graph::MemoryPlan plan = graph::plan_memory(tasks);
   spec.zeroed = plan.zeroed;
   spec.features = checked_features(target);
-  for (const graph::TensorInfo& info : tasks.inputs) spec.inputs.push_back({info.name, info.dtype, info.shape});
-  for (const graph::TensorInfo& info : tasks.outputs) spec.outputs.push_back({info.name, info.dtype, info.shape});
+  for (const graph::TensorInfo& info : tasks.inputs)
+    spec.inputs.push_back({info.name, info.dtype, info.shape});
+  for (const graph::TensorInfo& info : tasks.outputs)
+    spec.outputs.push_back({info.name, info.dtype, info.shape});
 
   // Kernel symbols: the phases of all groups that run with the model, one after the other.
   std::vector<int> first_symbol(tasks.groups.size());
@@ -102,8 +109,8 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     kernels[g].code.object = spec.objects.back();
   }
 
-  // Constants of equal calls are packed once; workspaces of a call lie behind the arena, for all calls
-  // at one place, because calls run one after the other.
+  // Constants of equal calls are packed once; workspaces of a call lie behind the arena, for all
+  // calls at one place, because calls run one after the other.
   WeightTable weights(assembly);
   std::map<std::pair<int, uint64_t>, std::vector<int>> packed;  // weight index per param, or -1
   const int64_t workspace_base = rounded(plan.arena_bytes);
@@ -111,12 +118,14 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   for (const graph::TaskCall& call : tasks.calls) {
     const Kernel& kernel = kernels[static_cast<size_t>(call.group)];
     const std::vector<ir::Param>& params = kernel.program.params;
-    const auto [entry, fresh] = packed.try_emplace({call.group, graph::constants_hash(tasks, call)});
+    const auto [entry, fresh] =
+        packed.try_emplace({call.group, graph::constants_hash(tasks, call)});
     if (fresh) {
       HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> arguments,
                             constant_arguments(tasks, call, kernel, target, pool.threads()));
       for (size_t i = 0; i < params.size(); ++i) {
-        const bool stored = kernel.used[i] && (params[i].role == ir::Role::kConstant || params[i].role == ir::Role::kPacked);
+        const bool stored = kernel.used[i] && (params[i].role == ir::Role::kConstant ||
+                                               params[i].role == ir::Role::kPacked);
         entry->second.push_back(stored ? weights.add(arguments[i]) : -1);
       }
     }
@@ -130,12 +139,16 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
         argument = {codegen::ArgumentKind::kWeight, weight, 0};
       } else if (i < call.arguments.size()) {
         const graph::Argument& from = call.arguments[i];
-        if (from.kind == graph::Argument::Kind::kInput) argument = {codegen::ArgumentKind::kInput, from.index, 0};
-        if (from.kind == graph::Argument::Kind::kOutput) argument = {codegen::ArgumentKind::kOutput, from.index, 0};
-        if (from.kind == graph::Argument::Kind::kArena) argument.offset = plan.offsets[static_cast<size_t>(from.index)];
+        if (from.kind == graph::Argument::Kind::kInput)
+          argument = {codegen::ArgumentKind::kInput, from.index, 0};
+        if (from.kind == graph::Argument::Kind::kOutput)
+          argument = {codegen::ArgumentKind::kOutput, from.index, 0};
+        if (from.kind == graph::Argument::Kind::kArena)
+          argument.offset = plan.offsets[static_cast<size_t>(from.index)];
       } else if (params[i].role == ir::Role::kWorkspace) {
         argument.offset = workspace;
-        workspace += rounded(params[i].buffer->num_elements() * dtype_bytes(params[i].buffer->dtype));
+        workspace +=
+            rounded(params[i].buffer->num_elements() * dtype_bytes(params[i].buffer->dtype));
       }
       step.arguments.push_back(argument);  // what only prepare phases use: anything
     }

@@ -1,6 +1,6 @@
 // assemble.h - a model's tasks with a schedule each, as the parts of an artifact: kernels compiled
-// once per distinct task, weights packed at compile time and stored once, memory planned (internal to
-// the facade).
+// once per distinct task, weights packed at compile time and stored once, memory planned (internal
+// to the facade).
 #pragma once
 
 #include <span>
@@ -18,7 +18,8 @@ struct Assembly {
 };
 
 // `schedules`: one per TaskList::groups.
-[[nodiscard]] Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule::Steps> schedules,
+[[nodiscard]] Result<Assembly> assemble(const graph::TaskList& tasks,
+                                        std::span<const schedule::Steps> schedules,
                                         const target::Target& target, ThreadPool& pool);
 
 }  // namespace hone

@@ -4,7 +4,8 @@
 
 namespace hone {
 
-Result<CompileSummary> compile(graph::Graph graph, const std::string& output, const CompileOptions& options) {
+Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
+                               const CompileOptions& options) {
   const double start = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options));
@@ -12,11 +13,14 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output, co
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
                         known_schedules(model, store.get(), options.seed, pool));
-  HONE_ASSIGN_OR_RETURN(const Written written, write_model(model, schedules, output, options, pool));
-  return CompileSummary{std::move(model.summaries), real_clock().now_seconds() - start, written.bytes};
+  HONE_ASSIGN_OR_RETURN(const Written written,
+                        write_model(model, schedules, output, options, pool));
+  return CompileSummary{std::move(model.summaries), real_clock().now_seconds() - start,
+                        written.bytes};
 }
 
-Result<CompileSummary> compile(const std::string& model, const std::string& output, const CompileOptions& options) {
+Result<CompileSummary> compile(const std::string& model, const std::string& output,
+                               const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(check_output(output));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options));
   return compile(std::move(graph), output, options);

@@ -19,7 +19,8 @@ void collect_buffers(const ir::Expr& expr, std::set<const ir::Buffer*>& buffers)
 void collect_buffers(const ir::Stmt& stmt, std::set<const ir::Buffer*>& buffers) {
   if (stmt->buffer) buffers.insert(stmt->buffer.get());
   for (const ir::BufferPtr& buffer : stmt->buffers) buffers.insert(buffer.get());
-  for (const ir::Expr& expr : {stmt->min, stmt->extent, stmt->condition, stmt->value}) collect_buffers(expr, buffers);
+  for (const ir::Expr& expr : {stmt->min, stmt->extent, stmt->condition, stmt->value})
+    collect_buffers(expr, buffers);
   for (const ir::Expr& expr : stmt->indices) collect_buffers(expr, buffers);
   for (const ir::Stmt& child : stmt->body) collect_buffers(child, buffers);
 }
@@ -30,27 +31,30 @@ std::vector<bool> used_params(const ir::Program& program) {
     if (!phase.prepare) collect_buffers(phase.body, buffers);
   }
   std::vector<bool> used;
-  for (const ir::Param& param : program.params) used.push_back(buffers.contains(param.buffer.get()));
+  for (const ir::Param& param : program.params)
+    used.push_back(buffers.contains(param.buffer.get()));
   return used;
 }
 
 struct Scratch {
   explicit Scratch(int64_t bytes)
-      : data(std::aligned_alloc(64, static_cast<size_t>((std::max<int64_t>(bytes, 1) + 63) / 64 * 64))) {}
+      : data(std::aligned_alloc(
+            64, static_cast<size_t>((std::max<int64_t>(bytes, 1) + 63) / 64 * 64))) {}
   ~Scratch() { std::free(data); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   void* data;
 };
 
-Status run_phase(hone_kernel function, const codegen::Phase& phase, int64_t scratch_bytes, void* const* args,
-                 int threads) {
+Status run_phase(hone_kernel function, const codegen::Phase& phase, int64_t scratch_bytes,
+                 void* const* args, int threads) {
   const int64_t parts = std::clamp<int64_t>(threads, 1, std::max<int64_t>(phase.num_tiles, 1));
   std::vector<int> codes(static_cast<size_t>(parts), 0);
   const auto work = [&](int64_t part) {
     const Scratch scratch(scratch_bytes);
-    codes[static_cast<size_t>(part)] = function(args, scratch.data, phase.num_tiles * part / parts,
-                                                phase.num_tiles * (part + 1) / parts, static_cast<int>(part));
+    codes[static_cast<size_t>(part)] =
+        function(args, scratch.data, phase.num_tiles * part / parts,
+                 phase.num_tiles * (part + 1) / parts, static_cast<int>(part));
   };
   std::vector<std::thread> workers;
   for (int64_t part = 1; part < parts; ++part) workers.emplace_back(work, part);
@@ -64,8 +68,8 @@ Status run_phase(hone_kernel function, const codegen::Phase& phase, int64_t scra
 
 }  // namespace
 
-Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps, const target::Target& target,
-                            const std::string& prefix) {
+Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
+                            const target::Target& target, const std::string& prefix) {
   Kernel kernel;
   HONE_ASSIGN_OR_RETURN(kernel.program, schedule::lower(dag, steps));
   codegen::CompileOptions options;
@@ -75,7 +79,8 @@ Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& step
   return kernel;
 }
 
-Status prepare(const Kernel& kernel, const target::Target& target, std::span<Tensor> arguments, int threads) {
+Status prepare(const Kernel& kernel, const target::Target& target, std::span<Tensor> arguments,
+               int threads) {
   HONE_ASSERT(arguments.size() == kernel.program.params.size(), "one argument per param");
   std::vector<void*> pointers;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -83,7 +88,8 @@ Status prepare(const Kernel& kernel, const target::Target& target, std::span<Ten
     const ir::Buffer& buffer = *param.buffer;
     if (!buffer.values.empty()) {
       arguments[i] = Tensor(buffer.dtype, buffer.shape);
-      for (size_t j = 0; j < buffer.values.size(); ++j) arguments[i].set(static_cast<int64_t>(j), buffer.values[j]);
+      for (size_t j = 0; j < buffer.values.size(); ++j)
+        arguments[i].set(static_cast<int64_t>(j), buffer.values[j]);
     } else if (param.role == ir::Role::kPacked) {
       arguments[i] = Tensor(buffer.dtype, buffer.shape);
     }
@@ -93,7 +99,8 @@ Status prepare(const Kernel& kernel, const target::Target& target, std::span<Ten
                    [](const codegen::Phase& phase) { return phase.prepare; })) {
     return ok_status();
   }
-  // Packed bytes are the same whoever computes them; foreign code is made once more for this machine.
+  // Packed bytes are the same whoever computes them; foreign code is made once more for this
+  // machine.
   codegen::ObjectCode local;
   const codegen::ObjectCode* code = &kernel.code;
   if (target::device_key(target) != target::device_key(target::host())) {
@@ -102,7 +109,8 @@ Status prepare(const Kernel& kernel, const target::Target& target, std::span<Ten
     HONE_ASSIGN_OR_RETURN(local, codegen::compile(program, target::host()));
     code = &local;
   }
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded, codegen::LoadedCode::load(code->object));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
+                        codegen::LoadedCode::load(code->object));
   for (const codegen::Phase& phase : code->phases) {
     if (!phase.prepare) continue;
     const auto function = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));

@@ -1,5 +1,5 @@
-// kernel.h - a task with a schedule made into machine code, and the weights that it packs at compile
-// time (internal to the facade).
+// kernel.h - a task with a schedule made into machine code, and the weights that it packs at
+// compile time (internal to the facade).
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ struct Kernel {
 // Runs the prepare phases on this machine. `arguments`: per param of the program, constants filled
 // in, others default; on return every kPacked param is filled in too, and so are the constants that
 // the Dag itself carries.
-[[nodiscard]] Status prepare(const Kernel& kernel, const target::Target& target, std::span<Tensor> arguments,
-                             int threads);
+[[nodiscard]] Status prepare(const Kernel& kernel, const target::Target& target,
+                             std::span<Tensor> arguments, int threads);
 
 }  // namespace hone

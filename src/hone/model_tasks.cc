@@ -45,13 +45,16 @@ Status check_output(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (path.empty()) return invalid("the output has no name, expected a file");
-  if (fs::is_directory(path, ignored)) return invalid("output {} is a folder, expected a file", path);
+  if (fs::is_directory(path, ignored))
+    return invalid("output {} is a folder, expected a file", path);
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
-  if (!fs::is_directory(folder, ignored)) return error(Code::kNotFound, "output {}: there is no folder {}", path, folder.string());
+  if (!fs::is_directory(folder, ignored))
+    return error(Code::kNotFound, "output {}: there is no folder {}", path, folder.string());
   // Only trying tells: access() promises root too much, as in /proc or on a full disk.
   std::string probe = (folder / ".hone-XXXXXX").string();
-  if (mkdtemp(probe.data()) == nullptr) return error(Code::kIo, "output {}: {}", path, errno_text(errno));
+  if (mkdtemp(probe.data()) == nullptr)
+    return error(Code::kIo, "output {}: {}", path, errno_text(errno));
   rmdir(probe.c_str());
   return ok_status();
 }
@@ -67,16 +70,19 @@ Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& option
   return db::open_store(where, {.read_only = true, .create = false});
 }
 
-Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Store* store, uint64_t seed,
-                                                     ThreadPool& pool) {
+Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Store* store,
+                                                     uint64_t seed, ThreadPool& pool) {
   const size_t count = model.tasks.groups.size();
   std::vector<schedule::Steps> schedules(count);
   for (size_t g = 0; store && g < count; ++g) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
-                          store->best({.task = model.tasks.groups[g].key, .device = model.device, .threads = model.threads}));
+    HONE_ASSIGN_OR_RETURN(
+        const std::vector<db::Record> best,
+        store->best(
+            {.task = model.tasks.groups[g].key, .device = model.device, .threads = model.threads}));
     if (best.empty()) continue;
     Result<schedule::Steps> steps = schedule::parse_steps(best[0].steps);
-    if (!steps.ok() || !schedule::replay(model.dag(g), *steps).ok()) continue;  // of another version
+    if (!steps.ok() || !schedule::replay(model.dag(g), *steps).ok())
+      continue;  // of another version
     schedules[g] = std::move(steps).value();
     model.summaries[g].source = "stored";
     model.summaries[g].seconds = best[0].centre;
@@ -91,21 +97,24 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Stor
       statuses[g] = space.status();
       return;
     }
-    const search::SearchTask task{&*space, &model.target, model.cost.get(), model.threads, model.tasks.groups[g].key, seed};
+    const search::SearchTask task{
+        &*space, &model.target, model.cost.get(), model.threads, model.tasks.groups[g].key, seed};
     const search::Predicted predicted = search::best_predicted(task);
     schedules[g] = space->steps(predicted.point);
     summary.source = predicted.point == space->default_point() ? "default" : "predicted";
     summary.predicted_seconds = predicted.seconds;
   });
   for (size_t g = 0; g < count; ++g) {
-    if (!statuses[g].ok()) return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
+    if (!statuses[g].ok())
+      return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
     model.summaries[g].steps = schedule::to_string(schedules[g]);
   }
   return schedules;
 }
 
 Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
-                            const std::string& output, const CompileOptions& options, ThreadPool& pool) {
+                            const std::string& output, const CompileOptions& options,
+                            ThreadPool& pool) {
   const double start = real_clock().now_seconds();
   HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool));
   assembly.spec.name = model.name;

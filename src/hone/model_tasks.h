@@ -15,10 +15,10 @@ namespace hone {
 inline constexpr const char* kScheduleVersion = "0.1";
 
 struct ModelTasks {
-  std::string name;                // of the model
+  std::string name;  // of the model
   graph::TaskList tasks;
   target::Target target;
-  std::string device;              // target::device_key
+  std::string device;  // target::device_key
   int threads = 1;
   std::unique_ptr<cost::CostModel> cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
@@ -27,7 +27,8 @@ struct ModelTasks {
   }
 };
 
-[[nodiscard]] Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options);
+[[nodiscard]] Result<graph::Graph> import_model(const std::string& path,
+                                                const CompileOptions& options);
 [[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options);
 // An error if the folder of `path` is missing or cannot be written.
 [[nodiscard]] Status check_output(const std::string& path);
@@ -35,14 +36,17 @@ struct ModelTasks {
 [[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
 
 // Per group: the best stored, else the best predicted schedule. Fills in the summaries.
-[[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Store* store, uint64_t seed,
+[[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
+                                                                   db::Store* store, uint64_t seed,
                                                                    ThreadPool& pool);
 
 struct Written {
   int64_t bytes = 0;
   double seconds = 0;  // to compile, pack, link and write
 };
-[[nodiscard]] Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
-                                          const std::string& output, const CompileOptions& options, ThreadPool& pool);
+[[nodiscard]] Result<Written> write_model(const ModelTasks& model,
+                                          std::span<const schedule::Steps> schedules,
+                                          const std::string& output, const CompileOptions& options,
+                                          ThreadPool& pool);
 
 }  // namespace hone

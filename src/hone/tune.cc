@@ -14,9 +14,10 @@ namespace {
 
 constexpr int64_t kCompareBytes = 256 << 20;  // of weights; a larger model is not built twice
 constexpr double kCompareSeconds = 1.5;       // for comparing tuned and default model
-constexpr double kWriteRate = 0.12e9;         // bytes of weights packed, linked and written in a second, on a slow day
-constexpr int kColdSamples = 15;              // emptying the caches takes longer than many a run
-constexpr double kMinimumSearch = 0.2;        // of the budget, whatever the rest needs
+constexpr double kWriteRate =
+    0.12e9;  // bytes of weights packed, linked and written in a second, on a slow day
+constexpr int kColdSamples = 15;        // emptying the caches takes longer than many a run
+constexpr double kMinimumSearch = 0.2;  // of the budget, whatever the rest needs
 
 int64_t constant_bytes(const graph::TaskList& tasks) {
   int64_t bytes = 0;
@@ -26,7 +27,8 @@ int64_t constant_bytes(const graph::TaskList& tasks) {
 
 // Seconds of a run of each model, in turns, so that what disturbs one disturbs the others too:
 // medians over rounds.
-Result<std::vector<double>> compare(const std::vector<std::string>& libraries, int threads, double seconds) {
+Result<std::vector<double>> compare(const std::vector<std::string>& libraries, int threads,
+                                    double seconds) {
   struct Entry {
     codegen::LoadedModel model;
     std::vector<Tensor> inputs, outputs;
@@ -38,8 +40,10 @@ Result<std::vector<double>> compare(const std::vector<std::string>& libraries, i
   for (const std::string& library : libraries) {
     HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, codegen::LoadedModel::open(library, threads));
     Entry entry{std::move(model), {}, {}, {}, {}, {}};
-    for (const codegen::ModelTensor& input : entry.model.inputs()) entry.inputs.emplace_back(input.dtype, input.shape);
-    for (const codegen::ModelTensor& output : entry.model.outputs()) entry.outputs.emplace_back(output.dtype, output.shape);
+    for (const codegen::ModelTensor& input : entry.model.inputs())
+      entry.inputs.emplace_back(input.dtype, input.shape);
+    for (const codegen::ModelTensor& output : entry.model.outputs())
+      entry.outputs.emplace_back(output.dtype, output.shape);
     for (const Tensor& tensor : entry.inputs) entry.from.push_back(tensor.data());
     for (Tensor& tensor : entry.outputs) entry.to.push_back(tensor.data());
     entries.push_back(std::move(entry));
@@ -69,7 +73,8 @@ Result<std::unique_ptr<db::Store>> open_for_tuning(const CompileOptions& options
 Result<std::vector<schedule::Steps>> default_schedules(const ModelTasks& model) {
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
-    HONE_ASSIGN_OR_RETURN(const space::Space space, space::Space::create(model.dag(g), model.target));
+    HONE_ASSIGN_OR_RETURN(const space::Space space,
+                          space::Space::create(model.dag(g), model.target));
     schedules.push_back(space.steps(space.default_point()));
   }
   return schedules;
@@ -98,20 +103,25 @@ search::TaskContext make_context(const ModelTasks& model, const TuneOptions& opt
 
 }  // namespace
 
-Result<TuneSummary> tune(graph::Graph graph, const std::string& output, const TuneOptions& options) {
+Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
+                         const TuneOptions& options) {
   Clock& clock = real_clock();
   const double start = options.start_seconds >= 0 ? options.start_seconds : clock.now_seconds();
   const double end = start + options.budget_seconds;
-  if (!(options.budget_seconds > 0)) return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
+  if (!(options.budget_seconds > 0))
+    return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
   if (options.compile.device != "host") {
-    return error(Code::kUnsupported, "device {} cannot be measured here, expected host; compile works for it", options.compile.device);
+    return error(Code::kUnsupported,
+                 "device {} cannot be measured here, expected host; compile works for it",
+                 options.compile.device);
   }
   HONE_RETURN_IF_ERROR(check_output(output));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<measure::Runner> runner,
-      measure::make_local_runner({.worker = {.executable = options.worker_executable, .arguments = options.worker_arguments}}));
+      measure::make_local_runner({.worker = {.executable = options.worker_executable,
+                                             .arguments = options.worker_arguments}}));
   ThreadPool pool(model.target.cores);
   HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> defaults, default_schedules(model));
@@ -120,19 +130,24 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output, const Tu
   const std::string default_library = folder.file("default.so");
   const int64_t weight_bytes = constant_bytes(model.tasks);
   const bool compares = weight_bytes <= kCompareBytes && options.budget_seconds >= 10;
-  double write_seconds = 0.5 + 0.05 * static_cast<double>(defaults.size()) + static_cast<double>(weight_bytes) / kWriteRate;
+  double write_seconds = 0.5 + 0.05 * static_cast<double>(defaults.size()) +
+                         static_cast<double>(weight_bytes) / kWriteRate;
   if (compares) {
     CompileOptions plain = options.compile;
     plain.header = false;
-    HONE_ASSIGN_OR_RETURN(const Written written, write_model(model, defaults, default_library, plain, pool));
+    HONE_ASSIGN_OR_RETURN(const Written written,
+                          write_model(model, defaults, default_library, plain, pool));
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
   }
-  const double compare_seconds = compares ? std::min(kCompareSeconds, 0.05 * options.budget_seconds) : 0;
-  const double reserve = std::min(write_seconds + (compares ? 0.5 + compare_seconds : 0), (1 - kMinimumSearch) * options.budget_seconds);
+  const double compare_seconds =
+      compares ? std::min(kCompareSeconds, 0.05 * options.budget_seconds) : 0;
+  const double reserve = std::min(write_seconds + (compares ? 0.5 + compare_seconds : 0),
+                                  (1 - kMinimumSearch) * options.budget_seconds);
 
   std::vector<search::TuneTask> tasks;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
-    tasks.push_back({&model.dag(g), model.tasks.groups[g].key, static_cast<double>(model.summaries[g].multiplicity),
+    tasks.push_back({&model.dag(g), model.tasks.groups[g].key,
+                     static_cast<double>(model.summaries[g].multiplicity),
                      model.summaries[g].name});
   }
   search::TuneLoopOptions loop;
@@ -162,7 +177,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output, const Tu
     line.steps = schedule::to_string(task.steps);
     schedules.push_back(task.steps);
   }
-  HONE_ASSIGN_OR_RETURN(Written written, write_model(model, schedules, output, options.compile, pool));
+  HONE_ASSIGN_OR_RETURN(Written written,
+                        write_model(model, schedules, output, options.compile, pool));
 
   // Never worse: what was measured kernel by kernel must hold for the whole model.
   const double left = end - clock.now_seconds() - 0.2;
@@ -174,7 +190,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output, const Tu
       summary.default_model_seconds = (*times)[1];
       summary.kept_default = summary.model_seconds > summary.default_model_seconds;
     } else {
-      log_warning("the tuned model was not compared with the default: {}", times.status().message());
+      log_warning("the tuned model was not compared with the default: {}",
+                  times.status().message());
     }
   }
   if (summary.kept_default) {
@@ -185,7 +202,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output, const Tu
   return summary;
 }
 
-Result<TuneSummary> tune(const std::string& model, const std::string& output, const TuneOptions& options) {
+Result<TuneSummary> tune(const std::string& model, const std::string& output,
+                         const TuneOptions& options) {
   TuneOptions from_now = options;
   if (from_now.start_seconds < 0) from_now.start_seconds = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output));

@@ -1,5 +1,5 @@
-// tune.h - the public facade: an ONNX model becomes a native library, tuned by measuring or compiled
-// with the best schedules that are known or predicted.
+// tune.h - the public facade: an ONNX model becomes a native library, tuned by measuring or
+// compiled with the best schedules that are known or predicted.
 //
 //   hone::tune("resnet18.onnx", "resnet18.so", {.budget_seconds = 60});
 //   auto model = hone::load("resnet18.so");
@@ -30,50 +30,50 @@ struct CompileOptions {
   std::string prefix = "hone_model";    // of the artifact's C symbols
   int threads = 0;                      // that the library will run on; 0 = all cores of the device
   uint64_t seed = 1;
-  bool header = false;                  // write the C header beside the library (model.h for model.so)
+  bool header = false;  // write the C header beside the library (model.h for model.so)
 };
 
 struct TuneOptions {
   CompileOptions compile;
-  double budget_seconds = 60;           // from `start_seconds` to the library on disk
-  double start_seconds = -1;            // on real_clock(); < 0: now
-  std::string search = "evolutionary";  // search::make_searcher
-  int batch = 8;                        // candidates measured at a time
-  int max_trials = 0;                   // 0: no limit
-  std::string worker_executable = "/proc/self/exe";   // understands ...
+  double budget_seconds = 60;                        // from `start_seconds` to the library on disk
+  double start_seconds = -1;                         // on real_clock(); < 0: now
+  std::string search = "evolutionary";               // search::make_searcher
+  int batch = 8;                                     // candidates measured at a time
+  int max_trials = 0;                                // 0: no limit
+  std::string worker_executable = "/proc/self/exe";  // understands ...
   std::vector<std::string> worker_arguments = {"worker"};
-  const std::atomic<bool>* interrupted = nullptr;     // set by Ctrl-C: ends early, writes the library
+  const std::atomic<bool>* interrupted = nullptr;  // set by Ctrl-C: ends early, writes the library
   std::function<void(const search::TuneProgress&)> on_progress;
 };
 
 // One distinct task of the model.
 struct TaskSummary {
-  std::string name;              // of the first node
-  std::string kernel_class;      // "conv2d+bias+relu"
+  std::string name;          // of the first node
+  std::string kernel_class;  // "conv2d+bias+relu"
   int multiplicity = 1;
-  double flops = 0;              // of one occurrence
-  std::string source;            // of its schedule: "default", "predicted", "stored" or "tuned"
-  double seconds = 0;            // measured or stored; 0 if unknown
-  double default_seconds = 0;    // of the default schedule; 0 if unknown
+  double flops = 0;            // of one occurrence
+  std::string source;          // of its schedule: "default", "predicted", "stored" or "tuned"
+  double seconds = 0;          // measured or stored; 0 if unknown
+  double default_seconds = 0;  // of the default schedule; 0 if unknown
   double predicted_seconds = 0;
   int trials = 0;
-  std::string steps;             // the schedule's text
+  std::string steps;  // the schedule's text
 };
 
 struct CompileSummary {
   std::vector<TaskSummary> tasks;
-  double seconds = 0;            // from start to the library on disk
-  int64_t bytes = 0;             // of the library
+  double seconds = 0;  // from start to the library on disk
+  int64_t bytes = 0;   // of the library
 };
 
 struct TuneSummary {
   CompileSummary compile;
   int trials = 0;
-  double search_seconds = 0;     // of the tuning loop
+  double search_seconds = 0;  // of the tuning loop
   bool interrupted = false;
   // The whole model, tuned and with default schedules, measured in turns; 0 if there was no time.
   double model_seconds = 0, default_model_seconds = 0;
-  bool kept_default = false;     // the tuned one was no faster
+  bool kept_default = false;  // the tuned one was no faster
 };
 
 // Bad input is Code::kInvalid, kNotFound or kUnsupported; nothing is written then.
@@ -83,7 +83,8 @@ struct TuneSummary {
                                              const CompileOptions& options = {});
 [[nodiscard]] Result<TuneSummary> tune(const std::string& model, const std::string& output,
                                        const TuneOptions& options = {});
-[[nodiscard]] Result<TuneSummary> tune(graph::Graph graph, const std::string& output, const TuneOptions& options = {});
+[[nodiscard]] Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
+                                       const TuneOptions& options = {});
 // num_threads: 0 = all cores that this process may use.
 [[nodiscard]] Result<codegen::LoadedModel> load(const std::string& library, int num_threads = 0);
 

@@ -29,10 +29,13 @@ graph::Graph small_network() {
     model.constant("w" + n, graph::random_tensor({16, 16, 3, 3}, rng, -0.3, 0.3));
   }
   model.node("Conv", {"b", "w1"}, {"c"}, same).node("Relu", {"c"}, {"d"});
-  model.node("Conv", {"d", "w2"}, {"e"}, same).node("Add", {"e", "b"}, {"f"}).node("Relu", {"f"}, {"g"});
+  model.node("Conv", {"d", "w2"}, {"e"}, same)
+      .node("Add", {"e", "b"}, {"f"})
+      .node("Relu", {"f"}, {"g"});
   model.node("MaxPool", {"g"}, {"h"}, {{"kernel_shape", ints({2, 2})}, {"strides", ints({2, 2})}});
   model.node("GlobalAveragePool", {"h"}, {"i"}).node("Flatten", {"i"}, {"j"});
-  model.constant("wf", graph::random_tensor({16, 10}, rng)).constant("bf", graph::random_tensor({10}, rng));
+  model.constant("wf", graph::random_tensor({16, 10}, rng))
+      .constant("bf", graph::random_tensor({10}, rng));
   model.node("Gemm", {"j", "wf", "bf"}, {"y"}).output("y");
   return model.graph();
 }
@@ -129,8 +132,10 @@ TEST(facade, bad_input_is_refused_before_any_work) {
   f.options.budget_seconds = 0;
   EXPECT_EQ(tune(f.graph, f.library, f.options).status().code(), Code::kInvalid);
   f.options.budget_seconds = 1;
-  EXPECT_EQ(tune(f.graph, f.folder.path() + "/none/model.so", f.options).status().code(), Code::kNotFound);
-  EXPECT_EQ(compile(f.folder.file("none.onnx"), f.library, f.options.compile).status().code(), Code::kNotFound);
+  EXPECT_EQ(tune(f.graph, f.folder.path() + "/none/model.so", f.options).status().code(),
+            Code::kNotFound);
+  EXPECT_EQ(compile(f.folder.file("none.onnx"), f.library, f.options.compile).status().code(),
+            Code::kNotFound);
   f.options.compile.device = "abacus";
   EXPECT_FALSE(compile(f.graph, f.library, f.options.compile).ok());
   f.options.compile.device = "host";
@@ -146,7 +151,8 @@ TEST(facade, bad_input_is_refused_before_any_work) {
 }  // namespace hone
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::strcmp(argv[1], "worker") == 0) return hone::measure::worker_main(std::atoi(argv[3]));
+  if (argc == 4 && std::strcmp(argv[1], "worker") == 0)
+    return hone::measure::worker_main(std::atoi(argv[3]));
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -8,7 +8,8 @@
 namespace hone::search {
 namespace {
 
-// Variances of log time: what sketches share, what depends on the decisions, and what measuring adds.
+// Variances of log time: what sketches share, what depends on the decisions, and what measuring
+// adds.
 constexpr double kSharedVariance = 0.05;
 constexpr double kLinearVariance = 0.10;
 constexpr double kLocalVariance = 0.15;
@@ -18,11 +19,12 @@ constexpr double kLengths[] = {0.5, 1.0, 2.0};  // in units of the mean distance
 }  // namespace
 
 void Correction::add(int sketch, std::span<const float> decisions, double log_factor) {
-  samples_.push_back({sketch, {decisions.begin(), decisions.end()}, std::clamp(log_factor, -3.0, 3.0)});
+  samples_.push_back(
+      {sketch, {decisions.begin(), decisions.end()}, std::clamp(log_factor, -3.0, 3.0)});
 }
 
-double Correction::covariance(int sketch_a, std::span<const float> a, int sketch_b, std::span<const float> b,
-                              double length) const {
+double Correction::covariance(int sketch_a, std::span<const float> a, int sketch_b,
+                              std::span<const float> b, double length) const {
   if (sketch_a != sketch_b || a.size() != b.size() || a.empty()) return kSharedVariance;
   double distance = 0, dot = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -44,7 +46,8 @@ double Correction::fit_length(double length) {
     const Sample& a = samples_[first_ + i];
     for (size_t j = 0; j <= i; ++j) {
       const Sample& b = samples_[first_ + j];
-      double sum = covariance(a.sketch, a.decisions, b.sketch, b.decisions, length) + (i == j ? kNoiseVariance : 0);
+      double sum = covariance(a.sketch, a.decisions, b.sketch, b.decisions, length) +
+                   (i == j ? kNoiseVariance : 0);
       for (size_t k = 0; k < j; ++k) sum -= cholesky_[i * n + k] * cholesky_[j * n + k];
       cholesky_[i * n + j] = i == j ? std::sqrt(std::max(sum, 1e-9)) : sum / cholesky_[j * n + j];
     }
@@ -67,7 +70,9 @@ void Correction::fit() {
   first_ = samples_.size() - count_;
   std::vector<double> factors;
   for (size_t i = first_; i < samples_.size(); ++i) factors.push_back(samples_[i].log_factor);
-  std::nth_element(factors.begin(), factors.begin() + static_cast<std::ptrdiff_t>(factors.size() / 2), factors.end());
+  std::nth_element(factors.begin(),
+                   factors.begin() + static_cast<std::ptrdiff_t>(factors.size() / 2),
+                   factors.end());
   mean_ = factors[factors.size() / 2];
   double best = -INFINITY, best_length = kLengths[0];
   for (const double length : kLengths) {

@@ -31,16 +31,16 @@ class Correction {
     std::vector<float> decisions;
     double log_factor;
   };
-  [[nodiscard]] double covariance(int sketch_a, std::span<const float> a, int sketch_b, std::span<const float> b,
-                                  double length) const;
+  [[nodiscard]] double covariance(int sketch_a, std::span<const float> a, int sketch_b,
+                                  std::span<const float> b, double length) const;
   [[nodiscard]] double fit_length(double length);  // returns the log marginal likelihood
 
   std::vector<Sample> samples_;
-  size_t first_ = 0, count_ = 0;    // the samples that the fit uses
+  size_t first_ = 0, count_ = 0;  // the samples that the fit uses
   double mean_ = 0;
   double length_ = 1;
-  std::vector<double> cholesky_;    // lower triangle, row-major, count_ x count_
-  std::vector<double> weights_;     // inverse covariance times the centred samples
+  std::vector<double> cholesky_;  // lower triangle, row-major, count_ x count_
+  std::vector<double> weights_;   // inverse covariance times the centred samples
 };
 
 }  // namespace hone::search

@@ -15,12 +15,15 @@ std::vector<float> random_decisions(Rng& rng) {
   return decisions;
 }
 // A model that is wrong by a factor and in two of the decisions.
-double truth(const std::vector<float>& d) { return 0.7 + 0.8 * d[0] - 1.2 * (d[3] - 0.4) * (d[3] - 0.4); }
+double truth(const std::vector<float>& d) {
+  return 0.7 + 0.8 * d[0] - 1.2 * (d[3] - 0.4) * (d[3] - 0.4);
+}
 
 TEST(correction, stays_neutral_until_enough_was_measured) {
   Correction correction;
   Rng rng(1);
-  for (size_t i = 0; i + 1 < Correction::kMinimum; ++i) correction.add(0, random_decisions(rng), 1.0);
+  for (size_t i = 0; i + 1 < Correction::kMinimum; ++i)
+    correction.add(0, random_decisions(rng), 1.0);
   correction.fit();
   EXPECT_EQ(correction.estimate(0, random_decisions(rng)).log_factor, 0);
 }

@@ -1,6 +1,6 @@
-// search/evolutionary_searcher.h - evolution under a cost model (after Ansor, OSDI 2020), corrected on
-// line by what was measured on this task; once there is an incumbent, part of each batch descends
-// along single decisions from it, and a small share stays random.
+// search/evolutionary_searcher.h - evolution under a cost model (after Ansor, OSDI 2020), corrected
+// on line by what was measured on this task; once there is an incumbent, part of each batch
+// descends along single decisions from it, and a small share stays random.
 #pragma once
 
 #include <unordered_map>
@@ -53,7 +53,7 @@ class EvolutionarySearcher : public Searcher {
   std::unordered_map<uint64_t, double> predictions_;  // by hash of the point
   std::vector<Measured> measured_;                    // fastest first, without failures
   size_t observations_ = 0;
-  std::vector<space::Point> survivors_;               // of the last evolution
+  std::vector<space::Point> survivors_;  // of the last evolution
 };
 
 }  // namespace hone::search

@@ -6,7 +6,8 @@
 
 namespace hone::search {
 
-std::vector<double> predict_log_seconds(const SearchTask& task, std::span<const space::Point> points) {
+std::vector<double> predict_log_seconds(const SearchTask& task,
+                                        std::span<const space::Point> points) {
   std::vector<double> logs(points.size(), INFINITY);
   std::vector<space::Candidate> candidates;
   candidates.reserve(points.size());  // queries point into it
@@ -34,14 +35,16 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
   Rng rng(hash_combine(task.seed, task.key));
   std::unordered_set<uint64_t> seen;
   const auto score = [&](std::vector<space::Point> points) {
-    std::erase_if(points, [&](const space::Point& p) { return !seen.insert(space::hash(p)).second; });
+    std::erase_if(points,
+                  [&](const space::Point& p) { return !seen.insert(space::hash(p)).second; });
     const std::vector<double> logs = predict_log_seconds(task, points);
     std::vector<Scored> scored;
     for (size_t i = 0; i < points.size(); ++i) {
       if (std::isfinite(logs[i])) scored.push_back({std::move(points[i]), logs[i]});
     }
-    std::stable_sort(scored.begin(), scored.end(),
-                     [](const Scored& a, const Scored& b) { return a.log_seconds < b.log_seconds; });
+    std::stable_sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) {
+      return a.log_seconds < b.log_seconds;
+    });
     return scored;
   };
 

@@ -7,7 +7,8 @@ namespace hone::search {
 
 // Logarithms of predicted seconds; infinity where a point is illegal. A model that fails ranks
 // nothing: legal points are then equal.
-[[nodiscard]] std::vector<double> predict_log_seconds(const SearchTask& task, std::span<const space::Point> points);
+[[nodiscard]] std::vector<double> predict_log_seconds(const SearchTask& task,
+                                                      std::span<const space::Point> points);
 
 struct Predicted {
   space::Point point;
@@ -17,12 +18,13 @@ struct Predicted {
 
 struct BestPredictedOptions {
   int samples = 2000;
-  int climbers = 6;        // of the best samples, each goes to its best neighbour while that is better
-  int max_climb = 12;      // steps
-  double margin = 0.03;    // how much better than the default point one must look to be taken
+  int climbers = 6;    // of the best samples, each goes to its best neighbour while that is better
+  int max_climb = 12;  // steps
+  double margin = 0.03;  // how much better than the default point one must look to be taken
 };
 
 // The best point that sampling and climbing find without measuring.
-[[nodiscard]] Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options = {});
+[[nodiscard]] Predicted best_predicted(const SearchTask& task,
+                                       const BestPredictedOptions& options = {});
 
 }  // namespace hone::search

@@ -3,7 +3,8 @@
 namespace hone::search {
 
 bool Proposals::fresh(const space::Point& point) const {
-  return !points_.contains(space::hash(point)) && !schedules_.contains(schedule::hash(space_.steps(point)));
+  return !points_.contains(space::hash(point)) &&
+         !schedules_.contains(schedule::hash(space_.steps(point)));
 }
 
 bool Proposals::take(const space::Point& point) {

@@ -31,7 +31,8 @@ Result<Plain> plain_program(const compute::Dag& dag) {
   }
   int writers = 0;
   for (const ir::Param& param : dag.params) {
-    if (param.role == ir::Role::kOutput) writers += static_cast<int>(dag.writers(param.buffer).size());
+    if (param.role == ir::Role::kOutput)
+      writers += static_cast<int>(dag.writers(param.buffer).size());
   }
   if (!last.is_extern() && !last.axes.empty() && writers == 1) {
     if (fuse.loops.size() > 1) steps.push_back(fuse);
@@ -39,7 +40,8 @@ Result<Plain> plain_program(const compute::Dag& dag) {
     for (size_t i = dag.stages.size() - 1; i-- > 0;) {
       steps.push_back(schedule::ComputeAt{dag.stages[i].name, last.name, loop});
     }
-    if (Result<ir::Program> program = schedule::lower(dag, steps); program.ok() && program->phases.size() == 1) {
+    if (Result<ir::Program> program = schedule::lower(dag, steps);
+        program.ok() && program->phases.size() == 1) {
       return Plain{std::move(program).value(), true};
     }
   }
@@ -47,7 +49,8 @@ Result<Plain> plain_program(const compute::Dag& dag) {
 }
 
 // The corners and edges first (0, 1, n-2, n-1 along each axis), then random points.
-std::vector<std::vector<int64_t>> choose_points(const std::vector<compute::Axis>& axes, int64_t random, Rng& rng) {
+std::vector<std::vector<int64_t>> choose_points(const std::vector<compute::Axis>& axes,
+                                                int64_t random, Rng& rng) {
   int64_t all = 1;
   for (const compute::Axis& axis : axes) all *= axis.extent;
   std::vector<std::vector<int64_t>> points = {{}};
@@ -94,21 +97,28 @@ std::vector<Tensor> task_arguments(const compute::Dag& dag, uint64_t seed) {
     Rng rng(hash_combine(seed, arguments.size()));
     const bool f32 = tensor.dtype() == DType::kF32;
     for (int64_t i = 0; param.role != ir::Role::kOutput && i < tensor.size(); ++i) {
-      if (!param.buffer->values.empty()) tensor.set(i, param.buffer->values[static_cast<size_t>(i)]);
-      else if (f32) static_cast<float*>(tensor.data())[i] = static_cast<float>(rng.uniform() * 2 - 1);
-      else tensor.set(i, is_float(tensor.dtype()) ? rng.uniform() * 2 - 1 : static_cast<double>(rng.below(4)));
+      if (!param.buffer->values.empty())
+        tensor.set(i, param.buffer->values[static_cast<size_t>(i)]);
+      else if (f32)
+        static_cast<float*>(tensor.data())[i] = static_cast<float>(rng.uniform() * 2 - 1);
+      else
+        tensor.set(i, is_float(tensor.dtype()) ? rng.uniform() * 2 - 1
+                                               : static_cast<double>(rng.below(4)));
     }
     arguments.push_back(std::move(tensor));
   }
   return arguments;
 }
 
-Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag, std::span<const Tensor> arguments,
+Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag,
+                                                         std::span<const Tensor> arguments,
                                                          const ReferenceOptions& options) {
   HONE_ASSERT(arguments.size() == dag.params.size(), "one argument per param");
   HONE_ASSIGN_OR_RETURN(const Plain plain, plain_program(dag));
-  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code, codegen::compile(plain.program, target::host()));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded, codegen::LoadedCode::load(code.object));
+  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code,
+                        codegen::compile(plain.program, target::host()));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
+                        codegen::LoadedCode::load(code.object));
 
   // Inputs are shared; everything that is written is a copy.
   std::vector<Tensor> tensors;
@@ -146,12 +156,14 @@ Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag
     }
     for (size_t i = static_cast<size_t>(part); i < points.size(); i += static_cast<size_t>(parts)) {
       int64_t tile = 0;
-      for (size_t a = 0; a < last.axes.size(); ++a) tile = tile * last.axes[a].extent + points[i][a];
+      for (size_t a = 0; a < last.axes.size(); ++a)
+        tile = tile * last.axes[a].extent + points[i][a];
       run(code.phases[0], tile, tile + 1);
     }
     std::free(scratch);
   });
-  if (std::count(failed.begin(), failed.end(), 1) > 0) return error(Code::kInternal, "the reference code failed");
+  if (std::count(failed.begin(), failed.end(), 1) > 0)
+    return error(Code::kInternal, "the reference code failed");
 
   std::vector<measure::Expected> expected;
   for (size_t i = 0; i < dag.params.size(); ++i) {
@@ -160,7 +172,8 @@ Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag
     measure::Expected output{.operand = static_cast<int>(i), .dtype = buffer.dtype};
     if (plain.sampled) {
       const std::vector<compute::AffineRow> rows = compute::write_rows(last, last.outputs[0]);
-      for (const std::vector<int64_t>& point : points) output.places.push_back(flat_offset(buffer, rows, point));
+      for (const std::vector<int64_t>& point : points)
+        output.places.push_back(flat_offset(buffer, rows, point));
       for (const int64_t place : output.places) output.values.push_back(tensors[i].at(place));
     } else {
       for (int64_t j = 0; j < tensors[i].size(); ++j) output.values.push_back(tensors[i].at(j));
@@ -175,15 +188,16 @@ Status check_outputs(std::span<const measure::Expected> expected, std::span<cons
   for (const measure::Expected& output : expected) {
     const Tensor& found = arguments[static_cast<size_t>(output.operand)];
     double scale = 0;
-    for (const double value : output.values) scale = std::isfinite(value) ? std::max(scale, std::abs(value)) : scale;
+    for (const double value : output.values)
+      scale = std::isfinite(value) ? std::max(scale, std::abs(value)) : scale;
     for (size_t j = 0; j < output.values.size(); ++j) {
       const int64_t place = output.places.empty() ? static_cast<int64_t>(j) : output.places[j];
       const double value = found.at(place), wanted = output.values[j];
       const bool same = value == wanted || (std::isnan(value) && std::isnan(wanted)) ||
                         std::abs(value - wanted) <= tolerance * scale;
       if (!same) {
-        return invalid("argument {} element {} is {}, expected {} (largest value {})", output.operand, place, value,
-                       wanted, scale);
+        return invalid("argument {} element {} is {}, expected {} (largest value {})",
+                       output.operand, place, value, wanted, scale);
       }
     }
   }

@@ -1,7 +1,7 @@
 // search/reference.h - what a task's outputs must be, at some thousand points: machine code of the
-// plain loops (no register tiles, no vectors, no packing), one output point a tile, of which only the
-// sampled tiles and the borders are run. What a candidate computes is compared with this before it
-// may become a best.
+// plain loops (no register tiles, no vectors, no packing), one output point a tile, of which only
+// the sampled tiles and the borders are run. What a candidate computes is compared with this before
+// it may become a best.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@
 namespace hone::search {
 
 struct ReferenceOptions {
-  int64_t points = 4096;      // random ones; corners and edges come on top
+  int64_t points = 4096;  // random ones; corners and edges come on top
   uint64_t seed = 1;
   int threads = 1;
 };
@@ -24,11 +24,11 @@ struct ReferenceOptions {
 
 // Runs the plain code on `arguments`, whose outputs it leaves as they are: what each output param
 // must contain (measure::Expected::operand is its place among the params).
-[[nodiscard]] Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag,
-                                                                       std::span<const Tensor> arguments,
-                                                                       const ReferenceOptions& options = {});
+[[nodiscard]] Result<std::vector<measure::Expected>> reference_outputs(
+    const compute::Dag& dag, std::span<const Tensor> arguments,
+    const ReferenceOptions& options = {});
 // Compares arguments after a run with that; names the worst element.
-[[nodiscard]] Status check_outputs(std::span<const measure::Expected> expected, std::span<const Tensor> arguments,
-                                   double tolerance);
+[[nodiscard]] Status check_outputs(std::span<const measure::Expected> expected,
+                                   std::span<const Tensor> arguments, double tolerance);
 
 }  // namespace hone::search

@@ -24,8 +24,10 @@ std::vector<Tensor> interpret(const compute::Dag& dag) {
 TEST(reference, accepts_what_the_interpreter_computes) {
   const compute::Dag dags[] = {conv2d({.h = 9, .w = 11, .ic = 5, .oc = 6}),
                                conv2d({.h = 7, .w = 7, .ic = 4, .oc = 8, .residual = true}),
-                               compute::testing::gemm(7, 13, 9), compute::testing::max_pool(7, 9, 6),
-                               compute::testing::depthwise(6, 7, 10, 2), compute::testing::transpose(3, 5, 9, 1)};
+                               compute::testing::gemm(7, 13, 9),
+                               compute::testing::max_pool(7, 9, 6),
+                               compute::testing::depthwise(6, 7, 10, 2),
+                               compute::testing::transpose(3, 5, 9, 1)};
   for (const compute::Dag& dag : dags) {
     const std::vector<Tensor> arguments = task_arguments(dag, 3);
     const Result<std::vector<measure::Expected>> expected = reference_outputs(dag, arguments);

@@ -15,10 +15,13 @@ class BlindModel : public cost::CostModel {
  public:
   explicit BlindModel(double skew = 0) : skew_(skew) {}
   [[nodiscard]] std::string_view name() const override { return "blind"; }
-  [[nodiscard]] Result<std::vector<double>> predict(std::span<const cost::Query> queries) const override {
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
     std::vector<double> seconds;
     for (const cost::Query& query : queries) {
-      seconds.push_back(1e-3 * (1 + skew_ * static_cast<double>(query.candidate->state.stages.back().order.size())));
+      seconds.push_back(
+          1e-3 *
+          (1 + skew_ * static_cast<double>(query.candidate->state.stages.back().order.size())));
     }
     return seconds;
   }
@@ -33,12 +36,15 @@ struct Fixture {
   compute::Dag dag = compute::testing::conv2d({.h = 14, .w = 14, .ic = 32, .oc = 64});
   Result<space::Space> space = space::Space::create(dag, target);
   BlindModel model;
-  [[nodiscard]] SearchTask task(uint64_t seed) const { return {&*space, &target, &model, 1, 42, seed}; }
+  [[nodiscard]] SearchTask task(uint64_t seed) const {
+    return {&*space, &target, &model, 1, 42, seed};
+  }
   // The time of a point: smooth in its decisions, best somewhere inside.
   [[nodiscard]] double seconds(const space::Point& point) const {
     double cost = 1;
     const std::vector<float> x = space->encode(point);
-    for (size_t i = 0; i < x.size(); ++i) cost += std::pow(x[i] - 0.3 - 0.4 * static_cast<double>(i % 2), 2);
+    for (size_t i = 0; i < x.size(); ++i)
+      cost += std::pow(x[i] - 0.3 - 0.4 * static_cast<double>(i % 2), 2);
     return cost * 1e-4;
   }
   // Best of `trials` measurements in batches of 8.
@@ -57,7 +63,9 @@ struct Fixture {
   }
 };
 
-double best_of(const std::vector<double>& times) { return *std::min_element(times.begin(), times.end()); }
+double best_of(const std::vector<double>& times) {
+  return *std::min_element(times.begin(), times.end());
+}
 
 TEST(searcher, proposes_the_default_point_first_and_nothing_twice) {
   const Fixture f;
@@ -113,7 +121,8 @@ TEST(searcher, evolution_learns_what_a_blind_model_cannot_tell) {
 
 TEST(searcher, survives_candidates_that_fail) {
   const Fixture f;
-  const std::unique_ptr<Searcher> searcher = std::move(make_searcher("evolutionary", f.task(1))).value();
+  const std::unique_ptr<Searcher> searcher =
+      std::move(make_searcher("evolutionary", f.task(1))).value();
   for (int batch = 0; batch < 4; ++batch) {
     const std::vector<space::Point> points = searcher->propose(8);
     ASSERT_EQ(points.size(), 8U);

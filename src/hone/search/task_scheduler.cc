@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kWarmUpShare = 0.002;  // tasks below this share of the model are not warmed up
 constexpr size_t kRecent = 3;           // batches that "lately" means
-constexpr double kPotential = 0.25;     // part of the gap that searching as long again is hoped to close
+constexpr double kPotential =
+    0.25;  // part of the gap that searching as long again is hoped to close
 constexpr double kPastWeight = 0.5;
 constexpr double kMinimumSpent = 0.05;  // seconds: keeps the rates of tasks barely begun finite
 
@@ -35,14 +36,16 @@ double TaskScheduler::gain(int task) const {
   if (state.finished) return 0;
   double recent_spent = kMinimumSpent;
   for (const Batch& batch : state.recent) recent_spent += batch.spent;
-  const double past = state.recent.empty() || !state.measured
-                          ? 0
-                          : std::max(0.0, state.before_recent - state.recent.back().best) / recent_spent;
+  const double past =
+      state.recent.empty() || !state.measured
+          ? 0
+          : std::max(0.0, state.before_recent - state.recent.back().best) / recent_spent;
   const double gap = std::max(0.0, state.best - state.task.bound);
   const double typical = state.batches > 0 ? state.spent / state.batches : kMinimumSpent;
   const double spent = std::max(kMinimumSpent, state.spent + state.running * typical);
   // Half of what was gained lately is expected again; the rest hangs on the gap that is left.
-  const double rate = kPastWeight * past / (1 + state.running) + kPotential * std::max(gap, 0.02 * state.best) / spent;
+  const double rate = kPastWeight * past / (1 + state.running) +
+                      kPotential * std::max(gap, 0.02 * state.best) / spent;
   return state.task.multiplicity * rate;
 }
 
@@ -54,7 +57,8 @@ int TaskScheduler::next() const {
     const State& state = at(i);
     if (state.finished) continue;
     const double share = state.task.multiplicity * state.best;
-    if (state.batches + state.running == 0 && share > kWarmUpShare * whole && (warm < 0 || share > warm_share)) {
+    if (state.batches + state.running == 0 && share > kWarmUpShare * whole &&
+        (warm < 0 || share > warm_share)) {
       warm = i, warm_share = share;
     }
     if (const double rate = gain(i); best < 0 || rate > best_gain) best = i, best_gain = rate;

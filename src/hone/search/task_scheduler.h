@@ -13,9 +13,9 @@
 namespace hone::search {
 
 struct ScheduledTask {
-  double multiplicity = 1;    // how often the task occurs in the model
-  double expected = 0;        // seconds of one run, predicted or from an earlier run
-  double bound = 0;           // seconds that no schedule can beat; 0 if unknown
+  double multiplicity = 1;  // how often the task occurs in the model
+  double expected = 0;      // seconds of one run, predicted or from an earlier run
+  double bound = 0;         // seconds that no schedule can beat; 0 if unknown
 };
 
 class TaskScheduler {

@@ -12,12 +12,16 @@ namespace {
 // A task whose best time falls from `start` towards `floor` like 1 / (seconds spent).
 struct Simulated {
   double multiplicity, start, floor, pace;
-  [[nodiscard]] double best(double spent) const { return floor + (start - floor) / (1 + spent / pace); }
+  [[nodiscard]] double best(double spent) const {
+    return floor + (start - floor) / (1 + spent / pace);
+  }
 };
 
-std::vector<double> simulate(const std::vector<Simulated>& tasks, double budget, double batch = 0.5) {
+std::vector<double> simulate(const std::vector<Simulated>& tasks, double budget,
+                             double batch = 0.5) {
   std::vector<ScheduledTask> scheduled;
-  for (const Simulated& task : tasks) scheduled.push_back({task.multiplicity, task.start, task.floor * 0.7});
+  for (const Simulated& task : tasks)
+    scheduled.push_back({task.multiplicity, task.start, task.floor * 0.7});
   TaskScheduler scheduler(scheduled);
   std::vector<double> spent(tasks.size(), 0);
   for (double now = 0; now < budget; now += batch) {
@@ -60,7 +64,8 @@ TEST(task_scheduler, leaves_a_task_that_reached_its_bound) {
 }
 
 TEST(task_scheduler, beats_an_even_split) {
-  const std::vector<Simulated> tasks = {{1, 1e-3, 4e-4, 0.5}, {3, 8e-3, 2e-3, 4}, {1, 5e-4, 4.9e-4, 1}, {2, 3e-3, 1e-3, 2}};
+  const std::vector<Simulated> tasks = {
+      {1, 1e-3, 4e-4, 0.5}, {3, 8e-3, 2e-3, 4}, {1, 5e-4, 4.9e-4, 1}, {2, 3e-3, 1e-3, 2}};
   const std::vector<double> spent = simulate(tasks, 20);
   const std::vector<double> even(tasks.size(), 5);
   EXPECT_LT(latency(tasks, spent), latency(tasks, even));

@@ -1,13 +1,12 @@
 #include "hone/search/task_tuner.h"
 
+#include <fmt/ranges.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <utility>
-
-#include <fmt/ranges.h>
 
 #include "hone/compute/affine.h"
 #include "hone/schedule/lower.h"
@@ -19,11 +18,12 @@ namespace hone::search {
 namespace {
 
 constexpr size_t kFinalists = 3;
-constexpr int kStoredBest = 2;     // of earlier runs, measured again
-constexpr size_t kAdopted = 3;      // schedules of similar tasks, tried at a time
+constexpr int kStoredBest = 2;         // of earlier runs, measured again
+constexpr size_t kAdopted = 3;         // schedules of similar tasks, tried at a time
 constexpr int64_t kMaxLearned = 2000;  // records of earlier runs that the searcher hears of
-constexpr double kTimeout = 5;     // seconds, for one candidate ...
-constexpr double kPackRate = 2e7;  // ... and bytes a second, at the very least, to pack its constants
+constexpr double kTimeout = 5;         // seconds, for one candidate ...
+constexpr double kPackRate =
+    2e7;  // ... and bytes a second, at the very least, to pack its constants
 constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 
 double load_average() {
@@ -35,7 +35,8 @@ double load_average() {
 
 Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(space_, space::Space::create(*task_.dag, *context_.target));
-  SearchTask search{&*space_, context_.target, context_.model, context_.threads, task_.key, context_.seed};
+  SearchTask search{&*space_,         context_.target, context_.model,
+                    context_.threads, task_.key,       context_.seed};
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
@@ -45,11 +46,13 @@ Status TaskTuner::open(db::Store* store) {
 }
 
 Status TaskTuner::learn(db::Store& store) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
-                        store.best({.task = task_.key, .device = context_.device, .threads = context_.threads,
-                                    .limit = kStoredBest}));
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store.best({.task = task_.key,
+                                                                        .device = context_.device,
+                                                                        .threads = context_.threads,
+                                                                        .limit = kStoredBest}));
   for (const db::Record& record : best) {
-    if (Result<schedule::Steps> steps = schedule::parse_steps(record.steps); steps.ok()) suggest(*steps);
+    if (Result<schedule::Steps> steps = schedule::parse_steps(record.steps); steps.ok())
+      suggest(*steps);
   }
   db::Filter filter;
   filter.task = task_.key;
@@ -73,7 +76,8 @@ Status TaskTuner::learn(db::Store& store) {
 }
 
 void TaskTuner::suggest(const schedule::Steps& steps) {
-  if (tried_.contains(schedule::hash(steps)) || std::count(first_.begin(), first_.end(), steps) > 0) return;
+  if (tried_.contains(schedule::hash(steps)) || std::count(first_.begin(), first_.end(), steps) > 0)
+    return;
   first_.push_back(steps);
 }
 
@@ -88,8 +92,10 @@ void TaskTuner::adopt(const schedule::Steps& steps) {
 
 Status TaskTuner::make_operands() {
   std::vector<Tensor> arguments = task_arguments(*task_.dag, context_.seed);
-  HONE_ASSIGN_OR_RETURN(const std::vector<measure::Expected> expected,
-                        reference_outputs(*task_.dag, arguments, {.seed = context_.seed, .threads = context_.target->cores}));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<measure::Expected> expected,
+      reference_outputs(*task_.dag, arguments,
+                        {.seed = context_.seed, .threads = context_.target->cores}));
   std::vector<measure::OperandSpec> specs;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const ir::Param& param = task_.dag->params[i];
@@ -103,7 +109,8 @@ Status TaskTuner::make_operands() {
       const ir::Buffer& buffer = *access.buffer;
       if (buffer.values.empty() || operand_of_.contains(&buffer)) continue;
       Tensor tensor(buffer.dtype, buffer.shape);
-      for (size_t j = 0; j < buffer.values.size(); ++j) tensor.set(static_cast<int64_t>(j), buffer.values[j]);
+      for (size_t j = 0; j < buffer.values.size(); ++j)
+        tensor.set(static_cast<int64_t>(j), buffer.values[j]);
       operand_of_[&buffer] = static_cast<int>(specs.size());
       specs.push_back({ir::Role::kConstant, tensor.bytes(), tensor.data()});
       arguments.push_back(std::move(tensor));
@@ -130,7 +137,8 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
   }
   // The searcher may name a point that was suggested: ask again until the batch is full.
   for (int round = 0; round < 3 && static_cast<int>(candidates.size()) < n; ++round) {
-    const std::vector<space::Point> points = searcher_->propose(n - static_cast<int>(candidates.size()));
+    const std::vector<space::Point> points =
+        searcher_->propose(n - static_cast<int>(candidates.size()));
     if (points.empty()) break;
     for (const space::Point& point : points) add(point, space_->steps(point));
   }
@@ -150,7 +158,8 @@ void TaskTuner::build(Candidate& candidate) const {
   }
   measure::Job& job = candidate.job;
   for (const ir::Param& param : program->params) {
-    measure::Argument argument{param.role, param.buffer->num_elements() * dtype_bytes(param.buffer->dtype), -1};
+    measure::Argument argument{param.role,
+                               param.buffer->num_elements() * dtype_bytes(param.buffer->dtype), -1};
     const auto operand = operand_of_.find(param.buffer.get());
     if (operand != operand_of_.end()) argument.operand = operand->second;
     job.arguments.push_back(argument);
@@ -179,9 +188,12 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
   });
   // Two of one batch: the second is dropped without a word, its time is not known yet.
   for (size_t i = 0; i < candidates.size(); ++i) {
-    const auto twin = [&](const Candidate& other) { return other.runs() && other.code == candidates[i].code; };
+    const auto twin = [&](const Candidate& other) {
+      return other.runs() && other.code == candidates[i].code;
+    };
     if (!candidates[i].runs()) continue;
-    candidates.erase(std::remove_if(candidates.begin() + static_cast<std::ptrdiff_t>(i) + 1, candidates.end(), twin),
+    candidates.erase(std::remove_if(candidates.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                    candidates.end(), twin),
                      candidates.end());
   }
   for (Candidate& candidate : candidates) {
@@ -194,18 +206,23 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
 int64_t TaskTuner::constant_bytes() const {
   int64_t bytes = 0;
   for (const ir::Param& param : task_.dag->params) {
-    if (param.role == ir::Role::kConstant) bytes += param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
+    if (param.role == ir::Role::kConstant)
+      bytes += param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
   }
   return bytes;
 }
 
 int TaskTuner::max_batch() const {
-  return static_cast<int>(std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes(), 1), 2, 1024));
+  return static_cast<int>(
+      std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes(), 1), 2, 1024));
 }
 
-double TaskTuner::best_seconds() const { return finalists_.empty() ? INFINITY : finalists_.front().seconds; }
+double TaskTuner::best_seconds() const {
+  return finalists_.empty() ? INFINITY : finalists_.front().seconds;
+}
 
-void TaskTuner::observe(std::span<const Candidate> candidates, std::span<const measure::Measurement> measurements) {
+void TaskTuner::observe(std::span<const Candidate> candidates,
+                        std::span<const measure::Measurement> measurements) {
   HONE_ASSERT(candidates.size() == measurements.size(), "one measurement per candidate");
   std::vector<space::Point> points;
   std::vector<double> seconds;
@@ -227,7 +244,8 @@ void TaskTuner::observe(std::span<const Candidate> candidates, std::span<const m
   searcher_->observe(points, seconds);
 }
 
-db::Record TaskTuner::record(const Candidate& candidate, const measure::Measurement& measurement) const {
+db::Record TaskTuner::record(const Candidate& candidate,
+                             const measure::Measurement& measurement) const {
   db::Record record;
   record.task = task_.key;
   record.kernel_class = compute::kernel_class(*task_.dag);
@@ -237,7 +255,8 @@ db::Record TaskTuner::record(const Candidate& candidate, const measure::Measurem
   record.algorithm = "direct";
   record.steps = schedule::to_string(candidate.steps);
   if (candidate.point) {
-    record.decisions = fmt::format("{}: {}", candidate.point->sketch, fmt::join(candidate.point->choices, " "));
+    record.decisions =
+        fmt::format("{}: {}", candidate.point->sketch, fmt::join(candidate.point->choices, " "));
   }
   record.outcome = measurement.outcome;
   record.message = measurement.message;

@@ -25,22 +25,22 @@ struct TaskContext {
   const target::Target* target = nullptr;
   const cost::CostModel* model = nullptr;
   std::string searcher = "evolutionary";
-  std::string device;          // target::device_key
-  std::string version;         // of compiler and space
-  std::string source;          // Record::model
-  int threads = 1;             // that the kernels run on
+  std::string device;   // target::device_key
+  std::string version;  // of compiler and space
+  std::string source;   // Record::model
+  int threads = 1;      // that the kernels run on
   uint64_t seed = 1;
-  double tolerance = 1e-4;     // of the largest output
-  bool cold_weights = false;   // the model's weights don't fit the last-level cache
+  double tolerance = 1e-4;    // of the largest output
+  bool cold_weights = false;  // the model's weights don't fit the last-level cache
   measure::TimingOptions timing;
 };
 
 struct Candidate {
   std::optional<space::Point> point;  // none: steps from elsewhere that are no point of the space
   schedule::Steps steps;
-  uint64_t code = 0;                  // hash of the machine code
+  uint64_t code = 0;  // hash of the machine code
   measure::Job job;
-  Status status;                      // why there is no machine code, or ok
+  Status status;  // why there is no machine code, or ok
   [[nodiscard]] bool runs() const { return status.ok(); }
 };
 
@@ -70,15 +70,19 @@ class TaskTuner {
   // Drops candidates whose machine code was measured before, after telling the searcher.
   void drop_known(std::vector<Candidate>& candidates);
   // One measurement per candidate, in order; those that did not run have outcome kCompile.
-  void observe(std::span<const Candidate> candidates, std::span<const measure::Measurement> measurements);
-  [[nodiscard]] db::Record record(const Candidate& candidate, const measure::Measurement& measurement) const;
+  void observe(std::span<const Candidate> candidates,
+               std::span<const measure::Measurement> measurements);
+  [[nodiscard]] db::Record record(const Candidate& candidate,
+                                  const measure::Measurement& measurement) const;
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
-  [[nodiscard]] double best_seconds() const;              // infinity if nothing was measured yet
+  [[nodiscard]] double best_seconds() const;  // infinity if nothing was measured yet
   [[nodiscard]] double default_seconds() const { return default_seconds_; }
-  [[nodiscard]] double predicted_seconds() const { return predicted_seconds_; }  // of the default point
+  [[nodiscard]] double predicted_seconds() const {
+    return predicted_seconds_;
+  }  // of the default point
   [[nodiscard]] const schedule::Steps& default_steps() const { return default_steps_; }
-  [[nodiscard]] std::vector<Finalist>& finalists() { return finalists_; }         // fastest first
+  [[nodiscard]] std::vector<Finalist>& finalists() { return finalists_; }  // fastest first
   [[nodiscard]] int trials() const { return trials_; }
   // Candidates in a batch at most: each packs all constants of the task anew.
   [[nodiscard]] int max_batch() const;
@@ -96,9 +100,9 @@ class TaskTuner {
   std::map<const ir::Buffer*, int> operand_of_;  // looked up only
   schedule::Steps default_steps_;
   double default_seconds_ = 0, predicted_seconds_ = 0;
-  std::vector<schedule::Steps> first_;           // to be proposed before the searcher's, in order
-  std::vector<schedule::Steps> adopted_;         // of similar tasks, the latest last
-  std::unordered_map<uint64_t, bool> tried_;     // hashes of steps proposed in this run
+  std::vector<schedule::Steps> first_;        // to be proposed before the searcher's, in order
+  std::vector<schedule::Steps> adopted_;      // of similar tasks, the latest last
+  std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
   std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
   std::vector<Finalist> finalists_;
   int trials_ = 0;

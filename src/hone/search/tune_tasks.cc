@@ -12,15 +12,17 @@ namespace {
 
 constexpr int kFirstBatch = 4;
 
-// What no schedule is expected to beat: arithmetic at the best rate that any task reached so far, and
-// operands moved once at the rate of the last-level cache. Clocks and peaks of real machines are not
-// known exactly, so the rate starts from the description and is learned.
+// What no schedule is expected to beat: arithmetic at the best rate that any task reached so far,
+// and operands moved once at the rate of the last-level cache. Clocks and peaks of real machines
+// are not known exactly, so the rate starts from the description and is learned.
 class Bounds {
  public:
   Bounds(const target::Target& target, int threads)
       : cores_(std::min(threads, target.cores)),
-        flops_per_second_(0.8 * 2 * target.fma_per_cycle * target.lanes(4) * target.ghz * 1e9 * cores_) {
-    const double per_cycle = target.caches.empty() ? target.memory_bytes_per_cycle : target.caches.back().bytes_per_cycle;
+        flops_per_second_(0.8 * 2 * target.fma_per_cycle * target.lanes(4) * target.ghz * 1e9 *
+                          cores_) {
+    const double per_cycle = target.caches.empty() ? target.memory_bytes_per_cycle
+                                                   : target.caches.back().bytes_per_cycle;
     bytes_per_second_ = 1.5 * per_cycle * target.ghz * 1e9 * cores_;
   }
   // True if the rate rose noticeably.
@@ -51,10 +53,14 @@ struct Batch {
 class Loop {
  public:
   Loop(std::span<const TuneTask> tasks, const TuneLoopOptions& options)
-      : options_(options), clock_(options.clock ? *options.clock : real_clock()), begin_(clock_.now_seconds()),
+      : options_(options),
+        clock_(options.clock ? *options.clock : real_clock()),
+        begin_(clock_.now_seconds()),
         overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
-        pool_(compile_threads()), bounds_(*options.context.target, options.context.threads) {
-    for (const TuneTask& task : tasks) tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context));
+        pool_(compile_threads()),
+        bounds_(*options.context.target, options.context.threads) {
+    for (const TuneTask& task : tasks)
+      tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context));
   }
 
   Result<TuneResult> run();
@@ -70,7 +76,9 @@ class Loop {
     if (options_.max_trials > 0 && handed_out_ >= options_.max_trials) return true;
     return clock_.now_seconds() >= search_end_;
   }
-  [[nodiscard]] bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
+  [[nodiscard]] bool interrupted() const {
+    return options_.interrupted && options_.interrupted->load();
+  }
   [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
   [[nodiscard]] int batch_size(int task) const;
   [[nodiscard]] Result<std::optional<Batch>> prepare();
@@ -89,8 +97,8 @@ class Loop {
   Bounds bounds_;
   std::vector<std::unique_ptr<TaskTuner>> tuners_;
   std::optional<TaskScheduler> scheduler_;
-  int handed_out_ = 0;       // candidates with machine code, measured or about to be
-  int trials_ = 0;           // measured
+  int handed_out_ = 0;      // candidates with machine code, measured or about to be
+  int trials_ = 0;          // measured
   double last_report_ = 0;  // when the last batch was reported
 };
 
@@ -116,7 +124,8 @@ Result<std::optional<Batch>> Loop::prepare() {
     const double start = clock_.now_seconds();
     TaskTuner& task = tuner(batch.task);
     Result<std::vector<Candidate>> proposed = task.propose(batch_size(batch.task));
-    if (!proposed.ok()) {  // no memory for its operands, or no reference: the default schedule stays
+    if (!proposed
+             .ok()) {  // no memory for its operands, or no reference: the default schedule stays
       log_warning("task {} is not tuned: {}", task.task().name, proposed.status().message());
       scheduler_->finish(batch.task);
       continue;
@@ -129,7 +138,8 @@ Result<std::optional<Batch>> Loop::prepare() {
     batch.prepare_seconds = clock_.now_seconds() - start;
     if (exhausted) scheduler_->finish(batch.task);
     if (batch.candidates.empty()) {
-      if (!exhausted) scheduler_->report(batch.task, batch.prepare_seconds, scheduler_->best(batch.task));
+      if (!exhausted)
+        scheduler_->report(batch.task, batch.prepare_seconds, scheduler_->best(batch.task));
       continue;
     }
     scheduler_->start(batch.task);
@@ -157,7 +167,8 @@ Status Loop::finish(const Batch& batch) {
   for (const Candidate& candidate : batch.candidates) {
     measure::Measurement measurement;
     if (!candidate.runs()) {
-      measurement = measure::failed(candidate.job.id, measure::Outcome::kCompile, candidate.status.message());
+      measurement =
+          measure::failed(candidate.job.id, measure::Outcome::kCompile, candidate.status.message());
     } else {
       if (next >= answers.size() || answers[next].id != candidate.job.id) continue;  // cancelled
       measurement = std::move(answers[next++]);
@@ -169,11 +180,13 @@ Status Loop::finish(const Batch& batch) {
   }
   task.observe(measured, measurements);
   const double now = clock_.now_seconds();
-  const double best = std::isfinite(task.best_seconds()) ? task.best_seconds() : scheduler_->best(batch.task);
+  const double best =
+      std::isfinite(task.best_seconds()) ? task.best_seconds() : scheduler_->best(batch.task);
   scheduler_->report(batch.task, now - last_report_, best);
   last_report_ = now;
   if (std::isfinite(task.best_seconds()) && bounds_.learn(*task.task().dag, task.best_seconds())) {
-    for (int i = 0; i < std::ssize(tuners_); ++i) scheduler_->set_bound(i, bounds_.bound(*tuner(i).task().dag));
+    for (int i = 0; i < std::ssize(tuners_); ++i)
+      scheduler_->set_bound(i, bounds_.bound(*tuner(i).task().dag));
   }
   if (options_.store) {
     const Result<std::vector<int64_t>> added = options_.store->add(records);
@@ -210,7 +223,9 @@ Status Loop::measure_finalists() {
   for (int i = 0; i < std::ssize(tuners_); ++i) {
     if (tuner(i).finalists().size() > 1) order.push_back(i);
   }
-  const auto share = [&](int i) { return tuner(i).task().multiplicity * tuner(i).best_seconds() / whole; };
+  const auto share = [&](int i) {
+    return tuner(i).task().multiplicity * tuner(i).best_seconds() / whole;
+  };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
   for (const int i : order) {
     if (interrupted() || clock_.now_seconds() >= options_.deadline || share(i) < 0.002) break;
@@ -227,7 +242,8 @@ Status Loop::measure_finalists() {
       }
     }
     HONE_RETURN_IF_ERROR(options_.runner->submit(std::move(jobs)));
-    HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, options_.runner->collect());
+    HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers,
+                          options_.runner->collect());
     if (answers.size() != 2 * finalists.size()) continue;
     for (size_t f = 0; f < finalists.size(); ++f) {
       const measure::Measurement& a = answers[f];
@@ -252,7 +268,8 @@ void Loop::report_progress(int task) const {
   progress.task = task;
   for (const std::unique_ptr<TaskTuner>& t : tuners_) {
     const double best = std::isfinite(t->best_seconds()) ? t->best_seconds() : 0;
-    progress.tasks.push_back({t->task().name, t->task().multiplicity, t->default_seconds(), best, t->trials()});
+    progress.tasks.push_back(
+        {t->task().name, t->task().multiplicity, t->default_seconds(), best, t->trials()});
   }
   options_.on_progress(progress);
 }
@@ -261,11 +278,13 @@ Result<TuneResult> Loop::run() {
   std::vector<ScheduledTask> scheduled;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
     HONE_RETURN_IF_ERROR(task->open(options_.store));
-    scheduled.push_back({task->task().multiplicity, task->predicted_seconds(), bounds_.bound(*task->task().dag)});
+    scheduled.push_back(
+        {task->task().multiplicity, task->predicted_seconds(), bounds_.bound(*task->task().dag)});
   }
   scheduler_.emplace(std::move(scheduled));
   last_report_ = clock_.now_seconds();
-  search_end_ = options_.deadline - options_.final_share * std::max(0.0, options_.deadline - last_report_);
+  search_end_ =
+      options_.deadline - options_.final_share * std::max(0.0, options_.deadline - last_report_);
 
   HONE_ASSIGN_OR_RETURN(std::optional<Batch> current, prepare());
   while (current) {
@@ -284,7 +303,8 @@ Result<TuneResult> Loop::run() {
 
   TuneResult result;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
-    TunedTask tuned{task->default_steps(), task->default_steps(), 0, task->default_seconds(), task->trials()};
+    TunedTask tuned{task->default_steps(), task->default_steps(), 0, task->default_seconds(),
+                    task->trials()};
     if (!task->finalists().empty()) {
       tuned.steps = task->finalists().front().steps;
       tuned.seconds = task->finalists().front().seconds;
@@ -300,7 +320,8 @@ Result<TuneResult> Loop::run() {
 }  // namespace
 
 Result<TuneResult> tune_tasks(std::span<const TuneTask> tasks, const TuneLoopOptions& options) {
-  HONE_ASSERT(options.runner && options.context.target && options.context.model, "a tuner needs a runner, target and model");
+  HONE_ASSERT(options.runner && options.context.target && options.context.model,
+              "a tuner needs a runner, target and model");
   return Loop(tasks, options).run();
 }
 

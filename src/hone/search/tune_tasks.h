@@ -1,6 +1,6 @@
-// search/tune_tasks.h - the tuning loop: the scheduler picks a task, its searcher proposes, candidates
-// are compiled, measured, verified and stored, until the time is up, the user interrupts, or nothing
-// is left to try. Whatever was measured is in the store when it returns.
+// search/tune_tasks.h - the tuning loop: the scheduler picks a task, its searcher proposes,
+// candidates are compiled, measured, verified and stored, until the time is up, the user
+// interrupts, or nothing is left to try. Whatever was measured is in the store when it returns.
 #pragma once
 
 #include <atomic>
@@ -24,30 +24,30 @@ struct TuneProgress {
   double elapsed = 0, budget = 0;  // seconds
   int trials = 0;
   double trials_per_second = 0;
-  int task = -1;                   // that the last batch was of
+  int task = -1;  // that the last batch was of
   std::vector<TaskProgress> tasks;
 };
 
 struct TuneLoopOptions {
   TaskContext context;
   measure::Runner* runner = nullptr;
-  db::Store* store = nullptr;                  // null: nothing is kept or known
-  Clock* clock = nullptr;                      // null: the machine's
-  double start = 0;                            // on that clock: when the budget began to run
-  double deadline = 0;                         // on that clock
+  db::Store* store = nullptr;  // null: nothing is kept or known
+  Clock* clock = nullptr;      // null: the machine's
+  double start = 0;            // on that clock: when the budget began to run
+  double deadline = 0;         // on that clock
   int batch = 8;
-  int max_trials = 0;                          // 0: no limit
-  int compile_threads = 0;                     // 0: the cores that measuring leaves, or all between batches
-  std::optional<bool> overlap;                 // compile while measuring; default: if a core is left for it
-  double final_share = 0.06;                   // of the time, to measure the best few of each task again
+  int max_trials = 0;           // 0: no limit
+  int compile_threads = 0;      // 0: the cores that measuring leaves, or all between batches
+  std::optional<bool> overlap;  // compile while measuring; default: if a core is left for it
+  double final_share = 0.06;    // of the time, to measure the best few of each task again
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const TuneProgress&)> on_progress;
 };
 
 struct TunedTask {
-  schedule::Steps steps;         // the best verified, else the default
+  schedule::Steps steps;  // the best verified, else the default
   schedule::Steps default_steps;
-  double seconds = 0;            // of the best; 0 if nothing was measured
+  double seconds = 0;  // of the best; 0 if nothing was measured
   double default_seconds = 0;
   int trials = 0;
 };
@@ -55,10 +55,11 @@ struct TunedTask {
 struct TuneResult {
   std::vector<TunedTask> tasks;  // in the order given
   int trials = 0;
-  double seconds = 0;            // spent in the loop
+  double seconds = 0;  // spent in the loop
   bool interrupted = false;
 };
 
-[[nodiscard]] Result<TuneResult> tune_tasks(std::span<const TuneTask> tasks, const TuneLoopOptions& options);
+[[nodiscard]] Result<TuneResult> tune_tasks(std::span<const TuneTask> tasks,
+                                            const TuneLoopOptions& options);
 
 }  // namespace hone::search

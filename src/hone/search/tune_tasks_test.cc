@@ -4,10 +4,10 @@
 
 #include <set>
 
+#include "hone/base/file.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
-#include "hone/base/file.h"
 #include "hone/measure/null_runner.h"
 
 namespace hone::search {
@@ -17,7 +17,8 @@ namespace {
 struct Fixture {
   compute::Dag conv = compute::testing::conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32});
   compute::Dag gemm = compute::testing::gemm(8, 64, 32);
-  std::vector<TuneTask> tasks = {{&conv, compute::task_key(conv), 2, "conv"}, {&gemm, compute::task_key(gemm), 1, "gemm"}};
+  std::vector<TuneTask> tasks = {{&conv, compute::task_key(conv), 2, "conv"},
+                                 {&gemm, compute::task_key(gemm), 1, "gemm"}};
   std::unique_ptr<cost::CostModel> model = std::move(cost::make_model("analytic")).value();
   ManualClock clock;
   int measured = 0;
@@ -33,7 +34,11 @@ struct Fixture {
   TuneLoopOptions options;
 
   Fixture() {
-    options.context = {.target = &target::host(), .model = model.get(), .device = "test", .version = "1", .tolerance = 0};
+    options.context = {.target = &target::host(),
+                       .model = model.get(),
+                       .device = "test",
+                       .version = "1",
+                       .tolerance = 0};
     options.runner = &runner;
     options.clock = &clock;
     options.deadline = 10;
@@ -80,7 +85,9 @@ TEST(tune_tasks, stops_at_the_deadline_and_when_interrupted) {
   std::atomic<bool> interrupted = false;
   f.options.deadline = 1000;
   f.options.interrupted = &interrupted;
-  f.options.on_progress = [&](const TuneProgress& progress) { interrupted = progress.trials >= 16; };
+  f.options.on_progress = [&](const TuneProgress& progress) {
+    interrupted = progress.trials >= 16;
+  };
   const Result<TuneResult> second = tune_tasks(f.tasks, f.options);
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE(second->interrupted);
@@ -111,7 +118,8 @@ TEST(tune_tasks, a_second_run_goes_on_where_the_first_stopped) {
   const Result<std::vector<db::Record>> both = (*store)->query({});
   ASSERT_TRUE(both.ok());
   std::set<std::string> schedules;
-  for (const db::Record& record : *both) schedules.insert(std::to_string(record.task) + record.steps);
+  for (const db::Record& record : *both)
+    schedules.insert(std::to_string(record.task) + record.steps);
   // Only the default schedules (and stored bests, of which an unverified run has none) come again.
   EXPECT_GE(schedules.size() + f.tasks.size(), both->size());
   EXPECT_GT(both->size(), first->size() + 30);
