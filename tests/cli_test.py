@@ -87,6 +87,16 @@ class Library(Case):
         self.assertLess(total, 3 * report["seconds"])
         self.assertIn("whole model", self.succeed("bench", self.model, "--threads", 1, "--repeat", 3))
 
+    def test_names_may_be_any_bytes(self):
+        model = small_network()
+        for node in model.graph.node:
+            node.name = "conv\u00e4"
+        # Bytes of the same length that are not UTF-8.
+        path = self.folder / "bytes.onnx"
+        path.write_bytes(model.SerializeToString().replace("conv\u00e4".encode(), b"conv\xff\xfe"))
+        report = self.succeed_json("compile", path, "-o", self.library, "--no-db")
+        self.assertTrue(any(kernel["name"].startswith("conv\ufffd") for kernel in report["kernels"]), report)
+
     def test_header_and_prefix(self):
         library = self.folder / "net.so"
         self.succeed("compile", self.model, "-o", library, "--no-db", "--header", "--prefix", "net")

@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,7 @@
 #include "hone/target/target.h"
 
 #include "command.h"
+#include "json_text.h"
 #include "model_file.h"
 #include "option_texts.h"
 #include "table.h"
@@ -78,12 +78,12 @@ Result<Bench> measure(codegen::LoadedModel& model, int repeat, uint64_t seed) {
 void print(const Bench& bench, double peak, int threads, bool as_json) {
   double all = 0, flops = 0;
   for (const Kernel& kernel : bench.kernels) all += kernel.seconds, flops += kernel.flops;
-  nlohmann::ordered_json json = {{"seconds", bench.seconds},
-                                 {"kernel_seconds", all},
-                                 {"flops", flops},
-                                 {"threads", threads},
-                                 {"peak_flops", peak}};
-  json["kernels"] = nlohmann::ordered_json::array();
+  Json json = {{"seconds", bench.seconds},
+               {"kernel_seconds", all},
+               {"flops", flops},
+               {"threads", threads},
+               {"peak_flops", peak}};
+  json["kernels"] = Json::array();
   Table table({"kernel", "time", "GFLOP/s", "share", "of peak"});
   const auto rate = [](double f, double s) { return s > 0 ? f / s : 0.0; };
   for (const Kernel& kernel : bench.kernels) {
@@ -99,7 +99,7 @@ void print(const Bench& bench, double peak, int threads, bool as_json) {
   table.add({"whole model", format_seconds(bench.seconds), fmt::format("{:.1f}", speed * 1e-9), "",
              fmt::format("{:.1f} %", 100 * speed / peak)});
   if (as_json) {
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}", json_text(json));
   } else {
     fmt::print("{}peak of {} core{} at the nominal clock: {:.1f} GFLOP/s (f32)\n", table.text(),
                threads, threads == 1 ? "" : "s", peak * 1e-9);

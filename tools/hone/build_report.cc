@@ -18,9 +18,9 @@ std::string kernel_table(const CompileSummary& summary) {
   return table.text();
 }
 
-nlohmann::ordered_json to_json(const CompileSummary& summary) {
-  nlohmann::ordered_json json = {{"seconds", summary.seconds}, {"bytes", summary.bytes}};
-  json["kernels"] = nlohmann::ordered_json::array();
+Json to_json(const CompileSummary& summary) {
+  Json json = {{"seconds", summary.seconds}, {"bytes", summary.bytes}};
+  json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
     json["kernels"].push_back({{"name", task.name},
                                {"kernel", task.kernel_class},

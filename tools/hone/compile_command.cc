@@ -17,9 +17,9 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
   if (options.json) {
-    nlohmann::ordered_json json = to_json(summary);
+    Json json = to_json(summary);
     json["output"] = options.output;
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}", json_text(json));
   } else {
     fmt::print("{}wrote {}: {} bytes in {}\n", kernel_table(summary), options.output,
                format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds));

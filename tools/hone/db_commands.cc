@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include <map>
 #include <tuple>
@@ -7,6 +6,7 @@
 #include "hone/db/registry.h"
 
 #include "command.h"
+#include "json_text.h"
 #include "option_texts.h"
 #include "table.h"
 
@@ -77,15 +77,14 @@ Result<Summary> summarise(const DbOptions& options) {
   }
 }
 
-nlohmann::ordered_json to_json(const GroupKey& key, const Group& group, bool with_schedule) {
-  nlohmann::ordered_json json = {{"task", hash_hex(std::get<0>(key))},
-                                 {"kernel", group.kernel_class},
-                                 {"device", std::get<1>(key)},
-                                 {"threads", std::get<2>(key)},
-                                 {"trials", group.trials},
-                                 {"ok", group.ok}};
-  json["best_seconds"] =
-      group.best.id != 0 ? nlohmann::ordered_json(group.best.centre) : nlohmann::ordered_json();
+Json to_json(const GroupKey& key, const Group& group, bool with_schedule) {
+  Json json = {{"task", hash_hex(std::get<0>(key))},
+               {"kernel", group.kernel_class},
+               {"device", std::get<1>(key)},
+               {"threads", std::get<2>(key)},
+               {"trials", group.trials},
+               {"ok", group.ok}};
+  json["best_seconds"] = group.best.id != 0 ? Json(group.best.centre) : Json();
   if (with_schedule) {
     json["algorithm"] = group.best.algorithm;
     json["steps"] = group.best.steps;
@@ -95,7 +94,7 @@ nlohmann::ordered_json to_json(const GroupKey& key, const Group& group, bool wit
 
 Status show(const DbOptions& options) {
   HONE_ASSIGN_OR_RETURN(const Summary summary, summarise(options));
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   Table table({"kernel", "task", "device", "threads", "trials", "ok", "best"}, 3);
   int64_t trials = 0;
   for (const GroupKey& key : summary.order) {
@@ -107,7 +106,7 @@ Status show(const DbOptions& options) {
                std::to_string(group.ok), format_seconds(group.best.centre)});
   }
   if (options.json) {
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}", json_text(json));
   } else {
     fmt::print("{}{} trials of {} kernels\n", table.text(), trials, summary.order.size());
   }
@@ -116,7 +115,7 @@ Status show(const DbOptions& options) {
 
 Status best(const DbOptions& options) {
   HONE_ASSIGN_OR_RETURN(const Summary summary, summarise(options));
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   std::string text;
   for (const GroupKey& key : summary.order) {
     const Group& group = summary.groups.at(key);
@@ -134,7 +133,7 @@ Status best(const DbOptions& options) {
     }
   }
   if (!options.json && text.empty()) text = "no verified trial\n";
-  fmt::print("{}", options.json ? json.dump(2) + "\n" : text);
+  fmt::print("{}", options.json ? json_text(json) : text);
   return ok_status();
 }
 

@@ -1,15 +1,15 @@
-#include <nlohmann/json.hpp>
 
 #include "hone/target/target.h"
 
 #include "command.h"
+#include "json_text.h"
 #include "option_texts.h"
 
 namespace hone::tool {
 namespace {
 
-nlohmann::ordered_json to_json(const target::Target& t) {
-  nlohmann::ordered_json caches = nlohmann::ordered_json::array();
+Json to_json(const target::Target& t) {
+  Json caches = Json::array();
   for (const target::Cache& cache : t.caches) {
     caches.push_back({{"level", cache.level},
                       {"bytes", cache.bytes},
@@ -28,7 +28,7 @@ nlohmann::ordered_json to_json(const target::Target& t) {
 }
 
 Status show_devices(bool as_json) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   std::string text;
   for (const std::string& name : target::names()) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(name));
@@ -39,7 +39,7 @@ Status show_devices(bool as_json) {
       while (text.size() > 1 && text[text.size() - 2] == '\n') text.pop_back();
     }
   }
-  fmt::print("{}", as_json ? json.dump(2) + "\n" : text);
+  fmt::print("{}", as_json ? json_text(json) : text);
   return ok_status();
 }
 

@@ -77,5 +77,9 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1 && std::string_view(argv[1]) == "worker") return hone::tool::run_worker(argc, argv);
-  return hone::tool::run_tool(argc, argv);
+  try {
+    return hone::tool::run_tool(argc, argv);
+  } catch (const std::exception& e) {  // of a library: no memory
+    return hone::tool::fail(hone::Code::kInternal, fmt::format("internal failure: {}", e.what()));
+  }
 }

@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "hone/tensor/npy.h"
 
 #include "command.h"
+#include "json_text.h"
 #include "model_file.h"
 #include "option_texts.h"
 #include "table.h"
@@ -97,9 +97,8 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
              std::vector<double> times, bool as_json) {
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
-  nlohmann::ordered_json json = {
-      {"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
-  json["outputs"] = nlohmann::ordered_json::array();
+  Json json = {{"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
+  json["outputs"] = Json::array();
   Table table({"output", "type", "shape", "mean", "std", "min", "max"}, 2);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Moments m = moments(outputs[i]);
@@ -116,7 +115,7 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
                                {"max", m.greatest}});
   }
   if (as_json) {
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}", json_text(json));
   } else {
     fmt::print("{}{} run{}: median {}, least {}\n", table.text(), times.size(),
                times.size() == 1 ? "" : "s", format_seconds(median), format_seconds(times.front()));

@@ -34,7 +34,7 @@ std::string default_output(const std::string& model) {
 
 void print(const TuneSummary& summary, const std::string& output, bool as_json) {
   if (as_json) {
-    nlohmann::ordered_json json = to_json(summary.compile);
+    Json json = to_json(summary.compile);
     json["output"] = output;
     json["trials"] = summary.trials;
     json["search_seconds"] = summary.search_seconds;
@@ -42,7 +42,7 @@ void print(const TuneSummary& summary, const std::string& output, bool as_json) 
     json["model_seconds"] = summary.model_seconds;
     json["default_model_seconds"] = summary.default_model_seconds;
     json["kept_default"] = summary.kept_default;
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}", json_text(json));
     return;
   }
   fmt::print("{}", kernel_table(summary.compile));

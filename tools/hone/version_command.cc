@@ -1,8 +1,8 @@
-#include <nlohmann/json.hpp>
 
 #include "hone/codegen/runtime/hone_model.h"
 
 #include "command.h"
+#include "json_text.h"
 #include "option_texts.h"
 
 namespace hone::tool {
@@ -17,9 +17,8 @@ Command version_command(CLI::App& root) {
   add_json(*app, options->json);
   return {app, [options] {
             if (options->json) {
-              const nlohmann::ordered_json json = {{"version", HONE_VERSION},
-                                                   {"abi_version", HONE_ABI_VERSION}};
-              fmt::print("{}\n", json.dump());
+              const Json json = {{"version", HONE_VERSION}, {"abi_version", HONE_ABI_VERSION}};
+              fmt::print("{}", json_text(json));
             } else {
               fmt::print("hone {} (artifact interface {})\n", HONE_VERSION, HONE_ABI_VERSION);
             }
