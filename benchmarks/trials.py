@@ -31,7 +31,7 @@ def main():
         model = model_files.filled(options.model)
         start = time.perf_counter()
         subprocess.run([str(options.hone.resolve()), "tune", str(model), "-o", f"{folder}/model.so", "--db", db, "--budget",
-                        options.budget, "--threads", options.threads], check=True, stderr=subprocess.DEVNULL)
+                        options.budget, "--threads", options.threads], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wall = time.perf_counter() - start
         with sqlite3.connect(db) as connection:
             count = lambda what: connection.execute(f"SELECT count(*) FROM {what}").fetchone()[0]  # noqa: E731
