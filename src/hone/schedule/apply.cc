@@ -130,6 +130,35 @@ Status apply_reorder(const Reorder& step, State& state) {
   return ok_status();
 }
 
+// Every reader of a stage that is computed inside a loop lies in that loop.
+Status check_readers(const State& state, int index) {
+  const StageState& stage = state.stages[index];
+  if (stage.compute.kind == AttachKind::kRoot) return ok_status();
+  const StageState& at = state.stages[stage.compute.stage];
+  const int depth = at.find_leaf(stage.compute.loop);
+  for (const compute::Output& output : stage.info->stage.outputs) {
+    for (int reader : state.readers(output.buffer)) {
+      if (reader == index) continue;
+      // Follow its places outwards until the consumer is met.
+      int inside = static_cast<int>(1e6);
+      while (reader != stage.compute.stage) {
+        const Place& place = state.stages[reader].compute;
+        if (place.kind == AttachKind::kRoot) {
+          return invalid("{} is also read by {}, which lies outside of {}", stage.name(),
+                         state.stages[reader].name(), at.name());
+        }
+        inside = state.stages[place.stage].find_leaf(place.loop);
+        reader = place.stage;
+      }
+      if (inside < depth) {
+        return invalid("{} is also read outside of loop {}", stage.name(),
+                       at.loops[stage.compute.loop].name);
+      }
+    }
+  }
+  return ok_status();
+}
+
 Status apply_compute_at(const ComputeAt& step, State& state) {
   const int index = state.find_stage(step.stage);
   if (index < 0) return invalid("no stage {}", step.stage);
@@ -152,28 +181,15 @@ Status apply_compute_at(const ComputeAt& step, State& state) {
     if (stage.loops[leaf].annotation == Annotation::kParallel)
       return invalid("{} has a parallel loop", step.stage);
   }
-  const int depth = at.stage->find_leaf(at.loop);
-  for (const compute::Output& output : stage.info->stage.outputs) {
-    const std::vector<int> readers = state.readers(output.buffer);
-    for (int reader : readers) {
-      if (reader == index) continue;
-      // The reader must lie in that loop: follow its places outwards until the consumer is met.
-      int inside = static_cast<int>(1e6);
-      while (reader != at.stage_index) {
-        const Place& place = state.stages[reader].compute;
-        if (place.kind == AttachKind::kRoot) {
-          return invalid("{} is also read by {}, which lies outside of {}", step.stage,
-                         state.stages[reader].name(), step.at);
-        }
-        inside = state.stages[place.stage].find_leaf(place.loop);
-        reader = place.stage;
-      }
-      if (inside < depth)
-        return invalid("{} is also read outside of loop {}", step.stage, step.loop);
-    }
-  }
   stage.compute = stage.store = {AttachKind::kAt, at.stage_index, at.loop};
   if (!stage.scope_set) stage.scope = ir::Scope::kThread;
+  // Whoever reads a stage must run inside the loop that it is computed in: this stage's readers,
+  // and this stage itself where it reads others.
+  HONE_RETURN_IF_ERROR(check_readers(state, index));
+  for (const compute::Access& access : stage.info->reads) {
+    for (const int writer : state.writers(access.buffer))
+      HONE_RETURN_IF_ERROR(check_readers(state, writer));
+  }
   return ok_status();
 }
 

@@ -259,11 +259,15 @@ class Inference {
         }
         out.loop_extent[i] = product;
       }
+      int64_t reach = 0;
       for (const int child : loop.children) {
         const Loop& part = stage.loops[child];
         const int64_t rest = ceil_div(out.loop_extent[i], part.stride);
         out.loop_extent[child] = part.length == 0 ? rest : std::min(part.length, rest);
+        reach += (out.loop_extent[child] - 1) * part.stride;
       }
+      if (loop.parent >= 0 && reach >= out.loop_extent[i])
+        out.overlapping.push_back(static_cast<int>(i));
     }
     for (size_t i = n; i-- > 0;) {
       const Loop& loop = stage.loops[i];
@@ -372,6 +376,11 @@ class Inference {
                        stage.loops[stage.order[i]].name);
       }
     }
+    for (size_t i = 1; i < stage.order.size(); ++i) {
+      const Loop& loop = stage.loops[stage.order[i]];
+      if (loop.annotation != Annotation::kParallel) continue;
+      return invalid("{}: parallel loop {} is not the outermost", stage.name(), loop.name);
+    }
     if (stage.scope == ir::Scope::kRegister) HONE_RETURN_IF_ERROR(check_registers(s));
     const StageBounds& bounds = bounds_.stages[s];
     const bool padded = std::any_of(bounds.axes.begin(), bounds.axes.end(),
@@ -391,7 +400,6 @@ class Inference {
 
   Status check_padded_reads(int s) {
     for (const compute::Access& access : state_.stages[s].info->reads) {
-      if (access.guarded) continue;
       int writer = -1;
       for (int w = 0; w < s; ++w) {
         if (state_.stages[w].buffer() == access.buffer) writer = w;
@@ -399,8 +407,10 @@ class Inference {
       if (writer >= 0 && state_.stages[writer].compute.kind == AttachKind::kAt) continue;
       for (size_t d = 0; d < access.index.size(); ++d) {
         int64_t low = access.index[d].constant, high = low;
+        bool padded = false;
         for (size_t a = 0; a < access.index[d].coef.size(); ++a) {
           const int64_t coef = access.index[d].coef[a];
+          padded = padded || (coef != 0 && bounds_.stages[s].axes[a].pad);
           const auto [first, last] = axis_range(s, a);
           low += coef * (coef < 0 ? last : first);
           high += coef * (coef < 0 ? first : last);
@@ -409,6 +419,8 @@ class Inference {
             writer >= 0
                 ? padded_extent(state_.stages[writer], bounds_.stages[writer], static_cast<int>(d))
                 : access.buffer->shape[d];
+        // A guard knows nothing of padding, but keeps the dimensions that it tests.
+        if (access.guarded && !padded) continue;
         if (low < 0 || high >= available) {
           return invalid("{}: a padded tail would read {}..{} of {} elements of {}",
                          state_.stages[s].name(), low, high, available, access.buffer->name);

@@ -47,6 +47,8 @@ struct StageBounds {
   std::vector<int64_t> loop_extent;   // per loop of the StageState
   std::vector<int64_t> digit_stride;  // loops fused into another: their weight there
   std::vector<int> last_leaf;  // per loop: innermost position in `order` that its value depends on
+  std::vector<int> overlapping;  // parts of a split that were split unevenly again: their loops
+                                 // would run into the next part and need a test
   // Storage of each output, per dimension of its buffer; the same for all stages that write it.
   std::vector<std::vector<Linear>> store_min;
   std::vector<std::vector<int64_t>>

@@ -217,6 +217,10 @@ class Lowering {
             {ir::less(own_expr(s, static_cast<int>(a)), ir::constant(axis.extent)), level, reduce});
       }
     }
+    for (const int loop : bounds.overlapping) {
+      tests.push_back({ir::less(loop_expr(s, loop), ir::constant(bounds.loop_extent[loop])),
+                       bounds.last_leaf[loop] + 1, state_.stages[s].loops[loop].reduce});
+    }
     const compute::WhereSplit where = compute::split_where(info.stage);
     where_tests(s, where.point, false, tests);
     where_tests(s, where.update, true, tests);
@@ -394,6 +398,10 @@ class Lowering {
     const StageState& stage = state_.stages[s];
     for (const PrefetchMark& mark : stage.prefetches) {
       if (mark.loop != leaf) continue;
+      // What is made inside the tile is near already.
+      const auto storage = storage_.find(mark.buffer.get());
+      if (storage != storage_.end() && storage->second.buffer->scope != ir::Scope::kGlobal)
+        continue;
       ir::VarMap ahead = {{vars_[s][leaf], ir::variable(vars_[s][leaf]) + mark.distance}};
       for (int i = stage.find_leaf(leaf) + 1; i < static_cast<int>(stage.order.size()); ++i) {
         ahead.push_back({vars_[s][stage.order[i]], ir::constant(0)});

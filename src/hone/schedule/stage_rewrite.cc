@@ -11,16 +11,19 @@ using ir::Expr;
 using ir::Op;
 
 // Stage indices in places follow an insertion (delta = 1) or removal (delta = -1) at `at`.
-void shift_places(State& state, int at, int delta) {
-  for (StageState& stage : state.stages) {
-    for (Place* place : {&stage.compute, &stage.store}) {
-      if (place->kind == AttachKind::kAt && place->stage >= at) place->stage += delta;
-    }
+void shift_places(StageState& stage, int at, int delta) {
+  for (Place* place : {&stage.compute, &stage.store}) {
+    if (place->kind == AttachKind::kAt && place->stage >= at) place->stage += delta;
   }
 }
+void shift_places(State& state, int at, int delta) {
+  for (StageState& stage : state.stages) shift_places(stage, at, delta);
+}
 
+// The new stage's own places are given as before the insertion.
 void insert_stage(State& state, int at, StageState stage) {
   shift_places(state, at, 1);
+  shift_places(stage, at, 1);
   state.stages.insert(state.stages.begin() + at, std::move(stage));
 }
 
@@ -68,8 +71,14 @@ std::optional<std::vector<int>> permutation(const StageInfo& info) {
   return axes;
 }
 
-bool untouched(const StageState& stage) {
-  return stage.loops.size() == stage.info->axes.size() && stage.compute.kind == AttachKind::kRoot;
+// Nothing was done to the stage yet and nothing is computed inside of it: its body may change.
+bool untouched(const State& state, int index) {
+  const StageState& stage = state.stages[index];
+  if (stage.loops.size() != stage.info->axes.size()) return false;
+  if (stage.compute.kind != AttachKind::kRoot) return false;
+  return std::none_of(state.stages.begin(), state.stages.end(), [&](const StageState& other) {
+    return other.compute.stage == index || other.store.stage == index;
+  });
 }
 
 compute::Axis renamed(const compute::Axis& axis) {
@@ -165,7 +174,7 @@ Status cache_read(const CacheRead& step, State& state) {
 Status cache_write(const CacheWrite& step, State& state) {
   const int index = state.find_stage(step.stage);
   if (index < 0) return invalid("no stage {}", step.stage);
-  if (!untouched(state.stages[index])) return invalid("{} is scheduled already", step.stage);
+  if (!untouched(state, index)) return invalid("{} is scheduled already", step.stage);
   const compute::Stage& stage = state.stages[index].info->stage;
   if (stage.is_extern() || stage.outputs.size() != 1)
     return invalid("{} has several outputs", step.stage);
@@ -219,7 +228,7 @@ Status cache_write(const CacheWrite& step, State& state) {
 Status rfactor(const RFactor& step, State& state) {
   const int index = state.find_stage(step.stage);
   if (index < 0) return invalid("no stage {}", step.stage);
-  if (!untouched(state.stages[index])) return invalid("{} is scheduled already", step.stage);
+  if (!untouched(state, index)) return invalid("{} is scheduled already", step.stage);
   const compute::Stage& stage = state.stages[index].info->stage;
   const auto axis = std::find_if(stage.reduce.begin(), stage.reduce.end(),
                                  [&](const compute::Axis& a) { return a.var->name == step.axis; });
