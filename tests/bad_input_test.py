@@ -219,12 +219,12 @@ class Database(Case):
         connection = sqlite3.connect(self.db, isolation_level=None)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("BEGIN EXCLUSIVE")
-        self.refuse_db("locked", commands=("tune", "show"))
+        self.refuse_db("locked")
         connection.close()
 
     def test_absent_folder_and_show_of_nothing(self):
         self.db = self.folder / "absent" / "trials.db"
-        self.refuse_db("absent", commands=("tune", "show"))
+        self.refuse_db("absent")
 
     def test_postgres(self):
         self.refuse("PostgreSQL", "tune", self.model, "-o", self.folder / "out.so", "--db", "postgres://host/db")
