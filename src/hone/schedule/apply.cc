@@ -182,7 +182,7 @@ Status apply_compute_at(const ComputeAt& step, State& state) {
       return invalid("{} has a parallel loop", step.stage);
   }
   stage.compute = stage.store = {AttachKind::kAt, at.stage_index, at.loop};
-  if (!stage.scope_set) stage.scope = ir::Scope::kThread;
+  if (!stage.scope_set || stage.scope == ir::Scope::kGlobal) stage.scope = ir::Scope::kThread;
   // Whoever reads a stage must run inside the loop that it is computed in: this stage's readers,
   // and this stage itself where it reads others.
   HONE_RETURN_IF_ERROR(check_readers(state, index));

@@ -266,8 +266,8 @@ class Inference {
         out.loop_extent[child] = part.length == 0 ? rest : std::min(part.length, rest);
         reach += (out.loop_extent[child] - 1) * part.stride;
       }
-      if (loop.parent >= 0 && reach >= out.loop_extent[i])
-        out.overlapping.push_back(static_cast<int>(i));
+      const bool is_axis = i < out.axes.size();
+      if (!is_axis && reach >= out.loop_extent[i]) out.overlapping.push_back(static_cast<int>(i));
     }
     for (size_t i = n; i-- > 0;) {
       const Loop& loop = stage.loops[i];
@@ -275,14 +275,6 @@ class Inference {
       if (loop.fused_into >= 0) out.last_leaf[i] = out.last_leaf[loop.fused_into];
       for (const int child : loop.children)
         out.last_leaf[i] = std::max(out.last_leaf[i], out.last_leaf[child]);
-      if (!loop.digits.empty() && !loop.children.empty()) {
-        // An imperfect split of a fused loop overshoots into its outermost digit.
-        Linear own;
-        const bool fits = collect_own(s, static_cast<int>(i), 1, own);
-        HONE_ASSERT(fits, "a fused loop has few parts");
-        const int first = loop.digits[0];
-        out.loop_extent[first] = ceil_div(range(own, bounds_).second + 1, out.digit_stride[first]);
-      }
     }
   }
 

@@ -310,6 +310,10 @@ class Lowering {
     } else {
       body = emit_inside(e, level, mode);
     }
+    // What is computed in the loop just opened is only needed where the tests hold.
+    if (level > 0 && mode != Mode::kInit) {
+      body = with_attached(e.s, state_.stages[e.s].order[level - 1], std::move(body));
+    }
     if (condition) body = {ir::make_if(condition, std::move(body))};
     return body;
   }
@@ -322,7 +326,6 @@ class Lowering {
     const Loop& loop = stage.loops[leaf];
     if (mode == Mode::kInit && loop.reduce) return emit_level(e, level + 1, mode);
     std::vector<Stmt> body = emit_level(e, level + 1, mode);
-    if (mode != Mode::kInit) body = with_attached(e.s, leaf, std::move(body));
     if (mode != Mode::kInit) add_prefetches(e.s, leaf, body);
     return {make_loop(e.s, leaf, std::move(body))};
   }
