@@ -345,7 +345,7 @@ class Lowering {
     const compute::Stage& what = state_.stages[e.s].info->stage;
     const ir::VarMap map = axis_map(e.s);
     const int loops = static_cast<int>(state_.stages[e.s].order.size());
-    const auto extra_loops = [&](const compute::Output& output, std::vector<Stmt> body) {
+    const auto extra_loops = [&](const compute::Output&, std::vector<Stmt> body) {
       for (int i = loops; i-- > level;) {
         Expr condition;
         for (const Test& test : e.tests) {
@@ -353,7 +353,6 @@ class Lowering {
           condition = condition ? ir::logical_and(condition, test.condition) : test.condition;
         }
         if (condition) body = {ir::make_if(condition, std::move(body))};
-        (void)output;
         body = {make_loop(e.s, state_.stages[e.s].order[i], std::move(body))};
       }
       return body;
