@@ -79,7 +79,7 @@ std::vector<Expr> variables(const std::vector<Axis>& axes) {
 std::string kernel_class(const Dag& dag) {
   std::string name;
   for (const Stage& stage : dag.stages) {
-    const std::string& tag = stage.is_extern() ? stage.extern_name : stage.op;
+    const std::string& tag = stage.op;
     if (tag.empty()) continue;
     if (!name.empty()) name += '+';
     name += tag;
@@ -114,6 +114,7 @@ double flops(const Dag& dag) {
     for (const Axis& axis : stage_axes(stage)) points *= static_cast<double>(axis.extent);
     for (const Output& output : stage.outputs) {
       double each = 0;
+      if (!output.value) continue;  // extern: not counted
       ir::visit(output.value, [&](const Expr& e) {
         const bool counted = !e->args.empty() && e->op != Op::kLoad && e->op != Op::kCast;
         if (counted && is_float(e->type)) each += 1;

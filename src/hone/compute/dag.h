@@ -46,10 +46,13 @@ struct Stage {
   ir::Expr
       where;  // points outside are not computed (causal mask, rest of a Winograd tile); or null
   std::vector<Output> outputs;
-  // Extern stage (sort, scan, ...): a registered function; axes, reduce and values are empty.
-  std::string extern_name;
+  // Extern stage (sort, scan, gather, ...): `body` runs once for each point of the axes, in any
+  // order and on any thread; it reads `extern_reads` and writes the outputs wherever it likes, but
+  // no point touches what another one writes. Its outputs have a buffer and nothing else, and no
+  // other stage writes them. Reduce axes and `where` are empty.
+  std::vector<ir::Stmt> body;
   std::vector<ir::BufferPtr> extern_reads;
-  [[nodiscard]] bool is_extern() const { return !extern_name.empty(); }
+  [[nodiscard]] bool is_extern() const { return !body.empty(); }
 };
 
 struct Dag {

@@ -16,9 +16,7 @@ std::vector<Stmt> loops(const std::vector<Axis>& axes, std::vector<Stmt> body) {
 
 Stmt naive_stage(const Stage& stage) {
   if (stage.is_extern()) {
-    std::vector<ir::BufferPtr> buffers = stage.extern_reads;
-    for (const Output& output : stage.outputs) buffers.push_back(output.buffer);
-    return ir::make_extern(stage.extern_name, std::move(buffers));
+    return ir::make_block(loops(stage.axes, stage.body));
   }
   const AxisSplit split = split_axes(stage);
   const auto extra_loops = [&](const Output& output, std::vector<Stmt> body) {

@@ -47,9 +47,18 @@ class KeyBuilder {
     for (const Expr& arg : e->args) add_expr(arg);
   }
 
+  void add_stmt(const ir::Stmt& s) {
+    add(static_cast<uint64_t>(s->kind) << 8 | static_cast<uint64_t>(s->for_kind));
+    if (s->var) vars_.push_back(s->var);
+    if (s->buffer) add_buffer(s->buffer);
+    for (const Expr& e : {s->min, s->extent, s->condition, s->value}) add_expr(e);
+    for (const Expr& index : s->indices) add_expr(index);
+    add(s->body.size());
+    for (const ir::Stmt& child : s->body) add_stmt(child);
+  }
+
   void add_stage(const Stage& stage) {
     add_text(stage.op);
-    add_text(stage.extern_name);
     vars_ = stage_vars(stage);
     add(stage.axes.size());
     for (const Axis& axis : stage_axes(stage)) add(static_cast<uint64_t>(axis.extent));
@@ -61,6 +70,7 @@ class KeyBuilder {
       add_expr(output.value);
       add_expr(output.identity);
     }
+    for (const ir::Stmt& s : stage.body) add_stmt(s);
   }
 
   const Dag& dag_;

@@ -137,6 +137,97 @@ Status verify_reads(const Dag& dag, const Stage& stage, const std::vector<Buffer
   return ok_status();
 }
 
+Status verify_axes(const std::vector<Axis>& axes, const Stage& stage) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].extent < 1) {
+      return invalid("stage {}: axis {} has extent {}", stage.name, axes[i].var->name,
+                     axes[i].extent);
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (axes[i].var->name == axes[j].var->name)
+        return invalid("stage {}: two axes are named {}", stage.name, axes[i].var->name);
+    }
+  }
+  return ok_status();
+}
+
+// The buffers and variables that the body of an extern stage may use.
+class ExternBody {
+ public:
+  explicit ExternBody(const Stage& stage) : stage_(stage), readable_(stage.extern_reads) {
+    for (const Axis& axis : stage.axes) vars_.push_back(axis.var);
+    for (const Output& output : stage.outputs) {
+      readable_.push_back(output.buffer);
+      writable_.push_back(output.buffer);
+    }
+  }
+
+  Status check(const ir::Stmt& s) {
+    for (const Expr& e : {s->min, s->extent}) HONE_RETURN_IF_ERROR(expression(e));
+    if (s->var) vars_.push_back(s->var);
+    for (const Expr& e : {s->condition, s->value}) HONE_RETURN_IF_ERROR(expression(e));
+    for (const Expr& index : s->indices) HONE_RETURN_IF_ERROR(expression(index));
+    if (s->kind == ir::StmtKind::kExtern)
+      return invalid("stage {}: calls a function of another program", stage_.name);
+    if (s->kind == ir::StmtKind::kAlloc) {
+      readable_.push_back(s->buffer);
+      writable_.push_back(s->buffer);
+    }
+    if (s->kind == ir::StmtKind::kStore) {
+      if (std::count(writable_.begin(), writable_.end(), s->buffer) == 0)
+        return invalid("stage {}: writes {}, which is none of its outputs", stage_.name,
+                       s->buffer->name);
+      if (s->indices.size() != s->buffer->shape.size())
+        return invalid("stage {}: {} coordinates for {} of rank {}", stage_.name, s->indices.size(),
+                       s->buffer->name, s->buffer->shape.size());
+    }
+    for (const ir::Stmt& child : s->body) HONE_RETURN_IF_ERROR(check(child));
+    return ok_status();
+  }
+
+ private:
+  Status expression(const Expr& e) const {
+    Status status;
+    if (!e) return status;
+    ir::visit(e, [&](const Expr& node) {
+      if (node->op == Op::kVar && std::count(vars_.begin(), vars_.end(), node->var) == 0)
+        status = invalid("stage {}: unknown variable {}", stage_.name, node->var->name);
+      if (node->op != Op::kLoad) return;
+      if (std::count(readable_.begin(), readable_.end(), node->buffer) == 0)
+        status = invalid("stage {}: reads {} undeclared", stage_.name, node->buffer->name);
+      if (node->args.size() != node->buffer->shape.size())
+        status = invalid("stage {}: {} indices into {} of rank {}", stage_.name, node->args.size(),
+                         node->buffer->name, node->buffer->shape.size());
+    });
+    return status;
+  }
+
+  const Stage& stage_;
+  std::vector<ir::VarPtr> vars_;
+  std::vector<BufferPtr> readable_, writable_;
+};
+
+Status verify_extern(const Dag& dag, const Stage& stage, const std::vector<BufferPtr>& written) {
+  if (!stage.reduce.empty() || stage.where)
+    return invalid("stage {}: an extern stage has neither reduce axes nor a condition", stage.name);
+  for (const BufferPtr& buffer : stage.extern_reads) {
+    const ir::Param* param = dag.find_param(buffer);
+    if (!(param && param->role != ir::Role::kOutput) &&
+        std::count(written.begin(), written.end(), buffer) == 0)
+      return invalid("stage {}: reads {} before it is written", stage.name, buffer->name);
+  }
+  for (const Output& output : stage.outputs) {
+    const ir::Param* param = dag.find_param(output.buffer);
+    if (param && param->role != ir::Role::kOutput)
+      return invalid("stage {}: writes {}, which is no output", stage.name, output.buffer->name);
+    if (dag.writers(output.buffer).size() != 1)
+      return invalid("stage {}: {} has other writers", stage.name, output.buffer->name);
+  }
+  ExternBody body(stage);
+  for (const ir::Stmt& s : stage.body) HONE_RETURN_IF_ERROR(body.check(s));
+  return ok_status();
+}
+
 }  // namespace
 
 Status verify(const Dag& dag) {
@@ -148,18 +239,12 @@ Status verify(const Dag& dag) {
     }
     names.push_back(stage.name);
     if (stage.outputs.empty()) return invalid("stage {}: no output", stage.name);
-    if (!stage.is_extern()) {
-      const std::vector<Axis> axes = stage_axes(stage);
+    const std::vector<Axis> axes = stage_axes(stage);
+    HONE_RETURN_IF_ERROR(verify_axes(axes, stage));
+    if (stage.is_extern()) {
+      HONE_RETURN_IF_ERROR(verify_extern(dag, stage, written));
+    } else {
       const std::vector<ir::VarPtr> vars = stage_vars(stage);
-      for (size_t i = 0; i < axes.size(); ++i) {
-        if (axes[i].extent < 1)
-          return invalid("stage {}: axis {} has extent {}", stage.name, vars[i]->name,
-                         axes[i].extent);
-        for (size_t j = 0; j < i; ++j) {
-          if (vars[i]->name == vars[j]->name)
-            return invalid("stage {}: two axes are named {}", stage.name, vars[i]->name);
-        }
-      }
       if (stage.where && !affine_guards(stage.where, vars)) {
         return invalid("stage {}: where is no conjunction of affine comparisons", stage.name);
       }

@@ -34,6 +34,37 @@ Expr literal(DType dtype, double value) {
   return dtype == DType::kI64 ? whole : ir::cast(dtype, whole);
 }
 
+ir::Stmt loops_over(const std::vector<Axis>& axes, std::vector<ir::Stmt> body) {
+  for (size_t i = axes.size(); i-- > 0;) {
+    body = {ir::make_for(axes[i].var, ir::constant(0), ir::constant(axes[i].extent),
+                         ir::ForKind::kSerial, std::move(body))};
+  }
+  return ir::make_block(std::move(body));
+}
+
+DType compute_type(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
+}
+
+namespace {
+
+// Half types are stored as such and computed in f32.
+Expr widened(Expr e) {
+  const DType type = compute_type(e->type);
+  return type == e->type ? e : ir::cast(type, e);
+}
+
+std::vector<Expr> place_in(const Storage& storage, const std::vector<Expr>& index) {
+  HONE_ASSERT(index.size() == storage.order.size(), "one coordinate per dimension");
+  std::vector<Expr> at;
+  for (size_t j = 0; j < storage.order.size(); ++j) {
+    at.push_back(index[static_cast<size_t>(storage.order[j])] + storage.offset[j]);
+  }
+  return at;
+}
+
+}  // namespace
+
 std::vector<bool> non_negative_values(const Graph& graph) {
   std::vector<bool> known(graph.values.size(), false);
   for (const Node& node : graph.nodes) {
@@ -61,22 +92,21 @@ Result<Emitted> EmitContext::run() && {
     inside_.push_back({node_->outputs[0], records_.size() - 1});
   }
   // The last stage writes the result; every other one its intermediate.
-  const Value& result = graph_.value(node_->outputs[0]);
-  const Storage storage = storage_or_dense(result);
-  const ir::BufferPtr out = builder_.output("out", storage.extent, result.dtype);
-  params_.push_back({EmittedArgument(node_->outputs[0]), out});
+  if (records_.back().body.empty()) widen_result();
   for (size_t i = 0; i < records_.size(); ++i) {
-    const Record& record = records_[i];
+    Record& record = records_[i];
     if (i + 1 < records_.size()) {
       HONE_ASSERT(record.buffer != nullptr, "every stage but the last is read by another");
       add_stage(record, record.buffer, compute::variables(record.axes));
       continue;
     }
-    std::vector<Expr> write;
-    for (size_t j = 0; j < storage.order.size(); ++j) {
-      write.push_back(record.index[static_cast<size_t>(storage.order[j])] + storage.offset[j]);
+    if (!record.body.empty()) {
+      add_body(record);
+      continue;
     }
-    add_stage(record, out, write);
+    const Storage storage = storage_or_dense(graph_.value(node_->outputs[0]));
+    const ir::BufferPtr out = result_buffer(0);
+    add_stage(record, out, place_in(storage, record.index));
   }
   Emitted emitted;
   HONE_ASSIGN_OR_RETURN(emitted.dag, std::move(builder_).build());
@@ -146,6 +176,71 @@ void EmitContext::pointwise(const StageTag& tag, const PointValue& value) {
   records_.push_back(std::move(record));
 }
 
+// The result of a half type is rounded once, by the last stage.
+void EmitContext::widen_result() {
+  const DType dtype = graph_.value(node_->outputs[0]).dtype;
+  Record& last = records_.back();
+  if (compute_type(dtype) == dtype || last.value->type == dtype) return;
+  if (last.reduce.empty()) {
+    last.value = ir::cast(dtype, last.value);
+    return;
+  }
+  pointwise("", [&](const Point& point) {
+    return ir::cast(dtype, load_record(records_.size() - 1, point));
+  });
+}
+
+void EmitContext::body(const StageTag& tag, std::vector<Axis> axes, const Body& make) {
+  Record record{tag};
+  record.axes = std::move(axes);
+  record.body = make(compute::variables(record.axes));
+  std::erase(record.body, nullptr);
+  HONE_ASSERT(!record.body.empty(), "a body does something");
+  records_.push_back(std::move(record));
+}
+
+const ir::BufferPtr& EmitContext::result_buffer(size_t output) {
+  results_.resize(std::max(results_.size(), output + 1));
+  if (!results_[output]) {
+    const ValueId id = node_->outputs[output];
+    const Value& value = graph_.value(id);
+    results_[output] = builder_.output("out", storage_or_dense(value).extent, value.dtype);
+    params_.push_back({EmittedArgument(id), results_[output]});
+  }
+  return results_[output];
+}
+
+ir::Stmt EmitContext::store(size_t output, const std::vector<Expr>& index, const Expr& value) {
+  if (output >= node_->outputs.size() || node_->outputs[output] == kNoValue) return nullptr;
+  const Value& result = graph_.value(node_->outputs[output]);
+  return ir::make_store(result_buffer(output), place_in(storage_or_dense(result), index),
+                        value->type == result.dtype ? value : ir::cast(result.dtype, value));
+}
+
+Expr EmitContext::read_result(size_t output, const std::vector<Expr>& index) {
+  const Value& result = graph_.value(node_->outputs[output]);
+  return widened(ir::load(result_buffer(output), place_in(storage_or_dense(result), index)));
+}
+
+void EmitContext::add_body(Record& record) {
+  compute::Stage stage;
+  stage.name = record.tag.name;
+  stage.op = record.tag.op;
+  stage.axes = record.axes;
+  stage.body = std::move(record.body);
+  for (const ir::BufferPtr& result : results_) {
+    if (result) stage.outputs.push_back({.buffer = result});
+  }
+  for (const Param& param : params_) {
+    if (std::count(results_.begin(), results_.end(), param.buffer) == 0)
+      stage.extern_reads.push_back(param.buffer);
+  }
+  for (const Record& other : records_) {
+    if (other.buffer) stage.extern_reads.push_back(other.buffer);
+  }
+  builder_.add(std::move(stage));
+}
+
 void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis> reduce,
                          const ReduceValue& value, const std::vector<int>& without) {
   make_space();
@@ -165,7 +260,7 @@ Expr EmitContext::load_record(size_t index, const Point& point) {
   }
   std::vector<Expr> at;
   for (const size_t i : record.space) at.push_back(point.axes[i]);
-  return ir::load(record.buffer, std::move(at));
+  return widened(ir::load(record.buffer, std::move(at)));
 }
 
 Expr EmitContext::axis(const Point& point, std::string_view role) const {
@@ -196,12 +291,7 @@ Expr EmitContext::read(size_t i, const char* role, const std::vector<Expr>& inde
   const ValueId id = node_->inputs[i];
   HONE_ASSERT(!inside(i), "only operand() reads inside a group");
   const Storage storage = storage_or_dense(graph_.value(id));
-  HONE_ASSERT(index.size() == storage.order.size(), "one coordinate per dimension");
-  std::vector<Expr> at;
-  for (size_t j = 0; j < storage.order.size(); ++j) {
-    at.push_back(index[static_cast<size_t>(storage.order[j])] + storage.offset[j]);
-  }
-  return ir::load(param(id, role), std::move(at));
+  return widened(ir::load(param(id, role), place_in(storage, index)));
 }
 
 Expr EmitContext::read_padded(const char* role, const std::vector<Expr>& index) {
@@ -226,7 +316,7 @@ Expr EmitContext::read_padded(const char* role, const std::vector<Expr>& index) 
   if (!inside) return element;
   const double lowest = is_float(value.dtype) ? -HUGE_VAL : 0;
   return ir::select(inside, element,
-                    literal(value.dtype, padding.fill == Padding::Fill::kZero ? 0 : lowest));
+                    literal(element->type, padding.fill == Padding::Fill::kZero ? 0 : lowest));
 }
 
 bool EmitContext::inside(size_t i) const {
@@ -241,7 +331,7 @@ Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
   }
   const Value& value = graph_.value(id);
   if (value.constant && value.constant->size() == 1)
-    return literal(value.dtype, value.constant->at(0));
+    return literal(compute_type(value.dtype), value.constant->at(0));
   std::vector<Expr> index;
   const size_t skipped = point.index.size() - value.shape.size();
   for (size_t d = 0; d < value.shape.size(); ++d) {
@@ -254,7 +344,7 @@ Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
 Expr EmitContext::constant(const char* role, const Tensor& tensor, const std::vector<Expr>& index) {
   params_.push_back(
       {EmittedArgument(tensor), builder_.constant(role, tensor.shape(), tensor.dtype())});
-  return ir::load(params_.back().buffer, index);
+  return widened(ir::load(params_.back().buffer, index));
 }
 
 void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,

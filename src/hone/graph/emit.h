@@ -77,6 +77,18 @@ class EmitContext {
   // What the stage before wrote at this point; or the stage `back` before that.
   [[nodiscard]] ir::Expr last(const Point& point, size_t back = 0);
 
+  // ---- what is not affine (sorts, gathers, scans, scatters) ----
+  // An extern stage: the body runs at each point of `axes`, independently of the others, and writes
+  // all results of the node by store(). The node's op must be Kind::kOpaque; its only stage, or
+  // after others, which it reads by last(): then `axes` have nothing to do with theirs.
+  using Body = std::function<std::vector<ir::Stmt>(const std::vector<ir::Expr>& point)>;
+  void body(const StageTag& tag, std::vector<compute::Axis> axes, const Body& make);
+  // Writes an element of result `output` of the node; converts half types. Null if not wanted.
+  [[nodiscard]] ir::Stmt store(size_t output, const std::vector<ir::Expr>& index,
+                               const ir::Expr& value);
+  // A result's element as written before (of the node's own type, or f32 for half types).
+  [[nodiscard]] ir::Expr read_result(size_t output, const std::vector<ir::Expr>& index);
+
   void pointwise(const StageTag& tag, const PointValue& value);
   // Reduces over `reduce`; if `without` names dimensions, the stage has no axes for them.
   void reduce(Combine combine, const StageTag& tag, std::vector<compute::Axis> reduce,
@@ -96,7 +108,8 @@ class EmitContext {
     std::vector<ir::Expr> index;  // logical coordinates of the point; null for a dropped dimension
     Combine combine = Combine::kSum;
     ir::Expr value;
-    ir::BufferPtr buffer;  // made when it is first read
+    std::vector<ir::Stmt> body = {};  // an extern stage: instead of a value
+    ir::BufferPtr buffer = {};        // made when it is first read
   };
   struct Param {
     EmittedArgument argument;
@@ -108,6 +121,9 @@ class EmitContext {
   [[nodiscard]] Point point_of(const Record& record) const;
   ir::Expr load_record(size_t record, const Point& point);
   const ir::BufferPtr& param(ValueId id, const char* role);
+  const ir::BufferPtr& result_buffer(size_t output);
+  void widen_result();
+  void add_body(Record& record);
   void add_stage(const Record& record, const ir::BufferPtr& buffer,
                  const std::vector<ir::Expr>& write);
 
@@ -122,6 +138,7 @@ class EmitContext {
   size_t first_record_ = 0;                         // of the node being emitted
   std::vector<std::pair<ValueId, size_t>> inside_;  // values of the group -> record
   std::vector<Param> params_;
+  std::vector<ir::BufferPtr> results_;  // of an extern stage, by output
   compute::DagBuilder builder_;
 };
 
@@ -135,5 +152,12 @@ class EmitContext {
 
 // A constant of any element type.
 [[nodiscard]] ir::Expr literal(DType dtype, double value);
+
+// Serial loops around a body, for extern stages; the axes' variables count from 0.
+[[nodiscard]] ir::Stmt loops_over(const std::vector<compute::Axis>& axes,
+                                  std::vector<ir::Stmt> body);
+
+// The type in which values of a type are computed: f32 for the half types, else the type itself.
+[[nodiscard]] DType compute_type(DType dtype);
 
 }  // namespace hone::graph

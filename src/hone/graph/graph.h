@@ -56,6 +56,7 @@ struct Node {
   std::string name;  // unique; made from the output's name where the model gives none
   std::string type;  // "Conv"
   const Op* op = nullptr;
+  int opset = 0;  // whose meaning the operator has; 0: the graph's
   Attributes attributes;
   std::vector<ValueId> inputs;   // kNoValue where an optional one is missing
   std::vector<ValueId> outputs;  // kNoValue where not wanted

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <limits>
+#include <set>
 
+#include "hone/graph/expand.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 
@@ -64,7 +66,7 @@ Result<std::optional<std::vector<int64_t>>> InferContext::integers_or_attribute(
 Status InferContext::set(size_t output, DType dtype, Shape shape) {
   double elements = 1;
   for (const int64_t extent : shape) {
-    if (extent < 1) return fail("the result would have the shape {}", to_string(shape));
+    if (extent < 0) return fail("the result would have the shape {}", to_string(shape));
     elements *= static_cast<double>(extent);
   }
   if (elements > 1e11)
@@ -73,6 +75,14 @@ Status InferContext::set(size_t output, DType dtype, Shape shape) {
   Value& value = graph_.value(node_.outputs[output]);
   value.dtype = dtype;
   value.shape = std::move(shape);
+  if (elements == 0) value.constant = Tensor(dtype, value.shape);
+  return ok_status();
+}
+
+Status InferContext::set_constant(size_t output, Tensor tensor) {
+  HONE_RETURN_IF_ERROR(set(output, tensor.dtype(), tensor.shape()));
+  if (output < node_.outputs.size() && node_.outputs[output] != kNoValue)
+    graph_.value(node_.outputs[output]).constant = std::move(tensor);
   return ok_status();
 }
 
@@ -111,8 +121,14 @@ Status check_attributes(const Graph& graph, const Node& node) {
 // Values that shape rules read are small; larger ones wait for the pass fold_constants.
 constexpr int64_t kSmall = 1 << 16;
 
+bool all_known(const Graph& graph, const Node& node) {
+  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
+    return out == kNoValue || graph.value(out).constant.has_value();
+  });
+}
+
 Status fold_small(Graph& graph, const Node& node) {
-  if (node.op->fold == nullptr) return ok_status();
+  if (node.op->fold == nullptr || all_known(graph, node)) return ok_status();
   for (const ValueId in : node.inputs) {
     if (in != kNoValue && !graph.value(in).constant && !node.op->folds_shapes) return ok_status();
   }
@@ -126,10 +142,8 @@ Status fold_small(Graph& graph, const Node& node) {
   return ok_status();
 }
 
-}  // namespace
-
-Status infer_node(Graph& graph, const Node& node) {
-  InferContext context(graph, node);
+Status check_node(Graph& graph, const Node& node) {
+  const InferContext context(graph, node);
   const auto inputs = static_cast<int>(node.inputs.size());
   if (inputs < node.op->min_inputs || inputs > node.op->max_inputs) {
     return context.fail("{} operands, expected {} to {}", inputs, node.op->min_inputs,
@@ -142,21 +156,38 @@ Status infer_node(Graph& graph, const Node& node) {
     return context.unsupported("{} results, at most {} are supported", node.outputs.size(),
                                node.op->max_outputs);
   }
-  HONE_RETURN_IF_ERROR(check_attributes(graph, node));
+  return check_attributes(graph, node);
+}
+
+}  // namespace
+
+Status infer_node(Graph& graph, const Node& node) {
+  HONE_RETURN_IF_ERROR(check_node(graph, node));
+  InferContext context(graph, node);
   return node.op->infer(context);
 }
 
-Status infer_shapes(Graph& graph) {
-  std::vector<Node> kept;
-  for (Node& node : graph.nodes) {
-    HONE_RETURN_IF_ERROR(infer_node(graph, node));
-    HONE_RETURN_IF_ERROR(fold_small(graph, node));
-    const bool folded = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
-      return out == kNoValue || graph.value(out).constant.has_value();
-    });
-    if (!folded) kept.push_back(std::move(node));
+Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
+  if (node.op->expand != nullptr) {
+    HONE_RETURN_IF_ERROR(check_node(graph, node));
+    ExpandContext context(graph, node, nodes);
+    HONE_RETURN_IF_ERROR(node.op->expand(context));
+    return context.status();
   }
-  graph.nodes = std::move(kept);
+  HONE_RETURN_IF_ERROR(infer_node(graph, node));
+  HONE_RETURN_IF_ERROR(fold_small(graph, node));
+  if (!all_known(graph, node)) nodes.push_back(std::move(node));
+  return ok_status();
+}
+
+Status infer_shapes(Graph& graph) {
+  std::vector<Node> nodes;
+  for (Node& node : graph.nodes) HONE_RETURN_IF_ERROR(add_inferred(graph, std::move(node), nodes));
+  std::set<std::string> names;
+  for (Node& node : nodes) {
+    while (!names.insert(node.name).second) node.name += '#';
+  }
+  graph.nodes = std::move(nodes);
   return ok_status();
 }
 

@@ -38,7 +38,7 @@ struct Padding {
 class InferContext {
  public:
   InferContext(Graph& graph, const Node& node) : graph_(graph), node_(node) {}
-  [[nodiscard]] int opset() const { return graph_.opset; }
+  [[nodiscard]] int opset() const { return node_.opset != 0 ? node_.opset : graph_.opset; }
   [[nodiscard]] const Attributes& attributes() const { return node_.attributes; }
   [[nodiscard]] size_t num_inputs() const { return node_.inputs.size(); }
   [[nodiscard]] size_t num_outputs() const { return node_.outputs.size(); }
@@ -52,7 +52,10 @@ class InferContext {
   // The operand or, in old opsets, the attribute that says `what`; nullopt if neither is there.
   [[nodiscard]] Result<std::optional<std::vector<int64_t>>> integers_or_attribute(
       size_t i, const std::string& what) const;
+  // A result's type and shape; extents may be 0.
   [[nodiscard]] Status set(size_t output, DType dtype, Shape shape);
+  // A result that is known already: the sum of nothing, the mask of a Dropout.
+  [[nodiscard]] Status set_constant(size_t output, Tensor tensor);
   // An error of this node, in the form "file: node 'conv1' (Conv): message".
   template <typename... Args>
   [[nodiscard]] Status fail(fmt::format_string<Args...> format, Args&&... args) const {
@@ -63,13 +66,18 @@ class InferContext {
     return {Code::kUnsupported, where() + fmt::format(format, std::forward<Args>(args)...)};
   }
 
+ protected:
+  [[nodiscard]] Graph& graph() const { return graph_; }
+  [[nodiscard]] const Node& node() const { return node_; }
+
  private:
   [[nodiscard]] std::string where() const;
   Graph& graph_;
   const Node& node_;
 };
 
-class EmitContext;  // graph/emit.h
+class EmitContext;    // graph/emit.h
+class ExpandContext;  // graph/expand.h
 
 struct Op {
   std::string_view name;
@@ -83,6 +91,8 @@ struct Op {
   // The attributes it knows as "name:type ...", types i f s t is fs ss g; another one is an error.
   std::string_view attributes;
   Status (*infer)(InferContext&) = nullptr;
+  // Instead of all that follows: the nodes that compute the results.
+  Status (*expand)(ExpandContext&) = nullptr;
   // The results from constant operands, for operators on shapes and integers; called only if all
   // operands are constant, or always with `folds_shapes` (operands' data are then not to be read).
   Result<std::vector<Tensor>> (*fold)(const Graph&, const Node&) = nullptr;

@@ -49,8 +49,11 @@ class Runner {
     for (size_t i = 0; i < program.params.size(); ++i) {
       const ir::Buffer& buffer = *program.params[i].buffer;
       args.emplace_back(buffer.dtype, buffer.shape);
-      const bool read = program.params[i].role == ir::Role::kInput ||
-                        program.params[i].role == ir::Role::kConstant;
+      // An extern stage may leave elements as they are: windows of other values.
+      const bool read =
+          program.params[i].role == ir::Role::kInput ||
+          (program.params[i].role == ir::Role::kOutput && writes_anywhere(call.dag)) ||
+          program.params[i].role == ir::Role::kConstant;
       if (read)
         std::memcpy(args[i].data(), memory(call.arguments[i]),
                     static_cast<size_t>(args[i].bytes()));
@@ -62,12 +65,18 @@ class Runner {
     return ok_status();
   }
 
+  static bool writes_anywhere(const compute::Dag& dag) { return dag.stages.back().is_extern(); }
+
   // Copies what the task wrote, and nothing else: borders and other windows stay as they are.
   void store(const TaskCall& call, size_t param, const Tensor& result) {
     const ir::BufferPtr& buffer = call.dag.params[param].buffer;
     const auto width = static_cast<size_t>(dtype_bytes(result.dtype()));
     char* target = memory(call.arguments[param]);
     const auto* source = static_cast<const char*>(result.data());
+    if (writes_anywhere(call.dag)) {
+      std::memcpy(target, source, static_cast<size_t>(result.bytes()));
+      return;
+    }
     for (const int s : call.dag.writers(buffer)) {
       const compute::Stage& stage = call.dag.stages[static_cast<size_t>(s)];
       for (const compute::Output& output : stage.outputs) {

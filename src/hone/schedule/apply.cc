@@ -169,6 +169,7 @@ Status apply_compute_at(const ComputeAt& step, State& state) {
     return invalid("{} is computed inside {}", step.at, step.stage);
   }
   if (stage.info->stage.is_extern()) return invalid("{} is an extern stage", step.stage);
+  if (at.stage->info->stage.is_extern()) return invalid("{} is an extern stage", step.at);
   for (const compute::Output& output : stage.info->stage.outputs) {
     if (state.is_param(output.buffer))
       return invalid("{} writes an output of the task", step.stage);
@@ -304,6 +305,8 @@ Status annotate(State& state, const std::string& stage, const std::string& loop,
   HONE_RETURN_IF_ERROR(find(state, stage, loop, at));
   if (at.stage->loops[at.loop].annotation != Annotation::kNone)
     return invalid("loop {} is annotated", loop);
+  if (annotation == Annotation::kVectorize && at.stage->info->stage.is_extern())
+    return invalid("{} is an extern stage", stage);
   if (annotation == Annotation::kVectorize && holds_others(state, at.stage_index, at.loop)) {
     return invalid("loop {} holds other stages", loop);
   }

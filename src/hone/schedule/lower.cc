@@ -175,6 +175,21 @@ class Lowering {
                           place_loads(ir::substitute(s->value, map)));
   }
 
+  // The same for the body of an extern stage, whose loops and buffers are its own.
+  Stmt place_body(const Stmt& s, const ir::VarMap& map) const {
+    const auto place = [&](const Expr& e) { return e ? place_loads(ir::substitute(e, map)) : e; };
+    std::vector<Stmt> body;
+    for (const Stmt& child : s->body) body.push_back(place_body(child, map));
+    std::vector<Expr> indices;
+    for (const Expr& index : s->indices) indices.push_back(place(index));
+    if (s->kind == ir::StmtKind::kStore) {
+      return ir::make_store(physical_buffer(s->buffer), physical_indices(s->buffer, indices),
+                            place(s->value));
+    }
+    return ir::with_exprs(*s, place(s->min), place(s->extent), place(s->condition),
+                          std::move(indices), place(s->value), std::move(body));
+  }
+
   // ---- tests ----
 
   // How many of the stage's own loops a linear form's terms need.
@@ -248,13 +263,6 @@ class Lowering {
   std::vector<Stmt> emit_stage(int s) {
     const StageState& stage = state_.stages[s];
     const compute::Stage& what = stage.info->stage;
-    if (what.is_extern()) {
-      std::vector<BufferPtr> buffers;
-      for (const BufferPtr& buffer : what.extern_reads) buffers.push_back(physical_buffer(buffer));
-      for (const compute::Output& output : what.outputs)
-        buffers.push_back(physical_buffer(output.buffer));
-      return {ir::make_extern(what.extern_name, std::move(buffers))};
-    }
     const int loops = static_cast<int>(stage.order.size());
     Emission emission{s, tests_of(s), loops, loops};
     for (int i = loops; i-- > 0;) {
@@ -344,6 +352,11 @@ class Lowering {
   std::vector<Stmt> emit_point(const Emission& e, int level, Mode mode) {
     const compute::Stage& what = state_.stages[e.s].info->stage;
     const ir::VarMap map = axis_map(e.s);
+    if (what.is_extern()) {
+      std::vector<Stmt> body;
+      for (const Stmt& s : what.body) body.push_back(place_body(s, map));
+      return body;
+    }
     const int loops = static_cast<int>(state_.stages[e.s].order.size());
     const auto extra_loops = [&](const compute::Output&, std::vector<Stmt> body) {
       for (int i = loops; i-- > level;) {

@@ -55,6 +55,21 @@ class Pointwise : public Group {
   }
 };
 
+class Extern : public Group {
+ public:
+  std::string stage;
+  std::vector<std::string> axes;
+  [[nodiscard]] bool legal(const Choice&) const override { return true; }
+  void set_default(std::vector<int>&) const override {}
+  void append_steps(const Choice&, schedule::Steps& steps) const override {
+    if (axes.empty()) return;
+    std::string fused = axes[0];
+    for (size_t i = 1; i < axes.size(); ++i) fused += "@" + axes[i];
+    if (axes.size() > 1) steps.push_back(schedule::Fuse{stage, axes});
+    steps.push_back(schedule::Parallel{stage, fused});
+  }
+};
+
 class Fallback : public Group {
  public:
   std::string stage;
@@ -99,6 +114,16 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return true;
+}
+
+void add_extern(SketchBuilder& builder, const std::string& stage) {
+  auto group = std::make_shared<Extern>();
+  group->stage = stage;
+  for (const compute::Axis& axis :
+       builder.state.stages[builder.state.find_stage(stage)].info->stage.axes) {
+    group->axes.push_back(axis.var->name);
+  }
+  builder.groups.push_back(std::move(group));
 }
 
 void add_fallback(SketchBuilder& builder, const std::string& stage) {

@@ -54,6 +54,8 @@ struct SketchBuilder {
                                    const std::string& reduction);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
+// An extern stage: all its axes in parallel.
+void add_extern(SketchBuilder& builder, const std::string& stage);
 // Anything: the outermost spatial axis in parallel, nothing else.
 void add_fallback(SketchBuilder& builder, const std::string& stage);
 

@@ -170,7 +170,10 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   }
   for (const auto& [root, reduction] : plan) {
     const schedule::StageInfo& info = *builder.state.stages[builder.state.find_stage(root)].info;
-    if (info.stage.is_extern()) continue;
+    if (info.stage.is_extern()) {
+      add_extern(builder, root);
+      continue;
+    }
     if (!reduction.empty()) {
       if (add_contraction(builder, root, reduction)) continue;
       add_fallback(builder, reduction);

@@ -44,7 +44,7 @@ void emit_gemm(EmitContext& c) {
   const bool trans_b = attributes.integer("transB", 0) != 0;
   const double alpha = attributes.number("alpha", 1);
   const double beta = attributes.number("beta", 1);
-  const DType dtype = c.result().dtype;
+  const DType dtype = compute_type(c.result().dtype);
   c.name_dims({"m", "n"});
   const int64_t depth = c.input(0).shape[trans_a ? 0 : 1];
   c.reduce(

@@ -1,4 +1,4 @@
-// Operators that move elements: Transpose, Concat, Slice, Pad, Gather.
+// Operators that move elements: Transpose, Concat, Slice, Pad.
 #include <algorithm>
 #include <cstring>
 
@@ -280,45 +280,6 @@ bool pad_non_negative(const Graph& graph, const Node& node, const std::vector<bo
   return value && value->at(0) >= 0;
 }
 
-Status infer_gather(InferContext& c) {
-  const auto axis = normalize_axis(c.attributes().integer("axis", 0), c.rank(0));
-  if (!axis)
-    return c.fail("axis {} of a value of shape {}", c.attributes().integer("axis", 0),
-                  to_string(c.shape(0)));
-  if (c.dtype(1) != DType::kI64 && c.dtype(1) != DType::kI32)
-    return c.fail("indices of type {}", dtype_name(c.dtype(1)));
-  Shape shape = c.shape(0);
-  const auto at = shape.erase(shape.begin() + *axis);
-  shape.insert(at, c.shape(1).begin(), c.shape(1).end());
-  return c.set(0, c.dtype(0), std::move(shape));
-}
-
-Result<std::vector<Tensor>> fold_gather(const Graph& graph, const Node& node) {
-  const InferContext c(const_cast<Graph&>(graph), node);
-  const Tensor& from = *c.constant(0);
-  const Tensor& indices = *c.constant(1);
-  const auto axis =
-      static_cast<size_t>(*normalize_axis(node.attributes.integer("axis", 0), c.rank(0)));
-  const int64_t extent = from.shape()[axis];
-  const int64_t inner = dense_strides(from.shape())[axis];
-  const int64_t outer = from.size() / (extent * inner);
-  const auto row = static_cast<size_t>(inner * dtype_bytes(from.dtype()));
-  Tensor to(from.dtype(), graph.value(node.outputs[0]).shape);
-  auto* target = static_cast<char*>(to.data());
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t i = 0; i < indices.size(); ++i) {
-      const auto index = normalize_axis(static_cast<int64_t>(indices.at(i)), extent);
-      if (!index) return c.fail("index {} into {} elements", indices.at(i), extent);
-      std::memcpy(
-          target,
-          static_cast<const char*>(from.data()) + static_cast<size_t>(o * extent + *index) * row,
-          row);
-      target += row;
-    }
-  }
-  return std::vector<Tensor>{std::move(to)};
-}
-
 }  // namespace
 
 std::span<const Op> movement_ops() {
@@ -372,12 +333,6 @@ std::span<const Op> movement_ops() {
        .fold = evaluate_node,
        .emit = emit_pad,
        .non_negative = pad_non_negative},
-      {.name = "Gather",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .attributes = "axis:i",
-       .infer = infer_gather,
-       .fold = fold_gather},
   };
   return ops;
 }

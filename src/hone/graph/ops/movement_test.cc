@@ -145,6 +145,19 @@ TEST(movement, shapes_are_computed_at_compile_time) {
   EXPECT_EQ(graph.nodes.size(), 1u);
 }
 
+TEST(movement, gather_by_indices_of_the_run) {
+  TestModel model;
+  model.input("x", {2, 3, 2}).input("i", {2, 2}, DType::kI64);
+  model.node("Gather", {"x", "i"}, {"y"}, {{"axis", int64_t{1}}}).output("y");
+  Tensor indices(DType::kI64, {2, 2});
+  for (int64_t k = 0; k < 4; ++k)
+    indices.set(k, std::vector<double>{2, 0, -1, -3}[static_cast<size_t>(k)]);
+  const Tensor expected =
+      floats({2, 2, 2, 2}, {4, 5, 0, 1, 4, 5, 0, 1, 10, 11, 6, 7, 10, 11, 6, 7});
+  const auto y = run_optimized(model.graph(), {counting({2, 3, 2}), indices});
+  EXPECT_EQ(relative_error(y[0], expected), 0);
+}
+
 TEST(movement, constants_of_all_forms) {
   TestModel model;
   model.node("Constant", {}, {"a"}, {{"value", floats({2}, {1, 2})}});

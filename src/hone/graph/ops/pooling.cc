@@ -86,7 +86,7 @@ void emit_average_pool(EmitContext& c) {
   const Window window = window_of(c.graph(), c.node());
   const bool with_padding = c.node().attributes.integer("count_include_pad", 0) != 0;
   emit_window(c, Combine::kSum, StageTag("sum_pool", "average_pool"), window);
-  const DType dtype = c.result().dtype;
+  const DType dtype = compute_type(c.result().dtype);
   Tensor scale(dtype, window.output);
   bool uniform = true;
   std::vector<std::vector<int64_t>> per_dim;
@@ -126,7 +126,8 @@ void emit_global_average(EmitContext& c) {
   const int64_t count = num_elements(shape) / (shape[0] * shape[1]);
   emit_global(c, Combine::kSum, StageTag("sum_pool", "global_average_pool"));
   c.pointwise(StageTag("scale", ""), [&](const Point& point) {
-    return c.last(point) * literal(c.result().dtype, 1.0 / static_cast<double>(count));
+    return c.last(point) *
+           literal(compute_type(c.result().dtype), 1.0 / static_cast<double>(count));
   });
 }
 

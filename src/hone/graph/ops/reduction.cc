@@ -67,7 +67,7 @@ void emit_mean(EmitContext& c) {
   const double count = static_cast<double>(num_elements(c.input(0).shape)) /
                        static_cast<double>(num_elements(c.result().shape));
   c.pointwise(StageTag("scale", ""), [&](const Point& point) {
-    return c.last(point) * literal(c.result().dtype, 1 / count);
+    return c.last(point) * literal(compute_type(c.result().dtype), 1 / count);
   });
 }
 

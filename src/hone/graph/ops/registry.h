@@ -15,6 +15,7 @@ namespace hone::graph {
 // Families: each returns a table with static storage.
 [[nodiscard]] std::span<const Op> convolution_ops();
 [[nodiscard]] std::span<const Op> elementwise_ops();
+[[nodiscard]] std::span<const Op> gather_ops();
 [[nodiscard]] std::span<const Op> internal_ops();
 [[nodiscard]] std::span<const Op> matrix_ops();
 [[nodiscard]] std::span<const Op> movement_ops();

@@ -1,0 +1,108 @@
+#include "hone/graph/expand.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+
+ValueId ExpandContext::input(size_t i) const {
+  return i < node().inputs.size() ? node().inputs[i] : kNoValue;
+}
+
+ValueId ExpandContext::placeholder() {
+  return graph().add_value("placeholder", DType::kF32, Shape(8, 1));
+}
+
+std::vector<ValueId> ExpandContext::add_all(const char* type, std::vector<ValueId> inputs,
+                                            size_t results, NamedAttributes attributes) {
+  std::vector<ValueId> outputs;
+  if (!status_.ok()) {
+    for (size_t i = 0; i < results; ++i) outputs.push_back(placeholder());
+    return outputs;
+  }
+  Node made;
+  made.name = fmt::format("{}#{}", node().name, nodes_.size());
+  made.type = type;
+  made.op = find_op(type, kMaxOpset);
+  made.opset = kMaxOpset;
+  HONE_ASSERT(made.op != nullptr, "an expansion uses operators that there are");
+  made.inputs = std::move(inputs);
+  while (!made.inputs.empty() && made.inputs.back() == kNoValue) made.inputs.pop_back();
+  for (const auto& [name, value] : attributes) made.attributes.set(name, value);
+  for (size_t i = 0; i < results; ++i) {
+    outputs.push_back(graph().add_value(fmt::format("{}.{}", made.name, i), DType::kF32, {}));
+  }
+  made.outputs = outputs;
+  status_ = add_inferred(graph(), std::move(made), nodes_);
+  if (!status_.ok()) {
+    for (ValueId& id : outputs) id = placeholder();
+  }
+  return outputs;
+}
+
+ValueId ExpandContext::add(const char* type, std::vector<ValueId> inputs,
+                           NamedAttributes attributes) {
+  return add_all(type, std::move(inputs), 1, attributes)[0];
+}
+
+ValueId ExpandContext::constant(Tensor tensor) {
+  return graph().add_constant(fmt::format("{}.constant", node().name), std::move(tensor));
+}
+
+ValueId ExpandContext::scalar(DType dtype, double value) {
+  Tensor tensor(dtype, {});
+  tensor.set(0, value);
+  return constant(std::move(tensor));
+}
+
+ValueId ExpandContext::integers(const std::vector<int64_t>& list) {
+  Tensor tensor(DType::kI64, {static_cast<int64_t>(list.size())});
+  std::copy(list.begin(), list.end(), tensor.as<int64_t>().begin());
+  return constant(std::move(tensor));
+}
+
+ValueId ExpandContext::reshape(ValueId x, const Shape& shape) {
+  return shape_of(x) == shape ? x
+                              : add("Reshape", {x, integers(shape)}, {{"allowzero", int64_t{1}}});
+}
+
+ValueId ExpandContext::transpose(ValueId x, const std::vector<int64_t>& perm) {
+  return std::is_sorted(perm.begin(), perm.end()) ? x : add("Transpose", {x}, {{"perm", perm}});
+}
+
+ValueId ExpandContext::cast(ValueId x, DType dtype) {
+  return dtype_of(x) == dtype ? x : add("Cast", {x}, {{"to", static_cast<int64_t>(dtype)}});
+}
+
+ValueId ExpandContext::slice(ValueId x, int64_t axis, int64_t begin, int64_t end, int64_t step) {
+  return add("Slice", {x, integers({begin}), integers({end}), integers({axis}), integers({step})});
+}
+
+ValueId ExpandContext::reduce(const char* type, ValueId x, const std::vector<int64_t>& axes,
+                              bool keep) {
+  return add(type, {x, integers(axes)}, {{"keepdims", int64_t{keep}}});
+}
+
+ValueId ExpandContext::binary(const char* type, ValueId a, double b) {
+  return add(type, {a, scalar(dtype_of(a), b)});
+}
+
+bool ExpandContext::wants(size_t i) const {
+  return i < node().outputs.size() && node().outputs[i] != kNoValue;
+}
+
+void ExpandContext::result(size_t i, ValueId value) {
+  if (!wants(i) || !status_.ok()) return;
+  Node same;
+  same.name = fmt::format("{}#{}", node().name, nodes_.size());
+  same.type = "Identity";
+  same.op = find_op("Identity", kMaxOpset);
+  same.opset = kMaxOpset;
+  same.inputs = {value};
+  same.outputs = {node().outputs[i]};
+  status_ = add_inferred(graph(), std::move(same), nodes_);
+}
+
+}  // namespace hone::graph
