@@ -275,6 +275,13 @@ Expr EmitContext::last(const Point& point, size_t back) {
   return load_record(records_.size() - 1 - back, point);
 }
 
+Expr EmitContext::last_at(const std::vector<Expr>& index, size_t back) {
+  HONE_ASSERT(splits_.empty(), "coordinates are axes only without splits");
+  Point point{{}, index};
+  for (const SpaceAxis& axis : space_) point.axes.push_back(index[static_cast<size_t>(axis.dim)]);
+  return last(point, back);
+}
+
 const ir::BufferPtr& EmitContext::param(ValueId id, const char* role) {
   for (const Param& known : params_) {
     if (known.argument.value == id) return known.buffer;

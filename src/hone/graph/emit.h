@@ -76,6 +76,8 @@ class EmitContext {
   [[nodiscard]] ir::Expr axis(const Point& point, std::string_view role) const;
   // What the stage before wrote at this point; or the stage `back` before that.
   [[nodiscard]] ir::Expr last(const Point& point, size_t back = 0);
+  // The same at other logical coordinates: along a row, inside a reduction. Not after split_dim().
+  [[nodiscard]] ir::Expr last_at(const std::vector<ir::Expr>& index, size_t back = 0);
 
   // ---- what is not affine (sorts, gathers, scans, scatters) ----
   // An extern stage: the body runs at each point of `axes`, independently of the others, and writes

@@ -98,18 +98,5 @@ TEST(tasks, the_listing_shows_class_shapes_flops_and_multiplicity) {
   EXPECT_GE(compute::flops(tasks.calls[1].dag), 2.0 * 36 * 4 * 4 * 9);
 }
 
-TEST(tasks, an_operator_that_only_folds_is_one_clear_error) {
-  TestModel model;
-  model.input("x", {3, 2})
-      .input("i", {2}, DType::kI64)
-      .node("Gather", {"x", "i"}, {"y"})
-      .output("y");
-  Graph graph = model.graph();
-  ASSERT_TRUE(optimize(graph).ok());
-  const Status status = extract_tasks(graph).status();
-  EXPECT_EQ(status.code(), Code::kUnsupported);
-  EXPECT_NE(status.message().find("node 'node_y' (Gather)"), std::string::npos) << status.message();
-}
-
 }  // namespace
 }  // namespace hone::graph

@@ -52,6 +52,8 @@ struct SketchBuilder {
 // A reduction (accumulator) with its pointwise epilogue: multi-level tiling around a register tile.
 [[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
                                    const std::string& reduction);
+// The whole task as reductions along rows with what is computed of them, if it is that.
+[[nodiscard]] bool add_rows(SketchBuilder& builder);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // An extern stage: all its axes in parallel.

@@ -153,6 +153,16 @@ int similarity(const Steps& a, const Steps& b) {
 
 Result<Space> Space::create(const compute::Dag& dag, const target::Target& target) {
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
+  const auto finish = [&]() -> Result<Space> {
+    Space space;
+    space.sketches_.push_back(std::make_shared<const Sketch>(
+        Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
+               std::move(builder.groups)}));
+    const Result<Candidate> first = space.instantiate(space.default_point());
+    if (!first.ok()) return first.status();
+    return space;
+  };
+  if (add_rows(builder)) return finish();
   HONE_RETURN_IF_ERROR(simplify_structure(builder));
   // Names first: rules insert stages.
   std::vector<std::pair<std::string, std::string>> plan;  // (root stage, reduction inside or "")
@@ -182,13 +192,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     }
     if (!info.stage.reduce.empty() || !add_pointwise(builder, root)) add_fallback(builder, root);
   }
-  Space space;
-  space.sketches_.push_back(std::make_shared<const Sketch>(
-      Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
-             std::move(builder.groups)}));
-  const Result<Candidate> first = space.instantiate(space.default_point());
-  if (!first.ok()) return first.status();
-  return space;
+  return finish();
 }
 
 const std::vector<Decision>& Space::decisions(int sketch) const {

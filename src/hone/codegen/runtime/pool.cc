@@ -13,6 +13,7 @@
 #include <new>
 
 #include "hone/codegen/runtime/cpu_budget.h"
+#include "hone/codegen/runtime/denormals.h"
 
 // How a phase runs. The caller writes `phase`, then `pending`, then every thread's `share`, a
 // packed range of tiles not yet taken. A thread takes tiles by a compare-and-swap on a share, its
@@ -182,6 +183,7 @@ void await_share(Worker& worker) {
 
 void* worker_main(void* argument) {
   Worker& worker = *static_cast<Worker*>(argument);
+  const FlushDenormals mode;
   while (true) {
     await_share(worker);
     if (worker.pool->stop.load(std::memory_order_acquire)) return nullptr;
@@ -302,6 +304,7 @@ int pool_num_threads(const Pool* pool) { return pool->num_threads; }
 
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
              int64_t scratch_stride, int64_t* phase_ns) {
+  const FlushDenormals mode;
   int64_t start = phase_ns == nullptr ? 0 : clock_ns();
   for (int64_t i = 0; i < num_phases; ++i) {
     const PhaseCall& call = phases[i];

@@ -71,17 +71,15 @@ void emit_softmax(EmitContext& c) {
         return c.read(0, "data", place(point, r));
       },
       dims);
+  c.pointwise(StageTag("softmax_exp", ""), [&](const Point& point) {
+    return ir::make(ir::Op::kExp, {c.read(0, "data", point.index) - c.last(point)});
+  });
   c.reduce(
       Combine::kSum, StageTag("softmax_sum", ""), axes(),
-      [&](const Point& point, const std::vector<Expr>& r) {
-        const Expr largest = c.last(point);
-        return ir::make(ir::Op::kExp, {c.read(0, "data", place(point, r)) - largest});
-      },
+      [&](const Point& point, const std::vector<Expr>& r) { return c.last_at(place(point, r)); },
       dims);
   c.pointwise("softmax", [&](const Point& point) {
-    const Expr sum = c.last(point);
-    const Expr largest = c.last(point, 1);
-    return ir::make(ir::Op::kExp, {c.read(0, "data", point.index) - largest}) / sum;
+    return c.last(point, 1) * (literal(compute_type(c.result().dtype), 1) / c.last(point));
   });
 }
 

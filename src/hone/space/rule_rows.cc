@@ -1,0 +1,230 @@
+// Reductions along rows, and what is computed with them (softmax, normalisation, a mean over the
+// last axis): one task, one pass over memory. A row stays in the cache while all stages run over
+// it; rows run in parallel.
+//
+//   parallel rows (or blocks of neighbouring columns):
+//     each reduction over the row, vectorized
+//     the result of the row, vectorized
+#include <algorithm>
+
+#include "hone/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::StageInfo;
+using schedule::State;
+using schedule::Steps;
+
+constexpr int64_t kShortRow = 16;
+
+bool is_reduction(const StageInfo& info) { return !info.stage.reduce.empty(); }
+
+// exp, div and the like: not worth computing twice.
+bool is_expensive(const compute::Stage& stage) {
+  bool found = false;
+  for (const compute::Output& output : stage.outputs) {
+    ir::visit(output.value, [&](const ir::Expr& e) {
+      found |= (e->op >= ir::Op::kSqrt) || e->op == ir::Op::kPow ||
+               (e->op == ir::Op::kDiv && is_float(e->type));
+    });
+  }
+  return found;
+}
+
+// The reduce axis (position in info.axes) along which a read of a single buffer is contiguous and
+// which no other dimension of that buffer mentions; -1 if there is none.
+int contiguous_reduce_axis(const StageInfo& info) {
+  for (const compute::Access& read : info.reads) {
+    if (read.index.empty()) continue;
+    const compute::AffineRow& last = read.index.back();
+    for (size_t a = static_cast<size_t>(info.num_spatial()); a < info.axes.size(); ++a) {
+      int terms = 0;
+      for (const int64_t coef : last.coef) terms += static_cast<int>(coef != 0);
+      if (last.coef[a] == 1 && terms == 1) return static_cast<int>(a);
+    }
+  }
+  return -1;
+}
+
+// How many different buffers its spatial axes move through: a matrix product has two.
+int moving_operands(const StageInfo& info) {
+  std::vector<const ir::Buffer*> seen;
+  for (const compute::Access& read : info.reads) {
+    bool moves = false;
+    for (const compute::AffineRow& row : read.index) {
+      for (size_t a = static_cast<size_t>(info.num_spatial()); a < row.coef.size(); ++a)
+        moves |= row.coef[a] != 0;
+    }
+    if (moves && std::count(seen.begin(), seen.end(), read.buffer.get()) == 0)
+      seen.push_back(read.buffer.get());
+  }
+  return static_cast<int>(seen.size());
+}
+
+bool has_axis(const StageInfo& info, const std::string& name) {
+  return std::any_of(info.stage.axes.begin(), info.stage.axes.end(),
+                     [&](const compute::Axis& axis) { return axis.var->name == name; });
+}
+
+class Rows : public Group {
+ public:
+  struct Inner {
+    std::string stage;
+    std::vector<std::string> loops;  // in order, the vectorized one last; empty: a scalar
+  };
+  std::string root;
+  std::vector<std::string> outer, row;  // the root's axes; `column` is in neither
+  std::string column;        // the axis that lanes run along if it is no row's; "" otherwise
+  std::vector<Inner> inner;  // topological order
+  int64_t lanes = 8;
+  int d_vectors = -1;
+  std::vector<Decision> own_decisions;
+
+  [[nodiscard]] bool legal(const Choice&) const override { return true; }
+  void set_default(std::vector<int>& choices) const override {
+    if (d_vectors >= 0) choices[d_vectors] = nearest_option(own_decisions[d_vectors], 2);
+  }
+
+  void append_steps(const Choice& choice, Steps& steps) const override {
+    std::vector<std::string> parallel = outer, order = outer;
+    if (!column.empty()) {
+      steps.push_back(
+          schedule::Split{root, column, {choice[d_vectors] * lanes}, schedule::Tail::kMask});
+      parallel.push_back(column + ".0");
+      order.push_back(column + ".0");
+    }
+    order.insert(order.end(), row.begin(), row.end());
+    if (!column.empty()) order.push_back(column + ".1");
+    if (order.size() > 1) steps.push_back(schedule::Reorder{root, order});
+    std::string fused = parallel[0];
+    for (size_t i = 1; i < parallel.size(); ++i) fused += "@" + parallel[i];
+    if (parallel.size() > 1) steps.push_back(schedule::Fuse{root, parallel});
+    steps.push_back(schedule::Parallel{root, fused});
+    if (order.size() > parallel.size()) steps.push_back(schedule::Vectorize{root, order.back()});
+    for (size_t i = inner.size(); i-- > 0;) {
+      steps.push_back(schedule::ComputeAt{inner[i].stage, root, fused});
+      if (inner[i].loops.empty()) continue;
+      if (inner[i].loops.size() > 1)
+        steps.push_back(schedule::Reorder{inner[i].stage, inner[i].loops});
+      steps.push_back(schedule::Vectorize{inner[i].stage, inner[i].loops.back()});
+    }
+  }
+};
+
+// Inlines pointwise stages that are cheap or have one reader only.
+Status inline_cheap(SketchBuilder& builder) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const schedule::StageState& stage : builder.state.stages) {
+      if (stage.info->stage.is_extern()) continue;
+      const ir::BufferPtr& buffer = stage.info->stage.outputs[0].buffer;
+      if (is_expensive(stage.info->stage) && builder.state.readers(buffer).size() > 1) continue;
+      const schedule::Step step = schedule::Inline{stage.name()};
+      if (!schedule::check(step, builder.state).ok()) continue;
+      HONE_RETURN_IF_ERROR(builder.add_step(step));
+      changed = true;
+      break;
+    }
+  }
+  return ok_status();
+}
+
+// Whether the stages are such a task at all.
+bool applies(const State& state) {
+  int reductions = 0;
+  bool long_row = false;
+  for (const schedule::StageState& stage : state.stages) {
+    const StageInfo& info = *stage.info;
+    if (info.stage.is_extern() || info.stage.where || info.constant ||
+        info.stage.outputs.size() != 1)
+      return false;
+    const bool last = &stage == &state.stages.back();
+    if (state.is_param(info.stage.outputs[0].buffer) != last) return false;
+    if (!is_reduction(info)) continue;
+    ++reductions;
+    if (moving_operands(info) != 1) return false;
+    const int axis = contiguous_reduce_axis(info);
+    long_row |= axis >= 0 && info.axes[static_cast<size_t>(axis)].extent >= kShortRow;
+  }
+  const StageInfo& root = *state.stages.back().info;
+  if (is_reduction(root) || root.stage.axes.empty()) return false;
+  return reductions > 1 || (reductions == 1 && long_row);
+}
+
+}  // namespace
+
+bool add_rows(SketchBuilder& builder) {
+  SketchBuilder trial = builder;
+  // A lone reduction that writes the result gets a stage that copies it out.
+  if (is_reduction(*trial.state.stages.back().info)) {
+    const std::string name = trial.state.stages.back().name();
+    if (!trial.add_step(schedule::CacheWrite{name}).ok()) return false;
+  }
+  if (!inline_cheap(trial).ok() || !applies(trial.state)) return false;
+
+  const StageInfo& root = *trial.state.stages.back().info;
+  auto group = std::make_shared<Rows>();
+  group->root = root.stage.name;
+  group->lanes =
+      trial.target.lanes(static_cast<int>(dtype_bytes(root.stage.outputs[0].buffer->dtype)));
+  const int unit = unit_stride_axis(root);
+  for (int a = 0; a < root.num_spatial(); ++a) {
+    const std::string& name = root.axes[static_cast<size_t>(a)].var->name;
+    const bool shared =
+        std::all_of(trial.state.stages.begin(), trial.state.stages.end(), [&](const auto& stage) {
+          return !is_reduction(*stage.info) || has_axis(*stage.info, name);
+        });
+    bool contiguous = false;  // some reduction runs along contiguous elements itself
+    for (const auto& stage : trial.state.stages)
+      contiguous |= is_reduction(*stage.info) && contiguous_reduce_axis(*stage.info) >= 0;
+    if (shared && a == unit && !contiguous) {
+      group->column = name;
+    } else {
+      (shared ? group->outer : group->row).push_back(name);
+    }
+  }
+  if (unit >= 0) {  // lanes along contiguous elements of the result
+    const std::string& name = root.axes[static_cast<size_t>(unit)].var->name;
+    const auto at = std::find(group->row.begin(), group->row.end(), name);
+    if (at != group->row.end()) std::rotate(at, at + 1, group->row.end());
+  }
+  if (group->outer.empty() && group->column.empty()) return false;
+
+  for (const schedule::StageState& stage : trial.state.stages) {
+    if (stage.name() == group->root) continue;
+    const StageInfo& info = *stage.info;
+    Rows::Inner inner{stage.name(), {}};
+    const int contiguous = contiguous_reduce_axis(info);
+    std::string lanes = group->column;
+    if (lanes.empty() && contiguous >= 0)
+      lanes = info.axes[static_cast<size_t>(contiguous)].var->name;
+    if (lanes.empty() && !info.axes.empty()) {
+      // Without a contiguous axis the last one that is no row number.
+      for (const compute::Axis& axis : info.axes) {
+        if (std::count(group->outer.begin(), group->outer.end(), axis.var->name) == 0)
+          lanes = axis.var->name;
+      }
+    }
+    if (!lanes.empty()) {
+      for (const compute::Axis& axis : info.axes) {
+        if (axis.var->name != lanes) inner.loops.push_back(axis.var->name);
+      }
+      inner.loops.push_back(lanes);
+    }
+    group->inner.push_back(std::move(inner));
+  }
+  if (!group->column.empty()) {
+    group->d_vectors =
+        trial.add_decision(group->root + ".vectors", DecisionKind::kVector, {1, 2, 4});
+  }
+  group->own_decisions = trial.decisions;
+  trial.groups.push_back(std::move(group));
+  builder.state = std::move(trial.state);
+  builder.structure = std::move(trial.structure);
+  builder.decisions = std::move(trial.decisions);
+  builder.groups = std::move(trial.groups);
+  return true;
+}
+
+}  // namespace hone::space
