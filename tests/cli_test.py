@@ -1,6 +1,7 @@
 """The commands that need no tuning: what they print, as text and as JSON, and how fast the tool starts."""
 import os
 import pty
+import signal
 import subprocess
 import time
 
@@ -55,6 +56,26 @@ class Library(Case):
         again = self.folder / "again.so"
         self.succeed("compile", self.model, "-o", again, "--no-db", "--threads", "1")
         self.assertEqual(again.read_bytes(), self.library.read_bytes())
+
+    def test_interrupt_leaves_nothing(self):
+        """SIGINT at any moment of a compilation: a clean end, no library, no temporary folder."""
+        model = self.save(small_network())
+        before = sorted(path.name for path in self.folder.iterdir())
+        output = self.folder / "late.so"
+        interrupted = 0
+        for delay in (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15):
+            process = subprocess.Popen([support.HONE, "compile", str(model), "-o", str(output), "--no-db"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+            self.assertIn(process.returncode, (130, 0, -signal.SIGINT), errors)  # -2: before it listened
+            if process.returncode == 130:
+                interrupted += 1
+                self.assertEqual(errors, "hone: interrupted; nothing was written\n")
+                self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
+            output.unlink(missing_ok=True)
+        self.assertGreater(interrupted, 0)
 
     def test_run_with_random_inputs_repeats_with_its_seed(self):
         def outputs(seed):

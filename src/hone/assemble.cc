@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/codegen/runtime/cpu_features.h"
 
@@ -67,13 +68,15 @@ Result<std::vector<Tensor>> constant_arguments(const graph::TaskList& tasks,
 }  // namespace
 
 Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule::Steps> schedules,
-                          const target::Target& target, ThreadPool& pool) {
+                          const target::Target& target, ThreadPool& pool,
+                          const std::atomic<bool>* interrupted) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
   const int64_t num_groups = std::ssize(tasks.groups);
   std::vector<Kernel> kernels(tasks.groups.size());
   std::vector<Status> statuses(tasks.groups.size());
   pool.parallel_for(num_groups, [&](int64_t g) {
     const auto i = static_cast<size_t>(g);
+    if (is_cancelled(interrupted)) return;
     const compute::Dag& dag = tasks.calls[static_cast<size_t>(tasks.groups[i].calls[0])].dag;
     Result<Kernel> kernel = build_kernel(dag, schedules[i], target, fmt::format("hone_k{}", g));
     if (kernel.ok())
@@ -81,6 +84,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     else
       statuses[i] = kernel.status();
   });
+  HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
   for (size_t i = 0; i < statuses.size(); ++i) {
     if (statuses[i].ok()) continue;
     const graph::TaskCall& call = tasks.calls[static_cast<size_t>(tasks.groups[i].calls[0])];
@@ -116,6 +120,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   const int64_t workspace_base = rounded(plan.arena_bytes);
   spec.arena_bytes = workspace_base;
   for (const graph::TaskCall& call : tasks.calls) {
+    HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
     const Kernel& kernel = kernels[static_cast<size_t>(call.group)];
     const std::vector<ir::Param>& params = kernel.program.params;
     const auto [entry, fresh] =

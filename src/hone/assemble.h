@@ -3,6 +3,7 @@
 // to the facade).
 #pragma once
 
+#include <atomic>
 #include <span>
 
 #include "hone/base/thread_pool.h"
@@ -17,9 +18,10 @@ struct Assembly {
   std::vector<Tensor> weights;  // what spec.weights points to
 };
 
-// `schedules`: one per TaskList::groups.
+// `schedules`: one per TaskList::groups. `interrupted` (may be null) is looked at between kernels.
 [[nodiscard]] Result<Assembly> assemble(const graph::TaskList& tasks,
                                         std::span<const schedule::Steps> schedules,
-                                        const target::Target& target, ThreadPool& pool);
+                                        const target::Target& target, ThreadPool& pool,
+                                        const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace hone

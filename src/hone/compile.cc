@@ -1,4 +1,5 @@
 // compile.cc - the facade without measuring: import, choose schedules, write the library.
+#include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/model_tasks.h"
 
@@ -9,6 +10,7 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
   const double start = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options));
+  HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
   ThreadPool pool(target::host().cores);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "hone/assemble.h"
+#include "hone/base/cancel.h"
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/cost/registry.h"
@@ -116,10 +117,15 @@ Result<Written> write_model(const ModelTasks& model, std::span<const schedule::S
                             const std::string& output, const CompileOptions& options,
                             ThreadPool& pool) {
   const double start = real_clock().now_seconds();
-  HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool));
+  HONE_ASSIGN_OR_RETURN(Assembly assembly,
+                        assemble(model.tasks, schedules, model.target, pool, options.interrupted));
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.prefix;
-  HONE_RETURN_IF_ERROR(codegen::write_shared_library(assembly.spec, output));
+  const Status linked = codegen::write_shared_library(assembly.spec, output);
+  if (!linked.ok()) {  // the terminal interrupts the linker too
+    HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
+    return linked;
+  }
   if (options.header) {
     const std::string header = std::filesystem::path(output).replace_extension(".h").string();
     HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header));

@@ -31,6 +31,8 @@ struct CompileOptions {
   int threads = 0;                      // that the library will run on; 0 = all cores of the device
   uint64_t seed = 1;
   bool header = false;  // write the C header beside the library (model.h for model.so)
+  // compile(): set by Ctrl-C: ends early with Code::kCancelled and writes nothing.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 struct TuneOptions {

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/target/target.h"
 
 #include "command.h"
+#include "interrupt.h"
 #include "json_text.h"
 #include "model_file.h"
 #include "option_texts.h"
@@ -54,7 +56,9 @@ Result<Bench> measure(codegen::LoadedModel& model, int repeat, uint64_t seed) {
   Bench bench;
   for (int i = 0; i < 3; ++i) HONE_RETURN_IF_ERROR(model.run(from, to));
   std::vector<double> whole;
+  const std::atomic<bool>& interrupted = listen_for_interrupt();
   for (int i = 0; i < repeat; ++i) {
+    HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     const double start = real_clock().now_seconds();
     HONE_RETURN_IF_ERROR(model.run(from, to));
     whole.push_back(real_clock().now_seconds() - start);
@@ -63,6 +67,7 @@ Result<Bench> measure(codegen::LoadedModel& model, int repeat, uint64_t seed) {
   model.profile(true);
   std::vector<std::vector<double>> times;
   for (int i = 0; i < repeat; ++i) {
+    HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     HONE_RETURN_IF_ERROR(model.run(from, to));
     const std::vector<codegen::StepTime> steps = model.step_times();
     times.resize(steps.size());

@@ -1,5 +1,6 @@
 #include "build_report.h"
 #include "command.h"
+#include "interrupt.h"
 #include "option_texts.h"
 #include "table.h"
 
@@ -13,7 +14,8 @@ struct Options {
 };
 
 Status run(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const CompileOptions parsed, parse_build_options(options.build));
+  HONE_ASSIGN_OR_RETURN(CompileOptions parsed, parse_build_options(options.build));
+  parsed.interrupted = &listen_for_interrupt();
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
   if (options.json) {

@@ -7,6 +7,8 @@
 #include "hone/base/rng.h"
 #include "hone/tune.h"
 
+#include "interrupt.h"
+
 namespace hone::tool {
 
 Result<bool> is_artifact(const std::string& path) {
@@ -35,6 +37,7 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
   compile_options.shapes = options.shapes;
   compile_options.db = options.db;
   compile_options.threads = options.threads;
+  compile_options.interrupted = &listen_for_interrupt();
   const std::string library = folder.file("model.so");
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, compile_options));
   HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library, options.threads));

@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <numeric>
 
+#include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/base/options.h"
 #include "hone/tensor/npy.h"
 
 #include "command.h"
+#include "interrupt.h"
 #include "json_text.h"
 #include "model_file.h"
 #include "option_texts.h"
@@ -139,7 +141,9 @@ Status run_model(const RunOptions& options) {
 
   std::vector<Tensor> outputs;
   std::vector<double> times;
+  const std::atomic<bool>& interrupted = listen_for_interrupt();
   for (int i = 0; i < repeat; ++i) {
+    HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     const double start = real_clock().now_seconds();
     HONE_ASSIGN_OR_RETURN(outputs, file.model.run(inputs));
     times.push_back(real_clock().now_seconds() - start);
