@@ -27,10 +27,8 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
   HONE_ASSIGN_OR_RETURN(const Emitted emitted, EmitContext(alone, {0}, unknown).run());
   const ir::Program program = compute::naive_program(emitted.dag);
   std::vector<Tensor> args;
-  size_t result = 0;
   for (size_t i = 0; i < program.params.size(); ++i) {
     const ir::Buffer& buffer = *program.params[i].buffer;
-    if (program.params[i].role == ir::Role::kOutput) result = i;
     if (i < emitted.arguments.size() && program.params[i].role != ir::Role::kOutput) {
       const EmittedArgument& argument = emitted.arguments[i];
       args.push_back(argument.constant ? *argument.constant
@@ -40,7 +38,15 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
     }
   }
   HONE_RETURN_IF_ERROR(ir::run(program, args));
-  return std::vector<Tensor>{args[result]};
+  std::vector<Tensor> results;
+  for (const ValueId out : alone.nodes[0].outputs) {
+    results.emplace_back();
+    for (size_t i = 0; out != kNoValue && i < emitted.arguments.size(); ++i) {
+      if (!emitted.arguments[i].constant && emitted.arguments[i].value == out)
+        results.back() = args[i];
+    }
+  }
+  return results;
 }
 
 }  // namespace hone::graph

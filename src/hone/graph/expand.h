@@ -51,12 +51,17 @@ class ExpandContext : public InferContext {
   // Declares result i; does nothing if the node does not want it.
   void result(size_t i, ValueId value);
   [[nodiscard]] bool wants(size_t i) const;
+  // For operators that are functions of others in some cases only: in this one the operator's own
+  // infer and emit hold, and nothing was built.
+  void decline() { declined_ = true; }
+  [[nodiscard]] bool declined() const { return declined_; }
   [[nodiscard]] const Status& status() const { return status_; }
 
  private:
   ValueId placeholder();
   std::vector<Node>& nodes_;
   Status status_;
+  bool declined_ = false;
 };
 
 // Infers one node and appends it, or what it expands to, to `nodes`; nothing if it was folded.

@@ -74,6 +74,8 @@ struct Graph {
   std::vector<ValueId> inputs, outputs;
   std::vector<std::string> output_names;  // the model's names: passes may replace the values
   std::vector<Buffer> buffers;
+  // Values that a shape rule needed at compile time and that are not known then.
+  std::vector<ValueId> unknown_operands;
 
   [[nodiscard]] const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
   [[nodiscard]] Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }

@@ -1,20 +1,16 @@
-// The only file that sees the ONNX protobuf headers.
 #include "hone/graph/import_onnx.h"
 
-#include <fcntl.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <onnx/onnx_pb.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <set>
 
+#include "hone/graph/onnx_tensor.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 
@@ -23,22 +19,6 @@ namespace {
 
 constexpr int kMaxProtobufDepth = 64;  // messages within messages; ONNX needs 5 without subgraphs
 constexpr size_t kMaxProtobufBytes = 0x7fffffff;  // protobuf's own limit
-
-struct File {
-  explicit File(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~File() {
-    if (fd >= 0) close(fd);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  [[nodiscard]] Result<int64_t> size() const {
-    struct stat info {};
-    if (fd < 0 || fstat(fd, &info) != 0) return error(Code::kNotFound, "{}", std::strerror(errno));
-    if (!S_ISREG(info.st_mode)) return invalid("not a regular file");
-    return static_cast<int64_t>(info.st_size);
-  }
-  int fd;
-};
 
 // Tells a cut-off file from a foreign one by walking over the top-level fields.
 Status check_framing(const unsigned char* data, size_t size, const std::string& file) {
@@ -96,13 +76,16 @@ class Importer {
     HONE_RETURN_IF_ERROR(read_nodes(proto));
     HONE_RETURN_IF_ERROR(read_outputs(proto));
     HONE_RETURN_IF_ERROR(sort_nodes(graph_));
-    HONE_RETURN_IF_ERROR(infer_shapes(graph_));
+    const std::map<ValueId, std::vector<ValueId>> sources = operands_of_values();
+    if (const Status status = infer_shapes(graph_); !status.ok()) return explained(status, sources);
     remove_dead_nodes(graph_);
     HONE_RETURN_IF_ERROR(verify(graph_));
     return std::move(graph_);
   }
 
  private:
+  [[nodiscard]] TensorSource source() const { return {graph_.file, folder_}; }
+
   template <typename... Args>
   [[nodiscard]] Status fail(fmt::format_string<Args...> format, Args&&... args) const {
     return invalid("{}: {}", graph_.file, fmt::format(format, std::forward<Args>(args)...));
@@ -174,7 +157,7 @@ class Importer {
 
   Status read_initializers(onnx::GraphProto& proto) {
     for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
-      HONE_ASSIGN_OR_RETURN(Tensor data, read_tensor(tensor, "initializer"));
+      HONE_ASSIGN_OR_RETURN(Tensor data, read_tensor(tensor, "initializer", source()));
       HONE_RETURN_IF_ERROR(define(
           tensor.name(), graph_.add_constant(tensor.name(), std::move(data)), "initializer"));
       // Free the copy at once: the weights may be most of the memory.
@@ -186,7 +169,9 @@ class Importer {
 
   Status read_inputs(const onnx::GraphProto& proto) {
     std::set<std::string> open_names;
+    std::set<std::string> unused_binds;
     for (const auto& [name, shape] : options_.shapes) open_names.insert(name);
+    for (const auto& [name, value] : options_.bind) unused_binds.insert(name);
     for (const auto& input : proto.input()) {
       const auto it = ids_.find(input.name());
       // Before IR version 4 every initializer is declared as an input too.
@@ -199,15 +184,68 @@ class Importer {
       const auto dtype = dtype_from_onnx(type.elem_type());
       if (!dtype)
         return unsupported("input '{}' has element type {}", input.name(), type.elem_type());
+      HONE_ASSIGN_OR_RETURN(const Tensor* const bound, bound_input(input.name(), *dtype));
+      if (bound != nullptr) {
+        unused_binds.erase(input.name());
+        HONE_RETURN_IF_ERROR(
+            define(input.name(), graph_.add_constant(input.name(), *bound), "input"));
+        continue;
+      }
       HONE_ASSIGN_OR_RETURN(Shape shape, input_shape(input.name(), type));
       const ValueId id = graph_.add_value(input.name(), *dtype, std::move(shape));
       HONE_RETURN_IF_ERROR(define(input.name(), id, "input"));
+      Value& value = graph_.value(id);
+      if (num_elements(value.shape) == 0) value.constant = Tensor(*dtype, value.shape);
       graph_.inputs.push_back(id);
     }
     if (!open_names.empty()) {
       return fail("a shape is given for '{}', which is no input", *open_names.begin());
     }
+    if (!unused_binds.empty())
+      return fail("a value is bound to '{}', which is no input", *unused_binds.begin());
     return ok_status();
+  }
+
+  // For each result the operands of its node: the nodes themselves change while shapes are
+  // inferred.
+  std::map<ValueId, std::vector<ValueId>> operands_of_values() const {
+    std::map<ValueId, std::vector<ValueId>> sources;
+    for (const Node& node : graph_.nodes) {
+      for (const ValueId out : node.outputs) sources[out] = node.inputs;
+    }
+    return sources;
+  }
+
+  // Names the inputs that a value known at compile time would have to come from.
+  Status explained(const Status& status,
+                   const std::map<ValueId, std::vector<ValueId>>& sources) const {
+    std::vector<ValueId> open = graph_.unknown_operands;
+    std::set<ValueId> seen;
+    std::vector<std::string> names;
+    while (!open.empty()) {
+      const ValueId id = open.back();
+      open.pop_back();
+      if (id == kNoValue || graph_.value(id).constant || !seen.insert(id).second) continue;
+      if (graph_.is_input(id)) names.push_back(graph_.value(id).name);
+      const auto it = sources.find(id);
+      if (it != sources.end()) open.insert(open.end(), it->second.begin(), it->second.end());
+    }
+    if (names.empty()) return status;
+    if (options_.unbound != nullptr) *options_.unbound = names;
+    return {status.code(),
+            fmt::format("{}; it comes from the input '{}': bind it with --bind {}=FILE.npy",
+                        status.message(), fmt::join(names, "', '"), names[0])};
+  }
+
+  // Bound inputs are constants; null if it is not bound.
+  Result<const Tensor*> bound_input(const std::string& name, DType dtype) const {
+    const auto it = options_.bind.find(name);
+    if (it == options_.bind.end()) return static_cast<const Tensor*>(nullptr);
+    if (it->second.dtype() != dtype) {
+      return fail("input '{}' is bound to a value of type {}, expected {}", name,
+                  dtype_name(it->second.dtype()), dtype_name(dtype));
+    }
+    return &it->second;
   }
 
   Result<Shape> input_shape(const std::string& name, const onnx::TypeProto_Tensor& type) const {
@@ -216,7 +254,7 @@ class Importer {
     bool open = !type.has_shape();
     for (const auto& dim : type.shape().dim()) {
       declared.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
-      if (dim.has_dim_value() && dim.dim_value() < 1)
+      if (dim.has_dim_value() && dim.dim_value() < 0)
         return fail("input '{}' has an extent of {}", name, dim.dim_value());
       open |= !dim.has_dim_value();
       text.push_back(dim.has_dim_value() ? std::to_string(dim.dim_value())
@@ -306,8 +344,8 @@ class Importer {
                               std::vector<std::string>(a.strings().begin(), a.strings().end()));
           break;
         case A::TENSOR: {
-          HONE_ASSIGN_OR_RETURN(Tensor tensor,
-                                read_tensor(*a.mutable_t(), "node '" + node.name + "', attribute"));
+          HONE_ASSIGN_OR_RETURN(
+              Tensor tensor, read_tensor(a.t(), "node '" + node.name + "', attribute", source()));
           node.attributes.set(a.name(), std::move(tensor));
           break;
         }
@@ -332,116 +370,6 @@ class Importer {
     }
     if (graph_.outputs.empty()) return fail("the graph has no outputs");
     return ok_status();
-  }
-
-  Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& what) const {
-    const auto dtype = dtype_from_onnx(from.data_type());
-    if (!dtype)
-      return unsupported("{} '{}' has element type {}", what, from.name(), from.data_type());
-    Shape shape(from.dims().begin(), from.dims().end());
-    unsigned __int128 bytes = static_cast<unsigned __int128>(dtype_bytes(*dtype));
-    for (const int64_t extent : shape) {
-      if (extent < 0) return fail("{} '{}' has the shape {}", what, from.name(), to_string(shape));
-      bytes *= static_cast<uint64_t>(extent);
-      if (bytes > (static_cast<unsigned __int128>(1) << 48))
-        bytes = static_cast<unsigned __int128>(1) << 48;
-    }
-    const auto need = static_cast<int64_t>(bytes);
-    const auto wrong_size = [&](int64_t found, const char* unit, int64_t expected) {
-      return fail("{} '{}' of shape {} has {} {}, expected {}", what, from.name(), to_string(shape),
-                  found, unit, expected);
-    };
-    if (from.data_location() == onnx::TensorProto::EXTERNAL)
-      return read_external(from, *dtype, shape, need);
-    if (from.has_raw_data()) {
-      const auto size = static_cast<int64_t>(from.raw_data().size());
-      if (size != need) return wrong_size(size, "bytes", need);
-      Tensor tensor(*dtype, std::move(shape));
-      if (size > 0) std::memcpy(tensor.data(), from.raw_data().data(), from.raw_data().size());
-      return tensor;
-    }
-    const int64_t count = need / dtype_bytes(*dtype);
-    const auto copy = [&](const auto& field, auto element) -> Result<Tensor> {
-      using T = decltype(element);
-      if (field.size() != count) return wrong_size(field.size(), "elements", count);
-      Tensor tensor(*dtype, shape);
-      for (int64_t i = 0; i < count; ++i) {
-        tensor.as<T>()[static_cast<size_t>(i)] = static_cast<T>(field[static_cast<int>(i)]);
-      }
-      return tensor;
-    };
-    switch (*dtype) {
-      case DType::kF32: return copy(from.float_data(), float{});
-      case DType::kF64: return copy(from.double_data(), double{});
-      case DType::kI64: return copy(from.int64_data(), int64_t{});
-      case DType::kU64: return copy(from.uint64_data(), uint64_t{});
-      case DType::kU32: return copy(from.uint64_data(), uint32_t{});
-      case DType::kI32: return copy(from.int32_data(), int32_t{});
-      case DType::kI16: return copy(from.int32_data(), int16_t{});
-      case DType::kI8: return copy(from.int32_data(), int8_t{});
-      case DType::kU8:
-      case DType::kBool: return copy(from.int32_data(), uint8_t{});
-      case DType::kU16:
-      case DType::kF16:
-      case DType::kBF16: return copy(from.int32_data(), uint16_t{});
-    }
-    return fail("{} '{}' has an unknown type", what, from.name());
-  }
-
-  Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const Shape& shape,
-                               int64_t need) const {
-    std::string location;
-    int64_t offset = 0, length = need;
-    for (const auto& entry : from.external_data()) {
-      const std::string& text = entry.value();
-      if (entry.key() == "location") location = text;
-      if (entry.key() != "offset" && entry.key() != "length") continue;
-      int64_t& number = entry.key() == "offset" ? offset : length;
-      const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-      if (code != std::errc() || end != text.data() + text.size() || number < 0) {
-        return fail("initializer '{}': external data with {} '{}'", from.name(), entry.key(), text);
-      }
-    }
-    if (length != need) {
-      return fail("initializer '{}' of shape {} has {} bytes of external data, expected {}",
-                  from.name(), to_string(shape), length, need);
-    }
-    namespace fs = std::filesystem;
-    std::error_code ignored;
-    const fs::path root = fs::weakly_canonical(folder_.empty() ? "." : folder_, ignored);
-    const fs::path path = fs::weakly_canonical(root / location, ignored);
-    const auto [mismatch_root, mismatch_path] =
-        std::mismatch(root.begin(), root.end(), path.begin(), path.end());
-    const bool inside = mismatch_root == root.end() && mismatch_path != path.end();
-    if (location.empty() || location.find('\0') != std::string::npos ||
-        fs::path(location).is_absolute() || !inside) {
-      return fail(
-          "initializer '{}': external data at '{}', expected a path inside the model's folder",
-          from.name(), location);
-    }
-    const File file(path.string());
-    const Result<int64_t> size = file.size();
-    if (!size.ok()) {
-      return error(Code::kNotFound, "{}: initializer '{}': cannot read external data {}: {}",
-                   graph_.file, from.name(), path.string(), size.status().message());
-    }
-    if (offset > *size || need > *size - offset) {
-      return fail(
-          "initializer '{}': external data {} has {} bytes, expected {} at offset {}: truncated?",
-          from.name(), path.string(), *size, need, offset);
-    }
-    Tensor tensor(dtype, shape);
-    for (int64_t done = 0; done < need;) {
-      const ssize_t got = pread(file.fd, static_cast<char*>(tensor.data()) + done,
-                                static_cast<size_t>(need - done), offset + done);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) {
-        return error(Code::kIo, "{}: reading {}: {}", graph_.file, path.string(),
-                     std::strerror(errno));
-      }
-      done += got;
-    }
-    return tensor;
   }
 
   std::string folder_;
@@ -477,20 +405,38 @@ Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string
   return Importer(file, folder, options).run(model);
 }
 
+namespace {
+
+Status parse_file(const std::string& path, onnx::ModelProto& model) {
+  const File file(path);
+  const Result<int64_t> size = file.size();
+  if (!size.ok()) return error(size.status().code(), "{}: {}", path, size.status().message());
+  if (*size == 0) return invalid("{}: not an ONNX file: it is empty", path);
+  const auto bytes = static_cast<size_t>(*size);
+  void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (data == MAP_FAILED) return error(Code::kIo, "{}: {}", path, std::strerror(errno));
+  Status status = parse(data, bytes, path, model);
+  munmap(data, bytes);  // before the weights are copied: never three times in memory
+  return status;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> input_names(const std::string& path) {
+  onnx::ModelProto model;
+  HONE_RETURN_IF_ERROR(parse_file(path, model));
+  std::set<std::string> initializers;
+  for (const auto& tensor : model.graph().initializer()) initializers.insert(tensor.name());
+  std::vector<std::string> names;
+  for (const auto& input : model.graph().input()) {
+    if (initializers.count(input.name()) == 0) names.push_back(input.name());
+  }
+  return names;
+}
+
 Result<Graph> import_onnx(const std::string& path, const ImportOptions& options) {
   onnx::ModelProto model;
-  {
-    const File file(path);
-    const Result<int64_t> size = file.size();
-    if (!size.ok()) return error(size.status().code(), "{}: {}", path, size.status().message());
-    if (*size == 0) return invalid("{}: not an ONNX file: it is empty", path);
-    const auto bytes = static_cast<size_t>(*size);
-    void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd, 0);
-    if (data == MAP_FAILED) return error(Code::kIo, "{}: {}", path, std::strerror(errno));
-    const Status status = parse(data, bytes, path, model);
-    munmap(data, bytes);  // before the weights are copied: never three times in memory
-    HONE_RETURN_IF_ERROR(status);
-  }
+  HONE_RETURN_IF_ERROR(parse_file(path, model));
   return Importer(path, std::filesystem::path(path).parent_path().string(), options).run(model);
 }
 

@@ -10,9 +10,15 @@ namespace hone::graph {
 
 struct ImportOptions {
   std::map<std::string, Shape> shapes;  // of inputs whose shape the model leaves open (--shape)
+  // Inputs that become constants (--bind): where a value decides a shape.
+  std::map<std::string, Tensor> bind;
+  // If not null, receives the inputs that would have to be bound, when that is what was wrong.
+  std::vector<std::string>* unbound = nullptr;
 };
 
 [[nodiscard]] Result<Graph> import_onnx(const std::string& path, const ImportOptions& options = {});
+// The names of a model's inputs, in its order, initializers left out.
+[[nodiscard]] Result<std::vector<std::string>> input_names(const std::string& path);
 // From memory; external data is looked up in `folder`.
 [[nodiscard]] Result<Graph> import_onnx_bytes(const void* data, size_t size,
                                               const std::string& file, const std::string& folder,

@@ -38,19 +38,26 @@ const Tensor* InferContext::constant(size_t i) const {
 Result<std::vector<int64_t>> InferContext::integers(size_t i, std::string_view what) const {
   const Tensor* tensor = constant(i);
   if (tensor == nullptr) {
+    graph_.unknown_operands.push_back(node_.inputs[i]);
     return unsupported("{} is computed at run time ('{}'), expected a constant", what,
                        graph_.value(node_.inputs[i]).name);
   }
-  if (tensor->dtype() != DType::kI64 && tensor->dtype() != DType::kI32) {
+  if (is_float(tensor->dtype())) {
     return fail("{} has type {}, expected i64", what, dtype_name(tensor->dtype()));
   }
   std::vector<int64_t> values;
   for (int64_t k = 0; k < tensor->size(); ++k) {
-    values.push_back(tensor->dtype() == DType::kI64
-                         ? tensor->as<int64_t>()[static_cast<size_t>(k)]
-                         : tensor->as<int32_t>()[static_cast<size_t>(k)]);
+    values.push_back(tensor->dtype() == DType::kI64 ? tensor->as<int64_t>()[static_cast<size_t>(k)]
+                                                    : static_cast<int64_t>(tensor->at(k)));
   }
   return values;
+}
+
+Result<const Tensor*> InferContext::required(size_t i, std::string_view what) const {
+  if (const Tensor* tensor = constant(i)) return tensor;
+  graph_.unknown_operands.push_back(node_.inputs[i]);
+  return unsupported("{} is computed at run time ('{}'), expected a constant", what,
+                     graph_.value(node_.inputs[i]).name);
 }
 
 Result<std::optional<std::vector<int64_t>>> InferContext::integers_or_attribute(
@@ -172,7 +179,7 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
     HONE_RETURN_IF_ERROR(check_node(graph, node));
     ExpandContext context(graph, node, nodes);
     HONE_RETURN_IF_ERROR(node.op->expand(context));
-    return context.status();
+    if (!context.declined()) return context.status();
   }
   HONE_RETURN_IF_ERROR(infer_node(graph, node));
   HONE_RETURN_IF_ERROR(fold_small(graph, node));

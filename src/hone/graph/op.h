@@ -47,6 +47,8 @@ class InferContext {
   [[nodiscard]] const Shape& shape(size_t i) const { return graph_.value(node_.inputs[i]).shape; }
   [[nodiscard]] int64_t rank(size_t i) const { return static_cast<int64_t>(shape(i).size()); }
   [[nodiscard]] const Tensor* constant(size_t i) const;  // null if it is not known
+  // A constant operand; an error that names it if it is not constant.
+  [[nodiscard]] Result<const Tensor*> required(size_t i, std::string_view what) const;
   // The values of a constant operand of integers; an error that names it if it is not constant.
   [[nodiscard]] Result<std::vector<int64_t>> integers(size_t i, std::string_view what) const;
   // The operand or, in old opsets, the attribute that says `what`; nullopt if neither is there.
@@ -91,7 +93,7 @@ struct Op {
   // The attributes it knows as "name:type ...", types i f s t is fs ss g; another one is an error.
   std::string_view attributes;
   Status (*infer)(InferContext&) = nullptr;
-  // Instead of all that follows: the nodes that compute the results.
+  // Instead of all that follows, unless it declines: the nodes that compute the results.
   Status (*expand)(ExpandContext&) = nullptr;
   // The results from constant operands, for operators on shapes and integers; called only if all
   // operands are constant, or always with `folds_shapes` (operands' data are then not to be read).

@@ -1,0 +1,158 @@
+#include "hone/graph/onnx_tensor.h"
+
+#include <fcntl.h>
+#include <onnx/onnx_pb.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace hone::graph {
+
+File::File(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+File::~File() {
+  if (fd >= 0) close(fd);
+}
+Result<int64_t> File::size() const {
+  struct stat info {};
+  if (fd < 0 || fstat(fd, &info) != 0) return error(Code::kNotFound, "{}", std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return invalid("not a regular file");
+  return static_cast<int64_t>(info.st_size);
+}
+
+namespace {
+
+Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const Shape& shape,
+                             int64_t need, const TensorSource& source) {
+  std::string location;
+  int64_t offset = 0, length = need;
+  for (const auto& entry : from.external_data()) {
+    const std::string& text = entry.value();
+    if (entry.key() == "location") location = text;
+    if (entry.key() != "offset" && entry.key() != "length") continue;
+    int64_t& number = entry.key() == "offset" ? offset : length;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (code != std::errc() || end != text.data() + text.size() || number < 0) {
+      return invalid("{}: initializer '{}': external data with {} '{}'", source.file, from.name(),
+                     entry.key(), text);
+    }
+  }
+  if (length != need) {
+    return invalid("{}: initializer '{}' of shape {} has {} bytes of external data, expected {}",
+                   source.file, from.name(), to_string(shape), length, need);
+  }
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path root = fs::weakly_canonical(source.folder.empty() ? "." : source.folder, ignored);
+  const fs::path path = fs::weakly_canonical(root / location, ignored);
+  const auto [mismatch_root, mismatch_path] =
+      std::mismatch(root.begin(), root.end(), path.begin(), path.end());
+  const bool inside = mismatch_root == root.end() && mismatch_path != path.end();
+  if (location.empty() || location.find('\0') != std::string::npos ||
+      fs::path(location).is_absolute() || !inside) {
+    return invalid(
+        "{}: initializer '{}': external data at '{}', expected a path inside the model's folder",
+        source.file, from.name(), location);
+  }
+  const File file(path.string());
+  const Result<int64_t> size = file.size();
+  if (!size.ok()) {
+    return error(Code::kNotFound, "{}: initializer '{}': cannot read external data {}: {}",
+                 source.file, from.name(), path.string(), size.status().message());
+  }
+  if (offset > *size || need > *size - offset) {
+    return invalid(
+        "{}: initializer '{}': external data {} has {} bytes, expected {} at offset {}: truncated?",
+        source.file, from.name(), path.string(), *size, need, offset);
+  }
+  Tensor tensor(dtype, shape);
+  for (int64_t done = 0; done < need;) {
+    const ssize_t got = pread(file.fd, static_cast<char*>(tensor.data()) + done,
+                              static_cast<size_t>(need - done), offset + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      return error(Code::kIo, "{}: reading {}: {}", source.file, path.string(),
+                   std::strerror(errno));
+    }
+    done += got;
+  }
+  return tensor;
+}
+
+}  // namespace
+
+Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& what,
+                           const TensorSource& source) {
+  const auto dtype = dtype_from_onnx(from.data_type());
+  if (!dtype)
+    return error(Code::kUnsupported, "{}: {} '{}' has element type {}", source.file, what,
+                 from.name(), from.data_type());
+  Shape shape(from.dims().begin(), from.dims().end());
+  unsigned __int128 bytes = static_cast<unsigned __int128>(dtype_bytes(*dtype));
+  for (const int64_t extent : shape) {
+    if (extent < 0)
+      return invalid("{}: {} '{}' has the shape {}", source.file, what, from.name(),
+                     to_string(shape));
+    bytes *= static_cast<uint64_t>(extent);
+    if (bytes > (static_cast<unsigned __int128>(1) << 48))
+      bytes = static_cast<unsigned __int128>(1) << 48;
+  }
+  const auto need = static_cast<int64_t>(bytes);
+  const auto wrong_size = [&](int64_t found, const char* unit, int64_t expected) {
+    return invalid("{}: {} '{}' of shape {} has {} {}, expected {}", source.file, what, from.name(),
+                   to_string(shape), found, unit, expected);
+  };
+  if (from.data_location() == onnx::TensorProto::EXTERNAL)
+    return read_external(from, *dtype, shape, need, source);
+  if (from.has_raw_data()) {
+    const auto size = static_cast<int64_t>(from.raw_data().size());
+    if (size != need) return wrong_size(size, "bytes", need);
+    Tensor tensor(*dtype, std::move(shape));
+    if (size > 0) std::memcpy(tensor.data(), from.raw_data().data(), from.raw_data().size());
+    return tensor;
+  }
+  const int64_t count = need / dtype_bytes(*dtype);
+  const auto copy = [&](const auto& field, auto element) -> Result<Tensor> {
+    using T = decltype(element);
+    if (field.size() != count) return wrong_size(field.size(), "elements", count);
+    Tensor tensor(*dtype, shape);
+    for (int64_t i = 0; i < count; ++i) {
+      tensor.as<T>()[static_cast<size_t>(i)] = static_cast<T>(field[static_cast<int>(i)]);
+    }
+    return tensor;
+  };
+  switch (*dtype) {
+    case DType::kF32: return copy(from.float_data(), float{});
+    case DType::kF64: return copy(from.double_data(), double{});
+    case DType::kI64: return copy(from.int64_data(), int64_t{});
+    case DType::kU64: return copy(from.uint64_data(), uint64_t{});
+    case DType::kU32: return copy(from.uint64_data(), uint32_t{});
+    case DType::kI32: return copy(from.int32_data(), int32_t{});
+    case DType::kI16: return copy(from.int32_data(), int16_t{});
+    case DType::kI8: return copy(from.int32_data(), int8_t{});
+    case DType::kU8:
+    case DType::kBool: return copy(from.int32_data(), uint8_t{});
+    case DType::kU16:
+    case DType::kF16:
+    case DType::kBF16: return copy(from.int32_data(), uint16_t{});
+  }
+  return invalid("{}: {} '{}' has an unknown type", source.file, what, from.name());
+}
+
+Result<NamedTensor> read_tensor_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return error(Code::kNotFound, "{}: {}", path, std::strerror(errno));
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  onnx::TensorProto proto;
+  if (!proto.ParseFromString(bytes.str())) return invalid("{}: not an ONNX tensor", path);
+  HONE_ASSIGN_OR_RETURN(Tensor tensor, read_tensor(proto, "tensor", {path, ""}));
+  return NamedTensor{proto.name(), std::move(tensor)};
+}
+
+}  // namespace hone::graph

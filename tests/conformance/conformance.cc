@@ -1,0 +1,296 @@
+// Runs ONNX conformance cases through the real path: import, compile to machine code, link, load,
+// run, compare. A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb.
+//
+//   hone_conformance [--filter TEXT] [--jobs N] [--list FILE] FOLDER...
+//
+// Each case runs in a process of its own, with a time limit and a memory limit, so that a crash is
+// one failed case. Prints one line per failed case and the totals. With --list, a table of the
+// cases that are not expected to pass ("name: reason" per line), it fails if the table is wrong in
+// either direction; without, it fails if any case fails.
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "hone/base/clock.h"
+#include "hone/base/file.h"
+#include "hone/graph/import_onnx.h"
+#include "hone/graph/onnx_tensor.h"
+#include "hone/tune.h"
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kTimeLimit = 60;            // seconds per case
+constexpr rlim_t kMemoryLimit = 8ULL << 30;  // bytes of address space
+
+struct Tolerance {
+  double relative = 1e-3, absolute = 1e-7;  // of ONNX's own runner
+};
+
+std::vector<std::string> files_named(const fs::path& folder, const std::string& kind) {
+  std::vector<std::string> files;
+  for (int i = 0;; ++i) {
+    const fs::path file = folder / fmt::format("{}_{}.pb", kind, i);
+    if (!fs::exists(file)) return files;
+    files.push_back(file.string());
+  }
+}
+
+Status compare(const Tensor& found, const Tensor& expected, const std::string& name,
+               const Tolerance& tolerance) {
+  if (found.dtype() != expected.dtype() || found.shape() != expected.shape()) {
+    return invalid("output '{}' is {} {}, expected {} {}", name, dtype_name(found.dtype()),
+                   to_string(found.shape()), dtype_name(expected.dtype()),
+                   to_string(expected.shape()));
+  }
+  for (int64_t i = 0; i < found.size(); ++i) {
+    const double x = found.at(i), y = expected.at(i);
+    const bool same = x == y || (std::isnan(x) && std::isnan(y)) ||
+                      (is_float(found.dtype()) &&
+                       std::abs(x - y) <= tolerance.absolute + tolerance.relative * std::abs(y));
+    if (!same) {
+      return invalid("output '{}' element {} of {} is {}, expected {}", name, i,
+                     to_string(found.shape()), x, y);
+    }
+  }
+  return ok_status();
+}
+
+// Imports with the inputs bound whose values decide shapes, and only those.
+Result<graph::Graph> import_case(const fs::path& folder, std::map<std::string, Tensor>& given) {
+  graph::ImportOptions options;
+  for (const auto& [name, tensor] : given) options.shapes[name] = tensor.shape();
+  std::vector<std::string> unbound;
+  options.unbound = &unbound;
+  for (int attempt = 0;; ++attempt) {
+    unbound.clear();
+    Result<graph::Graph> graph = graph::import_onnx((folder / "model.onnx").string(), options);
+    if (graph.ok() || unbound.empty() || attempt > 8) return graph;
+    for (const std::string& name : unbound) {
+      if (given.count(name) == 0) return graph;
+      options.bind[name] = given[name];
+      options.shapes.erase(name);
+    }
+  }
+}
+
+Status run_data_set(const fs::path& folder, const fs::path& data, const Tolerance& tolerance,
+                    const fs::path& library) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                        graph::input_names((folder / "model.onnx").string()));
+  std::map<std::string, Tensor> given;
+  const std::vector<std::string> files = files_named(data, "input");
+  for (size_t i = 0; i < files.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(graph::NamedTensor input, graph::read_tensor_file(files[i]));
+    if (i < names.size()) given[names[i]] = std::move(input.tensor);
+  }
+  std::vector<Tensor> expected;
+  for (const std::string& file : files_named(data, "output")) {
+    HONE_ASSIGN_OR_RETURN(graph::NamedTensor output, graph::read_tensor_file(file));
+    expected.push_back(std::move(output.tensor));
+  }
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_case(folder, given));
+  CompileOptions options;
+  options.use_db = false;
+  options.threads = 2;
+  HONE_RETURN_IF_ERROR(compile(std::move(graph), library.string(), options).status());
+  HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library.string(), 2));
+  std::vector<Tensor> inputs;
+  for (const codegen::ModelTensor& input : model.inputs()) inputs.push_back(given[input.name]);
+  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, model.run(inputs));
+  if (outputs.size() != expected.size())
+    return invalid("{} outputs, expected {}", outputs.size(), expected.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    HONE_RETURN_IF_ERROR(compare(outputs[i], expected[i], model.outputs()[i].name, tolerance));
+  return ok_status();
+}
+
+Status run_case(const fs::path& folder) {
+  if (std::ifstream skip(folder / "skip"); skip) {
+    std::string why;
+    std::getline(skip, why);
+    return {Code::kUnsupported, why};
+  }
+  Tolerance tolerance;
+  if (std::ifstream file(folder / "tolerance"); file)
+    file >> tolerance.relative >> tolerance.absolute;
+  HONE_ASSIGN_OR_RETURN(TempDir work, TempDir::create("hone-conformance"));
+  int sets = 0;
+  for (;; ++sets) {
+    const fs::path data = folder / fmt::format("test_data_set_{}", sets);
+    if (!fs::exists(data)) break;
+    HONE_RETURN_IF_ERROR(
+        run_data_set(folder, data, tolerance, work.file(fmt::format("model{}.so", sets))));
+  }
+  return sets > 0 ? ok_status() : invalid("no data");
+}
+
+struct Running {
+  std::string name;
+  int pipe;
+  double start;
+};
+
+struct Outcome {
+  bool passed = false;
+  std::string why;
+};
+
+class Runner {
+ public:
+  explicit Runner(int jobs) : jobs_(jobs) {}
+
+  void add(const fs::path& folder) {
+    while (static_cast<int>(running_.size()) >= jobs_) reap();
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    const pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      const rlimit memory{kMemoryLimit, kMemoryLimit};
+      setrlimit(RLIMIT_AS, &memory);
+      const rlimit no_core{0, 0};
+      setrlimit(RLIMIT_CORE, &no_core);
+      alarm(static_cast<unsigned>(kTimeLimit));
+      const Status status = run_case(folder);
+      std::string text = status.ok() ? "ok" : status.message();
+      text.resize(std::min<size_t>(text.size(), 4000));  // fits a pipe: the reader need not hurry
+      const ssize_t written = write(ends[1], text.data(), text.size());
+      _exit(status.ok() && written > 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    running_[child] = {folder.filename().string(), ends[0], real_clock().now_seconds()};
+  }
+
+  std::map<std::string, Outcome> finish() {
+    while (!running_.empty()) reap();
+    return std::move(outcomes_);
+  }
+
+ private:
+  void reap() {
+    int status = 0;
+    const pid_t child = wait(&status);
+    const auto it = running_.find(child);
+    if (it == running_.end()) return;
+    std::string text(5000, '\0');
+    const ssize_t length = read(it->second.pipe, text.data(), text.size());
+    text.resize(static_cast<size_t>(std::max<ssize_t>(0, length)));
+    close(it->second.pipe);
+    Outcome& outcome = outcomes_[it->second.name];
+    outcome.passed = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    outcome.why = text;
+    if (WIFSIGNALED(status)) {
+      outcome.why = WTERMSIG(status) == SIGALRM ? fmt::format("ran for more than {} s", kTimeLimit)
+                                                : fmt::format("signal {}", WTERMSIG(status));
+    }
+    running_.erase(it);
+  }
+
+  int jobs_;
+  std::map<pid_t, Running> running_;
+  std::map<std::string, Outcome> outcomes_;
+};
+
+// "name: reason" per line; # starts a comment.
+std::map<std::string, std::string> read_table(const std::string& path) {
+  std::map<std::string, std::string> table;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (!line.empty() && line[0] != '#' && colon != std::string::npos)
+      table[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return table;
+}
+
+struct Options {
+  std::string filter, list;
+  int jobs = 2;
+  int shard = 0, shards = 1;
+  bool quiet = false;
+  std::vector<std::string> folders;
+};
+
+int run(const Options& options) {
+  std::vector<fs::path> cases;
+  for (const std::string& folder : options.folders) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const bool wanted =
+          entry.path().filename().string().find(options.filter) != std::string::npos;
+      if (wanted && fs::exists(entry.path() / "model.onnx")) cases.push_back(entry.path());
+    }
+  }
+  std::sort(cases.begin(), cases.end());
+  Runner runner(options.jobs);
+  std::set<std::string> names;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (static_cast<int>(i) % options.shards != options.shard) continue;
+    names.insert(cases[i].filename().string());
+    runner.add(cases[i]);
+  }
+  const std::map<std::string, Outcome> outcomes = runner.finish();
+  const auto table =
+      options.list.empty() ? std::map<std::string, std::string>() : read_table(options.list);
+  int passed = 0, wrong = 0;
+  for (const auto& [name, outcome] : outcomes) {
+    passed += static_cast<int>(outcome.passed);
+    const bool listed = table.count(name) != 0;
+    if (outcome.passed && listed) {
+      ++wrong;
+      fmt::print("PASS {}, though the table has it: {}\n", name, table.at(name));
+    }
+    if (outcome.passed || (listed && options.quiet)) continue;
+    wrong += static_cast<int>(!listed);
+    fmt::print("FAIL {}: {}\n", name, outcome.why);
+  }
+  fmt::print("{} of {} cases passed\n", passed, outcomes.size());
+  if (outcomes.empty()) {
+    fmt::print("no cases in {}\n", fmt::join(options.folders, ", "));
+    return 1;
+  }
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace hone
+
+int main(int argc, char** argv) {
+  hone::Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto next = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
+    if (argument == "--filter")
+      options.filter = next();
+    else if (argument == "--list")
+      options.list = next(), options.quiet = true;
+    else if (argument == "--jobs")
+      options.jobs = std::max(1, std::atoi(next().c_str()));
+    else if (argument == "--shard")
+      options.shard = std::atoi(next().c_str());
+    else if (argument == "--shards")
+      options.shards = std::max(1, std::atoi(next().c_str()));
+    else
+      options.folders.push_back(argument);
+  }
+  if (options.folders.empty()) {
+    fmt::print(stderr,
+               "usage: hone_conformance [--filter TEXT] [--jobs N] [--list TABLE] "
+               "[--shard I --shards N] FOLDER...\n");
+    return 2;
+  }
+  return hone::run(options);
+}
