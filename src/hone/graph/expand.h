@@ -28,6 +28,7 @@ class ExpandContext : public InferContext {
   }
   [[nodiscard]] DType dtype_of(ValueId id) const { return graph().value(id).dtype; }
   using InferContext::dtype;
+  using InferContext::integers;
   using InferContext::shape;
 
   // A node of the newest opset's operator `type`; its first result, or all `results` of them.

@@ -1,9 +1,9 @@
-// Operators that move elements: Transpose, Concat, Slice, Pad.
+// Operators that move elements: Transpose, Concat, Slice.
 #include <algorithm>
 #include <cstring>
 
 #include "hone/graph/emit.h"
-#include "hone/graph/evaluate.h"
+#include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -95,6 +95,21 @@ Status infer_concat(InferContext& c) {
   return c.set(0, c.dtype(0), std::move(shape));
 }
 
+// Operands without elements are left out.
+Status expand_concat(ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(infer_concat(c));
+  std::vector<ValueId> kept;
+  for (size_t i = 0; i < c.num_inputs(); ++i) {
+    if (num_elements(c.shape(i)) > 0) kept.push_back(c.input(i));
+  }
+  if (kept.empty() || kept.size() == c.num_inputs()) {
+    c.decline();
+  } else {
+    c.result(0, c.add("Concat", kept, {{"axis", c.attributes().integer("axis", 0)}}));
+  }
+  return ok_status();
+}
+
 Result<std::vector<Tensor>> fold_concat(const Graph& graph, const Node& node) {
   const Value& result = graph.value(node.outputs[0]);
   const auto axis = static_cast<size_t>(*normalize_axis(node.attributes.integer("axis", 0),
@@ -149,6 +164,7 @@ Result<Slice> slice_of(const Shape& x, const Integers& integers) {
     const auto d = static_cast<size_t>(*axis);
     const int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0) return invalid("a step of 0");
+    if (x[d] == 0) continue;
     const auto place = [&](int64_t at, int64_t low, int64_t high) {
       if (at < 0) at = at < -x[d] ? low : at + x[d];
       return std::clamp(at, low, high);
@@ -205,81 +221,6 @@ Result<std::vector<Tensor>> fold_slice(const Graph& graph, const Node& node) {
   return std::vector<Tensor>{strided_copy(from, slice.shape, strides, offset)};
 }
 
-// low and high padding per dimension.
-Result<std::pair<Shape, Shape>> pads_of(const InferContext& c) {
-  HONE_ASSIGN_OR_RETURN(const auto pads, c.integers_or_attribute(1, "pads"));
-  const auto rank = static_cast<size_t>(c.rank(0));
-  std::vector<size_t> axes(rank);
-  for (size_t d = 0; d < rank; ++d) axes[d] = d;
-  if (c.has(3)) {
-    HONE_ASSIGN_OR_RETURN(const auto given, c.integers(3, "axes"));
-    axes.clear();
-    for (const int64_t a : given) {
-      const auto axis = normalize_axis(a, c.rank(0));
-      if (!axis) return c.fail("axis {} of a value of shape {}", a, to_string(c.shape(0)));
-      axes.push_back(static_cast<size_t>(*axis));
-    }
-  }
-  if (!pads || pads->size() != 2 * axes.size())
-    return c.fail("pads, expected {} values", 2 * axes.size());
-  Shape low(rank, 0), high(rank, 0);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    low[axes[i]] = (*pads)[i];
-    high[axes[i]] = (*pads)[axes.size() + i];
-  }
-  for (const int64_t p : *pads) {
-    if (p < -(1 << 24) || p > 1 << 24) return c.fail("pads are {}", to_string(*pads));
-  }
-  return std::pair{low, high};
-}
-
-Status infer_pad(InferContext& c) {
-  const std::string mode = c.attributes().text("mode", "constant");
-  if (mode != "constant") return c.unsupported("mode '{}'", mode);
-  if (c.has(2) && (num_elements(c.shape(2)) != 1 || c.dtype(2) != c.dtype(0))) {
-    return c.fail("a fill value of shape {}", to_string(c.shape(2)));
-  }
-  HONE_ASSIGN_OR_RETURN(const auto pads, pads_of(c));
-  Shape shape = c.shape(0);
-  for (size_t d = 0; d < shape.size(); ++d) shape[d] += pads.first[d] + pads.second[d];
-  return c.set(0, c.dtype(0), std::move(shape));
-}
-
-void emit_pad(EmitContext& c) {
-  const auto pads = pads_of(InferContext(const_cast<Graph&>(c.graph()), c.node()));
-  HONE_ASSERT(pads.ok(), "the shape rule has checked the pads");
-  c.pointwise("pad", [&](const Point& point) {
-    std::vector<Expr> index;
-    Expr inside;
-    const auto require = [&](const Expr& condition) {
-      inside = inside ? ir::logical_and(inside, condition) : condition;
-    };
-    for (size_t d = 0; d < point.index.size(); ++d) {
-      index.push_back(point.index[d] - pads->first[d]);
-      if (pads->first[d] > 0) require(ir::less_equal(ir::constant(0), index[d]));
-      if (pads->second[d] > 0) require(ir::less(index[d], ir::constant(c.input(0).shape[d])));
-    }
-    const Expr element = c.read(0, "data", index);
-    if (!inside) return element;
-    const double attribute = c.node().attributes.number("value", 0);
-    const bool given = c.node().has_input(2);
-    Expr fill = literal(element->type, attribute);
-    if (given) {
-      const auto& value = c.input(2).constant;
-      fill = value ? literal(element->type, value->at(0))
-                   : c.read(2, "fill", std::vector<Expr>(c.input(2).shape.size(), ir::constant(0)));
-    }
-    return ir::select(inside, element, fill);
-  });
-}
-
-bool pad_non_negative(const Graph& graph, const Node& node, const std::vector<bool>& known) {
-  if (!known[static_cast<size_t>(node.inputs[0])]) return false;
-  if (!node.has_input(2)) return node.attributes.number("value", 0) >= 0;
-  const auto& value = graph.value(node.inputs[2]).constant;
-  return value && value->at(0) >= 0;
-}
-
 }  // namespace
 
 std::span<const Op> movement_ops() {
@@ -296,6 +237,7 @@ std::span<const Op> movement_ops() {
        .layout = Layout::kFollow,
        .attributes = "axis:i",
        .infer = infer_concat,
+       .expand = expand_concat,
        .fold = fold_concat,
        .non_negative = like_operands},
       {.name = "Slice",
@@ -315,24 +257,6 @@ std::span<const Op> movement_ops() {
        .fold = fold_slice,
        .emit = emit_slice,
        .non_negative = like_operand},
-      {.name = "Pad",
-       .until = 10,
-       .layout = Layout::kFollow,
-       .attributes = "mode:s pads:is value:f",
-       .infer = infer_pad,
-       .fold = evaluate_node,
-       .emit = emit_pad,
-       .non_negative = pad_non_negative},
-      {.name = "Pad",
-       .since = 11,
-       .min_inputs = 2,
-       .max_inputs = 4,
-       .layout = Layout::kFollow,
-       .attributes = "mode:s",
-       .infer = infer_pad,
-       .fold = evaluate_node,
-       .emit = emit_pad,
-       .non_negative = pad_non_negative},
   };
   return ops;
 }

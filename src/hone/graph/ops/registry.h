@@ -16,12 +16,16 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> convolution_ops();
 [[nodiscard]] std::span<const Op> elementwise_ops();
 [[nodiscard]] std::span<const Op> gather_ops();
+[[nodiscard]] std::span<const Op> generate_ops();
 [[nodiscard]] std::span<const Op> internal_ops();
 [[nodiscard]] std::span<const Op> matrix_ops();
 [[nodiscard]] std::span<const Op> movement_ops();
 [[nodiscard]] std::span<const Op> normalization_ops();
+[[nodiscard]] std::span<const Op> pad_ops();
 [[nodiscard]] std::span<const Op> pooling_ops();
+[[nodiscard]] std::span<const Op> rearrange_ops();
 [[nodiscard]] std::span<const Op> reduction_ops();
+[[nodiscard]] std::span<const Op> scatter_ops();
 [[nodiscard]] std::span<const Op> shape_ops();
 [[nodiscard]] std::span<const Op> view_ops();
 

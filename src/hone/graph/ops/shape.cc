@@ -27,19 +27,9 @@ std::optional<Tensor> constant_value(const Attributes& attributes) {
   return std::nullopt;
 }
 
-Status set_any(InferContext& c, const Tensor& tensor) {
-  // A constant may be empty, a computed value never.
-  if (tensor.size() == 0) return c.unsupported("a constant of shape {}", to_string(tensor.shape()));
-  return c.set(0, tensor.dtype(), tensor.shape());
-}
-
 Status infer_constant(InferContext& c) {
   const auto value = constant_value(c.attributes());
-  return value ? set_any(c, *value) : c.unsupported("no value of a known type");
-}
-
-Result<std::vector<Tensor>> fold_constant(const Graph&, const Node& node) {
-  return std::vector<Tensor>{*constant_value(node.attributes)};
+  return value ? c.set_constant(0, *value) : c.unsupported("no value of a known type");
 }
 
 Status infer_constant_of_shape(InferContext& c) {
@@ -68,8 +58,7 @@ std::pair<int64_t, int64_t> shape_range(const Attributes& attributes, int64_t ra
 
 Status infer_shape(InferContext& c) {
   const auto [start, end] = shape_range(c.attributes(), c.rank(0));
-  if (end <= start) return c.unsupported("an empty shape");
-  return c.set(0, DType::kI64, {end - start});
+  return c.set(0, DType::kI64, {std::max<int64_t>(0, end - start)});
 }
 
 Result<std::vector<Tensor>> fold_shape(const Graph& graph, const Node& node) {
@@ -94,8 +83,7 @@ std::span<const Op> shape_ops() {
        .min_inputs = 0,
        .max_inputs = 0,
        .attributes = "value:t value_float:f value_floats:fs value_int:i value_ints:is",
-       .infer = infer_constant,
-       .fold = fold_constant},
+       .infer = infer_constant},
       {.name = "ConstantOfShape",
        .attributes = "value:t",
        .infer = infer_constant_of_shape,

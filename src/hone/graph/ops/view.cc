@@ -44,8 +44,11 @@ Status infer_reshape(InferContext& c) {
       return c.fail("the shape is {}", to_string(shape));
   }
   const int64_t all = num_elements(x);
-  if (open != nullptr && known > 0) *open = all / known;
-  if (known == 0 || (open != nullptr ? known * *open : known) != all) {
+  if (open != nullptr) {
+    if (known == 0) return c.fail("cannot reshape {} to {}", to_string(x), to_string(shape));
+    *open = all / known;
+  }
+  if ((open != nullptr ? known * *open : known) != all) {
     return c.fail("cannot reshape {} to {}", to_string(x), to_string(shape));
   }
   return c.set(0, c.dtype(0), std::move(shape));
@@ -77,7 +80,7 @@ Status infer_unsqueeze(InferContext& c) {
   if (!axes) return c.fail("axes are missing");
   const Shape& x = c.shape(0);
   const size_t rank = x.size() + axes->size();
-  Shape shape(rank, 0);
+  Shape shape(rank, -1);
   for (const int64_t given : *axes) {
     const auto axis = normalize_axis(given, static_cast<int64_t>(rank));
     if (!axis || shape[static_cast<size_t>(*axis)] == 1)
@@ -86,7 +89,7 @@ Status infer_unsqueeze(InferContext& c) {
   }
   size_t next = 0;
   for (int64_t& extent : shape) {
-    if (extent == 0) extent = x[next++];
+    if (extent < 0) extent = x[next++];
   }
   return c.set(0, c.dtype(0), std::move(shape));
 }

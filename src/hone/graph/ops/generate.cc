@@ -1,0 +1,148 @@
+// Operators that make values of few numbers: Range, EyeLike, OneHot, AffineGrid.
+#include <cmath>
+
+#include "hone/graph/emit.h"
+#include "hone/graph/evaluate.h"
+#include "hone/graph/expand.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Expr;
+
+Status infer_range(InferContext& c) {
+  const char* const names[] = {"the start", "the limit", "the step"};
+  double numbers[3];
+  for (size_t i = 0; i < 3; ++i) {
+    HONE_ASSIGN_OR_RETURN(const Tensor* tensor, c.required(i, names[i]));
+    if (tensor->size() != 1 || c.dtype(i) != c.dtype(0))
+      return c.fail("{} is {} {}", names[i], dtype_name(c.dtype(i)), to_string(c.shape(i)));
+    numbers[i] = tensor->at(0);
+  }
+  const double count = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
+  if (!(count < 1 << 28)) return c.fail("from {} to {} by {}", numbers[0], numbers[1], numbers[2]);
+  Tensor list(c.dtype(0), {std::max<int64_t>(0, static_cast<int64_t>(count))});
+  for (int64_t i = 0; i < list.size(); ++i)
+    list.set(i, numbers[0] + static_cast<double>(i) * numbers[2]);
+  return c.set_constant(0, std::move(list));
+}
+
+Status infer_eye_like(InferContext& c) {
+  if (c.rank(0) != 2) return c.fail("data of shape {}", to_string(c.shape(0)));
+  DType dtype = c.dtype(0);
+  if (c.attributes().has("dtype")) {
+    const auto given = dtype_from_onnx(static_cast<int>(c.attributes().integer("dtype", 0)));
+    if (!given) return c.unsupported("element type {}", c.attributes().integer("dtype", 0));
+    dtype = *given;
+  }
+  const int64_t k = c.attributes().integer("k", 0);
+  Tensor eye(dtype, c.shape(0));
+  for (int64_t row = 0; row < c.shape(0)[0]; ++row) {
+    if (row + k >= 0 && row + k < c.shape(0)[1]) eye.set(row * c.shape(0)[1] + row + k, 1);
+  }
+  return c.set_constant(0, std::move(eye));
+}
+
+Result<size_t> one_hot_axis(const InferContext& c) {
+  const int64_t given = c.attributes().integer("axis", -1);
+  const auto axis = normalize_axis(given, c.rank(0) + 1);
+  if (!axis) return c.fail("axis {} of a value of rank {}", given, c.rank(0) + 1);
+  return static_cast<size_t>(*axis);
+}
+
+Status infer_one_hot(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(const size_t axis, one_hot_axis(c));
+  HONE_ASSIGN_OR_RETURN(const Tensor* depth, c.required(1, "the depth"));
+  if (depth->size() != 1 || !(depth->at(0) >= 1 && depth->at(0) < 1 << 28))
+    return c.fail("a depth of shape {}", to_string(depth->shape()));
+  if (c.shape(2) != Shape{2}) return c.fail("values of shape {}", to_string(c.shape(2)));
+  Shape shape = c.shape(0);
+  shape.insert(shape.begin() + static_cast<long>(axis), static_cast<int64_t>(depth->at(0)));
+  return c.set(0, c.dtype(2), std::move(shape));
+}
+
+// Negative indices count from the end; those outside mark nothing.
+void emit_one_hot(EmitContext& c) {
+  const auto axis = static_cast<long>(
+      *one_hot_axis(InferContext(const_cast<Graph&>(c.graph()), c.node())));
+  const int64_t depth = c.result().shape[static_cast<size_t>(axis)];
+  c.pointwise("one_hot", [&](const Point& point) {
+    std::vector<Expr> at = point.index;
+    const Expr place = at[static_cast<size_t>(axis)];
+    at.erase(at.begin() + axis);
+    const Expr index = ir::cast(DType::kI64, c.read(0, "indices", at));
+    const Expr hit = ir::make(ir::Op::kOr, {ir::make(ir::Op::kEq, {index, place}),
+                                            ir::make(ir::Op::kEq, {index + depth, place})});
+    return ir::select(hit, c.read(2, "values", {ir::constant(1)}),
+                      c.read(2, "values", {ir::constant(0)}));
+  });
+}
+
+// grid[n, y, x] = theta[n] * (x, y, 1), with the coordinates of the result's pixels in -1 .. 1.
+Status expand_affine_grid(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Shape size, c.integers(1, "the size"));
+  const auto spatial = static_cast<int64_t>(size.size()) - 2;
+  if (spatial < 2 || spatial > 3 || c.shape(0) != Shape{size[0], spatial, spatial + 1})
+    return c.fail("theta of shape {} for a size of {}", to_string(c.shape(0)), to_string(size));
+  const bool corners = c.attributes().integer("align_corners", 0) != 0;
+  int64_t pixels = 1;
+  for (const int64_t extent : size) {
+    if (extent < 1 || extent > 1 << 20) return c.fail("the size is {}", to_string(size));
+  }
+  for (int64_t d = 0; d < spatial; ++d) pixels *= size[static_cast<size_t>(d) + 2];
+  if (pixels > 1 << 26) return c.fail("the size is {}", to_string(size));
+  Tensor base(compute_type(c.dtype(0)), {spatial + 1, pixels});
+  for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+    int64_t rest = pixel;
+    for (int64_t k = 0; k < spatial; ++k) {  // x first
+      const int64_t extent = size[size.size() - 1 - static_cast<size_t>(k)];
+      const auto at = static_cast<double>(rest % extent);
+      rest /= extent;
+      const auto n = static_cast<double>(extent);
+      const double place = !corners       ? (2 * at + 1) / n - 1
+                           : extent > 1 ? 2 * at / (n - 1) - 1
+                                          : -1;
+      base.set(k * pixels + pixel, place);
+    }
+    base.set(spatial * pixels + pixel, 1);
+  }
+  const ValueId theta = c.cast(c.input(0), base.dtype());
+  const ValueId points = c.add("MatMul", {theta, c.constant(std::move(base))});
+  Shape shape = {size[0]};
+  shape.insert(shape.end(), size.begin() + 2, size.end());
+  shape.push_back(spatial);
+  c.result(0, c.reshape(c.cast(c.transpose(points, {0, 2, 1}), c.dtype(0)), shape));
+  return ok_status();
+}
+
+}  // namespace
+
+std::span<const Op> generate_ops() {
+  static const Op ops[] = {
+      {.name = "Range",
+       .since = 11,
+       .min_inputs = 3,
+       .max_inputs = 3,
+       .attributes = "stash_type:i",
+       .infer = infer_range},
+      {.name = "EyeLike", .since = 9, .attributes = "dtype:i k:i", .infer = infer_eye_like},
+      {.name = "OneHot",
+       .since = 9,
+       .min_inputs = 3,
+       .max_inputs = 3,
+       .attributes = "axis:i",
+       .infer = infer_one_hot,
+       .fold = evaluate_node,
+       .emit = emit_one_hot},
+      {.name = "AffineGrid",
+       .since = 20,
+       .min_inputs = 2,
+       .max_inputs = 2,
+       .attributes = "align_corners:i",
+       .expand = expand_affine_grid},
+  };
+  return ops;
+}
+
+}  // namespace hone::graph

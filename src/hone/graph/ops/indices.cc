@@ -1,0 +1,56 @@
+#include "hone/graph/ops/indices.h"
+
+namespace hone::graph {
+
+using ir::Expr;
+
+Status check_indices(const InferContext& c, size_t i) {
+  if (c.dtype(i) != DType::kI64 && c.dtype(i) != DType::kI32)
+    return c.fail("indices of type {}", dtype_name(c.dtype(i)));
+  return ok_status();
+}
+
+Result<size_t> axis_attribute(const InferContext& c, int64_t otherwise) {
+  const int64_t given = c.attributes().integer("axis", otherwise);
+  const auto axis = normalize_axis(given, c.rank(0));
+  if (!axis) return c.fail("axis {} of a value of shape {}", given, to_string(c.shape(0)));
+  return static_cast<size_t>(*axis);
+}
+
+size_t axis_of(const EmitContext& c, int64_t otherwise) {
+  return static_cast<size_t>(*normalize_axis(c.node().attributes.integer("axis", otherwise),
+                                             static_cast<int64_t>(c.input(0).shape.size())));
+}
+
+Expr place_of(const Expr& given, int64_t extent) {
+  const Expr index = ir::cast(DType::kI64, given);
+  const Expr positive = ir::select(ir::less(index, ir::constant(0)), index + extent, index);
+  return ir::min(ir::max(positive, ir::constant(0)), ir::constant(extent - 1));
+}
+
+std::vector<compute::Axis> axes_of(const Shape& shape, size_t begin, size_t end) {
+  std::vector<compute::Axis> axes;
+  for (size_t d = begin; d < end; ++d)
+    axes.push_back(compute::make_axis(fmt::format("i{}", d), shape[d]));
+  return axes;
+}
+
+void element_body(EmitContext& c, const StageTag& tag,
+                  const std::function<Expr(const std::vector<Expr>& index)>& value) {
+  const Shape& shape = c.result().shape;
+  const size_t rank = shape.size(), rows = rank > 0 ? rank - 1 : 0;
+  const std::vector<compute::Axis> inner = axes_of(shape, rows, rank);
+  c.body(tag, axes_of(shape, 0, rows), [&](const std::vector<Expr>& row) {
+    std::vector<Expr> index = row;
+    for (const Expr& i : compute::variables(inner)) index.push_back(i);
+    return std::vector{loops_over(inner, {c.store(0, index, value(index))})};
+  });
+}
+
+ir::Stmt with_locals(const std::vector<Local>& locals, std::vector<ir::Stmt> body) {
+  std::erase(body, nullptr);
+  for (const Local& local : locals) body = {ir::make_alloc(local.buffer, std::move(body))};
+  return ir::make_block(std::move(body));
+}
+
+}  // namespace hone::graph

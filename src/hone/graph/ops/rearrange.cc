@@ -1,0 +1,159 @@
+// Operators that are functions of slices, reshapes, transpositions and broadcasts: Expand, Tile,
+// Split, DepthToSpace, SpaceToDepth.
+#include "hone/graph/evaluate.h"
+#include "hone/graph/expand.h"
+#include "hone/graph/ops/indices.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+namespace {
+
+Status infer_expand(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Shape wanted, c.integers(1, "the shape"));
+  auto shape = broadcast(c.shape(0), wanted);
+  if (!shape)
+    return c.fail("cannot expand {} to {}", to_string(c.shape(0)), to_string(wanted));
+  return c.set(0, c.dtype(0), std::move(*shape));
+}
+
+void emit_expand(EmitContext& c) {
+  c.pointwise("expand", [&](const Point& point) { return c.operand(0, "data", point); });
+}
+
+bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known) {
+  return known[static_cast<size_t>(node.inputs[0])];
+}
+
+// A repeated dimension is broadcast over a new one before it.
+Status expand_tile(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const auto repeats, c.integers(1, "repeats"));
+  const Shape& x = c.shape(0);
+  if (repeats.size() != x.size())
+    return c.fail("{} repeats for a value of shape {}", repeats.size(), to_string(x));
+  Shape apart, repeated, result;
+  for (size_t d = 0; d < x.size(); ++d) {
+    if (repeats[d] < 0 || repeats[d] > 1 << 24) return c.fail("repeats are {}", to_string(repeats));
+    result.push_back(x[d] * repeats[d]);
+    if (repeats[d] != 1 && x[d] != 1) {
+      apart.push_back(1);
+      repeated.push_back(repeats[d]);
+    }
+    apart.push_back(x[d]);
+    repeated.push_back(x[d] == 1 ? repeats[d] : x[d]);
+  }
+  const ValueId wide = c.add("Expand", {c.reshape(c.input(0), apart), c.integers(repeated)});
+  c.result(0, c.reshape(wide, result));
+  return ok_status();
+}
+
+Result<std::vector<int64_t>> split_lengths(const InferContext& c, int64_t extent) {
+  const auto parts = static_cast<int64_t>(c.num_outputs());
+  HONE_ASSIGN_OR_RETURN(const auto given, c.integers_or_attribute(1, "split"));
+  const int64_t declared = c.attributes().integer("num_outputs", parts);
+  if (given && c.attributes().has("num_outputs"))
+    return c.fail("both split and num_outputs are given");
+  std::vector<int64_t> lengths;
+  if (given) {
+    lengths = *given;
+  } else {
+    const int64_t length = (extent + parts - 1) / parts;  // the last one may be shorter
+    for (int64_t at = 0; at < parts; ++at)
+      lengths.push_back(std::max<int64_t>(0, std::min(length, extent - at * length)));
+  }
+  int64_t sum = 0;
+  bool valid = declared == parts && static_cast<int64_t>(lengths.size()) == parts;
+  for (const int64_t length : lengths) {
+    valid = valid && length >= 0 && length <= extent;
+    sum += valid ? length : 0;
+  }
+  if (!valid || sum != extent) {
+    return c.fail("{} elements in {} results of lengths {}", extent, parts, to_string(lengths));
+  }
+  return lengths;
+}
+
+Status expand_split(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
+  HONE_ASSIGN_OR_RETURN(const auto lengths, split_lengths(c, c.shape(0)[axis]));
+  int64_t begin = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (c.wants(i)) {
+      c.result(i, c.slice(c.input(0), static_cast<int64_t>(axis), begin, begin + lengths[i]));
+    }
+    begin += lengths[i];
+  }
+  return ok_status();
+}
+
+Result<int64_t> block_of(const InferContext& c) {
+  const int64_t block = c.attributes().integer("blocksize", 0);
+  if (c.rank(0) != 4 || block < 1 || block > 1 << 12)
+    return c.fail("blocksize {} for data of shape {}", block, to_string(c.shape(0)));
+  return block;
+}
+
+Status expand_depth_to_space(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const int64_t b, block_of(c));
+  const std::string mode = c.attributes().text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") return c.fail("mode '{}'", mode);
+  const Shape& x = c.shape(0);
+  const int64_t depth = x[1] / (b * b);
+  if (depth * b * b != x[1]) return c.fail("blocksize {} for {} channels", b, x[1]);
+  const bool block_first = mode == "DCR";
+  const ValueId apart = c.reshape(c.input(0), block_first ? Shape{x[0], b, b, depth, x[2], x[3]}
+                                                          : Shape{x[0], depth, b, b, x[2], x[3]});
+  const ValueId moved = c.transpose(apart, block_first ? Shape{0, 3, 4, 1, 5, 2}
+                                                       : Shape{0, 1, 4, 2, 5, 3});
+  c.result(0, c.reshape(moved, {x[0], depth, x[2] * b, x[3] * b}));
+  return ok_status();
+}
+
+Status expand_space_to_depth(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const int64_t b, block_of(c));
+  const Shape& x = c.shape(0);
+  if (x[2] % b != 0 || x[3] % b != 0)
+    return c.fail("blocksize {} for data of shape {}", b, to_string(x));
+  const ValueId apart = c.reshape(c.input(0), {x[0], x[1], x[2] / b, b, x[3] / b, b});
+  const std::string mode = c.attributes().text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") return c.fail("mode '{}'", mode);
+  const Shape perm = mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4};
+  c.result(0, c.reshape(c.transpose(apart, perm),
+                        {x[0], x[1] * b * b, x[2] / b, x[3] / b}));
+  return ok_status();
+}
+
+Op split(int since, int until, int max_inputs, std::string_view attributes) {
+  return {.name = "Split",
+          .since = since,
+          .until = until,
+          .max_inputs = max_inputs,
+          .max_outputs = 1 << 16,
+          .attributes = attributes,
+          .expand = expand_split};
+}
+
+}  // namespace
+
+std::span<const Op> rearrange_ops() {
+  static const Op ops[] = {
+      {.name = "Expand",
+       .since = 8,
+       .min_inputs = 2,
+       .max_inputs = 2,
+       .infer = infer_expand,
+       .fold = evaluate_node,
+       .emit = emit_expand,
+       .non_negative = like_operand},
+      {.name = "Tile", .since = 6, .min_inputs = 2, .max_inputs = 2, .expand = expand_tile},
+      split(2, 12, 1, "axis:i split:is"),
+      split(13, 17, 2, "axis:i"),
+      split(18, kMaxOpset, 2, "axis:i num_outputs:i"),
+      {.name = "DepthToSpace",
+       .attributes = "blocksize:i mode:s",
+       .expand = expand_depth_to_space},
+      {.name = "SpaceToDepth", .attributes = "blocksize:i mode:s", .expand = expand_space_to_depth},
+  };
+  return ops;
+}
+
+}  // namespace hone::graph
