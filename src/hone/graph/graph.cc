@@ -135,9 +135,10 @@ Status verify(const Graph& graph) {
     if (id < 0 || id >= count) return error(Code::kInternal, "a graph input is no value");
     ++defined[static_cast<size_t>(id)];
   }
-  for (const Value& v : graph.values) {
+  for (ValueId id = 0; id < count; ++id) {
+    const Value& v = graph.value(id);
     if (!v.constant) continue;
-    ++defined[static_cast<size_t>(&v - graph.values.data())];
+    ++defined[static_cast<size_t>(id)];
     if (v.constant->shape() != v.shape || v.constant->dtype() != v.dtype) {
       return error(Code::kInternal, "the constant '{}' is {} {}, its value {} {}", v.name,
                    dtype_name(v.constant->dtype()), to_string(v.constant->shape()),

@@ -5,6 +5,7 @@
 // has run. How a value lies in memory is its Storage, which only the layout passes set.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,7 +70,7 @@ struct Graph {
   std::string name;
   std::string file;  // for messages
   int opset = 0;
-  std::vector<Value> values;
+  std::deque<Value> values;  // references stay valid when one is added
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;
   std::vector<std::string> output_names;  // the model's names: passes may replace the values

@@ -28,6 +28,7 @@ class Extractor {
     }
     list_.buffers = graph_.buffers;
     for (const std::vector<int>& group : fuse(graph_, options)) {
+      if (makes_nothing(group)) continue;
       HONE_ASSIGN_OR_RETURN(Emitted emitted, EmitContext(graph_, group, non_negative_).run());
       TaskCall call;
       call.key = compute::task_key(emitted.dag);
@@ -42,6 +43,12 @@ class Extractor {
   }
 
  private:
+  // Copies of values without elements.
+  bool makes_nothing(const std::vector<int>& group) const {
+    const ValueId result = graph_.nodes[static_cast<size_t>(group.back())].outputs[0];
+    return result != kNoValue && num_elements(graph_.value(result).shape) == 0;
+  }
+
   TensorInfo info(const std::string& name, ValueId id) const {
     return {name, graph_.value(id).dtype, graph_.value(id).shape};
   }
