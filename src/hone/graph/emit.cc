@@ -34,6 +34,31 @@ Expr literal(DType dtype, double value) {
   return dtype == DType::kI64 ? whole : ir::cast(dtype, whole);
 }
 
+namespace {
+
+// The ends of an integer type's range as 64 bits, which constant_int() wraps.
+std::pair<int64_t, int64_t> integer_range(DType dtype) {
+  if (dtype == DType::kBool) return {0, 1};
+  const bool is_signed =
+      dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 || dtype == DType::kI64;
+  const int64_t bits = dtype_bytes(dtype) * 8;
+  if (!is_signed) return {0, bits == 64 ? -1 : (int64_t{1} << bits) - 1};
+  const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
+  return {-high - 1, high};
+}
+
+}  // namespace
+
+Expr lowest(DType dtype) {
+  return is_float(dtype) ? ir::constant_float(-HUGE_VAL, dtype)
+                         : ir::constant_int(integer_range(dtype).first, dtype);
+}
+
+Expr highest(DType dtype) {
+  return is_float(dtype) ? ir::constant_float(HUGE_VAL, dtype)
+                         : ir::constant_int(integer_range(dtype).second, dtype);
+}
+
 ir::Stmt loops_over(const std::vector<Axis>& axes, std::vector<ir::Stmt> body) {
   for (size_t i = axes.size(); i-- > 0;) {
     body = {ir::make_for(axes[i].var, ir::constant(0), ir::constant(axes[i].extent),
@@ -321,9 +346,9 @@ Expr EmitContext::read_padded(const char* role, const std::vector<Expr>& index) 
   }
   const Expr element = read(0, role, index);
   if (!inside) return element;
-  const double lowest = is_float(value.dtype) ? -HUGE_VAL : 0;
-  return ir::select(inside, element,
-                    literal(element->type, padding.fill == Padding::Fill::kZero ? 0 : lowest));
+  return ir::select(
+      inside, element,
+      padding.fill == Padding::Fill::kZero ? literal(element->type, 0) : lowest(element->type));
 }
 
 bool EmitContext::inside(size_t i) const {
@@ -364,13 +389,11 @@ void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
     const ir::Op op = record.combine == Combine::kSum   ? ir::Op::kAdd
                       : record.combine == Combine::kMax ? ir::Op::kMax
                                                         : ir::Op::kMin;
-    const double infinity = is_float(buffer->dtype) ? HUGE_VAL : 9.2e18;
-    const double identity = record.combine == Combine::kSum   ? 0
-                            : record.combine == Combine::kMax ? -infinity
-                                                              : infinity;
     const Expr old = ir::load(buffer, write);
     output.value = ir::make(op, {old, record.value});
-    output.identity = literal(buffer->dtype, identity);
+    output.identity = record.combine == Combine::kSum   ? literal(buffer->dtype, 0)
+                      : record.combine == Combine::kMax ? lowest(buffer->dtype)
+                                                        : highest(buffer->dtype);
     output.other = ir::make_buffer(buffer->name + ".other", buffer->dtype, buffer->shape);
     output.merge = ir::make(op, {old, ir::load(output.other, write)});
   }

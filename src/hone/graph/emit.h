@@ -155,6 +155,10 @@ class EmitContext {
 // A constant of any element type.
 [[nodiscard]] ir::Expr literal(DType dtype, double value);
 
+// The least and the greatest value of a type; infinite for floats.
+[[nodiscard]] ir::Expr lowest(DType dtype);
+[[nodiscard]] ir::Expr highest(DType dtype);
+
 // Serial loops around a body, for extern stages; the axes' variables count from 0.
 [[nodiscard]] ir::Stmt loops_over(const std::vector<compute::Axis>& axes,
                                   std::vector<ir::Stmt> body);

@@ -37,12 +37,16 @@ std::vector<compute::Axis> axes_of(const Shape& shape, size_t begin, size_t end)
 
 void element_body(EmitContext& c, const StageTag& tag,
                   const std::function<Expr(const std::vector<Expr>& index)>& value) {
-  const Shape& shape = c.result().shape;
-  const size_t rank = shape.size(), rows = rank > 0 ? rank - 1 : 0;
-  const std::vector<compute::Axis> inner = axes_of(shape, rows, rank);
-  c.body(tag, axes_of(shape, 0, rows), [&](const std::vector<Expr>& row) {
-    std::vector<Expr> index = row;
-    for (const Expr& i : compute::variables(inner)) index.push_back(i);
+  const std::vector<compute::Axis> all = axes_of(c.result().shape, 0, c.result().shape.size());
+  std::vector<compute::Axis> points;
+  for (const int dim : order_of(c.result())) points.push_back(all[static_cast<size_t>(dim)]);
+  std::vector<compute::Axis> inner;
+  if (!points.empty()) {
+    inner.push_back(points.back());
+    points.pop_back();
+  }
+  const std::vector<Expr> index = compute::variables(all);
+  c.body(tag, points, [&](const std::vector<Expr>&) {
     return std::vector{loops_over(inner, {c.store(0, index, value(index))})};
   });
 }

@@ -19,7 +19,8 @@ namespace hone::graph {
 // One axis per dimension of begin .. end, for points or loops.
 [[nodiscard]] std::vector<compute::Axis> axes_of(const Shape& shape, size_t begin, size_t end);
 
-// A body that computes each element of result 0 alone: the last dimension is a loop inside.
+// A body that computes each element of result 0 alone, in its memory order; the last dimension is
+// a loop inside.
 void element_body(EmitContext& c, const StageTag& tag,
                   const std::function<ir::Expr(const std::vector<ir::Expr>& index)>& value);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "hone/graph/emit.h"
+#include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/window.h"
 
@@ -12,9 +13,6 @@ using compute::Axis;
 using ir::Expr;
 
 Status infer_pool(InferContext& c) {
-  if (!is_float(c.dtype(0))) return c.unsupported("data of type {}", dtype_name(c.dtype(0)));
-  if (c.num_outputs() > 1) return c.unsupported("the indices of the maxima");
-  if (c.attributes().integer("storage_order", 0) != 0) return c.unsupported("storage_order 1");
   const Result<Window> window = make_window(c.attributes(), c.shape(0), {});
   if (!window.ok()) return c.fail("{}", window.status().message());
   for (size_t d = 0; d < window->rank(); ++d) {
@@ -28,6 +26,35 @@ Status infer_pool(InferContext& c) {
   Shape shape = {c.shape(0)[0], c.shape(0)[1]};
   shape.insert(shape.end(), window->output.begin(), window->output.end());
   return c.set(0, c.dtype(0), std::move(shape));
+}
+
+Status infer_average_pool(InferContext& c) {
+  if (!is_float(c.dtype(0))) return c.unsupported("data of type {}", dtype_name(c.dtype(0)));
+  return infer_pool(c);
+}
+
+// Where the maxima stand is wanted, too: not a reduction.
+Status expand_max_pool(ExpandContext& c) {
+  if (!c.wants(1)) {
+    c.decline();
+    return ok_status();
+  }
+  HONE_RETURN_IF_ERROR(infer_pool(c));
+  HONE_ASSIGN_OR_RETURN(const Window window, make_window(c.attributes(), c.shape(0), {}));
+  Shape pads = window.pad_low;
+  pads.insert(pads.end(), window.pad_high.begin(), window.pad_high.end());
+  const std::vector<ValueId> both =
+      c.add_all("hone.MaxPoolIndices", {c.input(0)}, 2,
+                {{"auto_pad", c.attributes().text("auto_pad", "NOTSET")},
+                 {"ceil_mode", c.attributes().integer("ceil_mode", 0)},
+                 {"dilations", window.dilation},
+                 {"kernel_shape", window.kernel},
+                 {"pads", pads},
+                 {"storage_order", c.attributes().integer("storage_order", 0)},
+                 {"strides", window.stride}});
+  c.result(0, both[0]);
+  c.result(1, both[1]);
+  return ok_status();
 }
 
 Status infer_global_pool(InferContext& c) {
@@ -148,6 +175,7 @@ std::span<const Op> pooling_ops() {
        .attributes =
            "auto_pad:s ceil_mode:i dilations:is kernel_shape:is pads:is storage_order:i strides:is",
        .infer = infer_pool,
+       .expand = expand_max_pool,
        .emit = emit_max_pool,
        .padding = pool_padding,
        .non_negative = like_operand},
@@ -156,7 +184,7 @@ std::span<const Op> pooling_ops() {
        .layout = Layout::kChannelsLast,
        .attributes =
            "auto_pad:s ceil_mode:i count_include_pad:i dilations:is kernel_shape:is pads:is strides:is",
-       .infer = infer_pool,
+       .infer = infer_average_pool,
        .emit = emit_average_pool,
        .padding = pool_padding,
        .non_negative = like_operand},

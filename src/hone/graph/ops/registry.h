@@ -25,8 +25,11 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> pooling_ops();
 [[nodiscard]] std::span<const Op> rearrange_ops();
 [[nodiscard]] std::span<const Op> reduction_ops();
+[[nodiscard]] std::span<const Op> resample_ops();
+[[nodiscard]] std::span<const Op> resize_ops();
 [[nodiscard]] std::span<const Op> scatter_ops();
 [[nodiscard]] std::span<const Op> shape_ops();
+[[nodiscard]] std::span<const Op> unpool_ops();
 [[nodiscard]] std::span<const Op> view_ops();
 
 // The copy between memory orders; only passes create it.
