@@ -275,7 +275,7 @@ class Importer {
     bool fits = !type.has_shape() || given->second.size() == declared.size();
     double elements = 1;
     for (size_t i = 0; i < given->second.size(); ++i) {
-      fits = fits && given->second[i] > 0;
+      fits = fits && given->second[i] >= 0;
       if (fits && type.has_shape()) fits = declared[i] < 0 || declared[i] == given->second[i];
       elements *= static_cast<double>(given->second[i]);
     }

@@ -87,8 +87,8 @@ TEST(import_onnx, tells_every_truncation) {
 
 TEST(import_onnx, rejects_unknown_opsets) {
   expect_error(
-      TestModel(8).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
-      Code::kUnsupported, "opset 8, expected 9 to 28");
+      TestModel(6).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
+      Code::kUnsupported, "opset 6, expected 7 to 28");
   expect_error(
       TestModel(29).input("x", {1}).node("Relu", {"x"}, {"y"}).output("y").import().status(),
       Code::kUnsupported, "opset 29");

@@ -9,7 +9,7 @@
 
 namespace hone::graph {
 
-inline constexpr int kMinOpset = 9;
+inline constexpr int kMinOpset = 7;  // broadcasting as it is today
 inline constexpr int kMaxOpset = 28;
 
 enum class Kind : uint8_t {

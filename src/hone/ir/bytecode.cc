@@ -138,7 +138,10 @@ class Compiler {
       const Opcode code = is_float(e->type) ? Opcode::kUnaryF : Opcode::kUnaryI;
       emit({.code = code, .aux = static_cast<uint16_t>(e->op), .dst = dst, .a = a});
     } else {
+      const bool shifts = e->op == Op::kShl || e->op == Op::kShr;
       emit({.code = binary_code(e->op, is_float(e->args[0]->type)),
+            .aux = static_cast<uint16_t>(
+                shifts ? static_cast<int>(e->op) << 8 | static_cast<int>(e->type) : 0),
             .dst = dst,
             .a = a,
             .b = value(e->args[1])});
@@ -193,8 +196,13 @@ class Compiler {
       case Op::kLe: return floats ? Opcode::kLeF : Opcode::kLeI;
       case Op::kEq: return floats ? Opcode::kEqF : Opcode::kEqI;
       case Op::kNe: return floats ? Opcode::kNeF : Opcode::kNeI;
-      case Op::kAnd: return Opcode::kAnd;
-      case Op::kOr: return Opcode::kOr;
+      case Op::kAnd:
+      case Op::kBitAnd: return Opcode::kAnd;
+      case Op::kOr:
+      case Op::kBitOr: return Opcode::kOr;
+      case Op::kBitXor: return Opcode::kXor;
+      case Op::kShl:
+      case Op::kShr: return Opcode::kShift;
       default: HONE_ASSERT(false, "not a binary operator");
     }
   }

@@ -24,7 +24,7 @@ enum class Opcode : uint16_t {
   kAddI, kSubI, kMulI, kDivI, kFloorDivI, kFloorModI, kMinI, kMaxI,
   kAddF, kSubF, kMulF, kDivF, kMinF, kMaxF, kPowF,
   kLtI, kLeI, kEqI, kNeI, kLtF, kLeF, kEqF, kNeF,
-  kAnd, kOr, kUnaryI, kUnaryF,                   // aux: Op
+  kAnd, kOr, kXor, kShift, kUnaryI, kUnaryF,                   // aux: Op
   kWrap, kIntToFloat, kFloatToInt, kRoundF32, kRoundFloat,  // aux: DType
   kLoad,                                         // dst = access a
   kStore,                                        // access a = register b

@@ -10,12 +10,13 @@ namespace hone::ir {
 namespace {
 
 constexpr std::array<OpInfo, kNumOps> kOps = {{
-    {"int", 0},   {"float", 0}, {"var", 0},      {"load", -1},    {"add", 2}, {"sub", 2},
-    {"mul", 2},   {"div", 2},   {"floordiv", 2}, {"floormod", 2}, {"min", 2}, {"max", 2},
-    {"pow", 2},   {"lt", 2},    {"le", 2},       {"eq", 2},       {"ne", 2},  {"and", 2},
-    {"or", 2},    {"not", 1},   {"select", 3},   {"cast", 1},     {"neg", 1}, {"abs", 1},
-    {"sqrt", 1},  {"exp", 1},   {"log", 1},      {"tanh", 1},     {"erf", 1}, {"sigmoid", 1},
-    {"floor", 1}, {"ceil", 1},  {"round", 1},    {"sin", 1},      {"cos", 1},
+    {"int", 0},  {"float", 0},  {"var", 0},      {"load", -1},    {"add", 2},     {"sub", 2},
+    {"mul", 2},  {"div", 2},    {"floordiv", 2}, {"floormod", 2}, {"min", 2},     {"max", 2},
+    {"pow", 2},  {"bitand", 2}, {"bitor", 2},    {"bitxor", 2},   {"shl", 2},     {"shr", 2},
+    {"lt", 2},   {"le", 2},     {"eq", 2},       {"ne", 2},       {"and", 2},     {"or", 2},
+    {"not", 1},  {"select", 3}, {"cast", 1},     {"neg", 1},      {"abs", 1},     {"sqrt", 1},
+    {"exp", 1},  {"log", 1},    {"tanh", 1},     {"erf", 1},      {"sigmoid", 1}, {"floor", 1},
+    {"ceil", 1}, {"round", 1},  {"sin", 1},      {"cos", 1},      {"atan", 1},
 }};
 
 Expr node(ExprNode n) { return std::make_shared<const ExprNode>(std::move(n)); }
@@ -47,6 +48,8 @@ Expr fold_binary(Op op, const Expr& a, const Expr& b) {
   if (is_compare(op)) return constant_bool(apply_compare(op, a->int_value, b->int_value));
   const bool divides = op == Op::kDiv || op == Op::kFloorDiv || op == Op::kFloorMod;
   if (divides && b->int_value == 0) return nullptr;
+  if (op == Op::kShl || op == Op::kShr)
+    return integer(shift(op, a->type, a->int_value, b->int_value), a->type);
   return integer(apply_binary(op, a->int_value, b->int_value), a->type);
 }
 
@@ -168,6 +171,8 @@ Status check_operands(Op op, const std::vector<Expr>& args) {
   if (args[0]->type == DType::kBool) return invalid("'{}' of bool", info.name);
   if (is_real && (op == Op::kFloorDiv || op == Op::kFloorMod))
     return invalid("'{}' of {}", info.name, name(0));
+  if (is_real && op >= Op::kBitAnd && op <= Op::kShr)
+    return invalid("'{}' of {}, expected an integer", info.name, name(0));
   const bool floats_only = op == Op::kPow || op > Op::kAbs;
   if (!is_real && floats_only) return invalid("'{}' of {}, expected a float", info.name, name(0));
   return ok_status();

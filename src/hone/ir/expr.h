@@ -26,15 +26,17 @@ enum class Op : uint8_t {
   kLoad,   // buffer[args...]
   // arithmetic; kDiv is true division of floats and C division of integers
   kAdd, kSub, kMul, kDiv, kFloorDiv, kFloorMod, kMin, kMax, kPow,
+  // integers; shifts by the width or more give 0 (kShr of a negative: -1), the amount is never negative
+  kBitAnd, kBitOr, kBitXor, kShl, kShr,
   // comparison and logic: result kBool
   kLt, kLe, kEq, kNe, kAnd, kOr, kNot,
   kSelect,  // args: condition, value if true, value if false; only the chosen value is evaluated
   kCast,    // args[0] converted to type
   // unary functions of floats
-  kNeg, kAbs, kSqrt, kExp, kLog, kTanh, kErf, kSigmoid, kFloor, kCeil, kRound, kSin, kCos,
+  kNeg, kAbs, kSqrt, kExp, kLog, kTanh, kErf, kSigmoid, kFloor, kCeil, kRound, kSin, kCos, kAtan,
 };
 // clang-format on
-inline constexpr int kNumOps = static_cast<int>(Op::kCos) + 1;
+inline constexpr int kNumOps = static_cast<int>(Op::kAtan) + 1;
 
 struct OpInfo {
   std::string_view name;  // as printed: "add", "floordiv", "exp", ...

@@ -280,6 +280,11 @@ Status Machine::execute() {
       case Opcode::kNeF: r[i.dst].i = r[i.a].f != r[i.b].f; break;
       case Opcode::kAnd: r[i.dst].i = r[i.a].i & r[i.b].i; break;
       case Opcode::kOr: r[i.dst].i = r[i.a].i | r[i.b].i; break;
+      case Opcode::kXor: r[i.dst].i = r[i.a].i ^ r[i.b].i; break;
+      case Opcode::kShift:
+        r[i.dst].i = shift(static_cast<Op>(i.aux >> 8), static_cast<DType>(i.aux & 0xff), r[i.a].i,
+                           r[i.b].i);
+        break;
       case Opcode::kUnaryI: r[i.dst].i = apply_unary(static_cast<Op>(i.aux), r[i.a].i); break;
       case Opcode::kUnaryF: r[i.dst].f = apply_unary(static_cast<Op>(i.aux), r[i.a].f); break;
       case Opcode::kWrap: r[i.dst].i = wrap_int(static_cast<DType>(i.aux), r[i.a].i); break;

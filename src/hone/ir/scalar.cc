@@ -87,11 +87,24 @@ int64_t apply_binary(Op op, int64_t a, int64_t b) {
     case Op::kFloorMod: return floor_mod(a, b);
     case Op::kMin: return a < b ? a : b;
     case Op::kMax: return a > b ? a : b;
-    case Op::kAnd: return a & b;
-    case Op::kOr: return a | b;
+    case Op::kAnd:
+    case Op::kBitAnd: return a & b;
+    case Op::kOr:
+    case Op::kBitOr: return a | b;
+    case Op::kBitXor: return a ^ b;
     default: break;
   }
   HONE_ASSERT(false, "not a binary operator of integers");
+}
+
+int64_t shift(Op op, DType type, int64_t a, int64_t by) {
+  const auto bits = static_cast<uint64_t>(dtype_bytes(type)) * 8;
+  const bool beyond = static_cast<uint64_t>(by) >= bits;
+  if (op == Op::kShl)
+    return beyond ? 0 : wrap_int(type, static_cast<int64_t>(static_cast<uint64_t>(a) << by));
+  // Types without sign are kept as non-negative numbers, except kU64.
+  if (type == DType::kU64) return beyond ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) >> by);
+  return a >> std::min<uint64_t>(static_cast<uint64_t>(by), 63);
 }
 
 double apply_unary(Op op, double a) {
@@ -109,6 +122,7 @@ double apply_unary(Op op, double a) {
     case Op::kRound: return std::nearbyint(a);
     case Op::kSin: return std::sin(a);
     case Op::kCos: return std::cos(a);
+    case Op::kAtan: return std::atan(a);
     default: break;
   }
   HONE_ASSERT(false, "not a function of floats");

@@ -41,6 +41,8 @@ namespace hone::ir {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
+// Shifts of a value that is wrapped to `type`.
+[[nodiscard]] int64_t shift(Op op, DType type, int64_t a, int64_t by);
 // An operator with two float or two integer operands and a result of the same type; integer
 // division by zero must not be asked for.
 [[nodiscard]] double apply_binary(Op op, double a, double b);
@@ -57,6 +59,6 @@ template <typename T>
 }
 [[nodiscard]] inline bool is_compare(Op op) { return op >= Op::kLt && op <= Op::kNe; }
 [[nodiscard]] inline bool is_unary(Op op) { return op >= Op::kNeg; }
-[[nodiscard]] inline bool is_binary(Op op) { return op >= Op::kAdd && op <= Op::kPow; }
+[[nodiscard]] inline bool is_binary(Op op) { return op >= Op::kAdd && op <= Op::kShr; }
 
 }  // namespace hone::ir

@@ -17,7 +17,8 @@ bool is_unsigned(DType type) {
 
 bool is_call(Op op) {
   return op == Op::kExp || op == Op::kLog || op == Op::kTanh || op == Op::kErf ||
-         op == Op::kSigmoid || op == Op::kSin || op == Op::kCos || op == Op::kPow;
+         op == Op::kSigmoid || op == Op::kSin || op == Op::kCos || op == Op::kAtan ||
+         op == Op::kPow;
 }
 
 bool is_load_of_known(const Expr& e) { return e->op == Op::kLoad && !e->buffer->values.empty(); }
@@ -221,6 +222,11 @@ llvm::Value* PhaseEmitter::value(const Expr& e) {
     case Op::kPow:
       if (e->type == DType::kI64 && e->op != Op::kDiv) return form_value(index(e));
       return arithmetic(*e);
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kShl:
+    case Op::kShr: return arithmetic(*e);
     default: return unary(*e);
   }
 }
@@ -284,6 +290,11 @@ llvm::Value* PhaseEmitter::int_binary(Op op, llvm::Value* a, llvm::Value* b, DTy
     case Op::kMax:
       return builder_.CreateBinaryIntrinsic(no_sign ? llvm::Intrinsic::umax : llvm::Intrinsic::smax,
                                             a, b);
+    case Op::kBitAnd: return builder_.CreateAnd(a, b);
+    case Op::kBitOr: return builder_.CreateOr(a, b);
+    case Op::kBitXor: return builder_.CreateXor(a, b);
+    case Op::kShl:
+    case Op::kShr: return shift(op, a, b, no_sign || type == DType::kU64);
     default: break;
   }
   llvm::Value* zero = llvm::Constant::getNullValue(b->getType());
@@ -312,6 +323,17 @@ llvm::Value* PhaseEmitter::int_binary(Op op, llvm::Value* a, llvm::Value* b, DTy
                                         builder_.CreateICmpSLT(builder_.CreateXor(a, b), zero));
   if (op == Op::kFloorMod) return builder_.CreateSelect(off, builder_.CreateAdd(rest, b), rest);
   return builder_.CreateSub(builder_.CreateSDiv(a, b), builder_.CreateZExt(off, b->getType()));
+}
+
+// Shifts by the width or more are poison in LLVM and 0 in the language (-1 for a negative kShr).
+llvm::Value* PhaseEmitter::shift(Op op, llvm::Value* a, llvm::Value* by, bool no_sign) {
+  const unsigned bits = a->getType()->getScalarSizeInBits();
+  llvm::Value* last = llvm::ConstantInt::get(a->getType(), bits - 1);
+  llvm::Value* fits = builder_.CreateICmpULE(by, last);
+  by = builder_.CreateSelect(fits, by, last);
+  if (op == Op::kShr && !no_sign) return builder_.CreateAShr(a, by);
+  llvm::Value* moved = op == Op::kShl ? builder_.CreateShl(a, by) : builder_.CreateLShr(a, by);
+  return builder_.CreateSelect(fits, moved, llvm::Constant::getNullValue(a->getType()));
 }
 
 llvm::Value* PhaseEmitter::unary(const ExprNode& e) {
@@ -346,6 +368,7 @@ llvm::Value* PhaseEmitter::function(Op op, llvm::Value* x, DType type) {
     case Op::kErf: return library_call("erf", {x});
     case Op::kSin: return library_call("sin", {x});
     case Op::kCos: return library_call("cos", {x});
+    case Op::kAtan: return library_call("atan", {x});
     case Op::kSigmoid: {
       llvm::Value* one = llvm::ConstantFP::get(x->getType(), 1.0);
       return builder_.CreateFDiv(

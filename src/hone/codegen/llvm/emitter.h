@@ -136,6 +136,7 @@ class PhaseEmitter {
   llvm::Value* compare_forms(ir::Op op, const IndexForm& difference);
   llvm::Value* arithmetic(const ir::ExprNode& e);
   llvm::Value* float_binary(ir::Op op, llvm::Value* a, llvm::Value* b, DType type);
+  llvm::Value* shift(ir::Op op, llvm::Value* a, llvm::Value* by, bool no_sign);
   llvm::Value* int_binary(ir::Op op, llvm::Value* a, llvm::Value* b, DType type);
   llvm::Value* unary(const ir::ExprNode& e);
   llvm::Value* function(ir::Op op, llvm::Value* x, DType type);

@@ -45,7 +45,7 @@ TEST(compile, every_operator_of_every_type) {
         return ir::make(Op::kPow, {ir::make(Op::kAbs, {a}), b});
       });
       for (const Op op : {Op::kNeg, Op::kAbs, Op::kExp, Op::kTanh, Op::kErf, Op::kSigmoid,
-                          Op::kFloor, Op::kCeil, Op::kRound, Op::kSin, Op::kCos}) {
+                          Op::kFloor, Op::kCeil, Op::kRound, Op::kSin, Op::kCos, Op::kAtan}) {
         makes.push_back(unary(op));
       }
       for (const Op op : {Op::kSqrt, Op::kLog}) {

@@ -33,6 +33,9 @@ constexpr std::initializer_list<double> kErfSmall = {  // erf(x) / x - 1 in x^2,
 constexpr std::initializer_list<double> kErfLarge = {  // -log(erfc(x)) / x - 1, 0.9 <= x <= 4
     0x1.5e13c6p-17, -0x1.4a2714p-12, 0x1.d93634p-9, -0x1.843636p-6,
     0x1.b2d3d4p-4,  0x1.4538aep-1,   0x1.0772ep-3};
+constexpr std::initializer_list<double> kAtan = {  // (atan(x) - x) / x^3 in x^2, |x| <= tan(pi / 8)
+    -0.0645869398564159, 0.10746035042156703, -0.14264198659691102, 0.19999548460573974,
+    -0.3333333179263273};
 constexpr std::initializer_list<double> kSin = {  // (sin(x) - x) / x^3 in x^2, |x| <= pi / 4
     0x1.6cbecep-19, -0x1.a00f32p-13, 0x1.111108p-7, -0x1.555556p-3};
 constexpr std::initializer_list<double> kCos = {  // (cos(x) - 1 + x^2 / 2) / x^4 in x^2
@@ -50,6 +53,7 @@ class Math {
   Value* erf(Value* x);
   Value* sigmoid(Value* x);
   Value* sin_cos(Value* x, bool cosine);
+  Value* atan(Value* x);
 
  private:
   llvm::Type* shaped(llvm::Type* element) { return float_->getWithNewType(element); }
@@ -162,6 +166,23 @@ Value* Math::sin_cos(Value* x, bool cosine) {
   return from_bits(b_.CreateXor(bits(chosen), sign));
 }
 
+// atan t = offset + atan z, with z of at most tan(pi / 8) after turning by pi / 4 or pi / 2.
+Value* Math::atan(Value* x) {
+  Value* t = abs(x);
+  Value* steep = b_.CreateFCmpOGT(t, f(2.4142135623730950));
+  Value* middle = b_.CreateFCmpOGT(t, f(0.4142135623730950));
+  Value* top =
+      b_.CreateSelect(steep, f(-1.0), b_.CreateSelect(middle, b_.CreateFSub(t, f(1.0)), t));
+  Value* bottom =
+      b_.CreateSelect(steep, t, b_.CreateSelect(middle, b_.CreateFAdd(t, f(1.0)), f(1.0)));
+  Value* z = b_.CreateFDiv(top, bottom);
+  Value* offset = b_.CreateSelect(steep, f(std::numbers::pi / 2),
+                                  b_.CreateSelect(middle, f(std::numbers::pi / 4), f(0.0)));
+  Value* s = b_.CreateFMul(z, z);
+  Value* angle = fma(b_.CreateFMul(s, poly(s, kAtan)), z, z);
+  return copysign(b_.CreateFAdd(offset, angle), x);
+}
+
 }  // namespace
 
 Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x) {
@@ -174,6 +195,7 @@ Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x) {
     case Op::kSigmoid: return math.sigmoid(x);
     case Op::kSin: return math.sin_cos(x, false);
     case Op::kCos: return math.sin_cos(x, true);
+    case Op::kAtan: return math.atan(x);
     default: break;
   }
   HONE_ASSERT(false, "not a function of float32");

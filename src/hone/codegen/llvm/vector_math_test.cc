@@ -20,6 +20,7 @@ double exact(Op op, double x) {
     case Op::kTanh: return std::tanh(x);
     case Op::kErf: return std::erf(x);
     case Op::kSigmoid: return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+    case Op::kAtan: return std::atan(x);
     case Op::kSin: return std::sin(x);
     default: return std::cos(x);
   }
@@ -60,7 +61,7 @@ struct Case {
 TEST(vector_math, errors_stay_within_the_stated_limits) {
   const Case cases[] = {{Op::kExp, 2, 1e40}, {Op::kLog, 2, 1e40},     {Op::kTanh, 4, 1e40},
                         {Op::kErf, 4, 1e40}, {Op::kSigmoid, 4, 1e40}, {Op::kSin, 2, 1e6},
-                        {Op::kCos, 2, 1e6}};
+                        {Op::kCos, 2, 1e6},  {Op::kAtan, 3, 1e40}};
   const std::vector<float> in = inputs();
   const auto n = static_cast<int64_t>(in.size());
   for (const target::Target& target : runnable_targets()) {

@@ -1,78 +1,12 @@
-// Operators that compute each point of the result from the same point of the operands.
-#include <cmath>
+// Arithmetic of two and more operands, broadcast against each other.
 #include <limits>
 
-#include "hone/graph/emit.h"
-#include "hone/graph/evaluate.h"
-#include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/pointwise.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::Expr;
-
-Status infer_float_unary(InferContext& c) {
-  if (!is_float(c.dtype(0)))
-    return c.fail("operand of type {}, expected a float", dtype_name(c.dtype(0)));
-  return c.set(0, c.dtype(0), c.shape(0));
-}
-
-Status infer_binary(InferContext& c) {
-  Shape shape = c.shape(0);
-  for (size_t i = 1; i < c.num_inputs(); ++i) {
-    if (!c.has(i)) return c.fail("operand {} is missing", i);
-    if (c.dtype(i) != c.dtype(0)) {
-      return c.fail("operands of types {} and {}", dtype_name(c.dtype(0)), dtype_name(c.dtype(i)));
-    }
-    const auto joined = broadcast(shape, c.shape(i));
-    if (!joined)
-      return c.fail("operands of shapes {} and {}", to_string(shape), to_string(c.shape(i)));
-    shape = *joined;
-  }
-  return c.set(0, c.dtype(0), std::move(shape));
-}
-
-template <typename F>
-void emit_unary(EmitContext& c, const char* tag, const F& f) {
-  c.pointwise(tag, [&](const Point& point) { return f(c.operand(0, "data", point)); });
-}
-
-Expr lit(const Expr& like, double value) { return literal(like->type, value); }
-Expr clamp(const Expr& x, double low, double high) {
-  return ir::min(ir::max(x, lit(x, low)), lit(x, high));
-}
-
-template <ir::Op op>
-void emit_function(EmitContext& c) {
-  emit_unary(c, std::string(ir::op_info(op).name).c_str(),
-             [](const Expr& x) { return ir::make(op, {x}); });
-}
-
-void emit_relu(EmitContext& c) {
-  emit_unary(c, "relu", [](const Expr& x) { return ir::max(x, lit(x, 0)); });
-}
-
-void emit_leaky_relu(EmitContext& c) {
-  const double alpha = c.node().attributes.number("alpha", 0.01f);
-  emit_unary(c, "leaky_relu", [&](const Expr& x) {
-    return ir::select(ir::less(x, lit(x, 0)), x * lit(x, alpha), x);
-  });
-}
-
-// hard_sigmoid(x) = clamp(alpha * x + beta, 0, 1)
-Expr hard_sigmoid(const Expr& x, double alpha, double beta) {
-  return clamp(x * lit(x, alpha) + lit(x, beta), 0, 1);
-}
-
-void emit_hard_sigmoid(EmitContext& c) {
-  const double alpha = c.node().attributes.number("alpha", 0.2f);
-  const double beta = c.node().attributes.number("beta", 0.5f);
-  emit_unary(c, "hard_sigmoid", [&](const Expr& x) { return hard_sigmoid(x, alpha, beta); });
-}
-
-void emit_hard_swish(EmitContext& c) {
-  emit_unary(c, "hard_swish", [](const Expr& x) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); });
-}
 
 // A bound of Clip, from the attribute (opset 6) or the operand; nullopt if it is not a constant.
 std::optional<double> clip_bound(const Graph& graph, const Node& node, size_t operand,
@@ -87,7 +21,7 @@ std::optional<double> clip_bound(const Graph& graph, const Node& node, size_t op
 void emit_clip(EmitContext& c) {
   const auto bound = [&](size_t i, const char* name, double otherwise, const Point& point) {
     const auto known = clip_bound(c.graph(), c.node(), i, name, otherwise);
-    return known ? literal(c.result().dtype, *known) : c.operand(i, name, point);
+    return known ? literal(compute_type(c.result().dtype), *known) : c.operand(i, name, point);
   };
   const bool limited_below = c.node().has_input(1) || c.node().attributes.has("min");
   const bool limited_above = c.node().has_input(2) || c.node().attributes.has("max");
@@ -116,17 +50,6 @@ bool clip_non_negative(const Graph& graph, const Node& node, const std::vector<b
   return known[static_cast<size_t>(node.inputs[0])] || (low && *low >= 0);
 }
 
-bool always(const Graph&, const Node&, const std::vector<bool>&) { return true; }
-bool like_operands(const Graph&, const Node& node, const std::vector<bool>& known) {
-  for (const ValueId in : node.inputs) {
-    if (in == kNoValue || !known[static_cast<size_t>(in)]) return false;
-  }
-  return true;
-}
-bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known) {
-  return known[static_cast<size_t>(node.inputs[0])];
-}
-
 // A constant operand that is smaller than the result is a bias or a scale per channel.
 bool is_coefficient(const EmitContext& c, size_t i) {
   return c.input(i).constant.has_value() && c.input(i).shape != c.result().shape &&
@@ -150,72 +73,92 @@ void emit_binary(EmitContext& c, const char* tag, const char* coefficient_tag, c
   });
 }
 
-void emit_add(EmitContext& c) {
-  emit_binary(c, "add", "bias", [](const Expr& a, const Expr& b) { return a + b; });
+Expr add(const Expr& a, const Expr& b) { return a + b; }
+Expr subtract(const Expr& a, const Expr& b) { return a - b; }
+Expr multiply(const Expr& a, const Expr& b) { return a * b; }
+// Integers: a division by zero gives what dividing by one does, never a trap.
+Expr divisor(const Expr& b) {
+  if (is_float(b->type) || b->op == ir::Op::kInt) return b;
+  return ir::select(ir::make(ir::Op::kEq, {b, lit(b, 0)}), lit(b, 1), b);
 }
-void emit_sub(EmitContext& c) {
-  emit_binary(c, "sub", nullptr, [](const Expr& a, const Expr& b) { return a - b; });
+Expr divide(const Expr& a, const Expr& b) { return a / divisor(b); }
+bool is_number(const Expr& e) { return e->op == ir::Op::kFloat; }
+// A NaN among the operands is the result.
+Expr with_nan(const Expr& a, const Expr& b, const Expr& result) {
+  if (!is_float(a->type) || (is_number(a) && is_number(b))) return result;
+  if (is_number(b)) return ir::select(ir::make(ir::Op::kNe, {a, a}), a, result);
+  return ir::select(ir::make(ir::Op::kNe, {a, a}), a, result);
 }
-void emit_mul(EmitContext& c) {
-  emit_binary(c, "mul", "scale", [](const Expr& a, const Expr& b) { return a * b; });
-}
-void emit_div(EmitContext& c) {
-  emit_binary(c, "div", nullptr, [](const Expr& a, const Expr& b) { return a / b; });
-}
-void emit_min(EmitContext& c) {
-  emit_binary(c, "min", nullptr, [](const Expr& a, const Expr& b) { return ir::min(a, b); });
-}
-void emit_max(EmitContext& c) {
-  emit_binary(c, "max", nullptr, [](const Expr& a, const Expr& b) { return ir::max(a, b); });
-}
-void emit_pow(EmitContext& c) {
-  emit_binary(c, "pow", nullptr, [](const Expr& a, const Expr& b) {
-    if (b->op == ir::Op::kFloat && b->float_value == 2) return a * a;
-    if (b->op == ir::Op::kFloat && b->float_value == 0.5) return ir::make(ir::Op::kSqrt, {a});
-    return ir::make(ir::Op::kPow, {a, b});
+Expr least(const Expr& a, const Expr& b) { return with_nan(a, b, ir::min(a, b)); }
+Expr greatest(const Expr& a, const Expr& b) { return with_nan(a, b, ir::max(a, b)); }
+
+void emit_add(EmitContext& c) { emit_binary(c, "add", "bias", add); }
+void emit_sub(EmitContext& c) { emit_binary(c, "sub", nullptr, subtract); }
+void emit_mul(EmitContext& c) { emit_binary(c, "mul", "scale", multiply); }
+void emit_div(EmitContext& c) { emit_binary(c, "div", nullptr, divide); }
+void emit_min(EmitContext& c) { emit_binary(c, "min", nullptr, least); }
+void emit_max(EmitContext& c) { emit_binary(c, "max", nullptr, greatest); }
+void emit_mean(EmitContext& c) {
+  emit_binary(c, "add", nullptr, add);
+  const auto count = static_cast<double>(c.node().inputs.size());
+  c.pointwise(StageTag("scale", ""), [&](const Point& point) {
+    const Expr sum = c.last(point);
+    return sum * lit(sum, 1 / count);
   });
 }
 
-Status infer_cast(InferContext& c) {
-  const auto to = dtype_from_onnx(static_cast<int>(c.attributes().integer("to", 0)));
-  if (!to) return c.unsupported("a cast to element type {}", c.attributes().integer("to", 0));
-  return c.set(0, *to, c.shape(0));
+// The type of the base; integers and mixed types are computed in double.
+Status infer_pow(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(Shape shape, broadcast_operands(c));
+  if (c.dtype(0) == DType::kBool || c.dtype(1) == DType::kBool)
+    return c.fail("operands of types {} and {}", dtype_name(c.dtype(0)), dtype_name(c.dtype(1)));
+  return c.set(0, c.dtype(0), std::move(shape));
 }
 
-Result<std::vector<Tensor>> fold_cast(const Graph& graph, const Node& node) {
-  const Tensor& from = *graph.value(node.inputs[0]).constant;
-  Tensor to(graph.value(node.outputs[0]).dtype, from.shape());
-  for (int64_t i = 0; i < from.size(); ++i) {
-    // 64-bit integers do not pass through double.
-    if (from.dtype() == DType::kI64 && to.dtype() == DType::kI64) {
-      to.as<int64_t>()[static_cast<size_t>(i)] = from.as<int64_t>()[static_cast<size_t>(i)];
-      continue;
+void emit_pow(EmitContext& c) {
+  c.pointwise("pow", [&](const Point& point) {
+    const Expr a = c.operand(0, c.inside(0) ? "other" : "data", point);
+    const Expr b = c.operand(1, "exponent", point);
+    const bool whole = b->op == ir::Op::kInt || b->op == ir::Op::kFloat;
+    const double known = b->op == ir::Op::kInt ? static_cast<double>(b->int_value) : b->float_value;
+    if (whole && known == 1) return a;
+    if (whole && known == 2) return a * a;
+    if (whole && known == 3) return a * a * a;
+    if (whole && known == 0.5 && is_float(a->type)) return apply<ir::Op::kSqrt>(a);
+    if (is_float(a->type) && a->type == b->type) return ir::make(ir::Op::kPow, {a, b});
+    const DType wide = DType::kF64;
+    return ir::cast(a->type, ir::make(ir::Op::kPow, {ir::cast(wide, a), ir::cast(wide, b)}));
+  });
+}
+
+// fmod 0: the sign of the divisor; 1: the sign of the dividend, as C.
+void emit_mod(EmitContext& c) {
+  const bool like_c = c.node().attributes.integer("fmod", 0) != 0;
+  emit_binary(c, "mod", nullptr, [&](const Expr& a, const Expr& b) {
+    if (!is_float(a->type)) {
+      const Expr by = divisor(b);
+      if (!like_c) return ir::make(ir::Op::kFloorMod, {a, by});
+      return a - ir::make(ir::Op::kDiv, {a, by}) * by;
     }
-    const double value = from.at(i);
-    to.set(i, to.dtype() == DType::kBool ? value != 0
-              : is_float(to.dtype())     ? value
-                                         : std::trunc(value));
-  }
-  return std::vector<Tensor>{std::move(to)};
+    // In double, whose quotient is exact enough to be truncated.
+    const Expr x = ir::cast(DType::kF64, a), y = ir::cast(DType::kF64, b);
+    const Expr q = x / y;
+    const Expr floor = apply<ir::Op::kFloor>(q);
+    const Expr whole =
+        like_c ? ir::select(ir::less(q, lit(q, 0)), apply<ir::Op::kCeil>(q), floor) : floor;
+    return ir::cast(a->type, x - whole * y);
+  });
 }
 
-void emit_cast(EmitContext& c) {
-  emit_unary(c, "cast", [&](const Expr& x) { return ir::cast(c.result().dtype, x); });
+void emit_swiglu(EmitContext& c) {
+  const double alpha = c.node().attributes.number("alpha", 1);
+  c.pointwise("swiglu", [&](const Point& point) {
+    const Expr gate = c.operand(0, "data", point);
+    return gate * apply<ir::Op::kSigmoid>(gate * lit(gate, alpha)) * c.operand(1, "other", point);
+  });
 }
 
-constexpr int kMany = 64;  // operands of variadic Min, Max
-
-Op unary(std::string_view name, void (*emit)(EmitContext&), bool non_negative = false,
-         std::string_view attributes = {}) {
-  return {.name = name,
-          .kind = Kind::kElementwise,
-          .layout = Layout::kFollow,
-          .attributes = attributes,
-          .infer = infer_float_unary,
-          .fold = evaluate_node,
-          .emit = emit,
-          .non_negative = non_negative ? always : nullptr};
-}
+constexpr int kMany = 1 << 12;  // operands of variadic operators
 
 Op binary(std::string_view name, void (*emit)(EmitContext&), bool keeps_sign, int min_inputs = 2,
           int max_inputs = 2) {
@@ -249,40 +192,24 @@ Op clip(int since, int until, int max_inputs, std::string_view attributes) {
 std::span<const Op> elementwise_ops() {
   static const std::vector<Op> ops = [] {
     std::vector<Op> list = {
-        unary("Relu", emit_relu, true),
-        unary("LeakyRelu", emit_leaky_relu, false, "alpha:f"),
-        unary("Sigmoid", emit_function<ir::Op::kSigmoid>, true),
-        unary("Tanh", emit_function<ir::Op::kTanh>),
-        unary("HardSigmoid", emit_hard_sigmoid, true, "alpha:f beta:f"),
-        unary("HardSwish", emit_hard_swish),
-        unary("Exp", emit_function<ir::Op::kExp>, true),
-        unary("Log", emit_function<ir::Op::kLog>),
-        unary("Sqrt", emit_function<ir::Op::kSqrt>, true),
-        unary("Erf", emit_function<ir::Op::kErf>),
-        unary("Abs", emit_function<ir::Op::kAbs>, true),
-        unary("Neg", emit_function<ir::Op::kNeg>),
-        unary("Floor", emit_function<ir::Op::kFloor>),
-        unary("Ceil", emit_function<ir::Op::kCeil>),
         binary("Add", emit_add, true),
         binary("Sub", emit_sub, false),
         binary("Mul", emit_mul, true),
         binary("Div", emit_div, true),
         binary("Pow", emit_pow, false),
+        binary("Mod", emit_mod, false),
         binary("Min", emit_min, true, 1, kMany),
         binary("Max", emit_max, true, 1, kMany),
+        binary("Sum", emit_add, true, 1, kMany),
+        binary("Mean", emit_mean, true, 1, kMany),
+        binary("SwiGLU", emit_swiglu, false),
         clip(6, 10, 1, "min:f max:f"),
         clip(11, kMaxOpset, 3, {}),
     };
-    list.push_back({.name = "Cast",
-                    .kind = Kind::kElementwise,
-                    .layout = Layout::kFollow,
-                    .attributes = "to:i saturate:i round_mode:s",
-                    .infer = infer_cast,
-                    .fold = fold_cast,
-                    .emit = emit_cast,
-                    .non_negative = like_operand});
     for (Op& op : list) {
-      if (op.name == "HardSwish") op.since = 14;
+      if (op.name == "Pow") op.infer = infer_pow;
+      if (op.name == "Mod") op.since = 10, op.attributes = "fmod:i";
+      if (op.name == "SwiGLU") op.since = 28, op.attributes = "alpha:f";
     }
     return list;
   }();

@@ -93,8 +93,8 @@ Status infer_gather_nd(InferContext& c) {
   HONE_RETURN_IF_ERROR(check_indices(c, 1));
   const Shape& data = c.shape(0);
   const Shape& indices = c.shape(1);
-  bool fits = !indices.empty() && !data.empty() && batch >= 0 &&
-              batch < std::min(c.rank(0), c.rank(1));
+  bool fits =
+      !indices.empty() && !data.empty() && batch >= 0 && batch < std::min(c.rank(0), c.rank(1));
   for (int64_t d = 0; fits && d < batch; ++d)
     fits = data[static_cast<size_t>(d)] == indices[static_cast<size_t>(d)];
   if (!fits || indices.back() < 1 || batch + indices.back() > c.rank(0)) {

@@ -64,8 +64,8 @@ Status infer_one_hot(InferContext& c) {
 
 // Negative indices count from the end; those outside mark nothing.
 void emit_one_hot(EmitContext& c) {
-  const auto axis = static_cast<long>(
-      *one_hot_axis(InferContext(const_cast<Graph&>(c.graph()), c.node())));
+  const auto axis =
+      static_cast<long>(*one_hot_axis(InferContext(const_cast<Graph&>(c.graph()), c.node())));
   const int64_t depth = c.result().shape[static_cast<size_t>(axis)];
   c.pointwise("one_hot", [&](const Point& point) {
     std::vector<Expr> at = point.index;
@@ -100,9 +100,7 @@ Status expand_affine_grid(ExpandContext& c) {
       const auto at = static_cast<double>(rest % extent);
       rest /= extent;
       const auto n = static_cast<double>(extent);
-      const double place = !corners       ? (2 * at + 1) / n - 1
-                           : extent > 1 ? 2 * at / (n - 1) - 1
-                                          : -1;
+      const double place = !corners ? (2 * at + 1) / n - 1 : extent > 1 ? 2 * at / (n - 1) - 1 : -1;
       base.set(k * pixels + pixel, place);
     }
     base.set(spatial * pixels + pixel, 1);

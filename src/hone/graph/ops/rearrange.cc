@@ -11,8 +11,7 @@ namespace {
 Status infer_expand(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const Shape wanted, c.integers(1, "the shape"));
   auto shape = broadcast(c.shape(0), wanted);
-  if (!shape)
-    return c.fail("cannot expand {} to {}", to_string(c.shape(0)), to_string(wanted));
+  if (!shape) return c.fail("cannot expand {} to {}", to_string(c.shape(0)), to_string(wanted));
   return c.set(0, c.dtype(0), std::move(*shape));
 }
 
@@ -102,8 +101,8 @@ Status expand_depth_to_space(ExpandContext& c) {
   const bool block_first = mode == "DCR";
   const ValueId apart = c.reshape(c.input(0), block_first ? Shape{x[0], b, b, depth, x[2], x[3]}
                                                           : Shape{x[0], depth, b, b, x[2], x[3]});
-  const ValueId moved = c.transpose(apart, block_first ? Shape{0, 3, 4, 1, 5, 2}
-                                                       : Shape{0, 1, 4, 2, 5, 3});
+  const ValueId moved =
+      c.transpose(apart, block_first ? Shape{0, 3, 4, 1, 5, 2} : Shape{0, 1, 4, 2, 5, 3});
   c.result(0, c.reshape(moved, {x[0], depth, x[2] * b, x[3] * b}));
   return ok_status();
 }
@@ -117,8 +116,7 @@ Status expand_space_to_depth(ExpandContext& c) {
   const std::string mode = c.attributes().text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") return c.fail("mode '{}'", mode);
   const Shape perm = mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4};
-  c.result(0, c.reshape(c.transpose(apart, perm),
-                        {x[0], x[1] * b * b, x[2] / b, x[3] / b}));
+  c.result(0, c.reshape(c.transpose(apart, perm), {x[0], x[1] * b * b, x[2] / b, x[3] / b}));
   return ok_status();
 }
 
@@ -148,9 +146,7 @@ std::span<const Op> rearrange_ops() {
       split(2, 12, 1, "axis:i split:is"),
       split(13, 17, 2, "axis:i"),
       split(18, kMaxOpset, 2, "axis:i num_outputs:i"),
-      {.name = "DepthToSpace",
-       .attributes = "blocksize:i mode:s",
-       .expand = expand_depth_to_space},
+      {.name = "DepthToSpace", .attributes = "blocksize:i mode:s", .expand = expand_depth_to_space},
       {.name = "SpaceToDepth", .attributes = "blocksize:i mode:s", .expand = expand_space_to_depth},
   };
   return ops;

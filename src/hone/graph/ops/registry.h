@@ -13,7 +13,11 @@ namespace hone::graph {
 [[nodiscard]] const std::vector<const Op*>& all_ops();
 
 // Families: each returns a table with static storage.
+[[nodiscard]] std::span<const Op> activation_ops();
+[[nodiscard]] std::span<const Op> cast_ops();
 [[nodiscard]] std::span<const Op> convolution_ops();
+[[nodiscard]] std::span<const Op> logic_ops();
+[[nodiscard]] std::span<const Op> math_ops();
 [[nodiscard]] std::span<const Op> elementwise_ops();
 [[nodiscard]] std::span<const Op> gather_ops();
 [[nodiscard]] std::span<const Op> generate_ops();

@@ -1,5 +1,5 @@
-// Operators that write at indices that are data: Scatter, ScatterElements, ScatterND, TensorScatter.
-// Where indices repeat, the updates are applied in order.
+// Operators that write at indices that are data: Scatter, ScatterElements, ScatterND,
+// TensorScatter. Where indices repeat, the updates are applied in order.
 #include "hone/graph/evaluate.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/indices.h"
@@ -80,8 +80,8 @@ void emit_scatter_elements(EmitContext& c) {
     const std::vector<Expr> old = with(row, axis, ir::variable(along.var));
     const std::vector<Expr> from = with(row, axis, ir::variable(updates.var));
     const Expr place = place_of(c.read(1, "indices", from), data[axis]);
-    Stmt apply = loops_over(
-        {updates}, {update(c, with(row, axis, place), c.read(2, "updates", from))});
+    Stmt apply =
+        loops_over({updates}, {update(c, with(row, axis, place), c.read(2, "updates", from))});
     for (size_t d = 0, r = 0; d < data.size(); ++d) {
       if (d == axis) continue;
       if (indices[d] < data[d])

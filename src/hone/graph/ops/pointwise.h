@@ -1,0 +1,49 @@
+// graph/ops/pointwise.h - what operators that compute point by point share.
+#pragma once
+
+#include "hone/graph/emit.h"
+#include "hone/graph/evaluate.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+
+// A constant of the type in which `like` is computed.
+[[nodiscard]] inline ir::Expr lit(const ir::Expr& like, double value) {
+  return literal(like->type, value);
+}
+[[nodiscard]] inline ir::Expr clamp(const ir::Expr& x, double low, double high) {
+  return ir::min(ir::max(x, lit(x, low)), lit(x, high));
+}
+template <ir::Op op>
+[[nodiscard]] ir::Expr apply(const ir::Expr& x) {
+  return ir::make(op, {x});
+}
+
+// One stage whose value is f(operand 0).
+template <typename F>
+void emit_unary(EmitContext& c, const char* tag, const F& f) {
+  c.pointwise(tag, [&](const Point& point) { return f(c.operand(0, "data", point)); });
+}
+
+// A shape rule: the type and shape of operand 0, which must be a float.
+[[nodiscard]] Status infer_float_unary(InferContext& c);
+// The same for any number.
+[[nodiscard]] Status infer_number_unary(InferContext& c);
+// The broadcast shape of all operands.
+[[nodiscard]] Result<Shape> broadcast_operands(const InferContext& c);
+// Operands of one type, broadcast.
+[[nodiscard]] Status infer_binary(InferContext& c);
+
+// Whether a result is never negative (Op::non_negative): always; if all operands are; if the first
+// one is.
+[[nodiscard]] bool always(const Graph& graph, const Node& node, const std::vector<bool>& known);
+[[nodiscard]] bool like_operands(const Graph& graph, const Node& node,
+                                 const std::vector<bool>& known);
+[[nodiscard]] bool like_operand(const Graph& graph, const Node& node,
+                                const std::vector<bool>& known);
+
+// An operator of one operand.
+[[nodiscard]] Op unary_op(std::string_view name, void (*emit)(EmitContext&), int since = 1,
+                          std::string_view attributes = {}, bool non_negative = false);
+
+}  // namespace hone::graph
