@@ -37,7 +37,7 @@ struct StageTag {
   StageTag(std::string stage, std::string tag) : name(std::move(stage)), op(std::move(tag)) {}
 };
 
-enum class Combine : uint8_t { kSum, kMax, kMin };
+enum class Combine : uint8_t { kSum, kProduct, kMax, kMin };
 
 class EmitContext {
  public:
@@ -51,6 +51,7 @@ class EmitContext {
   // ---- for operators ----
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] const Node& node() const { return *node_; }
+  [[nodiscard]] int opset() const { return node_->opset != 0 ? node_->opset : graph_.opset; }
   [[nodiscard]] const Value& input(size_t i) const { return graph_.value(node_->inputs[i]); }
   [[nodiscard]] const Value& result() const { return graph_.value(node_->outputs[0]); }
 

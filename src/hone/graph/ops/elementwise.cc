@@ -58,7 +58,8 @@ bool is_coefficient(const EmitContext& c, size_t i) {
 
 template <typename F>
 void emit_binary(EmitContext& c, const char* tag, const char* coefficient_tag, const F& f) {
-  const bool special = coefficient_tag != nullptr && (is_coefficient(c, 0) || is_coefficient(c, 1));
+  const bool special = coefficient_tag != nullptr && c.node().inputs.size() > 1 &&
+                       (is_coefficient(c, 0) || is_coefficient(c, 1));
   c.pointwise(special ? coefficient_tag : tag, [&](const Point& point) {
     const auto role = [&](size_t i) {
       if (is_coefficient(c, i) && coefficient_tag != nullptr) return coefficient_tag;

@@ -49,7 +49,7 @@ Status infer_softmax(InferContext& c) {
 void emit_softmax(EmitContext& c) {
   const Shape& shape = c.input(0).shape;
   const auto rank = static_cast<int64_t>(shape.size());
-  const bool flattens = c.graph().opset < 13;
+  const bool flattens = c.opset() < 13;
   const int64_t axis =
       *normalize_axis(c.node().attributes.integer("axis", flattens ? 1 : -1), rank);
   std::vector<int> dims;
@@ -71,6 +71,19 @@ void emit_softmax(EmitContext& c) {
         return c.read(0, "data", place(point, r));
       },
       dims);
+  if (c.node().type == "LogSoftmax") {
+    c.reduce(
+        Combine::kSum, StageTag("softmax_sum", ""), axes(),
+        [&](const Point& point, const std::vector<Expr>& r) {
+          return ir::make(ir::Op::kExp, {c.read(0, "data", place(point, r)) - c.last(point)});
+        },
+        dims);
+    c.pointwise("log_softmax", [&](const Point& point) {
+      const Expr shift = c.last(point, 1) + ir::make(ir::Op::kLog, {c.last(point)});
+      return c.read(0, "data", point.index) - shift;
+    });
+    return;
+  }
   c.pointwise(StageTag("softmax_exp", ""), [&](const Point& point) {
     return ir::make(ir::Op::kExp, {c.read(0, "data", point.index) - c.last(point)});
   });
@@ -105,6 +118,12 @@ std::span<const Op> normalization_ops() {
        .infer = infer_softmax,
        .emit = emit_softmax,
        .non_negative = always},
+      {.name = "LogSoftmax",
+       .kind = Kind::kReduction,
+       .layout = Layout::kFollow,
+       .attributes = "axis:i",
+       .infer = infer_softmax,
+       .emit = emit_softmax},
   };
   return ops;
 }

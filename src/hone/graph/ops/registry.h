@@ -16,7 +16,9 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> activation_ops();
 [[nodiscard]] std::span<const Op> cast_ops();
 [[nodiscard]] std::span<const Op> convolution_ops();
+[[nodiscard]] std::span<const Op> layer_norm_ops();
 [[nodiscard]] std::span<const Op> logic_ops();
+[[nodiscard]] std::span<const Op> loss_ops();
 [[nodiscard]] std::span<const Op> math_ops();
 [[nodiscard]] std::span<const Op> elementwise_ops();
 [[nodiscard]] std::span<const Op> gather_ops();
