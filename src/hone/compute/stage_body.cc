@@ -19,7 +19,7 @@ bool uses_axis(const Output& output, const Axis& axis) {
 AxisSplit split_axes(const Stage& stage) {
   AxisSplit split;
   for (const Axis& axis : stage.axes) {
-    const bool common = stage.outputs.size() == 1 ||
+    const bool common = stage.is_extern() || stage.outputs.size() == 1 ||
                         std::all_of(stage.outputs.begin(), stage.outputs.end(),
                                     [&](const Output& output) { return uses_axis(output, axis); });
     (common ? split.common : split.extra).push_back(axis);

@@ -23,6 +23,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> elementwise_ops();
 [[nodiscard]] std::span<const Op> gather_ops();
 [[nodiscard]] std::span<const Op> generate_ops();
+[[nodiscard]] std::span<const Op> grid_sample_ops();
 [[nodiscard]] std::span<const Op> internal_ops();
 [[nodiscard]] std::span<const Op> matrix_ops();
 [[nodiscard]] std::span<const Op> movement_ops();
@@ -33,6 +34,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> reduction_ops();
 [[nodiscard]] std::span<const Op> resample_ops();
 [[nodiscard]] std::span<const Op> resize_ops();
+[[nodiscard]] std::span<const Op> roi_align_ops();
 [[nodiscard]] std::span<const Op> scatter_ops();
 [[nodiscard]] std::span<const Op> shape_ops();
 [[nodiscard]] std::span<const Op> unpool_ops();
