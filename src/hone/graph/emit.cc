@@ -379,6 +379,26 @@ Expr EmitContext::constant(const char* role, const Tensor& tensor, const std::ve
   return widened(ir::load(params_.back().buffer, index));
 }
 
+namespace {
+
+ir::Op combine_op(Combine combine) {
+  switch (combine) {
+    case Combine::kSum: return ir::Op::kAdd;
+    case Combine::kProduct: return ir::Op::kMul;
+    case Combine::kMax: return ir::Op::kMax;
+    case Combine::kMin: return ir::Op::kMin;
+  }
+  HONE_ASSERT(false, "a reduction combines in one of four ways");
+}
+
+}  // namespace
+
+Expr combine_identity(Combine combine, DType dtype) {
+  if (combine == Combine::kSum) return literal(dtype, 0);
+  if (combine == Combine::kProduct) return literal(dtype, 1);
+  return combine == Combine::kMax ? lowest(dtype) : highest(dtype);
+}
+
 void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
                             const std::vector<Expr>& write) {
   compute::Output output;
@@ -386,14 +406,10 @@ void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
   output.write = write;
   output.value = record.value;
   if (!record.reduce.empty()) {
-    const ir::Op op = record.combine == Combine::kSum   ? ir::Op::kAdd
-                      : record.combine == Combine::kMax ? ir::Op::kMax
-                                                        : ir::Op::kMin;
+    const ir::Op op = combine_op(record.combine);
     const Expr old = ir::load(buffer, write);
     output.value = ir::make(op, {old, record.value});
-    output.identity = record.combine == Combine::kSum   ? literal(buffer->dtype, 0)
-                      : record.combine == Combine::kMax ? lowest(buffer->dtype)
-                                                        : highest(buffer->dtype);
+    output.identity = combine_identity(record.combine, buffer->dtype);
     output.other = ir::make_buffer(buffer->name + ".other", buffer->dtype, buffer->shape);
     output.merge = ir::make(op, {old, ir::load(output.other, write)});
   }

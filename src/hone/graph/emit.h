@@ -54,6 +54,7 @@ class EmitContext {
   [[nodiscard]] int opset() const { return node_->opset != 0 ? node_->opset : graph_.opset; }
   [[nodiscard]] const Value& input(size_t i) const { return graph_.value(node_->inputs[i]); }
   [[nodiscard]] const Value& result() const { return graph_.value(node_->outputs[0]); }
+  [[nodiscard]] const Value& result_at(size_t i) const { return graph_.value(node_->outputs[i]); }
 
   // The role names of the result's dimensions, in logical order. Only the anchor's call counts.
   void name_dims(std::vector<std::string> roles);
@@ -156,6 +157,8 @@ class EmitContext {
 // A constant of any element type.
 [[nodiscard]] ir::Expr literal(DType dtype, double value);
 
+// What combining starts from: 0, 1, the least or the greatest value of the type.
+[[nodiscard]] ir::Expr combine_identity(Combine combine, DType dtype);
 // The least and the greatest value of a type; infinite for floats.
 [[nodiscard]] ir::Expr lowest(DType dtype);
 [[nodiscard]] ir::Expr highest(DType dtype);

@@ -39,6 +39,7 @@ class InferContext {
  public:
   InferContext(Graph& graph, const Node& node) : graph_(graph), node_(node) {}
   [[nodiscard]] int opset() const { return node_.opset != 0 ? node_.opset : graph_.opset; }
+  [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] const Attributes& attributes() const { return node_.attributes; }
   [[nodiscard]] size_t num_inputs() const { return node_.inputs.size(); }
   [[nodiscard]] size_t num_outputs() const { return node_.outputs.size(); }
@@ -70,7 +71,6 @@ class InferContext {
 
  protected:
   [[nodiscard]] Graph& graph() const { return graph_; }
-  [[nodiscard]] const Node& node() const { return node_; }
 
  private:
   [[nodiscard]] std::string where() const;

@@ -21,6 +21,12 @@ bool is_call(Op op) {
          op == Op::kPow;
 }
 
+bool reads_memory(const Expr& e) {
+  bool found = false;
+  ir::visit(e, [&](const Expr& node) { found |= node->op == Op::kLoad; });
+  return found;
+}
+
 bool is_load_of_known(const Expr& e) { return e->op == Op::kLoad && !e->buffer->values.empty(); }
 
 }  // namespace
@@ -110,7 +116,9 @@ llvm::Value* PhaseEmitter::lane_numbers(llvm::Type* element) {
 
 llvm::Value* PhaseEmitter::compare(const ExprNode& e) {
   const DType type = e.args[0]->type;
-  if (type == DType::kI64) return compare_forms(e.op, add(index(e.args[0]), index(e.args[1]), -1));
+  // Indices are compared by their difference; data may be too far apart for that.
+  if (type == DType::kI64 && !reads_memory(e.args[0]) && !reads_memory(e.args[1]))
+    return compare_forms(e.op, add(index(e.args[0]), index(e.args[1]), -1));
   llvm::Value* a = value(e.args[0]);
   llvm::Value* b = value(e.args[1]);
   match(a, b);

@@ -1,13 +1,60 @@
-// ReduceSum, ReduceMean, ReduceMax, ReduceMin.
+// Reductions over dimensions: ReduceSum, ReduceMean, ... ReduceLogSumExp.
 #include <algorithm>
+#include <cmath>
 
-#include "hone/graph/emit.h"
-#include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/pointwise.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::Expr;
+
+// What is reduced, before and after.
+struct Reduction {
+  std::string_view name;
+  Combine combine;
+  const char* tag;
+  Expr (*before)(const Expr&) = nullptr;
+  Expr (*after)(const Expr&, double count) = nullptr;
+  double of_nothing = 0;  // the result where nothing is reduced
+};
+
+Expr square(const Expr& x) { return x * x; }
+Expr mean(const Expr& sum, double count) {
+  return is_float(sum->type) ? sum * lit(sum, 1 / count) : sum / lit(sum, count);
+}
+// f of a float; of an integer in double.
+template <ir::Op op>
+Expr real_function(const Expr& x, double) {
+  if (is_float(x->type)) return apply<op>(x);
+  return ir::cast(x->type, apply<op>(ir::cast(DType::kF64, x)));
+}
+
+constexpr double kInfinity = HUGE_VAL;
+const Reduction kReductions[] = {
+    {"ReduceSum", Combine::kSum, "reduce_sum"},
+    {"ReduceMean", Combine::kSum, "reduce_mean", nullptr, mean, NAN},
+    {"ReduceProd", Combine::kProduct, "reduce_prod", nullptr, nullptr, 1},
+    {"ReduceMax", Combine::kMax, "reduce_max", nullptr, nullptr, -kInfinity},
+    {"ReduceMin", Combine::kMin, "reduce_min", nullptr, nullptr, kInfinity},
+    {"ReduceL1", Combine::kSum, "reduce_l1", apply<ir::Op::kAbs>},
+    {"ReduceL2", Combine::kSum, "reduce_l2", square, real_function<ir::Op::kSqrt>},
+    {"ReduceSumSquare", Combine::kSum, "reduce_sum_square", square},
+    {"ReduceLogSum", Combine::kSum, "reduce_log_sum", nullptr, real_function<ir::Op::kLog>,
+     -kInfinity},
+    {"ReduceLogSumExp", Combine::kSum, "reduce_log_sum_exp", nullptr, nullptr, -kInfinity},
+};
+
+const Reduction& reduction_of(const Node& node) {
+  for (const Reduction& reduction : kReductions) {
+    if (reduction.name == node.type) return reduction;
+  }
+  HONE_ASSERT(false, "the table has every reduction");
+}
+
+bool takes_extreme(const Reduction& reduction) {
+  return reduction.combine == Combine::kMax || reduction.combine == Combine::kMin;
+}
 
 // Which dimensions are reduced.
 Result<std::vector<bool>> reduced(const InferContext& c) {
@@ -24,7 +71,29 @@ Result<std::vector<bool>> reduced(const InferContext& c) {
   return result;
 }
 
+// The reduction of nothing.
+Tensor identity_tensor(DType dtype, const Reduction& reduction, const Shape& shape) {
+  Tensor tensor(dtype, shape);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (takes_extreme(reduction) && dtype == DType::kBool) {
+      tensor.set(i, reduction.combine == Combine::kMin);
+    } else if (takes_extreme(reduction) && !is_float(dtype)) {
+      const int64_t limit = combine_identity(reduction.combine, dtype)->int_value;
+      if (dtype_bytes(dtype) == 8) {
+        tensor.as<int64_t>()[static_cast<size_t>(i)] = limit;
+      } else {
+        tensor.set(i, static_cast<double>(limit));
+      }
+    } else {
+      tensor.set(i, reduction.of_nothing);
+    }
+  }
+  return tensor;
+}
+
 Status infer_reduction(InferContext& c) {
+  const Reduction& reduction = reduction_of(c.node());
+  if (c.dtype(0) == DType::kBool && !takes_extreme(reduction)) return c.fail("data of type bool");
   HONE_ASSIGN_OR_RETURN(const auto drop, reduced(c));
   const bool keep = c.attributes().integer("keepdims", 1) != 0;
   Shape shape;
@@ -32,52 +101,91 @@ Status infer_reduction(InferContext& c) {
     if (!drop[d]) shape.push_back(c.shape(0)[d]);
     if (drop[d] && keep) shape.push_back(1);
   }
+  if (num_elements(c.shape(0)) == 0 && num_elements(shape) > 0)
+    return c.set_constant(0, identity_tensor(c.dtype(0), reduction, shape));
   return c.set(0, c.dtype(0), std::move(shape));
 }
 
-void emit_reduction(EmitContext& c, Combine combine, const StageTag& tag) {
-  const auto drop = reduced(InferContext(const_cast<Graph&>(c.graph()), c.node()));
-  HONE_ASSERT(drop.ok(), "the shape rule has checked the axes");
-  const bool keep = c.node().attributes.integer("keepdims", 1) != 0;
-  const Shape& shape = c.input(0).shape;
-  std::vector<compute::Axis> reduce;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if ((*drop)[d]) reduce.push_back(compute::make_axis(fmt::format("r{}", d), shape[d]));
+// The dimensions that are reduced, as axes, and where a point of the result reads.
+struct Reduce {
+  std::vector<bool> drop;
+  bool keep = true;
+  Shape shape = {};
+  [[nodiscard]] std::vector<compute::Axis> axes() const {
+    std::vector<compute::Axis> all;
+    for (size_t d = 0; d < drop.size(); ++d) {
+      if (drop[d]) all.push_back(compute::make_axis(fmt::format("r{}", d), shape[d]));
+    }
+    return all;
   }
-  if (reduce.empty()) {
-    c.pointwise(tag, [&](const Point& point) { return c.read(0, "data", point.index); });
-    return;
+  [[nodiscard]] double count() const {
+    double product = 1;
+    for (size_t d = 0; d < drop.size(); ++d) {
+      if (drop[d]) product *= static_cast<double>(shape[d]);
+    }
+    return product;
   }
-  c.reduce(combine, tag, std::move(reduce), [&](const Point& point, const std::vector<Expr>& r) {
+  [[nodiscard]] std::vector<Expr> place(const Point& point, const std::vector<Expr>& r) const {
     std::vector<Expr> index;
     size_t next = 0, at = 0;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      index.push_back((*drop)[d] ? r[next++] : point.index[at]);
-      if (!(*drop)[d] || keep) ++at;
+    for (const bool dropped : drop) {
+      index.push_back(dropped ? r[next++] : point.index[at]);
+      if (!dropped || keep) ++at;
     }
-    return c.read(0, "data", index);
+    return index;
+  }
+};
+
+// log(sum(exp(x))) = m + log(sum(exp(x - m))), m the largest x if it is finite.
+void emit_log_sum_exp(EmitContext& c, const Reduce& reduce) {
+  const auto element = [&](const Point& point, const std::vector<Expr>& r) {
+    const Expr x = c.read(0, "data", reduce.place(point, r));
+    return is_float(x->type) ? x : ir::cast(DType::kF64, x);
+  };
+  const auto finite = [](const Expr& m) {
+    return ir::select(ir::less(apply<ir::Op::kAbs>(m), lit(m, kInfinity)), m, lit(m, 0));
+  };
+  c.reduce(Combine::kMax, StageTag("largest", ""), reduce.axes(), element);
+  c.reduce(Combine::kSum, StageTag("reduce_sum", ""), reduce.axes(),
+           [&](const Point& point, const std::vector<Expr>& r) {
+             return apply<ir::Op::kExp>(element(point, r) - finite(c.last(point)));
+           });
+  c.pointwise("reduce_log_sum_exp", [&](const Point& point) {
+    const Expr result = apply<ir::Op::kLog>(c.last(point)) + finite(c.last(point, 1));
+    return ir::cast(compute_type(c.result().dtype), result);
   });
 }
 
-void emit_sum(EmitContext& c) { emit_reduction(c, Combine::kSum, "reduce_sum"); }
-void emit_max(EmitContext& c) { emit_reduction(c, Combine::kMax, "reduce_max"); }
-void emit_min(EmitContext& c) { emit_reduction(c, Combine::kMin, "reduce_min"); }
-void emit_mean(EmitContext& c) {
-  emit_reduction(c, Combine::kSum, StageTag("reduce_sum", "reduce_mean"));
-  const double count = static_cast<double>(num_elements(c.input(0).shape)) /
-                       static_cast<double>(num_elements(c.result().shape));
-  c.pointwise(StageTag("scale", ""), [&](const Point& point) {
-    return c.last(point) * literal(compute_type(c.result().dtype), 1 / count);
-  });
-}
-
-Status infer_mean(InferContext& c) {
-  if (!is_float(c.dtype(0))) return c.unsupported("data of type {}", dtype_name(c.dtype(0)));
-  return infer_reduction(c);
-}
-
-bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known) {
-  return known[static_cast<size_t>(node.inputs[0])];
+void emit_reduction(EmitContext& c) {
+  const Reduction& reduction = reduction_of(c.node());
+  auto drop = reduced(InferContext(const_cast<Graph&>(c.graph()), c.node()));
+  HONE_ASSERT(drop.ok(), "the shape rule has checked the axes");
+  const Reduce reduce{std::move(drop).value(), c.node().attributes.integer("keepdims", 1) != 0,
+                      c.input(0).shape};
+  const DType dtype = compute_type(c.result().dtype);
+  const auto element = [&](const Point& point, const std::vector<Expr>& r) {
+    Expr x = c.read(0, "data", reduce.place(point, r));
+    if (dtype == DType::kBool) x = ir::cast(DType::kU8, x);
+    return reduction.before != nullptr ? reduction.before(x) : x;
+  };
+  const auto finished = [&](const Expr& x) {
+    if (dtype == DType::kBool) return ir::cast(dtype, x);
+    return reduction.after != nullptr ? reduction.after(x, reduce.count()) : x;
+  };
+  if (reduce.axes().empty()) {
+    const bool same = reduction.name == "ReduceLogSumExp";  // log(exp(x))
+    c.pointwise(reduction.tag, [&](const Point& point) {
+      return same ? c.read(0, "data", point.index) : finished(element(point, {}));
+    });
+    return;
+  }
+  if (reduction.name == "ReduceLogSumExp") return emit_log_sum_exp(c, reduce);
+  const bool finishes = reduction.after != nullptr || dtype == DType::kBool;
+  const char* stage = reduction.combine == Combine::kSum ? "reduce_sum" : reduction.tag;
+  c.reduce(reduction.combine, StageTag(stage, reduction.tag), reduce.axes(), element);
+  if (finishes) {
+    c.pointwise(StageTag("scale", ""), [&](const Point& point) { return finished(c.last(point)); });
+  }
 }
 
 }  // namespace
@@ -85,14 +193,16 @@ bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known
 std::span<const Op> reduction_ops() {
   static const std::vector<Op> ops = [] {
     std::vector<Op> list;
-    const auto add = [&](std::string_view name, void (*emit)(EmitContext&),
-                         int axes_as_operand_since) {
-      Op op{.name = name,
+    for (const Reduction& reduction : kReductions) {
+      Op op{.name = reduction.name,
             .kind = Kind::kReduction,
             .layout = Layout::kFollow,
-            .infer = name == "ReduceMean" ? infer_mean : infer_reduction,
-            .emit = emit,
-            .non_negative = like_operand};
+            .infer = infer_reduction,
+            .fold = evaluate_node,
+            .emit = emit_reduction};
+      const bool keeps_sign = !reduction.name.starts_with("ReduceLog");
+      op.non_negative = reduction.before != nullptr ? always : keeps_sign ? like_operand : nullptr;
+      const int axes_as_operand_since = reduction.name == "ReduceSum" ? 13 : 18;
       op.until = axes_as_operand_since - 1;
       op.attributes = "axes:is keepdims:i";
       list.push_back(op);
@@ -101,11 +211,7 @@ std::span<const Op> reduction_ops() {
       op.max_inputs = 2;
       op.attributes = "keepdims:i noop_with_empty_axes:i";
       list.push_back(op);
-    };
-    add("ReduceMean", emit_mean, 18);
-    add("ReduceSum", emit_sum, 13);
-    add("ReduceMax", emit_max, 18);
-    add("ReduceMin", emit_min, 18);
+    }
     return list;
   }();
   return ops;

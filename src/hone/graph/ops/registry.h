@@ -36,6 +36,8 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> resize_ops();
 [[nodiscard]] std::span<const Op> roi_align_ops();
 [[nodiscard]] std::span<const Op> scatter_ops();
+[[nodiscard]] std::span<const Op> scan_ops();
+[[nodiscard]] std::span<const Op> selection_ops();
 [[nodiscard]] std::span<const Op> shape_ops();
 [[nodiscard]] std::span<const Op> unpool_ops();
 [[nodiscard]] std::span<const Op> view_ops();

@@ -1,0 +1,227 @@
+// The largest elements and their places: ArgMax, ArgMin, Hardmax, TopK.
+#include "hone/graph/ops/pointwise.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+
+Result<int64_t> axis_of(const InferContext& c, int64_t otherwise) {
+  const int64_t given = c.attributes().integer("axis", otherwise);
+  const auto axis = normalize_axis(given, c.rank(0));
+  if (!axis) return c.fail("axis {} of a value of shape {}", given, to_string(c.shape(0)));
+  return *axis;
+}
+
+size_t checked_axis(const EmitContext& c, int64_t otherwise) {
+  return static_cast<size_t>(*normalize_axis(c.node().attributes.integer("axis", otherwise),
+                                             static_cast<int64_t>(c.input(0).shape.size())));
+}
+
+// Two stages: the extreme value of a row, then the first or last place that has it.
+template <typename Element>
+void place_stages(EmitContext& c, bool largest, bool last, int64_t extent, const StageTag& tag,
+                  const Element& element, const std::vector<int>& without) {
+  c.reduce(
+      largest ? Combine::kMax : Combine::kMin, StageTag("extreme", ""),
+      {compute::make_axis("r", extent)},
+      [&](const Point& point, const std::vector<Expr>& r) { return element(point, r[0]); },
+      without);
+  c.reduce(
+      last ? Combine::kMax : Combine::kMin, tag, {compute::make_axis("r", extent)},
+      [&](const Point& point, const std::vector<Expr>& r) {
+        const Expr found = ir::make(ir::Op::kEq, {element(point, r[0]), c.last(point)});
+        return ir::select(found, r[0], ir::constant(last ? 0 : extent - 1));
+      },
+      without);
+}
+
+Status infer_arg(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_of(c, 0));
+  if (c.dtype(0) == DType::kBool) return c.fail("data of type bool");
+  Shape shape = c.shape(0);
+  if (shape[static_cast<size_t>(axis)] == 0)
+    return c.fail("no element along axis {} of shape {}", axis, to_string(shape));
+  if (c.attributes().integer("keepdims", 1) != 0) {
+    shape[static_cast<size_t>(axis)] = 1;
+  } else {
+    shape.erase(shape.begin() + axis);
+  }
+  return c.set(0, DType::kI64, std::move(shape));
+}
+
+void emit_arg(EmitContext& c) {
+  const bool largest = c.node().type == "ArgMax";
+  const bool keep = c.node().attributes.integer("keepdims", 1) != 0;
+  const size_t axis = checked_axis(c, 0);
+  const auto element = [&](const Point& point, const Expr& r) {
+    std::vector<Expr> index = point.index;
+    if (!keep) index.insert(index.begin() + static_cast<long>(axis), r);
+    index[axis] = r;
+    return c.read(0, "data", index);
+  };
+  place_stages(c, largest, c.node().attributes.integer("select_last_index", 0) != 0,
+               c.input(0).shape[axis], largest ? "arg_max" : "arg_min", element, {});
+}
+
+Status infer_hardmax(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_of(c, c.opset() < 13 ? 1 : -1));
+  if (!is_float(c.dtype(0))) return c.fail("data of type {}", dtype_name(c.dtype(0)));
+  if (c.opset() < 13 && axis != c.rank(0) - 1)
+    return c.unsupported("axis {} of {} dimensions before opset 13", axis, c.rank(0));
+  return c.set(0, c.dtype(0), c.shape(0));
+}
+
+void emit_hardmax(EmitContext& c) {
+  const size_t axis = checked_axis(c, -1);
+  const auto element = [&](const Point& point, const Expr& r) {
+    std::vector<Expr> index = point.index;
+    index[axis] = r;
+    return c.read(0, "data", index);
+  };
+  place_stages(c, true, false, c.input(0).shape[axis], StageTag("place", ""), element,
+               {static_cast<int>(axis)});
+  c.pointwise("hardmax", [&](const Point& point) {
+    const DType type = compute_type(c.result().dtype);
+    return ir::select(ir::make(ir::Op::kEq, {point.index[axis], c.last(point)}), literal(type, 1),
+                      literal(type, 0));
+  });
+}
+
+Status infer_top_k(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_of(c, -1));
+  if (c.dtype(0) == DType::kBool) return c.fail("data of type bool");
+  int64_t k = c.attributes().integer("k", 0);
+  if (c.num_inputs() > 1) {
+    HONE_ASSIGN_OR_RETURN(const auto given, c.integers(1, "k"));
+    if (given.size() != 1) return c.fail("k has {} elements, expected 1", given.size());
+    k = given[0];
+  }
+  Shape shape = c.shape(0);
+  int64_t& extent = shape[static_cast<size_t>(axis)];
+  if (k < 0 || k > extent) return c.fail("k is {} of {} elements", k, extent);
+  extent = k;
+  HONE_RETURN_IF_ERROR(c.set(0, c.dtype(0), shape));
+  return c.set(1, DType::kI64, std::move(shape));
+}
+
+// A row's elements one after the other into a sorted list of k: an element that stands before the
+// last of the list pushes those behind its place on. Equal values stay in order.
+void emit_top_k(EmitContext& c) {
+  const size_t axis = checked_axis(c, -1);
+  const bool largest = c.node().attributes.integer("largest", 1) != 0;
+  const Shape& shape = c.input(0).shape;
+  const int64_t k = c.result_at(c.node().outputs[0] != kNoValue ? 0 : 1).shape[axis];
+  std::vector<compute::Axis> rows;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (d != axis) rows.push_back(compute::make_axis(fmt::format("i{}", d), shape[d]));
+  }
+  const DType type = compute_type(c.input(0).dtype);
+  // (value, place) pairs: the list, the element on its way, the one it displaces.
+  struct Pair {
+    ir::BufferPtr value, place;
+    [[nodiscard]] std::vector<Stmt> set(const Expr& i, const Expr& v, const Expr& p) const {
+      return {ir::make_store(value, {i}, v), ir::make_store(place, {i}, p)};
+    }
+    [[nodiscard]] std::vector<Stmt> set(const Expr& i, const Pair& from, const Expr& j) const {
+      return set(i, ir::load(from.value, {j}), ir::load(from.place, {j}));
+    }
+  };
+  const auto pair = [&](const char* name, int64_t extent) {
+    const ir::Scope scope = extent > 1 ? ir::Scope::kThread : ir::Scope::kStack;
+    return Pair{ir::make_buffer(name, type, {extent}, scope),
+                ir::make_buffer(fmt::format("{}_place", name), DType::kI64, {extent}, scope)};
+  };
+  const auto before = [&](const Pair& a, const Expr& i, const Pair& b, const Expr& j) {
+    const Expr v = ir::load(a.value, {i}), w = ir::load(b.value, {j});
+    const Expr earlier = ir::less(ir::load(a.place, {i}), ir::load(b.place, {j}));
+    return ir::make(ir::Op::kOr, {largest ? ir::less(w, v) : ir::less(v, w),
+                                  ir::logical_and(ir::make(ir::Op::kEq, {v, w}), earlier)});
+  };
+  c.body("top_k", rows, [&](const std::vector<Expr>& row) {
+    const auto at = [&](const Expr& r) {
+      std::vector<Expr> index = row;
+      index.insert(index.begin() + static_cast<long>(axis), r);
+      return index;
+    };
+    const Pair list = pair("list", k), next = pair("next", 1), old = pair("old", 1);
+    const Expr zero = ir::constant(0), last = ir::constant(k - 1);
+    const auto loop = [](const char* name, int64_t extent, const auto& body) {
+      const compute::Axis axis = compute::make_axis(name, extent);
+      return loops_over({axis}, body(ir::variable(axis.var)));
+    };
+    const auto join = [](std::vector<Stmt> a, const std::vector<Stmt>& b) {
+      a.insert(a.end(), b.begin(), b.end());
+      return a;
+    };
+    const Expr worst = combine_identity(largest ? Combine::kMax : Combine::kMin, type);
+    const Stmt fill =
+        loop("f", k, [&](const Expr& i) { return list.set(i, worst, ir::constant(INT64_MAX)); });
+    const Stmt insert = loop("j", k, [&](const Expr& j) {
+      return std::vector{ir::make_if(
+          before(next, zero, list, j),
+          join(join(old.set(zero, list, j), list.set(j, next, zero)), next.set(zero, old, zero)))};
+    });
+    const Stmt scan = loop("n", shape[axis], [&](const Expr& n) {
+      return join(next.set(zero, c.read(0, "data", at(n)), n),
+                  {ir::make_if(before(next, zero, list, last), {insert})});
+    });
+    const Stmt write = loop("o", k, [&](const Expr& o) {
+      std::vector<Stmt> stores = {c.store(0, at(o), ir::load(list.value, {o})),
+                                  c.store(1, at(o), ir::load(list.place, {o}))};
+      std::erase(stores, nullptr);
+      return stores;
+    });
+    Stmt all = ir::make_block({fill, scan, write});
+    for (const Pair& p : {list, next, old})
+      all = ir::make_alloc(p.value, {ir::make_alloc(p.place, {all})});
+    return std::vector{all};
+  });
+}
+
+Op arg(std::string_view name, int since, int until, std::string_view attributes) {
+  return {.name = name,
+          .since = since,
+          .until = until,
+          .kind = Kind::kReduction,
+          .attributes = attributes,
+          .infer = infer_arg,
+          .emit = emit_arg,
+          .non_negative = always};
+}
+
+Op top_k(int since, int until, int inputs, std::string_view attributes) {
+  return {.name = "TopK",
+          .since = since,
+          .until = until,
+          .min_inputs = inputs,
+          .max_inputs = inputs,
+          .max_outputs = 2,
+          .attributes = attributes,
+          .infer = infer_top_k,
+          .emit = emit_top_k};
+}
+
+}  // namespace
+
+std::span<const Op> selection_ops() {
+  static const std::vector<Op> ops = {
+      arg("ArgMax", 1, 11, "axis:i keepdims:i"),
+      arg("ArgMax", 12, kMaxOpset, "axis:i keepdims:i select_last_index:i"),
+      arg("ArgMin", 1, 11, "axis:i keepdims:i"),
+      arg("ArgMin", 12, kMaxOpset, "axis:i keepdims:i select_last_index:i"),
+      {.name = "Hardmax",
+       .kind = Kind::kReduction,
+       .attributes = "axis:i",
+       .infer = infer_hardmax,
+       .emit = emit_hardmax,
+       .non_negative = always},
+      top_k(1, 9, 1, "axis:i k:i"),
+      top_k(10, 10, 2, "axis:i"),
+      top_k(11, kMaxOpset, 2, "axis:i largest:i sorted:i"),
+  };
+  return ops;
+}
+
+}  // namespace hone::graph
