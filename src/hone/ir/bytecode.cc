@@ -133,15 +133,25 @@ class Compiler {
       return;
     }
     if (e->op == Op::kCast) return convert(value(e->args[0]), e->args[0]->type, e->type, dst);
+    if (e->op == Op::kBits) {
+      emit({.code = Opcode::kBits,
+            .aux = pair(e->args[0]->type, e->type),
+            .dst = dst,
+            .a = value(e->args[0])});
+      return;
+    }
     const int32_t a = value(e->args[0]);
     if (e->args.size() == 1) {
-      const Opcode code = is_float(e->type) ? Opcode::kUnaryF : Opcode::kUnaryI;
+      const bool kept = e->op == Op::kAbs && e->type == DType::kU64;
+      const Opcode code = kept                ? Opcode::kMove
+                          : is_float(e->type) ? Opcode::kUnaryF
+                                              : Opcode::kUnaryI;
       emit({.code = code, .aux = static_cast<uint16_t>(e->op), .dst = dst, .a = a});
     } else {
-      const bool shifts = e->op == Op::kShl || e->op == Op::kShr;
-      emit({.code = binary_code(e->op, is_float(e->args[0]->type)),
-            .aux = static_cast<uint16_t>(
-                shifts ? static_cast<int>(e->op) << 8 | static_cast<int>(e->type) : 0),
+      const DType type = e->args[0]->type;
+      const Opcode code = binary_code(e->op, type);
+      emit({.code = code,
+            .aux = code == Opcode::kTyped ? pair(e->op, type) : static_cast<uint16_t>(e->op),
             .dst = dst,
             .a = a,
             .b = value(e->args[1])});
@@ -158,8 +168,11 @@ class Compiler {
   void convert(int32_t r, DType from, DType to, int32_t dst) {
     const auto aux = static_cast<uint16_t>(to);
     if (!is_float(from) && is_float(to)) {
-      emit({.code = Opcode::kIntToFloat, .dst = dst, .a = r});
-      r = dst;
+      emit({.code = Opcode::kIntToFloat,
+            .aux = pair(from, options_.float64 ? DType::kF64 : to),
+            .dst = dst,
+            .a = r});
+      return;
     } else if (is_float(from) && !is_float(to)) {
       emit({.code = Opcode::kFloatToInt, .aux = aux, .dst = dst, .a = r});
       return;
@@ -181,7 +194,17 @@ class Compiler {
     }
   }
 
-  static Opcode binary_code(Op op, bool floats) {
+  template <typename T>
+  static uint16_t pair(T first, DType second) {
+    return static_cast<uint16_t>(static_cast<int>(first) << 8 | static_cast<int>(second));
+  }
+
+  static Opcode binary_code(Op op, DType type) {
+    const bool floats = is_float(type);
+    if (type == DType::kU64) {
+      if (is_compare(op)) return Opcode::kCompareU;
+      if (is_division(op) || op == Op::kMin || op == Op::kMax) return Opcode::kTyped;
+    }
     switch (op) {
       case Op::kAdd: return floats ? Opcode::kAddF : Opcode::kAddI;
       case Op::kSub: return floats ? Opcode::kSubF : Opcode::kSubI;
@@ -202,7 +225,8 @@ class Compiler {
       case Op::kBitOr: return Opcode::kOr;
       case Op::kBitXor: return Opcode::kXor;
       case Op::kShl:
-      case Op::kShr: return Opcode::kShift;
+      case Op::kShr: return Opcode::kTyped;
+      case Op::kRem: return floats ? Opcode::kRemF : Opcode::kTyped;
       default: HONE_ASSERT(false, "not a binary operator");
     }
   }

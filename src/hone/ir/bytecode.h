@@ -24,8 +24,12 @@ enum class Opcode : uint16_t {
   kAddI, kSubI, kMulI, kDivI, kFloorDivI, kFloorModI, kMinI, kMaxI,
   kAddF, kSubF, kMulF, kDivF, kMinF, kMaxF, kPowF,
   kLtI, kLeI, kEqI, kNeI, kLtF, kLeF, kEqF, kNeF,
-  kAnd, kOr, kXor, kShift, kUnaryI, kUnaryF,                   // aux: Op
-  kWrap, kIntToFloat, kFloatToInt, kRoundF32, kRoundFloat,  // aux: DType
+  kAnd, kOr, kXor, kRemF,
+  kUnaryI, kUnaryF,                              // aux: Op
+  kTyped,                                        // of kU64, shifts, kRem; aux: Op, DType
+  kCompareU,                                     // aux: Op
+  kWrap, kFloatToInt, kRoundF32, kRoundFloat,    // aux: DType
+  kIntToFloat, kBits,                            // aux: from, to
   kLoad,                                         // dst = access a
   kStore,                                        // access a = register b
   kJump, kJumpIfFalse,                           // to target (if register a is 0)

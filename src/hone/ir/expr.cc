@@ -10,13 +10,14 @@ namespace hone::ir {
 namespace {
 
 constexpr std::array<OpInfo, kNumOps> kOps = {{
-    {"int", 0},  {"float", 0},  {"var", 0},      {"load", -1},    {"add", 2},     {"sub", 2},
-    {"mul", 2},  {"div", 2},    {"floordiv", 2}, {"floormod", 2}, {"min", 2},     {"max", 2},
-    {"pow", 2},  {"bitand", 2}, {"bitor", 2},    {"bitxor", 2},   {"shl", 2},     {"shr", 2},
-    {"lt", 2},   {"le", 2},     {"eq", 2},       {"ne", 2},       {"and", 2},     {"or", 2},
-    {"not", 1},  {"select", 3}, {"cast", 1},     {"neg", 1},      {"abs", 1},     {"sqrt", 1},
-    {"exp", 1},  {"log", 1},    {"tanh", 1},     {"erf", 1},      {"sigmoid", 1}, {"floor", 1},
-    {"ceil", 1}, {"round", 1},  {"sin", 1},      {"cos", 1},      {"atan", 1},
+    {"int", 0},     {"float", 0}, {"var", 0},      {"load", -1},    {"add", 2},    {"sub", 2},
+    {"mul", 2},     {"div", 2},   {"floordiv", 2}, {"floormod", 2}, {"rem", 2},    {"min", 2},
+    {"max", 2},     {"pow", 2},   {"bitand", 2},   {"bitor", 2},    {"bitxor", 2}, {"shl", 2},
+    {"shr", 2},     {"lt", 2},    {"le", 2},       {"eq", 2},       {"ne", 2},     {"and", 2},
+    {"or", 2},      {"not", 1},   {"select", 3},   {"cast", 1},     {"as", 1},     {"neg", 1},
+    {"abs", 1},     {"sqrt", 1},  {"exp", 1},      {"log", 1},      {"tanh", 1},   {"erf", 1},
+    {"sigmoid", 1}, {"floor", 1}, {"ceil", 1},     {"round", 1},    {"sin", 1},    {"cos", 1},
+    {"atan", 1},
 }};
 
 Expr node(ExprNode n) { return std::make_shared<const ExprNode>(std::move(n)); }
@@ -45,12 +46,10 @@ Expr fold_binary(Op op, const Expr& a, const Expr& b) {
     return constant_float(apply_binary(op, a->float_value, b->float_value), a->type);
   }
   if (a->op != Op::kInt || b->op != Op::kInt) return nullptr;
-  if (is_compare(op)) return constant_bool(apply_compare(op, a->int_value, b->int_value));
-  const bool divides = op == Op::kDiv || op == Op::kFloorDiv || op == Op::kFloorMod;
-  if (divides && b->int_value == 0) return nullptr;
-  if (op == Op::kShl || op == Op::kShr)
-    return integer(shift(op, a->type, a->int_value, b->int_value), a->type);
-  return integer(apply_binary(op, a->int_value, b->int_value), a->type);
+  if (is_compare(op))
+    return constant_bool(compare_integers(op, a->type, a->int_value, b->int_value));
+  if (is_division(op) && b->int_value == 0) return nullptr;
+  return integer(apply_integer(op, a->type, a->int_value, b->int_value), a->type);
 }
 
 // One operand is a constant, or both are one node.
@@ -91,6 +90,7 @@ Expr fold_identity(Op op, const Expr& a, const Expr& b) {
 
 Expr fold_unary(Op op, const Expr& a) {
   if (a->op == Op::kFloat) return constant_float(apply_unary(op, a->float_value), a->type);
+  if (a->op == Op::kInt && op == Op::kAbs && a->type == DType::kU64) return a;
   if (a->op == Op::kInt) return integer(apply_unary(op, a->int_value), a->type);
   return op == Op::kNot && a->op == Op::kNot ? a->args[0] : nullptr;
 }
@@ -144,7 +144,7 @@ Expr load(const BufferPtr& buffer, std::vector<Expr> indices) {
 
 Status check_operands(Op op, const std::vector<Expr>& args) {
   const OpInfo& info = op_info(op);
-  if (op <= Op::kLoad || op == Op::kCast)
+  if (op <= Op::kLoad || op == Op::kCast || op == Op::kBits)
     return invalid("'{}' is not built from operands alone", info.name);
   if (static_cast<int>(args.size()) != info.arity) {
     return invalid("'{}' has {} operands, expected {}", info.name, args.size(), info.arity);
@@ -199,7 +199,8 @@ Expr make(Op op, std::vector<Expr> args) {
 Expr cast(DType type, const Expr& value) {
   if (value->type == type) return value;
   if (value->op == Op::kInt) {
-    if (is_float(type)) return constant_float(static_cast<double>(value->int_value), type);
+    if (is_float(type))
+      return constant_float(int_to_float(value->type, type, value->int_value), type);
     return integer(value->int_value, type);
   }
   if (value->op == Op::kFloat) {
@@ -209,9 +210,22 @@ Expr cast(DType type, const Expr& value) {
   return node({.op = Op::kCast, .type = type, .args = {value}});
 }
 
+Expr bit_cast(DType type, const Expr& value) {
+  HONE_ASSERT(dtype_bytes(type) == dtype_bytes(value->type), "bits of another width");
+  if (value->type == type) return value;
+  if (value->op == Op::kInt || value->op == Op::kFloat) {
+    const uint64_t bits = value->op == Op::kInt ? static_cast<uint64_t>(value->int_value)
+                                                : float_bits(value->type, value->float_value);
+    return is_float(type) ? constant_float(bits_float(type, bits), type)
+                          : integer(static_cast<int64_t>(bits), type);
+  }
+  return node({.op = Op::kBits, .type = type, .args = {value}});
+}
+
 Expr with_args(const ExprNode& n, std::vector<Expr> args) {
   if (n.op == Op::kLoad) return load(n.buffer, std::move(args));
   if (n.op == Op::kCast) return cast(n.type, args[0]);
+  if (n.op == Op::kBits) return bit_cast(n.type, args[0]);
   if (args.empty()) return node(n);
   return make(n.op, std::move(args));
 }

@@ -24,14 +24,15 @@ enum class Op : uint8_t {
   kFloat,  // floating point constant: float_value
   kVar,    // loop variable: var (always kI64)
   kLoad,   // buffer[args...]
-  // arithmetic; kDiv is true division of floats and C division of integers
-  kAdd, kSub, kMul, kDiv, kFloorDiv, kFloorMod, kMin, kMax, kPow,
-  // integers; shifts by the width or more give 0 (kShr of a negative: -1), the amount is never negative
+  // arithmetic; kDiv is true division of floats and C division of integers, kRem C's % and fmod
+  kAdd, kSub, kMul, kDiv, kFloorDiv, kFloorMod, kRem, kMin, kMax, kPow,
+  // integers; shifts by the width or more give 0 (kShr of a negative: -1), the amount is >= 0
   kBitAnd, kBitOr, kBitXor, kShl, kShr,
   // comparison and logic: result kBool
   kLt, kLe, kEq, kNe, kAnd, kOr, kNot,
   kSelect,  // args: condition, value if true, value if false; only the chosen value is evaluated
   kCast,    // args[0] converted to type
+  kBits,    // the bits of args[0] as a value of type, which is as wide
   // unary functions of floats
   kNeg, kAbs, kSqrt, kExp, kLog, kTanh, kErf, kSigmoid, kFloor, kCeil, kRound, kSin, kCos, kAtan,
 };
@@ -91,12 +92,13 @@ struct ExprNode {
 [[nodiscard]] Expr constant_float(double value, DType type = DType::kF32);
 [[nodiscard]] Expr variable(const VarPtr& var);
 [[nodiscard]] Expr load(const BufferPtr& buffer, std::vector<Expr> indices);
-// Any other node but a cast: checks arity and types (an assertion; ask check_operands first about
-// operands that came from outside), folds what is constant. x+0 loses the sign of a float zero;
-// x*0 of floats stays (x may be NaN).
+// Any other node but a cast (of values or bits): checks arity and types (an assertion; ask
+// check_operands first about operands that came from outside), folds what is constant. x+0 loses
+// the sign of a float zero; x*0 of floats stays (x may be NaN).
 [[nodiscard]] Expr make(Op op, std::vector<Expr> args);
 [[nodiscard]] Status check_operands(Op op, const std::vector<Expr>& args);
 [[nodiscard]] Expr cast(DType type, const Expr& value);
+[[nodiscard]] Expr bit_cast(DType type, const Expr& value);  // types of one width
 [[nodiscard]] Expr select(const Expr& condition, const Expr& if_true, const Expr& if_false);
 
 [[nodiscard]] Expr operator+(const Expr& a, const Expr& b);

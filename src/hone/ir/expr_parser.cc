@@ -146,6 +146,11 @@ Result<ExprParser::Parsed> ExprParser::call() {
     if (args.size() != 1) return fail_at(t, "a cast takes one value");
     return Parsed{cast(*type, args[0].e), args[0].depth + 1};
   }
+  if (const auto type = t.text.starts_with("as_") ? parse_dtype(t.text.substr(3)) : std::nullopt) {
+    if (args.size() != 1 || dtype_bytes(args[0].e->type) != dtype_bytes(*type))
+      return fail_at(t, fmt::format("{} takes one value of its width", t.text));
+    return Parsed{bit_cast(*type, args[0].e), args[0].depth + 1};
+  }
   for (int op = static_cast<int>(Op::kAdd); op < kNumOps; ++op) {
     if (op_info(static_cast<Op>(op)).name == t.text) return built(t, static_cast<Op>(op), args);
   }

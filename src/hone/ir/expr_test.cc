@@ -91,6 +91,40 @@ TEST(expr, min_and_max_return_the_second_operand_of_nan) {
   EXPECT_EQ(apply_binary(Op::kMin, nan, 2.0), 2.0);
 }
 
+TEST(expr, the_largest_integers_have_no_sign) {
+  const Expr huge = constant_int(-1, DType::kU64);
+  const Expr one = constant_int(1, DType::kU64);
+  EXPECT_TRUE(is_true(less(one, huge)));
+  EXPECT_EQ(min(huge, one)->int_value, 1);
+  EXPECT_EQ((huge / constant_int(2, DType::kU64))->int_value, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(make(Op::kRem, {huge, constant_int(10, DType::kU64)})->int_value, 5);
+  EXPECT_EQ(make(Op::kAbs, {huge})->int_value, -1);
+  EXPECT_EQ(cast(DType::kF64, huge)->float_value, 0x1p64);
+  EXPECT_EQ(cast(DType::kU64, constant_float(0x1p63))->int_value,
+            std::numeric_limits<int64_t>::min());
+}
+
+TEST(expr, integers_become_floats_in_one_rounding) {
+  // In two it would be a tie after the first, and one less.
+  const int64_t i = (int64_t{1} << 60) + (int64_t{1} << 36) + 1;
+  EXPECT_EQ(cast(DType::kF32, constant(i))->float_value, 0x1.000002p60);
+}
+
+TEST(expr, remainders_have_the_sign_of_the_dividend) {
+  EXPECT_EQ(make(Op::kRem, {constant(-7), constant(3)})->int_value, -1);
+  EXPECT_EQ(make(Op::kRem, {constant(7), constant(-1)})->int_value, 0);
+  EXPECT_EQ(make(Op::kRem, {constant_float(-7.5), constant_float(2)})->float_value, -1.5);
+}
+
+TEST(expr, bits_are_kept) {
+  EXPECT_EQ(bit_cast(DType::kI32, constant_float(-1.0))->int_value, -0x40800000);
+  EXPECT_EQ(bit_cast(DType::kF32, constant_int(0x40490fdb, DType::kU32))->float_value,
+            static_cast<double>(3.14159274F));
+  EXPECT_EQ(bit_cast(DType::kU16, constant_float(-2, DType::kF16))->int_value, 0xC000);
+  EXPECT_EQ(bit_cast(DType::kF64, constant(0x3FF0000000000000))->float_value, 1.0);
+  EXPECT_EQ(bit_cast(DType::kI8, constant_int(200, DType::kU8))->int_value, -56);
+}
+
 TEST(expr, check_operands_names_the_types) {
   const Expr f = load(kBuffer, {kX});
   EXPECT_EQ(check_operands(Op::kAdd, {kX, f}).message(), "'add' of i64 and f32");

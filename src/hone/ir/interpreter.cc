@@ -281,14 +281,35 @@ Status Machine::execute() {
       case Opcode::kAnd: r[i.dst].i = r[i.a].i & r[i.b].i; break;
       case Opcode::kOr: r[i.dst].i = r[i.a].i | r[i.b].i; break;
       case Opcode::kXor: r[i.dst].i = r[i.a].i ^ r[i.b].i; break;
-      case Opcode::kShift:
-        r[i.dst].i = shift(static_cast<Op>(i.aux >> 8), static_cast<DType>(i.aux & 0xff), r[i.a].i,
-                           r[i.b].i);
+      case Opcode::kRemF: r[i.dst].f = apply_binary(Op::kRem, r[i.a].f, r[i.b].f); break;
+      case Opcode::kTyped: {
+        const auto op = static_cast<Op>(i.aux >> 8);
+        if (is_division(op) && r[i.b].i == 0) return invalid("integer division by zero");
+        r[i.dst].i = apply_integer(op, static_cast<DType>(i.aux & 0xff), r[i.a].i, r[i.b].i);
+        break;
+      }
+      case Opcode::kCompareU:
+        r[i.dst].i = compare_integers(static_cast<Op>(i.aux), DType::kU64, r[i.a].i, r[i.b].i);
         break;
       case Opcode::kUnaryI: r[i.dst].i = apply_unary(static_cast<Op>(i.aux), r[i.a].i); break;
       case Opcode::kUnaryF: r[i.dst].f = apply_unary(static_cast<Op>(i.aux), r[i.a].f); break;
       case Opcode::kWrap: r[i.dst].i = wrap_int(static_cast<DType>(i.aux), r[i.a].i); break;
-      case Opcode::kIntToFloat: r[i.dst].f = static_cast<double>(r[i.a].i); break;
+      case Opcode::kIntToFloat:
+        r[i.dst].f = int_to_float(static_cast<DType>(i.aux >> 8), static_cast<DType>(i.aux & 0xff),
+                                  r[i.a].i);
+        break;
+      case Opcode::kBits: {
+        const auto from = static_cast<DType>(i.aux >> 8);
+        const auto to = static_cast<DType>(i.aux & 0xff);
+        const uint64_t bits =
+            is_float(from) ? float_bits(from, r[i.a].f) : static_cast<uint64_t>(r[i.a].i);
+        if (is_float(to)) {
+          r[i.dst].f = bits_float(to, bits);
+        } else {
+          r[i.dst].i = wrap_int(to, static_cast<int64_t>(bits));
+        }
+        break;
+      }
       case Opcode::kFloatToInt:
         r[i.dst].i = float_to_int(static_cast<DType>(i.aux), r[i.a].f);
         break;

@@ -49,7 +49,7 @@ constexpr std::string_view kExample = R"(program "conv+relu" {
           }
         }
         for c in 0..6 {
-          Y[t, c] = max(acc[c // 3, c % 3], select(t - (c - 1) < 4, neg(X[0, 0]), f32(c)))
+          Y[t, c] = max(acc[c // 3, c % 3], select(t - (c - 1) < 4, rem(X[0, 0], as_f32(i32(t))), f32(c)))
         }
       }
     }

@@ -170,6 +170,7 @@ class Printer {
         return suffix(e.type, DType::kF32);
       case Op::kVar: return put("{}", name(e.var.get(), e.var->name));
       case Op::kLoad: return access(e.buffer, e.args);
+      case Op::kBits: put("as_"); return call(dtype_name(e.type), e.args);
       case Op::kNot: put("!"); return expression(*e.args[0], kPrimary);
       default: break;
     }
@@ -246,7 +247,7 @@ class Printer {
 
 bool is_reserved(std::string_view word) {
   if (std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords)) return true;
-  if (parse_dtype(word)) return true;
+  if (parse_dtype(word.starts_with("as_") ? word.substr(3) : word)) return true;
   for (int op = static_cast<int>(Op::kAdd); op < kNumOps; ++op) {
     if (op_info(static_cast<Op>(op)).name == word) return true;
   }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "hone/base/assert.h"
+#include "hone/tensor/half.h"
 
 namespace hone::ir {
 namespace {
@@ -63,12 +64,39 @@ int64_t float_to_int(DType type, double value) {
   return static_cast<int64_t>(value);
 }
 
+double int_to_float(DType from, DType to, int64_t value) {
+  const bool no_sign = from == DType::kU64;
+  const auto bits = static_cast<uint64_t>(value);
+  if (to == DType::kF32)
+    return static_cast<double>(no_sign ? static_cast<float>(bits) : static_cast<float>(value));
+  return round_float(to, no_sign ? static_cast<double>(bits) : static_cast<double>(value));
+}
+
+uint64_t float_bits(DType type, double value) {
+  switch (type) {
+    case DType::kF16: return double_to_f16(value);
+    case DType::kBF16: return double_to_bf16(value);
+    case DType::kF32: return std::bit_cast<uint32_t>(static_cast<float>(value));
+    default: return std::bit_cast<uint64_t>(value);
+  }
+}
+
+double bits_float(DType type, uint64_t bits) {
+  switch (type) {
+    case DType::kF16: return f16_to_double(static_cast<uint16_t>(bits));
+    case DType::kBF16: return bf16_to_double(static_cast<uint16_t>(bits));
+    case DType::kF32: return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    default: return std::bit_cast<double>(bits);
+  }
+}
+
 double apply_binary(Op op, double a, double b) {
   switch (op) {
     case Op::kAdd: return a + b;
     case Op::kSub: return a - b;
     case Op::kMul: return a * b;
     case Op::kDiv: return a / b;
+    case Op::kRem: return std::fmod(a, b);
     case Op::kMin: return a < b ? a : b;
     case Op::kMax: return a > b ? a : b;
     case Op::kPow: return std::pow(a, b);
@@ -85,6 +113,7 @@ int64_t apply_binary(Op op, int64_t a, int64_t b) {
     case Op::kDiv: return b == -1 ? wrapping_sub(0, a) : a / b;
     case Op::kFloorDiv: return floor_div(a, b);
     case Op::kFloorMod: return floor_mod(a, b);
+    case Op::kRem: return b == -1 ? 0 : a % b;
     case Op::kMin: return a < b ? a : b;
     case Op::kMax: return a > b ? a : b;
     case Op::kAnd:
@@ -95,6 +124,22 @@ int64_t apply_binary(Op op, int64_t a, int64_t b) {
     default: break;
   }
   HONE_ASSERT(false, "not a binary operator of integers");
+}
+
+int64_t apply_integer(Op op, DType type, int64_t a, int64_t b) {
+  if (op == Op::kShl || op == Op::kShr) return shift(op, type, a, b);
+  if (type != DType::kU64) return apply_binary(op, a, b);
+  const auto x = static_cast<uint64_t>(a);
+  const auto y = static_cast<uint64_t>(b);
+  switch (op) {
+    case Op::kDiv:
+    case Op::kFloorDiv: return static_cast<int64_t>(x / y);
+    case Op::kRem:
+    case Op::kFloorMod: return static_cast<int64_t>(x % y);
+    case Op::kMin: return x < y ? a : b;
+    case Op::kMax: return x > y ? a : b;
+    default: return apply_binary(op, a, b);
+  }
 }
 
 int64_t shift(Op op, DType type, int64_t a, int64_t by) {

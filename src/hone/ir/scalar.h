@@ -1,7 +1,8 @@
 // ir/scalar.h - what each operator does to one value: the meaning of the language, shared by
 // constant folding, the interpreter and the tests.
 //
-// Integers are int64 wrapped to their type after each operation (kU64 shares kI64's bits). Floats
+// Integers are int64 wrapped to their type after each operation; a kU64 is held as the int64 of the
+// same bits, which what takes a DType knows. Floats
 // are computed in double and rounded to their type where they are stored, cast or constant.
 // min and max return the second operand if either is NaN, as x86's do. A float cast to an integer
 // is truncated and saturates; NaN becomes 0.
@@ -41,10 +42,17 @@ namespace hone::ir {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
+// Rounded once.
+[[nodiscard]] double int_to_float(DType from, DType to, int64_t value);
+// The bits of a value of a float type, in the lowest bits, and back.
+[[nodiscard]] uint64_t float_bits(DType type, double value);
+[[nodiscard]] double bits_float(DType type, uint64_t bits);
+
 // Shifts of a value that is wrapped to `type`.
 [[nodiscard]] int64_t shift(Op op, DType type, int64_t a, int64_t by);
 // An operator with two float or two integer operands and a result of the same type; integer
-// division by zero must not be asked for.
+// division by zero must not be asked for. apply_integer also knows kU64 and shifts.
+[[nodiscard]] int64_t apply_integer(Op op, DType type, int64_t a, int64_t b);
 [[nodiscard]] double apply_binary(Op op, double a, double b);
 [[nodiscard]] int64_t apply_binary(Op op, int64_t a, int64_t b);
 [[nodiscard]] double apply_unary(Op op, double a);
@@ -57,7 +65,12 @@ template <typename T>
   if (op == Op::kEq) return a == b;
   return a != b;
 }
+[[nodiscard]] inline bool compare_integers(Op op, DType type, int64_t a, int64_t b) {
+  if (type != DType::kU64) return apply_compare(op, a, b);
+  return apply_compare(op, static_cast<uint64_t>(a), static_cast<uint64_t>(b));
+}
 [[nodiscard]] inline bool is_compare(Op op) { return op >= Op::kLt && op <= Op::kNe; }
+[[nodiscard]] inline bool is_division(Op op) { return op >= Op::kDiv && op <= Op::kRem; }
 [[nodiscard]] inline bool is_unary(Op op) { return op >= Op::kNeg; }
 [[nodiscard]] inline bool is_binary(Op op) { return op >= Op::kAdd && op <= Op::kShr; }
 

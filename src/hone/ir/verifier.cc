@@ -87,9 +87,14 @@ class Verifier {
           return invalid("a load of {} is {}, expected {}", e.buffer->name, dtype_name(e.type),
                          dtype_name(e.buffer->dtype));
         return readable(e.buffer);
+      case Op::kBits:
+        if (e.args.size() == 1 && dtype_bytes(e.args[0]->type) != dtype_bytes(e.type))
+          return invalid("the bits of {} as {}", dtype_name(e.args[0]->type), dtype_name(e.type));
+        [[fallthrough]];
       case Op::kCast:
-        return e.args.size() == 1 ? ok_status()
-                                  : invalid("'cast' has {} operands, expected 1", e.args.size());
+        return e.args.size() == 1
+                   ? ok_status()
+                   : invalid("'{}' has {} operands, expected 1", op_info(e.op).name, e.args.size());
       default: break;
     }
     HONE_RETURN_IF_ERROR(check_operands(e.op, e.args));

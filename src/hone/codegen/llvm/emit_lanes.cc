@@ -99,7 +99,8 @@ llvm::Value* PhaseEmitter::identity(Op op, DType type) {
     return llvm::ConstantFP::get(of, v);
   }
   const unsigned bits = of->getIntegerBitWidth();
-  const bool no_sign = type == DType::kU8 || type == DType::kU16 || type == DType::kU32;
+  const bool no_sign =
+      type == DType::kU8 || type == DType::kU16 || type == DType::kU32 || type == DType::kU64;
   if (op == Op::kMin) {
     return llvm::ConstantInt::get(
         of, no_sign ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits));

@@ -2,6 +2,7 @@
 
 #include "hone/codegen/llvm/emitter.h"
 #include "hone/codegen/llvm/vector_math.h"
+#include "hone/ir/scalar.h"
 
 namespace hone::codegen {
 namespace {
@@ -10,21 +11,15 @@ using ir::Expr;
 using ir::ExprNode;
 using ir::Op;
 
-// kU64 shares kI64's bits and order (ir/scalar.h).
 bool is_unsigned(DType type) {
-  return type == DType::kBool || type == DType::kU8 || type == DType::kU16 || type == DType::kU32;
+  return type == DType::kBool || type == DType::kU8 || type == DType::kU16 || type == DType::kU32 ||
+         type == DType::kU64;
 }
 
 bool is_call(Op op) {
   return op == Op::kExp || op == Op::kLog || op == Op::kTanh || op == Op::kErf ||
          op == Op::kSigmoid || op == Op::kSin || op == Op::kCos || op == Op::kAtan ||
-         op == Op::kPow;
-}
-
-bool reads_memory(const Expr& e) {
-  bool found = false;
-  ir::visit(e, [&](const Expr& node) { found |= node->op == Op::kLoad; });
-  return found;
+         op == Op::kPow || op == Op::kRem;
 }
 
 bool is_load_of_known(const Expr& e) { return e->op == Op::kLoad && !e->buffer->values.empty(); }
@@ -116,11 +111,20 @@ llvm::Value* PhaseEmitter::lane_numbers(llvm::Type* element) {
 
 llvm::Value* PhaseEmitter::compare(const ExprNode& e) {
   const DType type = e.args[0]->type;
-  // Indices are compared by their difference; data may be too far apart for that.
-  if (type == DType::kI64 && !reads_memory(e.args[0]) && !reads_memory(e.args[1]))
-    return compare_forms(e.op, add(index(e.args[0]), index(e.args[1]), -1));
-  llvm::Value* a = value(e.args[0]);
-  llvm::Value* b = value(e.args[1]);
+  llvm::Value* a = nullptr;
+  llvm::Value* b = nullptr;
+  if (type == DType::kI64) {
+    const IndexForm left = index(e.args[0]);
+    const IndexForm right = index(e.args[1]);
+    if (failed()) return llvm::PoisonValue::get(builder_.getInt1Ty());
+    const IndexForm difference = add(left, right, -1);
+    if (!space_.holds_data(difference)) return compare_forms(e.op, difference);
+    a = form_value(left);
+    b = form_value(right);
+  } else {
+    a = value(e.args[0]);
+    b = value(e.args[1]);
+  }
   match(a, b);
   if (is_float(type)) {
     switch (e.op) {
@@ -158,9 +162,7 @@ llvm::Value* PhaseEmitter::select(const ExprNode& e) {
   bool branches = false;
   for (const Expr& side : {e.args[1], e.args[2]}) {
     ir::visit(side, [&](const Expr& node) {
-      branches |= is_call(node->op) ||
-                  (!is_float(node->type) && (node->op == Op::kDiv || node->op == Op::kFloorDiv ||
-                                             node->op == Op::kFloorMod));
+      branches |= is_call(node->op) || (!is_float(node->type) && ir::is_division(node->op));
     });
   }
   if (branches) return branch_select(e, test);
@@ -219,16 +221,19 @@ llvm::Value* PhaseEmitter::value(const Expr& e) {
     case Op::kNot: return builder_.CreateNot(value(e->args[0]));
     case Op::kSelect: return select(*e);
     case Op::kCast: return convert(value(e->args[0]), e->args[0]->type, e->type);
+    case Op::kBits: return reinterpret(value(e->args[0]), e->args[0]->type, e->type);
     case Op::kAdd:
     case Op::kSub:
     case Op::kMul:
     case Op::kDiv:
     case Op::kFloorDiv:
     case Op::kFloorMod:
+    case Op::kRem:
     case Op::kMin:
     case Op::kMax:
     case Op::kPow:
-      if (e->type == DType::kI64 && e->op != Op::kDiv) return form_value(index(e));
+      if (e->type == DType::kI64 && e->op != Op::kDiv && e->op != Op::kRem)
+        return form_value(index(e));
       return arithmetic(*e);
     case Op::kBitAnd:
     case Op::kBitOr:
@@ -278,6 +283,7 @@ llvm::Value* PhaseEmitter::float_binary(Op op, llvm::Value* a, llvm::Value* b, D
     case Op::kSub: return builder_.CreateFSub(a, b);
     case Op::kMul: return builder_.CreateFMul(a, b);
     case Op::kDiv: return builder_.CreateFDiv(a, b);
+    case Op::kRem: return library_call(type == DType::kF64 ? "fmod" : "fmodf", {a, b});
     case Op::kMin: return builder_.CreateSelect(builder_.CreateFCmpOLT(a, b), a, b);
     case Op::kMax: return builder_.CreateSelect(builder_.CreateFCmpOGT(a, b), a, b);
     case Op::kPow: return library_call(type == DType::kF64 ? "pow" : "powf", {a, b});
@@ -302,7 +308,7 @@ llvm::Value* PhaseEmitter::int_binary(Op op, llvm::Value* a, llvm::Value* b, DTy
     case Op::kBitOr: return builder_.CreateOr(a, b);
     case Op::kBitXor: return builder_.CreateXor(a, b);
     case Op::kShl:
-    case Op::kShr: return shift(op, a, b, no_sign || type == DType::kU64);
+    case Op::kShr: return shift(op, a, b, no_sign);
     default: break;
   }
   llvm::Value* zero = llvm::Constant::getNullValue(b->getType());
@@ -311,14 +317,15 @@ llvm::Value* PhaseEmitter::int_binary(Op op, llvm::Value* a, llvm::Value* b, DTy
     // Lanes that don't run must not trap.
     b = builder_.CreateSelect(builder_.CreateICmpEQ(b, zero), one, b);
   }
-  if (no_sign) return op == Op::kFloorMod ? builder_.CreateURem(a, b) : builder_.CreateUDiv(a, b);
+  const bool remainder = op == Op::kFloorMod || op == Op::kRem;
+  if (no_sign) return remainder ? builder_.CreateURem(a, b) : builder_.CreateUDiv(a, b);
   llvm::Value* rest = nullptr;
   if (!llvm::isa<llvm::Constant>(b)) {
     // min / -1 traps; the language wraps.
     llvm::Value* minus = llvm::Constant::getAllOnesValue(b->getType());
     llvm::Value* turned = builder_.CreateICmpEQ(b, minus);
     llvm::Value* safe_b = builder_.CreateSelect(turned, one, b);
-    if (op == Op::kFloorMod) {
+    if (remainder) {
       b = safe_b;
     } else {
       a = builder_.CreateSelect(turned, builder_.CreateNeg(a), a);
@@ -327,6 +334,7 @@ llvm::Value* PhaseEmitter::int_binary(Op op, llvm::Value* a, llvm::Value* b, DTy
   }
   if (op == Op::kDiv) return builder_.CreateSDiv(a, b);
   rest = builder_.CreateSRem(a, b);
+  if (op == Op::kRem) return rest;
   llvm::Value* off = builder_.CreateAnd(builder_.CreateICmpNE(rest, zero),
                                         builder_.CreateICmpSLT(builder_.CreateXor(a, b), zero));
   if (op == Op::kFloorMod) return builder_.CreateSelect(off, builder_.CreateAdd(rest, b), rest);
@@ -415,19 +423,44 @@ llvm::Value* PhaseEmitter::convert(llvm::Value* v, DType from, DType to) {
   if (is_float(from)) {
     if (to == DType::kBool) return builder_.CreateFCmpUNE(v, zero);
     if (!is_float(to)) {
-      const bool no_sign = is_unsigned(to) || to == DType::kU64;
       return builder_.CreateIntrinsic(
-          no_sign ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat, {type, v->getType()},
-          {v});
+          is_unsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
+          {type, v->getType()}, {v});
     }
-    if (type != v->getType()) v = builder_.CreateFPCast(v, type);
-    return dtype_bytes(to) == 2 ? from_memory(to_memory(v, to), to) : v;
+    const bool is_half = dtype_bytes(to) == 2;
+    if (type != v->getType()) v = is_half ? narrow_to_odd(v) : builder_.CreateFPCast(v, type);
+    return is_half ? from_memory(to_memory(v, to), to) : v;
   }
+  if (dtype_bytes(to) == 2 && is_float(to) && from != DType::kBool && dtype_bytes(from) > 1)
+    return convert(convert(v, from, DType::kF64), DType::kF64, to);
   if (is_float(to))
     return is_unsigned(from) ? builder_.CreateUIToFP(v, type) : builder_.CreateSIToFP(v, type);
   if (to == DType::kBool) return builder_.CreateICmpNE(v, zero);
   return is_unsigned(from) ? builder_.CreateZExtOrTrunc(v, type)
                            : builder_.CreateSExtOrTrunc(v, type);
+}
+
+// double to float, so that rounding the float once more gives what rounding the double would: a
+// result that is not exact is cut off and gets an odd last bit.
+llvm::Value* PhaseEmitter::narrow_to_odd(llvm::Value* v) {
+  llvm::Type* single = v->getType()->getWithNewType(builder_.getFloatTy());
+  llvm::Type* word = v->getType()->getWithNewType(builder_.getInt32Ty());
+  llvm::Value* nearest = builder_.CreateFPTrunc(v, single);
+  llvm::Value* back = builder_.CreateFPExt(nearest, v->getType());
+  llvm::Value* beyond =
+      builder_.CreateFCmpOGT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                             builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v));
+  llvm::Value* bits = builder_.CreateBitCast(nearest, word);
+  llvm::Value* cut = builder_.CreateSub(bits, builder_.CreateZExt(beyond, word));
+  llvm::Value* odd =
+      builder_.CreateOr(cut, builder_.CreateZExt(builder_.CreateFCmpONE(back, v), word));
+  return builder_.CreateBitCast(odd, single);
+}
+
+llvm::Value* PhaseEmitter::reinterpret(llvm::Value* v, DType from, DType to) {
+  llvm::Value* stored = to_memory(v, from);
+  return from_memory(
+      builder_.CreateBitCast(stored, stored->getType()->getWithNewType(memory_type(to))), to);
 }
 
 }  // namespace hone::codegen

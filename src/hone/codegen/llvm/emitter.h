@@ -144,6 +144,8 @@ class PhaseEmitter {
   llvm::Value* select(const ir::ExprNode& e);
   llvm::Value* branch_select(const ir::ExprNode& e, llvm::Value* condition);
   llvm::Value* convert(llvm::Value* v, DType from, DType to);
+  llvm::Value* narrow_to_odd(llvm::Value* v);
+  llvm::Value* reinterpret(llvm::Value* v, DType from, DType to);
 
   // emit_index.cc: linear forms as values.
   IndexForm index(const ir::Expr& e);

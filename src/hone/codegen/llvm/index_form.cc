@@ -82,6 +82,13 @@ bool IndexSpace::varying(const IndexForm& form) const {
                      [&](const auto& term) { return atom(term.first).varying; });
 }
 
+bool IndexSpace::holds_data(const IndexForm& form) const {
+  return std::any_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+    const Atom& a = atom(term.first);
+    return a.in_place && a.op != Op::kVar && !known(a.range);
+  });
+}
+
 IndexForm IndexSpace::compound(Op op, const IndexForm& a, const IndexForm& b) {
   std::vector<int64_t> key = {static_cast<int64_t>(op), lanes_};
   Atom made{op, {a, b}, 0, false, false, Range()};

@@ -25,7 +25,7 @@ TEST(compile, every_operator_of_every_type) {
   };
   for (const DType type :
        {DType::kF32, DType::kF64, DType::kI64, DType::kI32, DType::kU8, DType::kI8, DType::kI16,
-        DType::kU16, DType::kU32, DType::kF16, DType::kBF16}) {
+        DType::kU16, DType::kU32, DType::kU64, DType::kF16, DType::kBF16}) {
     std::vector<Make> makes;
     for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kMin, Op::kMax})
       makes.push_back(binary(op));
@@ -39,8 +39,16 @@ TEST(compile, every_operator_of_every_type) {
           ir::make(Op::kOr, {ir::less(a, b), ir::make(Op::kNot, {ir::less_equal(b, a)})});
       return ir::select(ir::logical_and(either, ir::make(Op::kNe, {a, b})), a, a + b);
     });
+    // Beyond the other end of the range of what has no sign.
+    makes.push_back([](const Expr& a, const Expr& b) {
+      return ir::select(ir::less(a - b, b), ir::min(a - b, b), ir::max(a, a - b));
+    });
     if (is_float(type)) {
       makes.push_back(binary(Op::kDiv));
+      makes.push_back([](const Expr& a, const Expr& b) {
+        return ir::make(Op::kRem,
+                        {a, ir::max(ir::make(Op::kAbs, {b}), ir::constant_float(0.25, b->type))});
+      });
       makes.push_back([](const Expr& a, const Expr& b) {
         return ir::make(Op::kPow, {ir::make(Op::kAbs, {a}), b});
       });
@@ -53,7 +61,13 @@ TEST(compile, every_operator_of_every_type) {
             [op](const Expr& a, const Expr&) { return ir::make(op, {ir::make(Op::kAbs, {a})}); });
       }
     } else {
-      for (const Op op : {Op::kDiv, Op::kFloorDiv, Op::kFloorMod}) {
+      for (const Op op : {Op::kBitAnd, Op::kBitOr, Op::kBitXor}) makes.push_back(binary(op));
+      for (const Op op : {Op::kShl, Op::kShr}) {
+        makes.push_back([op](const Expr& a, const Expr& b) {
+          return ir::make(op, {a - b, ir::make(Op::kBitAnd, {b, ir::constant_int(71, b->type)})});
+        });
+      }
+      for (const Op op : {Op::kDiv, Op::kFloorDiv, Op::kFloorMod, Op::kRem}) {
         makes.push_back([op](const Expr& a, const Expr& b) {
           return ir::make(op, {a - b - b, b + 1});
         });
@@ -86,10 +100,36 @@ TEST(compile, every_operator_of_every_type) {
   }
 }
 
+TEST(compile, bits_as_another_type) {
+  const std::vector<std::vector<DType>> groups = {
+      {DType::kF32, DType::kI32, DType::kU32},
+      {DType::kF64, DType::kI64, DType::kU64},
+      {DType::kF16, DType::kBF16, DType::kI16, DType::kU16},
+      {DType::kI8, DType::kU8}};
+  for (const auto& group : groups) {
+    for (const DType from : group) {
+      for (const ForKind kind : {kVector, kSerial}) {
+        const auto x = ir::make_buffer("x", from, {19});
+        std::vector<ir::Param> params = {{x, ir::Role::kInput}};
+        std::vector<Stmt> loops;
+        for (const DType to : group) {
+          params.push_back(
+              {ir::make_buffer("y_" + std::string(dtype_name(to)), to, {19}), ir::Role::kOutput});
+          const auto v = ir::make_var("v");
+          loops.push_back(loop(v, 19, kind,
+                               {ir::make_store(params.back().buffer, {variable(v)},
+                                               ir::bit_cast(to, ir::load(x, {variable(v)})))}));
+        }
+        ASSERT_EQ(compare_with_interpreter(program_of(params, ir::make_block(loops)), 9, 0.0), "");
+      }
+    }
+  }
+}
+
 TEST(compile, casts_between_all_types) {
-  const DType types[] = {DType::kF32,  DType::kF64, DType::kI64,  DType::kI32,
-                         DType::kU8,   DType::kI8,  DType::kBool, DType::kF16,
-                         DType::kBF16, DType::kU16, DType::kI16,  DType::kU32};
+  const DType types[] = {DType::kF32, DType::kF64,  DType::kI64, DType::kI32,  DType::kU8,
+                         DType::kI8,  DType::kBool, DType::kF16, DType::kBF16, DType::kU16,
+                         DType::kI16, DType::kU32,  DType::kU64};
   for (const DType from : types) {
     for (const ForKind kind : {kVector, kSerial}) {
       const auto x = ir::make_buffer("x", from, {19});

@@ -6,13 +6,34 @@ const std::vector<const Op*>& all_ops() {
   static const std::vector<const Op*> ops = [] {
     std::vector<const Op*> list;
     for (const std::span<const Op> family :
-         {activation_ops(), cast_ops(),      convolution_ops(),   elementwise_ops(),
-          gather_ops(),     generate_ops(),  grid_sample_ops(),   internal_ops(),
-          layer_norm_ops(), logic_ops(),     loss_ops(),          math_ops(),
-          matrix_ops(),     movement_ops(),  normalization_ops(), pad_ops(),
-          pooling_ops(),    rearrange_ops(), reduction_ops(),     resample_ops(),
-          resize_ops(),     roi_align_ops(), scatter_ops(),       scan_ops(),
-          selection_ops(),  shape_ops(),     unpool_ops(),        view_ops()}) {
+         {activation_ops(),
+          cast_ops(),
+          convolution_ops(),
+          elementwise_ops(),
+          gather_ops(),
+          generate_ops(),
+          grid_sample_ops(),
+          internal_ops(),
+          layer_norm_ops(),
+          logic_ops(),
+          loss_ops(),
+          math_ops(),
+          matrix_ops(),
+          movement_ops(),
+          normalization_ops(),
+          pad_ops(),
+          pooling_ops(),
+          rearrange_ops(),
+          reduction_ops(),
+          resample_ops(),
+          resize_ops(),
+          roi_align_ops(),
+          scan_ops(),
+          scatter_ops(),
+          selection_ops(),
+          shape_ops(),
+          unpool_ops(),
+          view_ops()}) {
       for (const Op& op : family) list.push_back(&op);
     }
     return list;
