@@ -130,6 +130,67 @@ inline Dag global_pool(int64_t h, int64_t w, int64_t c) {
 }
 
 // NCHW to NHWC into a border.
+// Over the middle dimension of [outer, n, inner]: largest, exponentials, their sum, quotients.
+inline Dag softmax(int64_t outer, int64_t n, int64_t inner) {
+  DagBuilder b;
+  const ir::BufferPtr x = b.input("data", {outer, n, inner});
+  const ir::BufferPtr y = b.output("out", {outer, n, inner});
+  const ir::BufferPtr largest = b.intermediate("largest", {outer, inner});
+  const ir::BufferPtr powers = b.intermediate("powers", {outer, n, inner});
+  const ir::BufferPtr total = b.intermediate("total", {outer, inner});
+  const auto all = [&] {
+    return std::vector{make_axis("o", outer), make_axis("n", n), make_axis("i", inner)};
+  };
+  const auto rows = [&] { return std::vector{make_axis("o", outer), make_axis("i", inner)}; };
+  {
+    const auto axes = rows();
+    const auto v = variables(axes);
+    const Axis r = make_axis("r", n);
+    b.max("", axes, {r}, View(largest), View(x).read({v[0], ir::variable(r.var), v[1]}));
+  }
+  {
+    const auto axes = all();
+    const auto v = variables(axes);
+    b.pointwise("", axes, View(powers),
+                ir::make(ir::Op::kExp, {View(x).read(v) - View(largest).read({v[0], v[2]})}));
+  }
+  {
+    const auto axes = rows();
+    const auto v = variables(axes);
+    const Axis r = make_axis("r", n);
+    b.sum("", axes, {r}, View(total), View(powers).read({v[0], ir::variable(r.var), v[1]}));
+  }
+  {
+    const auto axes = all();
+    const auto v = variables(axes);
+    b.pointwise("softmax", axes, View(y), View(powers).read(v) / View(total).read({v[0], v[2]}));
+  }
+  return finish(std::move(b));
+}
+
+// An extern stage: running sums along the rows of [rows, n].
+inline Dag running_sum(int64_t rows, int64_t n) {
+  DagBuilder b;
+  const ir::BufferPtr x = b.input("data", {rows, n});
+  const ir::BufferPtr y = b.output("out", {rows, n});
+  Stage stage;
+  stage.name = stage.op = "running_sum";
+  stage.axes = {make_axis("row", rows)};
+  stage.extern_reads = {x};
+  stage.outputs.push_back({.buffer = y});
+  const ir::Expr row = ir::variable(stage.axes[0].var);
+  const ir::BufferPtr sum = ir::make_buffer("sum", DType::kF32, {}, ir::Scope::kStack);
+  const ir::VarPtr k = ir::make_var("k");
+  const std::vector<ir::Expr> at = {row, ir::variable(k)};
+  stage.body = {ir::make_alloc(
+      sum, {ir::make_store(sum, {}, ir::constant_float(0)),
+            ir::make_for(k, ir::constant(0), ir::constant(n), ir::ForKind::kSerial,
+                         {ir::make_store(sum, {}, ir::load(sum, {}) + ir::load(x, at)),
+                          ir::make_store(y, at, ir::load(sum, {}))})})};
+  b.add(std::move(stage));
+  return finish(std::move(b));
+}
+
 inline Dag transpose(int64_t c, int64_t h, int64_t w, int64_t border) {
   DagBuilder b;
   const auto data = b.input("data", {1, c, h, w}),

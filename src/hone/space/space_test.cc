@@ -3,6 +3,7 @@
 #include <set>
 
 #include "hone/compute/dag_testing.h"
+#include "hone/schedule/lower.h"
 #include "hone/schedule/schedule_testing.h"
 
 namespace hone::space {
@@ -33,6 +34,9 @@ std::vector<Case> cases() {
           {"depthwise", depthwise(6, 7, 10, 2)},
           {"max_pool", max_pool(7, 9, 6)},
           {"global_pool", global_pool(5, 3, 9)},
+          {"softmax_rows", softmax(5, 21, 1)},
+          {"softmax_columns", softmax(3, 5, 13)},
+          {"running_sum", running_sum(7, 9)},
           {"transpose", transpose(3, 5, 9, 1)}};
 }
 
@@ -52,6 +56,18 @@ TEST(space, every_sampled_point_computes_the_same) {
       if (::testing::Test::HasFailure()) return;
     }
   }
+}
+
+// A row stays in one tile: nothing but the result is as large as the data.
+TEST(space, rows_are_one_tile) {
+  const Result<Space> space = Space::create(softmax(5, 21, 1), narrow());
+  ASSERT_TRUE(space.ok());
+  const std::string text = schedule::to_string(space->steps(space->default_point()));
+  const Result<ir::Program> program =
+      schedule::lower(softmax(5, 21, 1), space->steps(space->default_point()));
+  ASSERT_TRUE(program.ok()) << program.status().message() << text;
+  EXPECT_EQ(program->phases.size(), 1U) << text;
+  EXPECT_EQ(program->phases[0].num_tiles(), 5) << text;
 }
 
 TEST(space, points_are_found_again_from_their_steps) {

@@ -17,6 +17,7 @@ const std::vector<const Op*>& all_ops() {
           layer_norm_ops(),
           logic_ops(),
           loss_ops(),
+          lp_pool_ops(),
           math_ops(),
           matrix_ops(),
           movement_ops(),

@@ -19,6 +19,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> layer_norm_ops();
 [[nodiscard]] std::span<const Op> logic_ops();
 [[nodiscard]] std::span<const Op> loss_ops();
+[[nodiscard]] std::span<const Op> lp_pool_ops();
 [[nodiscard]] std::span<const Op> math_ops();
 [[nodiscard]] std::span<const Op> elementwise_ops();
 [[nodiscard]] std::span<const Op> gather_ops();
