@@ -98,8 +98,11 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   spec.features = checked_features(target);
   for (const graph::TensorInfo& info : tasks.inputs)
     spec.inputs.push_back({info.name, info.dtype, info.shape});
-  for (const graph::TensorInfo& info : tasks.outputs)
-    spec.outputs.push_back({info.name, info.dtype, info.shape});
+  for (const graph::TensorInfo& info : tasks.outputs) {
+    const int64_t extents =
+        info.extents < 0 ? -1 : plan.offsets[static_cast<size_t>(info.extents)];
+    spec.outputs.push_back({info.name, info.dtype, info.shape, extents});
+  }
 
   // Kernel symbols: the phases of all groups that run with the model, one after the other.
   std::vector<int> first_symbol(tasks.groups.size());

@@ -27,6 +27,13 @@ class ExpandContext : public InferContext {
     return static_cast<int64_t>(shape_of(id).size());
   }
   [[nodiscard]] DType dtype_of(ValueId id) const { return graph().value(id).dtype; }
+  [[nodiscard]] const Tensor* constant_of(ValueId id) const {
+    const Value& value = graph().value(id);
+    return value.constant ? &*value.constant : nullptr;
+  }
+  // The value with the shape that a value has at run time; kNoValue if its shape is known.
+  [[nodiscard]] ValueId extents_of(ValueId id) const { return graph().value(id).extents; }
+  void set_extents(ValueId id, ValueId extents) { graph().value(id).extents = extents; }
   using InferContext::dtype;
   using InferContext::integers;
   using InferContext::shape;

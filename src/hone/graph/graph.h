@@ -47,6 +47,7 @@ struct Value {
   DType dtype = DType::kF32;
   Shape shape;
   std::optional<Tensor> constant;
+  ValueId extents = kNoValue;  // of the value with the actual shape, if data decides it (extents.h)
   std::vector<int> order;  // memory order of the dimensions, empty until layouts are assigned
   Storage storage;         // buffer < 0 until storage is assigned
 };

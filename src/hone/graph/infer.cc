@@ -3,6 +3,7 @@
 #include <set>
 
 #include "hone/graph/expand.h"
+#include "hone/graph/extents.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 
@@ -183,6 +184,7 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
   }
   HONE_RETURN_IF_ERROR(infer_node(graph, node));
   HONE_RETURN_IF_ERROR(fold_small(graph, node));
+  HONE_RETURN_IF_ERROR(carry_extents(graph, node, nodes));
   if (!all_known(graph, node)) nodes.push_back(std::move(node));
   return ok_status();
 }
@@ -190,6 +192,7 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
 Status infer_shapes(Graph& graph) {
   std::vector<Node> nodes;
   for (Node& node : graph.nodes) HONE_RETURN_IF_ERROR(add_inferred(graph, std::move(node), nodes));
+  HONE_RETURN_IF_ERROR(compact_outputs(graph, nodes));
   std::set<std::string> names;
   for (Node& node : nodes) {
     while (!names.insert(node.name).second) node.name += '#';

@@ -40,6 +40,11 @@ MemoryPlan plan_memory(const TaskList& tasks) {
     }
   }
 
+  for (const TensorInfo& output : tasks.outputs) {  // read after the last call
+    if (output.extents >= 0)
+      plan.lives[static_cast<size_t>(output.extents)].second = static_cast<int>(tasks.calls.size());
+  }
+
   // Bordered buffers first: like ones take turns in one block.
   std::vector<Block> blocks;
   std::vector<int> free_buffers;

@@ -24,6 +24,7 @@ class Runner {
 
   Result<std::vector<Tensor>> run() {
     for (const TaskCall& call : tasks_.calls) HONE_RETURN_IF_ERROR(run_call(call));
+    for (size_t i = 0; i < outputs_.size(); ++i) cut_to_extents(i);
     return std::move(outputs_);
   }
 
@@ -41,6 +42,19 @@ class Runner {
       case Argument::Kind::kArena: return at(plan_.offsets[index]);
     }
     HONE_ASSERT(false, "an argument is of one of four kinds");
+  }
+
+  // Such an output is dense from its start.
+  void cut_to_extents(size_t output) {
+    const int buffer = tasks_.outputs[output].extents;
+    if (buffer < 0) return;
+    Tensor& whole = outputs_[output];
+    const auto* extents =
+        reinterpret_cast<const int64_t*>(at(plan_.offsets[static_cast<size_t>(buffer)]));
+    Tensor cut(whole.dtype(), Shape(extents, extents + whole.shape().size()));
+    HONE_ASSERT(cut.bytes() <= whole.bytes(), "extents are at most the shape");
+    std::memcpy(cut.data(), whole.data(), static_cast<size_t>(cut.bytes()));
+    whole = cut;
   }
 
   Status run_call(const TaskCall& call) {

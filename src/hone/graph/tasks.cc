@@ -26,6 +26,7 @@ class Extractor {
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       list_.outputs.push_back(info(graph_.output_names[i], graph_.outputs[i]));
     }
+    find_extents();
     list_.buffers = graph_.buffers;
     for (const std::vector<int>& group : fuse(graph_, options)) {
       if (makes_nothing(group)) continue;
@@ -49,8 +50,18 @@ class Extractor {
     return result != kNoValue && num_elements(graph_.value(result).shape) == 0;
   }
 
+  void find_extents() {
+    for (const Node& node : graph_.nodes) {
+      if (node.type != "hone.Compact") continue;
+      for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+        if (graph_.outputs[i] == node.outputs[0])
+          list_.outputs[i].extents = graph_.value(node.outputs[1]).storage.buffer;
+      }
+    }
+  }
+
   TensorInfo info(const std::string& name, ValueId id) const {
-    return {name, graph_.value(id).dtype, graph_.value(id).shape};
+    return {.name = name, .dtype = graph_.value(id).dtype, .shape = graph_.value(id).shape};
   }
 
   Argument place(const EmittedArgument& argument) {

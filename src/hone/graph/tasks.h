@@ -33,6 +33,9 @@ struct TensorInfo {
   std::string name;
   DType dtype;
   Shape shape;
+  // Of an output whose shape depends on data (`shape` is the largest): the buffer of the arena that
+  // holds its extents, i64, when all calls are done.
+  int extents = -1;
 };
 
 struct TaskList {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "hone/schedule/legality.h"
+#include "hone/schedule/visible_loops.h"
+
 namespace hone::schedule {
 
 bool Linear::add(int stage, int loop, int64_t coef) {
@@ -61,7 +64,7 @@ struct Interval {
 
 class Inference {
  public:
-  explicit Inference(const State& state) : state_(state), visible_(state.stages.size(), 0) {
+  explicit Inference(const State& state) : state_(state), visible_(state, bounds_) {
     bounds_.stages.resize(state.stages.size());
   }
 
@@ -69,23 +72,10 @@ class Inference {
     for (int s = static_cast<int>(state_.stages.size()) - 1; s >= 0; --s) {
       HONE_RETURN_IF_ERROR(infer_stage(s));
     }
-    for (size_t s = 0; s < state_.stages.size(); ++s)
-      HONE_RETURN_IF_ERROR(check_stage(static_cast<int>(s)));
     return std::move(bounds_);
   }
 
  private:
-  // Marks how many leaves of each stage lie around a place.
-  void set_visible(const Place& from) {
-    std::fill(visible_.begin(), visible_.end(), 0);
-    for (const Place* place = &from; place->kind == AttachKind::kAt;
-         place = &state_.stages[place->stage].compute) {
-      visible_[place->stage] = state_.stages[place->stage].find_leaf(place->loop) + 1;
-    }
-  }
-  bool is_visible(const Term& term) const {
-    return bounds_.stages[term.stage].last_leaf[term.loop] < visible_[term.stage];
-  }
   void widen(Interval& interval, int64_t reach) const {
     if (reach < 0) interval.min.constant += reach;
     interval.width += std::abs(reach);
@@ -93,7 +83,7 @@ class Inference {
   void add_terms(Interval& interval, const Linear& linear, int64_t scale) const {
     interval.min.constant += scale * linear.constant;
     for (const Term& term : linear) {
-      if (is_visible(term)) {
+      if (visible_.sees(term)) {
         interval.ok = interval.ok && interval.min.add(term.stage, term.loop, scale * term.coef);
       } else {
         widen(interval,
@@ -112,7 +102,7 @@ class Inference {
       const AxisBounds& axis = stage.axes[a];
       add_terms(interval, axis.min, coef);
       const bool all_inside = std::none_of(axis.own.begin(), axis.own.end(),
-                                           [&](const Term& term) { return is_visible(term); });
+                                           [&](const Term& term) { return visible_.sees(term); });
       if (all_inside) {
         widen(interval, coef * (axis.computed() - 1));
       } else {
@@ -153,7 +143,7 @@ class Inference {
     const StageState& stage = state_.stages[s];
     const StageInfo& info = *stage.info;
     StageBounds& out = bounds_.stages[s];
-    set_visible(stage.compute);
+    visible_.look_from(stage.compute);
     std::vector<bool> seen(info.axes.size(), false);
     bool read = false;
     for (size_t o = 0; o < info.stage.outputs.size(); ++o) {
@@ -312,7 +302,7 @@ class Inference {
     const StageState& stage = state_.stages[s];
     const StageInfo& info = *stage.info;
     StageBounds& out = bounds_.stages[s];
-    set_visible(stage.store);
+    visible_.look_from(stage.store);
     for (size_t o = 0; o < info.stage.outputs.size(); ++o) {
       const ir::BufferPtr& buffer = info.stage.outputs[o].buffer;
       std::vector<Linear>& min = out.store_min.emplace_back(buffer->shape.size());
@@ -360,115 +350,18 @@ class Inference {
     return ok_status();
   }
 
-  Status check_stage(int s) {
-    const StageState& stage = state_.stages[s];
-    for (size_t i = 0; i + 1 < stage.order.size(); ++i) {
-      if (stage.loops[stage.order[i]].annotation == Annotation::kVectorize) {
-        return invalid("{}: vectorized loop {} is not the innermost", stage.name(),
-                       stage.loops[stage.order[i]].name);
-      }
-    }
-    for (size_t i = 1; i < stage.order.size(); ++i) {
-      const Loop& loop = stage.loops[stage.order[i]];
-      if (loop.annotation != Annotation::kParallel) continue;
-      return invalid("{}: parallel loop {} is not the outermost", stage.name(), loop.name);
-    }
-    if (stage.scope == ir::Scope::kRegister) HONE_RETURN_IF_ERROR(check_registers(s));
-    const StageBounds& bounds = bounds_.stages[s];
-    const bool padded = std::any_of(bounds.axes.begin(), bounds.axes.end(),
-                                    [](const AxisBounds& axis) { return axis.pad; });
-    return padded ? check_padded_reads(s) : ok_status();
-  }
-
-  // What an axis runs through over all iterations; tests hold it within the axis.
-  std::pair<int64_t, int64_t> axis_range(int s, size_t a) const {
-    const AxisBounds& axis = bounds_.stages[s].axes[a];
-    auto [low, high] = range(axis.min, bounds_);
-    high += axis.computed() - 1;
-    if (axis.guard_low) low = std::max<int64_t>(low, 0);
-    if (axis.guard_high) high = std::min(high, state_.stages[s].info->axes[a].extent - 1);
-    return {low, high};
-  }
-
-  Status check_padded_reads(int s) {
-    for (const compute::Access& access : state_.stages[s].info->reads) {
-      int writer = -1;
-      for (int w = 0; w < s; ++w) {
-        if (state_.stages[w].buffer() == access.buffer) writer = w;
-      }
-      if (writer >= 0 && state_.stages[writer].compute.kind == AttachKind::kAt) continue;
-      for (size_t d = 0; d < access.index.size(); ++d) {
-        int64_t low = access.index[d].constant, high = low;
-        bool padded = false;
-        for (size_t a = 0; a < access.index[d].coef.size(); ++a) {
-          const int64_t coef = access.index[d].coef[a];
-          padded = padded || (coef != 0 && bounds_.stages[s].axes[a].pad);
-          const auto [first, last] = axis_range(s, a);
-          low += coef * (coef < 0 ? last : first);
-          high += coef * (coef < 0 ? first : last);
-        }
-        const int64_t available =
-            writer >= 0
-                ? padded_extent(state_.stages[writer], bounds_.stages[writer], static_cast<int>(d))
-                : access.buffer->shape[d];
-        // A guard knows nothing of padding, but keeps the dimensions that it tests.
-        if (access.guarded && !padded) continue;
-        if (low < 0 || high >= available) {
-          return invalid("{}: a padded tail would read {}..{} of {} elements of {}",
-                         state_.stages[s].name(), low, high, available, access.buffer->name);
-        }
-      }
-    }
-    return ok_status();
-  }
-
-  // Registers have no addresses: every loop that indexes them must be unrolled or vectorized.
-  Status check_registers(int s) {
-    const StageState& stage = state_.stages[s];
-    const auto fixed = [&](int owner, const Term& term) {
-      const Loop& loop = state_.stages[owner].loops[term.loop];
-      return loop.annotation == Annotation::kUnroll || loop.annotation == Annotation::kVectorize;
-    };
-    set_visible(stage.store);
-    int64_t elements = 1;
-    for (const int64_t extent : bounds_.stages[s].store_extent[0]) elements *= extent;
-    if (elements > 8192)
-      return invalid("{} keeps {} elements in registers", stage.name(), elements);
-    for (int a = 0; a < stage.info->num_spatial(); ++a) {
-      for (const Term& term : bounds_.stages[s].axes[a].own) {
-        if (!fixed(s, term)) {
-          return invalid("{} is in registers, but its loop {} is not unrolled", stage.name(),
-                         stage.loops[term.loop].name);
-        }
-      }
-    }
-    for (size_t r = s + 1; r < state_.stages.size(); ++r) {
-      for (const compute::Access& access : state_.stages[r].info->reads) {
-        if (access.buffer != stage.buffer()) continue;
-        for (const compute::AffineRow& row : access.index) {
-          for (size_t a = 0; a < row.coef.size(); ++a) {
-            if (row.coef[a] == 0) continue;
-            for (const Term& term : bounds_.stages[r].axes[a].own) {
-              if (is_visible(term) || fixed(static_cast<int>(r), term)) continue;
-              return invalid(
-                  "{} is in registers, but {} reads it in loop {}, which is not unrolled",
-                  stage.name(), state_.stages[r].name(), state_.stages[r].loops[term.loop].name);
-            }
-          }
-        }
-      }
-    }
-    return ok_status();
-  }
-
   const State& state_;
-  std::vector<int> visible_;  // per stage: its outermost leaves that are fixed
   Bounds bounds_;
+  VisibleLoops visible_;
 };
 
 }  // namespace
 
-Result<Bounds> infer_bounds(const State& state) { return Inference(state).run(); }
+Result<Bounds> infer_bounds(const State& state) {
+  HONE_ASSIGN_OR_RETURN(Bounds bounds, Inference(state).run());
+  HONE_RETURN_IF_ERROR(check_legality(state, bounds));
+  return bounds;
+}
 
 std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds, int output) {
   const std::vector<int64_t>& extent = bounds.store_extent[output];

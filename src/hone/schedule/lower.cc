@@ -262,24 +262,19 @@ class Lowering {
 
   std::vector<Stmt> emit_stage(int s) {
     const StageState& stage = state_.stages[s];
-    const compute::Stage& what = stage.info->stage;
     const int loops = static_cast<int>(stage.order.size());
     Emission emission{s, tests_of(s), loops, loops};
     for (int i = loops; i-- > 0;) {
       if (stage.loops[stage.order[i]].reduce) emission.first_reduce = i;
     }
-    for (const compute::Axis& axis : compute::split_axes(what).extra) {
-      for (size_t a = 0; a < stage.info->axes.size(); ++a) {
-        if (stage.info->axes[a].var != axis.var) continue;
-        for (const Term& term : bounds_.stages[s].axes[a].own) {
-          emission.wide = std::min(emission.wide, bounds_.stages[s].last_leaf[term.loop]);
-        }
-      }
+    const std::vector<bool> extra = loops_of_extra_axes(s);
+    for (size_t i = 0; i < extra.size(); ++i) {
+      if (extra[i]) emission.wide = std::min(emission.wide, bounds_.stages[s].last_leaf[i]);
     }
     for (int i = emission.wide; i < loops; ++i) {
-      const Loop& loop = stage.loops[stage.order[i]];
-      if (bounds_.stages[s].loop_extent[stage.order[i]] > 1 &&
-          (loop.reduce || !is_extra(s, stage.order[i]))) {
+      const int leaf = stage.order[i];
+      const Loop& loop = stage.loops[leaf];
+      if (bounds_.stages[s].loop_extent[leaf] > 1 && (loop.reduce || !extra[leaf])) {
         fail(invalid("{}: loop {} must lie outside of the axes that not all outputs have",
                      stage.name(), loop.name));
       }
@@ -287,17 +282,17 @@ class Lowering {
     return emit_level(emission, 0, Mode::kAll);
   }
 
-  bool is_extra(int s, int leaf) const {
-    const StageState& stage = state_.stages[s];
-    for (const compute::Axis& axis : compute::split_axes(stage.info->stage).extra) {
-      for (size_t a = 0; a < stage.info->axes.size(); ++a) {
-        if (stage.info->axes[a].var != axis.var) continue;
-        for (const Term& term : bounds_.stages[s].axes[a].own) {
-          if (term.loop == leaf) return true;
-        }
+  // Per loop of a stage: whether it runs over an axis that not all outputs have.
+  std::vector<bool> loops_of_extra_axes(int s) const {
+    const StageInfo& info = *state_.stages[s].info;
+    std::vector<bool> extra(state_.stages[s].loops.size(), false);
+    for (const compute::Axis& axis : compute::split_axes(info.stage).extra) {
+      for (size_t a = 0; a < info.axes.size(); ++a) {
+        if (info.axes[a].var != axis.var) continue;
+        for (const Term& term : bounds_.stages[s].axes[a].own) extra[term.loop] = true;
       }
     }
-    return false;
+    return extra;
   }
 
   void fail(Status why) {

@@ -91,7 +91,14 @@ TEST(legality, says_why_a_step_is_refused) {
 
 TEST(legality, bounds_refuse_what_steps_alone_cannot_see) {
   const std::pair<const char*, const char*> cases[] = {
-      {"compute_at(conv2d, bias, n)\nscope(conv2d, register)", "is not unrolled"},
+      {"compute_at(conv2d, bias, n)\nscope(conv2d, register)",
+       "conv2d is in registers, but its loop oh is not unrolled"},
+      {"compute_at(conv2d, bias, n)\nscope(conv2d, register)\nunroll(conv2d, oh)\n"
+       "unroll(conv2d, ow)\nunroll(conv2d, oc)",
+       "conv2d is in registers, but bias reads it in loop oh, which is not unrolled"},
+      {"split(relu, oc, [4])\nreorder(relu, [oc.0, n])\nparallel(relu, oc.0)\n"
+       "reorder(relu, [n, oc.0])",
+       "parallel loop oc.0 is not the outermost"},
       {"split(relu, oc, [4])\nreorder(relu, [oc.1, oc.0])\nvectorize(relu, oc.1)",
        "is not the innermost"},
   };

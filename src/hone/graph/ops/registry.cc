@@ -20,7 +20,10 @@ const std::vector<const Op*>& all_ops() {
           lp_pool_ops(),
           math_ops(),
           matrix_ops(),
+          integer_product_ops(),
+          quantize_ops(),
           movement_ops(),
+          non_max_suppression_ops(),
           normalization_ops(),
           pad_ops(),
           pooling_ops(),
@@ -33,7 +36,9 @@ const std::vector<const Op*>& all_ops() {
           scatter_ops(),
           selection_ops(),
           shape_ops(),
+          unique_ops(),
           unpool_ops(),
+          varying_ops(),
           view_ops()}) {
       for (const Op& op : family) list.push_back(&op);
     }

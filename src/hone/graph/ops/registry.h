@@ -27,6 +27,9 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> grid_sample_ops();
 [[nodiscard]] std::span<const Op> internal_ops();
 [[nodiscard]] std::span<const Op> matrix_ops();
+[[nodiscard]] std::span<const Op> integer_product_ops();
+[[nodiscard]] std::span<const Op> quantize_ops();
+[[nodiscard]] std::span<const Op> non_max_suppression_ops();
 [[nodiscard]] std::span<const Op> movement_ops();
 [[nodiscard]] std::span<const Op> normalization_ops();
 [[nodiscard]] std::span<const Op> pad_ops();
@@ -40,7 +43,9 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> scan_ops();
 [[nodiscard]] std::span<const Op> selection_ops();
 [[nodiscard]] std::span<const Op> shape_ops();
+[[nodiscard]] std::span<const Op> unique_ops();
 [[nodiscard]] std::span<const Op> unpool_ops();
+[[nodiscard]] std::span<const Op> varying_ops();
 [[nodiscard]] std::span<const Op> view_ops();
 
 // The copy between memory orders; only passes create it.

@@ -2,6 +2,7 @@
 // Size).
 #include <algorithm>
 
+#include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -61,6 +62,18 @@ Status infer_shape(InferContext& c) {
   return c.set(0, DType::kI64, {std::max<int64_t>(0, end - start)});
 }
 
+// Of a value whose shape depends on data: its extents.
+Status expand_shape(ExpandContext& c) {
+  const ValueId extents = c.extents_of(c.input(0));
+  if (extents == kNoValue) {
+    c.decline();
+    return ok_status();
+  }
+  const auto [start, end] = shape_range(c.attributes(), c.rank(0));
+  c.result(0, c.slice(extents, 0, start, end));
+  return ok_status();
+}
+
 Result<std::vector<Tensor>> fold_shape(const Graph& graph, const Node& node) {
   const Shape& shape = graph.value(node.inputs[0]).shape;
   const auto [start, end] = shape_range(node.attributes, static_cast<int64_t>(shape.size()));
@@ -91,6 +104,7 @@ std::span<const Op> shape_ops() {
       {.name = "Shape",
        .attributes = "start:i end:i",
        .infer = infer_shape,
+       .expand = expand_shape,
        .fold = fold_shape,
        .folds_shapes = true},
       {.name = "Size", .infer = infer_size, .fold = fold_size, .folds_shapes = true},

@@ -1,0 +1,184 @@
+// Operators whose result's shape depends on data: NonZero, Compress; and hone.Compact, which makes
+// such a result dense.
+#include <algorithm>
+
+#include "hone/graph/evaluate.h"
+#include "hone/graph/extents.h"
+#include "hone/graph/ops/indices.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+namespace {
+
+using compute::Axis;
+using ir::Expr;
+using ir::Stmt;
+
+Expr number(int64_t value) { return ir::constant(value); }
+
+// ---- hone.NonZero(x): indices [rank, elements of x], their number [1] ----
+
+Status infer_places(InferContext& c) {
+  HONE_RETURN_IF_ERROR(c.set(1, DType::kI64, {1}));
+  return c.set(0, DType::kI64, {c.rank(0), num_elements(c.shape(0))});
+}
+
+void emit_places(EmitContext& c) {
+  const Shape& data = c.input(0).shape;
+  const std::vector<Axis> all = axes_of(data, 0, data.size());
+  const Axis row = compute::make_axis("row", c.result().shape[0]);
+  const Axis column = compute::make_axis("column", c.result().shape[1]);
+  const Local count("count", DType::kI64);
+  c.body("non_zero", {}, [&](const std::vector<Expr>&) {
+    const std::vector<Expr> at = compute::variables(all);
+    std::vector<Stmt> found;
+    for (size_t d = 0; d < data.size(); ++d)
+      found.push_back(c.store(0, {number(static_cast<int64_t>(d)), count.get()}, at[d]));
+    found.push_back(count.set(count.get() + 1));
+    const Expr element = c.read(0, "data", at);
+    const Expr hit = element->type == DType::kBool
+                         ? element
+                         : ir::make(ir::Op::kNe, {element, literal(element->type, 0)});
+    // What follows may use all indices before it knows how many there are.
+    const Stmt clear = loops_over(
+        {row, column}, {c.store(0, {ir::variable(row.var), ir::variable(column.var)}, number(0))});
+    return std::vector{with_locals(
+        {count}, {clear, count.set(number(0)), loops_over(all, {ir::make_if(hit, found)}),
+                  c.store(1, {number(0)}, count.get())})};
+  });
+}
+
+Status expand_non_zero(ExpandContext& c) {
+  if (c.rank(0) == 0) return c.unsupported("a scalar");
+  const std::vector<ValueId> found = c.add_all("hone.NonZero", {c.input(0)}, 2);
+  const ValueId extents =
+      c.add("Concat", {c.integers({c.rank(0)}), found[1]}, {{"axis", int64_t{0}}});
+  c.result(0, with_extents(c, found[0], extents));
+  return ok_status();
+}
+
+// ---- hone.Compress(x, condition): along dimension 0; the elements taken, their number [1] ----
+
+Status infer_taken(InferContext& c) {
+  Shape shape = c.shape(0);
+  shape[0] = std::min(shape[0], c.shape(1)[0]);
+  HONE_RETURN_IF_ERROR(c.set(1, DType::kI64, {1}));
+  return c.set(0, c.dtype(0), std::move(shape));
+}
+
+void emit_taken(EmitContext& c) {
+  const Shape& shape = c.result().shape;
+  const Axis row = compute::make_axis("row", shape[0]);
+  const std::vector<Axis> inner = axes_of(shape, 1, shape.size());
+  const Local count("count", DType::kI64);
+  c.body("compress", {}, [&](const std::vector<Expr>&) {
+    std::vector<Expr> from = {ir::variable(row.var)}, to = {count.get()};
+    for (const Expr& i : compute::variables(inner)) {
+      from.push_back(i);
+      to.push_back(i);
+    }
+    const Stmt take = ir::make_if(
+        c.read(1, "condition", {from[0]}),
+        {loops_over(inner, {c.store(0, to, c.read(0, "data", from))}), count.set(count.get() + 1)});
+    return std::vector{with_locals({count}, {count.set(number(0)), loops_over({row}, {take}),
+                                             c.store(1, {number(0)}, count.get())})};
+  });
+}
+
+Status expand_compress(ExpandContext& c) {
+  if (c.rank(1) != 1 || c.dtype(1) != DType::kBool)
+    return c.fail("a condition {} {}", dtype_name(c.dtype(1)), to_string(c.shape(1)));
+  ValueId x = c.input(0);
+  Shape perm;
+  if (c.attributes().has("axis")) {
+    HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
+    perm = {static_cast<int64_t>(axis)};
+    for (int64_t d = 0; d < c.rank(0); ++d) {
+      if (d != perm[0]) perm.push_back(d);
+    }
+    x = c.transpose(x, perm);
+  } else {
+    x = c.reshape(x, {num_elements(c.shape(0))});
+  }
+  Shape fixed = c.shape_of(x);
+  fixed.erase(fixed.begin());
+  const std::vector<ValueId> taken = c.add_all("hone.Compress", {x, c.input(1)}, 2);
+  const ValueId extents = c.add("Concat", {taken[1], c.integers(fixed)}, {{"axis", int64_t{0}}});
+  const ValueId rows = with_extents(c, taken[0], extents);
+  Shape back(perm.size());
+  for (size_t d = 0; d < perm.size(); ++d)
+    back[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
+  c.result(0, c.transpose(rows, back));
+  return ok_status();
+}
+
+// ---- hone.Compact(x, extents): x dense from the start of the result; the extents ----
+
+Status infer_compact(InferContext& c) {
+  HONE_RETURN_IF_ERROR(c.set(1, DType::kI64, c.shape(1)));
+  return c.set(0, c.dtype(0), c.shape(0));
+}
+
+void emit_compact(EmitContext& c) {
+  const Shape& shape = c.result().shape;
+  const std::vector<Axis> all = axes_of(shape, 0, shape.size());
+  const std::vector<Axis> points(all.begin(), all.begin() + (all.empty() ? 0 : 1));
+  const std::vector<Axis> inner(all.begin() + std::ssize(points), all.end());
+  c.body("compact", points, [&](const std::vector<Expr>&) {
+    const std::vector<Expr> at = compute::variables(all);
+    Expr flat = number(0), inside = ir::constant_bool(true), first = ir::constant_bool(true);
+    std::vector<Stmt> extents;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const std::vector<Expr> entry = {number(static_cast<int64_t>(d))};
+      const Expr extent = c.read(1, "extents", entry);
+      flat = flat * extent + at[d];
+      inside = ir::logical_and(inside, ir::less(at[d], extent));
+      extents.push_back(c.store(1, entry, extent));
+    }
+    if (!points.empty()) first = ir::make(ir::Op::kEq, {at[0], number(0)});
+    std::vector<Expr> to;
+    int64_t stride = num_elements(shape);
+    for (const int64_t extent : shape) {
+      stride /= extent;
+      to.push_back(ir::floormod(ir::floordiv(flat, stride), extent));
+    }
+    return std::vector{
+        loops_over(inner, {ir::make_if(inside, {c.store(0, to, c.read(0, "data", at))})}),
+        ir::make_if(first, extents)};
+  });
+}
+
+}  // namespace
+
+std::span<const Op> varying_ops() {
+  static const Op ops[] = {
+      {.name = "hone.NonZero",
+       .max_outputs = 2,
+       .infer = infer_places,
+       .fold = evaluate_node,
+       .emit = emit_places},
+      {.name = "NonZero", .since = 9, .expand = expand_non_zero},
+      {.name = "hone.Compress",
+       .min_inputs = 2,
+       .max_inputs = 2,
+       .max_outputs = 2,
+       .infer = infer_taken,
+       .fold = evaluate_node,
+       .emit = emit_taken},
+      {.name = "Compress",
+       .since = 9,
+       .min_inputs = 2,
+       .max_inputs = 2,
+       .attributes = "axis:i",
+       .expand = expand_compress},
+      {.name = "hone.Compact",
+       .min_inputs = 2,
+       .max_inputs = 2,
+       .max_outputs = 2,
+       .infer = infer_compact,
+       .emit = emit_compact},
+  };
+  return ops;
+}
+
+}  // namespace hone::graph

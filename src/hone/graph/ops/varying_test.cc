@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+void expect_integers(const Tensor& actual, const Shape& shape, const std::vector<int64_t>& values) {
+  ASSERT_EQ(actual.dtype(), DType::kI64);
+  ASSERT_EQ(actual.shape(), shape);
+  for (size_t i = 0; i < values.size(); ++i)
+    EXPECT_EQ(actual.as<int64_t>()[i], values[i]) << "at " << i;
+}
+
+TEST(varying, non_zero_has_the_shape_that_the_data_gives_it) {
+  TestModel m(17);
+  m.input("x", {2, 3}).node("NonZero", {"x"}, {"y"}).output("y");
+  const Graph graph = m.graph();
+  expect_integers(run_optimized(graph, {floats({2, 3}, {0, 1, 0, 2, 0, 3})})[0], {2, 3},
+                  {0, 1, 1, 1, 0, 2});
+  expect_integers(run_optimized(graph, {floats({2, 3}, {0, 0, 0, 0, 0, 0})})[0], {2, 0}, {});
+  expect_integers(run_optimized(graph, {floats({2, 3}, {1, 1, 1, 1, 1, 1})})[0], {2, 6},
+                  {0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2});
+}
+
+// What follows knows the shape, too: rearranged, looked up, asked for.
+TEST(varying, followers_carry_the_shape) {
+  TestModel m(17);
+  m.input("x", {4})
+      .constant("t", floats({4, 2}, {0, 1, 2, 3, 4, 5, 6, 7}))
+      .constant("row", ints({0}))
+      .node("NonZero", {"x"}, {"n"})
+      .node("Transpose", {"n"}, {"y"})
+      .node("Gather", {"n", "row"}, {"one"})
+      .constant("axes", ints({0}))
+      .node("Squeeze", {"one", "axes"}, {"list"})
+      .node("Gather", {"t", "list"}, {"rows"})
+      .node("Neg", {"rows"}, {"z"})
+      .node("Shape", {"z"}, {"s"})
+      .output("y")
+      .output("z")
+      .output("s");
+  const auto results = run_optimized(m.graph(), {floats({4}, {0, 5, 0, 6})});
+  expect_integers(results[0], {2, 1}, {1, 3});
+  EXPECT_EQ(relative_error(results[1], floats({2, 2}, {-2, -3, -6, -7})), 0);
+  expect_integers(results[2], {2}, {2, 2});
+}
+
+TEST(varying, of_constants_it_is_known_at_once) {
+  TestModel m(17);
+  m.constant("x", floats({2, 2}, {0, 1, 1, 0}))
+      .node("NonZero", {"x"}, {"n"})
+      .node("Shape", {"n"}, {"s"})
+      .node("Reshape", {"n", "s"}, {"y"})
+      .output("y");
+  expect_integers(run_optimized(m.graph(), {})[0], {2, 2}, {0, 1, 1, 0});
+}
+
+TEST(varying, operators_that_do_not_know_of_it_refuse) {
+  TestModel m(17);
+  m.input("x", {4})
+      .node("NonZero", {"x"}, {"n"})
+      .node("Concat", {"n", "n"}, {"y"}, {{"axis", int64_t{1}}})
+      .output("y");
+  EXPECT_EQ(m.import().status().code(), Code::kUnsupported);
+}
+
+TEST(varying, unique_and_compress) {
+  TestModel m(17);
+  m.input("x", {6})
+      .input("c", {3}, DType::kBool)
+      .node("Unique", {"x"}, {"y", "first", "which", "times"})
+      .node("Compress", {"x", "c"}, {"z"})
+      .output("y")
+      .output("first")
+      .output("which")
+      .output("times")
+      .output("z");
+  Tensor condition(DType::kBool, {3});
+  condition.set(0, 1);
+  condition.set(2, 1);
+  const auto results = run_optimized(m.graph(), {floats({6}, {2, 1, 1, 3, 4, 3}), condition});
+  EXPECT_EQ(relative_error(results[0], floats({4}, {1, 2, 3, 4})), 0);
+  expect_integers(results[1], {4}, {1, 0, 3, 4});
+  expect_integers(results[2], {6}, {1, 0, 0, 2, 3, 2});
+  expect_integers(results[3], {4}, {2, 1, 2, 1});
+  EXPECT_EQ(relative_error(results[4], floats({2}, {2, 1})), 0);
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,36 @@
+// schedule/visible_loops.h - which loops are open, and so have one value, at a place of a State:
+// those around it.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "hone/schedule/bounds.h"
+
+namespace hone::schedule {
+
+// Both arguments must outlive it; `bounds` may still grow, but has last_leaf of all that is asked
+// for.
+class VisibleLoops {
+ public:
+  VisibleLoops(const State& state, const Bounds& bounds)
+      : state_(state), bounds_(bounds), open_(state.stages.size(), 0) {}
+
+  void look_from(const Place& from) {
+    std::fill(open_.begin(), open_.end(), 0);
+    for (const Place* place = &from; place->kind == AttachKind::kAt;
+         place = &state_.stages[place->stage].compute) {
+      open_[place->stage] = state_.stages[place->stage].find_leaf(place->loop) + 1;
+    }
+  }
+  [[nodiscard]] bool sees(const Term& term) const {
+    return bounds_.stages[term.stage].last_leaf[term.loop] < open_[term.stage];
+  }
+
+ private:
+  const State& state_;
+  const Bounds& bounds_;
+  std::vector<int> open_;  // per stage: how many of its outermost leaves are open
+};
+
+}  // namespace hone::schedule
