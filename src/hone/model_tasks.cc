@@ -18,7 +18,8 @@
 namespace hone {
 
 Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options) {
-  return graph::import_onnx(path, {.shapes = options.shapes});
+  return graph::import_onnx_binding(path, {.shapes = options.shapes, .bind = options.bind},
+                                    options.available);
 }
 
 Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options) {

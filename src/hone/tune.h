@@ -23,6 +23,9 @@ struct Graph;
 
 struct CompileOptions {
   std::map<std::string, Shape> shapes;  // of inputs that the model leaves open
+  std::map<std::string, Tensor> bind;   // inputs that become constants of the library
+  // Inputs whose values are known: bound, too, where a value decides a shape.
+  std::map<std::string, Tensor> available;
   std::string device = "host";          // a name that target::find knows
   std::string db;                       // db::open_store; empty: the default path
   bool use_db = true;                   // false: nothing is looked up or kept

@@ -1,4 +1,4 @@
-// graph/import_onnx.h - a Graph from an ONNX file: opsets 9 to 28, weights inside or in external
+// graph/import_onnx.h - a Graph from an ONNX file: opsets 7 to 28, weights inside or in external
 // data, shapes inferred. Every defect of the model is one error that names file and node.
 #pragma once
 
@@ -17,6 +17,9 @@ struct ImportOptions {
 };
 
 [[nodiscard]] Result<Graph> import_onnx(const std::string& path, const ImportOptions& options = {});
+// The same with those of the `available` inputs bound whose values decide shapes, and no others.
+[[nodiscard]] Result<Graph> import_onnx_binding(const std::string& path, ImportOptions options,
+                                                const std::map<std::string, Tensor>& available);
 // The names of a model's inputs, in its order, initializers left out.
 [[nodiscard]] Result<std::vector<std::string>> input_names(const std::string& path);
 // From memory; external data is looked up in `folder`.

@@ -129,10 +129,61 @@ TEST(import_onnx, wants_shapes_for_open_inputs) {
   expect_error(import_status(model.bytes(), options), Code::kInvalid, "declared as [batch, 3]");
   options.shapes["x"] = {2, 3, 1};
   expect_error(import_status(model.bytes(), options), Code::kInvalid, "[2, 3, 1]");
-  options.shapes["x"] = {0, 3};
-  expect_error(import_status(model.bytes(), options), Code::kInvalid, "[0, 3]");
+  options.shapes["x"] = {-1, 3};
+  expect_error(import_status(model.bytes(), options), Code::kInvalid, "[-1, 3]");
+  options.shapes["x"] = {0, 3};  // nothing to compute, but no error
+  EXPECT_TRUE(import_status(model.bytes(), options).ok());
   options.shapes = {{"x", {2, 3}}, {"z", {1}}};
   expect_error(import_status(model.bytes(), options), Code::kInvalid, "'z', which is no input");
+}
+
+TEST(import_onnx, names_the_inputs_that_decide_a_shape) {
+  TestModel model;
+  model.input("x", {2, 6})
+      .input("rows", {1}, DType::kI64)
+      .input("columns", {1}, DType::kI64)
+      .input("bias", {1})
+      .node("Concat", {"rows", "columns"}, {"shape"}, {{"axis", int64_t{0}}})
+      .node("Reshape", {"x", "shape"}, {"y"})
+      .node("Add", {"y", "bias"}, {"z"})
+      .output("z");
+  std::vector<std::string> unbound;
+  ImportOptions options;
+  options.unbound = &unbound;
+  expect_error(import_status(model.bytes(), options), Code::kUnsupported,
+               "bind them with --bind columns=FILE.npy --bind rows=FILE.npy");
+  EXPECT_EQ(unbound, (std::vector<std::string>{"columns", "rows"}));
+  options.bind["rows"] = ints({3});
+  expect_error(import_status(model.bytes(), options), Code::kUnsupported,
+               "it comes from the input 'columns': bind it with --bind columns=FILE.npy");
+
+  const Folder folder;
+  const std::string path = folder.write("m.onnx", model.bytes());
+  const std::map<std::string, Tensor> available = {
+      {"rows", ints({3})}, {"columns", ints({4})}, {"bias", floats({1}, {1})}};
+  const auto graph = import_onnx_binding(path, {}, available);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->value(graph->outputs[0]).shape, (Shape{3, 4}));
+  ASSERT_EQ(graph->inputs.size(), 2u);  // x and bias, whose value is known but decides no shape
+  EXPECT_EQ(graph->value(graph->inputs[1]).name, "bias");
+  expect_error(import_onnx_binding(path, {}, {{"rows", ints({3})}}).status(), Code::kUnsupported,
+               "'columns'");
+}
+
+TEST(import_onnx, a_bound_value_has_the_declared_type_and_shape) {
+  TestModel model;
+  model.input("x", {2}).input("y", {2}).node("Add", {"x", "y"}, {"z"}).output("z");
+  ImportOptions options;
+  options.bind["y"] = floats({2}, {1, 2});
+  EXPECT_TRUE(import_status(model.bytes(), options).ok());
+  options.bind["y"] = floats({1}, {1});
+  expect_error(import_status(model.bytes(), options), Code::kInvalid,
+               "input 'y' is bound to a value of f32 [1], expected f32 [2]");
+  options.bind["y"] = ints({1, 2});
+  expect_error(import_status(model.bytes(), options), Code::kInvalid, "expected f32 [2]");
+  options.bind = {{"w", floats({2}, {1, 2})}};
+  expect_error(import_status(model.bytes(), options), Code::kInvalid,
+               "a value is bound to 'w', which is no input");
 }
 
 TEST(import_onnx, rejects_cycles_and_loose_ends) {

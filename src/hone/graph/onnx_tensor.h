@@ -1,5 +1,5 @@
 // graph/onnx_tensor.h - tensors of ONNX files: inside, as external data, or alone in a file (.pb).
-// Only this and import_onnx.cc see the ONNX protobuf headers.
+// Of the graph library only import_onnx.cc and onnx_*.cc see the ONNX protobuf headers.
 #pragma once
 
 #include <string>

@@ -1,0 +1,111 @@
+#include "hone/graph/onnx_input.h"
+
+#include <set>
+
+namespace hone::graph {
+namespace {
+
+constexpr double kMaxElements = 1e11;
+
+// The extents that the model gives, -1 where it leaves them open.
+struct Declaration {
+  Shape shape;
+  std::vector<std::string> text;
+  bool any_rank = false;  // not even the rank is known
+  [[nodiscard]] bool open() const {
+    return any_rank || std::find(shape.begin(), shape.end(), -1) != shape.end();
+  }
+  [[nodiscard]] std::string to_text() const {
+    return any_rank ? "..." : fmt::format("{}", fmt::join(text, ", "));
+  }
+  [[nodiscard]] bool fits(const Shape& given) const {
+    if (!any_rank && given.size() != shape.size()) return false;
+    double elements = 1;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i] < 0 || (!any_rank && shape[i] >= 0 && shape[i] != given[i])) return false;
+      elements *= static_cast<double>(given[i]);
+    }
+    return elements <= kMaxElements;
+  }
+};
+
+Result<Declaration> read_declaration(const std::string& name, const onnx::TypeProto_Tensor& type,
+                                     const std::string& file) {
+  Declaration declared;
+  declared.any_rank = !type.has_shape();
+  for (const auto& dim : type.shape().dim()) {
+    if (dim.has_dim_value() && dim.dim_value() < 0)
+      return invalid("{}: input '{}' has an extent of {}", file, name, dim.dim_value());
+    const std::string symbol = dim.dim_param().empty() ? "?" : dim.dim_param();
+    declared.shape.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+    declared.text.push_back(dim.has_dim_value() ? std::to_string(dim.dim_value()) : symbol);
+  }
+  return declared;
+}
+
+}  // namespace
+
+Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
+                                     const ImportOptions& options, const std::string& file) {
+  const std::string& name = input.name();
+  if (!input.has_type() || !input.type().has_tensor_type())
+    return error(Code::kUnsupported, "{}: input '{}' is no tensor", file, name);
+  const auto& type = input.type().tensor_type();
+  const auto dtype = dtype_from_onnx(type.elem_type());
+  if (!dtype) {
+    return error(Code::kUnsupported, "{}: input '{}' has element type {}", file, name,
+                 type.elem_type());
+  }
+  HONE_ASSIGN_OR_RETURN(const Declaration declared, read_declaration(name, type, file));
+
+  if (const auto bound = options.bind.find(name); bound != options.bind.end()) {
+    const Tensor& value = bound->second;
+    if (value.dtype() != *dtype || !declared.fits(value.shape())) {
+      return invalid("{}: input '{}' is bound to a value of {} {}, expected {} [{}]", file, name,
+                     dtype_name(value.dtype()), to_string(value.shape()), dtype_name(*dtype),
+                     declared.to_text());
+    }
+    return DeclaredInput{*dtype, value.shape(), &value};
+  }
+  if (const auto given = options.shapes.find(name); given != options.shapes.end()) {
+    if (!declared.fits(given->second)) {
+      return invalid("{}: the shape {} is given for input '{}', which is declared as [{}]", file,
+                     to_string(given->second), name, declared.to_text());
+    }
+    return DeclaredInput{*dtype, given->second};
+  }
+  if (declared.open()) {
+    return invalid("{}: input '{}' has the open shape [{}]: give it with --shape {}=dims", file,
+                   name, declared.to_text(), name);
+  }
+  if (!declared.fits(declared.shape)) {
+    return invalid("{}: input '{}' has the shape {}, which is too large", file, name,
+                   to_string(declared.shape));
+  }
+  return DeclaredInput{*dtype, declared.shape};
+}
+
+Sources sources_of_values(const Graph& graph) {
+  Sources sources;
+  for (const Node& node : graph.nodes) {
+    for (const ValueId out : node.outputs) sources[out] = node.inputs;
+  }
+  return sources;
+}
+
+std::vector<std::string> inputs_to_bind(const Graph& graph, const Sources& sources) {
+  std::vector<ValueId> open = graph.unknown_operands;
+  std::set<ValueId> seen;
+  std::vector<std::string> names;
+  while (!open.empty()) {
+    const ValueId id = open.back();
+    open.pop_back();
+    if (id == kNoValue || graph.value(id).constant || !seen.insert(id).second) continue;
+    if (graph.is_input(id)) names.push_back(graph.value(id).name);
+    const auto it = sources.find(id);
+    if (it != sources.end()) open.insert(open.end(), it->second.begin(), it->second.end());
+  }
+  return names;
+}
+
+}  // namespace hone::graph
