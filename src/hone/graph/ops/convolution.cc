@@ -15,7 +15,7 @@ Status infer_conv(InferContext& c) {
   if (x.size() < 3 || w.size() != x.size()) {
     return c.fail("data of shape {} and weights of shape {}", to_string(x), to_string(w));
   }
-  if (!is_float(c.dtype(0)) || c.dtype(1) != c.dtype(0)) {
+  if (c.dtype(1) != c.dtype(0)) {
     return c.fail("data of type {} and weights of type {}", dtype_name(c.dtype(0)),
                   dtype_name(c.dtype(1)));
   }
@@ -23,14 +23,20 @@ Status infer_conv(InferContext& c) {
   if (group < 1 || w[0] % group != 0 || w[1] > x[1] || x[1] != w[1] * group) {
     return c.fail("{} channels, {} groups and weights of shape {}", x[1], group, to_string(w));
   }
-  if (c.has(2) && c.shape(2) != Shape{w[0]}) {
-    return c.fail("bias of shape {}, expected [{}]", to_string(c.shape(2)), w[0]);
+  if (c.has(2) && (c.shape(2) != Shape{w[0]} || c.dtype(2) != c.dtype(0))) {
+    return c.fail("bias of type {} and shape {}, expected {} and [{}]", dtype_name(c.dtype(2)),
+                  to_string(c.shape(2)), dtype_name(c.dtype(0)), w[0]);
   }
   const Result<Window> window = make_window(c.attributes(), x, Shape(w.begin() + 2, w.end()));
   if (!window.ok()) return c.fail("{}", window.status().message());
   Shape shape = {x[0], w[0]};
   shape.insert(shape.end(), window->output.begin(), window->output.end());
   return c.set(0, c.dtype(0), std::move(shape));
+}
+
+Status infer_float_conv(InferContext& c) {
+  if (!is_float(c.dtype(0))) return c.fail("data of type {}", dtype_name(c.dtype(0)));
+  return infer_conv(c);
 }
 
 Padding conv_padding(const Graph& graph, const Node& node) {
@@ -83,16 +89,20 @@ void emit_conv(EmitContext& c) {
 }  // namespace
 
 std::span<const Op> convolution_ops() {
+  const auto conv = [](const char* name, Status (*infer)(InferContext&)) {
+    return Op{.name = name,
+              .min_inputs = 2,
+              .max_inputs = 3,
+              .kind = Kind::kContraction,
+              .layout = Layout::kChannelsLast,
+              .attributes = "auto_pad:s dilations:is group:i kernel_shape:is pads:is strides:is",
+              .infer = infer,
+              .emit = emit_conv,
+              .padding = conv_padding};
+  };
   static const Op ops[] = {
-      {.name = "Conv",
-       .min_inputs = 2,
-       .max_inputs = 3,
-       .kind = Kind::kContraction,
-       .layout = Layout::kChannelsLast,
-       .attributes = "auto_pad:s dilations:is group:i kernel_shape:is pads:is strides:is",
-       .infer = infer_conv,
-       .emit = emit_conv,
-       .padding = conv_padding},
+      conv("Conv", infer_float_conv),
+      conv("hone.ConvInteger", infer_conv),
   };
   return ops;
 }

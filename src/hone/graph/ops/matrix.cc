@@ -1,4 +1,6 @@
 // Gemm and MatMul.
+#include <cmath>
+
 #include "hone/graph/emit.h"
 #include "hone/graph/ops/registry.h"
 
@@ -10,12 +12,25 @@ using ir::Expr;
 Status check_types(const InferContext& c) {
   for (size_t i = 0; i < c.num_inputs(); ++i) {
     if (!c.has(i)) continue;
-    if (!is_float(c.dtype(i)) || c.dtype(i) != c.dtype(0)) {
-      return c.unsupported("operand {} of type {}, expected floats of one type", i,
-                           dtype_name(c.dtype(i)));
+    if (c.dtype(i) == DType::kBool || c.dtype(i) != c.dtype(0)) {
+      return c.fail("operand {} of type {}, expected numbers of one type", i,
+                    dtype_name(c.dtype(i)));
     }
   }
   return ok_status();
+}
+
+// Integers are scaled by integers only.
+Status check_factor(const InferContext& c, const char* name) {
+  const float factor = c.attributes().number(name, 1);
+  if (is_float(c.dtype(0)) || factor == std::floor(factor)) return ok_status();
+  return c.unsupported("{} is {} for operands of type {}", name, factor, dtype_name(c.dtype(0)));
+}
+
+// A sum of nothing is zero.
+Status set_product(InferContext& c, Shape shape, int64_t depth) {
+  return depth == 0 ? c.set_constant(0, Tensor(c.dtype(0), std::move(shape)))
+                    : c.set(0, c.dtype(0), std::move(shape));
 }
 
 Status infer_gemm(InferContext& c) {
@@ -35,7 +50,11 @@ Status infer_gemm(InferContext& c) {
     return c.fail("C of shape {} for a product of shape {}", to_string(c.shape(2)),
                   to_string(shape));
   }
-  return c.set(0, c.dtype(0), std::move(shape));
+  HONE_RETURN_IF_ERROR(check_factor(c, "alpha"));
+  HONE_RETURN_IF_ERROR(check_factor(c, "beta"));
+  const int64_t depth = a[trans_a ? 0 : 1];
+  if (depth == 0 && c.has(2)) return c.unsupported("a sum over nothing with a bias");
+  return set_product(c, std::move(shape), depth);
 }
 
 void emit_gemm(EmitContext& c) {
@@ -85,7 +104,7 @@ Status infer_matmul(InferContext& c) {
   Shape shape = *batch;
   if (!row) shape.push_back(a[a.size() - 2]);
   if (!column) shape.push_back(b.back());
-  return c.set(0, c.dtype(0), std::move(shape));
+  return set_product(c, std::move(shape), a.back());
 }
 
 void emit_matmul(EmitContext& c) {

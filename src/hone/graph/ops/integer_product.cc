@@ -1,0 +1,149 @@
+// Products of quantized operands, summed in 32 bits: MatMulInteger, QLinearMatMul, ConvInteger,
+// QLinearConv. Each is the product of the operands less their zero points.
+#include "hone/graph/ops/quantize.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+namespace {
+
+Status check_bytes(const InferContext& c, size_t i) {
+  if (c.dtype(i) == DType::kI8 || c.dtype(i) == DType::kU8) return ok_status();
+  return c.unsupported("operand {} of type {}, expected i8 or u8", i, dtype_name(c.dtype(i)));
+}
+
+// Operand `x` in 32 bits less the zero point `zero`, if there is one. A vector of zero points has
+// one per index of dimension `axis`.
+Result<ValueId> centered(ExpandContext& c, size_t x, size_t zero, size_t axis) {
+  HONE_RETURN_IF_ERROR(check_bytes(c, x));
+  const ValueId wide = c.cast(c.input(x), DType::kI32);
+  if (!c.has(zero)) return wide;
+  const Shape& shape = c.shape(x);
+  Shape point = c.shape(zero);
+  if (num_elements(point) == 1) {
+    point = {};
+  } else if (axis < shape.size() && point == Shape{shape[axis]}) {
+    point.assign(shape.size(), 1);
+    point[axis] = shape[axis];
+  } else if (broadcast(point, shape) != shape) {
+    return c.fail("zero points of shape {} for an operand of shape {}", to_string(point),
+                  to_string(shape));
+  }
+  if (c.dtype(zero) != c.dtype(x))
+    return c.fail("zero points of type {} for an operand of type {}", dtype_name(c.dtype(zero)),
+                  dtype_name(c.dtype(x)));
+  return c.binary("Sub", wide, c.cast(c.reshape(c.input(zero), point), DType::kI32));
+}
+
+// The rows of a left operand; a vector has none.
+size_t row_axis(const InferContext& c, size_t i) {
+  return c.rank(i) > 1 ? static_cast<size_t>(c.rank(i) - 2) : 99;
+}
+size_t column_axis(const InferContext& c, size_t i) {
+  return c.rank(i) > 1 ? static_cast<size_t>(c.rank(i) - 1) : 99;
+}
+
+Status expand_matmul_integer(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const ValueId a, centered(c, 0, 2, row_axis(c, 0)));
+  HONE_ASSIGN_OR_RETURN(const ValueId b, centered(c, 1, 3, column_axis(c, 1)));
+  c.result(0, c.binary("MatMul", a, b));
+  return ok_status();
+}
+
+// A scale in f32 that broadcasts to the product; a vector has one per index of dimension `axis`.
+Result<ValueId> scale_of(ExpandContext& c, size_t i, size_t axis, size_t rank) {
+  if (!is_float(c.dtype(i))) return c.fail("a scale of type {}", dtype_name(c.dtype(i)));
+  Shape shape = c.shape(i);
+  if (num_elements(shape) == 1) {
+    shape = {};
+  } else if (shape.size() == 1 && axis < rank) {
+    const int64_t count = shape[0];
+    shape.assign(rank, 1);
+    shape[axis] = count;
+  }
+  return c.cast(c.reshape(c.input(i), shape), DType::kF32);
+}
+
+// The sums times the factor of the three scales, as the type of the result's zero point.
+Status requantize(ExpandContext& c, ValueId sum, size_t row, size_t column, size_t second) {
+  const auto rank = static_cast<size_t>(c.rank_of(sum));
+  HONE_RETURN_IF_ERROR(check_bytes(c, 7));
+  HONE_ASSIGN_OR_RETURN(const ValueId left, scale_of(c, 1, row, rank));
+  HONE_ASSIGN_OR_RETURN(const ValueId right, scale_of(c, second, column, rank));
+  HONE_ASSIGN_OR_RETURN(const ValueId out, scale_of(c, 6, row, rank));
+  const ValueId factor = c.binary("Div", c.binary("Mul", left, right), out);
+  ValueId zero = c.input(7);
+  if (num_elements(c.shape(7)) == 1) zero = c.reshape(zero, {});
+  const ValueId scaled = c.binary("Mul", c.cast(sum, DType::kF32), factor);
+  const ValueId result = saturated(c, scaled, zero, c.dtype(7));
+  if (c.shape_of(result) != c.shape_of(sum)) return c.fail("scales or zero points do not fit");
+  c.result(0, result);
+  return ok_status();
+}
+
+Status expand_qlinear_matmul(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const ValueId a, centered(c, 0, 2, row_axis(c, 0)));
+  HONE_ASSIGN_OR_RETURN(const ValueId b, centered(c, 3, 5, column_axis(c, 3)));
+  const ValueId sum = c.binary("MatMul", a, b);
+  const auto rank = static_cast<size_t>(c.rank_of(sum));
+  return requantize(c, sum, rank >= 2 ? rank - 2 : 99, rank >= 1 ? rank - 1 : 99, 4);
+}
+
+ValueId integer_conv(ExpandContext& c, ValueId x, ValueId w, ValueId bias) {
+  const Attributes& a = c.attributes();
+  return c.add("hone.ConvInteger", {x, w, bias},
+               {{"auto_pad", a.text("auto_pad", "NOTSET")},
+                {"dilations", a.integers("dilations")},
+                {"group", a.integer("group", 1)},
+                {"kernel_shape", a.integers("kernel_shape")},
+                {"pads", a.integers("pads")},
+                {"strides", a.integers("strides")}});
+}
+
+Status expand_conv_integer(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const ValueId x, centered(c, 0, 2, 99));
+  HONE_ASSIGN_OR_RETURN(const ValueId w, centered(c, 1, 3, 0));
+  c.result(0, integer_conv(c, x, w, kNoValue));
+  return ok_status();
+}
+
+Status expand_qlinear_conv(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const ValueId x, centered(c, 0, 2, 99));
+  HONE_ASSIGN_OR_RETURN(const ValueId w, centered(c, 3, 5, 0));
+  const ValueId sum = integer_conv(c, x, w, c.input(8));
+  return requantize(c, sum, 99, 1, 4);
+}
+
+constexpr std::string_view kWindow =
+    "auto_pad:s dilations:is group:i kernel_shape:is pads:is strides:is";
+
+}  // namespace
+
+std::span<const Op> integer_product_ops() {
+  static const Op ops[] = {
+      {.name = "MatMulInteger",
+       .since = 10,
+       .min_inputs = 2,
+       .max_inputs = 4,
+       .expand = expand_matmul_integer},
+      {.name = "QLinearMatMul",
+       .since = 10,
+       .min_inputs = 8,
+       .max_inputs = 8,
+       .expand = expand_qlinear_matmul},
+      {.name = "ConvInteger",
+       .since = 10,
+       .min_inputs = 2,
+       .max_inputs = 4,
+       .attributes = kWindow,
+       .expand = expand_conv_integer},
+      {.name = "QLinearConv",
+       .since = 10,
+       .min_inputs = 8,
+       .max_inputs = 9,
+       .attributes = kWindow,
+       .expand = expand_qlinear_conv},
+  };
+  return ops;
+}
+
+}  // namespace hone::graph
