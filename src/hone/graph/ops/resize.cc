@@ -30,7 +30,7 @@ ResizeMode mode_of(const InferContext& c) {
   const Attributes& a = c.attributes();
   ResizeMode mode;
   mode.mode = a.text("mode", "nearest");
-  if (c.num_inputs() <= 2) {  // Upsample, and Resize of opset 10
+  if (c.opset() < 11) {  // Upsample, and the first Resize
     mode.coordinates = "asymmetric";
     mode.rounding = "floor";
     if (mode.mode == "bilinear" || mode.mode == "trilinear") mode.mode = "linear";
@@ -79,14 +79,17 @@ Result<Geometry> geometry_of(const InferContext& c) {
     if (!axis) return c.fail("axis {} of a value of shape {}", named, to_string(c.shape(0)));
     dims.push_back(static_cast<size_t>(*axis));
   }
-  const bool old = c.num_inputs() <= 2;
+  const bool old = c.opset() < 11;
   const size_t scales_at = old ? 1 : 2;
-  if (given(c, scales_at) == (!old && given(c, 3)))
+  const auto* attribute = c.attributes().find<std::vector<float>>("scales");  // before opset 9
+  if (attribute == nullptr && given(c, scales_at) == (!old && given(c, 3)))
     return c.fail("expected either scales or sizes");
   std::vector<double> list;
   const bool by_sizes = !old && given(c, 3);
   if (by_sizes) {
     HONE_ASSIGN_OR_RETURN(list, numbers(c, 3, "the sizes"));
+  } else if (attribute != nullptr) {
+    list.assign(attribute->begin(), attribute->end());
   } else {
     HONE_ASSIGN_OR_RETURN(list, numbers(c, scales_at, "the scales"));
   }
@@ -219,9 +222,10 @@ Op resize(std::string_view name, int since, int until, int min_inputs, int max_i
 
 std::span<const Op> resize_ops() {
   static const Op ops[] = {
+      resize("Upsample", 7, 8, 1, 1, "mode:s scales:fs"),
       resize("Upsample", 9, 10, 2, 2, "mode:s"),
       resize("Resize", 10, 10, 2, 2, "mode:s"),
-      resize("Resize", 11, 17, 3, 4,
+      resize("Resize", 11, 17, 1, 4,
              "coordinate_transformation_mode:s cubic_coeff_a:f exclude_outside:i "
              "extrapolation_value:f mode:s nearest_mode:s"),
       resize("Resize", 18, kMaxOpset, 1, 4,
