@@ -267,7 +267,7 @@ std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
   const compute::Access* access = nullptr;
   for (const compute::Access& read : e.reads) {
     if (read.buffer != r.stage.outputs[0].buffer) continue;
-    if (access || read.guarded) return std::nullopt;
+    if (access) return std::nullopt;  // one read, maybe chosen by a select: it is inside anyway
     access = &read;
   }
   if (!access) return std::nullopt;

@@ -64,6 +64,10 @@ std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
   if (node.op->layout == Layout::kChannelsLast && k == 0 && value.shape.size() >= 3) {
     return channels_last(value.shape.size());
   }
+  // Vector lanes run along the columns of a product: they must lie side by side.
+  if (node.type == "MatMul" && k == 1 && value.shape.size() >= 2 &&
+      order_of(value).back() != static_cast<int>(value.shape.size()) - 1)
+    return plain_order(value.shape.size());
   if (node.op->kind == Kind::kElementwise && value.shape == result.shape) return result.order;
   return {};
 }
