@@ -21,6 +21,8 @@ const std::vector<const Op*>& all_ops() {
           lp_pool_ops(),
           math_ops(),
           matrix_ops(),
+          signal_constant_ops(),
+          signal_ops(),
           einsum_ops(),
           conv_transpose_ops(),
           integer_product_ops(),

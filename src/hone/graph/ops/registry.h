@@ -28,6 +28,8 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> grid_sample_ops();
 [[nodiscard]] std::span<const Op> internal_ops();
 [[nodiscard]] std::span<const Op> matrix_ops();
+[[nodiscard]] std::span<const Op> signal_constant_ops();
+[[nodiscard]] std::span<const Op> signal_ops();
 [[nodiscard]] std::span<const Op> einsum_ops();
 [[nodiscard]] std::span<const Op> conv_transpose_ops();
 [[nodiscard]] std::span<const Op> integer_product_ops();
