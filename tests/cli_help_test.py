@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--help of every command is what tests/cli_help/*.txt say.
+"""--help of every command is what tests/cli_help/*.txt say, and docs/operators.md what `hone ops` says.
 
     HONE=build/dev/tools/hone/hone tests/cli_help_test.py [--update]
 """
@@ -10,29 +10,36 @@ import sys
 from pathlib import Path
 
 GOLDEN = Path(__file__).resolve().parent / "cli_help"
-COMMANDS = ("", "tune", "compile", "run", "bench", "db", "db show", "db best", "devices", "version")
+OPERATORS = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
+COMMANDS = ("", "tune", "compile", "run", "bench", "db", "db show", "db best", "ops", "devices", "version")
+
+
+def check(path, update, *arguments):
+    """0 if the command prints what is in the file, or is written there."""
+    done = subprocess.run([os.environ["HONE"], *arguments], capture_output=True, text=True)
+    if done.returncode != 0 or done.stderr:
+        print(f"hone {' '.join(arguments)}: exit code {done.returncode}: {done.stderr}")
+        return 1
+    if update:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(done.stdout)
+        return 0
+    expected = path.read_text() if path.exists() else ""
+    if done.stdout == expected:
+        return 0
+    sys.stdout.writelines(difflib.unified_diff(expected.splitlines(True), done.stdout.splitlines(True), str(path), "now"))
+    print(f"{path} is not what the command prints: run this test with --update and look at the difference")
+    return 1
 
 
 def main():
     update = sys.argv[1:] == ["--update"]
-    failed = 0
+    failed = check(OPERATORS, update, "ops", "--markdown")
     expected_files = set()
     for command in COMMANDS:
         path = GOLDEN / f"{'_'.join(['hone', *command.split()])}.txt"
         expected_files.add(path)
-        done = subprocess.run([os.environ["HONE"], *command.split(), "--help"], capture_output=True, text=True)
-        if done.returncode != 0 or done.stderr:
-            print(f"hone {command} --help: exit code {done.returncode}: {done.stderr}")
-            failed += 1
-            continue
-        if update:
-            GOLDEN.mkdir(exist_ok=True)
-            path.write_text(done.stdout)
-            continue
-        expected = path.read_text() if path.exists() else ""
-        if done.stdout != expected:
-            sys.stdout.writelines(difflib.unified_diff(expected.splitlines(True), done.stdout.splitlines(True), str(path), "now"))
-            failed += 1
+        failed += check(path, update, *command.split(), "--help")
     for path in set(GOLDEN.glob("*.txt")) - expected_files:
         print(f"{path}: there is no such command")
         failed += 1

@@ -38,6 +38,14 @@ class Commands(Case):
         self.assertEqual(done.stderr, "hone: cannot write to standard output\n")
 
 
+    def test_operators(self):
+        operators = {operator["name"]: operator for operator in self.succeed_json("ops")}
+        self.assertEqual([meaning["since"] for meaning in operators["ArgMax"]["opsets"]], [7, 12])
+        self.assertEqual(operators["Conv"]["becomes"], "contraction")
+        self.assertFalse([name for name in operators if name.startswith("hone.")])
+        self.assertIn("HardSwish", self.succeed("ops"))
+
+
 class Library(Case):
     def setUp(self):
         super().setUp()
@@ -98,6 +106,30 @@ class Library(Case):
         np.save(self.folder / "x.npy", x)
         self.succeed("run", model, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
         np.testing.assert_array_equal(np.load(self.folder / "y.npy"), np.maximum(x, 0))
+
+    def test_inputs_whose_values_decide_a_shape_are_bound(self):
+        reshape = support.helper.make_node("Reshape", ["x", "shape"], ["y"], name="reshape")
+        model = self.save(support.make_model(
+            [reshape, support.helper.make_node("Relu", ["y"], ["z"])],
+            [support.value("x", (2, 6)), support.value("shape", (2,), support.TensorProto.INT64)],
+            [support.value("z", None)]), "reshape.onnx")
+        x = np.arange(12, dtype=np.float32).reshape(2, 6) - 5
+        np.save(self.folder / "x.npy", x)
+        np.save(self.folder / "shape.npy", np.array([3, -1]))
+        library = self.folder / "reshape.so"
+        self.refuse("bind it with --bind shape=FILE.npy", "compile", model, "-o", library, "--no-db")
+        self.refuse("expected i64 [2]", "compile", model, "-o", library, "--no-db", "--bind", f"shape={self.folder / 'x.npy'}")
+        self.refuse("'size', which is no input", "compile", model, "-o", library, "--no-db", "--bind", f"size={self.folder / 'x.npy'}")
+        inputs = ["--input", f"x={self.folder / 'x.npy'}"]
+        shape = f"shape={self.folder / 'shape.npy'}"
+        self.succeed("compile", model, "-o", library, "--no-db", "--bind", shape)
+        for arguments in ([library, *inputs], [model, *inputs, "--input", shape], [model, *inputs, "--bind", shape]):
+            with self.subTest(arguments):
+                self.succeed("run", *arguments, "--output-dir", self.folder)
+                np.testing.assert_array_equal(np.load(self.folder / "z.npy"), np.maximum(x, 0).reshape(3, 4))
+                (self.folder / "z.npy").unlink()
+        self.refuse("no input 'shape'", "run", library, *inputs, "--input", shape)
+        self.refuse("--bind", "run", library, *inputs, "--bind", shape)
 
     def test_bench_accounts_for_the_whole_model(self):
         report = self.succeed_json("bench", self.library, "--threads", 1, "--repeat", 20)

@@ -21,7 +21,7 @@ struct BenchOptions {
   std::string repeat = "30";
   std::string threads = "0";
   std::string seed = "0";
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, bind;
   std::string db;
   bool json = false;
 };
@@ -118,6 +118,7 @@ Status run_bench(const BenchOptions& options) {
   HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(options.seed));
   HONE_ASSIGN_OR_RETURN(const int repeat, parse_count("--repeat", options.repeat, 1, 1000000));
   HONE_ASSIGN_OR_RETURN(file_options.shapes, parse_shapes(options.shapes));
+  HONE_ASSIGN_OR_RETURN(file_options.bind, parse_tensors("--bind", options.bind));
   HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(options.model, file_options));
   HONE_ASSIGN_OR_RETURN(const Bench bench, measure(file.model, repeat, seed));
   const target::Target& host = target::host();
@@ -144,6 +145,7 @@ Command bench_command(CLI::App& root) {
   add_threads(*app, options->threads);
   add_seed(*app, options->seed);
   add_shapes(*app, options->shapes);
+  add_bind(*app, options->bind);
   add_db(*app, options->db);
   add_json(*app, options->json);
   return {app, [options] { return run_bench(*options); }};

@@ -1,10 +1,12 @@
 #include "model_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "hone/base/rng.h"
+#include "hone/graph/import_onnx.h"
 #include "hone/tune.h"
 
 #include "interrupt.h"
@@ -30,18 +32,27 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
   HONE_ASSIGN_OR_RETURN(const bool artifact, is_artifact(path));
   if (artifact) {
     HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(path, options.threads));
-    return ModelFile{std::nullopt, std::move(model)};
+    if (!options.bind.empty())
+      return invalid("--bind: {} is a library already; bind when compiling", path);
+    return ModelFile{std::nullopt, std::move(model), {}};
   }
   HONE_ASSIGN_OR_RETURN(TempDir folder, TempDir::create("hone-run"));
   CompileOptions compile_options;
   compile_options.shapes = options.shapes;
+  compile_options.bind = options.bind;
+  compile_options.available = options.available;
   compile_options.db = options.db;
   compile_options.threads = options.threads;
   compile_options.interrupted = &listen_for_interrupt();
   const std::string library = folder.file("model.so");
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, compile_options));
   HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library, options.threads));
-  return ModelFile{std::move(folder), std::move(model)};
+  HONE_ASSIGN_OR_RETURN(std::vector<std::string> bound, graph::input_names(path));
+  std::erase_if(bound, [&](const std::string& name) {
+    return std::any_of(model.inputs().begin(), model.inputs().end(),
+                       [&](const codegen::ModelTensor& input) { return input.name == name; });
+  });
+  return ModelFile{std::move(folder), std::move(model), std::move(bound)};
 }
 
 Tensor random_input(const codegen::ModelTensor& input, uint64_t seed) {

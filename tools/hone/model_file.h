@@ -13,13 +13,16 @@ namespace hone::tool {
 
 struct ModelFileOptions {
   int threads = 0;
-  std::string db;                       // for an ONNX model: where best schedules are looked up
-  std::map<std::string, Shape> shapes;  // of inputs that an ONNX model leaves open
+  std::string db;                           // for an ONNX model: where best schedules are looked up
+  std::map<std::string, Shape> shapes;      // of inputs that an ONNX model leaves open
+  std::map<std::string, Tensor> bind;       // inputs of an ONNX model that become constants
+  std::map<std::string, Tensor> available;  // likewise, where a value decides a shape
 };
 
 struct ModelFile {
   std::optional<TempDir> folder;  // of the library made from an ONNX model
   codegen::LoadedModel model;
+  std::vector<std::string> bound;  // inputs of the ONNX model that the library no longer has
 };
 
 [[nodiscard]] Result<bool> is_artifact(const std::string& path);  // by its first bytes

@@ -8,6 +8,7 @@
 #include "hone/base/options.h"
 #include "hone/cost/registry.h"
 #include "hone/target/target.h"
+#include "hone/tensor/npy.h"
 
 namespace hone::tool {
 
@@ -28,6 +29,14 @@ void add_shapes(CLI::App& app, std::vector<std::string>& texts) {
       ->expected(1)
       ->take_all();
 }
+void add_bind(CLI::App& app, std::vector<std::string>& texts) {
+  app.add_option("--bind", texts,
+                 "Make an input a constant of the library, as where its value decides a shape; "
+                 "repeat per input")
+      ->type_name("NAME=FILE.npy")
+      ->expected(1)
+      ->take_all();
+}
 void add_db(CLI::App& app, std::string& path) {
   app.add_option("--db", path, "The database of measurements; default: ~/.local/share/hone/hone.db")
       ->type_name("FILE");
@@ -45,6 +54,7 @@ void add_json(CLI::App& app, bool& json) {
 void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
   add_threads(app, texts.threads);
   add_shapes(app, texts.shapes);
+  add_bind(app, texts.bind);
   add_device(app, texts.device);
   add_db(app, texts.db);
   app.add_flag("--no-db", texts.no_db, "Look up and keep nothing")->excludes("--db");
@@ -64,6 +74,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   HONE_ASSIGN_OR_RETURN(options.threads, parse_threads(texts.threads));
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
+  HONE_ASSIGN_OR_RETURN(options.bind, parse_tensors("--bind", texts.bind));
   options.db = texts.db;
   options.use_db = !texts.no_db;
   options.device = texts.device;
@@ -99,6 +110,19 @@ Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>
     }
   }
   return shapes;
+}
+
+Result<std::map<std::string, Tensor>> parse_tensors(std::string_view option,
+                                                    const std::vector<std::string>& texts) {
+  std::map<std::string, Tensor> tensors;
+  for (const std::string& text : texts) {
+    const auto pair = parse_key_value(text);
+    if (!pair.ok()) return invalid("{}: {}", option, pair.status().message());
+    HONE_ASSIGN_OR_RETURN(Tensor tensor, read_npy(pair->second));
+    if (!tensors.emplace(pair->first, std::move(tensor)).second)
+      return invalid("{}: '{}' is given twice", option, pair->first);
+  }
+  return tensors;
 }
 
 std::string join_names(const std::vector<std::string>& names) {

@@ -17,6 +17,7 @@ namespace hone::tool {
 void add_threads(CLI::App& app, std::string& text);
 void add_seed(CLI::App& app, std::string& text);
 void add_shapes(CLI::App& app, std::vector<std::string>& texts);
+void add_bind(CLI::App& app, std::vector<std::string>& texts);
 void add_db(CLI::App& app, std::string& path);
 void add_device(CLI::App& app, std::string& name);
 void add_json(CLI::App& app, bool& json);
@@ -25,7 +26,7 @@ void add_json(CLI::App& app, bool& json);
 struct BuildOptionTexts {
   std::string threads = "0";
   std::string seed = std::to_string(CompileOptions().seed);
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, bind;
   std::string db;
   bool no_db = false;
   std::string device = CompileOptions().device;
@@ -42,6 +43,9 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts);
 [[nodiscard]] Result<uint64_t> parse_seed(std::string_view text);
 [[nodiscard]] Result<std::map<std::string, Shape>> parse_shapes(
     const std::vector<std::string>& texts);
+// NAME=FILE.npy, each name once; the files are read.
+[[nodiscard]] Result<std::map<std::string, Tensor>> parse_tensors(
+    std::string_view option, const std::vector<std::string>& texts);
 // "a, b, c"
 [[nodiscard]] std::string join_names(const std::vector<std::string>& names);
 

@@ -6,7 +6,6 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/base/options.h"
 #include "hone/tensor/npy.h"
 
 #include "command.h"
@@ -26,7 +25,7 @@ struct RunOptions {
   std::string repeat = "1";
   std::string threads = "0";
   std::string seed = "0";
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, bind;
   std::string db;
   bool json = false;
 };
@@ -35,19 +34,6 @@ struct RunOptions {
 std::string output_file(const std::string& folder, std::string name) {
   std::replace(name.begin(), name.end(), '/', '_');
   return fmt::format("{}/{}.npy", folder, name);
-}
-
-Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& texts) {
-  std::map<std::string, Tensor> tensors;
-  for (const std::string& text : texts) {
-    const auto pair = parse_key_value(text);
-    if (!pair.ok()) return invalid("--input: {}", pair.status().message());
-    HONE_ASSIGN_OR_RETURN(Tensor tensor, read_npy(pair->second));
-    if (!tensors.emplace(pair->first, std::move(tensor)).second) {
-      return invalid("--input: '{}' is given twice", pair->first);
-    }
-  }
-  return tensors;
 }
 
 // The model's inputs in its order: those given, checked, and random ones for the others.
@@ -132,10 +118,15 @@ Status run_model(const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(options.seed));
   HONE_ASSIGN_OR_RETURN(const int repeat, parse_count("--repeat", options.repeat, 1, 1000000));
   HONE_ASSIGN_OR_RETURN(file_options.shapes, parse_shapes(options.shapes));
-  HONE_ASSIGN_OR_RETURN(auto given, read_inputs(options.inputs));
-  // What is given also decides the shapes that an ONNX model leaves open.
+  HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", options.inputs));
+  HONE_ASSIGN_OR_RETURN(file_options.bind, parse_tensors("--bind", options.bind));
+  // What is given also decides the shapes that an ONNX model leaves open, and may be bound.
   for (const auto& [name, tensor] : given) file_options.shapes.emplace(name, tensor.shape());
+  file_options.available = given;
   HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(options.model, file_options));
+  for (const std::string& name : file.bound) {
+    if (file_options.bind.count(name) == 0) given.erase(name);
+  }
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
                         arrange(file.model.inputs(), std::move(given), seed));
 
@@ -184,6 +175,7 @@ Command run_command(CLI::App& root) {
   add_threads(*app, options->threads);
   add_seed(*app, options->seed);
   add_shapes(*app, options->shapes);
+  add_bind(*app, options->bind);
   add_db(*app, options->db);
   add_json(*app, options->json);
   return {app, [options] { return run_model(*options); }};

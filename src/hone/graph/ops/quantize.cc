@@ -115,9 +115,9 @@ Status expand_dynamic_quantize(ExpandContext& c) {
   const ValueId zero = c.scalar(DType::kF32, 0);
   const ValueId high = c.binary("Max", c.reduce("ReduceMax", x, axes, false), zero);
   const ValueId low = c.binary("Min", c.reduce("ReduceMin", x, axes, false), zero);
-  const ValueId span = c.binary("Div", c.binary("Sub", high, low), 255);
+  const ValueId span = c.binary("Div", c.binary("Sub", high, low), 255.0);
   // Data that is all zero has no scale of its own.
-  const ValueId flat = c.binary("Equal", span, 0);
+  const ValueId flat = c.binary("Equal", span, 0.0);
   const ValueId scale = c.add("Where", {flat, c.scalar(DType::kF32, 1), span});
   const ValueId start = c.binary("Div", c.binary("Sub", zero, low), scale);
   const ValueId point = saturated(c, start, kNoValue, DType::kU8);

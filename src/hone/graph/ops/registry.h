@@ -21,12 +21,17 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> loss_ops();
 [[nodiscard]] std::span<const Op> lp_pool_ops();
 [[nodiscard]] std::span<const Op> math_ops();
+[[nodiscard]] std::span<const Op> determinant_ops();
 [[nodiscard]] std::span<const Op> elementwise_ops();
 [[nodiscard]] std::span<const Op> gather_ops();
 [[nodiscard]] std::span<const Op> generate_ops();
 [[nodiscard]] std::span<const Op> grid_sample_ops();
 [[nodiscard]] std::span<const Op> internal_ops();
 [[nodiscard]] std::span<const Op> matrix_ops();
+[[nodiscard]] std::span<const Op> signal_constant_ops();
+[[nodiscard]] std::span<const Op> signal_ops();
+[[nodiscard]] std::span<const Op> einsum_ops();
+[[nodiscard]] std::span<const Op> conv_transpose_ops();
 [[nodiscard]] std::span<const Op> integer_product_ops();
 [[nodiscard]] std::span<const Op> quantize_ops();
 [[nodiscard]] std::span<const Op> non_max_suppression_ops();
