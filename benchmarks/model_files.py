@@ -8,15 +8,20 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 GRAPHS = REPOSITORY / "models"
 CACHE = Path(os.environ.get("HONE_MODEL_CACHE", REPOSITORY / "build" / "models"))
-NAMES = ("resnet18", "squeezenet1_1", "mobilenet_v2", "vgg16")
+NAMES = ("resnet18", "squeezenet1_1", "mobilenet_v2", "vgg16")  # those that benchmarks tune unless told otherwise
 
 sys.path.insert(0, str(GRAPHS))
 import fill_weights  # noqa: E402
 
 
+def entries():
+    """What the manifest says of all models."""
+    return json.loads((GRAPHS / "manifest.json").read_text())["models"]
+
+
 def entry(name):
     """What the manifest says of a model."""
-    for found in json.loads((GRAPHS / "manifest.json").read_text())["models"]:
+    for found in entries():
         if found["name"] == name:
             return found
     raise SystemExit(f"no model '{name}' in {GRAPHS / 'manifest.json'}")

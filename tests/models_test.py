@@ -37,17 +37,9 @@ class Models(Case):
         for one, two in zip(outputs[1], outputs[2], strict=True):
             np.testing.assert_array_equal(one, two)
 
-    def test_resnet18(self):
-        self.check("resnet18")
 
-    def test_squeezenet1_1(self):
-        self.check("squeezenet1_1")
-
-    def test_mobilenet_v2(self):
-        self.check("mobilenet_v2")
-
-    def test_vgg16(self):
-        self.check("vgg16")
+for model_entry in model_files.entries():
+    setattr(Models, f"test_{model_entry['name']}", lambda self, name=model_entry["name"]: self.check(name))
 
 
 if __name__ == "__main__":
