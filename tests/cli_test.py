@@ -85,6 +85,28 @@ class Library(Case):
             output.unlink(missing_ok=True)
         self.assertGreater(interrupted, 0)
 
+    def test_termination_of_what_compiles_first_leaves_nothing(self):
+        """SIGTERM at any moment of `run` and `bench` of an ONNX file: its library goes away, too."""
+        model = self.save(small_network())
+        scratch = self.folder / "scratch"
+        scratch.mkdir()
+        for command in ("run", "bench"):
+            with self.subTest(command):
+                interrupted = 0
+                for delay in (0.02, 0.05, 0.1, 0.3, 0.6):
+                    process = subprocess.Popen([support.HONE, command, str(model), "--repeat", "1000000"],
+                                               env={**os.environ, "TMPDIR": str(scratch)},
+                                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                    time.sleep(delay)
+                    process.send_signal(signal.SIGTERM)
+                    _, errors = process.communicate(timeout=30)
+                    self.assertIn(process.returncode, (130, -signal.SIGTERM), errors)  # -15: before it listened
+                    self.assertEqual(list(scratch.iterdir()), [])
+                    if process.returncode == 130:
+                        interrupted += 1
+                        self.assertEqual(errors, "hone: interrupted; nothing was written\n")
+                self.assertGreater(interrupted, 0)
+
     def test_run_with_random_inputs_repeats_with_its_seed(self):
         def outputs(seed):
             self.succeed("run", self.library, "--seed", seed, "--output-dir", self.folder / "out")

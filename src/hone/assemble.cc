@@ -99,8 +99,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   for (const graph::TensorInfo& info : tasks.inputs)
     spec.inputs.push_back({info.name, info.dtype, info.shape});
   for (const graph::TensorInfo& info : tasks.outputs) {
-    const int64_t extents =
-        info.extents < 0 ? -1 : plan.offsets[static_cast<size_t>(info.extents)];
+    const int64_t extents = info.extents < 0 ? -1 : plan.offsets[static_cast<size_t>(info.extents)];
     spec.outputs.push_back({info.name, info.dtype, info.shape, extents});
   }
 

@@ -16,16 +16,6 @@
 namespace hone::tool {
 namespace {
 
-struct BenchOptions {
-  std::string model;
-  std::string repeat = "30";
-  std::string threads = "0";
-  std::string seed = "0";
-  std::vector<std::string> shapes, bind;
-  std::string db;
-  bool json = false;
-};
-
 struct Kernel {
   std::string name;
   double seconds = 0, flops = 0;
@@ -111,44 +101,28 @@ void print(const Bench& bench, double peak, int threads, bool as_json) {
   }
 }
 
-Status run_bench(const BenchOptions& options) {
-  ModelFileOptions file_options;
-  file_options.db = options.db;
-  HONE_ASSIGN_OR_RETURN(file_options.threads, parse_threads(options.threads));
-  HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(options.seed));
-  HONE_ASSIGN_OR_RETURN(const int repeat, parse_count("--repeat", options.repeat, 1, 1000000));
-  HONE_ASSIGN_OR_RETURN(file_options.shapes, parse_shapes(options.shapes));
-  HONE_ASSIGN_OR_RETURN(file_options.bind, parse_tensors("--bind", options.bind));
-  HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(options.model, file_options));
-  HONE_ASSIGN_OR_RETURN(const Bench bench, measure(file.model, repeat, seed));
+Status run_bench(const ModelRunTexts& texts) {
+  HONE_ASSIGN_OR_RETURN(const ModelRun options, parse_model_run(texts));
+  HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(texts.model, options.file));
+  HONE_ASSIGN_OR_RETURN(const Bench bench, measure(file.model, options.repeat, options.seed));
   const target::Target& host = target::host();
   const int threads =
-      file_options.threads > 0 ? std::min(file_options.threads, host.cores) : host.cores;
+      options.file.threads > 0 ? std::min(options.file.threads, host.cores) : host.cores;
   const double peak = 2.0 * host.fma_per_cycle * host.lanes(4) * host.ghz * 1e9 * threads;
-  print(bench, peak, threads, options.json);
+  print(bench, peak, threads, texts.json);
   return ok_status();
 }
 
 }  // namespace
 
 Command bench_command(CLI::App& root) {
-  const auto options = std::make_shared<BenchOptions>();
+  const auto texts = std::make_shared<ModelRunTexts>();
+  texts->repeat = "30";
   CLI::App* app = root.add_subcommand(
       "bench", "Time every kernel of a model: time, GFLOP/s, share, percent of the peak");
-  app->add_option("model", options->model,
-                  "The artifact (.so) or ONNX model (.onnx), which is compiled first")
-      ->required()
-      ->type_name("MODEL");
-  app->add_option("--repeat", options->repeat, "Runs to take the median of")
-      ->type_name("N")
-      ->capture_default_str();
-  add_threads(*app, options->threads);
-  add_seed(*app, options->seed);
-  add_shapes(*app, options->shapes);
-  add_bind(*app, options->bind);
-  add_db(*app, options->db);
-  add_json(*app, options->json);
-  return {app, [options] { return run_bench(*options); }};
+  add_model(*app, *texts);
+  add_model_run_options(*app, *texts, "Runs to take the median of");
+  return {app, [texts] { return run_bench(*texts); }};
 }
 
 }  // namespace hone::tool

@@ -36,14 +36,14 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
       return invalid("--bind: {} is a library already; bind when compiling", path);
     return ModelFile{std::nullopt, std::move(model), {}};
   }
-  HONE_ASSIGN_OR_RETURN(TempDir folder, TempDir::create("hone-run"));
   CompileOptions compile_options;
+  compile_options.interrupted = &listen_for_interrupt();  // before there is a folder to remove
+  HONE_ASSIGN_OR_RETURN(TempDir folder, TempDir::create("hone-run"));
   compile_options.shapes = options.shapes;
   compile_options.bind = options.bind;
   compile_options.available = options.available;
   compile_options.db = options.db;
   compile_options.threads = options.threads;
-  compile_options.interrupted = &listen_for_interrupt();
   const std::string library = folder.file("model.so");
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, compile_options));
   HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library, options.threads));

@@ -84,6 +84,34 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   return options;
 }
 
+void add_model(CLI::App& app, ModelRunTexts& texts) {
+  app.add_option("model", texts.model,
+                 "The artifact (.so) or ONNX model (.onnx), which is compiled first")
+      ->required()
+      ->type_name("MODEL");
+}
+
+void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text) {
+  app.add_option("--repeat", texts.repeat, repeat_text)->type_name("N")->capture_default_str();
+  add_threads(app, texts.threads);
+  add_seed(app, texts.seed);
+  add_shapes(app, texts.shapes);
+  add_bind(app, texts.bind);
+  add_db(app, texts.db);
+  add_json(app, texts.json);
+}
+
+Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
+  ModelRun run;
+  run.file.db = texts.db;
+  HONE_ASSIGN_OR_RETURN(run.file.threads, parse_threads(texts.threads));
+  HONE_ASSIGN_OR_RETURN(run.seed, parse_seed(texts.seed));
+  HONE_ASSIGN_OR_RETURN(run.repeat, parse_count("--repeat", texts.repeat, 1, 1000000));
+  HONE_ASSIGN_OR_RETURN(run.file.shapes, parse_shapes(texts.shapes));
+  HONE_ASSIGN_OR_RETURN(run.file.bind, parse_tensors("--bind", texts.bind));
+  return run;
+}
+
 Result<int> parse_count(std::string_view option, std::string_view text, int low, int high) {
   const Result<int64_t> count = parse_int(text, low, high);
   if (!count.ok()) return invalid("{}: {}", option, count.status().message());

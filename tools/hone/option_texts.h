@@ -12,6 +12,8 @@
 #include "hone/base/status.h"
 #include "hone/tune.h"
 
+#include "model_file.h"
+
 namespace hone::tool {
 
 void add_threads(CLI::App& app, std::string& text);
@@ -36,6 +38,25 @@ struct BuildOptionTexts {
 };
 void add_build_options(CLI::App& app, BuildOptionTexts& texts);
 [[nodiscard]] Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts);
+
+// MODEL and the options of what runs it: `run` and `bench`.
+struct ModelRunTexts {
+  std::string model;
+  std::string repeat = "1";
+  std::string threads = "0";
+  std::string seed = "0";
+  std::vector<std::string> shapes, bind;
+  std::string db;
+  bool json = false;
+};
+struct ModelRun {
+  ModelFileOptions file;
+  int repeat = 1;
+  uint64_t seed = 0;  // of random inputs
+};
+void add_model(CLI::App& app, ModelRunTexts& texts);
+void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text);
+[[nodiscard]] Result<ModelRun> parse_model_run(const ModelRunTexts& texts);
 
 [[nodiscard]] Result<int> parse_count(std::string_view option, std::string_view text, int low,
                                       int high);

@@ -18,16 +18,10 @@
 namespace hone::tool {
 namespace {
 
-struct RunOptions {
-  std::string model;
+struct RunTexts {
+  ModelRunTexts model;
   std::vector<std::string> inputs;  // NAME=FILE.npy
   std::string output_dir;
-  std::string repeat = "1";
-  std::string threads = "0";
-  std::string seed = "0";
-  std::vector<std::string> shapes, bind;
-  std::string db;
-  bool json = false;
 };
 
 // The file that a tensor is kept in; a name may hold characters that a path must not.
@@ -111,74 +105,57 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
   return ok_status();
 }
 
-Status run_model(const RunOptions& options) {
-  ModelFileOptions file_options;
-  file_options.db = options.db;
-  HONE_ASSIGN_OR_RETURN(file_options.threads, parse_threads(options.threads));
-  HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(options.seed));
-  HONE_ASSIGN_OR_RETURN(const int repeat, parse_count("--repeat", options.repeat, 1, 1000000));
-  HONE_ASSIGN_OR_RETURN(file_options.shapes, parse_shapes(options.shapes));
-  HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", options.inputs));
-  HONE_ASSIGN_OR_RETURN(file_options.bind, parse_tensors("--bind", options.bind));
+Status run_model(const RunTexts& texts) {
+  HONE_ASSIGN_OR_RETURN(ModelRun options, parse_model_run(texts.model));
+  HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", texts.inputs));
   // What is given also decides the shapes that an ONNX model leaves open, and may be bound.
-  for (const auto& [name, tensor] : given) file_options.shapes.emplace(name, tensor.shape());
-  file_options.available = given;
-  HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(options.model, file_options));
+  for (const auto& [name, tensor] : given) options.file.shapes.emplace(name, tensor.shape());
+  options.file.available = given;
+  HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(texts.model.model, options.file));
   for (const std::string& name : file.bound) {
-    if (file_options.bind.count(name) == 0) given.erase(name);
+    if (options.file.bind.count(name) == 0) given.erase(name);
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
-                        arrange(file.model.inputs(), std::move(given), seed));
+                        arrange(file.model.inputs(), std::move(given), options.seed));
 
   std::vector<Tensor> outputs;
   std::vector<double> times;
   const std::atomic<bool>& interrupted = listen_for_interrupt();
-  for (int i = 0; i < repeat; ++i) {
+  for (int i = 0; i < options.repeat; ++i) {
     HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     const double start = real_clock().now_seconds();
     HONE_ASSIGN_OR_RETURN(outputs, file.model.run(inputs));
     times.push_back(real_clock().now_seconds() - start);
   }
-  if (!options.output_dir.empty()) {
+  if (!texts.output_dir.empty()) {
     std::error_code failure;
-    std::filesystem::create_directories(options.output_dir, failure);
+    std::filesystem::create_directories(texts.output_dir, failure);
     if (failure)
-      return error(Code::kIo, "cannot make the folder {}: {}", options.output_dir,
-                   failure.message());
+      return error(Code::kIo, "cannot make the folder {}: {}", texts.output_dir, failure.message());
     for (size_t i = 0; i < outputs.size(); ++i) {
       HONE_RETURN_IF_ERROR(
-          write_npy(output_file(options.output_dir, file.model.outputs()[i].name), outputs[i]));
+          write_npy(output_file(texts.output_dir, file.model.outputs()[i].name), outputs[i]));
     }
   }
-  return print(file.model.outputs(), outputs, std::move(times), options.json);
+  return print(file.model.outputs(), outputs, std::move(times), texts.model.json);
 }
 
 }  // namespace
 
 Command run_command(CLI::App& root) {
-  const auto options = std::make_shared<RunOptions>();
+  const auto texts = std::make_shared<RunTexts>();
   CLI::App* app = root.add_subcommand(
       "run", "Run a model: an artifact, or an ONNX file, which is compiled first");
-  app->add_option("model", options->model, "The artifact (.so) or ONNX model (.onnx)")
-      ->required()
-      ->type_name("MODEL");
-  app->add_option("--input", options->inputs,
+  add_model(*app, texts->model);
+  app->add_option("--input", texts->inputs,
                   "An input's values; inputs that are not given are random; repeat per input")
       ->type_name("NAME=FILE.npy")
       ->expected(1)
       ->take_all();
-  app->add_option("--output-dir", options->output_dir, "Write each output to DIR/NAME.npy")
+  app->add_option("--output-dir", texts->output_dir, "Write each output to DIR/NAME.npy")
       ->type_name("DIR");
-  app->add_option("--repeat", options->repeat, "Run so many times and print the median time")
-      ->type_name("N")
-      ->capture_default_str();
-  add_threads(*app, options->threads);
-  add_seed(*app, options->seed);
-  add_shapes(*app, options->shapes);
-  add_bind(*app, options->bind);
-  add_db(*app, options->db);
-  add_json(*app, options->json);
-  return {app, [options] { return run_model(*options); }};
+  add_model_run_options(*app, texts->model, "Run so many times and print the median time");
+  return {app, [texts] { return run_model(*texts); }};
 }
 
 }  // namespace hone::tool

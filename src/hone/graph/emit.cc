@@ -34,6 +34,13 @@ Expr literal(DType dtype, double value) {
   return dtype == DType::kI64 ? whole : ir::cast(dtype, whole);
 }
 
+Expr literal(const Tensor& tensor, int64_t flat) {
+  const DType dtype = tensor.dtype();
+  if (dtype == DType::kI64 || dtype == DType::kU64)  // does not pass through double
+    return ir::constant_int(tensor.as<int64_t>()[static_cast<size_t>(flat)], dtype);
+  return literal(compute_type(dtype), tensor.at(flat));
+}
+
 namespace {
 
 // The ends of an integer type's range as 64 bits, which constant_int() wraps.
@@ -362,8 +369,7 @@ Expr EmitContext::operand(size_t i, const char* role, const Point& point) {
     if (value == id) return load_record(record, point);
   }
   const Value& value = graph_.value(id);
-  if (value.constant && value.constant->size() == 1)
-    return literal(compute_type(value.dtype), value.constant->at(0));
+  if (value.constant && value.constant->size() == 1) return literal(*value.constant, 0);
   std::vector<Expr> index;
   const size_t skipped = point.index.size() - value.shape.size();
   for (size_t d = 0; d < value.shape.size(); ++d) {

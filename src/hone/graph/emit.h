@@ -156,6 +156,8 @@ class EmitContext {
 
 // A constant of any element type.
 [[nodiscard]] ir::Expr literal(DType dtype, double value);
+// An element of a tensor, of the type in which it is computed.
+[[nodiscard]] ir::Expr literal(const Tensor& tensor, int64_t flat);
 
 // What combining starts from: 0, 1, the least or the greatest value of the type.
 [[nodiscard]] ir::Expr combine_identity(Combine combine, DType dtype);

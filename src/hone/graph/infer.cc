@@ -182,6 +182,9 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
     HONE_RETURN_IF_ERROR(node.op->expand(context));
     if (!context.declined()) return context.status();
   }
+  // Stages stand at the points of the first result, wanted or not.
+  if (!node.outputs.empty() && node.outputs[0] == kNoValue)
+    node.outputs[0] = graph.add_value(fmt::format("{}.0", node.name), DType::kF32, {});
   HONE_RETURN_IF_ERROR(infer_node(graph, node));
   HONE_RETURN_IF_ERROR(fold_small(graph, node));
   HONE_RETURN_IF_ERROR(carry_extents(graph, node, nodes));

@@ -16,7 +16,7 @@ Expr positive(const Expr& x) { return ir::less(lit(x, 0), x); }
 // log(1 + e^x) without overflow.
 Expr softplus(const Expr& x) {
   const Expr tail = exp(apply<ir::Op::kNeg>(apply<ir::Op::kAbs>(x)));
-  return ir::max(x, lit(x, 0)) + apply<ir::Op::kLog>(tail + lit(x, 1));
+  return at_least(0, x) + log1p(tail);
 }
 // hard_sigmoid(x) = clamp(alpha * x + beta, 0, 1)
 Expr hard_sigmoid(const Expr& x, double alpha, double beta) {
@@ -40,7 +40,7 @@ void emit_gelu(EmitContext& c) {
 void emit_celu(EmitContext& c) {
   const double alpha = attribute(c, "alpha", 1);
   emit_unary(c, "celu", [&](const Expr& x) {
-    const Expr below = (exp(ir::min(x, lit(x, 0)) * lit(x, 1 / alpha)) - lit(x, 1)) * lit(x, alpha);
+    const Expr below = (exp(at_most(0, x) * lit(x, 1 / alpha)) - lit(x, 1)) * lit(x, alpha);
     return ir::select(positive(x), x, below);
   });
 }
@@ -48,7 +48,7 @@ void emit_celu(EmitContext& c) {
 void emit_elu(EmitContext& c) {
   const double alpha = attribute(c, "alpha", 1);
   emit_unary(c, "elu", [&](const Expr& x) {
-    return ir::select(positive(x), x, (exp(ir::min(x, lit(x, 0))) - lit(x, 1)) * lit(x, alpha));
+    return ir::select(positive(x), x, (exp(at_most(0, x)) - lit(x, 1)) * lit(x, alpha));
   });
 }
 
@@ -57,7 +57,7 @@ void emit_selu(EmitContext& c) {
   const double gamma = attribute(c, "gamma", 1.05070102214813232421875);
   emit_unary(c, "selu", [&](const Expr& x) {
     return ir::select(positive(x), x * lit(x, gamma),
-                      (exp(ir::min(x, lit(x, 0))) - lit(x, 1)) * lit(x, alpha * gamma));
+                      (exp(at_most(0, x)) - lit(x, 1)) * lit(x, alpha * gamma));
   });
 }
 
@@ -113,7 +113,7 @@ void emit_swish(EmitContext& c) {
 }
 
 void emit_relu(EmitContext& c) {
-  emit_unary(c, "relu", [](const Expr& x) { return ir::max(x, lit(x, 0)); });
+  emit_unary(c, "relu", [](const Expr& x) { return at_least(0, x); });
 }
 void emit_sigmoid(EmitContext& c) { emit_unary(c, "sigmoid", sigmoid); }
 void emit_tanh(EmitContext& c) { emit_unary(c, "tanh", tanh); }
@@ -124,8 +124,13 @@ void emit_softplus(EmitContext& c) { emit_unary(c, "softplus", softplus); }
 void emit_softsign(EmitContext& c) {
   emit_unary(c, "softsign", [](const Expr& x) { return x / (apply<ir::Op::kAbs>(x) + lit(x, 1)); });
 }
+// tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); beyond 20 it is 1.
 void emit_mish(EmitContext& c) {
-  emit_unary(c, "mish", [](const Expr& x) { return x * tanh(softplus(x)); });
+  emit_unary(c, "mish", [](const Expr& x) {
+    const Expr e = exp(at_most(20, x));
+    const Expr n = e * (e + lit(x, 2));
+    return x * (n / (n + lit(x, 2)));
+  });
 }
 
 }  // namespace

@@ -19,21 +19,23 @@ std::optional<double> clip_bound(const Graph& graph, const Node& node, size_t op
 }
 
 void emit_clip(EmitContext& c) {
-  const auto bound = [&](size_t i, const char* name, double otherwise, const Point& point) {
-    const auto known = clip_bound(c.graph(), c.node(), i, name, otherwise);
-    return known ? literal(compute_type(c.result().dtype), *known) : c.operand(i, name, point);
+  const Attributes& attributes = c.node().attributes;
+  const auto bound = [&](size_t i, const char* name, const Point& point) -> Expr {
+    if (c.node().has_input(i)) return c.operand(i, name, point);
+    if (!attributes.has(name)) return nullptr;
+    return literal(compute_type(c.result().dtype), attributes.number(name, 0));
   };
-  const bool limited_below = c.node().has_input(1) || c.node().attributes.has("min");
-  const bool limited_above = c.node().has_input(2) || c.node().attributes.has("max");
   c.pointwise("clip", [&](const Point& point) {
     Expr x = c.operand(0, "data", point);
-    if (limited_below) x = ir::max(x, bound(1, "min", 0, point));
-    if (limited_above) x = ir::min(x, bound(2, "max", 0, point));
+    // NaN stays NaN: it is the second operand.
+    if (const Expr low = bound(1, "min", point)) x = ir::max(low, x);
+    if (const Expr high = bound(2, "max", point)) x = ir::min(high, x);
     return x;
   });
 }
 
 Status infer_clip(InferContext& c) {
+  if (c.dtype(0) == DType::kBool) return c.fail("operand of type bool, expected a number");
   for (size_t i = 1; i < 3; ++i) {
     if (!c.has(i)) continue;
     if (num_elements(c.shape(i)) != 1 || c.dtype(i) != c.dtype(0)) {
@@ -79,19 +81,20 @@ Expr subtract(const Expr& a, const Expr& b) { return a - b; }
 Expr multiply(const Expr& a, const Expr& b) { return a * b; }
 // Integers: a division by zero gives what dividing by one does, never a trap.
 Expr divisor(const Expr& b) {
-  if (is_float(b->type) || b->op == ir::Op::kInt) return b;
+  if (is_float(b->type)) return b;
+  if (b->op == ir::Op::kInt) return b->int_value != 0 ? b : lit(b, 1);
   return ir::select(ir::make(ir::Op::kEq, {b, lit(b, 0)}), lit(b, 1), b);
 }
 Expr divide(const Expr& a, const Expr& b) { return a / divisor(b); }
-bool is_number(const Expr& e) { return e->op == ir::Op::kFloat; }
 // A NaN among the operands is the result.
-Expr with_nan(const Expr& a, const Expr& b, const Expr& result) {
-  if (!is_float(a->type) || (is_number(a) && is_number(b))) return result;
-  if (is_number(b)) return ir::select(ir::make(ir::Op::kNe, {a, a}), a, result);
-  return ir::select(ir::make(ir::Op::kNe, {a, a}), a, result);
+Expr extreme(ir::Op op, const Expr& a, const Expr& b) {
+  if (a->op == ir::Op::kFloat) return ir::make(op, {a, b});
+  if (b->op == ir::Op::kFloat) return ir::make(op, {b, a});
+  if (!is_float(a->type)) return ir::make(op, {a, b});
+  return ir::select(ir::make(ir::Op::kNe, {a, a}), a, ir::make(op, {a, b}));
 }
-Expr least(const Expr& a, const Expr& b) { return with_nan(a, b, ir::min(a, b)); }
-Expr greatest(const Expr& a, const Expr& b) { return with_nan(a, b, ir::max(a, b)); }
+Expr least(const Expr& a, const Expr& b) { return extreme(ir::Op::kMin, a, b); }
+Expr greatest(const Expr& a, const Expr& b) { return extreme(ir::Op::kMax, a, b); }
 
 void emit_add(EmitContext& c) { emit_binary(c, "add", "bias", add); }
 void emit_sub(EmitContext& c) { emit_binary(c, "sub", nullptr, subtract); }
@@ -108,7 +111,7 @@ void emit_mean(EmitContext& c) {
   });
 }
 
-// The type of the base; integers and mixed types are computed in double.
+// The type of the base; integers and mixed types are computed in double, small powers exactly.
 Status infer_pow(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(Shape shape, broadcast_operands(c));
   if (c.dtype(0) == DType::kBool || c.dtype(1) == DType::kBool)
@@ -122,9 +125,11 @@ void emit_pow(EmitContext& c) {
     const Expr b = c.operand(1, "exponent", point);
     const bool whole = b->op == ir::Op::kInt || b->op == ir::Op::kFloat;
     const double known = b->op == ir::Op::kInt ? static_cast<double>(b->int_value) : b->float_value;
-    if (whole && known == 1) return a;
-    if (whole && known == 2) return a * a;
-    if (whole && known == 3) return a * a * a;
+    if (whole && (known == 1 || known == 2 || known == 3)) {
+      Expr power = a;
+      for (int i = 1; i < static_cast<int>(known); ++i) power = power * a;
+      return power;
+    }
     if (whole && known == 0.5 && is_float(a->type)) return apply<ir::Op::kSqrt>(a);
     if (is_float(a->type) && a->type == b->type) return ir::make(ir::Op::kPow, {a, b});
     const DType wide = DType::kF64;
@@ -136,19 +141,23 @@ void emit_pow(EmitContext& c) {
 void emit_mod(EmitContext& c) {
   const bool like_c = c.node().attributes.integer("fmod", 0) != 0;
   emit_binary(c, "mod", nullptr, [&](const Expr& a, const Expr& b) {
-    if (!is_float(a->type)) {
-      const Expr by = divisor(b);
-      if (!like_c) return ir::make(ir::Op::kFloorMod, {a, by});
-      return a - ir::make(ir::Op::kDiv, {a, by}) * by;
-    }
-    // In double, whose quotient is exact enough to be truncated.
-    const Expr x = ir::cast(DType::kF64, a), y = ir::cast(DType::kF64, b);
-    const Expr q = x / y;
-    const Expr floor = apply<ir::Op::kFloor>(q);
-    const Expr whole =
-        like_c ? ir::select(ir::less(q, lit(q, 0)), apply<ir::Op::kCeil>(q), floor) : floor;
-    return ir::cast(a->type, x - whole * y);
+    const bool real = is_float(a->type);
+    const Expr by = divisor(b);
+    if (!real && !like_c) return ir::make(ir::Op::kFloorMod, {a, by});
+    const Expr rest = ir::make(ir::Op::kRem, {a, by});
+    if (like_c) return rest;
+    const Expr zero = lit(rest, 0);
+    const Expr turned =
+        ir::make(ir::Op::kNe, {ir::less(rest, zero), ir::less(b, zero)});  // signs differ
+    const Expr off = ir::make(ir::Op::kNe, {rest, zero});
+    return ir::select(ir::logical_and(off, turned), rest + b, rest);
   });
+}
+
+Status infer_swiglu(InferContext& c) {
+  if (c.shape(0) != c.shape(1))
+    return c.fail("operands of shapes {} and {}", to_string(c.shape(0)), to_string(c.shape(1)));
+  return infer_float_binary(c);
 }
 
 void emit_swiglu(EmitContext& c) {
@@ -210,7 +219,8 @@ std::span<const Op> elementwise_ops() {
     for (Op& op : list) {
       if (op.name == "Pow") op.infer = infer_pow;
       if (op.name == "Mod") op.since = 10, op.attributes = "fmod:i";
-      if (op.name == "SwiGLU") op.since = 28, op.attributes = "alpha:f";
+      if (op.name == "Sum" || op.name == "Mean") op.infer = infer_float_binary;
+      if (op.name == "SwiGLU") op.since = 28, op.attributes = "alpha:f", op.infer = infer_swiglu;
     }
     return list;
   }();

@@ -24,6 +24,13 @@ Status infer_layer_norm(InferContext& c) {
   return c.set(0, c.dtype(0), x);
 }
 
+// The result has the type of the scale.
+Status infer_rms_norm(InferContext& c) {
+  HONE_RETURN_IF_ERROR(infer_layer_norm(c));
+  if (!is_float(c.dtype(1))) return c.fail("scale of type {}", dtype_name(c.dtype(1)));
+  return c.set(0, c.dtype(1), c.shape(0));
+}
+
 // The mean over the normalised dimensions of f(element) as a stage of its own.
 template <typename F>
 void mean_stage(EmitContext& c, const char* name, const std::vector<int>& dims, const F& f) {
@@ -81,7 +88,8 @@ void emit_rms_norm(EmitContext& c) {
     const Expr square = c.last(point);
     const Expr x = c.read(0, "data", point.index);
     const Expr root = apply<ir::Op::kSqrt>(square + lit(square, epsilon));
-    return x * (lit(x, 1) / root) * c.operand(1, "scale", point);
+    const Expr y = x * (lit(x, 1) / root), scale = c.operand(1, "scale", point);
+    return (y->type == scale->type ? y : ir::cast(scale->type, y)) * scale;
   });
 }
 
@@ -96,7 +104,10 @@ Status expand_layer_norm(ExpandContext& c) {
   std::vector<int64_t> axes;
   for (int64_t d = *normalize_axis(c.attributes().integer("axis", -1), rank); d < rank; ++d)
     axes.push_back(d);
-  const ValueId x = c.cast(c.input(0), DType::kF32);
+  const int64_t stash = c.attributes().integer("stash_type", 1);
+  const auto stash_type = dtype_from_onnx(static_cast<int>(stash));
+  if (!stash_type || !is_float(*stash_type)) return c.fail("stash_type is {}", stash);
+  const ValueId x = c.cast(c.input(0), compute_type(c.dtype(0)));
   const ValueId mean = c.reduce("ReduceMean", x, axes);
   const ValueId difference = c.binary("Sub", x, mean);
   const ValueId variance = c.reduce("ReduceMean", c.binary("Mul", difference, difference), axes);
@@ -108,8 +119,8 @@ Status expand_layer_norm(ExpandContext& c) {
   y = c.binary("Mul", c.cast(y, c.dtype(0)), c.input(1));
   if (c.has(2)) y = c.binary("Add", y, c.input(2));
   c.result(0, y);
-  c.result(1, mean);
-  c.result(2, inverse);
+  c.result(1, c.cast(mean, *stash_type));
+  c.result(2, c.cast(inverse, *stash_type));
   return ok_status();
 }
 
@@ -153,22 +164,27 @@ Status expand_instance_norm(ExpandContext& c) {
 
 // (x - mean) / (deviation + 1e-9)
 Status expand_mean_variance(ExpandContext& c) {
+  if (!is_float(c.dtype(0))) return c.fail("data of type {}", dtype_name(c.dtype(0)));
   const auto axes = c.attributes().integers("axes", {0, 2, 3});
-  const ValueId mean = c.reduce("ReduceMean", c.input(0), axes);
-  const ValueId difference = c.binary("Sub", c.input(0), mean);
+  const ValueId x = c.cast(c.input(0), compute_type(c.dtype(0)));
+  const ValueId difference = c.binary("Sub", x, c.reduce("ReduceMean", x, axes));
   const ValueId variance = c.reduce("ReduceMean", c.binary("Mul", difference, difference), axes);
-  c.result(0, c.binary("Div", difference, c.binary("Add", c.add("Sqrt", {variance}), 1e-9)));
+  const ValueId deviation = c.binary("Add", c.add("Sqrt", {variance}), 1e-9);
+  c.result(0, c.cast(c.binary("Div", difference, deviation), c.dtype(0)));
   return ok_status();
 }
 
 Status expand_lp_norm(ExpandContext& c) {
+  if (!is_float(c.dtype(0))) return c.fail("data of type {}", dtype_name(c.dtype(0)));
   const int64_t p = c.attributes().integer("p", 2);
   if (p != 1 && p != 2) return c.fail("p is {}, expected 1 or 2", p);
+  const ValueId x = c.cast(c.input(0), compute_type(c.dtype(0)));
   const ValueId norm =
-      c.reduce(p == 1 ? "ReduceL1" : "ReduceL2", c.input(0), {c.attributes().integer("axis", -1)});
-  const ValueId zero = c.scalar(c.dtype(0), 0);
+      c.reduce(p == 1 ? "ReduceL1" : "ReduceL2", x, {c.attributes().integer("axis", -1)});
+  const ValueId zero = c.scalar(c.dtype_of(x), 0);
   const ValueId none = c.binary("Equal", norm, zero);
-  c.result(0, c.add("Where", {none, zero, c.binary("Div", c.input(0), norm)}));
+  const ValueId y = c.add("Where", {none, zero, c.binary("Div", x, norm)});
+  c.result(0, c.cast(y, c.dtype(0)));
   return ok_status();
 }
 
@@ -222,7 +238,7 @@ std::span<const Op> layer_norm_ops() {
        .max_inputs = 2,
        .kind = Kind::kReduction,
        .attributes = "axis:i epsilon:f stash_type:i",
-       .infer = infer_layer_norm,
+       .infer = infer_rms_norm,
        .emit = emit_rms_norm},
       {.name = "GroupNormalization",
        .since = 18,

@@ -37,14 +37,6 @@ Status infer_not(InferContext& c) {
   return c.set(0, DType::kBool, c.shape(0));
 }
 
-Status infer_bits(InferContext& c) {
-  for (size_t i = 0; i < c.num_inputs(); ++i) {
-    if (is_float(c.dtype(i)) || c.dtype(i) == DType::kBool)
-      return c.fail("operand {} of type {}, expected an integer", i, dtype_name(c.dtype(i)));
-  }
-  return infer_binary(c);
-}
-
 Status infer_test(InferContext& c) {
   if (!is_float(c.dtype(0)))
     return c.fail("operand of type {}, expected a float", dtype_name(c.dtype(0)));
@@ -108,7 +100,7 @@ Status infer_bit_shift(InferContext& c) {
   const std::string direction = c.attributes().text("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     return c.fail("direction '{}', expected LEFT or RIGHT", direction);
-  return infer_bits(c);
+  return infer_integer_binary(c);
 }
 
 void emit_is_nan(EmitContext& c) {
@@ -161,10 +153,10 @@ std::span<const Op> logic_ops() {
       logic("Or", 7, infer_logic, emit_or, 2),
       logic("Xor", 7, infer_logic, emit_xor, 2),
       logic("Not", 1, infer_not, emit_not, 1),
-      logic("BitwiseAnd", 18, infer_bits, emit_bits<ir::Op::kBitAnd>, 2),
-      logic("BitwiseOr", 18, infer_bits, emit_bits<ir::Op::kBitOr>, 2),
-      logic("BitwiseXor", 18, infer_bits, emit_bits<ir::Op::kBitXor>, 2),
-      logic("BitwiseNot", 18, infer_bits, emit_bit_not, 1),
+      logic("BitwiseAnd", 18, infer_integer_binary, emit_bits<ir::Op::kBitAnd>, 2),
+      logic("BitwiseOr", 18, infer_integer_binary, emit_bits<ir::Op::kBitOr>, 2),
+      logic("BitwiseXor", 18, infer_integer_binary, emit_bits<ir::Op::kBitXor>, 2),
+      logic("BitwiseNot", 18, infer_integer_binary, emit_bit_not, 1),
       logic("BitShift", 11, infer_bit_shift, emit_bit_shift, 2, "direction:s"),
       logic("IsNaN", 9, infer_test, emit_is_nan, 1),
       logic("IsInf", 10, infer_test, emit_is_inf, 1, "detect_negative:i detect_positive:i"),

@@ -1,14 +1,13 @@
 // NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss, as functions of simpler operators.
-#include <optional>
-
+#include "hone/graph/emit.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
 namespace {
 
-// The loss of log probabilities [N, C, d...] at the classes `target` [N, d...].
-Status add_loss(ExpandContext& c, ValueId log_prob, size_t weight_operand) {
+// The loss of log probabilities [N, C, d...] at the classes, operand 1, [N, d...].
+Status add_loss(ExpandContext& c, ValueId log_prob) {
   const Shape shape = c.shape_of(log_prob);
   const ValueId labels = c.input(1);
   const DType dtype = c.dtype_of(log_prob), label_type = c.dtype_of(labels);
@@ -34,34 +33,47 @@ Status add_loss(ExpandContext& c, ValueId log_prob, size_t weight_operand) {
       c.add("GatherElements", {log_prob, c.reshape(target, column)}, {{"axis", int64_t{1}}});
   loss = c.add("Neg", {c.reshape(loss, wanted)});
   ValueId weight = kNoValue;
-  if (c.has(weight_operand)) weight = c.add("Gather", {c.input(weight_operand), target});
+  if (c.has(2)) weight = c.add("Gather", {c.cast(c.input(2), dtype), target});
   if (ignored != kNoValue) {
     const ValueId one = c.scalar(dtype, 1), zero = c.scalar(dtype, 0);
     weight = c.add("Where", {ignored, zero, weight == kNoValue ? one : weight});
   }
   if (weight != kNoValue) loss = c.binary("Mul", loss, weight);
   if (reduction == "none") {
-    c.result(0, loss);
+    c.result(0, c.cast(loss, c.dtype(0)));
     return ok_status();
   }
   const ValueId sum = c.add("ReduceSum", {loss}, {{"keepdims", int64_t{0}}});
-  if (reduction == "sum") {
-    c.result(0, sum);
-  } else if (weight == kNoValue) {
-    c.result(0, c.binary("Mul", sum, 1 / static_cast<double>(num_elements(wanted))));
-  } else {
-    c.result(0, c.binary("Div", sum, c.add("ReduceSum", {weight}, {{"keepdims", int64_t{0}}})));
+  ValueId result = sum;
+  if (reduction == "mean" && weight == kNoValue) {
+    result = c.binary("Mul", sum, 1 / static_cast<double>(num_elements(wanted)));
+  } else if (reduction == "mean") {
+    result = c.binary("Div", sum, c.add("ReduceSum", {weight}, {{"keepdims", int64_t{0}}}));
   }
+  c.result(0, c.cast(result, c.dtype(0)));
   return ok_status();
 }
 
-Status expand_nll(ExpandContext& c) { return add_loss(c, c.input(0), 2); }
+// The scores in the type in which all is computed.
+Result<ValueId> scores(ExpandContext& c) {
+  const bool fits = c.rank(0) >= 2 && (!c.has(2) || c.shape(2) == Shape{c.shape(0)[1]});
+  if (!is_float(c.dtype(0)) || !fits) {
+    return c.fail("scores {} {}{}", dtype_name(c.dtype(0)), to_string(c.shape(0)),
+                  c.has(2) ? " with weights " + to_string(c.shape(2)) : "");
+  }
+  return c.cast(c.input(0), compute_type(c.dtype(0)));
+}
+
+Status expand_nll(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const ValueId log_prob, scores(c));
+  return add_loss(c, log_prob);
+}
 
 Status expand_cross_entropy(ExpandContext& c) {
-  if (c.rank(0) < 2) return c.fail("scores of shape {}", to_string(c.shape(0)));
-  const ValueId log_prob = c.add("LogSoftmax", {c.input(0)}, {{"axis", int64_t{1}}});
-  HONE_RETURN_IF_ERROR(add_loss(c, log_prob, 2));
-  c.result(1, log_prob);
+  HONE_ASSIGN_OR_RETURN(const ValueId x, scores(c));
+  const ValueId log_prob = c.add("LogSoftmax", {x}, {{"axis", int64_t{1}}});
+  HONE_RETURN_IF_ERROR(add_loss(c, log_prob));
+  c.result(1, c.cast(log_prob, c.dtype(0)));
   return ok_status();
 }
 

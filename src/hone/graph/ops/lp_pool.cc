@@ -1,6 +1,10 @@
 // Pooling by a p-norm: LpPool, GlobalLpPool, as functions of simpler operators.
+#include <algorithm>
+
+#include "hone/graph/emit.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/window.h"
 
 namespace hone::graph {
 namespace {
@@ -13,6 +17,7 @@ ValueId power(ExpandContext& c, ValueId x, int64_t p) {
 Result<int64_t> order_of_norm(const ExpandContext& c) {
   const int64_t p = c.attributes().integer("p", 2);
   if (p < 1) return c.fail("p is {}, expected at least 1", p);
+  if (!is_float(c.dtype(0))) return c.fail("data of type {}", dtype_name(c.dtype(0)));
   if (c.rank(0) < 3)
     return c.fail("data of shape {}, expected N, C and spatial dimensions", to_string(c.shape(0)));
   return p;
@@ -23,29 +28,30 @@ Status expand_global_lp_pool(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const int64_t p, order_of_norm(c));
   std::vector<int64_t> axes;
   for (int64_t d = 2; d < c.rank(0); ++d) axes.push_back(d);
-  const ValueId sum = c.reduce("ReduceSum", power(c, c.input(0), p), axes);
-  c.result(0, c.binary("Pow", sum, 1 / static_cast<double>(p)));
+  const ValueId x = c.cast(c.input(0), compute_type(c.dtype(0)));
+  const ValueId sum = c.reduce("ReduceSum", power(c, x, p), axes);
+  c.result(0, c.cast(c.binary("Pow", sum, 1 / static_cast<double>(p)), c.dtype(0)));
   return ok_status();
 }
 
-// A window's sum is its mean times its elements; padding counts as zeros.
+// A window's sum is its mean times its elements, once the padding reaches to its end; padding
+// counts as zeros.
 Status expand_lp_pool(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const int64_t p, order_of_norm(c));
-  const Attributes& given = c.attributes();
-  const Shape kernel = given.integers("kernel_shape");
-  const Shape ones(kernel.size(), 1), none(2 * kernel.size(), 0);
-  if (kernel.empty() || given.integer("ceil_mode", 0) != 0)
-    return kernel.empty() ? c.fail("kernel_shape is missing") : c.unsupported("ceil_mode 1");
-  const ValueId mean = c.add("AveragePool", {power(c, c.input(0), p)},
-                             {{"kernel_shape", kernel},
-                              {"strides", given.integers("strides", ones)},
-                              {"dilations", given.integers("dilations", ones)},
-                              {given.has("auto_pad") ? "auto_pad" : "pads",
-                               given.has("auto_pad") ? Attribute(given.text("auto_pad", "NOTSET"))
-                                                     : Attribute(given.integers("pads", none))},
+  const Result<Window> window = make_window(c.attributes(), c.shape(0), {});
+  if (!window.ok()) return c.fail("{}", window.status().message());
+  Shape pads = window->pad_low;
+  for (size_t d = 0; d < window->rank(); ++d)
+    pads.push_back(std::max(window->pad_high[d], window->reach_high(d)));
+  const ValueId x = c.cast(c.input(0), compute_type(c.dtype(0)));
+  const ValueId mean = c.add("AveragePool", {power(c, x, p)},
+                             {{"kernel_shape", window->kernel},
+                              {"strides", window->stride},
+                              {"dilations", window->dilation},
+                              {"pads", pads},
                               {"count_include_pad", int64_t{1}}});
-  const ValueId sum = c.binary("Mul", mean, static_cast<double>(num_elements(kernel)));
-  c.result(0, c.binary("Pow", sum, 1 / static_cast<double>(p)));
+  const ValueId sum = c.binary("Mul", mean, static_cast<double>(num_elements(window->kernel)));
+  c.result(0, c.cast(c.binary("Pow", sum, 1 / static_cast<double>(p)), c.dtype(0)));
   return ok_status();
 }
 

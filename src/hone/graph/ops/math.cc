@@ -19,18 +19,11 @@ Expr exp(const Expr& x) { return apply<ir::Op::kExp>(x); }
 Expr log(const Expr& x) { return apply<ir::Op::kLog>(x); }
 Expr atan(const Expr& x) { return apply<ir::Op::kAtan>(x); }
 Expr negated(const Expr& x) { return apply<ir::Op::kNeg>(x); }
-// `near` where |x| < limit: the far form cancels there.
-Expr near_zero(const Expr& x, double limit, const Expr& near, const Expr& far) {
-  return ir::select(ir::less(abs(x), lit(x, limit)), near, far);
-}
-// x + x * (c1 s + c2 s^2), s = x^2
-Expr odd(const Expr& x, double c1, double c2) {
-  const Expr s = x * x;
-  return x + x * s * (s * lit(x, c2) + lit(x, c1));
-}
 Expr with_sign_of(const Expr& x, const Expr& value) {
   return ir::select(ir::less(x, lit(x, 0)), negated(value), value);
 }
+Expr is_above(const Expr& x, double limit) { return ir::less(lit(x, limit), x); }
+constexpr double kLarge = 1e8;  // 1 / x^2 adds nothing to 1, and x^2 does not overflow before
 
 void emit_tan(EmitContext& c) {
   emit_unary(c, "tan",
@@ -47,28 +40,43 @@ void emit_acos(EmitContext& c) {
     return atan(sqrt((lit(x, 1) - x) / (lit(x, 1) + x))) * lit(x, 2);
   });
 }
+// By e^(|x|/2), which overflows only where the result does; near 0, where the halves cancel, by the
+// tangent of the half: sinh x = 2 t / (1 - t^2).
 void emit_sinh(EmitContext& c) {
   emit_unary(c, "sinh", [](const Expr& x) {
-    return near_zero(x, 0.25, odd(x, 1.0 / 6, 1.0 / 120), (exp(x) - exp(negated(x))) * lit(x, 0.5));
+    const Expr t = apply<ir::Op::kTanh>(x * lit(x, 0.5));
+    const Expr root = exp(abs(x) * lit(x, 0.5));
+    const Expr far = root * lit(x, 0.5) * root - lit(x, 0.5) / root / root;
+    return ir::select(ir::less(abs(x), lit(x, 1)), (t + t) / (lit(x, 1) - t * t),
+                      with_sign_of(x, far));
   });
 }
 void emit_cosh(EmitContext& c) {
-  emit_unary(c, "cosh", [](const Expr& x) { return (exp(x) + exp(negated(x))) * lit(x, 0.5); });
+  emit_unary(c, "cosh", [](const Expr& x) {
+    const Expr root = exp(abs(x) * lit(x, 0.5));
+    return root * lit(x, 0.5) * root + lit(x, 0.5) / root / root;
+  });
 }
 void emit_asinh(EmitContext& c) {
   emit_unary(c, "asinh", [](const Expr& x) {
     const Expr t = abs(x);
-    return near_zero(x, 0.1, odd(x, -1.0 / 6, 3.0 / 40),
-                     with_sign_of(x, log(t + sqrt(t * t + lit(x, 1)))));
+    const Expr square = t * t;
+    const Expr near = log1p(t + square / (sqrt(square + lit(x, 1)) + lit(x, 1)));
+    return with_sign_of(x,
+                        ir::select(is_above(t, kLarge), log(t) + lit(x, std::numbers::ln2), near));
   });
 }
 void emit_acosh(EmitContext& c) {
-  emit_unary(c, "acosh", [](const Expr& x) { return log(x + sqrt(x * x - lit(x, 1))); });
+  emit_unary(c, "acosh", [](const Expr& x) {
+    const Expr t = x - lit(x, 1);
+    const Expr near = log1p(t + sqrt(t * (t + lit(x, 2))));
+    return ir::select(is_above(x, kLarge), log(x) + lit(x, std::numbers::ln2), near);
+  });
 }
 void emit_atanh(EmitContext& c) {
   emit_unary(c, "atanh", [](const Expr& x) {
-    return near_zero(x, 0.1, odd(x, 1.0 / 3, 1.0 / 5),
-                     log((lit(x, 1) + x) / (lit(x, 1) - x)) * lit(x, 0.5));
+    const Expr t = abs(x);
+    return with_sign_of(x, log1p((t + t) / (lit(x, 1) - t)) * lit(x, 0.5));
   });
 }
 void emit_reciprocal(EmitContext& c) {
@@ -76,7 +84,7 @@ void emit_reciprocal(EmitContext& c) {
 }
 void emit_sign(EmitContext& c) {
   emit_unary(c, "sign", [](const Expr& x) {
-    const Expr above = ir::select(ir::less(lit(x, 0), x), lit(x, 1), x);  // 0 and NaN stay
+    const Expr above = ir::select(is_above(x, 0), lit(x, 1), x);  // 0 and NaN stay
     const bool has_sign = is_float(x->type) || x->type == DType::kI8 || x->type == DType::kI16 ||
                           x->type == DType::kI32 || x->type == DType::kI64;
     return has_sign ? ir::select(ir::less(x, lit(x, 0)), lit(x, -1), above) : above;

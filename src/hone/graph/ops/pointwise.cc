@@ -2,6 +2,14 @@
 
 namespace hone::graph {
 
+// With d = (1 + x) - 1, which is exact, log(1 + d) / d hardly differs from log(1 + x) / x.
+ir::Expr log1p(const ir::Expr& x) {
+  const ir::Expr w = x + lit(x, 1);
+  const ir::Expr d = w - lit(x, 1);
+  const ir::Expr ratio = ir::select(ir::make(ir::Op::kEq, {d, x}), lit(x, 1), x / d);
+  return ir::select(ir::make(ir::Op::kEq, {d, lit(x, 0)}), x, apply<ir::Op::kLog>(w) * ratio);
+}
+
 Status infer_float_unary(InferContext& c) {
   if (!is_float(c.dtype(0)))
     return c.fail("operand of type {}, expected a float", dtype_name(c.dtype(0)));
@@ -25,7 +33,9 @@ Result<Shape> broadcast_operands(const InferContext& c) {
   return shape;
 }
 
-Status infer_binary(InferContext& c) {
+namespace {
+
+Status infer_same_type(InferContext& c) {
   HONE_ASSIGN_OR_RETURN(Shape shape, broadcast_operands(c));
   for (size_t i = 1; i < c.num_inputs(); ++i) {
     if (c.dtype(i) != c.dtype(0)) {
@@ -33,6 +43,27 @@ Status infer_binary(InferContext& c) {
     }
   }
   return c.set(0, c.dtype(0), std::move(shape));
+}
+
+Status expected(const InferContext& c, const char* what) {
+  return c.fail("operands of type {}, expected {}", dtype_name(c.dtype(0)), what);
+}
+
+}  // namespace
+
+Status infer_binary(InferContext& c) {
+  if (c.dtype(0) == DType::kBool) return expected(c, "numbers");
+  return infer_same_type(c);
+}
+
+Status infer_float_binary(InferContext& c) {
+  if (!is_float(c.dtype(0))) return expected(c, "floats");
+  return infer_same_type(c);
+}
+
+Status infer_integer_binary(InferContext& c) {
+  if (is_float(c.dtype(0)) || c.dtype(0) == DType::kBool) return expected(c, "integers");
+  return infer_same_type(c);
 }
 
 bool always(const Graph&, const Node&, const std::vector<bool>&) { return true; }

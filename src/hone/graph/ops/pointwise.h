@@ -11,13 +11,23 @@ namespace hone::graph {
 [[nodiscard]] inline ir::Expr lit(const ir::Expr& like, double value) {
   return literal(like->type, value);
 }
-[[nodiscard]] inline ir::Expr clamp(const ir::Expr& x, double low, double high) {
-  return ir::min(ir::max(x, lit(x, low)), lit(x, high));
-}
 template <ir::Op op>
 [[nodiscard]] ir::Expr apply(const ir::Expr& x) {
   return ir::make(op, {x});
 }
+// The greater, or the lesser, of a number and x; NaN if x is. (Of ir::min and ir::max a NaN in the
+// second operand is the result.)
+[[nodiscard]] inline ir::Expr at_least(double number, const ir::Expr& x) {
+  return ir::max(lit(x, number), x);
+}
+[[nodiscard]] inline ir::Expr at_most(double number, const ir::Expr& x) {
+  return ir::min(lit(x, number), x);
+}
+[[nodiscard]] inline ir::Expr clamp(const ir::Expr& x, double low, double high) {
+  return at_most(high, at_least(low, x));
+}
+// log(1 + x), as exact for a small x as for a large one.
+[[nodiscard]] ir::Expr log1p(const ir::Expr& x);
 
 // One stage whose value is f(operand 0).
 template <typename F>
@@ -31,8 +41,10 @@ void emit_unary(EmitContext& c, const char* tag, const F& f) {
 [[nodiscard]] Status infer_number_unary(InferContext& c);
 // The broadcast shape of all operands.
 [[nodiscard]] Result<Shape> broadcast_operands(const InferContext& c);
-// Operands of one type, broadcast.
+// Operands of one type, broadcast: integers; numbers; floats.
+[[nodiscard]] Status infer_integer_binary(InferContext& c);
 [[nodiscard]] Status infer_binary(InferContext& c);
+[[nodiscard]] Status infer_float_binary(InferContext& c);
 
 // Whether a result is never negative (Op::non_negative): always; if all operands are; if the first
 // one is.

@@ -84,7 +84,7 @@ Tensor identity_tensor(DType dtype, const Reduction& reduction, const Shape& sha
       } else {
         tensor.set(i, static_cast<double>(limit));
       }
-    } else {
+    } else if (is_float(dtype) || std::isfinite(reduction.of_nothing)) {
       tensor.set(i, reduction.of_nothing);
     }
   }

@@ -28,6 +28,10 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> grid_sample_ops();
 [[nodiscard]] std::span<const Op> internal_ops();
 [[nodiscard]] std::span<const Op> matrix_ops();
+[[nodiscard]] std::span<const Op> rnn_ops();
+[[nodiscard]] std::span<const Op> linear_attention_ops();
+[[nodiscard]] std::span<const Op> rotary_embedding_ops();
+[[nodiscard]] std::span<const Op> attention_ops();
 [[nodiscard]] std::span<const Op> signal_constant_ops();
 [[nodiscard]] std::span<const Op> signal_ops();
 [[nodiscard]] std::span<const Op> einsum_ops();

@@ -1,4 +1,5 @@
 // The largest elements and their places: ArgMax, ArgMin, Hardmax, TopK.
+#include "hone/graph/expand.h"
 #include "hone/graph/ops/pointwise.h"
 
 namespace hone::graph {
@@ -66,11 +67,24 @@ void emit_arg(EmitContext& c) {
 }
 
 Status infer_hardmax(InferContext& c) {
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_of(c, c.opset() < 13 ? 1 : -1));
+  HONE_RETURN_IF_ERROR(axis_of(c, -1).status());
   if (!is_float(c.dtype(0))) return c.fail("data of type {}", dtype_name(c.dtype(0)));
-  if (c.opset() < 13 && axis != c.rank(0) - 1)
-    return c.unsupported("axis {} of {} dimensions before opset 13", axis, c.rank(0));
   return c.set(0, c.dtype(0), c.shape(0));
+}
+
+// Before opset 13 the axis splits the shape in two: one row is all that follows.
+Status expand_hardmax(ExpandContext& c) {
+  if (c.opset() >= 13) {
+    c.decline();
+    return ok_status();
+  }
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_of(c, 1));
+  const Shape shape = c.shape(0);
+  const int64_t rows = num_elements(Shape(shape.begin(), shape.begin() + axis));
+  const int64_t row = num_elements(Shape(shape.begin() + axis, shape.end()));
+  const ValueId y = c.add("Hardmax", {c.reshape(c.input(0), {rows, row})});
+  c.result(0, c.reshape(y, shape));
+  return ok_status();
 }
 
 void emit_hardmax(EmitContext& c) {
@@ -187,6 +201,7 @@ Op arg(std::string_view name, int since, int until, std::string_view attributes)
           .kind = Kind::kReduction,
           .attributes = attributes,
           .infer = infer_arg,
+          .fold = evaluate_node,
           .emit = emit_arg,
           .non_negative = always};
 }
@@ -200,6 +215,7 @@ Op top_k(int since, int until, int inputs, std::string_view attributes) {
           .max_outputs = 2,
           .attributes = attributes,
           .infer = infer_top_k,
+          .fold = evaluate_node,
           .emit = emit_top_k};
 }
 
@@ -215,6 +231,8 @@ std::span<const Op> selection_ops() {
        .kind = Kind::kReduction,
        .attributes = "axis:i",
        .infer = infer_hardmax,
+       .expand = expand_hardmax,
+       .fold = evaluate_node,
        .emit = emit_hardmax,
        .non_negative = always},
       top_k(1, 9, 1, "axis:i k:i"),

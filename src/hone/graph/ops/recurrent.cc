@@ -1,0 +1,231 @@
+#include "hone/graph/ops/recurrent.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace hone::graph {
+namespace {
+
+struct KnownActivation {
+  const char* name;
+  int parameters;
+  float alpha, beta;
+};
+constexpr std::array<KnownActivation, 11> kActivations = {{{"Relu", 0, 0, 0},
+                                                           {"Tanh", 0, 0, 0},
+                                                           {"Sigmoid", 0, 0, 0},
+                                                           {"Softsign", 0, 0, 0},
+                                                           {"Softplus", 0, 0, 0},
+                                                           {"LeakyRelu", 1, 0.01F, 0},
+                                                           {"ThresholdedRelu", 1, 1, 0},
+                                                           {"Elu", 1, 1, 0},
+                                                           {"Affine", 2, 1, 0},
+                                                           {"ScaledTanh", 2, 1, 1},
+                                                           {"HardSigmoid", 2, 0.2F, 0.5F}}};
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+constexpr int64_t kMaxSteps = 4096;
+
+}  // namespace
+
+Status Recurrent::read_activations(size_t directions) {
+  auto names = c_.attributes().get<std::vector<std::string>>("activations", {});
+  const auto alphas = c_.attributes().get<std::vector<float>>("activation_alpha", {});
+  const auto betas = c_.attributes().get<std::vector<float>>("activation_beta", {});
+  if (names.empty()) names = defaults_;
+  if (names.size() == defaults_.size() && directions == 2) {
+    const std::vector<std::string> once = names;
+    names.insert(names.end(), once.begin(), once.end());
+  }
+  if (names.size() != directions * defaults_.size())
+    return c_.fail("{} activations, expected {}", names.size(), directions * defaults_.size());
+  size_t alpha = 0, beta = 0;
+  for (const std::string& name : names) {
+    const auto known = std::find_if(kActivations.begin(), kActivations.end(), [&](const auto& a) {
+      return lower_case(a.name) == lower_case(name);
+    });
+    if (known == kActivations.end()) return c_.unsupported("the activation '{}'", name);
+    Activation activation = {known->name, known->alpha, known->beta};
+    if (known->parameters >= 1 && alpha < alphas.size()) activation.alpha = alphas[alpha++];
+    if (known->parameters >= 2 && beta < betas.size()) activation.beta = betas[beta++];
+    activations_.push_back(std::move(activation));
+  }
+  return ok_status();
+}
+
+Status Recurrent::read_attributes() {
+  const std::string direction = c_.attributes().text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    return c_.fail("direction is '{}'", direction);
+  directions_ = direction == "bidirectional" ? 2 : 1;
+  first_reversed_ = direction == "reverse";
+  batch_first_ = c_.attributes().integer("layout", 0) != 0;
+  clip_ = c_.attributes().number("clip", 0);
+  if (clip_ < 0) return c_.fail("clip is {}", clip_);
+  return read_activations(static_cast<size_t>(directions_));
+}
+
+Status Recurrent::check_shapes() {
+  const Shape &x = c_.shape(0), &w = c_.shape(1), &r = c_.shape(2);
+  if (x.size() != 3 || w.size() != 3 || r.size() != 3) {
+    return c_.fail("operands of shapes {}, {} and {}", to_string(x), to_string(w), to_string(r));
+  }
+  batch_ = x[batch_first_ ? 0 : 1];
+  steps_ = x[batch_first_ ? 1 : 0];
+  hidden_ = r[2];
+  if (hidden_ < 1 || c_.attributes().integer("hidden_size", hidden_) != hidden_)
+    return c_.fail("hidden_size {} and weights of shape {}",
+                   c_.attributes().integer("hidden_size", hidden_), to_string(r));
+  if (w != Shape{directions_, gates_ * hidden_, x[2]} ||
+      r != Shape{directions_, gates_ * hidden_, hidden_}) {
+    return c_.fail("weights of shapes {} and {} for data of shape {}", to_string(w), to_string(r),
+                   to_string(x));
+  }
+  if (steps_ < 1 || steps_ > kMaxSteps) return c_.unsupported("{} time steps", steps_);
+  const auto check = [&](size_t i, const Shape& expected) {
+    if (!c_.has(i) || c_.shape(i) == expected) return ok_status();
+    return c_.fail("operand {} of shape {}, expected {}", i, to_string(c_.shape(i)),
+                   to_string(expected));
+  };
+  HONE_RETURN_IF_ERROR(check(3, {directions_, 2 * gates_ * hidden_}));
+  HONE_RETURN_IF_ERROR(check(4, {batch_}));
+  for (size_t i = 5; i < 5 + states_; ++i) {
+    HONE_RETURN_IF_ERROR(check(i, batch_first_ ? Shape{batch_, directions_, hidden_}
+                                               : Shape{directions_, batch_, hidden_}));
+  }
+  for (size_t i = 0; i < c_.num_inputs(); ++i) {
+    if (c_.has(i) && i != 4 && (c_.dtype(i) != c_.dtype(0) || !is_float(c_.dtype(0))))
+      return c_.fail("operand {} of type {}", i, dtype_name(c_.dtype(i)));
+  }
+  return ok_status();
+}
+
+ValueId Recurrent::of_direction(size_t i, int64_t direction) {
+  if (!c_.has(i)) return kNoValue;
+  Shape rest = c_.shape(i);
+  rest.erase(rest.begin());
+  const ValueId one =
+      directions_ == 1 ? c_.input(i) : c_.slice(c_.input(i), 0, direction, direction + 1);
+  return c_.reshape(one, rest);
+}
+
+ValueId Recurrent::part(ValueId x, int64_t axis, int64_t begin, int64_t end) {
+  if (begin == 0 && end * hidden_ == c_.shape_of(x)[static_cast<size_t>(axis)]) return x;
+  return c_.slice(x, axis, begin * hidden_, end * hidden_);
+}
+
+ValueId Recurrent::recurrence(int64_t direction, int64_t begin, int64_t end) {
+  return c_.transpose(part(of_direction(2, direction), 0, begin, end), {1, 0});
+}
+
+ValueId Recurrent::recurrent_bias(int64_t direction, int64_t begin, int64_t end) {
+  if (!c_.has(3)) return kNoValue;
+  return part(of_direction(3, direction), 0, gates_ + begin, gates_ + end);
+}
+
+// [steps, batch, gates * hidden], with the biases.
+ValueId Recurrent::input_part(ValueId x, int64_t direction) {
+  const ValueId weights = c_.transpose(of_direction(1, direction), {1, 0});
+  ValueId all = c_.binary("MatMul", c_.reshape(x, {steps_ * batch_, c_.shape(0)[2]}), weights);
+  if (c_.has(3)) {
+    const ValueId biases = of_direction(3, direction);
+    const int64_t joined = std::min(apart_, gates_);
+    ValueId bias =
+        c_.binary("Add", part(biases, 0, 0, joined), part(biases, 0, gates_, gates_ + joined));
+    if (joined < gates_) {
+      bias = c_.add("Concat", {bias, part(biases, 0, joined, gates_)}, {{"axis", int64_t{0}}});
+    }
+    all = c_.binary("Add", all, bias);
+  }
+  return c_.reshape(all, {steps_, batch_, gates_ * hidden_});
+}
+
+ValueId Recurrent::activate(int64_t direction, size_t k, ValueId x) {
+  const Activation& a = activations_[static_cast<size_t>(direction) * defaults_.size() + k];
+  const DType type = c_.dtype_of(x);
+  if (clip_ > 0) x = c_.add("Clip", {x, c_.scalar(type, -clip_), c_.scalar(type, clip_)});
+  if (a.name == "Affine") return c_.binary("Add", c_.binary("Mul", x, a.alpha), a.beta);
+  if (a.name == "ScaledTanh")
+    return c_.binary("Mul", c_.add("Tanh", {c_.binary("Mul", x, a.beta)}), a.alpha);
+  if (a.name == "HardSigmoid")
+    return c_.add("HardSigmoid", {x}, {{"alpha", a.alpha}, {"beta", a.beta}});
+  if (a.name == "LeakyRelu" || a.name == "ThresholdedRelu" || a.name == "Elu")
+    return c_.add(a.name.c_str(), {x}, {{"alpha", a.alpha}});
+  return c_.add(a.name.c_str(), {x});
+}
+
+Status Recurrent::run(const Direction& make) {
+  HONE_RETURN_IF_ERROR(read_attributes());
+  HONE_RETURN_IF_ERROR(check_shapes());
+  const DType type = c_.dtype(0);
+  const ValueId x = batch_first_ ? c_.transpose(c_.input(0), {1, 0, 2}) : c_.input(0);
+  const auto at_step = [&](ValueId of_all, int64_t t) {
+    Tensor index(DType::kI64, {});
+    index.set(0, static_cast<double>(t));
+    return c_.add("Gather", {of_all, c_.constant(std::move(index))}, {{"axis", int64_t{0}}});
+  };
+  // Whether a step counts: [steps, batch, 1].
+  ValueId counts = kNoValue;
+  if (c_.has(4)) {
+    Tensor times(c_.dtype(4), {steps_, 1, 1});
+    for (int64_t t = 0; t < steps_; ++t) times.set(t, static_cast<double>(t));
+    counts =
+        c_.binary("Less", c_.constant(std::move(times)), c_.reshape(c_.input(4), {1, batch_, 1}));
+  }
+  std::vector<ValueId> sequences;                     // [steps, 1, batch, hidden] by direction
+  std::vector<std::vector<ValueId>> finals(states_);  // [1, batch, hidden] by direction
+  for (int64_t d = 0; d < directions_; ++d) {
+    const Step step = make(d);
+    const ValueId gates = input_part(x, d);
+    std::vector<ValueId> states;
+    for (size_t k = 0; k < states_; ++k) {
+      const size_t i = 5 + k;
+      ValueId start = c_.has(i) ? c_.input(i) : kNoValue;
+      if (start != kNoValue && batch_first_) start = c_.transpose(start, {1, 0, 2});
+      if (start != kNoValue && directions_ > 1) start = c_.slice(start, 0, d, d + 1);
+      states.push_back(start == kNoValue ? c_.constant(Tensor(type, {batch_, hidden_}))
+                                         : c_.reshape(start, {batch_, hidden_}));
+    }
+    const bool reversed = first_reversed_ || d == 1;
+    std::vector<ValueId> outputs(static_cast<size_t>(steps_));
+    for (int64_t n = 0; n < steps_; ++n) {
+      const int64_t t = reversed ? steps_ - 1 - n : n;
+      std::vector<ValueId> next = step(at_step(gates, t), states);
+      ValueId output = next[0];
+      if (counts != kNoValue) {
+        const ValueId holds = at_step(counts, t);
+        output = c_.add("Where", {holds, output, c_.scalar(type, 0)});
+        for (size_t k = 0; k < states_; ++k) next[k] = c_.add("Where", {holds, next[k], states[k]});
+      }
+      outputs[static_cast<size_t>(t)] = c_.reshape(output, {1, 1, batch_, hidden_});
+      states = std::move(next);
+      HONE_RETURN_IF_ERROR(c_.status());
+    }
+    if (c_.wants(0)) {
+      sequences.push_back(steps_ == 1 ? outputs[0]
+                                      : c_.add("Concat", outputs, {{"axis", int64_t{0}}}));
+    }
+    for (size_t k = 0; k < states_; ++k)
+      finals[k].push_back(c_.reshape(states[k], {1, batch_, hidden_}));
+  }
+  const auto joined = [&](const std::vector<ValueId>& parts, int64_t axis) {
+    return parts.size() == 1 ? parts[0] : c_.add("Concat", parts, {{"axis", axis}});
+  };
+  if (c_.wants(0)) {
+    const ValueId y = joined(sequences, 1);
+    c_.result(0, batch_first_ ? c_.transpose(y, {2, 0, 1, 3}) : y);
+  }
+  for (size_t k = 0; k < states_; ++k) {
+    if (!c_.wants(1 + k)) continue;
+    const ValueId final_state = joined(finals[k], 0);
+    c_.result(1 + k, batch_first_ ? c_.transpose(final_state, {1, 0, 2}) : final_state);
+  }
+  return ok_status();
+}
+
+}  // namespace hone::graph

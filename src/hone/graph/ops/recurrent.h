@@ -1,0 +1,63 @@
+// graph/ops/recurrent.h - what RNN, GRU and LSTM share: operands by direction, the input's part of
+// all gates as one product over all time steps, the loop over the steps, the results.
+//
+// A step takes its input by Gather with a constant index: the tasks of all steps are the same.
+#pragma once
+
+#include <functional>
+
+#include "hone/graph/expand.h"
+
+namespace hone::graph {
+
+// An activation function with its parameters.
+struct Activation {
+  std::string name;
+  float alpha = 0, beta = 0;
+};
+
+class Recurrent {
+ public:
+  // `gates`: gates of a step; `activations`: the default functions of one direction; `states`: how
+  // many values a step hands to the next one, from operand 5 on.
+  Recurrent(ExpandContext& c, int64_t gates, std::vector<std::string> activations, size_t states)
+      : c_(c), gates_(gates), defaults_(std::move(activations)), states_(states) {}
+
+  // The new states from the input's part of the gates [batch, gates * hidden] and the old states
+  // [batch, hidden] each; called for each step of each direction.
+  using Step = std::function<std::vector<ValueId>(ValueId gates, const std::vector<ValueId>& old)>;
+  // Prepares a direction and returns its steps.
+  using Direction = std::function<Step(int64_t direction)>;
+  [[nodiscard]] Status run(const Direction& make);
+
+  // For the directions: element `direction` of an operand that has one per direction; kNoValue
+  // if the operand is missing.
+  ValueId of_direction(size_t i, int64_t direction);
+  // Elements begin .. end, in units of the hidden size, along a dimension.
+  ValueId part(ValueId x, int64_t axis, int64_t begin, int64_t end);
+  // R of the gates begin .. end, transposed: [hidden, gates * hidden].
+  ValueId recurrence(int64_t direction, int64_t begin, int64_t end);
+  // The bias of the recurrence, which some gates of a GRU need apart from the input's.
+  ValueId recurrent_bias(int64_t direction, int64_t begin, int64_t end);
+  // The k-th activation of a direction, of a clipped argument.
+  ValueId activate(int64_t direction, size_t k, ValueId x);
+  // The gates whose recurrent bias is not added to the input's part: from this one on.
+  void keep_bias_apart(int64_t gate) { apart_ = gate; }
+  [[nodiscard]] int64_t hidden() const { return hidden_; }
+
+ private:
+  Status read_attributes();
+  Status read_activations(size_t directions);
+  Status check_shapes();
+  ValueId input_part(ValueId x, int64_t direction);
+  ExpandContext& c_;
+  int64_t gates_;
+  std::vector<std::string> defaults_;
+  size_t states_;
+  int64_t hidden_ = 0, directions_ = 1, steps_ = 0, batch_ = 0, apart_ = 1 << 20;
+  bool first_reversed_ = false, batch_first_ = false;
+  float clip_ = 0;
+  std::vector<Activation> activations_;  // of all directions, in order
+};
+
+}  // namespace hone::graph
