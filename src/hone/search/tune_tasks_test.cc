@@ -70,7 +70,8 @@ TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
     EXPECT_LE(task.seconds, task.default_seconds);
     EXPECT_GT(task.trials, 0);
   }
-  EXPECT_GE(f.codes.size(), 40U);  // the final round measures the best few once more
+  // 40 trials; a few points of small tasks make the same code, which is not measured again.
+  EXPECT_GE(f.codes.size(), 35U);
 }
 
 TEST(tune_tasks, stops_at_the_deadline_and_when_interrupted) {
