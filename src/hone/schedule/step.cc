@@ -21,6 +21,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.axis), f(step.factor);
   } else if constexpr (std::is_same_v<T, Inline> || std::is_same_v<T, CacheWrite>) {
     f(step.stage);
+  } else if constexpr (std::is_same_v<T, Winograd>) {
+    f(step.stage), f(step.outputs);
   } else if constexpr (std::is_same_v<T, CacheRead>) {
     f(step.buffer), f(step.reader);
   } else if constexpr (std::is_same_v<T, SetScope>) {
@@ -36,7 +38,7 @@ void for_each_field(S& step, F&& f) {
 
 constexpr std::string_view kNames[] = {"split",       "fuse",   "reorder",  "compute_at",
                                        "store_at",    "fold",   "inline",   "cache_read",
-                                       "cache_write", "scope",  "layout",   "rfactor",
+                                       "cache_write", "scope",  "layout",   "rfactor",  "winograd",
                                        "vectorize",   "unroll", "parallel", "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
