@@ -46,8 +46,9 @@ class Space {
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
   [[nodiscard]] double size() const;  // points, legal or not, over all sketches
 
-  // A good point by rule of thumb, without any model.
-  [[nodiscard]] Point default_point() const;
+  // A good point by rule of thumb, without any model; of sketch 0, the direct algorithm, unless
+  // another is named.
+  [[nodiscard]] Point default_point(int sketch = 0) const;
   [[nodiscard]] Point sample(Rng& rng) const;
   // Changes one to three decisions.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;
