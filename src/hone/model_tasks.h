@@ -12,7 +12,7 @@
 namespace hone {
 
 // Of compiler and space: what makes stored times and decisions comparable.
-inline constexpr const char* kScheduleVersion = "0.1";
+inline constexpr const char* kScheduleVersion = "0.2";
 
 struct ModelTasks {
   std::string name;  // of the model

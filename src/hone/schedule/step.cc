@@ -194,4 +194,12 @@ Result<Steps> parse_steps(std::string_view text) {
 
 uint64_t hash(const Steps& steps) { return hash_string(to_string(steps)); }
 
+std::string algorithm_of(const Steps& steps) {
+  for (const Step& step : steps) {
+    if (const auto* winograd = std::get_if<Winograd>(&step))
+      return fmt::format("winograd_{}", winograd->outputs);
+  }
+  return "direct";
+}
+
 }  // namespace hone::schedule

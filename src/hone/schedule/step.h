@@ -132,5 +132,7 @@ using Steps = std::vector<Step>;
 // line.
 [[nodiscard]] Result<Steps> parse_steps(std::string_view text);
 [[nodiscard]] uint64_t hash(const Steps& steps);
+// How a schedule computes: "direct", "winograd_4" (tiles of 4 results in each dimension).
+[[nodiscard]] std::string algorithm_of(const Steps& steps);
 
 }  // namespace hone::schedule

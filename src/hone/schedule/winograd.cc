@@ -458,7 +458,9 @@ std::vector<WinogradDim> winograd_dims(const State& state, int stage) {
                &tap = info.axes[static_cast<size_t>(dim.tap)];
     dims.push_back({axis.var->name, tap.var->name, axis.extent, tap.extent});
   }
-  return dims.size() <= 2 ? dims : std::vector<WinogradDim>();
+  // Without channels to sum over (a depthwise convolution) nothing is left of the products.
+  const bool sums = info.stage.reduce.size() > dims.size();
+  return sums && dims.size() <= 2 ? dims : std::vector<WinogradDim>();
 }
 
 Status apply_winograd(const Winograd& step, State& state) {

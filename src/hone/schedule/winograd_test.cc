@@ -75,6 +75,8 @@ TEST(winograd, declines_what_is_no_such_convolution) {
       compute::testing::conv2d({.h = 8, .w = 8, .ic = 4, .oc = 4, .stride = 2});
   EXPECT_EQ(why(strided, "conv2d", 2),
             "conv2d is no convolution of stride 1 over constant weights");
+  EXPECT_EQ(why(compute::testing::depthwise(8, 8, 4, 1), "depthwise", 2),
+            "depthwise is no convolution of stride 1 over constant weights");
   EXPECT_EQ(why(compute::testing::gemm(8, 8, 8), "matmul", 2),
             "matmul is no convolution of stride 1 over constant weights");
 }

@@ -41,7 +41,8 @@ Status TaskTuner::open(db::Store* store) {
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
-  first_ = {default_steps_};
+  for (int sketch = 0; sketch < space_->num_sketches(); ++sketch)
+    suggest(space_->steps(space_->default_point(sketch)));
   return store ? learn(*store) : ok_status();
 }
 
@@ -252,7 +253,7 @@ db::Record TaskTuner::record(const Candidate& candidate,
   record.task_text = compute::describe(*task_.dag);
   record.device = context_.device;
   record.version = context_.version;
-  record.algorithm = "direct";
+  record.algorithm = schedule::algorithm_of(candidate.steps);
   record.steps = schedule::to_string(candidate.steps);
   if (candidate.point) {
     record.decisions =
