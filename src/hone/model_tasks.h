@@ -7,6 +7,7 @@
 #include "hone/base/thread_pool.h"
 #include "hone/graph/graph.h"
 #include "hone/graph/tasks.h"
+#include "hone/space/space.h"
 #include "hone/tune.h"
 
 namespace hone {
@@ -20,6 +21,7 @@ struct ModelTasks {
   target::Target target;
   std::string device;  // target::device_key
   int threads = 1;
+  space::Accuracy accuracy = space::Accuracy::kDefault;
   std::unique_ptr<cost::CostModel> cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
   [[nodiscard]] const compute::Dag& dag(size_t group) const {

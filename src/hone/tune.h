@@ -30,6 +30,7 @@ struct CompileOptions {
   std::string db;                     // db::open_store; empty: the default path
   bool use_db = true;                 // false: nothing is looked up or kept
   std::string cost = "analytic";      // cost::make_model
+  std::string accuracy = "default";   // "strict": no algorithm that rounds more (space::Accuracy)
   std::string prefix = "hone_model";  // of the artifact's C symbols
   int threads = 0;                    // that the library will run on; 0 = all cores of the device
   uint64_t seed = 1;

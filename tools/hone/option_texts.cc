@@ -62,6 +62,11 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
                  fmt::format("The cost model: {}", join_names(cost::model_names())))
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_option("--accuracy", texts.accuracy,
+                 "default: any algorithm; strict: none that rounds more than the model's own sums "
+                 "(Winograd's convolutions)")
+      ->type_name("LEVEL")
+      ->capture_default_str();
   add_seed(app, texts.seed);
   app.add_option("--prefix", texts.prefix, "Of the library's C symbols")
       ->type_name("NAME")
@@ -79,6 +84,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.use_db = !texts.no_db;
   options.device = texts.device;
   options.cost = texts.cost;
+  options.accuracy = texts.accuracy;
   options.prefix = texts.prefix;
   options.header = texts.header;
   return options;

@@ -24,8 +24,8 @@ struct NestAccess {
   int element_bytes = 4;
   std::vector<int64_t> shape;  // of the storage
   std::vector<std::vector<int64_t>>
-      move;  // [dimension][loop]: how far one iteration moves along it
-  double reads = 1;  // loads that one point of the stage makes
+      move;                     // [dimension][loop]: how far one iteration moves along it
+  double reads = 1;             // loads that one point of the stage makes
   std::vector<int64_t> spread;  // per dimension: distance of the first from the last of them
   // Elements touched while loops first.. run and the others stand still: a box.
   [[nodiscard]] double footprint(const std::vector<NestLoop>& loops, size_t first) const;

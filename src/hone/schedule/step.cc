@@ -36,10 +36,10 @@ void for_each_field(S& step, F&& f) {
   }
 }
 
-constexpr std::string_view kNames[] = {"split",       "fuse",   "reorder",  "compute_at",
-                                       "store_at",    "fold",   "inline",   "cache_read",
-                                       "cache_write", "scope",  "layout",   "rfactor",  "winograd",
-                                       "vectorize",   "unroll", "parallel", "prefetch"};
+constexpr std::string_view kNames[] = {
+    "split",    "fuse",       "reorder",     "compute_at", "store_at", "fold",
+    "inline",   "cache_read", "cache_write", "scope",      "layout",   "rfactor",
+    "winograd", "vectorize",  "unroll",      "parallel",   "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,

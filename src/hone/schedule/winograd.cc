@@ -38,8 +38,7 @@ struct Factors {
 };
 
 bool is_constant(const State& state, const ir::BufferPtr& buffer) {
-  if (const ir::Param* param = state.find_param(buffer))
-    return param->role == ir::Role::kConstant;
+  if (const ir::Param* param = state.find_param(buffer)) return param->role == ir::Role::kConstant;
   const std::vector<int> writers = state.writers(buffer);
   return !writers.empty() && std::all_of(writers.begin(), writers.end(), [&](int s) {
     return state.stages[static_cast<size_t>(s)].info->constant;
@@ -178,9 +177,8 @@ class Rewrite {
   };
 
   [[nodiscard]] bool is_transformed(int axis) const {
-    return std::any_of(dims_.begin(), dims_.end(), [&](const Transformed& d) {
-      return d.at.axis == axis || d.at.tap == axis;
-    });
+    return std::any_of(dims_.begin(), dims_.end(),
+                       [&](const Transformed& d) { return d.at.axis == axis || d.at.tap == axis; });
   }
   [[nodiscard]] Axis axis_of(int position) const {
     const Axis& axis = info_.axes[static_cast<size_t>(position)];
@@ -485,7 +483,8 @@ Status apply_winograd(const Winograd& step, State& state) {
       return invalid("{} is read by an extern stage", step.stage);
   }
   replace_stage(state, index, std::move(stages));
-  for (const int reader : state.readers(from)) redirect_buffer(state, reader, from, rewrite.result());
+  for (const int reader : state.readers(from))
+    redirect_buffer(state, reader, from, rewrite.result());
   return ok_status();
 }
 

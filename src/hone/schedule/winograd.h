@@ -15,7 +15,8 @@
 
 namespace hone::schedule {
 
-// Matrices of F(outputs, taps), row-major, by interpolation at 0, 1, -1, 2, -2, 1/2, -1/2, infinity.
+// Matrices of F(outputs, taps), row-major, by interpolation at 0, 1, -1, 2, -2, 1/2, -1/2,
+// infinity.
 struct WinogradMatrices {
   int64_t outputs, taps, points;
   std::vector<double> data;     // B', points x points

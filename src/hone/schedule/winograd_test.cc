@@ -13,7 +13,8 @@ std::vector<double> filtered(const WinogradMatrices& m, const std::vector<double
                              const std::vector<double>& weights) {
   const auto row = [](const std::vector<double>& matrix, int64_t i, const std::vector<double>& x) {
     double sum = 0;
-    for (size_t j = 0; j < x.size(); ++j) sum += matrix[static_cast<size_t>(i) * x.size() + j] * x[j];
+    for (size_t j = 0; j < x.size(); ++j)
+      sum += matrix[static_cast<size_t>(i) * x.size() + j] * x[j];
     return sum;
   };
   std::vector<double> products, y;
@@ -34,7 +35,8 @@ TEST(winograd, matrices_compute_the_filter_exactly) {
       const std::vector<double> y = filtered(m, data, weights);
       for (int64_t i = 0; i < outputs; ++i) {
         double expected = 0;
-        for (int64_t k = 0; k < taps; ++k) expected += data[static_cast<size_t>(i + k)] * weights[static_cast<size_t>(k)];
+        for (int64_t k = 0; k < taps; ++k)
+          expected += data[static_cast<size_t>(i + k)] * weights[static_cast<size_t>(k)];
         EXPECT_NEAR(y[static_cast<size_t>(i)], expected, 1e-12) << outputs << ", " << taps;
       }
     }
@@ -54,7 +56,8 @@ TEST(winograd, f43_is_the_published_one) {
 TEST(winograd, keeps_the_meaning_of_convolutions_of_any_size) {
   for (const int64_t size : {1, 2, 5, 7, 13}) {
     for (const int64_t outputs : {2, 3, 4}) {
-      const compute::Dag dag = compute::testing::conv2d({.h = size, .w = size + 3, .ic = 3, .oc = 5});
+      const compute::Dag dag =
+          compute::testing::conv2d({.h = size, .w = size + 3, .ic = 3, .oc = 5});
       SCOPED_TRACE(fmt::format("{} x {}, F({}, 3)", size, size + 3, outputs));
       expect_same(dag, fmt::format("winograd(conv2d, {})", outputs), 1e-4);
     }

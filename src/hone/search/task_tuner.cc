@@ -34,7 +34,8 @@ double load_average() {
 }  // namespace
 
 Status TaskTuner::open(db::Store* store) {
-  HONE_ASSIGN_OR_RETURN(space_, space::Space::create(*task_.dag, *context_.target));
+  HONE_ASSIGN_OR_RETURN(space_,
+                        space::Space::create(*task_.dag, *context_.target, context_.accuracy));
   SearchTask search{&*space_,         context_.target, context_.model,
                     context_.threads, task_.key,       context_.seed};
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
@@ -47,10 +48,13 @@ Status TaskTuner::open(db::Store* store) {
 }
 
 Status TaskTuner::learn(db::Store& store) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store.best({.task = task_.key,
-                                                                        .device = context_.device,
-                                                                        .threads = context_.threads,
-                                                                        .limit = kStoredBest}));
+  const bool strict = context_.accuracy == space::Accuracy::kStrict;
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
+                        store.best({.task = task_.key,
+                                    .device = context_.device,
+                                    .threads = context_.threads,
+                                    .algorithm = strict ? "direct" : "",
+                                    .limit = kStoredBest}));
   for (const db::Record& record : best) {
     if (Result<schedule::Steps> steps = schedule::parse_steps(record.steps); steps.ok())
       suggest(*steps);

@@ -1,5 +1,5 @@
-// space/contraction.h - the steps of a reduction R computed inside its pointwise epilogue E around a
-// register tile (internal to space; rule_contraction.cc says how the loops lie).
+// space/contraction.h - the steps of a reduction R computed inside its pointwise epilogue E around
+// a register tile (internal to space; rule_contraction.cc says how the loops lie).
 #pragma once
 
 #include "hone/space/sketch.h"
@@ -69,8 +69,9 @@ class Contraction : public Group {
 
 struct ContractionOptions {
   bool nested = false;
-  size_t fixed = 0;    // so many of E's leading axes stay outermost and untiled
-  std::string packed;  // the stage that makes the constant operand; "": a copy is made if one can be
+  size_t fixed = 0;  // so many of E's leading axes stay outermost and untiled
+  std::string
+      packed;  // the stage that makes the constant operand; "": a copy is made if one can be
 };
 // Adds the structural steps and decisions of a contraction; null if the stages are none. The caller
 // adds the group.

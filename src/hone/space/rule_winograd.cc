@@ -48,7 +48,8 @@ class WinogradGroup : public Group {
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (!product->legal(choice)) return false;
     const Roles& roles = product->roles;
-    if (roles.column >= 0 && choice[product->d_column] > block_of(choice, roles.column)) return false;
+    if (roles.column >= 0 && choice[product->d_column] > block_of(choice, roles.column))
+      return false;
     if (roles.row >= 0 && choice[product->d_row] > block_of(choice, roles.row)) return false;
     const int64_t step = choice[product->d_vectors] * choice[product->d_lanes];
     if (choice[d_channels] > 1 && (choice[d_channels] - 1) * step >= channels) return false;
@@ -77,8 +78,7 @@ class WinogradGroup : public Group {
   }
   [[nodiscard]] int64_t block_tiles(const Choice& choice) const {
     int64_t tiles = 1;
-    for (const BlockAxis& block : blocks)
-      tiles *= block.decision < 0 ? 1 : choice[block.decision];
+    for (const BlockAxis& block : blocks) tiles *= block.decision < 0 ? 1 : choice[block.decision];
     return tiles;
   }
   [[nodiscard]] int64_t block_bytes(const Choice& choice) const {
@@ -94,7 +94,8 @@ class WinogradGroup : public Group {
 };
 
 // A small stage of straight code: every loop unrolled, the last axis in vector lanes.
-void append_straight(const std::string& stage, const std::vector<compute::Axis>& axes, Steps& steps) {
+void append_straight(const std::string& stage, const std::vector<compute::Axis>& axes,
+                     Steps& steps) {
   for (size_t a = 0; a + 1 < axes.size(); ++a)
     steps.push_back(schedule::Unroll{stage, axes[a].var->name});
   steps.push_back(schedule::Vectorize{stage, axes.back().var->name});
@@ -121,7 +122,8 @@ void WinogradGroup::set_default(std::vector<int>& choices) const {
       int64_t pieces = 1;
       for (const BlockAxis& block : blocks)
         pieces *= block.tiles / (block.decision < 0 ? 1 : choice[block.decision]);
-      if (4 * points * block_tiles(choice) * (inputs + 64) > l2_bytes / 2 || pieces < 2 * cores) break;
+      if (4 * points * block_tiles(choice) * (inputs + 64) > l2_bytes / 2 || pieces < 2 * cores)
+        break;
       choices = std::move(trial);
     }
   }
@@ -146,7 +148,8 @@ void WinogradGroup::set_default(std::vector<int>& choices) const {
         if (!legal(choice)) continue;
         const int64_t columns = roles.column < 0 ? 1 : block_of(choice, roles.column);
         const int64_t rows = roles.row < 0 ? 1 : block_of(choice, roles.row);
-        const double tail = static_cast<double>((rows + row - 1) / row * row) / static_cast<double>(rows);
+        const double tail =
+            static_cast<double>((rows + row - 1) / row * row) / static_cast<double>(rows);
         const double cost =
             tail * tile_cost(column, vectors, product->lanes, columns, channels, true, row);
         if (cost >= best) continue;
@@ -213,8 +216,7 @@ void WinogradGroup::append_data(const std::string& block, Steps& steps) const {
   for (size_t a = 0; a < dims; ++a) order.push_back(data[a].var->name);
   order.push_back(in + ".1");
   steps.push_back(schedule::Reorder{stage, order});
-  for (size_t a = 0; a < dims; ++a)
-    steps.push_back(schedule::Unroll{stage, data[a].var->name});
+  for (size_t a = 0; a < dims; ++a) steps.push_back(schedule::Unroll{stage, data[a].var->name});
   steps.push_back(schedule::Vectorize{stage, in + ".1"});
   if (!two_dims) return;
   steps.push_back(schedule::ComputeAt{stage + "1", stage, in + ".0"});
@@ -235,8 +237,7 @@ void WinogradGroup::append_weights(Steps& steps) const {
   order.push_back(weight_channel + ".1");
   steps.push_back(schedule::Reorder{stage, order});
   steps.push_back(schedule::Parallel{stage, order[0]});
-  for (size_t a = 0; a < dims; ++a)
-    steps.push_back(schedule::Unroll{stage, weights[a].var->name});
+  for (size_t a = 0; a < dims; ++a) steps.push_back(schedule::Unroll{stage, weights[a].var->name});
   steps.push_back(schedule::Vectorize{stage, weight_channel + ".1"});
   if (!two_dims) return;
   steps.push_back(schedule::ComputeAt{stage + "1", stage, inner});
@@ -279,7 +280,8 @@ const std::vector<compute::Axis>& axes_of(const SketchBuilder& builder, const st
 // The blocks along E's axes; empty if their roles are unclear.
 std::vector<BlockAxis> make_blocks(SketchBuilder& builder, const schedule::StageInfo& e,
                                    const std::vector<std::string>& names, int vector,
-                                   const std::vector<schedule::WinogradDim>& dims, int64_t outputs) {
+                                   const std::vector<schedule::WinogradDim>& dims,
+                                   int64_t outputs) {
   std::vector<BlockAxis> blocks;
   for (int a = 0; a < e.num_spatial(); ++a) {
     if (a == vector) continue;
@@ -315,7 +317,8 @@ bool add_winograd(SketchBuilder& builder, const std::string& epilogue, const std
   const std::vector<schedule::WinogradDim> dims = schedule::winograd_dims(trial.state, index);
   const int vector = unit_stride_axis(*e);
   const auto names = match_axes(*e, *r);
-  if (dims.empty() || vector < 0 || !names || e->stage.where || e->stage.outputs.size() != 1 || e->constant)
+  if (dims.empty() || vector < 0 || !names || e->stage.where || e->stage.outputs.size() != 1 ||
+      e->constant)
     return false;
   for (const schedule::WinogradDim& dim : dims) {
     if (dim.axis == (*names)[static_cast<size_t>(vector)] ||
@@ -347,17 +350,17 @@ bool add_winograd(SketchBuilder& builder, const std::string& epilogue, const std
   }
   group->inputs = group->data.back().extent;
   // Lanes along channels throughout.
-  const bool in_lanes = group->inputs >= group->lanes / 2 &&
-                        group->back.back().var->name == group->weight_channel &&
-                        std::any_of(group->weights.begin(), group->weights.end(),
-                                    [&](const compute::Axis& axis) {
-                                      return axis.var->name == group->weight_channel;
-                                    });
+  const bool in_lanes =
+      group->inputs >= group->lanes / 2 && group->back.back().var->name == group->weight_channel &&
+      std::any_of(group->weights.begin(), group->weights.end(), [&](const compute::Axis& axis) {
+        return axis.var->name == group->weight_channel;
+      });
   if (!in_lanes) return false;
   group->product = make_contraction(trial, conv + ".m", conv + ".m.acc",
                                     {.nested = true, .fixed = dims.size(), .packed = conv + ".u"});
   if (!group->product) return false;
-  group->d_channels = trial.add_decision(conv + ".channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
+  group->d_channels =
+      trial.add_decision(conv + ".channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
   group->product->d_blocks = group->d_channels;
   group->d_shares = trial.add_decision(conv + ".shares", DecisionKind::kParallel, {1, 2, 4, 8});
   group->own_decisions = trial.decisions;

@@ -191,7 +191,8 @@ void add_groups(SketchBuilder& builder) {
 
 }  // namespace
 
-Result<Space> Space::create(const compute::Dag& dag, const target::Target& target) {
+Result<Space> Space::create(const compute::Dag& dag, const target::Target& target,
+                            Accuracy accuracy) {
   Space space;
   const auto finish = [&](SketchBuilder builder) -> Status {
     space.sketches_.push_back(std::make_shared<const Sketch>(
@@ -209,7 +210,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   add_groups(direct);
   HONE_RETURN_IF_ERROR(finish(std::move(direct)));
   const State& state = builder.state;
-  if (state.stages.size() != 2) return space;
+  if (accuracy == Accuracy::kStrict || state.stages.size() != 2) return space;
   const std::string epilogue = epilogue_of(state, 0);
   for (const int64_t outputs : {2, 4, 6}) {
     SketchBuilder winograd = builder;
