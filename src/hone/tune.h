@@ -22,7 +22,7 @@ struct Graph;
 }
 
 struct CompileOptions {
-  std::map<std::string, Shape> shapes;  // of inputs that the model leaves open
+  std::map<std::string, Shape> shapes;  // of inputs: open extents, or others than the model's
   std::map<std::string, Tensor> bind;   // inputs that become constants of the library
   // Inputs whose values are known: bound, too, where a value decides a shape.
   std::map<std::string, Tensor> available;

@@ -23,8 +23,9 @@ void add_seed(CLI::App& app, std::string& text) {
       ->capture_default_str();
 }
 void add_shapes(CLI::App& app, std::vector<std::string>& texts) {
-  app.add_option("--shape", texts,
-                 "Shape of an input that the model leaves open: NAME=1x3x224x224; repeat per input")
+  app.add_option(
+         "--shape", texts,
+         "Shape of an input that the model leaves open, or another batch: NAME=4x3x224x224; repeat per input")
       ->type_name("NAME=DIMS")
       ->expected(1)
       ->take_all();
