@@ -14,7 +14,7 @@ from support import Case, relu_model, small_network
 class Commands(Case):
     def test_version(self):
         self.assertRegex(self.succeed("version"), r"^hone \d+\.\d+\.\d+ \(artifact interface \d+\)\n$")
-        self.assertEqual(self.succeed_json("version")["abi_version"], 1)
+        self.assertEqual(self.succeed_json("version")["abi_version"], 2)
 
     def test_devices(self):
         devices = {device["name"]: device for device in self.succeed_json("devices")}
@@ -161,6 +161,22 @@ class Library(Case):
         self.assertGreater(total, 0.3 * report["seconds"])
         self.assertLess(total, 3 * report["seconds"])
         self.assertIn("whole model", self.succeed("bench", self.model, "--threads", 1, "--repeat", 3))
+
+    def test_run_profiles_the_kernels(self):
+        run = ("run", self.library, "--threads", 1, "--repeat", 5)
+        self.assertNotIn("profile", self.succeed_json(*run))
+        report = self.succeed_json(*run, "--profile")
+        compiled = {(kernel["name"], kernel["kernel"], kernel["times"]): kernel for kernel in self.report["kernels"]}
+        profiled = {(kernel["name"], kernel["kernel"], kernel["calls"]): kernel for kernel in report["profile"]}
+        self.assertEqual(set(profiled), set(compiled))
+        for key, kernel in profiled.items():
+            self.assertEqual(kernel["flops"], compiled[key]["flops"] * compiled[key]["times"])
+        total = sum(kernel["seconds"] for kernel in report["profile"])
+        self.assertGreater(total, 0)
+        self.assertLess(total, 5 * report["median_seconds"])
+        text = self.succeed(*run, "--profile")
+        self.assertRegex(text, r"first node +kernel +calls +ms +share +GFLOP/s")
+        self.assertRegex(text, r"conv1 +conv2d\S* +1 ")
 
     def test_names_may_be_any_bytes(self):
         model = small_network()

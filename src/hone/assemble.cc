@@ -138,6 +138,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     }
     codegen::ArtifactStep step;
     step.name = call.name;
+    step.kernel_class = compute::kernel_class(call.dag);
     step.flops = compute::flops(call.dag);
     int64_t workspace = workspace_base;
     for (size_t i = 0; i < params.size(); ++i) {

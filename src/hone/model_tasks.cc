@@ -28,7 +28,7 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options)
   HONE_ASSIGN_OR_RETURN(model.cost, cost::make_model(options.cost));
   model.device = target::device_key(model.target);
   model.threads = options.threads > 0 ? options.threads : model.target.cores;
-  HONE_RETURN_IF_ERROR(graph::optimize(graph));
+  HONE_RETURN_IF_ERROR(graph::optimize(graph, {.skip = options.skip_passes}));
   model.name = graph.name;
   HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph));
   for (const graph::TaskGroup& group : model.tasks.groups) {

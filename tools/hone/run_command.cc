@@ -13,6 +13,7 @@
 #include "json_text.h"
 #include "model_file.h"
 #include "option_texts.h"
+#include "profile.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -22,6 +23,7 @@ struct RunTexts {
   ModelRunTexts model;
   std::vector<std::string> inputs;  // NAME=FILE.npy
   std::string output_dir;
+  bool profile = false;
 };
 
 // The file that a tensor is kept in; a name may hold characters that a path must not.
@@ -76,7 +78,7 @@ Moments moments(const Tensor& tensor) {
 }
 
 Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<Tensor>& outputs,
-             std::vector<double> times, bool as_json) {
+             std::vector<double> times, const Profile& profile, bool as_json) {
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
   Json json = {{"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
@@ -97,8 +99,10 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
                                {"max", m.greatest}});
   }
   if (as_json) {
+    if (profile.runs() > 0) json["profile"] = profile.json();
     fmt::print("{}", json_text(json));
   } else {
+    if (profile.runs() > 0) fmt::print("{}\n", profile.text());
     fmt::print("{}{} run{}: median {}, least {}\n", table.text(), times.size(),
                times.size() == 1 ? "" : "s", format_seconds(median), format_seconds(times.front()));
   }
@@ -120,12 +124,15 @@ Status run_model(const RunTexts& texts) {
 
   std::vector<Tensor> outputs;
   std::vector<double> times;
+  Profile profile;
+  file.model.profile(texts.profile);
   const std::atomic<bool>& interrupted = listen_for_interrupt();
   for (int i = 0; i < options.repeat; ++i) {
     HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     const double start = real_clock().now_seconds();
     HONE_ASSIGN_OR_RETURN(outputs, file.model.run(inputs));
     times.push_back(real_clock().now_seconds() - start);
+    if (texts.profile) profile.add_run(file.model.step_times());
   }
   if (!texts.output_dir.empty()) {
     std::error_code failure;
@@ -137,7 +144,7 @@ Status run_model(const RunTexts& texts) {
           write_npy(output_file(texts.output_dir, file.model.outputs()[i].name), outputs[i]));
     }
   }
-  return print(file.model.outputs(), outputs, std::move(times), texts.model.json);
+  return print(file.model.outputs(), outputs, std::move(times), profile, texts.model.json);
 }
 
 }  // namespace
@@ -154,6 +161,8 @@ Command run_command(CLI::App& root) {
       ->take_all();
   app->add_option("--output-dir", texts->output_dir, "Write each output to DIR/NAME.npy")
       ->type_name("DIR");
+  app->add_flag("--profile", texts->profile,
+                "Print the time of each kernel: its calls in a run, mean time, share, GFLOP/s");
   add_model_run_options(*app, texts->model, "Run so many times and print the median time");
   return {app, [texts] { return run_model(*texts); }};
 }

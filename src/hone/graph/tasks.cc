@@ -35,6 +35,7 @@ class Extractor {
       call.key = compute::task_key(emitted.dag);
       call.name = graph_.nodes[static_cast<size_t>(group.front())].name;
       call.dag = std::move(emitted.dag);
+      call.nodes = group;
       for (const EmittedArgument& argument : emitted.arguments)
         call.arguments.push_back(place(argument));
       add_to_group(call);
