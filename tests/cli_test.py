@@ -178,6 +178,49 @@ class Library(Case):
         self.assertRegex(text, r"first node +kernel +calls +ms +share +GFLOP/s")
         self.assertRegex(text, r"conv1 +conv2d\S* +1 ")
 
+    def test_show_describes_graph_and_tasks(self):
+        text = self.succeed("show", self.model, "--no-db")
+        self.assertIn("output y = ", text)
+        self.assertRegex(text, r"conv1 +conv2d\S* +\[1, 16, 24, 24\] +1 ")
+        self.assertRegex(text, r"\d+ nodes, \d+ tasks, \d+ distinct")
+        report = self.succeed_json("show", self.model, "--no-db")
+        self.assertEqual(sum(kernel["times"] for kernel in report["kernels"]), report["tasks"])
+        self.assertEqual(len(report["kernels"]), report["distinct_tasks"])
+        self.assertEqual(sum(kernel["times"] * kernel["flops"] for kernel in report["kernels"]), report["flops"])
+        conv = next(kernel for kernel in report["kernels"] if kernel["name"] == "conv1")
+        self.assertEqual(conv["bytes"], 4 * (3 * 24 * 24 + 16 * 3 * 3 * 3 + 16 + 16 * 24 * 24))
+        self.assertGreater(conv["predicted_seconds"], 0)
+        self.assertGreater(report["arena_bytes"], 0)
+
+    def test_show_follows_the_passes(self):
+        text = self.succeed("show", self.model, "--no-db", "--passes")
+        self.assertIn("after import:\ngraph test", text)
+        self.assertIn("after assign_layouts:\ngraph test", text)
+        imported = self.succeed("show", self.model, "--no-db", "--after", "import")
+        self.assertIn("Flatten(p[1, 16, 1, 1])", imported)
+        self.assertNotIn("@", imported)
+        self.assertIn("@0231", self.succeed("show", self.model, "--no-db", "--after", "assign_layouts"))
+        self.refuse("'nothing', expected one of import, remove_identities", "show", self.model, "--after", "nothing")
+
+    def test_a_pass_can_be_left_out(self):
+        model = self.save(support.make_model(
+            [support.helper.make_node("Identity", ["x"], ["i"], name="same"),
+             support.helper.make_node("Relu", ["i"], ["y"], name="relu")],
+            [support.value("x", (2, 3))], [support.value("y", (2, 3))]), "same.onnx")
+        self.assertEqual(self.succeed_json("show", model, "--no-db")["nodes"], 1)
+        skip = ("--no-db", "--skip-pass", "remove_identities")
+        self.assertEqual(self.succeed_json("show", model, *skip)["nodes"], 2)
+        self.succeed("compile", model, "-o", self.folder / "same.so", *skip)
+        self.refuse("no pass is named 'nothing'", "compile", model, "-o", self.folder / "no.so", "--skip-pass", "nothing")
+
+    def test_show_draws_the_tasks(self):
+        drawing = self.folder / "net.dot"
+        report = self.succeed_json("show", self.model, "--no-db", "--dot", drawing)
+        text = drawing.read_text()
+        self.assertTrue(text.startswith('digraph "test" {'), text)
+        self.assertEqual(text.count("subgraph cluster_"), report["tasks"])
+        self.refuse("no/net.dot", "show", self.model, "--no-db", "--json", "--dot", self.folder / "no" / "net.dot")
+
     def test_names_may_be_any_bytes(self):
         model = small_network()
         for node in model.graph.node:

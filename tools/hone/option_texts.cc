@@ -51,7 +51,7 @@ void add_json(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "Print JSON to standard output instead of text");
 }
 
-void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
+void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_threads(app, texts.threads);
   add_shapes(app, texts.shapes);
   add_bind(app, texts.bind);
@@ -63,6 +63,15 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
       ->type_name("NAME")
       ->capture_default_str();
   add_seed(app, texts.seed);
+  app.add_option("--skip-pass", texts.skip_passes,
+                 "Leave a pass over the graph out, to find one that is wrong; repeat per pass")
+      ->type_name("PASS")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
+  add_task_options(app, texts);
   app.add_option("--prefix", texts.prefix, "Of the library's C symbols")
       ->type_name("NAME")
       ->capture_default_str();
@@ -75,6 +84,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
   HONE_ASSIGN_OR_RETURN(options.bind, parse_tensors("--bind", texts.bind));
+  options.skip_passes = texts.skip_passes;
   options.db = texts.db;
   options.use_db = !texts.no_db;
   options.device = texts.device;
