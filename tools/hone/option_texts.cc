@@ -37,6 +37,13 @@ void add_bind(CLI::App& app, std::vector<std::string>& texts) {
       ->expected(1)
       ->take_all();
 }
+void add_inputs(CLI::App& app, std::vector<std::string>& texts) {
+  app.add_option("--input", texts,
+                 "An input's values; inputs that are not given are random; repeat per input")
+      ->type_name("NAME=FILE.npy")
+      ->expected(1)
+      ->take_all();
+}
 void add_db(CLI::App& app, std::string& path) {
   app.add_option("--db", path, "The database of measurements; default: ~/.local/share/hone/hone.db")
       ->type_name("FILE");

@@ -20,6 +20,7 @@ void add_threads(CLI::App& app, std::string& text);
 void add_seed(CLI::App& app, std::string& text);
 void add_shapes(CLI::App& app, std::vector<std::string>& texts);
 void add_bind(CLI::App& app, std::vector<std::string>& texts);
+void add_inputs(CLI::App& app, std::vector<std::string>& texts);
 void add_db(CLI::App& app, std::string& path);
 void add_device(CLI::App& app, std::string& name);
 void add_json(CLI::App& app, bool& json);

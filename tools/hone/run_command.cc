@@ -32,33 +32,6 @@ std::string output_file(const std::string& folder, std::string name) {
   return fmt::format("{}/{}.npy", folder, name);
 }
 
-// The model's inputs in its order: those given, checked, and random ones for the others.
-Result<std::vector<Tensor>> arrange(const std::vector<codegen::ModelTensor>& wanted,
-                                    std::map<std::string, Tensor> given, uint64_t seed) {
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const codegen::ModelTensor& input = wanted[i];
-    const auto it = given.find(input.name);
-    if (it == given.end()) {
-      tensors.push_back(random_input(input, seed + i));
-      continue;
-    }
-    const Tensor& tensor = it->second;
-    if (tensor.dtype() != input.dtype || tensor.shape() != input.shape) {
-      return invalid("input '{}': found {} {}, expected {} {}", input.name,
-                     dtype_name(tensor.dtype()), to_string(tensor.shape()), dtype_name(input.dtype),
-                     to_string(input.shape));
-    }
-    tensors.push_back(tensor);
-    given.erase(it);
-  }
-  if (given.empty()) return tensors;
-  std::vector<std::string> names;
-  for (const codegen::ModelTensor& input : wanted) names.push_back(input.name);
-  return invalid("--input: the model has no input '{}', expected one of: {}", given.begin()->first,
-                 join_names(names));
-}
-
 struct Moments {
   double mean = 0, deviation = 0, least = 0, greatest = 0;
 };
@@ -120,7 +93,7 @@ Status run_model(const RunTexts& texts) {
     if (options.file.bind.count(name) == 0) given.erase(name);
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
-                        arrange(file.model.inputs(), std::move(given), options.seed));
+                        arrange_inputs(file.model.inputs(), std::move(given), options.seed));
 
   std::vector<Tensor> outputs;
   std::vector<double> times;
@@ -154,11 +127,7 @@ Command run_command(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "run", "Run a model: an artifact, or an ONNX file, which is compiled first");
   add_model(*app, texts->model);
-  app->add_option("--input", texts->inputs,
-                  "An input's values; inputs that are not given are random; repeat per input")
-      ->type_name("NAME=FILE.npy")
-      ->expected(1)
-      ->take_all();
+  add_inputs(*app, texts->inputs);
   app->add_option("--output-dir", texts->output_dir, "Write each output to DIR/NAME.npy")
       ->type_name("DIR");
   app->add_flag("--profile", texts->profile,

@@ -153,8 +153,7 @@ Command show_command(CLI::App& root) {
   app->add_flag("--passes", options->passes,
                 "Print the graph as imported and after each pass that changed it");
   app->add_option("--after", options->after,
-                  fmt::format("Print the graph as it is after this pass only: import, {}",
-                              join_names(graph::pass_names())))
+                  "Print the graph as it is after this pass only; import: before all of them")
       ->type_name("PASS")
       ->excludes("--passes");
   app->add_option("--dot", options->dot, "Write a drawing of the tasks in Graphviz's language")
