@@ -132,6 +132,13 @@ class Runner {
       if (node.outputs[k] != graph::kNoValue)
         at(alone.originals[static_cast<size_t>(node.outputs[k])]) = results[k];
     }
+    if (node.type == "Dropout" && node.outputs.size() > 1 && node.outputs[1] != graph::kNoValue) {
+      // Outside training every element is kept.
+      const graph::Value& mask = alone.graph.value(node.outputs[1]);
+      Tensor all(DType::kBool, mask.shape);
+      for (int64_t i = 0; i < all.size(); ++i) all.set(i, 1);
+      at(alone.originals[static_cast<size_t>(node.outputs[1])]) = all;
+    }
     alone = {};
     return ok_status();
   }

@@ -16,7 +16,7 @@ namespace hone {
 
 struct NaiveOptions {
   int threads = 1;
-  double max_plain_flops = 20e6;  // of a node; beyond that the default schedule computes it
+  double max_plain_flops = 100e6;  // of a node, some 0.2 s; beyond: the default schedule
   const std::atomic<bool>* interrupted = nullptr;
 };
 

@@ -23,9 +23,9 @@ struct Expected {
   Tensor tensor;
   bool part = false;
   std::string node, type;  // what makes it in the model as imported
-  bool seen = false;
 };
-using Reference = std::map<std::string, Expected>;
+// By values of the optimized graph: passes keep the ids of what was imported.
+using Reference = std::map<ValueId, Expected>;
 
 // Of the types that the model computes with; what was rounded to 8 bits may differ by one step.
 double type_tolerance(const graph::Graph& graph) {
@@ -42,14 +42,12 @@ double type_tolerance(const graph::Graph& graph) {
   return tolerance;
 }
 
-// The model's names of a value: its own, and those of the outputs that it is.
-std::vector<std::string> names_of(const graph::Graph& graph, ValueId id) {
-  std::vector<std::string> names = {graph.value(id).name};
+// The name that the model gives to a value.
+std::string name_of(const graph::Graph& graph, ValueId id) {
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    if (graph.outputs[i] == id && graph.output_names[i] != names[0])
-      names.push_back(graph.output_names[i]);
+    if (graph.outputs[i] == id) return graph.output_names[i];
   }
-  return names;
+  return graph.value(id).name;
 }
 
 // The first `part` of each dimension; or, of a dense result, as many elements from its start.
@@ -82,15 +80,40 @@ bool fits(const Shape& part, const Shape& whole) {
 
 bool is_dense(const graph::Node* node) { return node != nullptr && node->type == "hone.Compact"; }
 
-// Every result of the model as imported, as far as `wanted` names it.
-Result<Reference> naive_reference(const graph::Graph& graph, const std::vector<Tensor>& inputs,
-                                  const std::set<std::string>& wanted,
-                                  const CompileOptions& options, int threads) {
+// Values of which the part beyond a shape that depends on data is undefined, while they don't say
+// so themselves: only the Identity after them does.
+std::set<ValueId> half_defined_values(const graph::Graph& graph) {
+  std::set<ValueId> ids;
+  for (const graph::Node& node : graph.nodes) {
+    if (node.type == "Identity" && graph.value(node.outputs[0]).extents != kNoValue &&
+        graph.value(node.inputs[0]).extents == kNoValue)
+      ids.insert(node.inputs[0]);
+  }
+  return ids;
+}
+
+// Every result of the model as imported, as far as it is among the `wanted` ones of the optimized
+// graph.
+Result<Reference> naive_reference(const graph::Graph& graph, const graph::Graph& optimized,
+                                  const std::vector<Tensor>& inputs,
+                                  const std::set<ValueId>& wanted, const NaiveOptions& options) {
   Reference reference;
   std::map<ValueId, Tensor> shapes;  // extents of other values
   for (const graph::Value& value : graph.values) {
     if (value.extents != kNoValue) shapes.emplace(value.extents, Tensor());
   }
+  const auto store = [&](ValueId id, const Expected& expected) {
+    if (wanted.contains(id)) reference.emplace(id, expected);
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      if (graph.outputs[i] == id) reference.emplace(optimized.outputs[i], expected);
+    }
+  };
+  // Outputs may be what no node makes.
+  for (const ValueId id : graph.outputs) {
+    if (graph.value(id).constant) store(id, {.tensor = *graph.value(id).constant});
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) store(graph.inputs[i], {.tensor = inputs[i]});
+  const std::set<ValueId> half_defined = half_defined_values(graph);
   const auto keep = [&](const graph::Node& node, ValueId id, const Tensor& tensor) {
     if (const auto shape = shapes.find(id); shape != shapes.end()) shape->second = tensor;
     Expected expected{.tensor = tensor, .node = node.name, .type = node.type};
@@ -103,18 +126,16 @@ Result<Reference> naive_reference(const graph::Graph& graph, const std::vector<T
       expected.tensor =
           cut(tensor, Shape(actual.as<int64_t>().begin(), actual.as<int64_t>().end()), dense);
     }
-    for (const std::string& name : names_of(graph, id)) {
-      if (wanted.contains(name)) reference.emplace(name, expected);
-    }
+    if (half_defined.contains(id)) return;
+    store(id, expected);
   };
-  const NaiveOptions naive{.threads = threads, .interrupted = options.interrupted};
-  HONE_RETURN_IF_ERROR(naive_run(graph, inputs, naive, keep));
+  HONE_RETURN_IF_ERROR(naive_run(graph, inputs, options, keep));
   return reference;
 }
 
 class Checker {
  public:
-  Checker(const ModelTasks& model, Reference& reference, VerifyReport& report)
+  Checker(const ModelTasks& model, const Reference& reference, VerifyReport& report)
       : model_(model), graph_(model.graph), reference_(reference), report_(report) {}
 
   // What passes computed at compile time.
@@ -169,20 +190,15 @@ class Checker {
 
   bool check(ValueId id, const Tensor& found, const graph::Node* node,
              const graph::TaskCall* call) {
-    for (const std::string& name : names_of(graph_, id)) {
-      const auto entry = reference_.find(name);
-      if (entry == reference_.end()) continue;
-      Expected& expected = entry->second;
-      const Shape& part = expected.tensor.shape();
-      const bool varies = expected.part || is_dense(node) || graph_.value(id).extents != kNoValue;
-      if (!expected.seen) {
-        const bool smaller = varies && fits(part, found.shape());
-        compare_one(name, smaller ? cut(found, part, is_dense(node)) : found, expected, node, call);
-      }
-      expected.seen = true;
-      return true;
-    }
-    return false;
+    const auto entry = reference_.find(id);
+    if (entry == reference_.end()) return false;
+    const Expected& expected = entry->second;
+    const Shape& part = expected.tensor.shape();
+    const bool varies = expected.part || is_dense(node) || graph_.value(id).extents != kNoValue;
+    const bool smaller = varies && fits(part, found.shape());
+    compare_one(name_of(graph_, id), smaller ? cut(found, part, is_dense(node)) : found, expected,
+                node, call);
+    return true;
   }
 
   void compare_one(const std::string& name, const Tensor& found, const Expected& expected,
@@ -208,44 +224,40 @@ class Checker {
 
   const ModelTasks& model_;
   const graph::Graph& graph_;
-  Reference& reference_;
+  const Reference& reference_;
   VerifyReport& report_;
   std::vector<bool> done_;  // per value: it is in memory
   std::vector<int> views_;  // nodes whose operands are not all there yet
 };
 
-// The names of what is in memory at some moment of a run, or was computed at compile time.
-std::set<std::string> names_in_memory(const ModelTasks& model) {
-  std::set<std::string> names;
-  const auto add = [&](ValueId id) {
-    if (id == kNoValue) return;
-    for (std::string& name : names_of(model.graph, id)) names.insert(std::move(name));
-  };
+// What is in memory at some moment of a run, or was computed at compile time.
+std::set<ValueId> values_in_memory(const ModelTasks& model) {
+  std::set<ValueId> ids;
   for (const graph::TaskCall& call : model.tasks.calls) {
-    for (const ValueId out : model.graph.nodes[static_cast<size_t>(call.nodes.back())].outputs)
-      add(out);
+    const auto& last = model.graph.nodes[static_cast<size_t>(call.nodes.back())];
+    ids.insert(last.outputs.begin(), last.outputs.end());
   }
   for (const graph::Node& node : model.graph.nodes) {
-    if (node.op->kind == graph::Kind::kView) add(node.outputs[0]);
+    if (node.op->kind == graph::Kind::kView) ids.insert(node.outputs[0]);
   }
   for (size_t i = 0; i < model.graph.values.size(); ++i) {
-    if (model.graph.values[i].constant) add(static_cast<ValueId>(i));
+    if (model.graph.values[i].constant) ids.insert(static_cast<ValueId>(i));
   }
-  return names;
+  ids.erase(kNoValue);
+  return ids;
 }
 
-Reference given_reference(const std::vector<NamedTensor>& tensors,
-                          const std::set<std::string>& known, const graph::Graph& graph,
-                          VerifyReport& report) {
+Reference given_reference(const std::vector<NamedTensor>& tensors, const graph::Graph& graph,
+                          const std::set<ValueId>& known, VerifyReport& report) {
+  std::map<std::string, ValueId> names;
+  for (const ValueId id : known) names.emplace(name_of(graph, id), id);
+  std::set<std::string> inputs;
+  for (const ValueId id : graph.inputs) inputs.insert(graph.value(id).name);
   Reference reference;
-  const auto is_input = [&](const std::string& name) {
-    return std::any_of(graph.inputs.begin(), graph.inputs.end(),
-                       [&](ValueId id) { return graph.value(id).name == name; });
-  };
   for (const NamedTensor& tensor : tensors) {
-    if (known.contains(tensor.name))
-      reference.emplace(tensor.name, Expected{.tensor = tensor.tensor});
-    else if (!is_input(tensor.name))
+    if (const auto id = names.find(tensor.name); id != names.end())
+      reference[id->second] = {.tensor = tensor.tensor};
+    else if (!inputs.contains(tensor.name))
       report.missing.push_back(tensor.name);
   }
   return reference;
@@ -278,13 +290,13 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   VerifyReport report;
   report.tolerance = options.tolerance < 0 ? type_tolerance(imported) : options.tolerance;
   report.tasks = static_cast<int>(model.tasks.calls.size());
-  const std::set<std::string> names = names_in_memory(model);
+  const std::set<ValueId> known = values_in_memory(model);
   Reference reference;
   if (options.reference != nullptr) {
-    reference = given_reference(*options.reference, names, imported, report);
+    reference = given_reference(*options.reference, model.graph, known, report);
   } else {
-    HONE_ASSIGN_OR_RETURN(reference,
-                          naive_reference(imported, inputs, names, compile, pool.threads()));
+    const NaiveOptions naive{.threads = pool.threads(), .interrupted = compile.interrupted};
+    HONE_ASSIGN_OR_RETURN(reference, naive_reference(imported, model.graph, inputs, known, naive));
   }
   Checker checker(model, reference, report);
   checker.check_constants();

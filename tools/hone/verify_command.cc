@@ -55,13 +55,13 @@ void print_text(const VerifyReport& report) {
     fmt::print("and {} more\n", report.divergences.size() - most - 1);
   if (!report.missing.empty())
     fmt::print("not in the compiled model: {}\n", join_names(report.missing));
-  fmt::print("compared {} tensors of {} tasks; {} diverge", report.compared, report.tasks,
-             report.divergences.size());
+  fmt::print("compared {} tensors of {} tasks: {} beyond the tolerance of {:g}", report.compared,
+             report.tasks, report.divergences.size(), report.tolerance);
   if (report.worst_error > 0) {
-    fmt::print("; the largest error of the others is {:.3g}, in '{}'", report.worst_error,
+    fmt::print("; the largest error within it is {:.3g}, in '{}'", report.worst_error,
                report.worst_value);
   }
-  fmt::print(" (tolerance {:g})\n", report.tolerance);
+  fmt::print("\n");
 }
 
 // Numbers that are not finite are text in JSON.

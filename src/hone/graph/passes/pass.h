@@ -1,7 +1,7 @@
 // graph/passes/pass.h - the passes over a graph, in the order in which optimize() runs them. Each
 // is a free function that leaves a graph that verifies, in which a value that was there before has
 // the elements that it had: what computes something else gets a new value, or takes over a later
-// one. So values can be compared by name with those of the model as it came (hone verify).
+// one. So its id says which one it is in the model as it came (hone verify).
 #pragma once
 
 #include <functional>
