@@ -1,4 +1,5 @@
 """The commands that need no tuning: what they print, as text and as JSON, and how fast the tool starts."""
+import json
 import os
 import pty
 import signal
@@ -220,6 +221,53 @@ class Library(Case):
         self.assertTrue(text.startswith('digraph "test" {'), text)
         self.assertEqual(text.count("subgraph cluster_"), report["tasks"])
         self.refuse("no/net.dot", "show", self.model, "--no-db", "--json", "--dot", self.folder / "no" / "net.dot")
+
+    def reference_tensors(self):
+        """Every tensor of the small network, by ONNX Runtime, with the input."""
+        model = small_network()
+        names = [name for node in model.graph.node for name in node.output]
+        for name in names[:-1]:
+            model.graph.output.append(support.value(name, None))
+        x = np.random.default_rng(4).standard_normal((1, 3, 24, 24)).astype(np.float32)
+        return {"x": x, **support.reference(self.save(model, "all.onnx"), {"x": x})}
+
+    def test_verify_finds_a_sound_model_sound(self):
+        report = self.succeed_json("verify", self.model, "--no-db")
+        self.assertEqual(report["divergences"], [])
+        self.assertGreaterEqual(report["compared"], 4)
+        self.assertLess(report["worst_error"], 1e-4)
+        self.assertIn("0 beyond the tolerance of 0.001", self.succeed("verify", self.model, "--no-db"))
+        np.savez(self.folder / "all.npz", **self.reference_tensors())
+        report = self.succeed_json("verify", self.model, "--no-db", "--reference", self.folder / "all.npz", "--skip-pass", "fold_constants")
+        self.assertGreaterEqual(report["compared"], 4)
+        self.assertIn("c1", report["missing"])
+
+    def test_verify_names_the_first_node_that_diverges(self):
+        tensors = self.reference_tensors()
+        tensors["r2"][0, 3, 5, 7] += 100
+        tensors["y"][0, 1] = np.nan
+        np.savez(self.folder / "all.npz", **tensors)
+        arguments = ("verify", self.model, "--no-db", "--reference", self.folder / "all.npz")
+        done = support.hone(*arguments)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"^hone: node 'relu2' \(Relu\) diverges: tensor 'r2': found \S+ at \[0, 3, 5, 7\], expected 1\d\d")
+        self.assertIn("its nodes: conv2, relu2", done.stdout)
+        self.assertIn("then 'y' of node 'classify'", done.stdout)
+        self.assertIn("1 of 2304 elements are wrong", done.stdout)
+        done = support.hone(*arguments, "--json")
+        first, second = json.loads(done.stdout)["divergences"]
+        self.assertEqual((first["value"], first["wrong"], first["index"]), ("r2", 1, [0, 3, 5, 7]))
+        self.assertEqual((second["value"], second["expected"]), ("y", "nan"))
+
+    def test_verify_refuses_what_it_cannot_compare(self):
+        np.savez(self.folder / "y.npz", y=np.zeros((1, 10), np.float32))
+        np.savez(self.folder / "z.npz", z=np.zeros(3))
+        np.save(self.folder / "x.npy", np.zeros((1, 3, 24, 24), np.float32))
+        self.refuse("has no tensor 'x', which is an input", "verify", self.model, "--reference", self.folder / "y.npz")
+        self.refuse("no tensor of", "verify", self.model, "--no-db", "--reference", self.folder / "z.npz", "--input", f"x={self.folder / 'x.npy'}")
+        self.refuse("--tolerance: found 'little'", "verify", self.model, "--tolerance", "little")
+        self.refuse("'z', which is no input", "verify", self.model, "--no-db", "--input", f"z={self.folder / 'x.npy'}")
+        self.refuse("no.npz", "verify", self.model, "--reference", self.folder / "no.npz")
 
     def test_names_may_be_any_bytes(self):
         model = small_network()
