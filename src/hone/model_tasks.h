@@ -7,12 +7,13 @@
 #include "hone/base/thread_pool.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
+#include "hone/space/space.h"
 #include "hone/tune.h"
 
 namespace hone {
 
 // Of compiler and space: what makes stored times and decisions comparable.
-inline constexpr const char* kScheduleVersion = "0.1";
+inline constexpr const char* kScheduleVersion = "0.2";
 
 struct ModelTasks {
   std::string name;    // of the model
@@ -21,6 +22,7 @@ struct ModelTasks {
   target::Target target;
   std::string device;  // target::device_key
   int threads = 1;
+  space::Accuracy accuracy = space::Accuracy::kDefault;
   std::unique_ptr<cost::CostModel> cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
   [[nodiscard]] const compute::Dag& dag(size_t group) const {

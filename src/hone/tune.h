@@ -26,11 +26,12 @@ struct CompileOptions {
   std::map<std::string, Tensor> bind;   // inputs that become constants of the library
   // Inputs whose values are known: bound, too, where a value decides a shape.
   std::map<std::string, Tensor> available;
-  std::string device = "host";           // a name that target::find knows
-  std::string db;                        // db::open_store; empty: the default path
-  bool use_db = true;                    // false: nothing is looked up or kept
-  std::string cost = "analytic";         // cost::make_model
-  std::string prefix = "hone_model";     // of the artifact's C symbols
+  std::string device = "host";        // a name that target::find knows
+  std::string db;                     // db::open_store; empty: the default path
+  bool use_db = true;                 // false: nothing is looked up or kept
+  std::string cost = "analytic";      // cost::make_model
+  std::string accuracy = "default";   // "strict": no algorithm that rounds more (space::Accuracy)
+  std::string prefix = "hone_model";  // of the artifact's C symbols
   std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
   int threads = 0;  // that the library will run on; 0 = all cores of the device
   uint64_t seed = 1;

@@ -69,6 +69,11 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
                  fmt::format("The cost model: {}", join_names(cost::model_names())))
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_option("--accuracy", texts.accuracy,
+                 "default: any algorithm; strict: none that rounds more than the model's own sums "
+                 "(Winograd's convolutions)")
+      ->type_name("LEVEL")
+      ->capture_default_str();
   add_seed(app, texts.seed);
   app.add_option("--skip-pass", texts.skip_passes,
                  "Leave a pass over the graph out, to find one that is wrong; repeat per pass")
@@ -96,6 +101,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.use_db = !texts.no_db;
   options.device = texts.device;
   options.cost = texts.cost;
+  options.accuracy = texts.accuracy;
   options.prefix = texts.prefix;
   options.header = texts.header;
   return options;

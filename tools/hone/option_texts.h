@@ -34,6 +34,7 @@ struct BuildOptionTexts {
   bool no_db = false;
   std::string device = CompileOptions().device;
   std::string cost = CompileOptions().cost;
+  std::string accuracy = CompileOptions().accuracy;
   std::string prefix = CompileOptions().prefix;
   bool header = false;
 };
