@@ -32,7 +32,8 @@ struct CompileOptions {
   std::string cost = "analytic";      // cost::make_model
   std::string accuracy = "default";   // "strict": no algorithm that rounds more (space::Accuracy)
   std::string prefix = "hone_model";  // of the artifact's C symbols
-  int threads = 0;                    // that the library will run on; 0 = all cores of the device
+  std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
+  int threads = 0;  // that the library will run on; 0 = all cores of the device
   uint64_t seed = 1;
   bool header = false;  // write the C header beside the library (model.h for model.so)
   // compile(): set by Ctrl-C: ends early with Code::kCancelled and writes nothing.

@@ -38,6 +38,13 @@ void add_bind(CLI::App& app, std::vector<std::string>& texts) {
       ->expected(1)
       ->take_all();
 }
+void add_inputs(CLI::App& app, std::vector<std::string>& texts) {
+  app.add_option("--input", texts,
+                 "An input's values; inputs that are not given are random; repeat per input")
+      ->type_name("NAME=FILE.npy")
+      ->expected(1)
+      ->take_all();
+}
 void add_db(CLI::App& app, std::string& path) {
   app.add_option("--db", path, "The database of measurements; default: ~/.local/share/hone/hone.db")
       ->type_name("FILE");
@@ -52,7 +59,7 @@ void add_json(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "Print JSON to standard output instead of text");
 }
 
-void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
+void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_threads(app, texts.threads);
   add_shapes(app, texts.shapes);
   add_bind(app, texts.bind);
@@ -69,6 +76,15 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
       ->type_name("LEVEL")
       ->capture_default_str();
   add_seed(app, texts.seed);
+  app.add_option("--skip-pass", texts.skip_passes,
+                 "Leave a pass over the graph out, to find one that is wrong; repeat per pass")
+      ->type_name("PASS")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
+  add_task_options(app, texts);
   app.add_option("--prefix", texts.prefix, "Of the library's C symbols")
       ->type_name("NAME")
       ->capture_default_str();
@@ -81,6 +97,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
   HONE_ASSIGN_OR_RETURN(options.bind, parse_tensors("--bind", texts.bind));
+  options.skip_passes = texts.skip_passes;
   options.db = texts.db;
   options.use_db = !texts.no_db;
   options.device = texts.device;
