@@ -35,6 +35,7 @@ struct BuildOptionTexts {
   std::string cost = CompileOptions().cost;
   std::string prefix = CompileOptions().prefix;
   bool header = false;
+  bool static_library = false;
 };
 void add_build_options(CLI::App& app, BuildOptionTexts& texts);
 [[nodiscard]] Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts);

@@ -265,7 +265,7 @@ TEST(header, is_c_and_names_the_tensors) {
   EXPECT_NE(text.find("output 0: y f32[1, 1000]"), std::string::npos) << text;
   EXPECT_NE(text.find("int net_create(net** out, int num_threads);"), std::string::npos) << text;
   EXPECT_NE(text.find("int net_abi_version(void);"), std::string::npos) << text;
-  EXPECT_NE(text.find("#ifndef NET_H_"), std::string::npos) << text;
+  EXPECT_NE(text.find("#ifndef net_H_"), std::string::npos) << text;
   EXPECT_EQ(text.find("hone_model"), std::string::npos) << text;
   const std::string check = "cc -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only ";
   EXPECT_EQ(std::system((check + folder.file("net.h")).c_str()), 0);
