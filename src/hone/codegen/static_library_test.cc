@@ -19,8 +19,6 @@ using testing::Folder;
 // numbers of positive values.
 constexpr const char* kProgram = R"(
 #include <stdio.h>
-#include "first.h"
-#include "second_net.h"
 int main(void) {
   static float x[1000], y[1000], z[1000], positive[1000];
   const void* inputs[] = {x};
@@ -75,9 +73,12 @@ TEST_P(StaticLibrary, links_with_another_into_one_program) {
   const std::string build = "cd " + folder.path() + " && ";
   for (const char* compiler : {"cc -std=c99", "c++ -x c++", "cc -static", "cc -no-pie"}) {
     SCOPED_TRACE(compiler);
-    EXPECT_EQ(run_command(build + compiler + " -Wall -Werror -o program main.c -x none first.a " +
-                          "second_net.a -lpthread -lm && ./program"),
-              "3 3 4\n");
+    EXPECT_EQ(
+        run_command(
+            build + compiler +
+            " -Wall -Werror -include first.h -include second_net.h -o program main.c -x none first.a " +
+            "second_net.a -lpthread -lm && ./program"),
+        "3 3 4\n");
   }
 }
 
