@@ -48,8 +48,13 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
   return model;
 }
 
-Status check_output(const std::string& path) {
+bool is_static_library(const std::string& path, const CompileOptions& options) {
+  return options.static_library || std::filesystem::path(path).extension() == ".a";
+}
+
+Status check_output(const std::string& path, const CompileOptions& options) {
   namespace fs = std::filesystem;
+  HONE_RETURN_IF_ERROR(codegen::check_prefix(options.prefix));
   std::error_code ignored;
   if (path.empty()) return invalid("the output has no name, expected a file");
   if (fs::is_directory(path, ignored))
@@ -130,7 +135,9 @@ Result<Written> write_model(const ModelTasks& model, std::span<const schedule::S
                         assemble(model.tasks, schedules, model.target, pool, options.interrupted));
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.prefix;
-  const Status linked = codegen::write_shared_library(assembly.spec, output);
+  const Status linked = is_static_library(output, options)
+                            ? codegen::write_static_library(assembly.spec, output)
+                            : codegen::write_shared_library(assembly.spec, output);
   if (!linked.ok()) {  // the terminal interrupts the linker too
     HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
     return linked;

@@ -34,8 +34,9 @@ struct ModelTasks {
                                                 const CompileOptions& options);
 [[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                                             const graph::OnChange& on_change = {});
-// An error if the folder of `path` is missing or cannot be written.
-[[nodiscard]] Status check_output(const std::string& path);
+// An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
+[[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
+[[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);
 // Null if there is none to read from.
 [[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
 

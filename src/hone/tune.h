@@ -35,7 +35,8 @@ struct CompileOptions {
   std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
   int threads = 0;  // that the library will run on; 0 = all cores of the device
   uint64_t seed = 1;
-  bool header = false;  // write the C header beside the library (model.h for model.so)
+  bool header = false;          // write the C header beside the library (model.h for model.so)
+  bool static_library = false;  // write a static one; also if the output's name ends in .a
   // compile(): set by Ctrl-C: ends early with Code::kCancelled and writes nothing.
   const std::atomic<bool>* interrupted = nullptr;
 };

@@ -13,19 +13,22 @@
 
 namespace hone::tool {
 
+// Of the kinds of files, a shared library is one; a static one is an error that says what to do.
 Result<bool> is_artifact(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) {
     const Code code = errno == ENOENT ? Code::kNotFound : Code::kIo;
     return error(code, "cannot read {}: {}", path, errno_text(errno));
   }
-  char magic[4] = {};
+  char magic[8] = {};
   const size_t length = std::fread(magic, 1, sizeof(magic), file);
   std::fclose(file);
-  return length == sizeof(magic) && std::memcmp(magic,
-                                                "\x7f"
-                                                "ELF",
-                                                sizeof(magic)) == 0;
+  const std::string_view start(magic, length);
+  if (start == "!<arch>\n")
+    return invalid("{} is a static library, expected a shared one or an ONNX model", path);
+  return start.starts_with(
+      "\x7f"
+      "ELF");
 }
 
 Result<ModelFile> open_model_file(const std::string& path, const ModelFileOptions& options) {

@@ -89,6 +89,8 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
       ->type_name("NAME")
       ->capture_default_str();
   app.add_flag("--header", texts.header, "Write the C header, too: model.h for model.so");
+  app.add_flag("--static", texts.static_library,
+               "Write a static library; a name that ends in .a says so, too");
 }
 
 Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
@@ -105,6 +107,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.accuracy = texts.accuracy;
   options.prefix = texts.prefix;
   options.header = texts.header;
+  options.static_library = texts.static_library;
   return options;
 }
 

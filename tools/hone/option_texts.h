@@ -37,6 +37,7 @@ struct BuildOptionTexts {
   std::string accuracy = CompileOptions().accuracy;
   std::string prefix = CompileOptions().prefix;
   bool header = false;
+  bool static_library = false;
 };
 void add_task_options(CLI::App& app, BuildOptionTexts& texts);   // all but the library's
 void add_build_options(CLI::App& app, BuildOptionTexts& texts);  // all
