@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,7 +12,11 @@
 
 namespace hone::graph {
 
-struct Subgraph {};  // a graph-valued attribute (If, Loop): known to be there, never read
+struct SubgraphBody;  // graph/subgraph.h
+struct Subgraph {     // a graph-valued attribute: the body of an If, Loop or Scan
+  std::shared_ptr<const SubgraphBody> body;
+  bool operator==(const Subgraph&) const = default;
+};
 using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>,
                                std::vector<float>, std::vector<std::string>, Tensor, Subgraph>;
 

@@ -89,6 +89,57 @@ ValueId ExpandContext::binary(const char* type, ValueId a, double b) {
   return add(type, {a, scalar(dtype_of(a), b)});
 }
 
+void ExpandContext::set_extents(ValueId id, ValueId extents) {
+  graph().value(id).extents = extents;
+  if (extents == kNoValue || graph().value(extents).constant) return;
+  const Shape& most = graph().value(id).shape;
+  Tensor upper(DType::kI64, {static_cast<int64_t>(most.size())});
+  std::copy(most.begin(), most.end(), upper.as<int64_t>().begin());
+  graph().value(extents).upper = std::move(upper);
+}
+
+std::vector<ValueId> ExpandContext::inline_body(const SubgraphBody& body,
+                                                const std::vector<ValueId>& arguments) {
+  constexpr size_t kMaxNodes = 200'000;
+  std::vector<ValueId> values(body.names.size(), kNoValue);
+  std::vector<ValueId> outputs(body.outputs.size(), kNoValue);
+  if (arguments.size() != body.inputs.size()) {
+    fail_expansion(
+        fail("its body has {} inputs, expected {}", body.inputs.size(), arguments.size()));
+  }
+  for (size_t i = 0; status_.ok() && i < arguments.size(); ++i)
+    values[static_cast<size_t>(body.inputs[i])] = arguments[i];
+  for (const auto& [local, operand] : body.captures)
+    values[static_cast<size_t>(local)] = node().inputs[operand];
+  for (const auto& [local, tensor] : body.constants)
+    values[static_cast<size_t>(local)] = constant(tensor);
+  for (const Node& from : body.nodes) {
+    if (!status_.ok()) break;
+    if (nodes_.size() > kMaxNodes) {
+      fail_expansion(unsupported("more than {} nodes after its body was unrolled", kMaxNodes));
+      break;
+    }
+    Node made = from;
+    made.name = fmt::format("{}/{}", node().name, from.name);
+    made.opset = opset();
+    for (ValueId& in : made.inputs) {
+      if (in != kNoValue) in = values[static_cast<size_t>(in)];
+    }
+    for (ValueId& out : made.outputs) {
+      if (out == kNoValue) continue;
+      const auto local = static_cast<size_t>(out);
+      out =
+          graph().add_value(fmt::format("{}/{}", node().name, body.names[local]), DType::kF32, {});
+      values[local] = out;
+    }
+    status_ = add_inferred(graph(), std::move(made), nodes_);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i] = status_.ok() ? values[static_cast<size_t>(body.outputs[i])] : placeholder();
+  }
+  return outputs;
+}
+
 bool ExpandContext::wants(size_t i) const {
   return i < node().outputs.size() && node().outputs[i] != kNoValue;
 }

@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "hone/graph/op.h"
+#include "hone/graph/subgraph.h"
 
 namespace hone::graph {
 
@@ -33,7 +34,12 @@ class ExpandContext : public InferContext {
   }
   // The value with the shape that a value has at run time; kNoValue if its shape is known.
   [[nodiscard]] ValueId extents_of(ValueId id) const { return graph().value(id).extents; }
-  void set_extents(ValueId id, ValueId extents) { graph().value(id).extents = extents; }
+  void set_extents(ValueId id, ValueId extents);
+  // What a value of integers is at most, element by element; null if that is not known.
+  [[nodiscard]] const Tensor* upper_of(ValueId id) const {
+    const Value& value = graph().value(id);
+    return value.constant ? &*value.constant : value.upper ? &*value.upper : nullptr;
+  }
   using InferContext::dtype;
   using InferContext::integers;
   using InferContext::shape;
@@ -56,6 +62,10 @@ class ExpandContext : public InferContext {
   ValueId binary(const char* type, ValueId a, ValueId b) { return add(type, {a, b}); }
   ValueId binary(const char* type, ValueId a, double b);  // b of a's type
 
+  // The nodes of a body over these arguments, one per formal input; its outputs. Captured values
+  // are operands of the node.
+  std::vector<ValueId> inline_body(const SubgraphBody& body, const std::vector<ValueId>& arguments);
+
   // Declares result i; does nothing if the node does not want it.
   void result(size_t i, ValueId value);
   [[nodiscard]] bool wants(size_t i) const;
@@ -67,6 +77,9 @@ class ExpandContext : public InferContext {
 
  private:
   ValueId placeholder();
+  void fail_expansion(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
   std::vector<Node>& nodes_;
   Status status_;
   bool declined_ = false;

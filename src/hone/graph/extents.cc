@@ -7,58 +7,20 @@
 namespace hone::graph {
 namespace {
 
-// Where a result's extent comes from: a dimension of the operand, or a number.
-struct Source {
-  bool varies = true;
-  int64_t value = 0;
-};
-
-std::vector<Source> dims(const Shape& list, bool varies) {
-  std::vector<Source> sources;
-  for (const int64_t value : list) sources.push_back({varies, value});
-  return sources;
+std::vector<ExtentPart> parts_of(ValueId extents, const Shape& dims) {
+  std::vector<ExtentPart> parts;
+  for (const int64_t dim : dims) parts.push_back({extents, dim});
+  return parts;
 }
 
-Shape counting(size_t begin, size_t end) {
-  Shape list;
-  for (size_t d = begin; d < end; ++d) list.push_back(static_cast<int64_t>(d));
-  return list;
-}
-
-std::vector<Source> joined(std::vector<Source> a, const std::vector<Source>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-// Gather of varying indices, or from a varying value with known indices that do not count from
-// the end.
-Result<std::vector<Source>> gathered(const InferContext& c, size_t operand) {
-  const auto axis =
-      static_cast<size_t>(*normalize_axis(c.attributes().integer("axis", 0), c.rank(0)));
-  const Shape& data = c.shape(0);
-  if (operand == 1) {
-    const Shape head(data.begin(), data.begin() + static_cast<long>(axis));
-    const Shape tail(data.begin() + static_cast<long>(axis) + 1, data.end());
-    return joined(joined(dims(head, false), dims(counting(0, c.shape(1).size()), true)),
-                  dims(tail, false));
-  }
-  HONE_ASSIGN_OR_RETURN(const Shape indices, c.integers(1, "the index of a value that varies"));
-  if (std::any_of(indices.begin(), indices.end(), [](int64_t i) { return i < 0; }))
-    return c.unsupported("an index from the end of a value whose shape depends on data");
-  return joined(joined(dims(counting(0, axis), true), dims(c.shape(1), false)),
-                dims(counting(axis + 1, data.size()), true));
-}
-
-Result<std::vector<Source>> moved(const InferContext& c, const Node& node) {
+// Transpose, Squeeze, Unsqueeze: which dimension of the operand each of the result's is.
+Result<std::vector<ExtentPart>> moved(const InferContext& c, const Node& node, ValueId extents) {
   const auto rank = static_cast<size_t>(c.rank(0));
   const auto refused = [&] { return c.unsupported("data whose shape depends on other data"); };
   if (node.type == "Transpose") {
     Shape perm = node.attributes.integers("perm");
-    if (perm.empty()) {
-      perm = counting(0, rank);
-      std::reverse(perm.begin(), perm.end());
-    }
-    return dims(perm, true);
+    for (size_t d = rank; perm.size() < rank; --d) perm.push_back(static_cast<int64_t>(d) - 1);
+    return parts_of(extents, perm);
   }
   if (node.type != "Squeeze" && node.type != "Unsqueeze") return refused();
   HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
@@ -68,51 +30,93 @@ Result<std::vector<Source>> moved(const InferContext& c, const Node& node) {
   std::vector<bool> named(all, false);
   for (const int64_t a : *axes)
     named[static_cast<size_t>(*normalize_axis(a, static_cast<int64_t>(all)))] = true;
-  std::vector<Source> sources;
+  std::vector<ExtentPart> parts;
   int64_t next = 0;
   for (size_t d = 0; d < all; ++d) {
-    if (adds && named[d]) sources.push_back({false, 1});
+    if (adds && named[d]) parts.push_back({kNoValue, 1});
     if (!adds && named[d]) ++next;
-    if (!named[d]) sources.push_back({true, next++});
+    if (!named[d]) parts.push_back({extents, next++});
   }
-  return sources;
+  return parts;
+}
+
+// Operands that vary are taken to have the extents that their largest shapes suggest: equal where
+// those are equal.
+std::vector<ExtentPart> broadcast_parts(const Graph& graph, const Node& node) {
+  const Shape& shape = graph.value(node.outputs[0]).shape;
+  std::vector<ExtentPart> parts;
+  for (const int64_t extent : shape) parts.push_back({kNoValue, extent});
+  for (size_t i = node.inputs.size(); i-- > 0;) {
+    if (!node.has_input(i) || graph.value(node.inputs[i]).extents == kNoValue) continue;
+    const Value& from = graph.value(node.inputs[i]);
+    const size_t missing = shape.size() - from.shape.size();
+    for (size_t d = 0; d < from.shape.size(); ++d) {
+      if (from.shape[d] == shape[missing + d])
+        parts[missing + d] = {from.extents, static_cast<int64_t>(d)};
+    }
+  }
+  return parts;
 }
 
 }  // namespace
 
+ValueId join_extents(ExpandContext& c, const std::vector<ExtentPart>& parts) {
+  std::vector<ValueId> sources;
+  std::vector<int64_t> starts;
+  int64_t total = 0;
+  Shape numbers, which;
+  for (const ExtentPart& part : parts) {
+    if (part.extents == kNoValue) continue;
+    if (std::count(sources.begin(), sources.end(), part.extents) > 0) continue;
+    sources.push_back(part.extents);
+    starts.push_back(total);
+    total += c.shape_of(part.extents)[0];
+  }
+  for (const ExtentPart& part : parts) {
+    const auto at = std::find(sources.begin(), sources.end(), part.extents);
+    const bool is_number = at == sources.end();
+    which.push_back(is_number ? total + std::ssize(numbers)
+                              : starts[static_cast<size_t>(at - sources.begin())] + part.dim);
+    if (is_number) numbers.push_back(part.dim);
+  }
+  if (!numbers.empty()) sources.push_back(c.integers(numbers));
+  const ValueId all =
+      sources.size() == 1 ? sources[0] : c.add("Concat", sources, {{"axis", int64_t{0}}});
+  return c.add("Gather", {all, c.integers(which)});
+}
+
+ValueId without_extents(ExpandContext& c, ValueId x) {
+  if (c.extents_of(x) == kNoValue) return x;
+  const ValueId plain = c.add("Identity", {x});
+  c.set_extents(plain, kNoValue);
+  return plain;
+}
+
+ValueId actual_extents(ExpandContext& c, ValueId x) {
+  return c.extents_of(x) != kNoValue ? c.extents_of(x) : c.integers(c.shape_of(x));
+}
+
 Status carry_extents(Graph& graph, const Node& node, std::vector<Node>& nodes) {
   size_t operand = node.inputs.size();
-  const InferContext c(graph, node);
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!node.has_input(i) || graph.value(node.inputs[i]).extents == kNoValue) continue;
-    const bool other = operand < node.inputs.size() && graph.value(node.inputs[operand]).extents !=
-                                                           graph.value(node.inputs[i]).extents;
-    if (other) return c.unsupported("two operands whose shapes depend on data");
-    operand = i;
+  for (size_t i = node.inputs.size(); i-- > 0;) {
+    if (node.has_input(i) && graph.value(node.inputs[i]).extents != kNoValue) operand = i;
   }
   if (operand == node.inputs.size()) return ok_status();
+  ExpandContext build(graph, node, nodes);
   const Value& from = graph.value(node.inputs[operand]);
-  Value& to = graph.value(node.outputs[0]);
-  const bool same = node.op->kind == Kind::kElementwise || node.type == "Identity";
-  if (same && from.shape == to.shape) {
-    to.extents = from.extents;
+  const Shape& shape = graph.value(node.outputs[0]).shape;
+  const bool pointwise = node.op->kind == Kind::kElementwise || node.type == "Identity";
+  if (pointwise && from.shape == shape) {
+    build.set_extents(node.outputs[0], from.extents);
     return ok_status();
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<Source> sources,
-                        node.type == "Gather" ? gathered(c, operand) : moved(c, node));
-  // extents = Gather(Concat(operand's extents, numbers), which)
-  ExpandContext build(graph, node, nodes);
-  Shape numbers, which;
-  for (const Source& source : sources) {
-    const auto count = static_cast<int64_t>(from.shape.size() + numbers.size());
-    which.push_back(source.varies ? source.value : count);
-    if (!source.varies) numbers.push_back(source.value);
+  std::vector<ExtentPart> parts;
+  if (pointwise) {
+    parts = broadcast_parts(graph, node);
+  } else {
+    HONE_ASSIGN_OR_RETURN(parts, moved(build, node, from.extents));
   }
-  ValueId all = from.extents;
-  if (!numbers.empty()) {
-    all = build.add("Concat", {all, build.integers(numbers)}, {{"axis", int64_t{0}}});
-  }
-  to.extents = build.add("Gather", {all, build.integers(which)});
+  build.set_extents(node.outputs[0], join_extents(build, parts));
   return build.status();
 }
 

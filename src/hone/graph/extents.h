@@ -17,6 +17,22 @@ namespace hone::graph {
 // After all nodes: makes the outputs with extents dense.
 [[nodiscard]] Status compact_outputs(Graph& graph, std::vector<Node>& nodes);
 
+// Instead of inferring a node with operands of varying shape, or with a shape among its operands
+// that is known at run time only: the nodes that compute its results. False: nothing was built.
+[[nodiscard]] Result<bool> follow_extents(Graph& graph, const Node& node, std::vector<Node>& nodes);
+
+// For expansions: the same elements without extents, all of the largest shape; the extents, be they
+// known or not.
+[[nodiscard]] ValueId without_extents(ExpandContext& c, ValueId x);
+[[nodiscard]] ValueId actual_extents(ExpandContext& c, ValueId x);
+
+// An extent of a shape to be made: dimension `dim` of some extents, or the number `dim`.
+struct ExtentPart {
+  ValueId extents = kNoValue;
+  int64_t dim = 0;
+};
+[[nodiscard]] ValueId join_extents(ExpandContext& c, const std::vector<ExtentPart>& parts);
+
 // For expansions: `data` with these extents; where they are known already, cut to them.
 [[nodiscard]] ValueId with_extents(ExpandContext& c, ValueId data, ValueId extents);
 

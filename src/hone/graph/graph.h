@@ -48,8 +48,9 @@ struct Value {
   Shape shape;
   std::optional<Tensor> constant;
   ValueId extents = kNoValue;  // of the value with the actual shape, if data decides it (extents.h)
-  std::vector<int> order;      // memory order of the dimensions, empty until layouts are assigned
-  Storage storage;             // buffer < 0 until storage is assigned
+  std::optional<Tensor> upper;  // of a small integer that data decides: what it is at most
+  std::vector<int> order;       // memory order of the dimensions, empty until layouts are assigned
+  Storage storage;              // buffer < 0 until storage is assigned
 };
 
 struct Op;  // graph/op.h

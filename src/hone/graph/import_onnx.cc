@@ -6,6 +6,7 @@
 #include "hone/graph/onnx_file.h"
 #include "hone/graph/onnx_input.h"
 #include "hone/graph/onnx_node.h"
+#include "hone/graph/onnx_subgraph.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 
@@ -160,6 +161,11 @@ class Importer {
         node.inputs.push_back(input.empty() ? kNoValue : it->second);
       }
       while (!node.inputs.empty() && node.inputs.back() == kNoValue) node.inputs.pop_back();
+      const OuterValue outer = [this](const std::string& name) -> std::optional<ValueId> {
+        const auto it = ids_.find(name);
+        return it == ids_.end() ? std::nullopt : std::optional(it->second);
+      };
+      HONE_RETURN_IF_ERROR(read_subgraphs(proto.node(i), source(), graph_.opset, outer, node));
     }
     return ok_status();
   }

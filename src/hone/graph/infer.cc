@@ -175,7 +175,44 @@ Status infer_node(Graph& graph, const Node& node) {
   return node.op->infer(context);
 }
 
+namespace {
+
+// Operators that never give less for more.
+bool is_monotone(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"Add",     "Cast",  "Concat",    "Gather",    "Identity",
+                                         "Max",     "Min",   "ReduceMax", "ReduceMin", "ReduceSum",
+                                         "Reshape", "Slice", "Squeeze",   "Unsqueeze"};
+  return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
+}
+
+// What a small result of integers is at most, by computing with what its operands are at most.
+Status bound_small(Graph& graph, const Node& node) {
+  const ValueId out = node.outputs[0];
+  if (out == kNoValue || graph.value(out).constant || node.op->fold == nullptr ||
+      !is_monotone(node.type) || is_float(graph.value(out).dtype) ||
+      num_elements(graph.value(out).shape) > kSmall)
+    return ok_status();
+  std::vector<ValueId> lent;
+  bool known = true;
+  for (const ValueId in : node.inputs) {
+    if (in == kNoValue || graph.value(in).constant) continue;
+    known = known && graph.value(in).upper.has_value();
+    if (std::count(lent.begin(), lent.end(), in) == 0) lent.push_back(in);
+  }
+  if (!known) return ok_status();
+  for (const ValueId in : lent) graph.value(in).constant = graph.value(in).upper;
+  Result<std::vector<Tensor>> results = node.op->fold(graph, node);
+  for (const ValueId in : lent) graph.value(in).constant.reset();
+  HONE_RETURN_IF_ERROR(results.status());
+  if (!results->empty()) graph.value(out).upper = std::move((*results)[0]);
+  return ok_status();
+}
+
+}  // namespace
+
 Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
+  HONE_ASSIGN_OR_RETURN(const bool followed, follow_extents(graph, node, nodes));
+  if (followed) return ok_status();
   if (node.op->expand != nullptr) {
     HONE_RETURN_IF_ERROR(check_node(graph, node));
     ExpandContext context(graph, node, nodes);
@@ -187,6 +224,7 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
     node.outputs[0] = graph.add_value(fmt::format("{}.0", node.name), DType::kF32, {});
   HONE_RETURN_IF_ERROR(infer_node(graph, node));
   HONE_RETURN_IF_ERROR(fold_small(graph, node));
+  HONE_RETURN_IF_ERROR(bound_small(graph, node));
   HONE_RETURN_IF_ERROR(carry_extents(graph, node, nodes));
   if (!all_known(graph, node)) nodes.push_back(std::move(node));
   return ok_status();

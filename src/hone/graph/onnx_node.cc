@@ -16,15 +16,29 @@ std::string node_name(const onnx::NodeProto& node) {
 
 bool is_default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-Status check_operators(const onnx::GraphProto& graph, int opset, const std::string& file) {
-  std::map<std::string, std::vector<std::string>> unknown;
+namespace {
+
+using NodesByOperator = std::map<std::string, std::vector<std::string>>;
+
+void find_unknown(const onnx::GraphProto& graph, int opset, NodesByOperator& unknown) {
   for (const auto& node : graph.node()) {
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.type() == onnx::AttributeProto::GRAPH)
+        find_unknown(attribute.g(), opset, unknown);
+    }
     const bool known = is_default_domain(node.domain()) && !node.op_type().starts_with("hone.") &&
                        find_op(node.op_type(), opset) != nullptr;
     if (known) continue;
     const std::string domain = is_default_domain(node.domain()) ? "" : node.domain() + ".";
     unknown[domain + node.op_type()].push_back(fmt::format("'{}'", node_name(node)));
   }
+}
+
+}  // namespace
+
+Status check_operators(const onnx::GraphProto& graph, int opset, const std::string& file) {
+  NodesByOperator unknown;
+  find_unknown(graph, opset, unknown);
   if (unknown.empty()) return ok_status();
   std::string list;
   for (const auto& [op, nodes] : unknown) {
@@ -63,7 +77,7 @@ Status read_attributes(const onnx::NodeProto& from, const TensorSource& source, 
         node.attributes.set(a.name(), std::move(tensor));
         break;
       }
-      case A::GRAPH: node.attributes.set(a.name(), Subgraph{}); break;
+      case A::GRAPH: node.attributes.set(a.name(), Subgraph{}); break;  // read_subgraphs
       default:
         return error(Code::kUnsupported, "{}: attribute '{}' has type {}", where, a.name(),
                      static_cast<int>(a.type()));

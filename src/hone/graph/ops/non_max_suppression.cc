@@ -1,6 +1,7 @@
 // NonMaxSuppression: per image and class the boxes with the best scores, without those that overlap
 // a better one; then all of them in one list.
 #include <algorithm>
+#include <array>
 
 #include "hone/graph/evaluate.h"
 #include "hone/graph/extents.h"
@@ -31,49 +32,113 @@ class Selector {
       : c_(c),
         boxes_(c.input(0).shape[1]),
         type_(compute_type(c.input(0).dtype)),
-        best_("best", DType::kI64),
+        box_("box", DType::kI64),
         count_("count", DType::kI64),
-        gone_(ir::make_buffer("gone", DType::kBool, {boxes_}, ir::Scope::kStack)) {}
+        left_("left", DType::kI64),
+        right_("right", DType::kI64),
+        dead_("dead", DType::kBool),
+        box_sides_(sides("box_", {})),
+        kept_sides_(sides("kept_", {c.result().shape[2]})),
+        order_(ir::make_buffer("order", DType::kI64, {boxes_}, ir::Scope::kThread)),
+        other_(ir::make_buffer("other", DType::kI64, {boxes_}, ir::Scope::kThread)) {}
 
   void emit() {
     const Shape& shape = c_.result().shape;
     const compute::Axis turn = compute::make_axis("turn", shape[2]);
     c_.body("select_boxes", axes_of(shape, 0, 2), [&](const std::vector<Expr>& point) {
-      const compute::Axis i = compute::make_axis("i", boxes_);
-      const Expr box = ir::variable(i.var);
-      const auto score = [&](const Expr& of) {
-        return c_.read(1, "scores", {point[0], point[1], of});
-      };
-      const Expr free = ir::make(ir::Op::kNot, {ir::load(gone_, {box})});
-      const Expr none = ir::less(best_.get(), number(0));
-      const Expr better = ir::select(none, ir::constant_bool(true),
-                                     ir::less(score(ir::max(best_.get(), number(0))), score(box)));
-      const Expr overlaps = overlap(point[0], best_.get(), box);
-      const Stmt pick =
-          loops_over({i}, {ir::make_if(ir::logical_and(free, better), {best_.set(box)})});
-      const Stmt drop = loops_over({i}, {ir::make_if(overlaps, {mark(box, true)})});
-      const Stmt take = ir::make_if(ir::less_equal(number(0), best_.get()),
-                                    {c_.store(0, {point[0], point[1], count_.get()}, best_.get()),
-                                     count_.set(count_.get() + 1), mark(best_.get(), true), drop});
-      // Boxes below the score that is asked for are out from the start.
-      Stmt start = mark(box, false);
-      if (c_.node().has_input(3)) {
-        start = ir::make_store(gone_, {box},
-                               ir::make(ir::Op::kNot, {ir::less(threshold(3), score(box))}));
-      }
       const Stmt clear = loops_over(
           {turn}, {c_.store(0, {point[0], point[1], ir::variable(turn.var)}, number(0))});
-      std::vector<Stmt> body = {clear, count_.set(number(0)), loops_over({i}, {start}),
-                                loops_over({turn}, {best_.set(number(-1)), pick, take}),
-                                c_.store(1, {point[0], point[1]}, count_.get())};
-      return std::vector{with_locals({best_, count_}, {ir::make_alloc(gone_, std::move(body))})};
+      std::vector<Stmt> body = {clear, count_.set(number(0))};
+      for (Stmt& step : sort(point)) body.push_back(std::move(step));
+      body.push_back(select_in_order(point, shape[2]));
+      body.push_back(c_.store(1, {point[0], point[1]}, count_.get()));
+      Stmt all = ir::make_alloc(order_, {ir::make_alloc(other_, std::move(body))});
+      for (const Sides& group : {box_sides_, kept_sides_}) {
+        for (const ir::BufferPtr& buffer : group) all = ir::make_alloc(buffer, {all});
+      }
+      return std::vector{with_locals({box_, count_, left_, right_, dead_}, {all})};
     });
   }
 
  private:
-  [[nodiscard]] Stmt mark(const Expr& box, bool gone) const {
-    return ir::make_store(gone_, {box}, ir::constant_bool(gone));
+  // What is known of a box or, of those that were selected, a list each: low and high edge in both
+  // dimensions, and the area.
+  using Sides = std::array<ir::BufferPtr, 5>;
+  [[nodiscard]] Sides sides(const std::string& prefix, const Shape& shape) const {
+    const ir::Scope scope = shape.empty() ? ir::Scope::kStack : ir::Scope::kThread;
+    Sides made;
+    constexpr const char* kNames[] = {"low0", "high0", "low1", "high1", "area"};
+    for (size_t i = 0; i < made.size(); ++i)
+      made[i] = ir::make_buffer(prefix + kNames[i], type_, shape, scope);
+    return made;
   }
+
+  Expr score(const std::vector<Expr>& point, const Expr& box) {
+    return c_.read(1, "scores", {point[0], point[1], box});
+  }
+
+  // order_ = the boxes by falling score, equal ones as they stand: a merge sort from runs of one.
+  std::vector<Stmt> sort(const std::vector<Expr>& point) {
+    const compute::Axis all = compute::make_axis("i", boxes_);
+    std::vector<Stmt> steps = {loops_over(
+        {all}, {ir::make_store(order_, {ir::variable(all.var)}, ir::variable(all.var))})};
+    for (int64_t run = 1; run < boxes_; run *= 2) {
+      const int64_t pairs = (boxes_ + 2 * run - 1) / (2 * run);
+      const compute::Axis pair = compute::make_axis("pair", pairs);
+      const compute::Axis place = compute::make_axis("place", 2 * run);
+      const Expr first = ir::variable(pair.var) * (2 * run), to = first + ir::variable(place.var);
+      const auto from = [&](const Local& at) {
+        return ir::load(order_, {ir::min(at.get(), number(boxes_ - 1))});
+      };
+      const Expr left_end = ir::min(first + run, number(boxes_));
+      const Expr right_end = ir::min(first + 2 * run, number(boxes_));
+      const Expr not_less =
+          ir::make(ir::Op::kNot, {ir::less(score(point, from(left_)), score(point, from(right_)))});
+      const Expr take_left = ir::logical_and(
+          ir::less(left_.get(), left_end),
+          ir::make(ir::Op::kOr, {ir::less_equal(right_end, right_.get()), not_less}));
+      // `dead_` remembers the choice: storing changes what it was made from.
+      const std::vector<Stmt> merge = {
+          dead_.set(take_left),
+          ir::make_store(other_, {to}, ir::select(dead_.get(), from(left_), from(right_))),
+          left_.set(ir::select(dead_.get(), left_.get() + 1, left_.get())),
+          right_.set(ir::select(dead_.get(), right_.get(), right_.get() + 1))};
+      steps.push_back(loops_over(
+          {pair}, {left_.set(first), right_.set(first + run),
+                   loops_over({place}, {ir::make_if(ir::less(to, number(boxes_)), merge)})}));
+      std::swap(order_, other_);
+    }
+    return steps;
+  }
+
+  // A box is selected if it overlaps none that was.
+  Stmt select_in_order(const std::vector<Expr>& point, int64_t most) {
+    constexpr int64_t kBlock = 32;  // after so many a box that is out is left alone
+    const compute::Axis i = compute::make_axis("i", boxes_);
+    const ir::VarPtr block = ir::make_var("block"), j = ir::make_var("j");
+    const Expr first = ir::variable(block) * kBlock;
+    const Stmt test =
+        ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), {may_overlap(first + ir::variable(j))});
+    const Stmt test_block = ir::make_for(
+        j, number(0), ir::min(count_.get() - first, number(kBlock)), ir::ForKind::kSerial, {test});
+    const Stmt tests = ir::make_for(
+        block, number(0), ir::floordiv(count_.get() + (kBlock - 1), kBlock), ir::ForKind::kSerial,
+        {ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), {test_block})});
+    std::vector<Stmt> keep = {c_.store(0, {point[0], point[1], count_.get()}, box_.get())};
+    for (size_t k = 0; k < box_sides_.size(); ++k)
+      keep.push_back(ir::make_store(kept_sides_[k], {count_.get()}, ir::load(box_sides_[k], {})));
+    keep.push_back(count_.set(count_.get() + 1));
+    const Stmt take = ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), std::move(keep));
+    Expr wanted = ir::less(count_.get(), number(most));
+    if (c_.node().has_input(3))
+      wanted = ir::logical_and(wanted, ir::less(threshold(3), score(point, box_.get())));
+    std::vector<Stmt> body = measure(point[0]);
+    for (const Stmt& step : {dead_.set(ir::constant_bool(false)), tests, take})
+      body.push_back(step);
+    return loops_over({i}, {box_.set(ir::load(order_, {ir::variable(i.var)})),
+                            ir::make_if(wanted, std::move(body))});
+  }
+
   Expr threshold(size_t operand) {
     if (!c_.node().has_input(operand)) return literal(type_, 0);
     const std::vector<Expr> at(c_.input(operand).shape.size(), number(0));
@@ -90,27 +155,50 @@ class Selector {
     return {a - half, a + half};
   }
 
-  // Whether the intersection of two boxes is more than that part of their union.
-  Expr overlap(const Expr& image, const Expr& first, const Expr& second) {
-    const Expr zero = literal(type_, 0);
-    Expr common, area_a, area_b;
+  // Sets box_sides_ for box_.
+  std::vector<Stmt> measure(const Expr& image) {
+    std::vector<Stmt> steps;
+    Expr area;
     for (const int64_t dim : {0, 1}) {
-      const auto [a_low, a_high] = edges(image, ir::max(first, number(0)), dim);
-      const auto [b_low, b_high] = edges(image, second, dim);
-      const Expr shared = ir::max(ir::min(a_high, b_high) - ir::max(a_low, b_low), zero);
-      common = common ? common * shared : shared;
-      area_a = area_a ? area_a * (a_high - a_low) : a_high - a_low;
-      area_b = area_b ? area_b * (b_high - b_low) : b_high - b_low;
+      const auto [low, high] = edges(image, box_.get(), dim);
+      const auto at = static_cast<size_t>(2 * dim);
+      steps.push_back(ir::make_store(box_sides_[at], {}, low));
+      steps.push_back(ir::make_store(box_sides_[at + 1], {}, high));
+      const Expr side = ir::load(box_sides_[at + 1], {}) - ir::load(box_sides_[at], {});
+      area = area ? area * side : side;
     }
-    const Expr all = area_a + area_b - common;
-    return ir::logical_and(ir::less(zero, common), ir::less(threshold(2) * all, common));
+    steps.push_back(ir::make_store(box_sides_[4], {}, area));
+    return steps;
+  }
+
+  // Marks the box as out if its intersection with a selected one is more than that part of their
+  // union. Most boxes lie apart in the first dimension: nothing else is looked at then.
+  Stmt may_overlap(const Expr& place) {
+    const auto own = [&](size_t k) { return ir::load(box_sides_[k], {}); };
+    const auto kept = [&](size_t k) { return ir::load(kept_sides_[k], {place}); };
+    Expr common;
+    for (const size_t dim : {0, 1}) {
+      const Expr shared =
+          ir::min(own(2 * dim + 1), kept(2 * dim + 1)) - ir::max(own(2 * dim), kept(2 * dim));
+      common = common ? common * shared : shared;
+    }
+    const Expr most = threshold(2) * (own(4) + kept(4) - common);
+    Stmt test =
+        ir::make_if(ir::logical_and(ir::less(literal(type_, 0), common), ir::less(most, common)),
+                    {dead_.set(ir::constant_bool(true))});
+    for (const size_t dim : {1, 0}) {
+      test = ir::make_if(ir::less(kept(2 * dim), own(2 * dim + 1)),
+                         {ir::make_if(ir::less(own(2 * dim), kept(2 * dim + 1)), {test})});
+    }
+    return test;
   }
 
   EmitContext& c_;
   int64_t boxes_;
   DType type_;
-  Local best_, count_;
-  ir::BufferPtr gone_;
+  Local box_, count_, left_, right_, dead_;
+  Sides box_sides_, kept_sides_;
+  ir::BufferPtr order_, other_;
 };
 
 void emit_select(EmitContext& c) { Selector(c).emit(); }

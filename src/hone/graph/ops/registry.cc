@@ -7,6 +7,7 @@ const std::vector<const Op*>& all_ops() {
     std::vector<const Op*> list;
     for (const std::span<const Op> family : {activation_ops(),
                                              cast_ops(),
+                                             control_flow_ops(),
                                              convolution_ops(),
                                              determinant_ops(),
                                              elementwise_ops(),

@@ -148,6 +148,51 @@ void emit_compact(EmitContext& c) {
   });
 }
 
+// ---- hone.Append(x0, x1, ..., counts): the first counts[i] rows of each, one after the other ----
+
+Status infer_append(InferContext& c) {
+  Shape shape = c.shape(0);
+  for (size_t i = 1; i + 1 < c.num_inputs(); ++i) {
+    Shape other = c.shape(i);
+    other[0] = shape[0];
+    if (other != shape || c.dtype(i) != c.dtype(0))
+      return c.fail("operands {} {} and {} {}", dtype_name(c.dtype(0)), to_string(c.shape(0)),
+                    dtype_name(c.dtype(i)), to_string(c.shape(i)));
+    shape[0] += c.shape(i)[0];
+  }
+  return c.set(0, c.dtype(0), std::move(shape));
+}
+
+void emit_append(EmitContext& c) {
+  const Shape& shape = c.result().shape;
+  const std::vector<Axis> inner = axes_of(shape, 1, shape.size());
+  const Local count("count", DType::kI64);
+  const size_t operands = c.node().inputs.size() - 1;
+  c.body("append", {}, [&](const std::vector<Expr>&) {
+    const auto with = [&](const Expr& row) {
+      std::vector<Expr> index = compute::variables(inner);
+      index.insert(index.begin(), row);
+      return index;
+    };
+    const Axis all = compute::make_axis("row", shape[0]);
+    const Expr zero = literal(compute_type(c.result().dtype), 0);
+    std::vector<Stmt> body = {
+        count.set(number(0)),
+        loops_over({all}, {loops_over(inner, {c.store(0, with(ir::variable(all.var)), zero)})})};
+    for (size_t i = 0; i < operands; ++i) {
+      const Axis row = compute::make_axis(fmt::format("row{}", i), c.input(i).shape[0]);
+      const Expr r = ir::variable(row.var);
+      const Stmt copy =
+          loops_over(inner, {c.store(0, with(count.get()), c.read(i, "data", with(r)))});
+      body.push_back(loops_over(
+          {row},
+          {ir::make_if(ir::less(r, c.read(operands, "counts", {number(static_cast<int64_t>(i))})),
+                       {copy, count.set(count.get() + 1)})}));
+    }
+    return std::vector{with_locals({count}, std::move(body))};
+  });
+}
+
 }  // namespace
 
 std::span<const Op> varying_ops() {
@@ -171,6 +216,12 @@ std::span<const Op> varying_ops() {
        .max_inputs = 2,
        .attributes = "axis:i",
        .expand = expand_compress},
+      {.name = "hone.Append",
+       .min_inputs = 2,
+       .max_inputs = 100'000,
+       .infer = infer_append,
+       .fold = evaluate_node,
+       .emit = emit_append},
       {.name = "hone.Compact",
        .min_inputs = 2,
        .max_inputs = 2,

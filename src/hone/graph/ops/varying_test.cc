@@ -60,9 +60,51 @@ TEST(varying, operators_that_do_not_know_of_it_refuse) {
   TestModel m(17);
   m.input("x", {4})
       .node("NonZero", {"x"}, {"n"})
-      .node("Concat", {"n", "n"}, {"y"}, {{"axis", int64_t{1}}})
+      .node("CumSum", {"n", "zero"}, {"y"})
+      .constant("zero", ints({0}))
       .output("y");
   EXPECT_EQ(m.import().status().code(), Code::kUnsupported);
+}
+
+// What detectors do with the boxes of a class: choose by score, take the best, join the classes.
+TEST(varying, choosing_the_best_and_joining_follow_the_extents) {
+  TestModel m(17);
+  m.input("x", {6})
+      .constant("half", floats({1}, {0.5F}))
+      .constant("three", ints({3}))
+      .constant("axis", ints({1}))
+      .constant("one", ints({1}))
+      .constant("zero", ints({0}))
+      .constant("two", ints({2}));
+  m.node("Greater", {"x", "half"}, {"mask"})
+      .node("NonZero", {"mask"}, {"places"})
+      .node("Transpose", {"places"}, {"rows"})
+      .node("GatherND", {"x", "rows"}, {"chosen"})
+      .node("Shape", {"chosen"}, {"count"})
+      .node("Concat", {"count", "three"}, {"both"}, {{"axis", int64_t{0}}})
+      .node("ReduceMin", {"both"}, {"k"}, {{"keepdims", int64_t{1}}})
+      .node("TopK", {"chosen", "k"}, {"best", "which"})
+      .node("ConstantOfShape", {"count"}, {"label"})
+      .node("Gather", {"label", "which"}, {"labels"})
+      .node("Concat", {"best", "chosen", "labels"}, {"all"}, {{"axis", int64_t{0}}})
+      .node("ReduceMax", {"chosen"}, {"most"}, {{"keepdims", int64_t{0}}})
+      .node("Slice", {"all", "zero", "two", "zero"}, {"head"})
+      .output("all")
+      .output("most")
+      .output("head");
+  const Tensor some = floats({6}, {0.6F, 0.1F, 0.9F, 0.7F, 0.2F, 0.8F});
+  const std::vector<Tensor> found = run_optimized(m.graph(), {some});
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(
+      relative_error(found[0], floats({10}, {0.9F, 0.8F, 0.7F, 0.6F, 0.9F, 0.7F, 0.8F, 0, 0, 0})),
+      0);
+  EXPECT_EQ(found[1].at(0), some.at(2));
+  EXPECT_EQ(relative_error(found[2], floats({2}, {0.9F, 0.8F})), 0);
+  const std::vector<Tensor> one = run_optimized(m.graph(), {floats({6}, {0, 0, 0, 0, 0.75F, 0})});
+  EXPECT_EQ(relative_error(one[0], floats({3}, {0.75F, 0.75F, 0})), 0);
+  EXPECT_EQ(relative_error(one[2], floats({2}, {0.75F, 0.75F})), 0);
+  const std::vector<Tensor> none = run_optimized(m.graph(), {floats({6}, {0, 0, 0, 0, 0, 0})});
+  EXPECT_EQ(none[0].shape(), (Shape{0}));
 }
 
 TEST(varying, unique_and_compress) {

@@ -1,0 +1,306 @@
+// What operators make of operands whose shape depends on data: computed for the largest shape, with
+// what lies behind the extents made harmless, and given the extents that follow.
+#include <algorithm>
+#include <limits>
+
+#include "hone/graph/extents.h"
+#include "hone/graph/ops/registry.h"
+
+namespace hone::graph {
+namespace {
+
+bool varies(const ExpandContext& c, size_t i) {
+  return c.has(i) && c.extents_of(c.input(i)) != kNoValue;
+}
+
+ValueId dimension(ExpandContext& c, ValueId extents, int64_t d) {
+  return c.slice(extents, 0, d, d + 1);
+}
+
+// x with `fill` behind its extents, and then without extents.
+ValueId filled(ExpandContext& c, ValueId x, double fill) {
+  const ValueId extents = c.extents_of(x);
+  if (extents == kNoValue) return x;
+  ValueId y = without_extents(c, x);
+  const Shape shape = c.shape_of(x);
+  const ValueId value = c.scalar(c.dtype_of(x), fill);
+  for (int64_t d = 0; d < std::ssize(shape); ++d) {
+    Shape along(shape.size(), 1);
+    along[static_cast<size_t>(d)] = shape[static_cast<size_t>(d)];
+    Tensor places(DType::kI64, along);
+    for (int64_t i = 0; i < places.size(); ++i) places.as<int64_t>()[static_cast<size_t>(i)] = i;
+    const ValueId inside =
+        c.binary("Less", c.constant(std::move(places)), c.reshape(dimension(c, extents, d), {}));
+    y = c.add("Where", {inside, y, value});
+  }
+  return y;
+}
+
+// Indices that point somewhere, whatever stands behind their extents.
+ValueId safe_indices(ExpandContext& c, ValueId indices, const Shape& extents) {
+  if (c.extents_of(indices) == kNoValue) return indices;
+  const DType dtype = c.dtype_of(indices);
+  Shape low, high;
+  for (const int64_t extent : extents) {
+    low.push_back(-extent);
+    high.push_back(extent - 1);
+  }
+  const ValueId raised =
+      c.binary("Max", without_extents(c, indices), c.cast(c.integers(low), dtype));
+  return c.binary("Min", raised, c.cast(c.integers(high), dtype));
+}
+
+std::vector<ExtentPart> parts(ExpandContext& c, ValueId x, size_t begin, size_t end) {
+  std::vector<ExtentPart> list;
+  const ValueId extents = c.extents_of(x);
+  for (size_t d = begin; d < end; ++d) {
+    const auto dim = static_cast<int64_t>(d);
+    list.push_back(extents == kNoValue ? ExtentPart{kNoValue, c.shape_of(x)[d]}
+                                       : ExtentPart{extents, dim});
+  }
+  return list;
+}
+
+std::vector<ExtentPart> joined(std::vector<ExtentPart> a, const std::vector<ExtentPart>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank) {
+  const int64_t given = c.attributes().integer("axis", otherwise);
+  const auto axis = normalize_axis(given, static_cast<int64_t>(rank));
+  if (!axis) return c.fail("axis {} of a value of rank {}", given, rank);
+  return static_cast<size_t>(*axis);
+}
+
+Status follow_gather(ExpandContext& c) {
+  const ValueId data = c.input(0), indices = c.input(1);
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
+  if (varies(c, 0)) {
+    const Tensor* known = c.constant_of(indices);
+    for (int64_t i = 0; known != nullptr && i < known->size(); ++i) {
+      if (known->at(i) < 0)
+        return c.unsupported("an index from the end of a value whose shape depends on data");
+    }
+  }
+  const ValueId y =
+      c.add("Gather", {without_extents(c, data), safe_indices(c, indices, {c.shape(0)[axis]})},
+            {{"axis", static_cast<int64_t>(axis)}});
+  const std::vector<ExtentPart> shape =
+      joined(joined(parts(c, data, 0, axis), parts(c, indices, 0, c.shape(1).size())),
+             parts(c, data, axis + 1, rank));
+  c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+Status follow_gather_nd(ExpandContext& c) {
+  const ValueId data = c.input(0), indices = c.input(1);
+  const size_t rank = c.shape(0).size(), last = c.shape(1).size() - 1;
+  const auto depth = static_cast<size_t>(c.shape(1)[last]);
+  if (c.attributes().integer("batch_dims", 0) != 0 || depth > rank)
+    return c.unsupported("indices whose shape depends on data");
+  const Shape reached(c.shape(0).begin(), c.shape(0).begin() + static_cast<long>(depth));
+  const ValueId y =
+      c.add("GatherND", {without_extents(c, data), safe_indices(c, indices, reached)});
+  const std::vector<ExtentPart> shape =
+      joined(parts(c, indices, 0, last), parts(c, data, depth, rank));
+  c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+Status follow_top_k(ExpandContext& c) {
+  const ValueId data = c.input(0), k = c.input(1);
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, -1, rank));
+  const Tensor* upper = c.upper_of(k);
+  if (upper == nullptr || upper->size() != 1) return c.required(1, "k").status();
+  const int64_t most = std::min(static_cast<int64_t>(upper->at(0)), c.shape(0)[axis]);
+  const int64_t largest = c.attributes().integer("largest", 1);
+  const double worst = std::numeric_limits<double>::infinity() * (largest != 0 ? -1 : 1);
+  if (varies(c, 0) && !is_float(c.dtype(0))) return c.unsupported("integers of varying shape");
+  const std::vector<ValueId> found =
+      c.add_all("TopK", {filled(c, data, worst), c.integers({most})}, 2,
+                {{"axis", static_cast<int64_t>(axis)}, {"largest", largest}});
+  const std::vector<ExtentPart> shape = joined(
+      joined(parts(c, data, 0, axis), {{c.reshape(k, {1}), 0}}), parts(c, data, axis + 1, rank));
+  const ValueId extents = join_extents(c, shape);
+  for (size_t i = 0; i < 2; ++i) c.result(i, with_extents(c, found[i], extents));
+  return ok_status();
+}
+
+Result<Shape> largest_shape(ExpandContext& c, size_t operand) {
+  const Tensor* upper = c.upper_of(c.input(operand));
+  if (upper == nullptr) return c.required(operand, "the shape").status();
+  Shape shape;
+  for (int64_t i = 0; i < upper->size(); ++i) shape.push_back(static_cast<int64_t>(upper->at(i)));
+  return shape;
+}
+
+Status follow_constant_of_shape(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Shape shape, largest_shape(c, 0));
+  const Tensor* value = c.attributes().find<Tensor>("value");
+  Tensor tensor(value != nullptr ? value->dtype() : DType::kF32, shape);
+  for (int64_t i = 0; value != nullptr && i < tensor.size(); ++i) tensor.set(i, value->at(0));
+  c.result(0, with_extents(c, c.constant(std::move(tensor)), c.input(0)));
+  return ok_status();
+}
+
+Status follow_expand(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Shape most, largest_shape(c, 1));
+  const ValueId x = c.input(0);
+  const auto shape = broadcast(c.shape(0), most);
+  if (!shape) return c.fail("cannot expand {} to {}", to_string(c.shape(0)), to_string(most));
+  const ValueId y = c.add("Expand", {without_extents(c, x), c.integers(*shape)});
+  std::vector<ExtentPart> list;
+  const size_t before = shape->size() - c.shape(0).size(), given = shape->size() - most.size();
+  for (size_t d = 0; d < shape->size(); ++d) {
+    const bool own = d >= before && (c.shape(0)[d - before] != 1 || d < given);
+    if (own) {
+      list = joined(std::move(list), parts(c, x, d - before, d - before + 1));
+    } else {
+      list.push_back({c.input(1), static_cast<int64_t>(d - given)});
+    }
+  }
+  c.result(0, with_extents(c, y, join_extents(c, list)));
+  return ok_status();
+}
+
+Status follow_concat(ExpandContext& c) {
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
+  std::vector<int64_t> perm = {static_cast<int64_t>(axis)};
+  for (size_t d = 0; d < rank; ++d) {
+    if (d != axis) perm.push_back(static_cast<int64_t>(d));
+  }
+  std::vector<ValueId> rows, counts;
+  ValueId shaped = kNoValue;  // an operand whose other extents the result has
+  for (size_t i = 0; i < c.num_inputs(); ++i) {
+    const ValueId x = c.input(i);
+    if (c.shape(i).size() != rank) return c.fail("operands of different ranks");
+    if (num_elements(c.shape(i)) == 0) continue;
+    if (shaped == kNoValue || varies(c, i)) shaped = x;
+    rows.push_back(c.transpose(without_extents(c, x), perm));
+    counts.push_back(dimension(c, actual_extents(c, x), perm[0]));
+  }
+  std::vector<ValueId> operands = rows;
+  operands.push_back(c.add("Concat", counts, {{"axis", int64_t{0}}}));
+  ValueId y = c.add("hone.Append", operands);
+  std::vector<int64_t> back(rank);
+  for (size_t d = 0; d < rank; ++d) back[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
+  y = c.transpose(y, back);
+  const ValueId sum = c.reduce("ReduceSum", operands.back(), {0});
+  const std::vector<ExtentPart> shape =
+      joined(joined(parts(c, shaped, 0, axis), {{sum, 0}}), parts(c, shaped, axis + 1, rank));
+  c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+Status follow_slice(ExpandContext& c) {
+  const ValueId x = c.input(0);
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const auto starts, c.integers_or_attribute(1, "starts"));
+  HONE_ASSIGN_OR_RETURN(const auto ends, c.integers_or_attribute(2, "ends"));
+  HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(3, "axes"));
+  HONE_ASSIGN_OR_RETURN(const auto steps, c.integers_or_attribute(4, "steps"));
+  ValueId y = without_extents(c, x);
+  std::vector<ExtentPart> shape = parts(c, x, 0, rank);
+  for (size_t i = 0; i < starts->size(); ++i) {
+    const auto axis =
+        normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(rank));
+    if (!axis || i >= ends->size()) return c.fail("the axes of a slice");
+    const int64_t start = (*starts)[i], end = (*ends)[i];
+    if (start < 0 || end < 0 || (steps && (*steps)[i] != 1))
+      return c.unsupported("a slice from the end of a value whose shape depends on data");
+    const int64_t most = c.shape_of(y)[static_cast<size_t>(*axis)];
+    y = c.slice(y, *axis, std::min(start, most), std::min(end, most));
+    ValueId length = dimension(c, actual_extents(c, x), *axis);
+    length = c.binary("Min", length, c.integers({std::min(end, most)}));
+    length = c.binary("Max", c.binary("Add", length, c.integers({-start})), c.integers({0}));
+    shape[static_cast<size_t>(*axis)] = {length, 0};
+  }
+  c.result(0, with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+template <int kSign>  // of the infinity that changes nothing; 0: zero
+Status follow_reduce(ExpandContext& c) {
+  const size_t rank = c.shape(0).size();
+  HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
+  const bool keep = c.attributes().integer("keepdims", 1) != 0;
+  std::vector<bool> reduced(rank, !axes || axes->empty());
+  for (size_t i = 0; axes && i < axes->size(); ++i) {
+    const auto axis = normalize_axis((*axes)[i], static_cast<int64_t>(rank));
+    if (!axis) return c.fail("axis {} of a value of rank {}", (*axes)[i], rank);
+    reduced[static_cast<size_t>(*axis)] = true;
+  }
+  const bool whole = is_float(c.dtype(0)) || kSign == 0;
+  if (!whole) return c.unsupported("integers of varying shape");
+  const double fill = kSign == 0 ? 0 : kSign * std::numeric_limits<double>::infinity();
+  std::vector<int64_t> list;
+  std::vector<ExtentPart> shape;
+  for (size_t d = 0; d < rank; ++d) {
+    if (reduced[d]) list.push_back(static_cast<int64_t>(d));
+    if (reduced[d] && keep) shape.push_back({kNoValue, 1});
+    if (!reduced[d]) shape = joined(std::move(shape), parts(c, c.input(0), d, d + 1));
+  }
+  const ValueId y =
+      c.reduce(std::string(c.node().type).c_str(), filled(c, c.input(0), fill), list, keep);
+  const bool fixed = list.size() == rank;
+  c.result(0, fixed ? y : with_extents(c, y, join_extents(c, shape)));
+  return ok_status();
+}
+
+Status follow_non_zero(ExpandContext& c) {
+  c.result(0, c.add("NonZero", {filled(c, c.input(0), 0)}));
+  return ok_status();
+}
+
+// Boxes that are not there have a score below every threshold.
+Status follow_non_max_suppression(ExpandContext& c) {
+  std::vector<ValueId> operands = {without_extents(c, c.input(0)),
+                                   filled(c, c.input(1), -std::numeric_limits<double>::infinity())};
+  for (size_t i = 2; i < 4; ++i) operands.push_back(c.has(i) ? c.input(i) : kNoValue);
+  operands.push_back(c.has(4) ? c.input(4)
+                              : c.scalar(c.dtype(1), -std::numeric_limits<float>::max()));
+  c.result(0, c.add("NonMaxSuppression", operands,
+                    {{"center_point_box", c.attributes().integer("center_point_box", 0)}}));
+  return ok_status();
+}
+
+struct Follower {
+  std::string_view type;
+  Status (*follow)(ExpandContext&);
+  int shape_operand = -1;  // follows, too, if this one is not known but bounded
+};
+
+constexpr Follower kFollowers[] = {
+    {"Concat", follow_concat},       {"ConstantOfShape", follow_constant_of_shape, 0},
+    {"Expand", follow_expand, 1},    {"Gather", follow_gather},
+    {"GatherND", follow_gather_nd},  {"NonMaxSuppression", follow_non_max_suppression},
+    {"NonZero", follow_non_zero},    {"ReduceMax", follow_reduce<-1>},
+    {"ReduceMin", follow_reduce<1>}, {"ReduceSum", follow_reduce<0>},
+    {"Slice", follow_slice},         {"TopK", follow_top_k, 1},
+};
+
+}  // namespace
+
+Result<bool> follow_extents(Graph& graph, const Node& node, std::vector<Node>& nodes) {
+  const auto at = std::find_if(std::begin(kFollowers), std::end(kFollowers),
+                               [&](const Follower& f) { return f.type == node.type; });
+  if (at == std::end(kFollowers)) return false;
+  bool applies = false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.has_input(i)) continue;
+    const Value& value = graph.value(node.inputs[i]);
+    applies |= value.extents != kNoValue;
+    applies |= static_cast<int>(i) == at->shape_operand && !value.constant && value.upper;
+  }
+  if (!applies) return false;
+  ExpandContext context(graph, node, nodes);
+  HONE_RETURN_IF_ERROR(at->follow(context));
+  HONE_RETURN_IF_ERROR(context.status());
+  return true;
+}
+
+}  // namespace hone::graph
