@@ -16,6 +16,15 @@ def variants(inputs, count):
     return [{key: np.roll(array, i, axis=-1) for key, array in inputs.items()} for i in range(count)]
 
 
+def matched_detections(found, expected):
+    """The share of the expected detections that were found. Not one by one: scores that rounding makes equal change places."""
+    hits = 0
+    for box, score, label in zip(expected["boxes"], expected["scores"], expected["labels"], strict=True):
+        near = np.abs(found["boxes"] - box).max(axis=1) <= 1e-4 * np.abs(expected["boxes"]).max()
+        hits += bool((near & (found["labels"] == label) & (np.abs(found["scores"] - score) <= 1e-5)).any())
+    return hits / len(expected["scores"])
+
+
 def joined(parts):
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
@@ -34,9 +43,14 @@ class Models(Case):
             np.save(self.folder / f"{key}.npy", array)
             arguments += ["--input", f"{key}={self.folder / key}.npy"]
         self.succeed("run", library, *arguments, "--output-dir", self.folder, "--threads", 2)
-        for key, expected in joined([support.reference(model, part) for part in parts]).items():
-            error = support.relative_error(np.load(self.folder / f"{key}.npy"), expected)
-            self.assertLessEqual(error, TOLERANCE, f"output {key}")
+        expected = joined([support.reference(model, part) for part in parts])
+        found = {key: np.load(self.folder / f"{key}.npy") for key in expected}
+        if "labels" in expected:
+            self.assertEqual(found["labels"].shape, expected["labels"].shape)
+            self.assertGreaterEqual(matched_detections(found, expected), 0.98)
+        else:
+            for key, array in expected.items():
+                self.assertLessEqual(support.relative_error(found[key], array), TOLERANCE, f"output {key}")
         # The number of threads changes who computes a tile, not what is computed.
         outputs = {}
         for threads in (1, 2):

@@ -38,9 +38,10 @@ class Selector {
         right_("right", DType::kI64),
         dead_("dead", DType::kBool),
         box_sides_(sides("box_", {})),
-        kept_sides_(sides("kept_", {c.result().shape[2]})),
+        kept_sides_(sides("kept_", {rounded(c.result().shape[2])})),
         order_(ir::make_buffer("order", DType::kI64, {boxes_}, ir::Scope::kThread)),
-        other_(ir::make_buffer("other", DType::kI64, {boxes_}, ir::Scope::kThread)) {}
+        other_(ir::make_buffer("other", DType::kI64, {boxes_}, ir::Scope::kThread)),
+        hits_(ir::make_buffer("hits", type_, {kBlock}, ir::Scope::kStack)) {}
 
   void emit() {
     const Shape& shape = c_.result().shape;
@@ -49,10 +50,12 @@ class Selector {
       const Stmt clear = loops_over(
           {turn}, {c_.store(0, {point[0], point[1], ir::variable(turn.var)}, number(0))});
       std::vector<Stmt> body = {clear, count_.set(number(0))};
+      for (Stmt& step : clear_kept(shape[2])) body.push_back(std::move(step));
       for (Stmt& step : sort(point)) body.push_back(std::move(step));
       body.push_back(select_in_order(point, shape[2]));
       body.push_back(c_.store(1, {point[0], point[1]}, count_.get()));
-      Stmt all = ir::make_alloc(order_, {ir::make_alloc(other_, std::move(body))});
+      Stmt all = ir::make_alloc(hits_, std::move(body));
+      all = ir::make_alloc(order_, {ir::make_alloc(other_, {all})});
       for (const Sides& group : {box_sides_, kept_sides_}) {
         for (const ir::BufferPtr& buffer : group) all = ir::make_alloc(buffer, {all});
       }
@@ -113,17 +116,12 @@ class Selector {
 
   // A box is selected if it overlaps none that was.
   Stmt select_in_order(const std::vector<Expr>& point, int64_t most) {
-    constexpr int64_t kBlock = 32;  // after so many a box that is out is left alone
     const compute::Axis i = compute::make_axis("i", boxes_);
-    const ir::VarPtr block = ir::make_var("block"), j = ir::make_var("j");
-    const Expr first = ir::variable(block) * kBlock;
-    const Stmt test =
-        ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), {may_overlap(first + ir::variable(j))});
-    const Stmt test_block = ir::make_for(
-        j, number(0), ir::min(count_.get() - first, number(kBlock)), ir::ForKind::kSerial, {test});
+    const ir::VarPtr block = ir::make_var("block");
     const Stmt tests = ir::make_for(
         block, number(0), ir::floordiv(count_.get() + (kBlock - 1), kBlock), ir::ForKind::kSerial,
-        {ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), {test_block})});
+        {ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}),
+                     test_block(ir::variable(block) * kBlock))});
     std::vector<Stmt> keep = {c_.store(0, {point[0], point[1], count_.get()}, box_.get())};
     for (size_t k = 0; k < box_sides_.size(); ++k)
       keep.push_back(ir::make_store(kept_sides_[k], {count_.get()}, ir::load(box_sides_[k], {})));
@@ -171,34 +169,59 @@ class Selector {
     return steps;
   }
 
-  // Marks the box as out if its intersection with a selected one is more than that part of their
-  // union. Most boxes lie apart in the first dimension: nothing else is looked at then.
-  Stmt may_overlap(const Expr& place) {
+  // Selected boxes that are not there yet lie nowhere.
+  std::vector<Stmt> clear_kept(int64_t most) {
+    const compute::Axis all = compute::make_axis("kept", rounded(most));
+    constexpr double kFar = 1e30;
+    constexpr double kNowhere[] = {kFar, -kFar, kFar, -kFar, 0};
+    std::vector<Stmt> stores;
+    for (size_t k = 0; k < kept_sides_.size(); ++k) {
+      stores.push_back(
+          ir::make_store(kept_sides_[k], {ir::variable(all.var)}, literal(type_, kNowhere[k])));
+    }
+    return {loops_over({all}, std::move(stores))};
+  }
+  static int64_t rounded(int64_t count) { return (count + kBlock - 1) / kBlock * kBlock; }
+
+  // Marks the box as out if its intersection with one of a block of selected ones is more than that
+  // part of their union. In vector lanes: hits of all, then their maximum by halves.
+  std::vector<Stmt> test_block(const Expr& first) {
+    const auto lanes = [](int64_t extent, const auto& make) {
+      const ir::VarPtr j = ir::make_var("j");
+      return ir::make_for(j, number(0), number(extent), ir::ForKind::kVectorized,
+                          {make(ir::variable(j))});
+    };
     const auto own = [&](size_t k) { return ir::load(box_sides_[k], {}); };
-    const auto kept = [&](size_t k) { return ir::load(kept_sides_[k], {place}); };
-    Expr common;
-    for (const size_t dim : {0, 1}) {
-      const Expr shared =
-          ir::min(own(2 * dim + 1), kept(2 * dim + 1)) - ir::max(own(2 * dim), kept(2 * dim));
-      common = common ? common * shared : shared;
+    std::vector<Stmt> steps = {lanes(kBlock, [&](const Expr& j) {
+      const auto kept = [&](size_t k) { return ir::load(kept_sides_[k], {first + j}); };
+      Expr common, hit;
+      for (const size_t dim : {0, 1}) {
+        const Expr shared =
+            ir::min(own(2 * dim + 1), kept(2 * dim + 1)) - ir::max(own(2 * dim), kept(2 * dim));
+        const Expr meets = ir::less(literal(type_, 0), shared);
+        common = common ? common * shared : shared;
+        hit = hit ? ir::logical_and(hit, meets) : meets;
+      }
+      hit = ir::logical_and(hit, ir::less(threshold(2) * (own(4) + kept(4) - common), common));
+      return ir::make_store(hits_, {j}, ir::select(hit, literal(type_, 1), literal(type_, 0)));
+    })};
+    for (int64_t half = kBlock / 2; half > 0; half /= 2) {
+      steps.push_back(lanes(half, [&](const Expr& j) {
+        return ir::make_store(hits_, {j},
+                              ir::max(ir::load(hits_, {j}), ir::load(hits_, {j + half})));
+      }));
     }
-    const Expr most = threshold(2) * (own(4) + kept(4) - common);
-    Stmt test =
-        ir::make_if(ir::logical_and(ir::less(literal(type_, 0), common), ir::less(most, common)),
-                    {dead_.set(ir::constant_bool(true))});
-    for (const size_t dim : {1, 0}) {
-      test = ir::make_if(ir::less(kept(2 * dim), own(2 * dim + 1)),
-                         {ir::make_if(ir::less(own(2 * dim), kept(2 * dim + 1)), {test})});
-    }
-    return test;
+    steps.push_back(dead_.set(ir::less(literal(type_, 0), ir::load(hits_, {number(0)}))));
+    return steps;
   }
 
+  static constexpr int64_t kBlock = 32;  // selected boxes that are tested together
   EmitContext& c_;
   int64_t boxes_;
   DType type_;
   Local box_, count_, left_, right_, dead_;
   Sides box_sides_, kept_sides_;
-  ir::BufferPtr order_, other_;
+  ir::BufferPtr order_, other_, hits_;
 };
 
 void emit_select(EmitContext& c) { Selector(c).emit(); }
