@@ -133,7 +133,7 @@ TEST(static_library, damaged_objects_do_no_harm) {
   Elf64_Ehdr header;
   std::memcpy(&header, object.data(), sizeof header);
   int refused = 0;
-  for (size_t place = header.e_shoff; place + 4 <= object.size(); place += 4) {
+  for (size_t place = header.e_shoff; place + 4 <= object.size(); place += 8) {
     std::string damaged = object;
     std::memset(damaged.data() + place, 0x7f, 4);
     std::ofstream(path, std::ios::binary) << damaged;
