@@ -74,7 +74,7 @@ Result<std::vector<schedule::Steps>> default_schedules(const ModelTasks& model) 
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const space::Space space,
-                          space::Space::create(model.dag(g), model.target));
+                          space::Space::create(model.dag(g), model.target, model.accuracy));
     schedules.push_back(space.steps(space.default_point()));
   }
   return schedules;
@@ -84,6 +84,7 @@ search::TaskContext make_context(const ModelTasks& model, const TuneOptions& opt
   search::TaskContext context;
   context.target = &model.target;
   context.model = model.cost.get();
+  context.accuracy = model.accuracy;
   context.searcher = options.search;
   context.device = model.device;
   context.version = kScheduleVersion;

@@ -68,4 +68,30 @@ Tensor random_input(const codegen::ModelTensor& input, uint64_t seed) {
   return tensor;
 }
 
+Result<std::vector<Tensor>> arrange_inputs(const std::vector<codegen::ModelTensor>& wanted,
+                                           std::map<std::string, Tensor> given, uint64_t seed) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const codegen::ModelTensor& input = wanted[i];
+    const auto it = given.find(input.name);
+    if (it == given.end()) {
+      tensors.push_back(random_input(input, seed + i));
+      continue;
+    }
+    const Tensor& tensor = it->second;
+    if (tensor.dtype() != input.dtype || tensor.shape() != input.shape) {
+      return invalid("input '{}': found {} {}, expected {} {}", input.name,
+                     dtype_name(tensor.dtype()), to_string(tensor.shape()), dtype_name(input.dtype),
+                     to_string(input.shape));
+    }
+    tensors.push_back(tensor);
+    given.erase(it);
+  }
+  if (given.empty()) return tensors;
+  std::vector<std::string> names;
+  for (const codegen::ModelTensor& input : wanted) names.push_back(input.name);
+  return invalid("--input: the model has no input '{}', expected one of: {}", given.begin()->first,
+                 fmt::join(names, ", "));
+}
+
 }  // namespace hone::tool

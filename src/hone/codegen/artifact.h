@@ -41,6 +41,7 @@ struct ArtifactStep {
   int max_threads = 0;  // 0 = all
   double flops = 0;
   std::vector<ArtifactArgument> arguments;
+  std::string kernel_class;  // for tables: "conv2d+bias+relu"
 };
 
 struct ArtifactWeight {

@@ -275,6 +275,9 @@ TEST(artifact, profiles_its_steps) {
   const std::vector<StepTime> times = model->step_times();
   ASSERT_EQ(times.size(), 3);
   EXPECT_EQ(times[1].name, "filter");
+  EXPECT_EQ(times[1].kernel_class, "conv1d");
+  EXPECT_EQ(times[1].kernel, 1);
+  EXPECT_EQ(times[2].kernel_class, "");
   EXPECT_EQ(times[1].flops, 5.0 * kLength);
   for (const StepTime& step : times) {
     EXPECT_GT(step.seconds, 0) << step.name;

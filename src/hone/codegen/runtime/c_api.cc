@@ -158,6 +158,16 @@ const char* hone_model_step_name(const hone_model* model, int i) {
   return step == nullptr ? nullptr : plan_string(plan_of(model), step->name);
 }
 
+int hone_model_step_kernel(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? -1 : static_cast<int>(step->kernel);
+}
+
+const char* hone_model_step_class(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? nullptr : plan_string(plan_of(model), step->kernel_class);
+}
+
 double hone_model_step_flops(const hone_model* model, int i) {
   const PlanStep* step = step_of(model, i);
   return step == nullptr ? 0 : step->flops;
