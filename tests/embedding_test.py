@@ -130,7 +130,7 @@ class File(Case):
         library = self.folder / "model.so"
         self.succeed("compile", model, "-o", library, "--no-db", "--device", "x86-64-avx2" if os.uname().machine == "x86_64" else "host")
         code = library.read_bytes()
-        start = code.index(b"HONEPLAN\1\0\0\0")  # and the version of the plan
+        start = re.search(rb"HONEPLAN[\x01-\x7f]\0\0\0", code).start()  # its version follows
         end = start + int.from_bytes(code[start + 16:start + 24], "little")
         plan = code[start:end]
         known = next(name for name in (b"avx2", b"neon") if b"\0" + name + b"\0" in plan)
