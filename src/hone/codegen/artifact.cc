@@ -103,11 +103,11 @@ std::string describe_tensors(const char* what, const std::vector<ArtifactTensor>
 
 // The files in `folder` that an artifact is linked from; their names there.
 Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
-                                                   const std::string& plan, bool with_note,
+                                                   const std::string& plan,
+                                                   const ImageOptions& options,
                                                    const TemporaryFolder& folder) {
   std::vector<std::string> inputs = {"image.o"};
-  HONE_RETURN_IF_ERROR(
-      write_image_object(spec, plan, host_machine(), with_note, folder.file(inputs[0])));
+  HONE_RETURN_IF_ERROR(write_image_object(spec, plan, options, folder.file(inputs[0])));
   for (size_t i = 0; i < spec.objects.size(); ++i) {
     inputs.push_back(fmt::format("kernels_{}.o", i));
     HONE_RETURN_IF_ERROR(write_file(folder.file(inputs.back()), spec.objects[i]));
@@ -149,8 +149,9 @@ Status write_library(const ArtifactSpec& spec, const std::string& path,
   HONE_ASSIGN_OR_RETURN(const std::string plan, encode_plan(spec));
   HONE_ASSIGN_OR_RETURN(const std::string linker, find_linker(options.linker));
   HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(path));
+  const ImageOptions image = {host_machine(), !is_static, options.near_weights};
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
-                        write_link_inputs(spec, plan, !is_static, folder));
+                        write_link_inputs(spec, plan, image, folder));
   const auto link = is_static ? link_static : link_shared;
   HONE_RETURN_IF_ERROR(link(spec, linker, folder, inputs, "library"));
   return publish(folder.file("library"), path);

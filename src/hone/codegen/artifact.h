@@ -66,6 +66,8 @@ struct ArtifactSpec {
 
 struct ArtifactOptions {
   std::string linker;  // a program; empty: the first of ld, ld.lld, ld.lld-22 in PATH
+  // Weights of more bytes are kept out of the way of x86-64's code, which reaches 2 GiB.
+  int64_t near_weights = int64_t{1} << 30;
 };
 
 [[nodiscard]] Status write_shared_library(const ArtifactSpec& spec, const std::string& path,

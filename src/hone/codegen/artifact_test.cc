@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "hone/codegen/artifact_testing.h"
+#include "hone/codegen/linker.h"
 #include "hone/codegen/loaded_model.h"
 
 namespace hone::codegen {
@@ -189,10 +190,10 @@ TEST(artifact, keeps_large_weights_in_place) {
   EXPECT_EQ((*results)[0].at(2), 13);
 }
 
-TEST(artifact, maps_weights_read_only_and_code_unwritable) {
-  const Folder folder;
-  ASSERT_TRUE(write_shared_library(filter_spec(kernels()), folder.file("a.so")).ok());
-  const std::string bytes = testing::read_file(folder.file("a.so"));
+// Of a shared library or a program: the weights lie in one segment, which is not writable.
+void expect_weights_read_only(const std::string& path) {
+  const std::string bytes = testing::read_file(path);
+  ASSERT_GT(bytes.size(), sizeof(Elf64_Ehdr));
   const std::string weights(reinterpret_cast<const char*>(testing::kWeights), 12);
   const size_t place = bytes.find(weights);
   ASSERT_NE(place, std::string::npos);
@@ -212,6 +213,34 @@ TEST(artifact, maps_weights_read_only_and_code_unwritable) {
     EXPECT_EQ(segment.p_flags & PF_W, 0U);
   }
   EXPECT_EQ(segments_with_weights, 1);
+}
+
+TEST(artifact, maps_weights_read_only_and_code_unwritable) {
+  const Folder folder;
+  ASSERT_TRUE(write_shared_library(filter_spec(kernels()), folder.file("a.so")).ok());
+  expect_weights_read_only(folder.file("a.so"));
+}
+
+// As with weights of more than 1 GiB.
+TEST(artifact, maps_far_weights_read_only) {
+  for (const char* name : {"ld", "ld.lld-22"}) {
+    SCOPED_TRACE(name);
+    const Result<std::string> linker = find_linker(name);
+    if (!linker.ok()) continue;
+    const ArtifactOptions options = {.linker = *linker, .near_weights = 0};
+    const Folder folder;
+    ArtifactSpec spec = filter_spec(kernels());
+    ASSERT_TRUE(write_shared_library(spec, folder.file("a.so"), options).ok());
+    expect_weights_read_only(folder.file("a.so"));
+    Result<LoadedModel> model = LoadedModel::open(folder.file("a.so"), 2);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    expect_filters(*model, 1);
+    ASSERT_TRUE(write_static_library(spec, folder.file("a.a"), options).ok());
+    const std::string command = "cc -shared -Wl,--whole-archive " + folder.file("a.a") +
+                                " -Wl,--no-whole-archive -o " + folder.file("b.so");
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    expect_weights_read_only(folder.file("b.so"));
+  }
 }
 
 TEST(artifact, objects_run_in_parallel) {

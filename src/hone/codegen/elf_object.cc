@@ -41,7 +41,7 @@ RelocationTypes relocation_types(Machine machine) {
 }
 
 int64_t content_bytes(const ElfSection& section) {
-  int64_t total = 0;
+  int64_t total = section.zeros;
   for (const ElfBytes& bytes : section.contents) total += bytes.size;
   return total;
 }
@@ -53,9 +53,11 @@ uint64_t round_up(uint64_t value, uint64_t multiple) {
 Elf64_Shdr section_header(const ElfSection& section, Machine machine) {
   Elf64_Shdr header = {};
   header.sh_type = section.kind == ElfSection::kNote ? SHT_NOTE : SHT_PROGBITS;
+  if (section.kind == ElfSection::kZeroed) header.sh_type = SHT_NOBITS;
   header.sh_flags = SHF_ALLOC;
   if (section.kind == ElfSection::kCode) header.sh_flags |= SHF_EXECINSTR;
-  if (section.kind == ElfSection::kRelocatedData) header.sh_flags |= SHF_WRITE;
+  if (section.kind == ElfSection::kRelocatedData || section.kind == ElfSection::kZeroed)
+    header.sh_flags |= SHF_WRITE;
   constexpr uint64_t kLarge = 0x10000000;  // SHF_X86_64_LARGE: may lie beyond 2 GiB
   if (machine == Machine::kX86_64 && section.name == ".lrodata") header.sh_flags |= kLarge;
   header.sh_addralign = static_cast<uint64_t>(section.alignment);
@@ -178,7 +180,7 @@ Status write_elf_object(const ElfObject& object, const std::string& path) {
   uint64_t end = sizeof(Elf64_Ehdr);
   for (size_t i = 1; i < headers.size(); ++i) {
     headers[i].sh_offset = round_up(end, std::max<uint64_t>(headers[i].sh_addralign, 1));
-    end = headers[i].sh_offset + headers[i].sh_size;
+    end = headers[i].sh_offset + (headers[i].sh_type == SHT_NOBITS ? 0 : headers[i].sh_size);
   }
   Elf64_Ehdr header = {};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);

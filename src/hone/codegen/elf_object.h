@@ -33,10 +33,11 @@ struct ElfRelocation {
 
 struct ElfSection {
   std::string name;
-  enum Kind { kReadOnly, kRelocatedData, kCode, kNote } kind = kReadOnly;
+  enum Kind { kReadOnly, kRelocatedData, kCode, kNote, kZeroed } kind = kReadOnly;
   int64_t alignment = 1;
   std::vector<ElfBytes> contents;  // one after the other
   std::vector<ElfRelocation> relocations;
+  int64_t zeros = 0;  // kZeroed: the size; it has no contents
 };
 
 struct ElfSymbol {

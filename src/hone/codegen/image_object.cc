@@ -14,7 +14,6 @@ constexpr const char* kNoteOwner = "Hone";  // loaded_model.cc looks for it
 // The linker holds one input section at a time in memory.
 constexpr int64_t kWeightChunk = 16 << 20;
 constexpr int64_t kWeightAlignment = 4096;
-constexpr int64_t kNearWeights = int64_t{1} << 30;  // x86-64's code reaches 2 GiB
 
 // The note that tells an artifact from any other shared library: "<abi version> <prefix>".
 std::string note_bytes(const std::string& prefix) {
@@ -33,12 +32,10 @@ std::string note_bytes(const std::string& prefix) {
 }
 
 // Cuts the weights, with the zeros between them, into sections of kWeightChunk.
-std::vector<ElfSection> weight_sections(const ArtifactSpec& spec, Machine machine) {
+std::vector<ElfSection> weight_sections(const ArtifactSpec& spec, bool far) {
   static const char zeros[runtime::kBufferAlignment] = {};
   ElfSection empty;
-  // ".lrodata" is x86-64's name for data that may lie out of reach of the code. GNU ld puts it into
-  // a writable segment, so it is for those that need it.
-  const bool far = machine == Machine::kX86_64 && weight_offsets(spec).back() > kNearWeights;
+  // x86-64's name for data that may lie out of reach of the code.
   empty.name = far ? ".lrodata" : ".hone_weights";
   empty.alignment = kWeightAlignment;
   std::vector<ElfSection> sections = {empty};
@@ -66,14 +63,16 @@ std::vector<ElfSection> weight_sections(const ArtifactSpec& spec, Machine machin
 
 }  // namespace
 
-Status write_image_object(const ArtifactSpec& spec, const std::string& plan, Machine machine,
-                          bool with_note, const std::string& path) {
+Status write_image_object(const ArtifactSpec& spec, const std::string& plan,
+                          const ImageOptions& options, const std::string& path) {
+  const bool far =
+      options.machine == Machine::kX86_64 && weight_offsets(spec).back() > options.near_weights;
   const std::string note = note_bytes(spec.prefix);
   const size_t num_kernels = spec.kernel_symbols.size();
   const std::string pointers((num_kernels + 1) * 8, '\0');
-  const std::string branch = branch_instruction(machine);
+  const std::string branch = branch_instruction(options.machine);
   ElfObject object;
-  object.machine = machine;
+  object.machine = options.machine;
   enum { kPlan, kTable, kBranches, kNote, kWeights };
   object.sections.push_back(
       {".rodata", ElfSection::kReadOnly, 64, {{plan.data(), std::ssize(plan)}}, {}});
@@ -84,9 +83,11 @@ Status write_image_object(const ArtifactSpec& spec, const std::string& plan, Mac
                              {}});
   object.sections.push_back({".text", ElfSection::kCode, 16, {}, {}});
   object.sections.push_back({".note.hone", ElfSection::kNote, 4, {}, {}});
-  if (with_note) object.sections.back().contents = {{note.data(), std::ssize(note)}};
-  for (ElfSection& section : weight_sections(spec, machine))
+  if (options.with_note) object.sections.back().contents = {{note.data(), std::ssize(note)}};
+  for (ElfSection& section : weight_sections(spec, far))
     object.sections.push_back(std::move(section));
+  // GNU ld puts far data into the writable segment before it, unless that ends in zeros.
+  if (far) object.sections.push_back({".bss", ElfSection::kZeroed, 8, {}, {}, 8});
 
   const auto add_symbol = [&](ElfSymbol symbol) {
     object.symbols.push_back(std::move(symbol));

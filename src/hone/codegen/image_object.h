@@ -9,9 +9,14 @@
 
 namespace hone::codegen {
 
+struct ImageOptions {
+  Machine machine = Machine::kX86_64;
+  bool with_note = true;     // that tells an artifact from any other shared library
+  int64_t near_weights = 0;  // of ArtifactOptions
+};
+
 // Also renames the interface, by one branch per function, if the prefix is not the runtime's own.
-// `with_note`: the note that tells an artifact from any other shared library.
 [[nodiscard]] Status write_image_object(const ArtifactSpec& spec, const std::string& plan,
-                                        Machine machine, bool with_note, const std::string& path);
+                                        const ImageOptions& options, const std::string& path);
 
 }  // namespace hone::codegen
