@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "hone/base/thread_pool.h"
-#include "hone/graph/graph.h"
+#include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
 #include "hone/space/space.h"
 #include "hone/tune.h"
@@ -16,7 +16,8 @@ namespace hone {
 inline constexpr const char* kScheduleVersion = "0.2";
 
 struct ModelTasks {
-  std::string name;  // of the model
+  std::string name;    // of the model
+  graph::Graph graph;  // optimized
   graph::TaskList tasks;
   target::Target target;
   std::string device;  // target::device_key
@@ -31,9 +32,11 @@ struct ModelTasks {
 
 [[nodiscard]] Result<graph::Graph> import_model(const std::string& path,
                                                 const CompileOptions& options);
-[[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options);
-// An error if the folder of `path` is missing or cannot be written.
-[[nodiscard]] Status check_output(const std::string& path);
+[[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
+                                            const graph::OnChange& on_change = {});
+// An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
+[[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
+[[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);
 // Null if there is none to read from.
 [[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
 
