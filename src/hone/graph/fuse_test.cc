@@ -63,8 +63,8 @@ TEST(fuse, a_residual_addition_joins_the_heavier_convolution) {
 TEST(fuse, a_branch_that_closes_is_taken_whole) {
   Rng rng(84);
   TestModel model = conv(rng);
-  model.node("Sigmoid", {"c"}, {"s"}).node("Mul", {"c", "s"}, {"y"}).output("y");
-  EXPECT_EQ(classes(model), (Classes{"copy", "conv2d+bias+sigmoid+mul", "copy"}));
+  model.node("Tanh", {"c"}, {"s"}).node("Mul", {"c", "s"}, {"y"}).output("y");
+  EXPECT_EQ(classes(model), (Classes{"copy", "conv2d+bias+tanh+mul", "copy"}));
 }
 
 TEST(fuse, a_value_that_others_read_ends_the_group) {

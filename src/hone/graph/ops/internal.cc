@@ -1,4 +1,5 @@
-// Operators that only passes create: the copy of a value into another memory order or place.
+// Operators that only passes create: the copy of a value into another memory order or place, and
+// the window on a value, which copies nothing.
 #include "hone/graph/emit.h"
 #include "hone/graph/ops/registry.h"
 
@@ -20,6 +21,10 @@ bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known
 std::span<const Op> internal_ops() {
   static const Op ops[] = {
       {.name = "hone.Copy", .infer = infer_copy, .emit = emit_copy, .non_negative = like_operand},
+      {.name = "hone.Window",
+       .kind = Kind::kView,
+       .attributes = "starts:is",
+       .non_negative = like_operand},
   };
   return ops;
 }

@@ -1,4 +1,6 @@
 // Operators that move elements: Transpose, Concat, Slice.
+#include "hone/graph/ops/movement.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -139,14 +141,9 @@ bool like_operand(const Graph&, const Node& node, const std::vector<bool>& known
   return known[static_cast<size_t>(node.inputs[0])];
 }
 
-// start and step per dimension.
-struct Slice {
-  Shape start, step, shape;
-};
-
 template <typename Integers>
-Result<Slice> slice_of(const Shape& x, const Integers& integers) {
-  Slice slice{Shape(x.size(), 0), Shape(x.size(), 1), x};
+Result<SliceRange> slice_of(const Shape& x, const Integers& integers) {
+  SliceRange slice{Shape(x.size(), 0), Shape(x.size(), 1), x};
   HONE_ASSIGN_OR_RETURN(const auto starts, integers(1, "starts"));
   HONE_ASSIGN_OR_RETURN(const auto ends, integers(2, "ends"));
   HONE_ASSIGN_OR_RETURN(const auto axes, integers(3, "axes"));
@@ -191,16 +188,8 @@ Status infer_slice(InferContext& c) {
   return c.set(0, c.dtype(0), slice->shape);
 }
 
-Slice slice_of_node(const Graph& graph, const Node& node) {
-  const InferContext c(const_cast<Graph&>(graph), node);
-  auto slice = slice_of(
-      c.shape(0), [&](size_t i, const char* name) { return c.integers_or_attribute(i, name); });
-  HONE_ASSERT(slice.ok(), "the shape rule has checked the slice");
-  return std::move(slice).value();
-}
-
 void emit_slice(EmitContext& c) {
-  const Slice slice = slice_of_node(c.graph(), c.node());
+  const SliceRange slice = slice_range(c.graph(), c.node());
   c.pointwise("slice", [&](const Point& point) {
     std::vector<Expr> index;
     for (size_t d = 0; d < point.index.size(); ++d)
@@ -211,7 +200,7 @@ void emit_slice(EmitContext& c) {
 
 Result<std::vector<Tensor>> fold_slice(const Graph& graph, const Node& node) {
   const Tensor& from = *graph.value(node.inputs[0]).constant;
-  const Slice slice = slice_of_node(graph, node);
+  const SliceRange slice = slice_range(graph, node);
   Shape strides = dense_strides(from.shape());
   int64_t offset = 0;
   for (size_t d = 0; d < strides.size(); ++d) {
@@ -222,6 +211,14 @@ Result<std::vector<Tensor>> fold_slice(const Graph& graph, const Node& node) {
 }
 
 }  // namespace
+
+SliceRange slice_range(const Graph& graph, const Node& node) {
+  const InferContext c(const_cast<Graph&>(graph), node);
+  auto slice = slice_of(
+      c.shape(0), [&](size_t i, const char* name) { return c.integers_or_attribute(i, name); });
+  HONE_ASSERT(slice.ok(), "the shape rule has checked the slice");
+  return std::move(slice).value();
+}
 
 std::span<const Op> movement_ops() {
   static const Op ops[] = {

@@ -64,5 +64,6 @@ const Op* find_op(std::string_view name, int opset) {
 }
 
 const Op* copy_op() { return find_op("hone.Copy", kMaxOpset); }
+const Op* window_op() { return find_op("hone.Window", kMaxOpset); }
 
 }  // namespace hone::graph

@@ -60,5 +60,7 @@ namespace hone::graph {
 
 // The copy between memory orders; only passes create it.
 [[nodiscard]] const Op* copy_op();
+// A part of a value, element by element, where it lies; assign_storage() makes it of slices.
+[[nodiscard]] const Op* window_op();
 
 }  // namespace hone::graph

@@ -3,6 +3,7 @@
 
 #include "hone/graph/emit.h"
 #include "hone/graph/op.h"
+#include "hone/graph/ops/movement.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/pass.h"
 
@@ -11,8 +12,10 @@ namespace {
 
 bool is_concat(const Node& node) { return node.type == "Concat"; }
 bool is_transpose(const Node& node) { return node.type == "Transpose"; }
+bool is_window(const Node& node) { return node.type == "hone.Window"; }
 bool is_reshape(const Node& node) {
-  return node.op->kind == Kind::kView && !is_concat(node) && !is_transpose(node);
+  return node.op->kind == Kind::kView && !is_concat(node) && !is_transpose(node) &&
+         !is_window(node);
 }
 bool computes(const Node& node) { return node.op->kind != Kind::kView; }
 
@@ -48,6 +51,7 @@ class Assigner {
   explicit Assigner(Graph& graph) : graph_(graph) {}
 
   void run() {
+    make_windows();
     copy_for_borders();
     copy_outputs();
     claim_concat_operands();
@@ -70,6 +74,40 @@ class Assigner {
     size_t axis;
     int64_t start;
   };
+
+  // A slice without steps is read where its operand lies, unless its elements must be side by side
+  // or in a place of their own.
+  void make_windows() {
+    const Uses uses(graph_);
+    for (Node& node : graph_.nodes) {
+      if (node.type != "Slice") continue;
+      const Value& whole = graph_.value(node.inputs[0]);
+      const ValueId part = node.outputs[0];
+      if (whole.constant || whole.extents != kNoValue || whole.order != graph_.value(part).order ||
+          num_elements(graph_.value(part).shape) == 0 || needs_own_place(uses, part))
+        continue;
+      const SliceRange range = slice_range(graph_, node);
+      if (std::any_of(range.step.begin(), range.step.end(), [](int64_t s) { return s != 1; }))
+        continue;
+      node.type = "hone.Window";
+      node.op = window_op();
+      node.opset = kMaxOpset;
+      node.inputs.resize(1);
+      node.attributes = {};
+      node.attributes.set("starts", range.start);
+    }
+  }
+
+  // Whether it, or a view of it, is an output, a part of a concatenation, or has another shape.
+  bool needs_own_place(const Uses& uses, ValueId id) const {
+    if (graph_.is_output(id)) return true;
+    for (const int reader : uses.readers[static_cast<size_t>(id)]) {
+      const Node& node = graph_.nodes[static_cast<size_t>(reader)];
+      if (is_reshape(node) || is_concat(node)) return true;
+      if (is_transpose(node) && needs_own_place(uses, node.outputs[0])) return true;
+    }
+    return false;
+  }
 
   // Values that cannot have a border themselves (inputs, constants, views; what is viewed in
   // another shape or returned to the caller) get a copy for the readers that want one.
@@ -99,6 +137,7 @@ class Assigner {
     if (uses.producer[static_cast<size_t>(id)] < 0 || graph_.is_output(id)) return false;
     for (const Node& node : graph_.nodes) {
       const bool makes = std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
+      if (makes && is_window(node)) return can_have_border(uses, node.inputs[0]);
       if (makes && !computes(node) && !is_concat(node)) return false;
     }
     return !viewed_densely(id);
@@ -159,12 +198,8 @@ class Assigner {
     if (claims_.count(part) != 0 || graph_.value(part).order != graph_.value(whole).order)
       return false;
     if (std::count(output_bases_.begin(), output_bases_.end(), part) > 0) return false;
-    bool made = false;
-    for (const Node& node : graph_.nodes) {
-      if (std::count(node.outputs.begin(), node.outputs.end(), part) > 0)
-        made = computes(node) || is_concat(node);
-    }
-    return made && !viewed_densely(part);
+    const Node* node = maker(part);
+    return node != nullptr && (computes(*node) || is_concat(*node)) && !viewed_densely(part);
   }
 
   // Whether it is viewed in another shape, itself or through transposes: it must be dense then.
@@ -182,15 +217,37 @@ class Assigner {
     for (const Node& node : graph_.nodes) {
       auto border = wanted_border(graph_, node, non_negative);
       if (!border) continue;
-      ValueId id = node.inputs[0];
-      for (auto claim = claims_.find(id); claim != claims_.end(); claim = claims_.find(id)) {
-        border->low[claim->second.axis] = border->high[claim->second.axis] = 0;
-        id = claim->second.whole;
-      }
+      const ValueId id = bordered_whole(node.inputs[0], *border);
       if (viewed_densely(id)) continue;  // its windows' readers are guarded
       const auto [it, fresh] = borders_.emplace(id, *border);
       if (!fresh) it->second.join(*border);
     }
+  }
+
+  // The value of which this one is a part, itself or through others, as a concatenation's operand
+  // or a window; there is no border along dimensions of which it is not all.
+  ValueId bordered_whole(ValueId id, Border& border) const {
+    for (;;) {
+      if (const auto claim = claims_.find(id); claim != claims_.end()) {
+        border.low[claim->second.axis] = border.high[claim->second.axis] = 0;
+        id = claim->second.whole;
+        continue;
+      }
+      const Node* window = maker(id);
+      if (window == nullptr || !is_window(*window)) return id;
+      const Shape& part = graph_.value(id).shape;
+      id = window->inputs[0];
+      for (size_t d = 0; d < part.size(); ++d) {
+        if (part[d] != graph_.value(id).shape[d]) border.low[d] = border.high[d] = 0;
+      }
+    }
+  }
+
+  const Node* maker(ValueId id) const {
+    for (const Node& node : graph_.nodes) {
+      if (std::count(node.outputs.begin(), node.outputs.end(), id) > 0) return &node;
+    }
+    return nullptr;
   }
 
   // Values that meet in an elementwise operator get one border, so that all blocks of a residual
@@ -275,17 +332,22 @@ class Assigner {
       value.storage = std::move(window);
       return value.storage;
     }
-    const Node* view = nullptr;
-    for (const Node& node : graph_.nodes) {
-      const bool makes = std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
-      if (makes && (is_reshape(node) || is_transpose(node))) view = &node;
-    }
-    if (view == nullptr || graph_.value(view->inputs[0]).constant) {
+    const Node* view = maker(id);
+    if (view == nullptr || computes(*view) || is_concat(*view) ||
+        graph_.value(view->inputs[0]).constant) {
       place(id, Buffer::Kind::kArena, 0);
       return value.storage;
     }
     Storage same = storage(view->inputs[0]);
-    if (is_transpose(*view)) {
+    if (is_window(*view)) {
+      const Shape start = view->attributes.integers("starts");
+      const Shape& whole = graph_.value(view->inputs[0]).shape;
+      for (size_t j = 0; j < same.order.size(); ++j) {
+        const auto d = static_cast<size_t>(same.order[j]);
+        same.offset[j] += start[d];
+        if (value.shape[d] != whole[d]) same.border_low[d] = same.border_high[d] = 0;
+      }
+    } else if (is_transpose(*view)) {
       const std::vector<int> from = same.order;
       const Storage old = same;
       same.order = value.order;

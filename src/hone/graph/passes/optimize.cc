@@ -15,6 +15,9 @@ struct Pass {
 constexpr Pass kPasses[] = {
     {"remove_identities", remove_identities},
     {"fold_constants", fold_constants},
+    {"eliminate_common_subexpressions",
+     eliminate_common_subexpressions},  // before patterns: their parts are then used by one node
+    {"recognize_patterns", recognize_patterns},
     {"fold_batch_norm", fold_batch_norm},  // after fold_constants: needs constant parameters
     {"merge_pads", merge_pads},
     {"flatten_to_conv",

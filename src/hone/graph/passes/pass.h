@@ -28,6 +28,11 @@ struct PassOptions {
 [[nodiscard]] Status fold_constants(Graph& graph);
 // Removes what changes nothing: Identity, Dropout, views to the same shape, casts to the same type.
 [[nodiscard]] Status remove_identities(Graph& graph);
+// Nodes that compute the same, and constants with the same bytes, become one.
+[[nodiscard]] Status eliminate_common_subexpressions(Graph& graph);
+// LayerNormalization, RMSNormalization, Softmax, Gelu, Swish, HardSwish, Mish and Softplus take the
+// place of the simpler operators by which models write them.
+[[nodiscard]] Status recognize_patterns(Graph& graph);
 // BatchNormalization goes into the weights before it, or becomes a Mul and an Add.
 [[nodiscard]] Status fold_batch_norm(Graph& graph);
 // A Pad with zeros becomes padding of the convolution or average pooling after it.

@@ -1,39 +1,9 @@
-#include "hone/graph/passes/pass.h"
-
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "hone/graph/test_model.h"
+#include "hone/graph/passes/pass_testing.h"
 
 namespace hone::graph {
 namespace {
-
-std::vector<std::string> types(const Graph& graph) {
-  std::vector<std::string> list;
-  for (const Node& node : graph.nodes) list.push_back(node.type);
-  return list;
-}
-
-int64_t count(const Graph& graph, const std::string& type) {
-  const auto list = types(graph);
-  return std::count(list.begin(), list.end(), type);
-}
-
-// Runs one pass, cleans up, and requires the same result as before.
-Graph apply(const Graph& before, Status (*pass)(Graph&), const std::vector<Tensor>& inputs,
-            double tolerance = 1e-5) {
-  Graph after = before;
-  const Status status = pass(after);
-  EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_TRUE(sort_nodes(after).ok());
-  remove_dead_nodes(after);
-  EXPECT_TRUE(verify(after).ok()) << verify(after).message();
-  const auto expected = run_plainly(before, inputs), actual = run_plainly(after, inputs);
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_LT(relative_error(actual[i], expected[i]), tolerance);
-  return after;
-}
 
 TEST(remove_identities, leaves_what_computes) {
   Rng rng(61);
@@ -48,7 +18,8 @@ TEST(remove_identities, leaves_what_computes) {
       .node("Relu", {"g"}, {"h"})
       .node("Identity", {"h"}, {"y"})
       .output("y");
-  const Graph graph = apply(model.graph(), remove_identities, {random_tensor({1, 2, 3, 3}, rng)});
+  const Graph graph =
+      run_pass(model.graph(), remove_identities, {random_tensor({1, 2, 3, 3}, rng)});
   EXPECT_EQ(types(graph), std::vector<std::string>{"Relu"});
   EXPECT_EQ(graph.output_names[0], "y");
 }
@@ -74,7 +45,7 @@ TEST(fold_constants, computes_what_no_input_reaches) {
       .node("Softmax", {"e"}, {"s"})
       .node("Add", {"x", "s"}, {"y"})
       .output("y");
-  const Graph graph = apply(model.graph(), fold_constants, {random_tensor({2, 3}, rng)});
+  const Graph graph = run_pass(model.graph(), fold_constants, {random_tensor({2, 3}, rng)});
   EXPECT_EQ(types(graph), std::vector<std::string>{"Add"});
 }
 
@@ -101,7 +72,7 @@ TEST(fold_batch_norm, goes_into_the_weights_before_it) {
   for (const std::string type : {"Conv", "Gemm"}) {
     for (const bool bias : {false, true}) {
       const Tensor x = random_tensor(type == "Conv" ? Shape{1, 3, 4, 4} : Shape{2, 3}, rng);
-      const Graph graph = apply(batch_norm_after(type, rng, bias).graph(), fold_batch_norm, {x});
+      const Graph graph = run_pass(batch_norm_after(type, rng, bias).graph(), fold_batch_norm, {x});
       EXPECT_EQ(types(graph), std::vector<std::string>{type});
       // The value in between had other elements: the product does not make it any more.
       EXPECT_EQ(graph.value(graph.nodes[0].outputs[0]).name, "y");
@@ -113,7 +84,7 @@ TEST(fold_batch_norm, becomes_mul_and_add_where_the_product_is_used_twice) {
   Rng rng(64);
   TestModel model = batch_norm_after("Conv", rng, true);
   model.output("p");
-  const Graph graph = apply(model.graph(), fold_batch_norm, {random_tensor({1, 3, 4, 4}, rng)});
+  const Graph graph = run_pass(model.graph(), fold_batch_norm, {random_tensor({1, 3, 4, 4}, rng)});
   EXPECT_EQ(types(graph), (std::vector<std::string>{"Conv", "Mul", "Add"}));
 }
 
@@ -128,7 +99,7 @@ TEST(merge_pads, adds_zeros_to_the_padding) {
     if (type == "Conv") model.node("Conv", {"a", "w"}, {"y"}, {{"pads", Shape{0, 1, 0, 0}}});
     if (type != "Conv") model.node("AveragePool", {"a"}, {"y"}, {{"kernel_shape", Shape{3, 3}}});
     const Graph graph =
-        apply(model.output("y").graph(), merge_pads, {random_tensor({1, 2, 5, 5}, rng)});
+        run_pass(model.output("y").graph(), merge_pads, {random_tensor({1, 2, 5, 5}, rng)});
     EXPECT_EQ(types(graph), std::vector<std::string>{type});
   }
 }
@@ -142,7 +113,7 @@ TEST(merge_pads, keeps_what_is_not_zero_or_not_spatial) {
     model.constant("w", random_tensor({3, value ? 2 : 3, 3, 3}, rng))
         .node("Conv", {"a", "w"}, {"y"})
         .output("y");
-    const Graph graph = apply(model.graph(), merge_pads, {random_tensor({1, 2, 5, 5}, rng)});
+    const Graph graph = run_pass(model.graph(), merge_pads, {random_tensor({1, 2, 5, 5}, rng)});
     EXPECT_EQ(count(graph, "Pad"), 1);
   }
 }
@@ -163,8 +134,8 @@ TestModel flattened(bool trans_b, Rng& rng) {
 TEST(flatten_to_conv, a_product_after_a_flatten_is_a_convolution_of_full_size) {
   Rng rng(67);
   for (const bool trans_b : {false, true}) {
-    const Graph graph =
-        apply(flattened(trans_b, rng).graph(), flatten_to_conv, {random_tensor({2, 3, 4, 4}, rng)});
+    const Graph graph = run_pass(flattened(trans_b, rng).graph(), flatten_to_conv,
+                                 {random_tensor({2, 3, 4, 4}, rng)});
     // The view sinks below the Relu, so that it can join the convolution.
     EXPECT_EQ(types(graph), (std::vector<std::string>{"Conv", "Conv", "Relu", "Flatten"}));
   }
