@@ -6,7 +6,8 @@
 
 namespace hone::graph {
 
-// Needs shapes, an `emit`, and constant operands. Slow: for what is small, or done once.
+// Needs shapes, an `emit`, and constant operands. Slow: for what is small, or done once. What would
+// take more than a second or two ends with Code::kTimeout.
 [[nodiscard]] Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node);
 
 }  // namespace hone::graph

@@ -5,8 +5,6 @@
 namespace hone::graph {
 namespace {
 
-constexpr double kMaxElements = 1e11;
-
 // The extents that the model gives, -1 where it leaves them open.
 struct Declaration {
   Shape shape;
@@ -20,12 +18,10 @@ struct Declaration {
   }
   [[nodiscard]] bool fits(const Shape& given) const {
     if (!any_rank && given.size() != shape.size()) return false;
-    double elements = 1;
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (given[i] < 0 || (!any_rank && shape[i] >= 0 && shape[i] != given[i])) return false;
-      elements *= static_cast<double>(given[i]);
+    for (size_t i = 0; i < given.size() && !any_rank; ++i) {
+      if (shape[i] >= 0 && shape[i] != given[i]) return false;
     }
-    return elements <= kMaxElements;
+    return is_valid(given);
   }
 };
 

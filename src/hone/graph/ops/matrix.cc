@@ -29,8 +29,9 @@ Status check_factor(const InferContext& c, const char* name) {
 
 // A sum of nothing is zero.
 Status set_product(InferContext& c, Shape shape, int64_t depth) {
-  return depth == 0 ? c.set_constant(0, Tensor(c.dtype(0), std::move(shape)))
-                    : c.set(0, c.dtype(0), std::move(shape));
+  if (depth > 0) return c.set(0, c.dtype(0), std::move(shape));
+  HONE_ASSIGN_OR_RETURN(Tensor zeros, c.new_constant(c.dtype(0), std::move(shape)));
+  return c.set_constant(0, std::move(zeros));
 }
 
 Status infer_gemm(InferContext& c) {

@@ -62,6 +62,8 @@ Status infer_global_pool(InferContext& c) {
   if (c.rank(0) < 3)
     return c.fail("data of shape {}, expected N, C and spatial dimensions", to_string(c.shape(0)));
   Shape shape = c.shape(0);
+  if (std::count(shape.begin() + 2, shape.end(), 0) > 0 && shape[0] * shape[1] > 0)
+    return c.fail("nothing to pool in data of shape {}", to_string(shape));
   std::fill(shape.begin() + 2, shape.end(), 1);
   return c.set(0, c.dtype(0), std::move(shape));
 }
