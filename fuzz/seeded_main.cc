@@ -26,7 +26,7 @@ constexpr bool kSanitized = false;
 namespace {
 
 constexpr time_t kSecondsPerRun = kSanitized ? 60 : 20;  // of the processor; longer is endless
-constexpr rlim_t kMemoryLimit = 2ULL << 30;                // bytes of addresses
+constexpr rlim_t kMemoryLimit = 2ULL << 30;              // bytes of addresses
 
 char message[64] = "";  // what the handler below prints: no allocation after a crash
 size_t message_size = 0;

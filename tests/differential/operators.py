@@ -130,6 +130,8 @@ def norm(m):
                    "LRN", "GroupNormalization", "RMSNormalization"])
     dtype = np.float32
     if name in ("LayerNormalization", "RMSNormalization"):
+        if m.opset < 17:
+            return None
         a = m.value(dtype, least_rank=1)
         axis = m.axis(a)
         operands = [a] + [m.graph.given(m.random(a.shape[axis:], dtype), False, m.chance(0.7)) for _ in range(1 if name[0] == "R" else m.between(1, 2))]

@@ -108,6 +108,14 @@ TEST(bad_model, sums_of_small_integers_have_no_type) {
 
 TEST(bad_model, operands_have_the_types_that_the_operator_wants) {
   expect_refused(one_node("Trilu", {2, 2}, {floats({}, {1})}), "k of type f32");
+  TestModel pool;
+  pool.input("x", {1, 1, 2, 2}, DType::kBool);
+  pool.node("MaxPool", {"x"}, {"y"}, {{"kernel_shape", Shape{2, 2}}}).output("y");
+  expect_refused(pool, "data of type bool");
+  TestModel boxes;
+  boxes.input("b", {1, 3, 4}).input("s", {1, 1, 3}).constant("n", ints({2}));
+  boxes.constant("i", ints({1})).node("NonMaxSuppression", {"b", "s", "n", "i"}, {"y"});
+  expect_refused(boxes.output("y"), "operand 3 of type i64");
   expect_refused(one_node("LayerNormalization", {2, 2}, {ints({1, 1})}), "operand 1 of type i64");
 }
 

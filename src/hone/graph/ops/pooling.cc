@@ -13,6 +13,7 @@ using compute::Axis;
 using ir::Expr;
 
 Status infer_pool(InferContext& c) {
+  if (c.dtype(0) == DType::kBool) return c.fail("data of type bool");
   const Result<Window> window = make_window(c.attributes(), c.shape(0), {});
   if (!window.ok()) return c.fail("{}", window.status().message());
   for (size_t d = 0; d < window->rank(); ++d) {
