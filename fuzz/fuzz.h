@@ -1,6 +1,7 @@
 // fuzz/fuzz.h - a fuzz target has two backends: libFuzzer, which calls LLVMFuzzerTestOneInput, and
-// fuzz/seeded_main.cc, a loop over seeds that runs in CTest: `fuzz_NAME [first seed] [runs]`.
-// A target is one file that defines the two functions below; it aborts when it finds a bug.
+// fuzz/seeded_main.cc, a loop over seeds that runs in CTest: `fuzz_NAME [first seed] [runs]
+// [file]`, where the file receives the last input. Each run has a limit of time and memory. A
+// target is one file that defines the two functions below; it aborts when it finds a bug.
 #pragma once
 
 #include <cstddef>

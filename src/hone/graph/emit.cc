@@ -141,7 +141,12 @@ Result<Emitted> EmitContext::run() && {
     add_stage(record, out, place_in(storage, record.index));
   }
   Emitted emitted;
-  HONE_ASSIGN_OR_RETURN(emitted.dag, std::move(builder_).build());
+  Result<compute::Dag> dag = std::move(builder_).build();
+  if (!dag.ok()) {
+    return error(dag.status().code(), "{}: node '{}' ({}): {}", graph_.file, node_->name,
+                 node_->type, dag.status().message());
+  }
+  emitted.dag = std::move(dag).value();
   for (Param& param : params_) emitted.arguments.push_back(std::move(param.argument));
   return emitted;
 }

@@ -4,6 +4,11 @@
 #include "hone/ir/interpreter.h"
 
 namespace hone::graph {
+namespace {
+
+constexpr int64_t kMaxOperations = 100'000'000;  // a second or two
+
+}  // namespace
 
 LoneNode isolate(const Graph& graph, const Node& node) {
   LoneNode alone;
@@ -43,7 +48,7 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
       args.emplace_back(buffer.dtype, buffer.shape);
     }
   }
-  HONE_RETURN_IF_ERROR(ir::run(program, args));
+  HONE_RETURN_IF_ERROR(ir::run(program, args, {.max_operations = kMaxOperations}));
   std::vector<Tensor> results;
   for (const ValueId out : alone.nodes[0].outputs) {
     results.emplace_back();

@@ -14,7 +14,8 @@ struct LoneNode {
 };
 [[nodiscard]] LoneNode isolate(const Graph& graph, const Node& node);
 
-// Needs shapes, an `emit`, and constant operands. Slow: for what is small, or done once.
+// Needs shapes, an `emit`, and constant operands. Slow: for what is small, or done once. What would
+// take more than a second or two ends with Code::kTimeout.
 [[nodiscard]] Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node);
 
 }  // namespace hone::graph

@@ -68,6 +68,10 @@ struct Node {
   }
 };
 
+// The memory of constants that are computed while a model is compiled: what would take more stays
+// in the model, or is an error. (Views and rearrangements of the model's weights do not count.)
+inline constexpr int64_t kMaxMadeBytes = int64_t{1} << 30;
+
 // The model was written for one batch and is imported for another (--shape): constant shapes that
 // begin with the one are read as the other where the data's first extent is that.
 struct Rebatch {
@@ -86,9 +90,11 @@ struct Graph {
   std::vector<Buffer> buffers;
   // Values that a shape rule needed at compile time and that are not known then.
   std::vector<ValueId> unknown_operands;
+  int64_t made_bytes = 0;  // of constants made so far, see kMaxMadeBytes
 
   [[nodiscard]] const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
   [[nodiscard]] Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
+  [[nodiscard]] bool may_make(int64_t bytes) const { return bytes <= kMaxMadeBytes - made_bytes; }
   ValueId add_value(std::string name, DType dtype, Shape shape);
   ValueId add_constant(std::string name, Tensor tensor);
   [[nodiscard]] bool is_input(ValueId id) const;

@@ -21,6 +21,13 @@ class Importer {
   }
 
   Result<Graph> run(onnx::ModelProto& model) {
+    Result<Graph> graph = read(model);
+    if (graph.ok()) return graph;
+    return Status(graph.status().code(), printable(graph.status().message()));
+  }
+
+ private:
+  Result<Graph> read(onnx::ModelProto& model) {
     HONE_RETURN_IF_ERROR(check_model(model));
     onnx::GraphProto& proto = *model.mutable_graph();
     graph_.name = proto.name();
@@ -37,7 +44,6 @@ class Importer {
     return std::move(graph_);
   }
 
- private:
   [[nodiscard]] TensorSource source() const { return {graph_.file, folder_}; }
 
   template <typename... Args>
@@ -85,6 +91,7 @@ class Importer {
 
   Status define(const std::string& name, ValueId id, const char* what) {
     if (name.empty()) return fail("{} without a name", what);
+    if (name != printable(name)) return fail("{} '{}': a name with control characters", what, name);
     if (!ids_.emplace(name, id).second)
       return fail("{} '{}': another value has this name", what, name);
     return ok_status();

@@ -72,19 +72,26 @@ Result<std::optional<std::vector<int64_t>>> InferContext::integers_or_attribute(
 }
 
 Status InferContext::set(size_t output, DType dtype, Shape shape) {
-  double elements = 1;
-  for (const int64_t extent : shape) {
-    if (extent < 0) return fail("the result would have the shape {}", to_string(shape));
-    elements *= static_cast<double>(extent);
-  }
-  if (elements > 1e11)
-    return fail("the result would have the shape {}, which is too large", to_string(shape));
+  if (!is_valid(shape))
+    return fail("the result would have the shape {}, which is negative or too large",
+                to_string(shape));
   if (output >= node_.outputs.size() || node_.outputs[output] == kNoValue) return ok_status();
   Value& value = graph_.value(node_.outputs[output]);
   value.dtype = dtype;
   value.shape = std::move(shape);
-  if (elements == 0) value.constant = Tensor(dtype, value.shape);
+  if (num_elements(value.shape) == 0) value.constant = Tensor(dtype, value.shape);
   return ok_status();
+}
+
+Result<Tensor> InferContext::new_constant(DType dtype, Shape shape) {
+  if (!is_valid(shape)) return fail("a constant of shape {}", to_string(shape));
+  const int64_t bytes = num_elements(shape) * dtype_bytes(dtype);
+  if (!graph_.may_make(bytes)) {
+    return unsupported("a constant of shape {}: more than {} MiB would be computed in advance",
+                       to_string(shape), kMaxMadeBytes >> 20);
+  }
+  graph_.made_bytes += bytes;
+  return Tensor(dtype, std::move(shape));
 }
 
 Status InferContext::set_constant(size_t output, Tensor tensor) {
@@ -143,12 +150,35 @@ Status fold_small(Graph& graph, const Node& node) {
   for (const ValueId out : node.outputs) {
     if (out != kNoValue && num_elements(graph.value(out).shape) > kSmall) return ok_status();
   }
-  HONE_ASSIGN_OR_RETURN(std::vector<Tensor> results, node.op->fold(graph, node));
-  for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
-    if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).constant = results[i];
+  if (!may_fold(graph, node)) return ok_status();
+  Result<std::vector<Tensor>> results = node.op->fold(graph, node);
+  if (results.status().code() == Code::kTimeout) return ok_status();
+  HONE_RETURN_IF_ERROR(results.status());
+  for (size_t i = 0; i < node.outputs.size() && i < results->size(); ++i) {
+    if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).constant = (*results)[i];
   }
   return ok_status();
 }
+
+}  // namespace
+
+bool may_fold(Graph& graph, const Node& node) {
+  int64_t given = 0, made = 0;
+  std::set<ValueId> distinct(node.inputs.begin(), node.inputs.end());
+  for (const ValueId in : distinct) {
+    if (in != kNoValue && graph.value(in).constant) given += graph.value(in).constant->bytes();
+  }
+  for (const ValueId out : node.outputs) {
+    if (out != kNoValue)
+      made += num_elements(graph.value(out).shape) * dtype_bytes(graph.value(out).dtype);
+  }
+  if (made <= given) return true;
+  if (!graph.may_make(made)) return false;
+  graph.made_bytes += made;
+  return true;
+}
+
+namespace {
 
 Status check_node(Graph& graph, const Node& node) {
   const InferContext context(graph, node);

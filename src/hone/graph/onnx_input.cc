@@ -5,8 +5,6 @@
 namespace hone::graph {
 namespace {
 
-constexpr double kMaxElements = 1e11;
-
 // The extents that the model gives, -1 where it leaves them open.
 struct Declaration {
   Shape shape;
@@ -28,12 +26,7 @@ struct Declaration {
   // With other extents than the model's, too: another batch.
   [[nodiscard]] bool may_become(const Shape& given) const {
     if (!any_rank && given.size() != shape.size()) return false;
-    double elements = 1;
-    for (const int64_t extent : given) {
-      if (extent < 0) return false;
-      elements *= static_cast<double>(extent);
-    }
-    return elements <= kMaxElements;
+    return is_valid(given);
   }
 };
 

@@ -6,12 +6,18 @@
 
 namespace hone::graph {
 
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
 std::string node_name(const onnx::NodeProto& node) {
-  if (!node.name().empty()) return node.name();
+  if (!node.name().empty()) return printable(node.name());
   for (const std::string& output : node.output()) {
-    if (!output.empty()) return output;
+    if (!output.empty()) return printable(output);
   }
-  return node.op_type();
+  return printable(node.op_type());
 }
 
 bool is_default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }

@@ -9,6 +9,8 @@
 
 namespace hone::graph {
 
+// Text from a file without what would break a message: control characters become '?'.
+[[nodiscard]] std::string printable(std::string text);
 // The name it has or, if it has none, that of its first result.
 [[nodiscard]] std::string node_name(const onnx::NodeProto& node);
 [[nodiscard]] bool is_default_domain(const std::string& domain);

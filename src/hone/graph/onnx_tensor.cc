@@ -93,16 +93,10 @@ Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& wha
     return error(Code::kUnsupported, "{}: {} '{}' has element type {}", source.file, what,
                  from.name(), from.data_type());
   Shape shape(from.dims().begin(), from.dims().end());
-  unsigned __int128 bytes = static_cast<unsigned __int128>(dtype_bytes(*dtype));
-  for (const int64_t extent : shape) {
-    if (extent < 0)
-      return invalid("{}: {} '{}' has the shape {}", source.file, what, from.name(),
-                     to_string(shape));
-    bytes *= static_cast<uint64_t>(extent);
-    if (bytes > (static_cast<unsigned __int128>(1) << 48))
-      bytes = static_cast<unsigned __int128>(1) << 48;
-  }
-  const auto need = static_cast<int64_t>(bytes);
+  if (!is_valid(shape))
+    return invalid("{}: {} '{}' has the shape {}", source.file, what, from.name(),
+                   to_string(shape));
+  const int64_t need = num_elements(shape) * dtype_bytes(*dtype);
   const auto wrong_size = [&](int64_t found, const char* unit, int64_t expected) {
     return invalid("{}: {} '{}' of shape {} has {} {}, expected {}", source.file, what, from.name(),
                    to_string(shape), found, unit, expected);

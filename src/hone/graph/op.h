@@ -58,6 +58,8 @@ class InferContext {
       size_t i, const std::string& what) const;
   // A result's type and shape; extents may be 0.
   [[nodiscard]] Status set(size_t output, DType dtype, Shape shape);
+  // A constant for the operator to fill, of zeros: an error if it would take too much memory.
+  [[nodiscard]] Result<Tensor> new_constant(DType dtype, Shape shape);
   // A result that is known already: the sum of nothing, the mask of a Dropout.
   [[nodiscard]] Status set_constant(size_t output, Tensor tensor);
   // An error of this node, in the form "file: node 'conv1' (Conv): message".
@@ -112,6 +114,9 @@ struct Op {
 [[nodiscard]] Status infer_shapes(Graph& graph);
 // The same for one node, for passes that create nodes.
 [[nodiscard]] Status infer_node(Graph& graph, const Node& node);
+
+// Whether the results of a node may be computed in advance; then they count as made.
+[[nodiscard]] bool may_fold(Graph& graph, const Node& node);
 
 // numpy's broadcasting of two shapes; nullopt if they don't fit.
 [[nodiscard]] std::optional<Shape> broadcast(const Shape& a, const Shape& b);

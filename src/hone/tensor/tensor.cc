@@ -69,6 +69,15 @@ T from_double(double value) {
 
 }  // namespace
 
+bool is_valid(const Shape& shape) {
+  double elements = 1;
+  for (const int64_t extent : shape) {
+    if (extent < 0) return false;
+    if (extent > 0) elements *= static_cast<double>(extent);
+  }
+  return elements <= kMaxElements;
+}
+
 int64_t num_elements(const Shape& shape) {
   int64_t count = 1;
   for (const int64_t length : shape) {

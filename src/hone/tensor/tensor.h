@@ -13,6 +13,10 @@
 namespace hone {
 
 using Shape = std::vector<int64_t>;
+// A shape from outside: no extent is negative, and those that are not 0 multiply to at most
+// kMaxElements, so that nothing computed from them overflows.
+inline constexpr double kMaxElements = 1e11;
+[[nodiscard]] bool is_valid(const Shape& shape);
 [[nodiscard]] int64_t num_elements(const Shape& shape);
 [[nodiscard]] std::string to_string(const Shape& shape);  // "[1, 3, 224, 224]"
 

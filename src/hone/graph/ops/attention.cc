@@ -94,7 +94,7 @@ class Attention {
     HONE_RETURN_IF_ERROR(c_.status());
     const Shape &q = c_.shape_of(query_), &k = c_.shape_of(key_), &v = c_.shape_of(value_);
     h_ = {q[0], q[1], k[1], q[2], k[2], q[3], v[3]};
-    if (k[0] != q[0] || v[0] != q[0] || v[1] != k[1] || v[2] != k[2] || k[3] != q[3] ||
+    if (k[0] != q[0] || v[0] != q[0] || v[1] != k[1] || v[2] != k[2] || k[3] != q[3] || k[1] < 1 ||
         q[1] % k[1] != 0) {
       return c_.fail("queries, keys and values of shapes {}, {} and {} by heads", to_string(q),
                      to_string(k), to_string(v));
@@ -150,14 +150,14 @@ class Attention {
                      c_.has(4) ? " together with past states" : "");
     if (causal || left >= 0 || right >= 0) {
       if (lengths == kNoValue) {
-        add_bias(fixed_bias(causal, left, right));
+        HONE_RETURN_IF_ERROR(fixed_bias(causal, left, right));
       } else {
-        moving_bias(lengths, causal, left, right);
+        HONE_RETURN_IF_ERROR(moving_bias(lengths, causal, left, right));
         rows_may_be_masked_ = true;
       }
     }
     if (lengths != kNoValue) {
-      const ValueId places = c_.constant(counting(1, h_.keys));
+      HONE_ASSIGN_OR_RETURN(const ValueId places, counting(1, h_.keys));
       add_bias(bias_where(c_.binary("Less", places, c_.reshape(lengths, {h_.batch, 1, 1, 1}))));
       rows_may_be_masked_ = true;
     }
@@ -165,16 +165,16 @@ class Attention {
   }
 
   // [rows, columns] of column - row.
-  static Tensor counting(int64_t rows, int64_t columns) {
-    Tensor tensor(DType::kI64, {rows, columns});
+  Result<ValueId> counting(int64_t rows, int64_t columns) {
+    HONE_ASSIGN_OR_RETURN(Tensor tensor, c_.new_constant(DType::kI64, {rows, columns}));
     for (int64_t i = 0; i < rows * columns; ++i)
       tensor.as<int64_t>()[static_cast<size_t>(i)] = i % columns - i / columns;
-    return tensor;
+    return c_.constant(std::move(tensor));
   }
 
   // Which keys a query sees by its place, where the places are known.
-  ValueId fixed_bias(bool causal, int64_t left, int64_t right) {
-    Tensor bias(type_, {h_.queries, h_.keys});
+  Status fixed_bias(bool causal, int64_t left, int64_t right) {
+    HONE_ASSIGN_OR_RETURN(Tensor bias, c_.new_constant(type_, {h_.queries, h_.keys}));
     for (int64_t i = 0; i < h_.queries; ++i) {
       bool any = false;
       for (int64_t j = 0; j < h_.keys; ++j) {
@@ -186,20 +186,23 @@ class Attention {
       }
       rows_may_be_masked_ |= !any;
     }
-    return c_.constant(std::move(bias));
+    add_bias(c_.constant(std::move(bias)));
+    return ok_status();
   }
 
   // The same where the first query's place follows from the number of keys that count.
-  void moving_bias(ValueId lengths, bool causal, int64_t left, int64_t right) {
+  Status moving_bias(ValueId lengths, bool causal, int64_t left, int64_t right) {
     const ValueId place =
         c_.reshape(c_.add("Sub", {lengths, c_.integers({h_.queries})}), {h_.batch, 1, 1, 1});
-    const ValueId ahead = c_.binary("Sub", c_.constant(counting(h_.queries, h_.keys)), place);
+    HONE_ASSIGN_OR_RETURN(const ValueId fixed, counting(h_.queries, h_.keys));
+    const ValueId ahead = c_.binary("Sub", fixed, place);
     const auto at_most = [&](ValueId x, int64_t bound) {
       add_bias(bias_where(c_.binary("LessOrEqual", x, static_cast<double>(bound))));
     };
     if (causal) at_most(ahead, 0);
     if (right >= 0) at_most(ahead, right);
     if (left >= 0) at_most(c_.add("Neg", {ahead}), left);
+    return ok_status();
   }
 
   ExpandContext& c_;

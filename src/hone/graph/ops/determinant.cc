@@ -15,7 +15,7 @@ Status infer_det(InferContext& c) {
     return c.fail("data of shape {}, expected square matrices", to_string(shape));
   Shape batch(shape.begin(), shape.end() - 2);
   if (shape.back() == 0 && num_elements(batch) > 0) {
-    Tensor ones(c.dtype(0), batch);
+    HONE_ASSIGN_OR_RETURN(Tensor ones, c.new_constant(c.dtype(0), batch));
     for (int64_t i = 0; i < ones.size(); ++i) ones.set(i, 1);
     return c.set_constant(0, std::move(ones));
   }

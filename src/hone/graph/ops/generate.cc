@@ -22,7 +22,8 @@ Status infer_range(InferContext& c) {
   }
   const double count = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
   if (!(count < 1 << 28)) return c.fail("from {} to {} by {}", numbers[0], numbers[1], numbers[2]);
-  Tensor list(c.dtype(0), {std::max<int64_t>(0, static_cast<int64_t>(count))});
+  HONE_ASSIGN_OR_RETURN(
+      Tensor list, c.new_constant(c.dtype(0), {std::max<int64_t>(0, static_cast<int64_t>(count))}));
   for (int64_t i = 0; i < list.size(); ++i)
     list.set(i, numbers[0] + static_cast<double>(i) * numbers[2]);
   return c.set_constant(0, std::move(list));
@@ -37,7 +38,7 @@ Status infer_eye_like(InferContext& c) {
     dtype = *given;
   }
   const int64_t k = c.attributes().integer("k", 0);
-  Tensor eye(dtype, c.shape(0));
+  HONE_ASSIGN_OR_RETURN(Tensor eye, c.new_constant(dtype, c.shape(0)));
   for (int64_t row = 0; row < c.shape(0)[0]; ++row) {
     if (row + k >= 0 && row + k < c.shape(0)[1]) eye.set(row * c.shape(0)[1] + row + k, 1);
   }
@@ -91,8 +92,8 @@ Status expand_affine_grid(ExpandContext& c) {
     if (extent < 1 || extent > 1 << 20) return c.fail("the size is {}", to_string(size));
   }
   for (int64_t d = 0; d < spatial; ++d) pixels *= size[static_cast<size_t>(d) + 2];
-  if (pixels > 1 << 26) return c.fail("the size is {}", to_string(size));
-  Tensor base(compute_type(c.dtype(0)), {spatial + 1, pixels});
+  HONE_ASSIGN_OR_RETURN(Tensor base,
+                        c.new_constant(compute_type(c.dtype(0)), {spatial + 1, pixels}));
   for (int64_t pixel = 0; pixel < pixels; ++pixel) {
     int64_t rest = pixel;
     for (int64_t k = 0; k < spatial; ++k) {  // x first

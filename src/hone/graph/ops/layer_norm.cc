@@ -16,6 +16,9 @@ Status infer_layer_norm(InferContext& c) {
   if (!normalize_axis(given, c.rank(0)))
     return c.fail("axis {} of a value of shape {}", given, to_string(x));
   for (size_t i = 1; i < c.num_inputs(); ++i) {
+    if (c.has(i) && c.dtype(i) != c.dtype(0) && c.node().type == "LayerNormalization")
+      return c.fail("operand {} of type {} for data of type {}", i, dtype_name(c.dtype(i)),
+                    dtype_name(c.dtype(0)));
     if (c.has(i) && broadcast(x, c.shape(i)) != x) {
       return c.fail("operand {} of shape {} for data of shape {}", i, to_string(c.shape(i)),
                     to_string(x));

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "hone/graph/emit.h"
+#include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -29,11 +30,17 @@ Status check_factor(const InferContext& c, const char* name) {
 
 // A sum of nothing is zero.
 Status set_product(InferContext& c, Shape shape, int64_t depth) {
-  return depth == 0 ? c.set_constant(0, Tensor(c.dtype(0), std::move(shape)))
-                    : c.set(0, c.dtype(0), std::move(shape));
+  if (depth > 0) return c.set(0, c.dtype(0), std::move(shape));
+  HONE_ASSIGN_OR_RETURN(Tensor zeros, c.new_constant(c.dtype(0), std::move(shape)));
+  return c.set_constant(0, std::move(zeros));
 }
 
-Status infer_gemm(InferContext& c) {
+struct Product {
+  Shape shape;
+  int64_t depth = 0;
+};
+
+Result<Product> gemm_product(const InferContext& c) {
   HONE_RETURN_IF_ERROR(check_types(c));
   const Shape& a = c.shape(0);
   const Shape& b = c.shape(1);
@@ -52,9 +59,24 @@ Status infer_gemm(InferContext& c) {
   }
   HONE_RETURN_IF_ERROR(check_factor(c, "alpha"));
   HONE_RETURN_IF_ERROR(check_factor(c, "beta"));
-  const int64_t depth = a[trans_a ? 0 : 1];
-  if (depth == 0 && c.has(2)) return c.unsupported("a sum over nothing with a bias");
-  return set_product(c, std::move(shape), depth);
+  return Product{std::move(shape), a[trans_a ? 0 : 1]};
+}
+
+Status infer_gemm(InferContext& c) {
+  HONE_ASSIGN_OR_RETURN(Product product, gemm_product(c));
+  return set_product(c, std::move(product.shape), product.depth);
+}
+
+// A sum over nothing is the bias.
+Status expand_gemm(ExpandContext& c) {
+  HONE_ASSIGN_OR_RETURN(const Product product, gemm_product(c));
+  if (product.depth > 0 || !c.has(2)) {
+    c.decline();
+    return ok_status();
+  }
+  const double beta = static_cast<double>(c.attributes().number("beta", 1));
+  c.result(0, c.add("Expand", {c.binary("Mul", c.input(2), beta), c.integers(product.shape)}));
+  return ok_status();
 }
 
 void emit_gemm(EmitContext& c) {
@@ -149,6 +171,7 @@ std::span<const Op> matrix_ops() {
        .kind = Kind::kContraction,
        .attributes = "alpha:f beta:f transA:i transB:i",
        .infer = infer_gemm,
+       .expand = expand_gemm,
        .emit = emit_gemm},
       {.name = "MatMul",
        .min_inputs = 2,

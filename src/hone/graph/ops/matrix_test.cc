@@ -66,6 +66,16 @@ struct Case {
   Shape a, b, y;
 };
 
+TEST(gemm, a_sum_over_nothing_is_the_bias) {
+  TestModel model;
+  model.input("a", {2, 0}).input("b", {0, 3}).input("c", {3});
+  model.node("Gemm", {"a", "b", "c"}, {"y"}, {{"beta", 2.0F}}).output("y");
+  const Tensor none(DType::kF32, {2, 0}), other(DType::kF32, {0, 3});
+  const auto results = run_optimized(model.graph(), {none, other, floats({3}, {1, 2, 3})});
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(relative_error(results[0], floats({2, 3}, {2, 4, 6, 2, 4, 6})), 0);
+}
+
 TEST(matmul, broadcasts_batches_and_takes_vectors) {
   Rng rng(43);
   const std::vector<Case> cases = {

@@ -265,6 +265,8 @@ Status expand_non_max_suppression(ExpandContext& c) {
   for (size_t i = 2; i < 5; ++i) {
     if (c.has(i) && num_elements(c.shape(i)) != 1)
       return c.fail("operand {} of shape {}", i, to_string(c.shape(i)));
+    if (i > 2 && c.has(i) && compute_type(c.dtype(i)) != compute_type(c.dtype(0)))
+      return c.fail("operand {} of type {}", i, dtype_name(c.dtype(i)));
   }
   int64_t most = 0;
   if (c.has(2)) {

@@ -13,6 +13,7 @@ using compute::Axis;
 using ir::Expr;
 
 Status infer_pool(InferContext& c) {
+  if (c.dtype(0) == DType::kBool) return c.fail("data of type bool");
   const Result<Window> window = make_window(c.attributes(), c.shape(0), {});
   if (!window.ok()) return c.fail("{}", window.status().message());
   for (size_t d = 0; d < window->rank(); ++d) {
@@ -62,6 +63,8 @@ Status infer_global_pool(InferContext& c) {
   if (c.rank(0) < 3)
     return c.fail("data of shape {}, expected N, C and spatial dimensions", to_string(c.shape(0)));
   Shape shape = c.shape(0);
+  if (std::count(shape.begin() + 2, shape.end(), 0) > 0 && shape[0] * shape[1] > 0)
+    return c.fail("nothing to pool in data of shape {}", to_string(shape));
   std::fill(shape.begin() + 2, shape.end(), 1);
   return c.set(0, c.dtype(0), std::move(shape));
 }

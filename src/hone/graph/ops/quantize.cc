@@ -49,7 +49,7 @@ Result<ValueId> spread(ExpandContext& c, ValueId parameter, const char* what) {
   Shape blocks = x;
   if (given.size() == x.size()) blocks[a] = given[a];
   const int64_t declared = c.attributes().integer("block_size", 0);
-  if (given != blocks || given[a] < 1) {
+  if (given != blocks || given[a] < 1 || given[a] > x[a]) {
     return c.fail("{} of shape {} for data of shape {}, axis {}", what, to_string(given),
                   to_string(x), a);
   }

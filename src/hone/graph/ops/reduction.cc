@@ -72,8 +72,9 @@ Result<std::vector<bool>> reduced(const InferContext& c) {
 }
 
 // The reduction of nothing.
-Tensor identity_tensor(DType dtype, const Reduction& reduction, const Shape& shape) {
-  Tensor tensor(dtype, shape);
+Status set_identity(InferContext& c, const Reduction& reduction, const Shape& shape) {
+  const DType dtype = c.dtype(0);
+  HONE_ASSIGN_OR_RETURN(Tensor tensor, c.new_constant(dtype, shape));
   for (int64_t i = 0; i < tensor.size(); ++i) {
     if (takes_extreme(reduction) && dtype == DType::kBool) {
       tensor.set(i, reduction.combine == Combine::kMin);
@@ -88,12 +89,14 @@ Tensor identity_tensor(DType dtype, const Reduction& reduction, const Shape& sha
       tensor.set(i, reduction.of_nothing);
     }
   }
-  return tensor;
+  return c.set_constant(0, std::move(tensor));
 }
 
 Status infer_reduction(InferContext& c) {
   const Reduction& reduction = reduction_of(c.node());
-  if (c.dtype(0) == DType::kBool && !takes_extreme(reduction)) return c.fail("data of type bool");
+  // Sums and counts need not fit in a byte or two.
+  if (!takes_extreme(reduction) && !is_float(c.dtype(0)) && dtype_bytes(c.dtype(0)) < 4)
+    return c.fail("data of type {}", dtype_name(c.dtype(0)));
   HONE_ASSIGN_OR_RETURN(const auto drop, reduced(c));
   const bool keep = c.attributes().integer("keepdims", 1) != 0;
   Shape shape;
@@ -102,7 +105,7 @@ Status infer_reduction(InferContext& c) {
     if (drop[d] && keep) shape.push_back(1);
   }
   if (num_elements(c.shape(0)) == 0 && num_elements(shape) > 0)
-    return c.set_constant(0, identity_tensor(c.dtype(0), reduction, shape));
+    return set_identity(c, reduction, shape);
   return c.set(0, c.dtype(0), std::move(shape));
 }
 

@@ -174,7 +174,9 @@ Status expand_resize(ExpandContext& c) {
   for (size_t d = 0; d < g.axes.size(); ++d) {
     if (unchanged(g.axes[d])) continue;
     if (g.axes[d].input == 0) return c.fail("data of shape {}", to_string(c.shape(0)));
-    steps.push_back({d, make_taps(g.mode, g.axes[d])});
+    Result<Taps> taps = make_taps(g.mode, g.axes[d]);
+    if (!taps.ok()) return c.fail("{}", taps.status().message());
+    steps.push_back({d, std::move(taps).value()});
     const std::vector<bool>& outside = steps.back().second.outside;
     weighted = weighted || g.mode.mode != "nearest" ||
                std::count(outside.begin(), outside.end(), true) > 0;

@@ -6,6 +6,8 @@
 namespace hone::graph {
 namespace {
 
+constexpr double kMaxTaps = 1 << 24;
+
 bool one_of(const std::string& name, std::initializer_list<const char*> known) {
   return std::any_of(known.begin(), known.end(), [&](const char* k) { return name == k; });
 }
@@ -58,19 +60,23 @@ Status ResizeMode::check() const {
   return ok_status();
 }
 
-Taps make_taps(const ResizeMode& mode, const ResizeAxis& axis) {
+Result<Taps> make_taps(const ResizeMode& mode, const ResizeAxis& axis) {
   Taps taps;
   // Antialiasing widens the filter where the data shrinks.
   const double narrow = mode.antialias ? std::min(1.0, axis.scale) : 1;
-  const int64_t radius = mode.mode == "cubic" ? 2 : 1;
-  const auto first = static_cast<int64_t>(std::floor(-static_cast<double>(radius) / narrow)) + 1;
-  if (mode.mode != "nearest") taps.count = 2 - 2 * first;
+  const double reach = std::floor((mode.mode == "cubic" ? -2 : -1) / narrow) + 1;
+  const double count = mode.mode == "nearest" ? 1 : 2 - 2 * reach;
+  if (axis.output < 1 || !(count * static_cast<double>(axis.output) <= kMaxTaps))
+    return invalid("{} elements resized to {}", axis.input, axis.output);
+  const auto first = static_cast<int64_t>(reach);
+  taps.count = static_cast<int64_t>(count);
   for (int64_t o = 0; o < axis.output; ++o) {
     const double x = source_of(mode, axis, static_cast<double>(o));
     taps.outside.push_back(mode.coordinates == "tf_crop_and_resize" &&
                            (x < 0 || x > static_cast<double>(axis.input - 1)));
     const auto place = [&](double at) {
-      return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(axis.input - 1)));
+      const auto last = static_cast<double>(axis.input - 1);
+      return at > 0 ? static_cast<int64_t>(std::min(at, last)) : 0;  // 0 for NaN, too
     };
     if (mode.mode == "nearest") {
       taps.index.push_back(place(nearest(mode.rounding, x)));

@@ -33,6 +33,7 @@ struct Taps {
   std::vector<bool> outside;   // [output]: what is not in the data at all (tf_crop_and_resize)
 };
 
-[[nodiscard]] Taps make_taps(const ResizeMode& mode, const ResizeAxis& axis);
+// An error if there would be too many.
+[[nodiscard]] Result<Taps> make_taps(const ResizeMode& mode, const ResizeAxis& axis);
 
 }  // namespace hone::graph

@@ -69,7 +69,9 @@ TEST(resize, taps_are_inside_and_sum_to_one) {
           m.antialias = antialias;
           m.exclude_outside = scale == 0.7;
           const auto out = static_cast<int64_t>(10 * scale);
-          const Taps taps = make_taps(m, {.input = 10, .output = out, .scale = scale});
+          const Result<Taps> made = make_taps(m, {.input = 10, .output = out, .scale = scale});
+          ASSERT_TRUE(made.ok()) << made.status().message();
+          const Taps& taps = *made;
           ASSERT_EQ(static_cast<int64_t>(taps.index.size()), out * taps.count);
           for (int64_t o = 0; o < out; ++o) {
             double sum = 0;
@@ -84,6 +86,12 @@ TEST(resize, taps_are_inside_and_sum_to_one) {
       }
     }
   }
+}
+
+TEST(resize, a_filter_without_end_is_refused) {
+  const ResizeMode antialias = {.mode = "linear", .antialias = true};
+  EXPECT_FALSE(make_taps(antialias, {.input = 10, .output = 10, .scale = 1e-30}).ok());
+  EXPECT_FALSE(make_taps(antialias, {.input = 10, .output = 0, .scale = 1e-30}).ok());
 }
 
 TEST(resize, defects_are_named) {

@@ -50,6 +50,7 @@ Status infer_trilu(InferContext& c) {
   if (c.rank(0) < 2) return c.fail("data of shape {}", to_string(c.shape(0)));
   if (c.has(1) && num_elements(c.shape(1)) != 1)
     return c.fail("k of shape {}", to_string(c.shape(1)));
+  if (c.has(1) && c.dtype(1) != DType::kI64) return c.fail("k of type {}", dtype_name(c.dtype(1)));
   return c.set(0, c.dtype(0), c.shape(0));
 }
 

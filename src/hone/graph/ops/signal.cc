@@ -30,6 +30,9 @@ Status check_signal(const InferContext& c) {
   return ok_status();
 }
 
+// A transform is a product with a matrix of this size squared, made in advance.
+constexpr int64_t kMaxLength = 1 << 13;
+
 struct Transform {
   int64_t length = 0, places = 0, bins = 0;  // of the transform, of the signal, of the result
   bool inverse = false, complex_in = false, complex_out = true, mirrored = false;
@@ -37,9 +40,9 @@ struct Transform {
 
 // [places * parts, bins * parts]: with the complex numbers' parts as neighbours, a transform is one
 // product. `mirrored`: the bins above the half are the conjugates of those below, which are given.
-Tensor matrix_of(const Transform& t, DType dtype) {
+Result<Tensor> matrix_of(InferContext& c, const Transform& t, DType dtype) {
   const int64_t in = t.complex_in ? 2 : 1, out = t.complex_out ? 2 : 1;
-  Tensor matrix(dtype, {t.places * in, t.bins * out});
+  HONE_ASSIGN_OR_RETURN(Tensor matrix, c.new_constant(dtype, {t.places * in, t.bins * out}));
   const double scale = t.inverse ? 1.0 / static_cast<double>(t.length) : 1.0;
   const auto add = [&](int64_t row, int64_t column, double value) {
     const int64_t at = row * t.bins * out + column;
@@ -86,7 +89,7 @@ Status expand_dft(ExpandContext& c) {
   if (c.has(1)) {
     HONE_ASSIGN_OR_RETURN(t.length, scalar_integer(c, 1, "dft_length"));
   }
-  if (t.length < 1 || t.length > 1 << 15)
+  if (t.length < 1 || t.length > kMaxLength)
     return c.unsupported("a transform over {} places", t.length);
   t.places = std::min(extent, t.mirrored ? t.length / 2 + 1 : t.length);
   t.bins = onesided && !t.inverse ? t.length / 2 + 1 : t.length;
@@ -104,7 +107,8 @@ Status expand_dft(ExpandContext& c) {
   Shape shape = c.shape_of(value);
   Shape rows(shape.begin(), shape.end() - 2);
   rows.push_back(t.places * x.back());
-  value = c.binary("MatMul", c.reshape(value, rows), c.constant(matrix_of(t, c.dtype(0))));
+  HONE_ASSIGN_OR_RETURN(Tensor matrix, matrix_of(c, t, c.dtype(0)));
+  value = c.binary("MatMul", c.reshape(value, rows), c.constant(std::move(matrix)));
   shape[shape.size() - 2] = t.bins;
   shape.back() = t.complex_out ? 2 : 1;
   c.result(0, c.transpose(c.reshape(value, shape), back));
@@ -131,13 +135,13 @@ Status expand_stft(ExpandContext& c) {
   }
   if (step < 1 || length < 1 || length > x[1])
     return c.fail("frames of {} every {} of {} places", length, step, x[1]);
-  if (length > 1 << 15) return c.unsupported("a transform over {} places", length);
+  if (length > kMaxLength) return c.unsupported("a transform over {} places", length);
   const bool complex_in = x[2] == 2;
   const bool onesided = c.attributes().integer("onesided", 1) != 0;
   if (onesided && complex_in) return c.fail("one side of a complex signal's spectrum");
   const int64_t bins = onesided ? length / 2 + 1 : length;
   // Weights of a convolution over time: [bins * 2, parts, length].
-  Tensor waves(c.dtype(0), {bins * 2, x[2], length});
+  HONE_ASSIGN_OR_RETURN(Tensor waves, c.new_constant(c.dtype(0), {bins * 2, x[2], length}));
   for (int64_t k = 0; k < bins; ++k) {
     for (int64_t n = 0; n < length; ++n) {
       const auto [re, im] = wave(n, k, length, false);

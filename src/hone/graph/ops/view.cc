@@ -1,14 +1,28 @@
 // Operators that only say the shape anew, or the order of the dimensions: no element moves.
 #include <algorithm>
+#include <cstring>
 
+#include "hone/graph/expand.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
 namespace {
 
-Status infer_identity(InferContext& c) {
-  HONE_RETURN_IF_ERROR(c.set(0, c.dtype(0), c.shape(0)));
-  return c.set(1, DType::kBool, c.shape(0));  // Dropout's mask
+Status infer_identity(InferContext& c) { return c.set(0, c.dtype(0), c.shape(0)); }
+
+// Outside training every element is kept.
+Status expand_dropout(ExpandContext& c) {
+  if (c.has(2)) {
+    HONE_ASSIGN_OR_RETURN(const auto training, c.integers(2, "training_mode"));
+    if (training.size() != 1 || training[0] != 0) return c.unsupported("training mode");
+  }
+  c.result(0, c.input(0));
+  if (c.wants(1)) {
+    HONE_ASSIGN_OR_RETURN(Tensor mask, c.new_constant(DType::kBool, c.shape(0)));
+    std::memset(mask.data(), 1, static_cast<size_t>(mask.bytes()));
+    c.result(1, c.constant(std::move(mask)));
+  }
+  return ok_status();
 }
 
 Status infer_flatten(InferContext& c) {
@@ -123,23 +137,26 @@ Op view(std::string_view name, Status (*infer)(InferContext&), int since, int un
 }  // namespace
 
 std::span<const Op> view_ops() {
-  static const std::vector<Op> ops = [] {
-    std::vector<Op> list = {
-        view("Identity", infer_identity, 1, kMaxOpset, 1, 1, {}),
-        view("Dropout", infer_identity, 1, 11, 1, 1, "ratio:f"),
-        view("Dropout", infer_identity, 12, kMaxOpset, 1, 3, "seed:i"),
-        view("Flatten", infer_flatten, 1, kMaxOpset, 1, 1, "axis:i"),
-        view("Reshape", infer_reshape, 5, kMaxOpset, 2, 2, "allowzero:i"),
-        view("Squeeze", infer_squeeze, 1, 12, 1, 1, "axes:is"),
-        view("Squeeze", infer_squeeze, 13, kMaxOpset, 1, 2, {}),
-        view("Unsqueeze", infer_unsqueeze, 1, 12, 1, 1, "axes:is"),
-        view("Unsqueeze", infer_unsqueeze, 13, kMaxOpset, 2, 2, {}),
-    };
-    for (Op& op : list) {
-      if (op.name == "Dropout") op.max_outputs = 2;
-    }
-    return list;
-  }();
+  static const Op ops[] = {
+      view("Identity", infer_identity, 1, kMaxOpset, 1, 1, {}),
+      {.name = "Dropout",
+       .until = 11,
+       .max_outputs = 2,
+       .attributes = "ratio:f",
+       .expand = expand_dropout},
+      {.name = "Dropout",
+       .since = 12,
+       .max_inputs = 3,
+       .max_outputs = 2,
+       .attributes = "seed:i",
+       .expand = expand_dropout},
+      view("Flatten", infer_flatten, 1, kMaxOpset, 1, 1, "axis:i"),
+      view("Reshape", infer_reshape, 5, kMaxOpset, 2, 2, "allowzero:i"),
+      view("Squeeze", infer_squeeze, 1, 12, 1, 1, "axes:is"),
+      view("Squeeze", infer_squeeze, 13, kMaxOpset, 1, 2, {}),
+      view("Unsqueeze", infer_unsqueeze, 1, 12, 1, 1, "axes:is"),
+      view("Unsqueeze", infer_unsqueeze, 13, kMaxOpset, 2, 2, {}),
+  };
   return ops;
 }
 

@@ -42,35 +42,14 @@ bool is_identity(const Graph& graph, const Node& node) {
   return node.op->kind == Kind::kView;
 }
 
-Status remove_dropout_mask(Graph& graph, Node& node, const Uses& uses) {
-  if (node.type != "Dropout") return ok_status();
-  if (node.has_input(2)) {
-    const auto& training = graph.value(node.inputs[2]).constant;
-    if (!training || training->at(0) != 0) {
-      return error(Code::kUnsupported, "{}: node '{}' (Dropout): training mode", graph.file,
-                   node.name);
-    }
-  }
-  if (node.outputs.size() < 2 || node.outputs[1] == kNoValue) return ok_status();
-  const ValueId mask = node.outputs[1];
-  node.outputs.pop_back();
-  if (uses.readers[static_cast<size_t>(mask)].empty() && !graph.is_output(mask)) return ok_status();
-  Tensor all(DType::kBool, graph.value(mask).shape);  // outside training every element is kept
-  for (int64_t i = 0; i < all.size(); ++i) all.set(i, 1);
-  graph.value(mask).constant = std::move(all);
-  return ok_status();
-}
-
 }  // namespace
 
 Status remove_identities(Graph& graph) {
-  const Uses uses(graph);
   std::vector<Node> kept;
   std::vector<Node> nodes = std::move(graph.nodes);
   std::vector<ValueId> same(graph.values.size());
   for (size_t i = 0; i < same.size(); ++i) same[i] = static_cast<ValueId>(i);
   for (Node& node : nodes) {
-    HONE_RETURN_IF_ERROR(remove_dropout_mask(graph, node, uses));
     for (ValueId& in : node.inputs) {
       if (in != kNoValue) in = same[static_cast<size_t>(in)];
     }
@@ -99,15 +78,19 @@ Status fold_constants(Graph& graph) {
     // A contraction's cost is not bounded by its operands' sizes.
     foldable = foldable && node.op->kind != Kind::kContraction &&
                (moves || num_elements(graph.value(node.outputs[0]).shape) <= kMaxFoldedElements);
-    if (!foldable) {
+    if (!foldable || !may_fold(graph, node)) {
       kept.push_back(std::move(node));
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<Tensor> results, node.op->fold != nullptr
-                                                           ? node.op->fold(graph, node)
-                                                           : evaluate_node(graph, node));
-    for (size_t i = 0; i < results.size() && i < node.outputs.size(); ++i) {
-      if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).constant = results[i];
+    const Result<std::vector<Tensor>> results =
+        node.op->fold != nullptr ? node.op->fold(graph, node) : evaluate_node(graph, node);
+    if (results.status().code() == Code::kTimeout) {
+      kept.push_back(std::move(node));
+      continue;
+    }
+    HONE_RETURN_IF_ERROR(results.status());
+    for (size_t i = 0; i < results->size() && i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).constant = (*results)[i];
     }
   }
   graph.nodes = std::move(kept);

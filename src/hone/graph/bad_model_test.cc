@@ -1,0 +1,167 @@
+// Models that are wrong or absurd: each is one error that names the file, and takes no memory.
+#include <gtest/gtest.h>
+
+#include "hone/graph/import_onnx.h"
+#include "hone/graph/op.h"
+#include "hone/graph/passes/pass.h"
+#include "hone/graph/tasks.h"
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+// All that happens before schedules are chosen.
+Status prepare(const TestModel& model) {
+  HONE_ASSIGN_OR_RETURN(Graph graph, model.import());
+  HONE_RETURN_IF_ERROR(optimize(graph));
+  return extract_tasks(graph).status();
+}
+
+void expect_refused(const TestModel& model, const std::string& part) {
+  const Status status = prepare(model);
+  EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("test.onnx"), std::string::npos) << status.message();
+  EXPECT_NE(status.code(), Code::kInternal) << status.message();
+}
+
+// One node with operand x of the shape, and constants.
+TestModel one_node(const std::string& type, const Shape& shape,
+                   const std::vector<Tensor>& constants = {}, const AttributeList& attributes = {},
+                   int opset = kMaxOpset) {
+  TestModel model(opset);
+  model.input("x", shape);
+  std::vector<std::string> operands = {"x"};
+  for (size_t i = 0; i < constants.size(); ++i) {
+    operands.push_back(fmt::format("c{}", i));
+    model.constant(operands.back(), constants[i]);
+  }
+  model.node(type, operands, {"y"}, attributes).output("y");
+  return model;
+}
+
+TestModel of_constants(const std::string& type, const std::vector<Tensor>& constants) {
+  TestModel model(kMaxOpset);
+  std::vector<std::string> operands;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    operands.push_back(fmt::format("c{}", i));
+    model.constant(operands.back(), constants[i]);
+  }
+  model.node(type, operands, {"y"}).output("y");
+  return model;
+}
+
+constexpr int64_t kHuge = int64_t{1} << 62;
+
+TEST(bad_model, absurd_extents_are_refused_also_beside_a_zero) {
+  expect_refused(one_node("Relu", {kHuge, kHuge}), "too large");
+  expect_refused(one_node("Relu", {kHuge, kHuge, 0}), "too large");
+  expect_refused(of_constants("ConstantOfShape", {ints({kHuge, kHuge, 0})}), "too large");
+  expect_refused(one_node("Expand", {1}, {ints({0, kHuge, kHuge})}), "too large");
+}
+
+TEST(bad_model, constants_that_fill_the_memory_are_not_made) {
+  expect_refused(of_constants("ConstantOfShape", {ints({int64_t{1} << 33})}), "constants only");
+  expect_refused(one_node("EyeLike", {1 << 18, 1 << 18}), "computed in advance");
+  expect_refused(of_constants("Range", {ints({0}), ints({(1 << 27) + 1}), ints({1})}).output("c0"),
+                 "computed in advance");
+  expect_refused(of_constants("HannWindow", {ints({int64_t{1} << 30})}), "size");
+  expect_refused(one_node("ReduceMax", {1 << 17, 0, 1 << 17}, {ints({1})}), "computed in advance");
+  TestModel product;
+  product.input("a", {1 << 17, 0}).input("b", {0, 1 << 17});
+  expect_refused(product.node("MatMul", {"a", "b"}, {"y"}).output("y"), "computed in advance");
+  TestModel mask;
+  mask.input("x", {1 << 18, 1 << 18}).node("Dropout", {"x"}, {"y", "m"}).output("m").output("y");
+  expect_refused(mask, "computed in advance");
+}
+
+TEST(bad_model, constants_count_together) {
+  const TestModel model = of_constants("ConstantOfShape", {ints({1 << 17})});
+  Graph graph = model.graph();
+  graph.made_bytes = kMaxMadeBytes - 8;
+  ASSERT_TRUE(optimize(graph).ok());
+  EXPECT_EQ(graph.nodes.size(), 1U);
+  graph = model.graph();
+  ASSERT_TRUE(optimize(graph).ok());
+  EXPECT_EQ(graph.made_bytes, 4 << 17);
+}
+
+TEST(bad_model, folding_that_takes_long_is_left_to_the_run) {
+  TestModel model;
+  model.constant("c", Tensor(DType::kF32, {1, 1, 1 << 11, 1 << 11}))
+      .node("MaxPool", {"c"}, {"y"},
+            {{"kernel_shape", Shape{1023, 1023}}, {"pads", Shape{511, 511, 511, 511}}})
+      .output("y");
+  EXPECT_TRUE(prepare(model).ok()) << prepare(model).message();
+}
+
+TEST(bad_model, nothing_is_no_window) {
+  expect_refused(one_node("GlobalAveragePool", {1, 2, 0, 3}), "nothing to pool");
+  expect_refused(one_node("GlobalMaxPool", {1, 2, 3, 0}), "nothing to pool");
+  EXPECT_TRUE(prepare(one_node("GlobalMaxPool", {0, 2, 3, 0})).ok());
+}
+
+TEST(bad_model, sums_of_small_integers_have_no_type) {
+  TestModel model;
+  model.input("x", {4, 64}, DType::kU8).node("ReduceMean", {"x"}, {"y"}).output("y");
+  expect_refused(model, "data of type u8");
+}
+
+TEST(bad_model, operands_have_the_types_that_the_operator_wants) {
+  expect_refused(one_node("Trilu", {2, 2}, {floats({}, {1})}), "k of type f32");
+  TestModel pool;
+  pool.input("x", {1, 1, 2, 2}, DType::kBool);
+  pool.node("MaxPool", {"x"}, {"y"}, {{"kernel_shape", Shape{2, 2}}}).output("y");
+  expect_refused(pool, "data of type bool");
+  TestModel boxes;
+  boxes.input("b", {1, 3, 4}).input("s", {1, 1, 3}).constant("n", ints({2}));
+  boxes.constant("i", ints({1})).node("NonMaxSuppression", {"b", "s", "n", "i"}, {"y"});
+  expect_refused(boxes.output("y"), "operand 3 of type i64");
+  expect_refused(one_node("LayerNormalization", {2, 2}, {ints({1, 1})}), "operand 1 of type i64");
+}
+
+TEST(bad_model, scales_without_data_are_refused) {
+  expect_refused(one_node("QuantizeLinear", {2, 0}, {floats({2, 1}, {1, 1})}), "scales of shape");
+}
+
+TEST(bad_model, attention_needs_heads) {
+  TestModel model(kMaxOpset);
+  model.input("q", {1, 2, 3, 4}).input("k", {1, 0, 3, 4}).input("v", {1, 0, 3, 4});
+  expect_refused(model.node("Attention", {"q", "k", "v"}, {"y"}).output("y"), "by heads");
+}
+
+TEST(bad_model, a_resized_picture_has_pixels_and_a_finite_filter) {
+  const Tensor nothing = floats({0}, {});
+  expect_refused(one_node("Resize", {1, 1, 4, 4}, {nothing, floats({4}, {1, 1, 0.1F, 1})}),
+                 "4 elements resized to 0");
+  expect_refused(one_node("Resize", {1, 1, 4, 4}, {nothing, floats({4}, {1, 1, 1e7F, 1})}),
+                 "elements resized to");
+}
+
+TEST(bad_model, mel_weights_reach_no_further_than_the_spectrum) {
+  const TestModel model = of_constants(
+      "MelWeightMatrix", {ints({4}), ints({16}), ints({1}), floats({}, {0}), floats({}, {1e30F})});
+  EXPECT_TRUE(prepare(model).ok()) << prepare(model).message();
+}
+
+TEST(bad_model, a_transform_of_endless_length_is_refused) {
+  expect_refused(one_node("DFT", {1, 1 << 14, 1}), "a transform over 16384 places");
+}
+
+TEST(bad_model, a_dropout_of_constants_has_a_mask) {
+  TestModel model;
+  model.constant("c", floats({2}, {1, 2})).node("Dropout", {"c"}, {"y", "m"});
+  EXPECT_TRUE(prepare(model.output("m").output("y")).ok());
+  expect_refused(one_node("Dropout", {2}, {floats({}, {0.5F}), Tensor(DType::kBool, {0})}),
+                 "training mode");
+}
+
+TEST(bad_model, a_message_is_one_line_whatever_the_names) {
+  const Status unknown = prepare(one_node("No\nsuch", {2}));
+  EXPECT_EQ(unknown.message().find('\n'), std::string::npos) << unknown.message();
+  TestModel named;
+  named.input("x\ny", {2}).node("Relu", {"x\ny"}, {"z"}).output("z");
+  expect_refused(named, "input 'x?y': a name with control characters");
+}
+
+}  // namespace
+}  // namespace hone::graph
