@@ -15,22 +15,15 @@ ValueId ExpandContext::placeholder() {
   return graph().add_value("placeholder", DType::kF32, Shape(8, 1));
 }
 
-std::vector<ValueId> ExpandContext::add_all(const char* type, std::vector<ValueId> inputs,
-                                            size_t results, NamedAttributes attributes) {
+std::vector<ValueId> ExpandContext::append(Node made, std::vector<ValueId> inputs, size_t results) {
   std::vector<ValueId> outputs;
   if (!status_.ok()) {
     for (size_t i = 0; i < results; ++i) outputs.push_back(placeholder());
     return outputs;
   }
-  Node made;
   made.name = fmt::format("{}#{}", node().name, nodes_.size());
-  made.type = type;
-  made.op = find_op(type, kMaxOpset);
-  made.opset = kMaxOpset;
-  HONE_ASSERT(made.op != nullptr, "an expansion uses operators that there are");
   made.inputs = std::move(inputs);
   while (!made.inputs.empty() && made.inputs.back() == kNoValue) made.inputs.pop_back();
-  for (const auto& [name, value] : attributes) made.attributes.set(name, value);
   for (size_t i = 0; i < results; ++i) {
     outputs.push_back(graph().add_value(fmt::format("{}.{}", made.name, i), DType::kF32, {}));
   }
@@ -40,6 +33,26 @@ std::vector<ValueId> ExpandContext::add_all(const char* type, std::vector<ValueI
     for (ValueId& id : outputs) id = placeholder();
   }
   return outputs;
+}
+
+std::vector<ValueId> ExpandContext::add_all(const char* type, std::vector<ValueId> inputs,
+                                            size_t results, NamedAttributes attributes) {
+  Node made;
+  made.type = type;
+  made.op = find_op(type, kMaxOpset);
+  made.opset = kMaxOpset;
+  HONE_ASSERT(made.op != nullptr, "an expansion uses operators that there are");
+  for (const auto& [name, value] : attributes) made.attributes.set(name, value);
+  return append(std::move(made), std::move(inputs), results);
+}
+
+ValueId ExpandContext::add_like(const Node& node, std::vector<ValueId> inputs) {
+  Node made;
+  made.type = node.type;
+  made.op = node.op;
+  made.opset = node.opset;
+  made.attributes = node.attributes;
+  return append(std::move(made), std::move(inputs), 1)[0];
 }
 
 ValueId ExpandContext::add(const char* type, std::vector<ValueId> inputs,

@@ -48,6 +48,8 @@ class ExpandContext : public InferContext {
   ValueId add(const char* type, std::vector<ValueId> inputs, NamedAttributes attributes = {});
   std::vector<ValueId> add_all(const char* type, std::vector<ValueId> inputs, size_t results,
                                NamedAttributes attributes = {});
+  // A node that does with other operands what `node`, of one result, does.
+  ValueId add_like(const Node& node, std::vector<ValueId> inputs);
   ValueId constant(Tensor tensor);
   ValueId scalar(DType dtype, double value);           // of rank 0
   ValueId integers(const std::vector<int64_t>& list);  // i64 of rank 1
@@ -76,6 +78,7 @@ class ExpandContext : public InferContext {
   [[nodiscard]] const Status& status() const { return status_; }
 
  private:
+  std::vector<ValueId> append(Node made, std::vector<ValueId> inputs, size_t results);
   ValueId placeholder();
   void fail_expansion(Status status) {
     if (status_.ok()) status_ = std::move(status);

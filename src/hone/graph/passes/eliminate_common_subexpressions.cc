@@ -1,39 +1,13 @@
 // Constants first, so that nodes that read equal ones have the same operands; then nodes in order.
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <tuple>
 
-#include "hone/graph/op.h"
 #include "hone/graph/passes/pass.h"
+#include "hone/graph/passes/rewrite.h"
 
 namespace hone::graph {
 namespace {
-
-bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0);
-}
-
-bool same_attribute(const Attribute& a, const Attribute& b) {
-  if (a.index() != b.index()) return false;
-  return std::visit(
-      [&](const auto& x) {
-        using T = std::decay_t<decltype(x)>;
-        const T& y = std::get<T>(b);
-        if constexpr (std::is_same_v<T, Subgraph>) return false;
-        if constexpr (std::is_same_v<T, Tensor>) return same_bytes(x, y);
-        if constexpr (!std::is_same_v<T, Subgraph> && !std::is_same_v<T, Tensor>) return x == y;
-      },
-      a);
-}
-
-bool same_attributes(const Attributes& a, const Attributes& b) {
-  return std::equal(a.all().begin(), a.all().end(), b.all().begin(), b.all().end(),
-                    [](const auto& x, const auto& y) {
-                      return x.first == y.first && same_attribute(x.second, y.second);
-                    });
-}
 
 bool commutes(const std::string& type) {
   static constexpr std::string_view kTypes[] = {"Add", "Mul", "Max", "Min",  "Sum",

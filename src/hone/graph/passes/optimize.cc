@@ -19,6 +19,8 @@ constexpr Pass kPasses[] = {
      eliminate_common_subexpressions},  // before patterns: their parts are then used by one node
     {"recognize_patterns", recognize_patterns},
     {"fold_batch_norm", fold_batch_norm},  // after fold_constants: needs constant parameters
+    {"merge_parallel_products", merge_parallel_products},
+    {"simplify_algebra", simplify_algebra},  // after recognize_patterns: they know its forms
     {"merge_pads", merge_pads},
     {"flatten_to_conv",
      flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm

@@ -35,6 +35,12 @@ struct PassOptions {
 [[nodiscard]] Status recognize_patterns(Graph& graph);
 // BatchNormalization goes into the weights before it, or becomes a Mul and an Add.
 [[nodiscard]] Status fold_batch_norm(Graph& graph);
+// Products of one value by several constant weights become one product, of which the results are
+// parts that lie where they were made.
+[[nodiscard]] Status merge_parallel_products(Graph& graph);
+// Chains of transposes, reshapes, slices and casts become one or none; neutral constants go;
+// constants that meet are computed; transposes go where they meet or a product takes them.
+[[nodiscard]] Status simplify_algebra(Graph& graph);
 // A Pad with zeros becomes padding of the convolution or average pooling after it.
 [[nodiscard]] Status merge_pads(Graph& graph);
 // Flatten + Gemm after a value of rank 4 becomes a convolution with a kernel as large as the value,

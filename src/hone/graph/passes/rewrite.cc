@@ -1,6 +1,7 @@
 #include "hone/graph/passes/rewrite.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace hone::graph {
 
@@ -86,6 +87,35 @@ Shape permutation_of(const Graph& graph, const Node& node) {
   for (size_t d = graph.value(node.inputs[0]).shape.size(); d-- > 0;)
     perm.push_back(static_cast<int64_t>(d));
   return perm;
+}
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0);
+}
+
+namespace {
+
+bool same_attribute(const Attribute& a, const Attribute& b) {
+  if (a.index() != b.index()) return false;
+  return std::visit(
+      [&](const auto& x) {
+        using T = std::decay_t<decltype(x)>;
+        const T& y = std::get<T>(b);
+        if constexpr (std::is_same_v<T, Subgraph>) return false;
+        if constexpr (std::is_same_v<T, Tensor>) return same_bytes(x, y);
+        if constexpr (!std::is_same_v<T, Subgraph> && !std::is_same_v<T, Tensor>) return x == y;
+      },
+      a);
+}
+
+}  // namespace
+
+bool same_attributes(const Attributes& a, const Attributes& b) {
+  return std::equal(a.all().begin(), a.all().end(), b.all().begin(), b.all().end(),
+                    [](const auto& x, const auto& y) {
+                      return x.first == y.first && same_attribute(x.second, y.second);
+                    });
 }
 
 }  // namespace hone::graph

@@ -40,4 +40,8 @@ using Rule = Result<bool> (*)(const RewriteSite&);
 // The permutation of a Transpose node, written out.
 [[nodiscard]] Shape permutation_of(const Graph& graph, const Node& node);
 
+[[nodiscard]] bool same_bytes(const Tensor& a, const Tensor& b);
+// Attributes with the same names and values; graphs are never the same.
+[[nodiscard]] bool same_attributes(const Attributes& a, const Attributes& b);
+
 }  // namespace hone::graph

@@ -1,0 +1,199 @@
+// Rules for what only moves elements or says their shape or type anew.
+#include <algorithm>
+
+#include "hone/graph/ops/movement.h"
+#include "hone/graph/ops/registry.h"
+#include "hone/graph/passes/simplify_rules.h"
+
+namespace hone::graph {
+namespace {
+
+bool is_reshape(const Node& node) {
+  return node.op->kind == Kind::kView && node.type != "Transpose" && node.type != "Concat";
+}
+
+// Values whose shape data decides at run time keep their operators.
+bool varies(const RewriteSite& site) {
+  return site.result().extents != kNoValue || site.operand(0).extents != kNoValue;
+}
+
+Result<bool> reshape_of_reshape(const RewriteSite& site) {
+  if (!is_reshape(site.node()) || varies(site)) return false;
+  const Node* inner = site.maker(site.node().inputs[0]);
+  if (inner == nullptr || !is_reshape(*inner) || inner->outputs.size() != 1 ||
+      site.graph.value(inner->inputs[0]).extents != kNoValue)
+    return false;
+  const ValueId x = inner->inputs[0];
+  HONE_RETURN_IF_ERROR(replace_node(
+      site.graph, site.index, [&](ExpandContext& c) { return c.reshape(x, site.result().shape); }));
+  return true;
+}
+
+Result<bool> transpose_of_transpose(const RewriteSite& site) {
+  if (site.node().type != "Transpose" || varies(site)) return false;
+  const Node* inner = site.maker(site.node().inputs[0]);
+  if (inner == nullptr || inner->type != "Transpose") return false;
+  const Shape outer = permutation_of(site.graph, site.node());
+  const Shape first = permutation_of(site.graph, *inner);
+  Shape both;
+  for (const int64_t d : outer) both.push_back(first[static_cast<size_t>(d)]);
+  const ValueId x = inner->inputs[0];
+  HONE_RETURN_IF_ERROR(
+      replace_node(site.graph, site.index, [&](ExpandContext& c) { return c.transpose(x, both); }));
+  return true;
+}
+
+// A transpose that moves dimensions of extent 1 only is a reshape, and needs no memory order.
+Result<bool> transpose_that_moves_nothing(const RewriteSite& site) {
+  if (site.node().type != "Transpose" || varies(site)) return false;
+  const Shape& shape = site.operand(0).shape;
+  int64_t last = -1;
+  for (const int64_t d : permutation_of(site.graph, site.node())) {
+    if (shape[static_cast<size_t>(d)] == 1) continue;
+    if (d < last) return false;
+    last = d;
+  }
+  const ValueId x = site.node().inputs[0];
+  // A value of rank 4 may lie in another order: there the transpose costs nothing, either.
+  if (shape.size() == 4) return false;
+  HONE_RETURN_IF_ERROR(replace_node(
+      site.graph, site.index, [&](ExpandContext& c) { return c.reshape(x, site.result().shape); }));
+  return true;
+}
+
+bool takes_all(const SliceRange& range, const Shape& shape) {
+  return range.shape == shape &&
+         std::all_of(range.step.begin(), range.step.end(), [](int64_t s) { return s == 1; });
+}
+
+ValueId slice_by(ExpandContext& c, ValueId x, const SliceRange& range) {
+  std::vector<int64_t> starts, ends, axes, steps;
+  for (size_t d = 0; d < range.shape.size(); ++d) {
+    const int64_t last = range.start[d] + (range.shape[d] - 1) * range.step[d];
+    starts.push_back(range.start[d]);
+    ends.push_back(range.step[d] > 0 ? last + 1 : (last == 0 ? INT64_MIN : last - 1));
+    axes.push_back(static_cast<int64_t>(d));
+    steps.push_back(range.step[d]);
+  }
+  return c.add("Slice",
+               {x, c.integers(starts), c.integers(ends), c.integers(axes), c.integers(steps)});
+}
+
+Result<bool> slice_of_slice(const RewriteSite& site) {
+  if (site.node().type != "Slice" || varies(site)) return false;
+  if (num_elements(site.result().shape) == 0) return false;
+  SliceRange range = slice_range(site.graph, site.node());
+  ValueId x = site.node().inputs[0];
+  if (takes_all(range, site.operand(0).shape)) {
+    site.graph.replace_uses(site.node().outputs[0], x);
+    site.graph.nodes.erase(site.graph.nodes.begin() + static_cast<std::ptrdiff_t>(site.index));
+    return true;
+  }
+  const Node* inner = site.maker(x);
+  if (inner == nullptr || inner->type != "Slice" ||
+      site.graph.value(inner->inputs[0]).extents != kNoValue)
+    return false;
+  const SliceRange first = slice_range(site.graph, *inner);
+  for (size_t d = 0; d < range.start.size(); ++d) {
+    range.start[d] = first.start[d] + range.start[d] * first.step[d];
+    range.step[d] *= first.step[d];
+  }
+  x = inner->inputs[0];
+  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index,
+                                    [&](ExpandContext& c) { return slice_by(c, x, range); }));
+  return true;
+}
+
+// Heads are split from a part of a product: the whole is split, so that the part moves nothing.
+Result<bool> reshape_of_slice(const RewriteSite& site) {
+  if (!is_reshape(site.node()) || varies(site)) return false;
+  const Node* slice = site.maker(site.node().inputs[0]);
+  if (slice == nullptr || slice->type != "Slice") return false;
+  const ValueId x = slice->inputs[0];
+  const Value& whole = site.graph.value(x);
+  // What a convolution makes would have to be reordered as a whole first.
+  if (whole.shape.size() > 3 || whole.extents != kNoValue) return false;
+  const SliceRange range = slice_range(site.graph, *slice);
+  std::optional<Part> part;
+  for (size_t d = 0; d < range.shape.size(); ++d) {
+    if (range.step[d] != 1) return false;
+    if (range.shape[d] == whole.shape[d]) continue;
+    if (part) return false;
+    part = Part{d, range.start[d], range.shape[d]};
+  }
+  if (!part) return false;
+  const auto found = reshape_before_slice(whole.shape, *part, site.result().shape);
+  if (!found) return false;
+  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+    const Part& p = found->part;
+    return c.slice(c.reshape(x, found->whole), static_cast<int64_t>(p.axis), p.start,
+                   p.start + p.extent);
+  }));
+  return true;
+}
+
+// Whether every value of a type survives the conversion to another and back.
+bool holds_all(DType wide, DType narrow) {
+  if (wide == narrow || narrow == DType::kBool) return true;
+  const auto is_signed = [](DType t) {
+    return t == DType::kI8 || t == DType::kI16 || t == DType::kI32 || t == DType::kI64;
+  };
+  const auto bits = [](DType t) { return dtype_bytes(t) * 8; };
+  if (is_float(narrow)) {
+    const bool halves = wide == DType::kF16 || wide == DType::kBF16;
+    return is_float(wide) && !halves && bits(wide) > bits(narrow);
+  }
+  if (wide == DType::kF64) return bits(narrow) <= 32;
+  if (wide == DType::kF32) return bits(narrow) <= 16;
+  if (is_float(wide) || wide == DType::kBool) return false;
+  if (is_signed(wide))
+    return bits(wide) > bits(narrow) || (is_signed(narrow) && bits(wide) == bits(narrow));
+  return !is_signed(narrow) && bits(wide) >= bits(narrow);
+}
+
+// The type in between held every value: one cast does what both do.
+Result<bool> cast_of_cast(const RewriteSite& site) {
+  if (site.node().type != "Cast") return false;
+  const Node* inner = site.maker(site.node().inputs[0]);
+  if (inner == nullptr || inner->type != "Cast") return false;
+  const ValueId x = inner->inputs[0];
+  if (!holds_all(site.operand(0).dtype, site.graph.value(x).dtype)) return false;
+  HONE_RETURN_IF_ERROR(replace_node(
+      site.graph, site.index, [&](ExpandContext& c) { return c.cast(x, site.result().dtype); }));
+  return true;
+}
+
+}  // namespace
+
+std::optional<ReshapedPart> reshape_before_slice(const Shape& whole, const Part& part,
+                                                 const Shape& shape) {
+  const auto a = static_cast<long>(part.axis);
+  const int64_t before = num_elements(Shape(whole.begin(), whole.begin() + a));
+  // The first dimensions of the shape are those before the axis; the axis is the outermost of some.
+  int64_t product = 1;
+  size_t first = 0;
+  while (first < shape.size() && product < before) product *= shape[first++];
+  while (first + 1 < shape.size() && shape[first] == 1 && part.extent > 1) ++first;
+  if (product != before || first >= shape.size()) return std::nullopt;
+  const int64_t after = num_elements(Shape(whole.begin() + a + 1, whole.end()));
+  const int64_t inner =
+      num_elements(Shape(shape.begin() + static_cast<long>(first) + 1, shape.end()));
+  // Elements along the axis that stand in one step of dimension `first`.
+  if (after == 0 || inner % after != 0) return std::nullopt;
+  const int64_t step = inner / after;
+  if (step == 0 || part.start % step != 0 || part.extent % step != 0 ||
+      whole[part.axis] % step != 0)
+    return std::nullopt;
+  ReshapedPart result{shape, {first, part.start / step, part.extent / step}};
+  result.whole[first] = whole[part.axis] / step;
+  return result;
+}
+
+std::span<const Rule> movement_rules() {
+  static constexpr Rule kRules[] = {
+      reshape_of_reshape, transpose_of_transpose, transpose_that_moves_nothing,
+      slice_of_slice,     reshape_of_slice,       cast_of_cast};
+  return kRules;
+}
+
+}  // namespace hone::graph
