@@ -260,8 +260,9 @@ Status follow_non_zero(ExpandContext& c) {
 Status follow_non_max_suppression(ExpandContext& c) {
   std::vector<ValueId> operands = {without_extents(c, c.input(0)),
                                    filled(c, c.input(1), -std::numeric_limits<double>::infinity())};
-  for (size_t i = 2; i < 4; ++i) operands.push_back(c.has(i) ? c.input(i) : kNoValue);
-  operands.push_back(c.has(4) ? c.input(4)
+  const auto given = [&](size_t i) { return c.has(i) ? without_extents(c, c.input(i)) : kNoValue; };
+  for (size_t i = 2; i < 4; ++i) operands.push_back(given(i));
+  operands.push_back(c.has(4) ? given(4)
                               : c.scalar(c.dtype(1), -std::numeric_limits<float>::max()));
   c.result(0, c.add("NonMaxSuppression", operands,
                     {{"center_point_box", c.attributes().integer("center_point_box", 0)}}));

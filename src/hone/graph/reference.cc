@@ -59,20 +59,20 @@ class Runner {
 
   Status run_call(const TaskCall& call) {
     const ir::Program program = compute::naive_program(call.dag);
+    const bool kept = writes_anywhere(call.dag);
     std::vector<Tensor> args;
     for (size_t i = 0; i < program.params.size(); ++i) {
       const ir::Buffer& buffer = *program.params[i].buffer;
       args.emplace_back(buffer.dtype, buffer.shape);
       // An extern stage may leave elements as they are: windows of other values.
-      const bool read =
-          program.params[i].role == ir::Role::kInput ||
-          (program.params[i].role == ir::Role::kOutput && writes_anywhere(call.dag)) ||
-          program.params[i].role == ir::Role::kConstant;
+      const bool read = program.params[i].role == ir::Role::kInput ||
+                        (program.params[i].role == ir::Role::kOutput && kept) ||
+                        program.params[i].role == ir::Role::kConstant;
       if (read)
         std::memcpy(args[i].data(), memory(call.arguments[i]),
                     static_cast<size_t>(args[i].bytes()));
     }
-    HONE_RETURN_IF_ERROR(ir::run(program, args));
+    HONE_RETURN_IF_ERROR(ir::run(program, args, {.keep_outputs = kept}));
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       if (program.params[i].role == ir::Role::kOutput) store(call, i, args[i]);
     }

@@ -132,6 +132,7 @@ Status Machine::prepare(const Program& program, std::span<Tensor> args) {
                      to_string(args[i].shape()), dtype_name(buffer.dtype), to_string(buffer.shape));
     }
     const bool given = role == Role::kInput || role == Role::kConstant ||
+                       (options_.keep_outputs && role == Role::kOutput) ||
                        (role == Role::kPacked && options_.skip_prepare);
     if (given) copy_in(args[i], cells);
   }

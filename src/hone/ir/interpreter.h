@@ -26,6 +26,8 @@ struct RunOptions {
   bool float64 = false;
   // Prepare phases don't run; packed arguments are given.
   bool skip_prepare = false;
+  // Outputs begin with what the arguments hold, not with garbage: a program may write a part only.
+  bool keep_outputs = false;
   // Ends with Code::kTimeout after about so many operations.
   int64_t max_operations = 100'000'000'000;
   const ExternTable* externs = nullptr;

@@ -245,12 +245,12 @@ Status expand_scan(ExpandContext& c) {
   return ok_status();
 }
 
-Op holder(const char* name, int since, std::string_view attributes,
+Op holder(const char* name, int since, int operands, std::string_view attributes,
           Status (*expand)(ExpandContext&)) {
   constexpr int kAny = 100'000;  // captured values are operands, too
   return {.name = name,
           .since = since,
-          .min_inputs = 0,
+          .min_inputs = operands,
           .max_inputs = kAny,
           .max_outputs = kAny,
           .attributes = attributes,
@@ -261,9 +261,9 @@ Op holder(const char* name, int since, std::string_view attributes,
 
 std::span<const Op> control_flow_ops() {
   static const Op ops[] = {
-      holder("If", 1, "then_branch:g else_branch:g", expand_if),
-      holder("Loop", 1, "body:g", expand_loop),
-      holder("Scan", 9,
+      holder("If", 1, 1, "then_branch:g else_branch:g", expand_if),
+      holder("Loop", 1, 0, "body:g", expand_loop),
+      holder("Scan", 9, 1,
              "body:g num_scan_inputs:i scan_input_axes:is scan_input_directions:is "
              "scan_output_axes:is scan_output_directions:is",
              expand_scan),
