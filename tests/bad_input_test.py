@@ -150,7 +150,7 @@ class Run(Case):
                 self.refuse(message, "run", model, "--input", f"{name}={path}", "--output-dir", self.folder / "outputs")
 
     def test_wrong_shape(self):
-        self.refuse_input("[1, 4]", np.zeros((2, 4), np.float32))
+        self.refuse_input("[1, 4]", np.zeros((2, 4, 1), np.float32))
 
     def test_wrong_dtype(self):
         self.refuse_input("f32", np.zeros((1, 4), np.float64))

@@ -1,4 +1,5 @@
 """The commands that need no tuning: what they print, as text and as JSON, and how fast the tool starts."""
+import json
 import os
 import pty
 import signal
@@ -14,7 +15,7 @@ from support import Case, relu_model, small_network
 class Commands(Case):
     def test_version(self):
         self.assertRegex(self.succeed("version"), r"^hone \d+\.\d+\.\d+ \(artifact interface \d+\)\n$")
-        self.assertEqual(self.succeed_json("version")["abi_version"], 1)
+        self.assertEqual(self.succeed_json("version")["abi_version"], 2)
 
     def test_devices(self):
         devices = {device["name"]: device for device in self.succeed_json("devices")}
@@ -161,6 +162,112 @@ class Library(Case):
         self.assertGreater(total, 0.3 * report["seconds"])
         self.assertLess(total, 3 * report["seconds"])
         self.assertIn("whole model", self.succeed("bench", self.model, "--threads", 1, "--repeat", 3))
+
+    def test_run_profiles_the_kernels(self):
+        run = ("run", self.library, "--threads", 1, "--repeat", 5)
+        self.assertNotIn("profile", self.succeed_json(*run))
+        report = self.succeed_json(*run, "--profile")
+        compiled = {(kernel["name"], kernel["kernel"], kernel["times"]): kernel for kernel in self.report["kernels"]}
+        profiled = {(kernel["name"], kernel["kernel"], kernel["calls"]): kernel for kernel in report["profile"]}
+        self.assertEqual(set(profiled), set(compiled))
+        for key, kernel in profiled.items():
+            self.assertEqual(kernel["flops"], compiled[key]["flops"] * compiled[key]["times"])
+        total = sum(kernel["seconds"] for kernel in report["profile"])
+        self.assertGreater(total, 0)
+        self.assertLess(total, 5 * report["median_seconds"])
+        text = self.succeed(*run, "--profile")
+        self.assertRegex(text, r"first node +kernel +calls +ms +share +GFLOP/s")
+        self.assertRegex(text, r"conv1 +conv2d\S* +1 ")
+
+    def test_show_describes_graph_and_tasks(self):
+        text = self.succeed("show", self.model, "--no-db")
+        self.assertIn("output y = ", text)
+        self.assertRegex(text, r"conv1 +conv2d\S* +\[1, 16, 24, 24\] +1 ")
+        self.assertRegex(text, r"\d+ nodes, \d+ tasks, \d+ distinct")
+        report = self.succeed_json("show", self.model, "--no-db")
+        self.assertEqual(sum(kernel["times"] for kernel in report["kernels"]), report["tasks"])
+        self.assertEqual(len(report["kernels"]), report["distinct_tasks"])
+        self.assertEqual(sum(kernel["times"] * kernel["flops"] for kernel in report["kernels"]), report["flops"])
+        conv = next(kernel for kernel in report["kernels"] if kernel["name"] == "conv1")
+        self.assertEqual(conv["bytes"], 4 * (3 * 24 * 24 + 16 * 3 * 3 * 3 + 16 + 16 * 24 * 24))
+        self.assertGreater(conv["predicted_seconds"], 0)
+        self.assertGreater(report["arena_bytes"], 0)
+
+    def test_show_follows_the_passes(self):
+        text = self.succeed("show", self.model, "--no-db", "--passes")
+        self.assertIn("after import:\ngraph test", text)
+        self.assertIn("after assign_layouts:\ngraph test", text)
+        imported = self.succeed("show", self.model, "--no-db", "--after", "import")
+        self.assertIn("Flatten(p[1, 16, 1, 1])", imported)
+        self.assertNotIn("@", imported)
+        self.assertIn("@0231", self.succeed("show", self.model, "--no-db", "--after", "assign_layouts"))
+        self.refuse("'nothing', expected one of import, remove_identities", "show", self.model, "--after", "nothing")
+
+    def test_a_pass_can_be_left_out(self):
+        model = self.save(support.make_model(
+            [support.helper.make_node("Identity", ["x"], ["i"], name="same"),
+             support.helper.make_node("Relu", ["i"], ["y"], name="relu")],
+            [support.value("x", (2, 3))], [support.value("y", (2, 3))]), "same.onnx")
+        self.assertEqual(self.succeed_json("show", model, "--no-db")["nodes"], 1)
+        skip = ("--no-db", "--skip-pass", "remove_identities")
+        self.assertEqual(self.succeed_json("show", model, *skip)["nodes"], 2)
+        self.succeed("compile", model, "-o", self.folder / "same.so", *skip)
+        self.refuse("no pass is named 'nothing'", "compile", model, "-o", self.folder / "no.so", "--skip-pass", "nothing")
+
+    def test_show_draws_the_tasks(self):
+        drawing = self.folder / "net.dot"
+        report = self.succeed_json("show", self.model, "--no-db", "--dot", drawing)
+        text = drawing.read_text()
+        self.assertTrue(text.startswith('digraph "test" {'), text)
+        self.assertEqual(text.count("subgraph cluster_"), report["tasks"])
+        self.refuse("no/net.dot", "show", self.model, "--no-db", "--json", "--dot", self.folder / "no" / "net.dot")
+
+    def reference_tensors(self):
+        """Every tensor of the small network, by ONNX Runtime, with the input."""
+        model = small_network()
+        names = [name for node in model.graph.node for name in node.output]
+        for name in names[:-1]:
+            model.graph.output.append(support.value(name, None))
+        x = np.random.default_rng(4).standard_normal((1, 3, 24, 24)).astype(np.float32)
+        return {"x": x, **support.reference(self.save(model, "all.onnx"), {"x": x})}
+
+    def test_verify_finds_a_sound_model_sound(self):
+        report = self.succeed_json("verify", self.model, "--no-db")
+        self.assertEqual(report["divergences"], [])
+        self.assertGreaterEqual(report["compared"], 4)
+        self.assertLess(report["worst_error"], 1e-4)
+        self.assertIn("0 beyond the tolerance of 0.001", self.succeed("verify", self.model, "--no-db"))
+        np.savez(self.folder / "all.npz", **self.reference_tensors())
+        report = self.succeed_json("verify", self.model, "--no-db", "--reference", self.folder / "all.npz", "--skip-pass", "fold_constants")
+        self.assertGreaterEqual(report["compared"], 4)
+        self.assertIn("c1", report["missing"])
+
+    def test_verify_names_the_first_node_that_diverges(self):
+        tensors = self.reference_tensors()
+        tensors["r2"][0, 3, 5, 7] += 100
+        tensors["y"][0, 1] = np.nan
+        np.savez(self.folder / "all.npz", **tensors)
+        arguments = ("verify", self.model, "--no-db", "--reference", self.folder / "all.npz")
+        done = support.hone(*arguments)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"^hone: node 'relu2' \(Relu\) diverges: tensor 'r2': found \S+ at \[0, 3, 5, 7\], expected 1\d\d")
+        self.assertIn("its nodes: conv2, relu2", done.stdout)
+        self.assertIn("then 'y' of node 'classify'", done.stdout)
+        self.assertIn("1 of 2304 elements are wrong", done.stdout)
+        done = support.hone(*arguments, "--json")
+        first, second = json.loads(done.stdout)["divergences"]
+        self.assertEqual((first["value"], first["wrong"], first["index"]), ("r2", 1, [0, 3, 5, 7]))
+        self.assertEqual((second["value"], second["expected"]), ("y", "nan"))
+
+    def test_verify_refuses_what_it_cannot_compare(self):
+        np.savez(self.folder / "y.npz", y=np.zeros((1, 10), np.float32))
+        np.savez(self.folder / "z.npz", z=np.zeros(3))
+        np.save(self.folder / "x.npy", np.zeros((1, 3, 24, 24), np.float32))
+        self.refuse("has no tensor 'x', which is an input", "verify", self.model, "--reference", self.folder / "y.npz")
+        self.refuse("no tensor of", "verify", self.model, "--no-db", "--reference", self.folder / "z.npz", "--input", f"x={self.folder / 'x.npy'}")
+        self.refuse("--tolerance: found 'little'", "verify", self.model, "--tolerance", "little")
+        self.refuse("'z', which is no input", "verify", self.model, "--no-db", "--input", f"z={self.folder / 'x.npy'}")
+        self.refuse("no.npz", "verify", self.model, "--reference", self.folder / "no.npz")
 
     def test_names_may_be_any_bytes(self):
         model = small_network()

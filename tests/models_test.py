@@ -8,22 +8,33 @@ from support import Case
 import engines
 import model_files
 
-TOLERANCE = 1e-4  # of the largest output; all algorithms are direct
+TOLERANCE = 1e-4  # of the largest output
+
+
+def variants(inputs, count):
+    """`count` batches of one: the inputs, then rotated ones."""
+    return [{key: np.roll(array, i, axis=-1) for key, array in inputs.items()} for i in range(count)]
+
+
+def joined(parts):
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 class Models(Case):
-    def check(self, name):
-        inputs = model_files.inputs(name)
+    def check(self, name, batch=1):
+        parts = variants(model_files.inputs(name), batch)
+        inputs = joined(parts)
         model = model_files.filled(name)
         library = self.folder / "model.so"
-        report = self.succeed_json("compile", model, "-o", library, "--no-db", "--threads", 2, timeout=200)
+        shapes = [f"--shape={key}={'x'.join(map(str, array.shape))}" for key, array in inputs.items()] if batch > 1 else []
+        report = self.succeed_json("compile", model, "-o", library, "--no-db", "--threads", 2, *shapes, timeout=200)
         self.assertGreater(len(report["kernels"]), 5)
         arguments = []
         for key, array in inputs.items():
             np.save(self.folder / f"{key}.npy", array)
             arguments += ["--input", f"{key}={self.folder / key}.npy"]
         self.succeed("run", library, *arguments, "--output-dir", self.folder, "--threads", 2)
-        for key, expected in support.reference(model, inputs).items():
+        for key, expected in joined([support.reference(model, part) for part in parts]).items():
             error = support.relative_error(np.load(self.folder / f"{key}.npy"), expected)
             self.assertLessEqual(error, TOLERANCE, f"output {key}")
         # The number of threads changes who computes a tile, not what is computed.
@@ -40,6 +51,7 @@ class Models(Case):
 
 for model_entry in model_files.entries():
     setattr(Models, f"test_{model_entry['name']}", lambda self, name=model_entry["name"]: self.check(name))
+    setattr(Models, f"test_{model_entry['name']}_batch4", lambda self, name=model_entry["name"]: self.check(name, 4))
 
 
 if __name__ == "__main__":

@@ -93,7 +93,8 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
 
   Assembly assembly;
   codegen::ArtifactSpec& spec = assembly.spec;
-  const graph::MemoryPlan plan = graph::plan_memory(tasks);
+  assembly.plan = graph::plan_memory(tasks);
+  const graph::MemoryPlan& plan = assembly.plan;
   spec.zeroed = plan.zeroed;
   spec.features = checked_features(target);
   for (const graph::TensorInfo& info : tasks.inputs)
@@ -138,6 +139,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     }
     codegen::ArtifactStep step;
     step.name = call.name;
+    step.kernel_class = compute::kernel_class(call.dag);
     step.flops = compute::flops(call.dag);
     int64_t workspace = workspace_base;
     for (size_t i = 0; i < params.size(); ++i) {
@@ -166,6 +168,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
       step.kernel = symbol++;
       step.num_tiles = phase.num_tiles;
       spec.steps.push_back(step);
+      assembly.calls.push_back(static_cast<int>(&call - tasks.calls.data()));
       step.flops = 0;  // counted once, with the first phase
     }
   }

@@ -15,6 +15,8 @@ namespace hone {
 
 struct Assembly {
   codegen::ArtifactSpec spec;
+  std::vector<int> calls;  // per spec.steps: the index in TaskList::calls
+  graph::MemoryPlan plan;
   std::vector<Tensor> weights;  // what spec.weights points to
 };
 

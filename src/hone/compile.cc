@@ -8,7 +8,7 @@ namespace hone {
 Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                                const CompileOptions& options) {
   const double start = real_clock().now_seconds();
-  HONE_RETURN_IF_ERROR(check_output(output));
+  HONE_RETURN_IF_ERROR(check_output(output, options));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options));
   HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
   ThreadPool pool(target::host().cores);
@@ -23,7 +23,7 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
 
 Result<CompileSummary> compile(const std::string& model, const std::string& output,
                                const CompileOptions& options) {
-  HONE_RETURN_IF_ERROR(check_output(output));
+  HONE_RETURN_IF_ERROR(check_output(output, options));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options));
   return compile(std::move(graph), output, options);
 }

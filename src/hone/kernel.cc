@@ -4,7 +4,6 @@
 #include <set>
 #include <thread>
 
-#include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/schedule/lower.h"
 
 namespace hone {
@@ -46,22 +45,35 @@ struct Scratch {
   void* data;
 };
 
-Status run_phase(hone_kernel function, const codegen::Phase& phase, int64_t scratch_bytes,
-                 void* const* args, int threads) {
-  const int64_t parts = std::clamp<int64_t>(threads, 1, std::max<int64_t>(phase.num_tiles, 1));
-  std::vector<int> codes(static_cast<size_t>(parts), 0);
-  const auto work = [&](int64_t part) {
-    const Scratch scratch(scratch_bytes);
-    codes[static_cast<size_t>(part)] =
-        function(args, scratch.data, phase.num_tiles * part / parts,
-                 phase.num_tiles * (part + 1) / parts, static_cast<int>(part));
-  };
-  std::vector<std::thread> workers;
-  for (int64_t part = 1; part < parts; ++part) workers.emplace_back(work, part);
-  work(0);
-  for (std::thread& worker : workers) worker.join();
-  for (const int code : codes) {
-    if (code != 0) return error(Code::kInternal, "packing weights failed with code {}", code);
+// Of a kernel's program: the constants that the Dag carries, and memory for what is packed.
+void fill_constants(const Kernel& kernel, std::span<Tensor> arguments) {
+  HONE_ASSERT(arguments.size() == kernel.program.params.size(), "one argument per param");
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ir::Param& param = kernel.program.params[i];
+    const ir::Buffer& buffer = *param.buffer;
+    if (!buffer.values.empty()) {
+      arguments[i] = Tensor(buffer.dtype, buffer.shape);
+      for (size_t j = 0; j < buffer.values.size(); ++j)
+        arguments[i].set(static_cast<int64_t>(j), buffer.values[j]);
+    } else if (param.role == ir::Role::kPacked) {
+      arguments[i] = Tensor(buffer.dtype, buffer.shape);
+    }
+  }
+}
+
+// The phases of code made for this machine, one after the other.
+Status run_phases(const codegen::ObjectCode& code, bool prepare_only, std::span<Tensor> arguments,
+                  int threads) {
+  std::vector<void*> pointers;
+  for (Tensor& argument : arguments) pointers.push_back(argument.data());
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
+                        codegen::LoadedCode::load(code.object));
+  for (const codegen::Phase& phase : code.phases) {
+    if (prepare_only && !phase.prepare) continue;
+    const auto function = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
+    if (!function) return error(Code::kInternal, "compiled code has no symbol {}", phase.symbol);
+    HONE_RETURN_IF_ERROR(
+        run_tiles(function, phase.num_tiles, code.scratch_bytes, pointers.data(), threads));
   }
   return ok_status();
 }
@@ -79,22 +91,29 @@ Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& step
   return kernel;
 }
 
+Status run_tiles(hone_kernel function, int64_t num_tiles, int64_t scratch_bytes, void* const* args,
+                 int threads) {
+  const int64_t parts = std::clamp<int64_t>(threads, 1, std::max<int64_t>(num_tiles, 1));
+  std::vector<int> codes(static_cast<size_t>(parts), 0);
+  const auto work = [&](int64_t part) {
+    const Scratch scratch(scratch_bytes);
+    codes[static_cast<size_t>(part)] =
+        function(args, scratch.data, num_tiles * part / parts, num_tiles * (part + 1) / parts,
+                 static_cast<int>(part));
+  };
+  std::vector<std::thread> workers;
+  for (int64_t part = 1; part < parts; ++part) workers.emplace_back(work, part);
+  work(0);
+  for (std::thread& worker : workers) worker.join();
+  for (const int code : codes) {
+    if (code != 0) return error(Code::kInternal, "a kernel failed with code {}", code);
+  }
+  return ok_status();
+}
+
 Status prepare(const Kernel& kernel, const target::Target& target, std::span<Tensor> arguments,
                int threads) {
-  HONE_ASSERT(arguments.size() == kernel.program.params.size(), "one argument per param");
-  std::vector<void*> pointers;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const ir::Param& param = kernel.program.params[i];
-    const ir::Buffer& buffer = *param.buffer;
-    if (!buffer.values.empty()) {
-      arguments[i] = Tensor(buffer.dtype, buffer.shape);
-      for (size_t j = 0; j < buffer.values.size(); ++j)
-        arguments[i].set(static_cast<int64_t>(j), buffer.values[j]);
-    } else if (param.role == ir::Role::kPacked) {
-      arguments[i] = Tensor(buffer.dtype, buffer.shape);
-    }
-    pointers.push_back(arguments[i].data());
-  }
+  fill_constants(kernel, arguments);
   if (std::none_of(kernel.code.phases.begin(), kernel.code.phases.end(),
                    [](const codegen::Phase& phase) { return phase.prepare; })) {
     return ok_status();
@@ -109,15 +128,17 @@ Status prepare(const Kernel& kernel, const target::Target& target, std::span<Ten
     HONE_ASSIGN_OR_RETURN(local, codegen::compile(program, target::host()));
     code = &local;
   }
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
-                        codegen::LoadedCode::load(code->object));
-  for (const codegen::Phase& phase : code->phases) {
-    if (!phase.prepare) continue;
-    const auto function = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
-    if (!function) return error(Code::kInternal, "compiled code has no symbol {}", phase.symbol);
-    HONE_RETURN_IF_ERROR(run_phase(function, phase, code->scratch_bytes, pointers.data(), threads));
+  return run_phases(*code, true, arguments, threads);
+}
+
+Status run(const Kernel& kernel, std::span<Tensor> arguments, int threads) {
+  fill_constants(kernel, arguments);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ir::Param& param = kernel.program.params[i];
+    if (param.role == ir::Role::kWorkspace)
+      arguments[i] = Tensor(param.buffer->dtype, param.buffer->shape);
   }
-  return ok_status();
+  return run_phases(kernel.code, false, arguments, threads);
 }
 
 }  // namespace hone

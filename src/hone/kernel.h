@@ -6,6 +6,7 @@
 #include <span>
 
 #include "hone/codegen/llvm/compiler.h"
+#include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/compute/dag.h"
 #include "hone/schedule/step.h"
 #include "hone/tensor/tensor.h"
@@ -29,5 +30,13 @@ struct Kernel {
 // the Dag itself carries.
 [[nodiscard]] Status prepare(const Kernel& kernel, const target::Target& target,
                              std::span<Tensor> arguments, int threads);
+
+// All phases on this machine, which the kernel must be for. `arguments` as for prepare(), inputs
+// and outputs filled in too; the outputs receive the results.
+[[nodiscard]] Status run(const Kernel& kernel, std::span<Tensor> arguments, int threads);
+
+// The tiles of one phase, on so many threads with `scratch_bytes` each.
+[[nodiscard]] Status run_tiles(hone_kernel function, int64_t num_tiles, int64_t scratch_bytes,
+                               void* const* args, int threads);
 
 }  // namespace hone

@@ -12,7 +12,6 @@
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/graph/import_onnx.h"
-#include "hone/graph/passes/pass.h"
 #include "hone/search/prediction.h"
 
 namespace hone {
@@ -22,13 +21,18 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
                                     options.available);
 }
 
-Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options) {
+Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
+                              const graph::OnChange& on_change) {
   ModelTasks model;
   HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
   HONE_ASSIGN_OR_RETURN(model.cost, cost::make_model(options.cost));
+  if (options.accuracy != "default" && options.accuracy != "strict")
+    return invalid("accuracy '{}', expected default or strict", options.accuracy);
+  if (options.accuracy == "strict") model.accuracy = space::Accuracy::kStrict;
   model.device = target::device_key(model.target);
   model.threads = options.threads > 0 ? options.threads : model.target.cores;
-  HONE_RETURN_IF_ERROR(graph::optimize(graph));
+  HONE_RETURN_IF_ERROR(
+      graph::optimize(graph, {.skip = options.skip_passes, .on_change = on_change}));
   model.name = graph.name;
   HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph));
   for (const graph::TaskGroup& group : model.tasks.groups) {
@@ -40,11 +44,17 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options)
     summary.flops = compute::flops(call.dag);
     model.summaries.push_back(std::move(summary));
   }
+  model.graph = std::move(graph);
   return model;
 }
 
-Status check_output(const std::string& path) {
+bool is_static_library(const std::string& path, const CompileOptions& options) {
+  return options.static_library || std::filesystem::path(path).extension() == ".a";
+}
+
+Status check_output(const std::string& path, const CompileOptions& options) {
   namespace fs = std::filesystem;
+  HONE_RETURN_IF_ERROR(codegen::check_prefix(options.prefix));
   std::error_code ignored;
   if (path.empty()) return invalid("the output has no name, expected a file");
   if (fs::is_directory(path, ignored))
@@ -79,8 +89,10 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Stor
   for (size_t g = 0; store && g < count; ++g) {
     HONE_ASSIGN_OR_RETURN(
         const std::vector<db::Record> best,
-        store->best(
-            {.task = model.tasks.groups[g].key, .device = model.device, .threads = model.threads}));
+        store->best({.task = model.tasks.groups[g].key,
+                     .device = model.device,
+                     .threads = model.threads,
+                     .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""}));
     if (best.empty()) continue;
     Result<schedule::Steps> steps = schedule::parse_steps(best[0].steps);
     if (!steps.ok() || !schedule::replay(model.dag(g), *steps).ok())
@@ -94,7 +106,8 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Stor
     const auto g = static_cast<size_t>(i);
     TaskSummary& summary = model.summaries[g];
     if (summary.source == "stored") return;
-    const Result<space::Space> space = space::Space::create(model.dag(g), model.target);
+    const Result<space::Space> space =
+        space::Space::create(model.dag(g), model.target, model.accuracy);
     if (!space.ok()) {
       statuses[g] = space.status();
       return;
@@ -122,7 +135,9 @@ Result<Written> write_model(const ModelTasks& model, std::span<const schedule::S
                         assemble(model.tasks, schedules, model.target, pool, options.interrupted));
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.prefix;
-  const Status linked = codegen::write_shared_library(assembly.spec, output);
+  const Status linked = is_static_library(output, options)
+                            ? codegen::write_static_library(assembly.spec, output)
+                            : codegen::write_shared_library(assembly.spec, output);
   if (!linked.ok()) {  // the terminal interrupts the linker too
     HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
     return linked;

@@ -5,21 +5,24 @@
 #include <memory>
 
 #include "hone/base/thread_pool.h"
-#include "hone/graph/graph.h"
+#include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
+#include "hone/space/space.h"
 #include "hone/tune.h"
 
 namespace hone {
 
 // Of compiler and space: what makes stored times and decisions comparable.
-inline constexpr const char* kScheduleVersion = "0.1";
+inline constexpr const char* kScheduleVersion = "0.2";
 
 struct ModelTasks {
-  std::string name;  // of the model
+  std::string name;    // of the model
+  graph::Graph graph;  // optimized
   graph::TaskList tasks;
   target::Target target;
   std::string device;  // target::device_key
   int threads = 1;
+  space::Accuracy accuracy = space::Accuracy::kDefault;
   std::unique_ptr<cost::CostModel> cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
   [[nodiscard]] const compute::Dag& dag(size_t group) const {
@@ -29,9 +32,11 @@ struct ModelTasks {
 
 [[nodiscard]] Result<graph::Graph> import_model(const std::string& path,
                                                 const CompileOptions& options);
-[[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options);
-// An error if the folder of `path` is missing or cannot be written.
-[[nodiscard]] Status check_output(const std::string& path);
+[[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
+                                            const graph::OnChange& on_change = {});
+// An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
+[[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
+[[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);
 // Null if there is none to read from.
 [[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
 

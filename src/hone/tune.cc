@@ -74,7 +74,7 @@ Result<std::vector<schedule::Steps>> default_schedules(const ModelTasks& model) 
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const space::Space space,
-                          space::Space::create(model.dag(g), model.target));
+                          space::Space::create(model.dag(g), model.target, model.accuracy));
     schedules.push_back(space.steps(space.default_point()));
   }
   return schedules;
@@ -84,6 +84,7 @@ search::TaskContext make_context(const ModelTasks& model, const TuneOptions& opt
   search::TaskContext context;
   context.target = &model.target;
   context.model = model.cost.get();
+  context.accuracy = model.accuracy;
   context.searcher = options.search;
   context.device = model.device;
   context.version = kScheduleVersion;
@@ -115,7 +116,7 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                  "device {} cannot be measured here, expected host; compile works for it",
                  options.compile.device);
   }
-  HONE_RETURN_IF_ERROR(check_output(output));
+  HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
   HONE_ASSIGN_OR_RETURN(
@@ -132,16 +133,20 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   const bool compares = weight_bytes <= kCompareBytes && options.budget_seconds >= 10;
   double write_seconds = 0.5 + 0.05 * static_cast<double>(defaults.size()) +
                          static_cast<double>(weight_bytes) / kWriteRate;
+  // What is measured is a shared library, whatever is wanted.
+  const bool is_static = is_static_library(output, options.compile);
+  CompileOptions plain = options.compile;
+  plain.header = false;
+  plain.static_library = false;
   if (compares) {
-    CompileOptions plain = options.compile;
-    plain.header = false;
     HONE_ASSIGN_OR_RETURN(const Written written,
                           write_model(model, defaults, default_library, plain, pool));
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
   }
   const double compare_seconds =
       compares ? std::min(kCompareSeconds, 0.05 * options.budget_seconds) : 0;
-  const double reserve = std::min(write_seconds + (compares ? 0.5 + compare_seconds : 0),
+  const int copies = is_static && compares ? 2 : 1;
+  const double reserve = std::min(copies * write_seconds + (compares ? 0.5 + compare_seconds : 0),
                                   (1 - kMinimumSearch) * options.budget_seconds);
 
   std::vector<search::TuneTask> tasks;
@@ -179,12 +184,17 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   }
   HONE_ASSIGN_OR_RETURN(Written written,
                         write_model(model, schedules, output, options.compile, pool));
+  std::string tuned_library = output;
+  if (is_static && compares && !tuned.interrupted) {
+    tuned_library = folder.file("tuned.so");
+    HONE_RETURN_IF_ERROR(write_model(model, schedules, tuned_library, plain, pool).status());
+  }
 
   // Never worse: what was measured kernel by kernel must hold for the whole model.
   const double left = end - clock.now_seconds() - 0.2;
   if (compares && left > 0.3 && !tuned.interrupted) {
     const Result<std::vector<double>> times =
-        compare({output, default_library}, model.threads, std::min(compare_seconds, left));
+        compare({tuned_library, default_library}, model.threads, std::min(compare_seconds, left));
     if (times.ok()) {
       summary.model_seconds = (*times)[0];
       summary.default_model_seconds = (*times)[1];
@@ -206,7 +216,7 @@ Result<TuneSummary> tune(const std::string& model, const std::string& output,
                          const TuneOptions& options) {
   TuneOptions from_now = options;
   if (from_now.start_seconds < 0) from_now.start_seconds = real_clock().now_seconds();
-  HONE_RETURN_IF_ERROR(check_output(output));
+  HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options.compile));
   return tune(std::move(graph), output, from_now);
 }

@@ -22,7 +22,7 @@ struct Graph;
 }
 
 struct CompileOptions {
-  std::map<std::string, Shape> shapes;  // of inputs that the model leaves open
+  std::map<std::string, Shape> shapes;  // of inputs: open extents, or others than the model's
   std::map<std::string, Tensor> bind;   // inputs that become constants of the library
   // Inputs whose values are known: bound, too, where a value decides a shape.
   std::map<std::string, Tensor> available;
@@ -30,10 +30,13 @@ struct CompileOptions {
   std::string db;                     // db::open_store; empty: the default path
   bool use_db = true;                 // false: nothing is looked up or kept
   std::string cost = "analytic";      // cost::make_model
+  std::string accuracy = "default";   // "strict": no algorithm that rounds more (space::Accuracy)
   std::string prefix = "hone_model";  // of the artifact's C symbols
-  int threads = 0;                    // that the library will run on; 0 = all cores of the device
+  std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
+  int threads = 0;  // that the library will run on; 0 = all cores of the device
   uint64_t seed = 1;
-  bool header = false;  // write the C header beside the library (model.h for model.so)
+  bool header = false;          // write the C header beside the library (model.h for model.so)
+  bool static_library = false;  // write a static one; also if the output's name ends in .a
   // compile(): set by Ctrl-C: ends early with Code::kCancelled and writes nothing.
   const std::atomic<bool>* interrupted = nullptr;
 };

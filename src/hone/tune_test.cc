@@ -5,11 +5,13 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "hone/base/file.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
 #include "hone/measure/worker.h"
+#include "hone/schedule/step.h"
 
 namespace hone {
 namespace {
@@ -64,6 +66,39 @@ struct Fixture {
     }
   }
 };
+
+TEST(facade, strict_accuracy_keeps_to_the_models_own_sums) {
+  Rng rng(3);
+  graph::TestModel model;
+  model.input("x", {1, 32, 32, 32}).constant("w", graph::random_tensor({64, 32, 3, 3}, rng));
+  model.node("Conv", {"x", "w"}, {"y"}, {{"pads", ints({1, 1, 1, 1})}}).output("y");
+  Fixture f;
+  const auto algorithms = [&](const std::string& accuracy) {
+    f.options.compile.accuracy = accuracy;
+    const Result<CompileSummary> summary = compile(model.graph(), f.library, f.options.compile);
+    EXPECT_TRUE(summary.ok()) << summary.status().message();
+    std::set<std::string> names;
+    if (!summary.ok()) return names;
+    for (const TaskSummary& task : summary->tasks) {
+      const Result<schedule::Steps> steps = schedule::parse_steps(task.steps);
+      EXPECT_TRUE(steps.ok()) << steps.status().message();
+      if (steps.ok()) names.insert(schedule::algorithm_of(*steps));
+    }
+    return names;
+  };
+  f.options.compile.use_db = false;
+  EXPECT_EQ(algorithms("strict"), std::set<std::string>{"direct"});
+  EXPECT_GT(algorithms("default").size(), 1U);
+  f.options.compile.use_db = true;
+  // What the default stored is not served to a stricter build.
+  f.graph = model.graph();
+  f.options.max_trials = 30;
+  ASSERT_TRUE(tune(f.graph, f.library, f.options).ok());
+  EXPECT_EQ(algorithms("strict"), std::set<std::string>{"direct"});
+  f.options.compile.accuracy = "rough";
+  EXPECT_EQ(compile(f.graph, f.library, f.options.compile).status().message(),
+            "accuracy 'rough', expected default or strict");
+}
 
 TEST(facade, compiles_without_measuring) {
   Fixture f;

@@ -25,6 +25,8 @@ struct Command {
 [[nodiscard]] Command compile_command(CLI::App& root);
 [[nodiscard]] Command run_command(CLI::App& root);
 [[nodiscard]] Command bench_command(CLI::App& root);
+[[nodiscard]] Command show_command(CLI::App& root);
+[[nodiscard]] Command verify_command(CLI::App& root);
 [[nodiscard]] Command db_show_command(CLI::App& db);
 [[nodiscard]] Command db_best_command(CLI::App& db);
 [[nodiscard]] Command ops_command(CLI::App& root);

@@ -13,19 +13,22 @@
 
 namespace hone::tool {
 
+// Of the kinds of files, a shared library is one; a static one is an error that says what to do.
 Result<bool> is_artifact(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) {
     const Code code = errno == ENOENT ? Code::kNotFound : Code::kIo;
     return error(code, "cannot read {}: {}", path, errno_text(errno));
   }
-  char magic[4] = {};
+  char magic[8] = {};
   const size_t length = std::fread(magic, 1, sizeof(magic), file);
   std::fclose(file);
-  return length == sizeof(magic) && std::memcmp(magic,
-                                                "\x7f"
-                                                "ELF",
-                                                sizeof(magic)) == 0;
+  const std::string_view start(magic, length);
+  if (start == "!<arch>\n")
+    return invalid("{} is a static library, expected a shared one or an ONNX model", path);
+  return start.starts_with(
+      "\x7f"
+      "ELF");
 }
 
 Result<ModelFile> open_model_file(const std::string& path, const ModelFileOptions& options) {
@@ -63,6 +66,32 @@ Tensor random_input(const codegen::ModelTensor& input, uint64_t seed) {
     tensor.set(i, real ? rng.normal() : static_cast<double>(rng.below(2)));
   }
   return tensor;
+}
+
+Result<std::vector<Tensor>> arrange_inputs(const std::vector<codegen::ModelTensor>& wanted,
+                                           std::map<std::string, Tensor> given, uint64_t seed) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const codegen::ModelTensor& input = wanted[i];
+    const auto it = given.find(input.name);
+    if (it == given.end()) {
+      tensors.push_back(random_input(input, seed + i));
+      continue;
+    }
+    const Tensor& tensor = it->second;
+    if (tensor.dtype() != input.dtype || tensor.shape() != input.shape) {
+      return invalid("input '{}': found {} {}, expected {} {}", input.name,
+                     dtype_name(tensor.dtype()), to_string(tensor.shape()), dtype_name(input.dtype),
+                     to_string(input.shape));
+    }
+    tensors.push_back(tensor);
+    given.erase(it);
+  }
+  if (given.empty()) return tensors;
+  std::vector<std::string> names;
+  for (const codegen::ModelTensor& input : wanted) names.push_back(input.name);
+  return invalid("--input: the model has no input '{}', expected one of: {}", given.begin()->first,
+                 fmt::join(names, ", "));
 }
 
 }  // namespace hone::tool

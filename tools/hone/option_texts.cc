@@ -23,8 +23,9 @@ void add_seed(CLI::App& app, std::string& text) {
       ->capture_default_str();
 }
 void add_shapes(CLI::App& app, std::vector<std::string>& texts) {
-  app.add_option("--shape", texts,
-                 "Shape of an input that the model leaves open: NAME=1x3x224x224; repeat per input")
+  app.add_option(
+         "--shape", texts,
+         "Shape of an input that the model leaves open, or another batch: NAME=4x3x224x224; repeat per input")
       ->type_name("NAME=DIMS")
       ->expected(1)
       ->take_all();
@@ -33,6 +34,13 @@ void add_bind(CLI::App& app, std::vector<std::string>& texts) {
   app.add_option("--bind", texts,
                  "Make an input a constant of the library, as where its value decides a shape; "
                  "repeat per input")
+      ->type_name("NAME=FILE.npy")
+      ->expected(1)
+      ->take_all();
+}
+void add_inputs(CLI::App& app, std::vector<std::string>& texts) {
+  app.add_option("--input", texts,
+                 "An input's values; inputs that are not given are random; repeat per input")
       ->type_name("NAME=FILE.npy")
       ->expected(1)
       ->take_all();
@@ -51,7 +59,7 @@ void add_json(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "Print JSON to standard output instead of text");
 }
 
-void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
+void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_threads(app, texts.threads);
   add_shapes(app, texts.shapes);
   add_bind(app, texts.bind);
@@ -62,11 +70,27 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
                  fmt::format("The cost model: {}", join_names(cost::model_names())))
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_option("--accuracy", texts.accuracy,
+                 "default: any algorithm; strict: none that rounds more than the model's own sums "
+                 "(Winograd's convolutions)")
+      ->type_name("LEVEL")
+      ->capture_default_str();
   add_seed(app, texts.seed);
+  app.add_option("--skip-pass", texts.skip_passes,
+                 "Leave a pass over the graph out, to find one that is wrong; repeat per pass")
+      ->type_name("PASS")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
+  add_task_options(app, texts);
   app.add_option("--prefix", texts.prefix, "Of the library's C symbols")
       ->type_name("NAME")
       ->capture_default_str();
   app.add_flag("--header", texts.header, "Write the C header, too: model.h for model.so");
+  app.add_flag("--static", texts.static_library,
+               "Write a static library; a name that ends in .a says so, too");
 }
 
 Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
@@ -75,12 +99,15 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
   HONE_ASSIGN_OR_RETURN(options.bind, parse_tensors("--bind", texts.bind));
+  options.skip_passes = texts.skip_passes;
   options.db = texts.db;
   options.use_db = !texts.no_db;
   options.device = texts.device;
   options.cost = texts.cost;
+  options.accuracy = texts.accuracy;
   options.prefix = texts.prefix;
   options.header = texts.header;
+  options.static_library = texts.static_library;
   return options;
 }
 

@@ -20,23 +20,27 @@ void add_threads(CLI::App& app, std::string& text);
 void add_seed(CLI::App& app, std::string& text);
 void add_shapes(CLI::App& app, std::vector<std::string>& texts);
 void add_bind(CLI::App& app, std::vector<std::string>& texts);
+void add_inputs(CLI::App& app, std::vector<std::string>& texts);
 void add_db(CLI::App& app, std::string& path);
 void add_device(CLI::App& app, std::string& name);
 void add_json(CLI::App& app, bool& json);
 
-// The options of everything that compiles a model.
+// The options of everything that compiles a model or looks at how it would be.
 struct BuildOptionTexts {
   std::string threads = "0";
   std::string seed = std::to_string(CompileOptions().seed);
-  std::vector<std::string> shapes, bind;
+  std::vector<std::string> shapes, bind, skip_passes;
   std::string db;
   bool no_db = false;
   std::string device = CompileOptions().device;
   std::string cost = CompileOptions().cost;
+  std::string accuracy = CompileOptions().accuracy;
   std::string prefix = CompileOptions().prefix;
   bool header = false;
+  bool static_library = false;
 };
-void add_build_options(CLI::App& app, BuildOptionTexts& texts);
+void add_task_options(CLI::App& app, BuildOptionTexts& texts);   // all but the library's
+void add_build_options(CLI::App& app, BuildOptionTexts& texts);  // all
 [[nodiscard]] Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts);
 
 // MODEL and the options of what runs it: `run` and `bench`.

@@ -13,6 +13,7 @@
 #include "json_text.h"
 #include "model_file.h"
 #include "option_texts.h"
+#include "profile.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -22,39 +23,13 @@ struct RunTexts {
   ModelRunTexts model;
   std::vector<std::string> inputs;  // NAME=FILE.npy
   std::string output_dir;
+  bool profile = false;
 };
 
 // The file that a tensor is kept in; a name may hold characters that a path must not.
 std::string output_file(const std::string& folder, std::string name) {
   std::replace(name.begin(), name.end(), '/', '_');
   return fmt::format("{}/{}.npy", folder, name);
-}
-
-// The model's inputs in its order: those given, checked, and random ones for the others.
-Result<std::vector<Tensor>> arrange(const std::vector<codegen::ModelTensor>& wanted,
-                                    std::map<std::string, Tensor> given, uint64_t seed) {
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const codegen::ModelTensor& input = wanted[i];
-    const auto it = given.find(input.name);
-    if (it == given.end()) {
-      tensors.push_back(random_input(input, seed + i));
-      continue;
-    }
-    const Tensor& tensor = it->second;
-    if (tensor.dtype() != input.dtype || tensor.shape() != input.shape) {
-      return invalid("input '{}': found {} {}, expected {} {}", input.name,
-                     dtype_name(tensor.dtype()), to_string(tensor.shape()), dtype_name(input.dtype),
-                     to_string(input.shape));
-    }
-    tensors.push_back(tensor);
-    given.erase(it);
-  }
-  if (given.empty()) return tensors;
-  std::vector<std::string> names;
-  for (const codegen::ModelTensor& input : wanted) names.push_back(input.name);
-  return invalid("--input: the model has no input '{}', expected one of: {}", given.begin()->first,
-                 join_names(names));
 }
 
 struct Moments {
@@ -76,7 +51,7 @@ Moments moments(const Tensor& tensor) {
 }
 
 Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<Tensor>& outputs,
-             std::vector<double> times, bool as_json) {
+             std::vector<double> times, const Profile& profile, bool as_json) {
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
   Json json = {{"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
@@ -97,8 +72,10 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
                                {"max", m.greatest}});
   }
   if (as_json) {
+    if (profile.runs() > 0) json["profile"] = profile.json();
     fmt::print("{}", json_text(json));
   } else {
+    if (profile.runs() > 0) fmt::print("{}\n", profile.text());
     fmt::print("{}{} run{}: median {}, least {}\n", table.text(), times.size(),
                times.size() == 1 ? "" : "s", format_seconds(median), format_seconds(times.front()));
   }
@@ -116,16 +93,19 @@ Status run_model(const RunTexts& texts) {
     if (options.file.bind.count(name) == 0) given.erase(name);
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
-                        arrange(file.model.inputs(), std::move(given), options.seed));
+                        arrange_inputs(file.model.inputs(), std::move(given), options.seed));
 
   std::vector<Tensor> outputs;
   std::vector<double> times;
+  Profile profile;
+  file.model.profile(texts.profile);
   const std::atomic<bool>& interrupted = listen_for_interrupt();
   for (int i = 0; i < options.repeat; ++i) {
     HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     const double start = real_clock().now_seconds();
     HONE_ASSIGN_OR_RETURN(outputs, file.model.run(inputs));
     times.push_back(real_clock().now_seconds() - start);
+    if (texts.profile) profile.add_run(file.model.step_times());
   }
   if (!texts.output_dir.empty()) {
     std::error_code failure;
@@ -137,7 +117,7 @@ Status run_model(const RunTexts& texts) {
           write_npy(output_file(texts.output_dir, file.model.outputs()[i].name), outputs[i]));
     }
   }
-  return print(file.model.outputs(), outputs, std::move(times), texts.model.json);
+  return print(file.model.outputs(), outputs, std::move(times), profile, texts.model.json);
 }
 
 }  // namespace
@@ -147,13 +127,11 @@ Command run_command(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "run", "Run a model: an artifact, or an ONNX file, which is compiled first");
   add_model(*app, texts->model);
-  app->add_option("--input", texts->inputs,
-                  "An input's values; inputs that are not given are random; repeat per input")
-      ->type_name("NAME=FILE.npy")
-      ->expected(1)
-      ->take_all();
+  add_inputs(*app, texts->inputs);
   app->add_option("--output-dir", texts->output_dir, "Write each output to DIR/NAME.npy")
       ->type_name("DIR");
+  app->add_flag("--profile", texts->profile,
+                "Print the time of each kernel: its calls in a run, mean time, share, GFLOP/s");
   add_model_run_options(*app, texts->model, "Run so many times and print the median time");
   return {app, [texts] { return run_model(*texts); }};
 }

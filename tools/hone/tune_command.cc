@@ -28,8 +28,9 @@ double process_start() {
   return real_clock().now_seconds() - static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-std::string default_output(const std::string& model) {
-  return std::filesystem::path(model).filename().replace_extension(".so").string();
+std::string default_output(const std::string& model, bool is_static) {
+  const char* extension = is_static ? ".a" : ".so";
+  return std::filesystem::path(model).filename().replace_extension(extension).string();
 }
 
 void print(const TuneSummary& summary, const std::string& output, bool as_json) {
@@ -67,8 +68,9 @@ Status run(const Options& options) {
   parsed.interrupted = &listen_for_interrupt();
   ProgressDisplay display;
   parsed.on_progress = [&display](const search::TuneProgress& progress) { display.show(progress); };
-  const std::string output =
-      options.output.empty() ? default_output(options.model) : options.output;
+  const std::string output = options.output.empty()
+                                 ? default_output(options.model, options.build.static_library)
+                                 : options.output;
   const Result<TuneSummary> summary = tune(options.model, output, parsed);
   display.finish();
   if (!summary.ok()) return summary.status();
@@ -86,7 +88,7 @@ Command tune_command(CLI::App& root) {
       "tune", "Tune every kernel of a model by measuring, and write the fastest library");
   app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
   app->add_option("-o,--output", options->output,
-                  "The library to write; default: the model's name with .so, in this folder")
+                  "The library to write; default: the model's name with .so or .a, in this folder")
       ->type_name("FILE");
   app->add_option("--budget", options->budget,
                   "Time from start to the library on disk: 500ms, 60s, 5m, 1h")

@@ -42,7 +42,8 @@ void expect_counts_agree(const space::Candidate& candidate) {
       }
       for (const ir::Touch& touch : report.by_buffer) {
         if (touch.is_store || touch.buffer.get() != access.buffer) continue;
-        EXPECT_EQ(touch.count, static_cast<int64_t>(nest.iterations() * nest.useful + 0.5))
+        EXPECT_EQ(touch.count,
+                  static_cast<int64_t>(nest.iterations() * nest.useful * access.reads + 0.5))
             << access.buffer->name;
         EXPECT_EQ(touch.distinct, static_cast<int64_t>(access.footprint(nest.loops, 0)))
             << access.buffer->name;

@@ -48,7 +48,7 @@ Body find_body(const Nest& nest, int lanes) {
 
 // Loads (or stores) of one access in a body, as load-port slots.
 double access_slots(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
-  double slots = 1;
+  double slots = access.reads;
   for (size_t i = body.first; i < nest.loops.size(); ++i) {
     const NestLoop& loop = nest.loops[i];
     if (loop.extent == 1 || !access.moves_with(i)) continue;

@@ -14,7 +14,7 @@ using schedule::State;
 double NestAccess::footprint(const std::vector<NestLoop>& loops, size_t first) const {
   double product = 1;
   for (size_t d = 0; d < move.size(); ++d) {
-    int64_t reach = 1;
+    int64_t reach = 1 + spread[d];
     for (size_t i = first; i < loops.size(); ++i)
       reach += std::abs(move[d][i]) * (loops[i].extent - 1);
     product *= static_cast<double>(std::min(reach, shape[d]));
@@ -28,7 +28,7 @@ double NestAccess::transfer_bytes(const std::vector<NestLoop>& loops, size_t fir
   double run = element_bytes, rows = 1;
   bool joined = true;
   for (size_t d = move.size(); d-- > 0;) {
-    int64_t reach = 1;
+    int64_t reach = 1 + spread[d];
     for (size_t i = first; i < loops.size(); ++i)
       reach += std::abs(move[d][i]) * (loops[i].extent - 1);
     reach = std::min(reach, shape[d]);
@@ -105,10 +105,10 @@ class NestBuilder {
     nest.outer = nest.loops.size();
     for (const int leaf : state_.stages[s].order) add_loop(nest, s, leaf);
     const schedule::StageInfo& info = *state_.stages[s].info;
-    for (const compute::Access& read : info.reads)
-      nest.accesses.push_back(make_access(nest, s, read.buffer, read.index, false));
+    add_reads(nest, s, info.reads);
     nest.accesses.push_back(
         make_access(nest, s, info.stage.outputs[0].buffer, info.writes[0], true));
+    nest.accesses.back().spread.resize(nest.accesses.back().move.size(), 0);
     nest.ops = count_ops(info.stage);
     nest.useful = useful_share(s);
     return nest;
@@ -123,6 +123,43 @@ class NestBuilder {
     };
     if (loop.digits.empty()) return add(leaf);
     for (const int digit : loop.digits) add(digit);
+  }
+
+  static bool same_coefficients(const compute::Access& a, const compute::Access& b) {
+    return a.buffer == b.buffer &&
+           std::equal(a.index.begin(), a.index.end(), b.index.begin(), b.index.end(),
+                      [](const auto& x, const auto& y) { return x.coef == y.coef; });
+  }
+
+  // One access per group of reads that differ in constants only. Known matrices become immediate
+  // operands.
+  void add_reads(Nest& nest, int s, const std::vector<compute::Access>& reads) const {
+    std::vector<bool> taken(reads.size(), false);
+    for (size_t i = 0; i < reads.size(); ++i) {
+      if (taken[i] || !reads[i].buffer->values.empty()) continue;
+      NestAccess access = make_access(nest, s, reads[i].buffer, reads[i].index, false);
+      const size_t dims = reads[i].index.size();
+      access.spread.resize(access.move.size(), 0);
+      const bool mergeable = access.move.size() == dims && !has_layout(reads[i].buffer);
+      std::vector<int64_t> low(dims), high(dims);
+      for (size_t d = 0; d < dims; ++d) low[d] = high[d] = reads[i].index[d].constant;
+      for (size_t j = i + 1; mergeable && j < reads.size(); ++j) {
+        if (taken[j] || !same_coefficients(reads[i], reads[j])) continue;
+        taken[j] = true;
+        access.reads += 1;
+        for (size_t d = 0; d < dims; ++d) {
+          low[d] = std::min(low[d], reads[j].index[d].constant);
+          high[d] = std::max(high[d], reads[j].index[d].constant);
+          access.spread[d] = high[d] - low[d];
+        }
+      }
+      nest.accesses.push_back(std::move(access));
+    }
+  }
+  [[nodiscard]] bool has_layout(const ir::BufferPtr& buffer) const {
+    return std::any_of(state_.stages.begin(), state_.stages.end(), [&](const auto& stage) {
+      return stage.buffer() == buffer && !stage.layout.empty();
+    });
   }
 
   // Adds coef * (a linear form over loops) to a row over the nest's loops.
@@ -238,10 +275,12 @@ std::vector<Nest> build_nests(const State& state, const Bounds& bounds) {
   NestBuilder builder(state, bounds);
   std::vector<Nest> nests;
   for (size_t s = 0; s < state.stages.size(); ++s) {
-    const schedule::StageState& stage = state.stages[s];
-    const bool prepared = stage.info->constant && stage.compute.kind == AttachKind::kRoot &&
-                          !state.is_param(stage.buffer());
-    if (prepared || stage.info->stage.is_extern()) continue;
+    int root = static_cast<int>(s);
+    while (state.stages[root].compute.kind == AttachKind::kAt)
+      root = state.stages[root].compute.stage;
+    const schedule::StageState& outermost = state.stages[root];
+    const bool prepared = outermost.info->constant && !state.is_param(outermost.buffer());
+    if (prepared || state.stages[s].info->stage.is_extern()) continue;
     nests.push_back(builder.build(static_cast<int>(s)));
   }
   return nests;

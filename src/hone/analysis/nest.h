@@ -14,7 +14,8 @@ struct NestLoop {
   bool reduce;
 };
 
-// A read or the write of the stage's first output, in elements of its storage.
+// A read or the write of the stage's first output, in elements of its storage. Reads that differ in
+// constants only (the points of an unrolled window) are one access.
 struct NestAccess {
   const ir::Buffer* buffer;  // the logical buffer
   bool write = false;
@@ -23,7 +24,9 @@ struct NestAccess {
   int element_bytes = 4;
   std::vector<int64_t> shape;  // of the storage
   std::vector<std::vector<int64_t>>
-      move;  // [dimension][loop]: how far one iteration moves along it
+      move;                     // [dimension][loop]: how far one iteration moves along it
+  double reads = 1;             // loads that one point of the stage makes
+  std::vector<int64_t> spread;  // per dimension: distance of the first from the last of them
   // Elements touched while loops first.. run and the others stand still: a box.
   [[nodiscard]] double footprint(const std::vector<NestLoop>& loops, size_t first) const;
   // What it costs to bring them in, in bytes of whole cache lines; short runs count more.

@@ -78,6 +78,14 @@ Result<int64_t> parse_int(std::string_view text, int64_t low, int64_t high) {
   return value;
 }
 
+Result<double> parse_real(std::string_view text, double low, double high) {
+  double value = 0;
+  if (!parse_whole(text, value) || !(value >= low && value <= high)) {
+    return invalid("found '{}', expected a number from {} to {}", text, low, high);
+  }
+  return value;
+}
+
 Result<std::vector<int64_t>> parse_shape(std::string_view text) {
   std::vector<int64_t> shape;
   int64_t elements = 1;

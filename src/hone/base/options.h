@@ -28,6 +28,9 @@ namespace hone {
 // A decimal integer in [low, high].
 [[nodiscard]] Result<int64_t> parse_int(std::string_view text, int64_t low, int64_t high);
 
+// A decimal number in [low, high], "1e-3" or "0.5".
+[[nodiscard]] Result<double> parse_real(std::string_view text, double low, double high);
+
 // "1x3x224x224" or "1,3,224,224": one kind of separator, lengths from 1, at most 2^40 elements in
 // all.
 [[nodiscard]] Result<std::vector<int64_t>> parse_shape(std::string_view text);

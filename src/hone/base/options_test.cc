@@ -64,6 +64,15 @@ TEST(options, integers_stay_in_their_range) {
   }
 }
 
+TEST(options, reals_in_range) {
+  EXPECT_EQ(*parse_real("1e-3", 0, 1), 1e-3);
+  EXPECT_EQ(*parse_real("0", 0, 1), 0);
+  for (const char* bad : {"", "-0.1", "1.1", "nan", "inf", "1e", "0,5", " 1", "1 "}) {
+    EXPECT_EQ(parse_real(bad, 0, 1).status().message(),
+              fmt::format("found '{}', expected a number from 0 to 1", bad));
+  }
+}
+
 TEST(options, shapes_with_either_separator) {
   const std::vector<int64_t> expected = {1, 3, 224, 224};
   EXPECT_EQ(*parse_shape("1x3x224x224"), expected);

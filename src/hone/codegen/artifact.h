@@ -1,9 +1,11 @@
-// codegen/artifact.h - writes a compiled model as one shared library with a C interface
+// codegen/artifact.h - writes a compiled model as one shared or static library with a C interface
 // (runtime/hone_model.h), and the C header for it.
 //
 // The file depends on libc and libm only; Hone carries the runtime that is linked in, and needs a
-// linker (`ld` or `ld.lld`) on the machine. Equal specs give equal bytes. The output appears at
-// once or not at all: it is made in a temporary folder beside its target, then renamed.
+// linker (`ld` or `ld.lld`) on the machine. A static library has no global symbols but the
+// interface: any number of them with different prefixes go into one program. Equal specs give equal
+// bytes. The output appears at once or not at all: it is made in a temporary folder beside its
+// target, then renamed.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +41,7 @@ struct ArtifactStep {
   int max_threads = 0;  // 0 = all
   double flops = 0;
   std::vector<ArtifactArgument> arguments;
+  std::string kernel_class;  // for tables: "conv2d+bias+relu"
 };
 
 struct ArtifactWeight {
@@ -67,6 +70,10 @@ struct ArtifactOptions {
 
 [[nodiscard]] Status write_shared_library(const ArtifactSpec& spec, const std::string& path,
                                           const ArtifactOptions& options = {});
+[[nodiscard]] Status write_static_library(const ArtifactSpec& spec, const std::string& path,
+                                          const ArtifactOptions& options = {});
+// An error if this is no C identifier, or one that a program cannot use.
+[[nodiscard]] Status check_prefix(const std::string& prefix);
 [[nodiscard]] Status write_header(const ArtifactSpec& spec, const std::string& path);
 [[nodiscard]] std::string header_text(const ArtifactSpec& spec);
 

@@ -39,6 +39,11 @@ TEST(artifact_error, prefix_is_no_identifier) {
     spec.prefix = prefix;
     expect_refused(spec, "expected a C identifier");
   }
+  for (const char* prefix : {"int", "class", "pthread"}) {
+    ArtifactSpec spec = good_spec();
+    spec.prefix = prefix;
+    expect_refused(spec, "which C, C++ or libc uses");
+  }
 }
 
 TEST(artifact_error, feature_cannot_be_checked) {

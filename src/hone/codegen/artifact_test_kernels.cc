@@ -3,8 +3,19 @@
 
 #include "hone/codegen/artifact_testing.h"
 
+namespace hone::codegen::testing {
+
+// A group of sections that equal groups of other objects replace.
+template <typename T>
+__attribute__((noinline)) T weighted_sum(const T* weights, const T* p) {
+  return weights[0] * p[0] + weights[1] * p[1] + weights[2] * p[2];
+}
+
+}  // namespace hone::codegen::testing
+
 using hone::codegen::testing::kLength;
 using hone::codegen::testing::kTile;
+using hone::codegen::testing::weighted_sum;
 
 extern "C" {
 
@@ -27,7 +38,7 @@ int test_filter(void* const* args, void* scratch, int64_t first_tile, int64_t la
     const int64_t count = kLength - start < kTile ? kLength - start : kTile;
     for (int64_t i = 0; i < count; ++i) {
       const float* p = padded + start + i;
-      sums[i] = weights[0] * p[0] + weights[1] * p[1] + weights[2] * p[2];
+      sums[i] = weighted_sum(weights, p);
     }
     for (int64_t i = 0; i < count; ++i) y[start + i] = sums[i];
   }

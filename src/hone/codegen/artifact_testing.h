@@ -45,7 +45,13 @@ inline ArtifactSpec filter_spec(const std::string& kernels_object) {
   const ArtifactArgument weights = {ArgumentKind::kWeight, 0, 0};
   spec.steps = {
       {"pad", 0, kNumTiles, 0, 0, {x, padded}},
-      {"filter", 1, kNumTiles, 0, 5.0 * kLength, {padded, weights, {ArgumentKind::kOutput, 0, 0}}},
+      {"filter",
+       1,
+       kNumTiles,
+       0,
+       5.0 * kLength,
+       {padded, weights, {ArgumentKind::kOutput, 0, 0}},
+       "conv1d"},
       {"positive",
        2,
        1,

@@ -105,6 +105,13 @@ std::string first_messages(const std::string& path) {
   return text.empty() ? "no message" : text;
 }
 
+Status run_linker(const std::string& folder, const std::vector<std::string>& command) {
+  HONE_ASSIGN_OR_RETURN(const int code, run_in(folder, command));
+  if (code == 0) return ok_status();
+  return error(Code::kIo, "the linker {} failed with code {}: {}", command[0], code,
+               first_messages(folder + "/" + kMessagesFile));
+}
+
 }  // namespace
 
 Result<std::string> find_linker(const std::string& wanted) {
@@ -133,10 +140,14 @@ Status link_shared_library(const std::string& linker, const std::string& folder,
   command.insert(command.end(), inputs.begin(), inputs.end());
   command.push_back("--as-needed");
   for (const std::string& library : system_libraries()) command.push_back(library);
-  HONE_ASSIGN_OR_RETURN(const int code, run_in(folder, command));
-  if (code == 0) return ok_status();
-  return error(Code::kIo, "the linker {} failed with code {}: {}", linker, code,
-               first_messages(folder + "/" + kMessagesFile));
+  return run_linker(folder, command);
+}
+
+Status link_object(const std::string& linker, const std::string& folder,
+                   const std::vector<std::string>& inputs, const std::string& output) {
+  std::vector<std::string> command = {linker, "-r", "--strip-debug", "-o", output};
+  command.insert(command.end(), inputs.begin(), inputs.end());
+  return run_linker(folder, command);
 }
 
 }  // namespace hone::codegen

@@ -1,4 +1,4 @@
-// codegen/linker.h - runs the system's linker to make a shared library of objects in one folder.
+// codegen/linker.h - runs the system's linker on the objects in one folder.
 #pragma once
 
 #include <string>
@@ -17,5 +17,9 @@ namespace hone::codegen {
                                          const std::vector<std::string>& inputs,
                                          const std::vector<std::string>& exports,
                                          const std::string& output);
+
+// The same inputs as one relocatable object. What they do not define stays undefined.
+[[nodiscard]] Status link_object(const std::string& linker, const std::string& folder,
+                                 const std::vector<std::string>& inputs, const std::string& output);
 
 }  // namespace hone::codegen

@@ -29,6 +29,8 @@ struct Interface {
   decltype(&hone_model_profile) profile;
   decltype(&hone_model_num_steps) num_steps;
   decltype(&hone_model_step_name) step_name;
+  decltype(&hone_model_step_kernel) step_kernel;
+  decltype(&hone_model_step_class) step_class;
   decltype(&hone_model_step_flops) step_flops;
   decltype(&hone_model_step_seconds) step_seconds;
 };
@@ -54,6 +56,8 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
   find("_profile", api.profile);
   find("_num_steps", api.num_steps);
   find("_step_name", api.step_name);
+  find("_step_kernel", api.step_kernel);
+  find("_step_class", api.step_class);
   find("_step_flops", api.step_flops);
   find("_step_seconds", api.step_seconds);
   return complete;
@@ -193,7 +197,8 @@ std::vector<StepTime> LoadedModel::step_times() const {
   std::vector<StepTime> times;
   const Interface& api = state_->api;
   for (int i = 0; i < api.num_steps(state_->model); ++i)
-    times.push_back({api.step_name(state_->model, i), api.step_seconds(state_->model, i),
+    times.push_back({api.step_name(state_->model, i), api.step_class(state_->model, i),
+                     api.step_kernel(state_->model, i), api.step_seconds(state_->model, i),
                      api.step_flops(state_->model, i)});
   return times;
 }

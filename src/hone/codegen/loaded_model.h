@@ -21,6 +21,8 @@ struct ModelTensor {
 
 struct StepTime {
   std::string name;
+  std::string kernel_class;
+  int kernel = 0;  // steps with one number run the same code
   double seconds = 0;
   double flops = 0;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/codegen/artifact_testing.h"
+#include "hone/codegen/runtime/hone_model.h"
 
 namespace hone::codegen {
 namespace {
@@ -60,12 +61,13 @@ TEST(loaded_model, refuses_every_truncated_artifact) {
 TEST(loaded_model, refuses_another_version) {
   const Artifact artifact;
   std::string bytes = artifact.bytes();
-  const size_t place = bytes.find("1 hone_model");
+  const size_t place = bytes.find(fmt::format("{} hone_model", HONE_ABI_VERSION));
   ASSERT_NE(place, std::string::npos);
   bytes[place] = '9';
   const std::string path = artifact.variant(bytes);
   EXPECT_EQ(open_error(path),
-            path + " has version 9 of the model interface, expected 1: compile it again");
+            fmt::format("{} has version 9 of the model interface, expected {}: compile it again",
+                        path, HONE_ABI_VERSION));
 }
 
 TEST(loaded_model, refuses_another_machine) {

@@ -109,6 +109,7 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
     HONE_RETURN_IF_ERROR(check_step(spec, step));
     PlanStep entry = {};
     entry.name = block.add(step.name);
+    entry.kernel_class = block.add(step.kernel_class);
     entry.flops = step.flops;
     entry.num_tiles = step.num_tiles;
     entry.kernel = static_cast<uint32_t>(step.kernel);

@@ -18,7 +18,7 @@ struct Record {
       task_text;       // the task, so that it can be built again; empty in answers unless asked for
   std::string device;  // target::device_key
   std::string version;    // of compiler and space: what makes times and decisions comparable
-  std::string algorithm;  // "direct", "winograd_4_3", ...
+  std::string algorithm;  // "direct", "winograd_4", ...
   std::string steps;      // the schedule as text
   std::string decisions;  // the point of the space as text; may be empty
   measure::Outcome outcome = measure::Outcome::kOk;

@@ -10,24 +10,30 @@ constexpr int64_t kMaxOperations = 100'000'000;  // a second or two
 
 }  // namespace
 
-Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) {
-  // A graph of this node alone, without memory orders or storage.
-  Graph alone;
-  alone.file = graph.file;
-  alone.opset = graph.opset;
-  alone.values = {};
+LoneNode isolate(const Graph& graph, const Node& node) {
+  LoneNode alone;
+  alone.graph.file = graph.file;
+  alone.graph.opset = graph.opset;
   Node copy = node;
-  for (ValueId& in : copy.inputs) {
-    if (in == kNoValue) continue;
-    const Value& value = graph.value(in);
-    HONE_ASSERT(value.constant.has_value(), "only constants are evaluated");
-    in = alone.add_constant(value.name, *value.constant);
+  const auto take = [&](ValueId& id, bool operand) {
+    if (id == kNoValue) return;
+    const Value& value = graph.value(id);
+    alone.originals.push_back(id);
+    id = operand && value.constant ? alone.graph.add_constant(value.name, *value.constant)
+                                   : alone.graph.add_value(value.name, value.dtype, value.shape);
+  };
+  for (ValueId& in : copy.inputs) take(in, true);
+  for (ValueId& out : copy.outputs) take(out, false);
+  alone.graph.nodes.push_back(std::move(copy));
+  return alone;
+}
+
+Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) {
+  const Graph alone = isolate(graph, node).graph;
+  for (const ValueId in : alone.nodes[0].inputs) {
+    HONE_ASSERT(in == kNoValue || alone.value(in).constant.has_value(),
+                "only constants are evaluated");
   }
-  for (ValueId& out : copy.outputs) {
-    if (out != kNoValue)
-      out = alone.add_value(graph.value(out).name, graph.value(out).dtype, graph.value(out).shape);
-  }
-  alone.nodes.push_back(std::move(copy));
   const std::vector<bool> unknown(alone.values.size(), false);
   HONE_ASSIGN_OR_RETURN(const Emitted emitted, EmitContext(alone, {0}, unknown).run());
   const ir::Program program = compute::naive_program(emitted.dag);

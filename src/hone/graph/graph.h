@@ -71,10 +71,17 @@ struct Node {
 // in the model, or is an error. (Views and rearrangements of the model's weights do not count.)
 inline constexpr int64_t kMaxMadeBytes = int64_t{1} << 30;
 
+// The model was written for one batch and is imported for another (--shape): constant shapes that
+// begin with the one are read as the other where the data's first extent is that.
+struct Rebatch {
+  int64_t from = 1, to = 1;
+};
+
 struct Graph {
   std::string name;
   std::string file;  // for messages
   int opset = 0;
+  std::optional<Rebatch> rebatch;
   std::deque<Value> values;  // references stay valid when one is added
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;

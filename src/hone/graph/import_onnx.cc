@@ -120,6 +120,8 @@ class Importer {
                             declared_input(input, options_, graph_.file));
       unused_shapes.erase(input.name());
       unused_values.erase(input.name());
+      if (declared.batch >= 0 && declared.shape[0] != declared.batch)
+        graph_.rebatch = {declared.batch, declared.shape[0]};
       const ValueId id = graph_.add_value(input.name(), declared.dtype, declared.shape);
       HONE_RETURN_IF_ERROR(define(input.name(), id, "input"));
       Value& value = graph_.value(id);

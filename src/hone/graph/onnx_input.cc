@@ -17,9 +17,15 @@ struct Declaration {
     return any_rank ? "..." : fmt::format("{}", fmt::join(text, ", "));
   }
   [[nodiscard]] bool fits(const Shape& given) const {
-    if (!any_rank && given.size() != shape.size()) return false;
+    if (!may_become(given)) return false;
     for (size_t i = 0; i < given.size() && !any_rank; ++i) {
       if (shape[i] >= 0 && shape[i] != given[i]) return false;
+    }
+    return true;
+  }
+  // With other extents than the model's, too: another batch.
+  [[nodiscard]] bool may_become(const Shape& given) const {
+    if (!any_rank && given.size() != shape.size()) return false;
     }
     return is_valid(given);
   }
@@ -61,14 +67,14 @@ Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
                      dtype_name(value.dtype()), to_string(value.shape()), dtype_name(*dtype),
                      declared.to_text());
     }
-    return DeclaredInput{*dtype, value.shape(), &value};
+    return DeclaredInput{*dtype, value.shape(), -1, &value};
   }
   if (const auto given = options.shapes.find(name); given != options.shapes.end()) {
-    if (!declared.fits(given->second)) {
+    if (!declared.may_become(given->second)) {
       return invalid("{}: the shape {} is given for input '{}', which is declared as [{}]", file,
                      to_string(given->second), name, declared.to_text());
     }
-    return DeclaredInput{*dtype, given->second};
+    return DeclaredInput{*dtype, given->second, declared.shape.empty() ? -1 : declared.shape[0]};
   }
   if (declared.open()) {
     return invalid("{}: input '{}' has the open shape [{}]: give it with --shape {}=dims", file,

@@ -11,6 +11,7 @@ namespace hone::graph {
 struct DeclaredInput {
   DType dtype = DType::kF32;
   Shape shape;
+  int64_t batch = -1;             // the model's own first extent; -1 if open
   const Tensor* bound = nullptr;  // its value, where it is known at compile time; of `options`
 };
 

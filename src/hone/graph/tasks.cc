@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "hone/base/hash.h"
 #include "hone/graph/emit.h"
@@ -35,6 +36,7 @@ class Extractor {
       call.key = compute::task_key(emitted.dag);
       call.name = graph_.nodes[static_cast<size_t>(group.front())].name;
       call.dag = std::move(emitted.dag);
+      call.nodes = group;
       for (const EmittedArgument& argument : emitted.arguments)
         call.arguments.push_back(place(argument));
       add_to_group(call);
@@ -120,6 +122,24 @@ uint64_t constants_hash(const TaskList& tasks, const TaskCall& call) {
     hash = hash_combine(hash, tasks.constant_hashes[static_cast<size_t>(argument.index)]);
   }
   return hash;
+}
+
+int64_t bytes_moved(const Graph& graph, const TaskCall& call) {
+  std::set<ValueId> inside, seen;
+  int64_t bytes = 0;
+  const auto count = [&](ValueId id) {
+    if (id == kNoValue || inside.contains(id) || !seen.insert(id).second) return;
+    bytes += num_elements(graph.value(id).shape) * dtype_bytes(graph.value(id).dtype);
+  };
+  for (const int index : call.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(index)];
+    for (const ValueId in : node.inputs) count(in);
+    if (index == call.nodes.back()) {
+      for (const ValueId out : node.outputs) count(out);
+    }
+    inside.insert(node.outputs.begin(), node.outputs.end());
+  }
+  return bytes;
 }
 
 double total_flops(const TaskList& tasks) {

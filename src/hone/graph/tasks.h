@@ -19,6 +19,7 @@ struct TaskCall {
   compute::Dag dag;
   uint64_t key = 0;
   std::vector<Argument> arguments;  // one per dag.params, in order
+  std::vector<int> nodes;           // of the graph, in order; the last one's results are written
   std::string name;                 // the first node's, for tables
   int group = 0;                    // in TaskList::groups
 };
@@ -52,6 +53,8 @@ struct TaskList {
 
 // Hash of a call's constants: with the key it says whether two calls are the same computation.
 [[nodiscard]] uint64_t constants_hash(const TaskList& tasks, const TaskCall& call);
+// Of all operands and results of a call, each once; `graph` is the one that the tasks were made of.
+[[nodiscard]] int64_t bytes_moved(const Graph& graph, const TaskCall& call);
 [[nodiscard]] double total_flops(const TaskList& tasks);
 // A table: multiplicity, class and shapes, FLOPs, name of the first call.
 [[nodiscard]] std::string describe(const TaskList& tasks);

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "hone/schedule/stage_rewrite.h"
+#include "hone/schedule/winograd.h"
 
 namespace hone::schedule {
 namespace {
@@ -331,6 +332,7 @@ struct Apply {
   Status operator()(const CacheRead& s) const { return cache_read(s, state); }
   Status operator()(const CacheWrite& s) const { return cache_write(s, state); }
   Status operator()(const RFactor& s) const { return rfactor(s, state); }
+  Status operator()(const Winograd& s) const { return apply_winograd(s, state); }
   Status operator()(const Layout& s) const { return apply_layout(s, state); }
   Status operator()(const Vectorize& s) const {
     return annotate(state, s.stage, s.loop, Annotation::kVectorize);

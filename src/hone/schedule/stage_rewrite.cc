@@ -71,7 +71,12 @@ std::optional<std::vector<int>> permutation(const StageInfo& info) {
   return axes;
 }
 
-// Nothing was done to the stage yet and nothing is computed inside of it: its body may change.
+compute::Axis renamed(const compute::Axis& axis) {
+  return compute::make_axis(axis.var->name, axis.extent);
+}
+
+}  // namespace
+
 bool untouched(const State& state, int index) {
   const StageState& stage = state.stages[index];
   if (stage.loops.size() != stage.info->axes.size()) return false;
@@ -81,11 +86,21 @@ bool untouched(const State& state, int index) {
   });
 }
 
-compute::Axis renamed(const compute::Axis& axis) {
-  return compute::make_axis(axis.var->name, axis.extent);
+void redirect_buffer(State& state, int stage, const ir::BufferPtr& from, const ir::BufferPtr& to) {
+  replace_info(state, stage,
+               redirect_reads(state.stages[stage].info->stage, from,
+                              [&](const std::vector<Expr>& at) { return ir::load(to, at); }));
 }
 
-}  // namespace
+void replace_stage(State& state, int index, std::vector<compute::Stage> stages) {
+  const int count = static_cast<int>(stages.size());
+  const auto make = [&](compute::Stage stage) {
+    const bool constant = reads_constants_only(state, stage);
+    return make_stage_state(make_stage_info(std::move(stage), constant));
+  };
+  for (int i = 0; i + 1 < count; ++i) insert_stage(state, index + i, make(std::move(stages[i])));
+  state.stages[index + count - 1] = make(std::move(stages[count - 1]));
+}
 
 Status inline_stage(const Inline& step, State& state) {
   const int index = state.find_stage(step.stage);

@@ -8,6 +8,12 @@ namespace hone::schedule {
 [[nodiscard]] StageInfoPtr make_stage_info(compute::Stage stage, bool constant);
 [[nodiscard]] StageState make_stage_state(StageInfoPtr info);
 [[nodiscard]] bool reads_constants_only(const State& state, const compute::Stage& stage);
+// Nothing was done to the stage yet and nothing is computed inside of it: its body may change.
+[[nodiscard]] bool untouched(const State& state, int index);
+// A stage reads another buffer at the places where it read `from`.
+void redirect_buffer(State& state, int stage, const ir::BufferPtr& from, const ir::BufferPtr& to);
+// Several stages at root, in topological order, take the place of one.
+void replace_stage(State& state, int index, std::vector<compute::Stage> stages);
 
 [[nodiscard]] Status inline_stage(const Inline& step, State& state);
 [[nodiscard]] Status cache_read(const CacheRead& step, State& state);

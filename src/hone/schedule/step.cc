@@ -21,6 +21,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.axis), f(step.factor);
   } else if constexpr (std::is_same_v<T, Inline> || std::is_same_v<T, CacheWrite>) {
     f(step.stage);
+  } else if constexpr (std::is_same_v<T, Winograd>) {
+    f(step.stage), f(step.outputs);
   } else if constexpr (std::is_same_v<T, CacheRead>) {
     f(step.buffer), f(step.reader);
   } else if constexpr (std::is_same_v<T, SetScope>) {
@@ -34,10 +36,10 @@ void for_each_field(S& step, F&& f) {
   }
 }
 
-constexpr std::string_view kNames[] = {"split",       "fuse",   "reorder",  "compute_at",
-                                       "store_at",    "fold",   "inline",   "cache_read",
-                                       "cache_write", "scope",  "layout",   "rfactor",
-                                       "vectorize",   "unroll", "parallel", "prefetch"};
+constexpr std::string_view kNames[] = {
+    "split",    "fuse",       "reorder",     "compute_at", "store_at", "fold",
+    "inline",   "cache_read", "cache_write", "scope",      "layout",   "rfactor",
+    "winograd", "vectorize",  "unroll",      "parallel",   "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,
@@ -191,5 +193,13 @@ Result<Steps> parse_steps(std::string_view text) {
 }
 
 uint64_t hash(const Steps& steps) { return hash_string(to_string(steps)); }
+
+std::string algorithm_of(const Steps& steps) {
+  for (const Step& step : steps) {
+    if (const auto* winograd = std::get_if<Winograd>(&step))
+      return fmt::format("winograd_{}", winograd->outputs);
+  }
+  return "direct";
+}
 
 }  // namespace hone::schedule

@@ -95,6 +95,12 @@ struct RFactor {
   int64_t factor = 0;
   bool operator==(const RFactor&) const = default;
 };
+// A convolution of stride 1 by Winograd's F(outputs, taps) in each dimension (winograd.h).
+struct Winograd {
+  std::string stage;
+  int64_t outputs = 0;
+  bool operator==(const Winograd&) const = default;
+};
 struct Vectorize {
   std::string stage, loop;
   bool operator==(const Vectorize&) const = default;
@@ -117,7 +123,7 @@ struct Prefetch {
 
 using Step =
     std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, CacheWrite,
-                 SetScope, Layout, RFactor, Vectorize, Unroll, Parallel, Prefetch>;
+                 SetScope, Layout, RFactor, Winograd, Vectorize, Unroll, Parallel, Prefetch>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);
@@ -126,5 +132,7 @@ using Steps = std::vector<Step>;
 // line.
 [[nodiscard]] Result<Steps> parse_steps(std::string_view text);
 [[nodiscard]] uint64_t hash(const Steps& steps);
+// How a schedule computes: "direct", "winograd_4" (tiles of 4 results in each dimension).
+[[nodiscard]] std::string algorithm_of(const Steps& steps);
 
 }  // namespace hone::schedule

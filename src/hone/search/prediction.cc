@@ -50,7 +50,9 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
 
   const space::Point start = task.space->default_point();
   const double start_log = predict_log_seconds(task, std::span(&start, 1))[0];
-  std::vector<space::Point> points = {start};
+  std::vector<space::Point> points;
+  for (int sketch = 0; sketch < task.space->num_sketches(); ++sketch)
+    points.push_back(task.space->default_point(sketch));
   for (int i = 0; i < options.samples; ++i) points.push_back(task.space->sample(rng));
   std::vector<Scored> best = score(std::move(points));
   if (std::ssize(best) > options.climbers) best.erase(best.begin() + options.climbers, best.end());

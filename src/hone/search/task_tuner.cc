@@ -34,22 +34,27 @@ double load_average() {
 }  // namespace
 
 Status TaskTuner::open(db::Store* store) {
-  HONE_ASSIGN_OR_RETURN(space_, space::Space::create(*task_.dag, *context_.target));
+  HONE_ASSIGN_OR_RETURN(space_,
+                        space::Space::create(*task_.dag, *context_.target, context_.accuracy));
   SearchTask search{&*space_,         context_.target, context_.model,
                     context_.threads, task_.key,       context_.seed};
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
-  first_ = {default_steps_};
+  for (int sketch = 0; sketch < space_->num_sketches(); ++sketch)
+    suggest(space_->steps(space_->default_point(sketch)));
   return store ? learn(*store) : ok_status();
 }
 
 Status TaskTuner::learn(db::Store& store) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store.best({.task = task_.key,
-                                                                        .device = context_.device,
-                                                                        .threads = context_.threads,
-                                                                        .limit = kStoredBest}));
+  const bool strict = context_.accuracy == space::Accuracy::kStrict;
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
+                        store.best({.task = task_.key,
+                                    .device = context_.device,
+                                    .threads = context_.threads,
+                                    .algorithm = strict ? "direct" : "",
+                                    .limit = kStoredBest}));
   for (const db::Record& record : best) {
     if (Result<schedule::Steps> steps = schedule::parse_steps(record.steps); steps.ok())
       suggest(*steps);
@@ -252,7 +257,7 @@ db::Record TaskTuner::record(const Candidate& candidate,
   record.task_text = compute::describe(*task_.dag);
   record.device = context_.device;
   record.version = context_.version;
-  record.algorithm = "direct";
+  record.algorithm = schedule::algorithm_of(candidate.steps);
   record.steps = schedule::to_string(candidate.steps);
   if (candidate.point) {
     record.decisions =

@@ -30,6 +30,7 @@ struct TaskContext {
   std::string source;   // Record::model
   int threads = 1;      // that the kernels run on
   uint64_t seed = 1;
+  space::Accuracy accuracy = space::Accuracy::kDefault;
   double tolerance = 1e-4;    // of the largest output
   bool cold_weights = false;  // the model's weights don't fit the last-level cache
   measure::TimingOptions timing;

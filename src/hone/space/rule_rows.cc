@@ -220,10 +220,7 @@ bool add_rows(SketchBuilder& builder) {
   }
   group->own_decisions = trial.decisions;
   trial.groups.push_back(std::move(group));
-  builder.state = std::move(trial.state);
-  builder.structure = std::move(trial.structure);
-  builder.decisions = std::move(trial.decisions);
-  builder.groups = std::move(trial.groups);
+  builder.take(std::move(trial));
   return true;
 }
 

@@ -39,6 +39,8 @@ struct SketchBuilder {
 
   [[nodiscard]] Status add_step(schedule::Step step);
   [[nodiscard]] int add_decision(std::string name, DecisionKind kind, std::vector<int64_t> options);
+  // Becomes `other`, a copy in which a rule was tried, of the same target.
+  void take(SketchBuilder&& other);
 };
 
 // Index of the option closest to `value`.
@@ -52,6 +54,9 @@ struct SketchBuilder {
 // A reduction (accumulator) with its pointwise epilogue: multi-level tiling around a register tile.
 [[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
                                    const std::string& reduction);
+// A convolution of stride 1 with its epilogue by Winograd's F(outputs, taps).
+[[nodiscard]] bool add_winograd(SketchBuilder& builder, const std::string& epilogue,
+                                const std::string& conv, int64_t outputs);
 // The whole task as reductions along rows with what is computed of them, if it is that.
 [[nodiscard]] bool add_rows(SketchBuilder& builder);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.

@@ -1,6 +1,7 @@
 #include "hone/space/space.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "hone/base/hash.h"
 #include "hone/space/sketch.h"
@@ -45,6 +46,13 @@ int SketchBuilder::add_decision(std::string name, DecisionKind kind, std::vector
   HONE_ASSERT(!options.empty(), "a decision has options");
   decisions.push_back({std::move(name), kind, std::move(options)});
   return static_cast<int>(decisions.size()) - 1;
+}
+
+void SketchBuilder::take(SketchBuilder&& other) {
+  state = std::move(other.state);
+  structure = std::move(other.structure);
+  decisions = std::move(other.decisions);
+  groups = std::move(other.groups);
 }
 
 int nearest_option(const Decision& decision, int64_t value) {
@@ -149,21 +157,8 @@ int similarity(const Steps& a, const Steps& b) {
   return total;
 }
 
-}  // namespace
-
-Result<Space> Space::create(const compute::Dag& dag, const target::Target& target) {
-  SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
-  const auto finish = [&]() -> Result<Space> {
-    Space space;
-    space.sketches_.push_back(std::make_shared<const Sketch>(
-        Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
-               std::move(builder.groups)}));
-    const Result<Candidate> first = space.instantiate(space.default_point());
-    if (!first.ok()) return first.status();
-    return space;
-  };
-  if (add_rows(builder)) return finish();
-  HONE_RETURN_IF_ERROR(simplify_structure(builder));
+// Gives every stage to a rule.
+void add_groups(SketchBuilder& builder) {
   // Names first: rules insert stages.
   std::vector<std::pair<std::string, std::string>> plan;  // (root stage, reduction inside or "")
   std::vector<std::string> taken;
@@ -192,7 +187,38 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     }
     if (!info.stage.reduce.empty() || !add_pointwise(builder, root)) add_fallback(builder, root);
   }
-  return finish();
+}
+
+}  // namespace
+
+Result<Space> Space::create(const compute::Dag& dag, const target::Target& target,
+                            Accuracy accuracy) {
+  Space space;
+  const auto finish = [&](SketchBuilder builder) -> Status {
+    space.sketches_.push_back(std::make_shared<const Sketch>(
+        Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
+               std::move(builder.groups)}));
+    return space.instantiate(space.default_point(space.num_sketches() - 1)).status();
+  };
+  SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
+  if (add_rows(builder)) {
+    HONE_RETURN_IF_ERROR(finish(std::move(builder)));
+    return space;
+  }
+  HONE_RETURN_IF_ERROR(simplify_structure(builder));
+  SketchBuilder direct = builder;
+  add_groups(direct);
+  HONE_RETURN_IF_ERROR(finish(std::move(direct)));
+  const State& state = builder.state;
+  if (accuracy == Accuracy::kStrict || state.stages.size() != 2) return space;
+  const std::string epilogue = epilogue_of(state, 0);
+  for (const int64_t outputs : {2, 4, 6}) {
+    SketchBuilder winograd = builder;
+    if (epilogue.empty() || !add_winograd(winograd, epilogue, state.stages[0].name(), outputs))
+      continue;
+    if (!finish(std::move(winograd)).ok()) space.sketches_.pop_back();
+  }
+  return space;
 }
 
 const std::vector<Decision>& Space::decisions(int sketch) const {
@@ -210,9 +236,9 @@ double Space::size() const {
   return total;
 }
 
-Point Space::default_point() const {
-  Point point{0, std::vector<int>(sketches_[0]->decisions.size(), 0)};
-  for (const auto& group : sketches_[0]->groups) group->set_default(point.choices);
+Point Space::default_point(int sketch) const {
+  Point point{sketch, std::vector<int>(sketches_[sketch]->decisions.size(), 0)};
+  for (const auto& group : sketches_[sketch]->groups) group->set_default(point.choices);
   return point;
 }
 
@@ -320,34 +346,37 @@ bool Space::legal(const Point& point) const {
 
 std::optional<Point> Space::locate(const Steps& steps) const {
   std::optional<Point> best;
-  int best_score = -1;
+  int best_score = INT_MIN;
   for (int s = 0; s < num_sketches(); ++s) {
     const Sketch& sketch = *sketches_[s];
+    const int structure = similarity(sketch.structure, steps);
     const auto score = [&](const std::vector<int>& choices) {
-      return sketch.legal(choices) ? 4 * similarity(sketch.variable_steps(choices), steps) + 1
-                                   : 4 * similarity(sketch.variable_steps(choices), steps);
+      return structure + similarity(sketch.variable_steps(choices), steps);
     };
-    Point point{s, std::vector<int>(sketch.decisions.size(), 0)};
-    for (const auto& group : sketch.groups) group->set_default(point.choices);
-    int current = score(point.choices);
-    for (bool improved = true; improved;) {
-      improved = false;
-      for (size_t i = 0; i < point.choices.size(); ++i) {
-        for (size_t o = 0; o < sketch.decisions[i].options.size(); ++o) {
-          std::vector<int> trial = point.choices;
-          trial[i] = static_cast<int>(o);
-          const int value = score(trial);
-          if (value <= current) continue;
-          current = value;
-          point.choices = std::move(trial);
-          improved = true;
+    // By single decisions upwards: over all points, or over legal ones only.
+    const auto climb = [&](bool legal_only) {
+      Point point = default_point(s);
+      int current = score(point.choices);
+      for (bool improved = true; improved;) {
+        improved = false;
+        for (size_t i = 0; i < point.choices.size(); ++i) {
+          for (size_t o = 0; o < sketch.decisions[i].options.size(); ++o) {
+            std::vector<int> trial = point.choices;
+            trial[i] = static_cast<int>(o);
+            const int value = score(trial);
+            if (value <= current || (legal_only && !sketch.legal(trial))) continue;
+            current = value;
+            point.choices = std::move(trial);
+            improved = true;
+          }
         }
       }
-    }
-    if (current > best_score && sketch.legal(point.choices)) {
+      if (!sketch.legal(point.choices) || current <= best_score) return;
       best_score = current;
       best = std::move(point);
-    }
+    };
+    climb(false);
+    climb(true);
   }
   return best;
 }

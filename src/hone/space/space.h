@@ -30,6 +30,11 @@ struct Point {
 };
 [[nodiscard]] uint64_t hash(const Point& point);
 
+// Which algorithms a task may use: all, or only those that sum every product as it is written. The
+// others (Winograd's) round more: by 2e-5 of the largest result at most where it was measured
+// (docs/performance.md).
+enum class Accuracy : uint8_t { kDefault, kStrict };
+
 // A point made concrete: ready for features (state, bounds) and for lowering.
 struct Candidate {
   schedule::State state;
@@ -40,14 +45,16 @@ class Space {
  public:
   // The sketches that the rules find for a task on a target. Never empty: the last resort runs
   // each stage in a parallel loop.
-  [[nodiscard]] static Result<Space> create(const compute::Dag& dag, const target::Target& target);
+  [[nodiscard]] static Result<Space> create(const compute::Dag& dag, const target::Target& target,
+                                            Accuracy accuracy = Accuracy::kDefault);
 
   [[nodiscard]] int num_sketches() const { return static_cast<int>(sketches_.size()); }
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
   [[nodiscard]] double size() const;  // points, legal or not, over all sketches
 
-  // A good point by rule of thumb, without any model.
-  [[nodiscard]] Point default_point() const;
+  // A good point by rule of thumb, without any model; of sketch 0, the direct algorithm, unless
+  // another is named.
+  [[nodiscard]] Point default_point(int sketch = 0) const;
   [[nodiscard]] Point sample(Rng& rng) const;
   // Changes one to three decisions.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;

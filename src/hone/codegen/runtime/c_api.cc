@@ -49,25 +49,51 @@ int describe(const hone_model* model, const PlanTensor& tensor, int* dtype, int*
   return 0;
 }
 
+int fail_to_create(const char* message) {
+  __builtin_memcpy(create_error, message, __builtin_strlen(message) + 1);
+  return 1;
+}
+
+int create(hone_model** out, const hone::runtime::ModelOptions& options) {
+  if (out == nullptr) return fail_to_create("the place for the model is a null pointer");
+  const hone::runtime::ModelImage image = {&hone_artifact_plan, hone_artifact_plan.total_bytes,
+                                           hone_artifact_kernels, hone_artifact_weights};
+  Model* model = hone::runtime::model_create(image, options, create_error);
+  *out = reinterpret_cast<hone_model*>(model);
+  return model == nullptr ? 1 : 0;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
 
 int hone_model_create(hone_model** out, int num_threads) {
-  if (out == nullptr) {
-    const char message[] = "the place for the model is a null pointer";
-    __builtin_memcpy(create_error, message, sizeof message);
-    return 1;
-  }
-  const hone::runtime::ModelImage image = {&hone_artifact_plan, hone_artifact_plan.total_bytes,
-                                           hone_artifact_kernels, hone_artifact_weights};
-  Model* model = hone::runtime::model_create(image, num_threads, create_error);
-  *out = reinterpret_cast<hone_model*>(model);
-  return model == nullptr ? 1 : 0;
+  return create(out, {.num_threads = num_threads});
+}
+
+int hone_model_create_with(hone_model** out, const hone_model_options* given) {
+  if (out != nullptr) *out = nullptr;
+  if (given == nullptr) return fail_to_create("the options are a null pointer");
+  if (given->size < sizeof *given)
+    return fail_to_create("the options are smaller than hone_model_options: is their size set?");
+  // Options of a later version do if they ask for nothing that this one does not know.
+  const char* bytes = reinterpret_cast<const char*>(given);
+  for (size_t i = sizeof *given; i < given->size; ++i)
+    if (bytes[i] != 0) return fail_to_create("the options are those of a later version");
+  return create(out, {.num_threads = given->num_threads,
+                      .spin_ns = given->spin_ns == 0  ? -1
+                                 : given->spin_ns < 0 ? 0
+                                                      : given->spin_ns,
+                      .parallel_for = given->parallel_for,
+                      .owner = given->pool});
 }
 
 void hone_model_destroy(hone_model* model) { hone::runtime::model_destroy(unwrap(model)); }
+
+int hone_model_num_threads(const hone_model* model) {
+  return model == nullptr ? 0 : hone::runtime::model_num_threads(*unwrap(model));
+}
 
 int hone_model_num_inputs(const hone_model* model) {
   return model == nullptr ? 0 : static_cast<int>(plan_of(model).num_inputs);
@@ -130,6 +156,16 @@ int hone_model_num_steps(const hone_model* model) {
 const char* hone_model_step_name(const hone_model* model, int i) {
   const PlanStep* step = step_of(model, i);
   return step == nullptr ? nullptr : plan_string(plan_of(model), step->name);
+}
+
+int hone_model_step_kernel(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? -1 : static_cast<int>(step->kernel);
+}
+
+const char* hone_model_step_class(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? nullptr : plan_string(plan_of(model), step->kernel_class);
 }
 
 double hone_model_step_flops(const hone_model* model, int i) {

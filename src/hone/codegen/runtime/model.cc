@@ -9,8 +9,8 @@
 #include <atomic>
 #include <new>
 
+#include "hone/codegen/runtime/cpu_budget.h"
 #include "hone/codegen/runtime/cpu_features.h"
-#include "hone/codegen/runtime/pool.h"
 
 namespace hone::runtime {
 namespace {
@@ -86,8 +86,13 @@ const PlanTensor& tensor_at(const PlanHeader& plan, int i) {
   return plan_table<PlanTensor>(plan, plan.tensors)[i];
 }
 
-// More threads than the widest step has tiles would never work.
-int threads_for(const PlanHeader& plan, int wanted) {
+// More threads than CPUs hold each other up, and more than the widest step has tiles never work.
+int threads_for(const PlanHeader& plan, const ModelOptions& options) {
+  int wanted = options.num_threads;
+  if (options.parallel_for == nullptr || wanted == 0) {
+    const int cpus = usable_cpus();
+    if (wanted == 0 || wanted > cpus) wanted = cpus;
+  }
   int64_t most = 1;
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
@@ -95,8 +100,7 @@ int threads_for(const PlanHeader& plan, int wanted) {
     if (step.max_threads > 0 && step.max_threads < width) width = step.max_threads;
     if (width > most) most = width;
   }
-  if (most == 1) return 1;
-  return wanted > 0 && wanted > most ? static_cast<int>(most) : wanted;
+  return wanted > most ? static_cast<int>(most) : wanted;
 }
 
 bool map_memory(Model& model) {
@@ -148,7 +152,7 @@ bool allocate(T*& pointer, uint64_t count) {
   return pointer != nullptr;
 }
 
-bool fill(Model& model, int num_threads, char* message) {
+bool fill(Model& model, const ModelOptions& options, char* message) {
   const PlanHeader& plan = *model.plan;
   if (!allocate(model.staging, static_cast<uint64_t>(num_tensors(plan))) ||
       !allocate(model.phases, plan.num_steps) || !allocate(model.arguments, plan.num_arguments) ||
@@ -156,7 +160,10 @@ bool fill(Model& model, int num_threads, char* message) {
     say(message, "out of memory");
     return false;
   }
-  model.pool = pool_create({.num_threads = threads_for(plan, num_threads)});
+  model.pool = pool_create({.num_threads = threads_for(plan, options),
+                            .spin_ns = options.spin_ns,
+                            .parallel_for = options.parallel_for,
+                            .owner = options.owner});
   if (model.pool == nullptr) {
     say(message, "cannot start the threads");
     return false;
@@ -252,8 +259,9 @@ int run_bound(Model& model, const void* const* inputs, void* const* outputs) {
 
 }  // namespace
 
-Model* model_create(const ModelImage& image, int num_threads, char* message) {
+Model* model_create(const ModelImage& image, const ModelOptions& options, char* message) {
   message[0] = '\0';
+  const int num_threads = options.num_threads;
   if (num_threads < 0 || num_threads > kMaxThreads) {
     say(message, "%d threads wanted, expected 0 (all cores) to %d", num_threads, kMaxThreads);
     return nullptr;
@@ -272,7 +280,7 @@ Model* model_create(const ModelImage& image, int num_threads, char* message) {
   Model* model = new (memory) Model;
   model->image = image;
   model->plan = &plan;
-  if (!fill(*model, num_threads, message)) {
+  if (!fill(*model, options, message)) {
     model_destroy(model);
     return nullptr;
   }
@@ -292,6 +300,8 @@ void model_destroy(Model* model) {
 }
 
 const PlanHeader& model_plan(const Model& model) { return *model.plan; }
+
+int model_num_threads(const Model& model) { return pool_num_threads(model.pool); }
 
 int model_run(Model& model, const void* const* inputs, void* const* outputs) {
   if (model.running.exchange(true, std::memory_order_acquire)) {

@@ -7,6 +7,7 @@
 
 #include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/codegen/runtime/plan.h"
+#include "hone/codegen/runtime/pool.h"
 
 namespace hone::runtime {
 
@@ -17,14 +18,23 @@ struct ModelImage {
   const void* weights = nullptr;         // 64-byte aligned, PlanHeader::weight_bytes
 };
 
+struct ModelOptions {
+  int num_threads = 0;                 // 0 = all CPUs that this process may use, never more
+  int64_t spin_ns = -1;                // of PoolOptions
+  ParallelFor parallel_for = nullptr;  // then num_threads may be any
+  void* owner = nullptr;
+};
+
 class Model;  // opaque
 inline constexpr int kErrorBytes = 256;
 
 // Null after a failure, with the reason in `message` (kErrorBytes). The image must outlive the
 // model.
-[[nodiscard]] Model* model_create(const ModelImage& image, int num_threads, char* message);
+[[nodiscard]] Model* model_create(const ModelImage& image, const ModelOptions& options,
+                                  char* message);
 void model_destroy(Model* model);  // null is fine
 [[nodiscard]] const PlanHeader& model_plan(const Model& model);
+[[nodiscard]] int model_num_threads(const Model& model);
 // 0 on success; else model_last_error() says why. Null arrays are an error.
 int model_run(Model& model, const void* const* inputs, void* const* outputs);
 // The shape of an output in the last run; before it, the declared one.

@@ -1,13 +1,16 @@
 #include "hone/codegen/runtime/model.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <thread>
 
 #include "hone/codegen/artifact_testing.h"
+#include "hone/codegen/runtime/cpu_budget.h"
 
 namespace hone::runtime {
 namespace {
@@ -58,8 +61,9 @@ class Fixture {
     }
     plan_ = codegen::encode_plan(spec).value();
   }
-  [[nodiscard]] ModelPtr create(int threads) {
-    ModelPtr model(model_create({plan_.data(), plan_.size(), &kernel_, nullptr}, threads, message),
+  [[nodiscard]] ModelPtr create(int threads) { return create({.num_threads = threads}); }
+  [[nodiscard]] ModelPtr create(const ModelOptions& options) {
+    ModelPtr model(model_create({plan_.data(), plan_.size(), &kernel_, nullptr}, options, message),
                    model_destroy);
     return model;
   }
@@ -111,6 +115,40 @@ TEST(model, in_use_refuses_a_second_run) {
   other.join();
   EXPECT_EQ(run(*model, x, y), 0);
   EXPECT_STREQ(model_last_error(*model), "");
+}
+
+TEST(model, has_no_more_threads_than_cpus) {
+  Fixture fixture(add_one);
+  const int cpus = usable_cpus();
+  EXPECT_EQ(model_num_threads(*fixture.create(0)), std::min<int>(cpus, kTiles));
+  EXPECT_EQ(model_num_threads(*fixture.create(1)), 1);
+  EXPECT_EQ(model_num_threads(*fixture.create(1024)), std::min<int>(cpus, kTiles));
+  // Of one CPU only, in a thread of its own.
+  std::thread([&] {
+    cpu_set_t mask;
+    ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+    int first = 0;
+    while (!CPU_ISSET(first, &mask)) ++first;
+    CPU_ZERO(&mask);
+    CPU_SET(first, &mask);
+    ASSERT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
+    EXPECT_EQ(model_num_threads(*fixture.create(8)), 1);
+    EXPECT_EQ(model_num_threads(*fixture.create(0)), 1);
+  }).join();
+}
+
+void serially(void*, int count, PoolTask task, void* context) {
+  for (int i = 0; i < count; ++i) task(context, i);
+}
+
+TEST(model, on_its_owners_threads_has_as_many_as_told) {
+  Fixture fixture(add_one);
+  const ModelPtr model = fixture.create({.num_threads = 13, .parallel_for = serially});
+  EXPECT_EQ(model_num_threads(*model), 13);
+  std::vector<float> x(kTiles, 1);
+  std::vector<float> y(kTiles);
+  EXPECT_EQ(run(*model, x, y), 0);
+  EXPECT_EQ(y, std::vector<float>(kTiles, 2));
 }
 
 TEST(model, reports_a_failing_kernel) {

@@ -49,8 +49,9 @@ bool argument_fits(const PlanHeader& plan, const PlanArgument& argument) {
 }
 
 bool step_fits(const PlanHeader& plan, const PlanStep& step) {
-  return string_fits(plan, step.name) && step.kernel < plan.num_kernels && step.num_tiles >= 0 &&
-         step.max_threads >= 0 && step.first_argument <= plan.num_arguments &&
+  return string_fits(plan, step.name) && string_fits(plan, step.kernel_class) &&
+         step.kernel < plan.num_kernels && step.num_tiles >= 0 && step.max_threads >= 0 &&
+         step.first_argument <= plan.num_arguments &&
          step.num_arguments <= plan.num_arguments - step.first_argument;
 }
 

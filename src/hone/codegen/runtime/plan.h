@@ -10,7 +10,7 @@
 
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kPlanVersion = 2;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
@@ -46,7 +46,8 @@ struct PlanTensor {
 };
 
 struct PlanStep {
-  uint64_t name;  // offset of a string
+  uint64_t name;          // offset of a string
+  uint64_t kernel_class;  // likewise
   double flops;
   int64_t num_tiles;
   uint32_t kernel;          // index into the table of functions

@@ -29,7 +29,8 @@ constexpr size_t kLine = 64;
 constexpr size_t kStackBytes = 1 << 20;       // kernels keep what is large in scratch memory
 constexpr uint32_t kCallerSleeps = 1u << 31;  // in `pending`
 constexpr int64_t kMaxUnits = kCallerSleeps - 1;
-constexpr int64_t kCrowdedSpin = 1'000;  // ns, with more threads than CPUs
+constexpr int64_t kCrowdedSpin = 1'000;          // ns, with more threads than CPUs
+constexpr int64_t kMaxSpin = 3'600'000'000'000;  // an hour; the clock's time plus this fits
 constexpr int kSpinsPerClock = 16;
 
 void relax() {
@@ -82,7 +83,9 @@ class Pool {
  public:
   int num_threads = 1;
   int64_t spin_ns = 0;
-  pid_t owner = 0;  // the process that has the threads
+  pid_t process = 0;  // that has the threads
+  ParallelFor parallel_for = nullptr;
+  void* owner = nullptr;
   Worker* workers = nullptr;
   alignas(kLine) Phase phase;
   alignas(kLine) std::atomic<uint32_t> pending{0};  // units not yet done
@@ -216,6 +219,14 @@ void await_pending(Pool& pool) {
   }
 }
 
+// A task of the owner's: what a worker does between two sleeps.
+void run_task(void* context, int i) {
+  Pool& pool = *static_cast<Pool*>(context);
+  if (i < 0 || i >= pool.num_threads) return;
+  const FlushDenormals mode;
+  work(pool, i);
+}
+
 void run_phase(Pool& pool, const PhaseCall& call, char* scratch, int64_t scratch_stride) {
   int64_t shares = pool.num_threads;
   if (call.max_threads > 0 && call.max_threads < shares) shares = call.max_threads;
@@ -228,8 +239,11 @@ void run_phase(Pool& pool, const PhaseCall& call, char* scratch, int64_t scratch
     const Range range = {static_cast<uint32_t>(units * i / shares),
                          static_cast<uint32_t>(units * (i + 1) / shares)};
     pool.workers[i].share.store(pack(range), std::memory_order_seq_cst);
-    if (i > 0) wake(pool.workers[i]);
+    if (i > 0 && pool.parallel_for == nullptr) wake(pool.workers[i]);
   }
+  // Behind it, work(0) finds only what an owner that skipped a task has left.
+  if (pool.parallel_for != nullptr)
+    pool.parallel_for(pool.owner, static_cast<int>(shares), run_task, &pool);
   work(pool, 0);
   await_pending(pool);
 }
@@ -279,13 +293,17 @@ Pool* pool_create(const PoolOptions& options) {
   pool->spin_ns = options.spin_ns >= 0 ? options.spin_ns
                   : threads > cpus     ? kCrowdedSpin
                                        : kDefaultSpin;
-  pool->owner = getpid();
+  if (pool->spin_ns > kMaxSpin) pool->spin_ns = kMaxSpin;
+  pool->process = getpid();
+  pool->parallel_for = options.parallel_for;
+  pool->owner = options.owner;
   pool->workers = reinterpret_cast<Worker*>(static_cast<char*>(memory) + sizeof(Pool));
   for (int i = 0; i < threads; ++i) {
     Worker* worker = new (&pool->workers[i]) Worker;
     worker->index = i;
     worker->pool = pool;
   }
+  if (pool->parallel_for != nullptr) return pool;
   const int started = start_workers(*pool);
   if (started == threads) return pool;
   stop_workers(*pool, started);
@@ -296,7 +314,8 @@ Pool* pool_create(const PoolOptions& options) {
 void pool_destroy(Pool* pool) {
   if (pool == nullptr) return;
   // In a forked child the threads do not exist.
-  if (pool->owner == getpid()) stop_workers(*pool, pool->num_threads);
+  if (pool->process == getpid() && pool->parallel_for == nullptr)
+    stop_workers(*pool, pool->num_threads);
   free(pool);
 }
 

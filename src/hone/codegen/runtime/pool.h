@@ -4,7 +4,8 @@
 // share in halving chunks, and who is done takes from the others, so a thread that sleeps, is
 // descheduled or was lost in a fork() holds up nothing. A phase of one tile wakes nobody. Idle
 // workers spin for a bounded time, then sleep on a futex. A pool serves one caller at a time; any
-// number of pools may run at once. `run` allocates nothing.
+// number of pools may run at once. `run` allocates nothing. A pool may also have no threads and run
+// on its owner's, by a callback.
 #pragma once
 
 #include <stdint.h>
@@ -13,11 +14,17 @@
 
 namespace hone::runtime {
 
+// Runs task(context, i) for 0 <= i < count, on any threads, and returns when all are done.
+using PoolTask = void (*)(void* context, int i);
+using ParallelFor = void (*)(void* owner, int count, PoolTask task, void* context);
+
 struct PoolOptions {
   int num_threads = 0;  // the caller included; 0 = all CPUs that this process may use
   // How long an idle worker spins before it sleeps. -1 = kDefaultSpin, or almost nothing if there
   // are more threads than CPUs.
   int64_t spin_ns = -1;
+  ParallelFor parallel_for = nullptr;  // if set, no thread is started
+  void* owner = nullptr;               // of parallel_for
 };
 inline constexpr int64_t kDefaultSpin = 150'000;  // ns: longer than most kernels of one tile
 inline constexpr int kMaxThreads = 1024;

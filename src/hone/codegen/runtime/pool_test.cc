@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -225,6 +227,54 @@ TEST(pool, works_in_a_forked_child) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   ASSERT_EQ(run_counts(pool.get(), 20, 0, counts), 0);
   EXPECT_EQ(counts, std::vector<int>(20, 2));
+}
+
+// How an owner's threads may run the tasks of a call.
+void on_threads(void* calls, int count, PoolTask task, void* context) {
+  *static_cast<int*>(calls) += 1;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(task, context, i);
+  for (std::thread& thread : threads) thread.join();
+}
+void backwards(void* calls, int count, PoolTask task, void* context) {
+  *static_cast<int*>(calls) += 1;
+  for (int i = count - 1; i >= 0; --i) task(context, i);
+}
+void not_at_all(void* calls, int, PoolTask, void*) { *static_cast<int*>(calls) += 1; }
+
+TEST(pool, runs_on_its_owners_threads) {
+  for (const ParallelFor run : {on_threads, backwards, not_at_all}) {
+    int calls = 0;
+    const PoolPtr pool(pool_create({.num_threads = 3, .parallel_for = run, .owner = &calls}),
+                       pool_destroy);
+    ASSERT_NE(pool, nullptr);
+    EXPECT_EQ(pool_num_threads(pool.get()), 3);
+    for (const int64_t tiles : {0, 1, 2, 3, 50, 1000}) {
+      std::vector<int> counts(static_cast<size_t>(tiles));
+      EXPECT_EQ(run_counts(pool.get(), tiles, 0, counts), 0);
+      EXPECT_EQ(counts, std::vector<int>(static_cast<size_t>(tiles), 1));
+    }
+    EXPECT_EQ(calls, 4) << "a phase of no or one tile needs no other thread";
+  }
+}
+
+// CPU time of the whole process while the calling thread sleeps.
+double idle_cpu_seconds(double sleep_seconds) {
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::duration<double>(sleep_seconds));
+  return static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+}
+
+TEST(pool, spins_as_long_as_it_is_told) {
+  std::vector<int> counts(100);
+  const PoolPtr sleeper = make_pool(4, 0);
+  EXPECT_EQ(run_counts(sleeper.get(), 100, 0, counts), 0);
+  EXPECT_LT(idle_cpu_seconds(0.1), 0.05) << "three threads that spin would take far more";
+  const PoolPtr spinner = make_pool(2, 60'000'000'000);
+  EXPECT_EQ(run_counts(spinner.get(), 100, 0, counts), 0);
+  double spun = 0;
+  for (int i = 0; i < 100 && spun < 0.05; ++i) spun += idle_cpu_seconds(0.05);
+  EXPECT_GE(spun, 0.05);
 }
 
 TEST(pool, times_its_phases) {

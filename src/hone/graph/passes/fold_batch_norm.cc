@@ -98,7 +98,11 @@ Status fold_batch_norm(Graph& graph) {
     if (!affine) continue;
     const Uses uses(graph);
     if (fold_into_producer(graph, graph.nodes[i], *affine, uses)) {
-      graph.replace_uses(graph.nodes[i].outputs[0], graph.nodes[i].inputs[0]);
+      // The product makes the normalized value now; the one that was in between is gone.
+      const ValueId between = graph.nodes[i].inputs[0];
+      graph.nodes[static_cast<size_t>(uses.producer[static_cast<size_t>(between)])].outputs[0] =
+          graph.nodes[i].outputs[0];
+      graph.nodes.erase(graph.nodes.begin() + static_cast<std::ptrdiff_t>(i--));
       continue;
     }
     replace_by_mul_add(graph, i, *affine);

@@ -1,5 +1,7 @@
 // graph/passes/pass.h - the passes over a graph, in the order in which optimize() runs them. Each
-// is a free function that leaves a graph that verifies.
+// is a free function that leaves a graph that verifies, in which a value that was there before has
+// the elements that it had: what computes something else gets a new value, or takes over a later
+// one. So its id says which one it is in the model as it came (hone verify).
 #pragma once
 
 #include <functional>
@@ -8,11 +10,13 @@
 
 namespace hone::graph {
 
+// Called after each pass that changed something, with its name and the graph's text.
+using OnChange = std::function<void(const std::string& pass, const std::string& graph)>;
+
 struct PassOptions {
   std::vector<std::string>
       skip;  // names of passes that are left out; layouts and storage always run
-  // Called after each pass that changed something, with its name and the graph's text.
-  std::function<void(const std::string& pass, const std::string& graph)> on_change;
+  OnChange on_change;
 };
 
 // Runs all passes: the graph can then be fused into tasks.

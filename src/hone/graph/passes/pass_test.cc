@@ -103,6 +103,8 @@ TEST(fold_batch_norm, goes_into_the_weights_before_it) {
       const Tensor x = random_tensor(type == "Conv" ? Shape{1, 3, 4, 4} : Shape{2, 3}, rng);
       const Graph graph = apply(batch_norm_after(type, rng, bias).graph(), fold_batch_norm, {x});
       EXPECT_EQ(types(graph), std::vector<std::string>{type});
+      // The value in between had other elements: the product does not make it any more.
+      EXPECT_EQ(graph.value(graph.nodes[0].outputs[0]).name, "y");
     }
   }
 }

@@ -52,8 +52,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < hone_model_num_steps(created); ++i) {
     const double seconds = hone_model_step_seconds(created, i);
     const double rate = seconds > 0 ? hone_model_step_flops(created, i) / seconds * 1e-9 : 0;
-    std::printf("%-40s %9.3f ms %9.2f GFLOP/s\n", hone_model_step_name(created, i), seconds * 1e3,
-                rate);
+    std::printf("%-40s %-24s %9.3f ms %9.2f GFLOP/s\n", hone_model_step_name(created, i),
+                hone_model_step_class(created, i), seconds * 1e3, rate);
   }
   return 0;
 }

@@ -1,0 +1,99 @@
+#include "hone/codegen/interface_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "hone/codegen/artifact.h"
+#include "hone/codegen/embedded_runtime.h"
+
+namespace hone::codegen {
+namespace {
+
+// The prefix is also the name of a type, in C and in C++; pthread_create and timer_create are
+// libc's.
+constexpr std::string_view kReserved[] = {
+    "alignas",   "alignof",   "and",      "and_eq",        "asm",
+    "auto",      "bitand",    "bitor",    "bool",          "break",
+    "case",      "catch",     "char",     "char16_t",      "char32_t",
+    "char8_t",   "class",     "co_await", "co_return",     "co_yield",
+    "compl",     "concept",   "const",    "const_cast",    "consteval",
+    "constexpr", "constinit", "continue", "decltype",      "default",
+    "delete",    "do",        "double",   "dynamic_cast",  "else",
+    "enum",      "explicit",  "export",   "extern",        "false",
+    "float",     "for",       "friend",   "goto",          "if",
+    "inline",    "int",       "int64_t",  "long",          "mutable",
+    "namespace", "new",       "noexcept", "not",           "not_eq",
+    "nullptr",   "operator",  "or",       "or_eq",         "private",
+    "protected", "pthread",   "public",   "register",      "reinterpret_cast",
+    "requires",  "restrict",  "return",   "short",         "signed",
+    "size_t",    "sizeof",    "static",   "static_assert", "static_cast",
+    "struct",    "switch",    "template", "this",          "thread_local",
+    "throw",     "timer",     "true",     "try",           "typedef",
+    "typeid",    "typename",  "typeof",   "union",         "unsigned",
+    "using",     "virtual",   "void",     "volatile",      "wchar_t",
+    "while",     "xor",       "xor_eq"};
+
+bool is_identifier(std::string_view text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c == '_' || (static_cast<unsigned char>(c) < 128 && std::isalnum(c) != 0);
+  });
+}
+
+// `text` with every whole identifier renamed.
+template <typename Rename>
+std::string rename_identifiers(std::string_view text, Rename&& rename) {
+  std::string result;
+  while (!text.empty()) {
+    size_t end = 0;
+    while (end < text.size() && is_identifier(text.substr(0, end + 1))) ++end;
+    const std::string word(text.substr(0, std::max<size_t>(end, 1)));
+    result += end > 0 ? rename(word) : word;
+    text.remove_prefix(word.size());
+  }
+  return result;
+}
+
+}  // namespace
+
+Status check_prefix(const std::string& prefix) {
+  if (!is_identifier(prefix)) return invalid("found prefix '{}', expected a C identifier", prefix);
+  if (std::find(std::begin(kReserved), std::end(kReserved), prefix) != std::end(kReserved))
+    return invalid("found prefix '{}', which C, C++ or libc uses, expected another identifier",
+                   prefix);
+  return ok_status();
+}
+
+std::vector<std::string> interface_functions() {
+  const std::string text(runtime_header_text());
+  std::vector<std::string> names;
+  for (size_t at = text.find("hone_"); at != std::string::npos; at = text.find("hone_", at + 1)) {
+    size_t end = at;
+    while (end < text.size() && is_identifier(text.substr(at, end + 1 - at))) ++end;
+    const std::string name = text.substr(at, end - at);
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    if (end < text.size() && text[end] == '(' && !known) names.push_back(name);
+  }
+  return names;
+}
+
+std::string exported_name(const std::string& function, const std::string& prefix) {
+  if (prefix == kOwnPrefix) return function;
+  if (function == kOwnVersion) return prefix + "_abi_version";
+  return prefix + function.substr(std::strlen(kOwnPrefix));
+}
+
+std::string interface_text(const std::string& prefix) {
+  std::string text(runtime_header_text());
+  text.erase(0, text.find("#ifndef"));
+  if (prefix == kOwnPrefix) return text;
+  return rename_identifiers(text, [&](const std::string& word) {
+    // Prefixes that differ in case only have guards that differ.
+    if (word == "HONE_MODEL_H_") return prefix + "_H_";
+    const bool ours = word == kOwnVersion || word.starts_with(kOwnPrefix);
+    return ours ? exported_name(word, prefix) : word;
+  });
+}
+
+}  // namespace hone::codegen

@@ -1,0 +1,27 @@
+#include "hone/inspect.h"
+
+#include "hone/base/cancel.h"
+#include "hone/model_tasks.h"
+
+namespace hone {
+
+Result<Inspection> inspect(const std::string& path, const InspectOptions& options) {
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
+  if (options.on_change) options.on_change("import", graph::describe(graph));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(std::move(graph), options.compile, options.on_change));
+  HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
+  ThreadPool pool(target::host().cores);
+  HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
+                        known_schedules(model, store.get(), options.compile.seed, pool));
+  Inspection inspection;
+  for (const Tensor& constant : model.tasks.constants) inspection.weight_bytes += constant.bytes();
+  inspection.plan = graph::plan_memory(model.tasks);
+  inspection.graph = std::move(model.graph);
+  inspection.tasks = std::move(model.tasks);
+  inspection.summaries = std::move(model.summaries);
+  return inspection;
+}
+
+}  // namespace hone

@@ -1,0 +1,27 @@
+// inspect.h - a model as the compiler sees it: the graph after its passes, the tasks, how memory is
+// planned and how long each task is predicted to take. Nothing is compiled.
+#pragma once
+
+#include "hone/graph/memory_plan.h"
+#include "hone/graph/passes/pass.h"
+#include "hone/tune.h"
+
+namespace hone {
+
+struct Inspection {
+  graph::Graph graph;  // optimized
+  graph::TaskList tasks;
+  graph::MemoryPlan plan;
+  std::vector<TaskSummary> summaries;  // per TaskList::groups, schedules stored or predicted
+  int64_t weight_bytes = 0;            // of distinct constants, before they are packed
+};
+
+struct InspectOptions {
+  CompileOptions compile;
+  graph::OnChange on_change;  // of the graph, by a pass; first called for pass "import"
+};
+
+[[nodiscard]] Result<Inspection> inspect(const std::string& model,
+                                         const InspectOptions& options = {});
+
+}  // namespace hone

@@ -1,0 +1,93 @@
+// space/contraction.h - the steps of a reduction R computed inside its pointwise epilogue E around
+// a register tile (internal to space; rule_contraction.cc says how the loops lie).
+#pragma once
+
+#include "hone/space/sketch.h"
+
+namespace hone::space {
+
+// The axes of E by what the rule does with them.
+struct Roles {
+  int vector = -1;         // along the vector lanes
+  int column = -1;         // innermost other axis: register tile
+  int row = -1;            // the one before: small register tile and a cache block
+  std::vector<int> outer;  // the rest
+};
+
+class Contraction : public Group {
+ public:
+  std::string epilogue, reduction, packed;   // stage names; packed = "" if no operand is packed
+  std::vector<compute::Axis> axes;           // of E
+  std::vector<std::string> reduction_names;  // R's name of each of E's axes
+  std::vector<compute::Axis> reduce;         // R's reduce axes, innermost by rule last
+  std::vector<std::string> packed_axes;      // axes of the packed operand
+  Roles roles;
+  bool reuses = false;  // some operand does not move with the vector lanes
+  int registers = 16;
+  int lanes = 8;
+  int cores = 1;
+  bool pad_vector = false;  // only the packed operand moves with the lanes
+  bool nested = false;      // E is computed inside a loop of another stage: nothing is parallel
+  // decisions; -1 if there is nothing to decide
+  int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_block = -1;
+  int d_blocks = -1;  // of vm * v channels that are packed side by side, for a loop around E
+  int d_order = -1, d_parallel = -1, d_unroll = -1, d_taps = -1, d_reduce_order = -1, d_tail = -1;
+
+  [[nodiscard]] bool legal(const Choice& choice) const override {
+    const int64_t tile = value(choice, d_column) * value(choice, d_row);
+    const int64_t vectors = value(choice, d_vectors);
+    const int64_t accumulators = tile * vectors;
+    // Operands that wait in registers: the vectors of the packed operand and, if the instruction
+    // cannot read a broadcast from memory, one broadcast.
+    const int64_t operands = reuses ? vectors + 1 : 2;
+    if (accumulators + operands > registers) return false;
+    if (choice[d_vectors] > 1 &&
+        (choice[d_vectors] - 1) * choice[d_lanes] >= axes[roles.vector].extent)
+      return false;
+    const int64_t body =
+        accumulators * value(choice, d_unroll) * (taps_unrolled(choice) ? taps() : 1);
+    return body <= 768;  // instructions; beyond, compile time and the instruction cache suffer
+  }
+
+  void set_default(std::vector<int>& choices) const override;
+  void append_steps(const Choice& choice, schedule::Steps& steps) const override;
+
+  [[nodiscard]] static int64_t value(const Choice& choice, int decision) {
+    return decision < 0 ? 1 : choice[decision];
+  }
+  [[nodiscard]] bool taps_unrolled(const Choice& choice) const {
+    return d_taps >= 0 && choice[d_taps] != 0;
+  }
+  // Points of the small reduce axes (a kernel's window).
+  [[nodiscard]] int64_t taps() const {
+    int64_t product = 1;
+    for (size_t i = 0; i + 1 < reduce.size(); ++i) product *= reduce[i].extent;
+    return product;
+  }
+  std::vector<Decision> own_decisions;  // a copy of the options, for the rule of thumb
+};
+
+struct ContractionOptions {
+  bool nested = false;
+  size_t fixed = 0;  // so many of E's leading axes stay outermost and untiled
+  std::string
+      packed;  // the stage that makes the constant operand; "": a copy is made if one can be
+};
+// Adds the structural steps and decisions of a contraction; null if the stages are none. The caller
+// adds the group.
+[[nodiscard]] std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder,
+                                                            const std::string& epilogue,
+                                                            const std::string& reduction,
+                                                            const ContractionOptions& options = {});
+
+// E's axis for each of R's spatial axes, as the name that it has in R; nothing unless they
+// correspond one to one.
+[[nodiscard]] std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
+                                                                 const schedule::StageInfo& r);
+
+// Instructions per useful multiply-add of a register tile of column x rows points by vectors x
+// lanes channels, tails counted: lower is better.
+[[nodiscard]] double tile_cost(int64_t column, int64_t vectors, int64_t lanes, int64_t columns,
+                               int64_t channels, bool reuses, int64_t rows);
+
+}  // namespace hone::space

@@ -1,0 +1,372 @@
+// A convolution by Winograd's algorithm, its stages fused over blocks of tiles (schedule/winograd.h
+// names them; E is the pointwise epilogue):
+//
+//   parallel shares of the output channels, blocks of tiles:
+//     conv.v: the data's transform of the block, kept in the cache
+//     blocks of output channels:
+//       conv.m: one matrix product per point, around a register tile
+//       tiles of the block, vectors of channels:
+//         conv.y1, conv: the transform back, in registers
+//         E: bias, activation, residual, store
+//
+// The weights' transform runs at compile time and is packed in the order of the products' loops.
+#include <algorithm>
+#include <cmath>
+
+#include "hone/schedule/winograd.h"
+#include "hone/space/contraction.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Steps;
+using schedule::Tail;
+
+constexpr int64_t kMaxBlockBytes = 16 << 20;  // of transformed data and products of one block
+
+// An axis of E other than the channels.
+struct BlockAxis {
+  std::string name;
+  int64_t outputs = 1;  // results per tile; 1: the axis is not transformed
+  int64_t tiles = 1;
+  int decision = -1;  // tiles in a block; -1: one
+};
+
+class WinogradGroup : public Group {
+ public:
+  std::string epilogue, conv, channel;  // stages, and E's axis of the output channels
+  std::vector<BlockAxis> blocks;        // E's other axes in order
+  std::shared_ptr<Contraction> product;
+  int d_channels = -1, d_shares = -1;
+  int64_t lanes = 8, channels = 1, inputs = 1, points = 1, l2_bytes = 1 << 20;
+  int cores = 1;
+  bool two_dims = false;
+  // Axes of the transforms, by stage.
+  std::vector<compute::Axis> data, weights, first_data, first_weights, first_back, back;
+  std::string weight_channel;  // the channels' axis in the weights' transform
+
+  [[nodiscard]] bool legal(const Choice& choice) const override {
+    if (!product->legal(choice)) return false;
+    const Roles& roles = product->roles;
+    if (roles.column >= 0 && choice[product->d_column] > block_of(choice, roles.column))
+      return false;
+    if (roles.row >= 0 && choice[product->d_row] > block_of(choice, roles.row)) return false;
+    const int64_t step = choice[product->d_vectors] * choice[product->d_lanes];
+    if (choice[d_channels] > 1 && (choice[d_channels] - 1) * step >= channels) return false;
+    if (channel_blocks(choice) % choice[d_shares] != 0) return false;
+    return block_bytes(choice) <= kMaxBlockBytes;
+  }
+  void set_default(std::vector<int>& choices) const override;
+  void append_steps(const Choice& choice, Steps& steps) const override;
+
+  std::vector<Decision> own_decisions;
+
+ private:
+  [[nodiscard]] int64_t channel_blocks(const Choice& choice) const {
+    const int64_t block =
+        choice[d_channels] * choice[product->d_vectors] * choice[product->d_lanes];
+    return (channels + block - 1) / block;
+  }
+  // Tiles in a block along an axis of the products.
+  [[nodiscard]] int64_t block_of(const Choice& choice, int axis) const {
+    const std::string& name = product->axes[static_cast<size_t>(axis)].var->name;
+    for (const BlockAxis& block : blocks) {
+      if (name == block.name || name == block.name + "_t")
+        return block.decision < 0 ? 1 : choice[block.decision];
+    }
+    return 1;
+  }
+  [[nodiscard]] int64_t block_tiles(const Choice& choice) const {
+    int64_t tiles = 1;
+    for (const BlockAxis& block : blocks) tiles *= block.decision < 0 ? 1 : choice[block.decision];
+    return tiles;
+  }
+  [[nodiscard]] int64_t block_bytes(const Choice& choice) const {
+    const int64_t columns =
+        choice[d_channels] * choice[product->d_vectors] * choice[product->d_lanes];
+    return 4 * points * block_tiles(choice) * (inputs + columns);
+  }
+  // The steps of E; returns its parallel loop.
+  std::string append_epilogue(const Choice& choice, Steps& steps) const;
+  void append_data(const std::string& block, Steps& steps) const;
+  void append_weights(Steps& steps) const;
+  void append_back(Steps& steps) const;
+};
+
+// A small stage of straight code: every loop unrolled, the last axis in vector lanes.
+void append_straight(const std::string& stage, const std::vector<compute::Axis>& axes,
+                     Steps& steps) {
+  for (size_t a = 0; a + 1 < axes.size(); ++a)
+    steps.push_back(schedule::Unroll{stage, axes[a].var->name});
+  steps.push_back(schedule::Vectorize{stage, axes.back().var->name});
+}
+
+void WinogradGroup::set_default(std::vector<int>& choices) const {
+  product->set_default(choices);
+  const auto set = [&](int decision, int64_t wanted) {
+    if (decision >= 0)
+      choices[static_cast<size_t>(decision)] =
+          nearest_option(own_decisions[static_cast<size_t>(decision)], wanted);
+  };
+  set(d_channels, 1);
+  set(d_shares, 1);
+  for (const BlockAxis& block : blocks) set(block.decision, 1);
+  // Blocks grow, the innermost axis first, while they stay in the cache and leave work for all.
+  for (size_t b = blocks.size(); b-- > 0;) {
+    const int decision = blocks[b].decision;
+    if (decision < 0) continue;
+    for (size_t o = 1; o < own_decisions[static_cast<size_t>(decision)].options.size(); ++o) {
+      std::vector<int> trial = choices;
+      trial[static_cast<size_t>(decision)] = static_cast<int>(o);
+      const Choice choice(own_decisions, trial);
+      int64_t pieces = 1;
+      for (const BlockAxis& block : blocks)
+        pieces *= block.tiles / (block.decision < 0 ? 1 : choice[block.decision]);
+      if (4 * points * block_tiles(choice) * (inputs + 64) > l2_bytes / 2 || pieces < 2 * cores)
+        break;
+      choices = std::move(trial);
+    }
+  }
+  // The register tile that wastes least of such a block.
+  const Roles& roles = product->roles;
+  double best = INFINITY;
+  const std::vector<int64_t> one = {1};
+  const auto options = [&](int decision) -> const std::vector<int64_t>& {
+    return decision < 0 ? one : own_decisions[static_cast<size_t>(decision)].options;
+  };
+  std::vector<int> chosen = choices;
+  for (const int64_t vectors : options(product->d_vectors)) {
+    for (const int64_t column : options(product->d_column)) {
+      for (const int64_t row : options(product->d_row)) {
+        std::vector<int> trial = choices;
+        std::swap(trial, choices);
+        set(product->d_vectors, vectors);
+        set(product->d_column, column);
+        set(product->d_row, row);
+        std::swap(trial, choices);
+        const Choice choice(own_decisions, trial);
+        if (!legal(choice)) continue;
+        const int64_t columns = roles.column < 0 ? 1 : block_of(choice, roles.column);
+        const int64_t rows = roles.row < 0 ? 1 : block_of(choice, roles.row);
+        const double tail =
+            static_cast<double>((rows + row - 1) / row * row) / static_cast<double>(rows);
+        const double cost =
+            tail * tile_cost(column, vectors, product->lanes, columns, channels, true, row);
+        if (cost >= best) continue;
+        best = cost;
+        chosen = std::move(trial);
+      }
+    }
+  }
+  choices = std::move(chosen);
+}
+
+std::string WinogradGroup::append_epilogue(const Choice& choice, Steps& steps) const {
+  const int64_t v = choice[product->d_lanes];
+  const int64_t vm = choice[product->d_vectors], wide = choice[d_channels];
+  const int64_t shared = channel_blocks(choice) / choice[d_shares];
+  steps.push_back(schedule::Split{epilogue, channel, {shared, wide, vm, v}, Tail::kPad});
+  std::vector<std::string> outer = {channel + ".0"}, tiles, places;
+  for (const BlockAxis& axis : blocks) {
+    const int64_t length = axis.decision < 0 ? 1 : choice[axis.decision];
+    if (axis.outputs > 1) {
+      steps.push_back(schedule::Split{epilogue, axis.name, {length, axis.outputs}, Tail::kMask});
+      places.push_back(axis.name + ".2");
+    } else {
+      steps.push_back(schedule::Split{epilogue, axis.name, {length}, Tail::kMask});
+    }
+    outer.push_back(axis.name + ".0");
+    tiles.push_back(axis.name + ".1");
+  }
+  std::vector<std::string> order = outer;
+  order.push_back(channel + ".1");
+  order.insert(order.end(), tiles.begin(), tiles.end());
+  order.push_back(channel + ".2");
+  order.push_back(channel + ".3");
+  order.insert(order.end(), places.begin(), places.end());
+  order.push_back(channel + ".4");
+  steps.push_back(schedule::Reorder{epilogue, order});
+  std::string fused = outer[0];
+  for (size_t i = 1; i < outer.size(); ++i) fused += "@" + outer[i];
+  if (outer.size() > 1) steps.push_back(schedule::Fuse{epilogue, outer});
+  steps.push_back(schedule::Parallel{epilogue, fused});
+  for (const std::string& place : places) steps.push_back(schedule::Unroll{epilogue, place});
+  steps.push_back(schedule::Vectorize{epilogue, channel + ".4"});
+  return fused;
+}
+
+void WinogradGroup::append_back(Steps& steps) const {
+  std::vector<std::string> stages = {conv};
+  if (two_dims) stages.push_back(conv + ".y1");
+  for (const std::string& stage : stages) {
+    steps.push_back(schedule::ComputeAt{stage, epilogue, channel + ".3"});
+    steps.push_back(schedule::SetScope{stage, ir::Scope::kRegister});
+    append_straight(stage, stage == conv ? back : first_back, steps);
+  }
+}
+
+void WinogradGroup::append_data(const std::string& block, Steps& steps) const {
+  const std::string stage = conv + ".v", in = data.back().var->name;
+  const size_t dims = two_dims ? 2 : 1;
+  steps.push_back(schedule::ComputeAt{stage, epilogue, block});
+  steps.push_back(schedule::Split{stage, in, {lanes}, Tail::kMask});
+  std::vector<std::string> order;
+  for (size_t a = dims; a + 1 < data.size(); ++a) order.push_back(data[a].var->name);
+  order.push_back(in + ".0");
+  for (size_t a = 0; a < dims; ++a) order.push_back(data[a].var->name);
+  order.push_back(in + ".1");
+  steps.push_back(schedule::Reorder{stage, order});
+  for (size_t a = 0; a < dims; ++a) steps.push_back(schedule::Unroll{stage, data[a].var->name});
+  steps.push_back(schedule::Vectorize{stage, in + ".1"});
+  if (!two_dims) return;
+  steps.push_back(schedule::ComputeAt{stage + "1", stage, in + ".0"});
+  steps.push_back(schedule::SetScope{stage + "1", ir::Scope::kRegister});
+  append_straight(stage + "1", first_data, steps);
+}
+
+void WinogradGroup::append_weights(Steps& steps) const {
+  const std::string stage = conv + ".u";
+  const size_t dims = two_dims ? 2 : 1;
+  steps.push_back(schedule::Split{stage, weight_channel, {lanes}, Tail::kMask});
+  std::vector<std::string> order = {weight_channel + ".0"};
+  for (size_t a = dims; a < weights.size(); ++a) {
+    if (weights[a].var->name != weight_channel) order.push_back(weights[a].var->name);
+  }
+  const std::string inner = order.back();
+  for (size_t a = 0; a < dims; ++a) order.push_back(weights[a].var->name);
+  order.push_back(weight_channel + ".1");
+  steps.push_back(schedule::Reorder{stage, order});
+  steps.push_back(schedule::Parallel{stage, order[0]});
+  for (size_t a = 0; a < dims; ++a) steps.push_back(schedule::Unroll{stage, weights[a].var->name});
+  steps.push_back(schedule::Vectorize{stage, weight_channel + ".1"});
+  if (!two_dims) return;
+  steps.push_back(schedule::ComputeAt{stage + "1", stage, inner});
+  steps.push_back(schedule::SetScope{stage + "1", ir::Scope::kRegister});
+  std::vector<compute::Axis> axes = first_weights;
+  const auto at = std::find_if(axes.begin(), axes.end(), [&](const compute::Axis& axis) {
+    return axis.var->name == weight_channel;
+  });
+  std::rotate(at, at + 1, axes.end());
+  std::vector<std::string> names;
+  for (const compute::Axis& axis : axes) names.push_back(axis.var->name);
+  steps.push_back(schedule::Reorder{stage + "1", names});
+  append_straight(stage + "1", axes, steps);
+}
+
+void WinogradGroup::append_steps(const Choice& choice, Steps& steps) const {
+  const std::string block = append_epilogue(choice, steps);
+  append_back(steps);
+  steps.push_back(schedule::ComputeAt{product->epilogue, epilogue, channel + ".1"});
+  product->append_steps(choice, steps);
+  append_data(block, steps);
+  append_weights(steps);
+}
+
+// Tiles in a block: what divides their number, so that no block needs a test.
+std::vector<int64_t> block_options(int64_t tiles) {
+  std::vector<int64_t> options;
+  for (int64_t n = 1; n <= std::min<int64_t>(tiles, 64); ++n) {
+    if (tiles % n == 0) options.push_back(n);
+  }
+  return options;
+}
+
+const std::vector<compute::Axis>& axes_of(const SketchBuilder& builder, const std::string& stage) {
+  const int index = builder.state.find_stage(stage);
+  HONE_ASSERT(index >= 0, "a stage that was just made");
+  return builder.state.stages[static_cast<size_t>(index)].info->axes;
+}
+
+// The blocks along E's axes; empty if their roles are unclear.
+std::vector<BlockAxis> make_blocks(SketchBuilder& builder, const schedule::StageInfo& e,
+                                   const std::vector<std::string>& names, int vector,
+                                   const std::vector<schedule::WinogradDim>& dims,
+                                   int64_t outputs) {
+  std::vector<BlockAxis> blocks;
+  for (int a = 0; a < e.num_spatial(); ++a) {
+    if (a == vector) continue;
+    const compute::Axis& axis = e.axes[static_cast<size_t>(a)];
+    BlockAxis block{axis.var->name, 1, axis.extent, -1};
+    bool tiled = false;
+    for (const schedule::WinogradDim& dim : dims) {
+      if (dim.axis != names[static_cast<size_t>(a)]) continue;
+      block.outputs = outputs;
+      block.tiles = (axis.extent + outputs - 1) / outputs;
+      tiled = true;
+    }
+    // The products' axes are named after the convolution's; groups and the batch are not blocked.
+    if (names[static_cast<size_t>(a)] != block.name) return {};
+    if ((tiled || names[static_cast<size_t>(a)].starts_with('o')) && block.tiles > 1) {
+      block.decision = builder.add_decision(fmt::format("{}.{}.block", e.stage.name, block.name),
+                                            DecisionKind::kTile, block_options(block.tiles));
+    }
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+}  // namespace
+
+bool add_winograd(SketchBuilder& builder, const std::string& epilogue, const std::string& conv,
+                  int64_t outputs) {
+  SketchBuilder trial = builder;
+  const int index = trial.state.find_stage(conv);
+  const schedule::StageInfoPtr e =
+      trial.state.stages[static_cast<size_t>(trial.state.find_stage(epilogue))].info;
+  const schedule::StageInfoPtr r = trial.state.stages[static_cast<size_t>(index)].info;
+  const std::vector<schedule::WinogradDim> dims = schedule::winograd_dims(trial.state, index);
+  const int vector = unit_stride_axis(*e);
+  const auto names = match_axes(*e, *r);
+  if (dims.empty() || vector < 0 || !names || e->stage.where || e->stage.outputs.size() != 1 ||
+      e->constant)
+    return false;
+  for (const schedule::WinogradDim& dim : dims) {
+    if (dim.axis == (*names)[static_cast<size_t>(vector)] ||
+        outputs + dim.taps - 1 > schedule::kMaxWinogradPoints || dim.extent < outputs)
+      return false;
+  }
+  auto group = std::make_shared<WinogradGroup>();
+  group->epilogue = epilogue;
+  group->conv = conv;
+  group->channel = e->axes[static_cast<size_t>(vector)].var->name;
+  group->weight_channel = (*names)[static_cast<size_t>(vector)];
+  group->channels = e->axes[static_cast<size_t>(vector)].extent;
+  group->two_dims = dims.size() == 2;
+  group->lanes = trial.target.lanes(4);
+  group->cores = trial.target.cores;
+  if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
+  for (const schedule::WinogradDim& dim : dims) group->points *= outputs + dim.taps - 1;
+  group->blocks = make_blocks(trial, *e, *names, vector, dims, outputs);
+  if (group->blocks.empty()) return false;
+  if (!trial.add_step(schedule::Winograd{conv, outputs}).ok()) return false;
+  if (!trial.add_step(schedule::CacheWrite{conv + ".m"}).ok()) return false;
+  group->data = axes_of(trial, conv + ".v");
+  group->weights = axes_of(trial, conv + ".u");
+  group->back = axes_of(trial, conv);
+  if (group->two_dims) {
+    group->first_data = axes_of(trial, conv + ".v1");
+    group->first_weights = axes_of(trial, conv + ".u1");
+    group->first_back = axes_of(trial, conv + ".y1");
+  }
+  group->inputs = group->data.back().extent;
+  // Lanes along channels throughout.
+  const bool in_lanes =
+      group->inputs >= group->lanes / 2 && group->back.back().var->name == group->weight_channel &&
+      std::any_of(group->weights.begin(), group->weights.end(), [&](const compute::Axis& axis) {
+        return axis.var->name == group->weight_channel;
+      });
+  if (!in_lanes) return false;
+  group->product = make_contraction(trial, conv + ".m", conv + ".m.acc",
+                                    {.nested = true, .fixed = dims.size(), .packed = conv + ".u"});
+  if (!group->product) return false;
+  group->d_channels =
+      trial.add_decision(conv + ".channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
+  group->product->d_blocks = group->d_channels;
+  group->d_shares = trial.add_decision(conv + ".shares", DecisionKind::kParallel, {1, 2, 4, 8});
+  group->own_decisions = trial.decisions;
+  trial.groups.push_back(std::move(group));
+  builder.take(std::move(trial));
+  return true;
+}
+
+}  // namespace hone::space

@@ -1,0 +1,37 @@
+// tools/hone/profile.h - `run --profile`: where the time of a model goes, kernel by kernel. Tasks
+// that run the same code are one line, whatever phases they consist of.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hone/codegen/loaded_model.h"
+
+#include "json_text.h"
+
+namespace hone::tool {
+
+struct KernelTime {
+  std::string name;  // of the first task that runs it
+  std::string kernel_class;
+  int calls = 0;       // in one run
+  double seconds = 0;  // of all calls in one run, the mean over runs
+  double flops = 0;    // of all calls in one run
+};
+
+class Profile {
+ public:
+  // The steps of one more run of the same model.
+  void add_run(std::span<const codegen::StepTime> steps);
+  [[nodiscard]] int runs() const { return runs_; }
+  [[nodiscard]] std::vector<KernelTime> kernels() const;  // the longest first
+  [[nodiscard]] std::string text() const;                 // a table
+  [[nodiscard]] Json json() const;
+
+ private:
+  int runs_ = 0;
+  std::vector<codegen::StepTime> steps_;  // seconds are sums over runs
+};
+
+}  // namespace hone::tool

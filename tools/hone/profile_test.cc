@@ -1,0 +1,53 @@
+#include "profile.h"
+
+#include <gtest/gtest.h>
+
+namespace hone::tool {
+namespace {
+
+using codegen::StepTime;
+
+// Two tasks that run kernels 0 and 1 as their phases, and one that runs kernel 2.
+std::vector<StepTime> steps(double scale) {
+  return {{"conv1", "conv2d+relu", 0, 1e-3 * scale, 4e6},
+          {"conv1", "conv2d+relu", 1, 2e-3 * scale, 0},
+          {"pool", "max_pool", 2, 10e-3 * scale, 0},
+          {"conv2", "conv2d+relu", 0, 1e-3 * scale, 4e6},
+          {"conv2", "conv2d+relu", 1, 0, 0}};
+}
+
+TEST(profile, one_line_for_all_tasks_of_one_kernel) {
+  Profile profile;
+  profile.add_run(steps(1));
+  const std::vector<KernelTime> kernels = profile.kernels();
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(kernels[0].name, "pool");
+  EXPECT_EQ(kernels[0].calls, 1);
+  EXPECT_EQ(kernels[1].name, "conv1");
+  EXPECT_EQ(kernels[1].kernel_class, "conv2d+relu");
+  EXPECT_EQ(kernels[1].calls, 2);
+  EXPECT_DOUBLE_EQ(kernels[1].seconds, 4e-3);
+  EXPECT_EQ(kernels[1].flops, 8e6);
+}
+
+TEST(profile, takes_the_mean_over_runs) {
+  Profile profile;
+  profile.add_run(steps(1));
+  profile.add_run(steps(3));
+  EXPECT_EQ(profile.runs(), 2);
+  EXPECT_DOUBLE_EQ(profile.kernels()[0].seconds, 20e-3);
+  EXPECT_EQ(profile.kernels()[1].flops, 8e6);
+  EXPECT_EQ(profile.json().size(), 2U);
+}
+
+TEST(profile, leaves_out_a_rate_that_is_not_known) {
+  Profile profile;
+  profile.add_run(steps(1));
+  const std::string text = profile.text();
+  EXPECT_NE(text.find("71.4 %        -"), std::string::npos) << text;
+  EXPECT_NE(text.find("28.6 %      2.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("all kernels"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace hone::tool

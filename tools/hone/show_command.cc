@@ -1,0 +1,167 @@
+#include <algorithm>
+
+#include "hone/base/file.h"
+#include "hone/graph/dot.h"
+#include "hone/inspect.h"
+
+#include "command.h"
+#include "interrupt.h"
+#include "json_text.h"
+#include "option_texts.h"
+#include "table.h"
+
+namespace hone::tool {
+namespace {
+
+struct Options {
+  std::string model, after, dot;
+  bool passes = false;
+  BuildOptionTexts build;
+  bool json = false;
+};
+
+constexpr double kMebibyte = 1 << 20;
+
+// One distinct task, by its first occurrence.
+struct Row {
+  const TaskSummary& summary;
+  Shape shape;  // of its result
+  int64_t bytes;
+};
+
+std::vector<Row> rows(const Inspection& model) {
+  std::vector<Row> rows;
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
+    const auto first = static_cast<size_t>(model.tasks.groups[g].calls[0]);
+    const graph::TaskCall& call = model.tasks.calls[first];
+    const graph::Node& last = model.graph.nodes[static_cast<size_t>(call.nodes.back())];
+    const auto result = std::find_if(last.outputs.begin(), last.outputs.end(),
+                                     [](graph::ValueId id) { return id != graph::kNoValue; });
+    rows.push_back({model.summaries[g], model.graph.value(*result).shape,
+                    graph::bytes_moved(model.graph, call)});
+  }
+  return rows;
+}
+
+double predicted(const TaskSummary& summary) {
+  return summary.seconds > 0 ? summary.seconds : summary.predicted_seconds;
+}
+
+void print_text(const Inspection& model) {
+  Table table({"first node", "kernel", "result", "times", "FLOPs", "bytes", "time"}, 3);
+  double seconds = 0;
+  for (const Row& row : rows(model)) {
+    const TaskSummary& task = row.summary;
+    const double time = predicted(task);
+    seconds += time * task.multiplicity;
+    table.add({shorten(task.name, 32), shorten(task.kernel_class, 40), to_string(row.shape),
+               std::to_string(task.multiplicity), format_count(task.flops),
+               format_count(static_cast<double>(row.bytes)),
+               (task.seconds > 0 ? "" : "~") + format_seconds(time)});
+  }
+  fmt::print("{}\n{} nodes, {} tasks, {} distinct\n", table.text(), model.graph.nodes.size(),
+             model.tasks.calls.size(), model.tasks.groups.size());
+  fmt::print("{:.3f} GFLOP, {:.2f} MiB of weights, {:.2f} MiB of memory at the peak\n",
+             graph::total_flops(model.tasks) * 1e-9,
+             static_cast<double>(model.weight_bytes) / kMebibyte,
+             static_cast<double>(model.plan.arena_bytes) / kMebibyte);
+  fmt::print("all tasks: ~{} (~: predicted, else measured)\n", format_seconds(seconds));
+}
+
+void print_json(const Inspection& model) {
+  Json json = {
+      {"nodes", model.graph.nodes.size()},           {"tasks", model.tasks.calls.size()},
+      {"distinct_tasks", model.tasks.groups.size()}, {"flops", graph::total_flops(model.tasks)},
+      {"weight_bytes", model.weight_bytes},          {"arena_bytes", model.plan.arena_bytes}};
+  json["kernels"] = Json::array();
+  for (const Row& row : rows(model)) {
+    const TaskSummary& task = row.summary;
+    json["kernels"].push_back({{"name", task.name},
+                               {"kernel", task.kernel_class},
+                               {"shape", row.shape},
+                               {"times", task.multiplicity},
+                               {"flops", task.flops},
+                               {"bytes", row.bytes},
+                               {"source", task.source},
+                               {"seconds", task.seconds},
+                               {"predicted_seconds", task.predicted_seconds}});
+  }
+  fmt::print("{}", json_text(json));
+}
+
+// The graph's text after each pass; a pass that changed nothing leaves that of the one before it.
+class History {
+ public:
+  void add(const std::string& pass, const std::string& graph) {
+    changes_.emplace_back(pass, graph);
+  }
+
+  [[nodiscard]] Result<std::string> after(const std::string& pass) const {
+    std::vector<std::string> order = graph::pass_names();
+    order.insert(order.begin(), "import");
+    const auto end = std::find(order.begin(), order.end(), pass);
+    if (end == order.end())
+      return invalid("--after: no pass is named '{}', expected one of {}", pass, join_names(order));
+    std::string text;
+    for (const auto& [name, graph] : changes_) {
+      if (std::find(order.begin(), order.end(), name) <= end) text = graph;
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> changes_;
+};
+
+Status show(const Options& options) {
+  InspectOptions inspect_options;
+  HONE_ASSIGN_OR_RETURN(inspect_options.compile, parse_build_options(options.build));
+  inspect_options.compile.interrupted = &listen_for_interrupt();
+  History history;
+  if (!options.after.empty()) {
+    HONE_RETURN_IF_ERROR(history.after(options.after).status());
+    inspect_options.on_change = [&](const std::string& pass, const std::string& graph) {
+      history.add(pass, graph);
+    };
+  } else if (options.passes) {
+    inspect_options.on_change = [](const std::string& pass, const std::string& graph) {
+      fmt::print("after {}:\n{}\n", pass, graph);
+    };
+  }
+  HONE_ASSIGN_OR_RETURN(const Inspection model, inspect(options.model, inspect_options));
+  if (!options.dot.empty())
+    HONE_RETURN_IF_ERROR(write_file_atomic(options.dot, graph::to_dot(model.graph, model.tasks)));
+  if (options.json) {
+    print_json(model);
+  } else if (!options.after.empty()) {
+    HONE_ASSIGN_OR_RETURN(const std::string text, history.after(options.after));
+    fmt::print("{}", text);
+  } else {
+    if (!options.passes) fmt::print("{}\n", graph::describe(model.graph));
+    print_text(model);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Command show_command(CLI::App& root) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = root.add_subcommand(
+      "show", "Show a model's graph after its passes, and the tasks that it becomes");
+  app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
+  app->add_flag("--passes", options->passes,
+                "Print the graph as imported and after each pass that changed it");
+  app->add_option("--after", options->after,
+                  "Print the graph as it is after this pass only; import: before all of them")
+      ->type_name("PASS")
+      ->excludes("--passes");
+  app->add_option("--dot", options->dot, "Write a drawing of the tasks in Graphviz's language")
+      ->type_name("FILE");
+  add_task_options(*app, options->build);
+  add_json(*app, options->json);
+  app->get_option("--json")->excludes("--passes")->excludes("--after");
+  return {app, [options] { return show(*options); }};
+}
+
+}  // namespace hone::tool

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <cmath>
+
+#include "hone/base/options.h"
+#include "hone/graph/import_onnx.h"
+#include "hone/verify.h"
+
+#include "command.h"
+#include "interrupt.h"
+#include "json_text.h"
+#include "model_file.h"
+#include "option_texts.h"
+
+namespace hone::tool {
+namespace {
+
+struct Options {
+  std::string model, reference, tolerance;
+  std::vector<std::string> inputs;
+  BuildOptionTexts build;
+  bool json = false;
+};
+
+std::string place_of(const Divergence& divergence) {
+  if (!divergence.problem.empty()) return divergence.problem;
+  return fmt::format("found {:.9g} at {}, expected {:.9g}", divergence.found,
+                     to_string(divergence.index), divergence.expected);
+}
+
+std::string describe(const Divergence& divergence) {
+  std::string text = fmt::format("tensor '{}' of node '{}' ({})\n", divergence.value,
+                                 divergence.node, divergence.type);
+  if (!divergence.kernel_class.empty()) {
+    text += fmt::format("  task: {}\n  its nodes: {}\n", divergence.kernel_class,
+                        join_names(divergence.fused));
+  }
+  text += fmt::format("  {}\n", place_of(divergence));
+  if (divergence.problem.empty()) {
+    text += fmt::format("  error {:.3g}, {} of {} elements are wrong\n", divergence.error,
+                        divergence.wrong, divergence.elements);
+  }
+  return text;
+}
+
+void print_text(const VerifyReport& report) {
+  if (!report.divergences.empty())
+    fmt::print("the first that diverges:\n{}\n", describe(report.divergences.front()));
+  const size_t most = 5;
+  for (size_t i = 1; i < std::min(report.divergences.size(), most + 1); ++i) {
+    const Divergence& other = report.divergences[i];
+    fmt::print("then '{}' of node '{}' ({}): error {:.3g}\n", other.value, other.node, other.type,
+               other.error);
+  }
+  if (report.divergences.size() > most + 1)
+    fmt::print("and {} more\n", report.divergences.size() - most - 1);
+  if (!report.missing.empty())
+    fmt::print("not in the compiled model: {}\n", join_names(report.missing));
+  fmt::print("compared {} tensors of {} tasks: {} beyond the tolerance of {:g}", report.compared,
+             report.tasks, report.divergences.size(), report.tolerance);
+  if (report.worst_error > 0) {
+    fmt::print("; the largest error within it is {:.3g}, in '{}'", report.worst_error,
+               report.worst_value);
+  }
+  fmt::print("\n");
+}
+
+// Numbers that are not finite are text in JSON.
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
+}
+
+void print_json(const VerifyReport& report) {
+  Json json = {{"tolerance", report.tolerance},     {"tasks", report.tasks},
+               {"compared", report.compared},       {"unknown", report.unknown},
+               {"missing", report.missing},         {"worst_error", report.worst_error},
+               {"worst_value", report.worst_value}, {"divergences", Json::array()}};
+  for (const Divergence& divergence : report.divergences) {
+    json["divergences"].push_back({{"value", divergence.value},
+                                   {"node", divergence.node},
+                                   {"type", divergence.type},
+                                   {"kernel", divergence.kernel_class},
+                                   {"fused", divergence.fused},
+                                   {"problem", divergence.problem},
+                                   {"index", divergence.index},
+                                   {"found", number(divergence.found)},
+                                   {"expected", number(divergence.expected)},
+                                   {"error", number(divergence.error)},
+                                   {"wrong", divergence.wrong},
+                                   {"elements", divergence.elements}});
+  }
+  fmt::print("{}", json_text(json));
+}
+
+// A reference holds for certain inputs only: the file has them, unless they are given.
+Status add_reference_inputs(const Options& options, const std::vector<std::string>& names,
+                            const std::vector<NamedTensor>& reference,
+                            std::map<std::string, Tensor>& given) {
+  HONE_ASSIGN_OR_RETURN(const auto bound, parse_tensors("--bind", options.build.bind));
+  for (const std::string& name : names) {
+    const auto found = std::find_if(reference.begin(), reference.end(),
+                                    [&](const NamedTensor& tensor) { return tensor.name == name; });
+    if (found != reference.end()) given.emplace(name, found->tensor);
+    if (given.count(name) == 0 && bound.count(name) == 0) {
+      return invalid("{} has no tensor '{}', which is an input: give --input {}=FILE.npy",
+                     options.reference, name, name);
+    }
+  }
+  return ok_status();
+}
+
+Status run(const Options& options) {
+  VerifyOptions verify_options;
+  HONE_ASSIGN_OR_RETURN(verify_options.compile, parse_build_options(options.build));
+  CompileOptions& compile = verify_options.compile;
+  compile.interrupted = &listen_for_interrupt();
+  if (!options.tolerance.empty()) {
+    const Result<double> tolerance = parse_real(options.tolerance, 0, 1e6);
+    if (!tolerance.ok()) return invalid("--tolerance: {}", tolerance.status().message());
+    verify_options.tolerance = *tolerance;
+  }
+  HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", options.inputs));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, graph::input_names(options.model));
+  std::vector<NamedTensor> reference;
+  if (!options.reference.empty()) {
+    HONE_ASSIGN_OR_RETURN(reference, read_npz(options.reference));
+    HONE_RETURN_IF_ERROR(add_reference_inputs(options, names, reference, given));
+    verify_options.reference = &reference;
+  }
+  for (const auto& [name, tensor] : given) compile.shapes.emplace(name, tensor.shape());
+  compile.available = given;
+  verify_options.make_inputs = [&](const std::vector<codegen::ModelTensor>& wanted) {
+    // What was bound is no input any more.
+    std::map<std::string, Tensor> left = given;
+    for (const std::string& name : names) {
+      const bool stays = std::any_of(wanted.begin(), wanted.end(),
+                                     [&](const auto& input) { return input.name == name; });
+      if (!stays) left.erase(name);
+    }
+    return arrange_inputs(wanted, std::move(left), compile.seed);
+  };
+  HONE_ASSIGN_OR_RETURN(const VerifyReport report, verify(options.model, verify_options));
+  if (options.json) {
+    print_json(report);
+  } else {
+    print_text(report);
+  }
+  if (report.divergences.empty()) return ok_status();
+  const Divergence& first = report.divergences.front();
+  return error(Code::kInternal, "node '{}' ({}) diverges: tensor '{}': {}", first.node, first.type,
+               first.value, place_of(first));
+}
+
+}  // namespace
+
+Command verify_command(CLI::App& root) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = root.add_subcommand(
+      "verify",
+      "Compare every tensor of the compiled model with a naive run; name the first wrong");
+  app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
+  app->add_option("--reference", options->reference,
+                  "Compare with these tensors, by name, instead of a naive run's; inputs may be "
+                  "among them")
+      ->type_name("FILE.npz");
+  add_inputs(*app, options->inputs);
+  app->add_option("--tolerance", options->tolerance,
+                  "Largest error, relative to a tensor's largest magnitude; "
+                  "default: 1e-3, more where the model computes in narrower types")
+      ->type_name("X");
+  add_task_options(*app, options->build);
+  add_json(*app, options->json);
+  app->footer("Exit code 1 if a tensor diverges; 2 bad input.");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace hone::tool
