@@ -1,5 +1,6 @@
 """Every kind of bad input ends in exit code 2 and one clear line; nothing is written."""
 import os
+import resource
 import sqlite3
 import sys
 from pathlib import Path
@@ -92,6 +93,105 @@ class Models(Case):
         node = helper.make_node("Conv", ["x", "w"], ["y"], name="conv")
         model = make_model([node], [value("x", (1, 4, 8))], [value("y", None)], {"w": np.zeros((4, 3, 3, 3), np.float32)})
         self.refuse_model("conv", model)
+
+    def refuse_node(self, message, node, shapes=((2, 3),), dtype=TensorProto.FLOAT, **constants):
+        """A model of one node on inputs a, b, ... of these shapes, and constants."""
+        inputs = [value("abcd"[i], shape, dtype) for i, shape in enumerate(shapes)]
+        line = self.refuse_model(message, make_model([node], inputs, [value("y", None)], constants))
+        self.assertIn("'bad'", line)
+
+    def test_all_unsupported_is_listed(self):
+        nodes = [helper.make_node("Reshape", ["x", "s"], ["a"], name="first"), helper.make_node("Relu", ["a"], ["b"], name="after"),
+                 helper.make_node("Expand", ["x", "s"], ["c"], name="second"), helper.make_node("Neg", ["x"], ["d"], name="fine")]
+        model = make_model(nodes, [value("x", (2, 3)), value("s", (2,), TensorProto.INT64)], [value(name, None) for name in "bcd"])
+        line = self.refuse_model("--bind s=", model)
+        for name in ("'first' (Reshape)", "'second' (Expand)"):
+            self.assertIn(name, line)
+        for name in ("'after'", "'fine'"):
+            self.assertNotIn(name, line)
+        strings = [value("x", (2,), TensorProto.STRING), value("z", (2,), TensorProto.COMPLEX64)]
+        nodes = [helper.make_node("Frobnicate", ["x"], ["y"], name="odd"), helper.make_node("Identity", ["z"], ["w"], name="fine")]
+        line = self.refuse_model("'x'", make_model(nodes, strings, [value("y", None), value("w", None)]))
+        for name in ("'z'", "'odd'"):
+            self.assertIn(name, line)
+
+    def test_inconsistent_shapes(self):
+        two = ["a", "b"]
+        self.refuse_node("[2, 3]", helper.make_node("Add", two, ["y"], name="bad"), [(2, 3), (4, 3)])
+        self.refuse_node("[2, 3]", helper.make_node("MatMul", two, ["y"], name="bad"), [(2, 3), (2, 3)])
+        self.refuse_node("[2, 3]", helper.make_node("Concat", two, ["y"], name="bad", axis=0), [(2, 3), (2, 4)])
+        self.refuse_node("[4, 2]", helper.make_node("Reshape", ["a", "s"], ["y"], name="bad"), s=np.array([4, 2]))
+        self.refuse_node("i64", helper.make_node("Add", ["a", "s"], ["y"], name="bad"), s=np.array([4, 2, 1]))
+
+    def test_wrong_attributes(self):
+        for message, op, attributes in (("axis 7", "Softmax", {"axis": 7}), ("perm", "Transpose", {"perm": [0, 0]}),
+                                        ("unknown attribute 'colour'", "Relu", {"colour": 1}), ("'axis' has type", "Softmax", {"axis": "last"}),
+                                        ("99", "Cast", {"to": 99}), ("mode", "DepthToSpace", {"mode": "best", "blocksize": 1})):
+            shape = (1, 4, 2, 2) if op == "DepthToSpace" else (2, 3)
+            with self.subTest(op):
+                self.refuse_node(message, helper.make_node(op, ["a"], ["y"], name="bad", **attributes), [shape])
+        node = helper.make_node("Conv", ["a", "w"], ["y"], name="bad", group=3)
+        self.refuse_node("3 groups", node, [(1, 4, 8, 8)], w=np.zeros((4, 2, 3, 3), np.float32))
+        twice = helper.make_node("Softmax", ["a"], ["y"], name="bad", axis=1)
+        twice.attribute.append(twice.attribute[0])
+        self.refuse_node("twice", twice)
+
+    def test_missing_and_surplus_operands(self):
+        self.refuse_node("1 operands", helper.make_node("Conv", ["a"], ["y"], name="bad"), [(1, 3, 8, 8)])
+        self.refuse_node("operand 0 is missing", helper.make_node("Add", ["", "a"], ["y"], name="bad"))
+        self.refuse_node("2 operands", helper.make_node("Relu", ["a", "a"], ["y"], name="bad"))
+        self.refuse_node("no result", helper.make_node("Relu", ["a"], [""], name="bad"))
+
+    def test_duplicate_names(self):
+        relu = [helper.make_node("Relu", ["x"], ["y"], name="one"), helper.make_node("Relu", ["x"], ["y"], name="two")]
+        self.refuse_model("'y'", make_model(relu, [value("x", (2,))], [value("y", (2,))]))
+        self.refuse_model("'x'", make_model(relu[:1], [value("x", (2,)), value("x", (2,))], [value("y", (2,))]))
+        self.refuse_model("twice", make_model(relu[:1], [value("x", (2,))], [value("y", (2,)), value("y", (2,))]))
+        model = make_model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", (2,))], [value("y", None)], {"w": np.zeros(2, np.float32)})
+        model.graph.initializer.append(model.graph.initializer[0])
+        self.refuse_model("'w'", model)
+
+    def weighted(self, dims, raw):
+        model = make_model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", (2,))], [value("y", None)])
+        model.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=dims, raw_data=raw)
+        return model
+
+    def test_initializers_of_the_wrong_size(self):
+        self.refuse_model("expected 8", self.weighted([2], b"1234"))
+        self.refuse_model("expected 8", self.weighted([2], b"123456789"))
+        model = self.weighted([3], b"")
+        model.graph.initializer[0].ClearField("raw_data")
+        model.graph.initializer[0].float_data.extend([1, 2])
+        self.refuse_model("2 elements, expected 3", model)
+
+    def test_negative_and_absurd_extents(self):
+        limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))}
+        relu = [helper.make_node("Relu", ["x"], ["y"], name="relu")]
+        grow = [helper.make_node("Expand", ["x", "s"], ["y"], name="grow")]
+        fill = [helper.make_node("ConstantOfShape", ["s"], ["f"], name="fill"), helper.make_node("Add", ["f", "x"], ["y"])]
+        huge = 1 << 62
+        models = [("-3", make_model(relu, [value("x", (2, -3))], [value("y", None)])), ("-2", self.weighted([-2], b"")),
+                  (str(huge), self.weighted([huge, huge], b"")), (str(huge), self.weighted([huge, huge, 0], b"")),
+                  (str(huge), make_model(relu, [value("x", (huge, 4))], [value("y", None)])),
+                  ("too large", make_model(grow, [value("x", (1,))], [value("y", None)], {"s": np.array([1 << 40, 3])})),
+                  ("fill", make_model(fill, [value("x", (1,))], [value("y", None)], {"s": np.array([1 << 36])}))]
+        for message, model in models:
+            with self.subTest(message):
+                self.refuse(message, "compile", self.save(model), "-o", self.folder / "out.so", "--no-db", **limited)
+
+    def test_nested_deep(self):
+        def field(number, content):
+            length, size = b"", len(content)
+            while size >= 128:
+                length, size = length + bytes([size & 127 | 128]), size >> 7
+            return bytes([number << 3 | 2]) + length + bytes([size]) + content
+
+        graph = b""
+        for _ in range(10_000):  # a graph with a node with an attribute with a graph
+            graph = field(1, field(2, b"y") + field(4, b"If") + field(5, field(1, b"then_branch") + field(6, graph)))
+        path = self.folder / "nested.onnx"
+        path.write_bytes(b"\x08\x08" + field(7, graph) + field(8, b"\x10\x11"))
+        self.refuse_model("nested deeper than", path)
 
 
 class Options(Case):

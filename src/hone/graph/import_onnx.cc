@@ -9,6 +9,7 @@
 #include "hone/graph/onnx_subgraph.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/unsupported_list.h"
 
 namespace hone::graph {
 namespace {
@@ -23,7 +24,10 @@ class Importer {
   Result<Graph> run(onnx::ModelProto& model) {
     Result<Graph> graph = read(model);
     if (graph.ok()) return graph;
-    return Status(graph.status().code(), printable(graph.status().message()));
+    // What is not supported is told first, also where something else is wrong.
+    const Status unsupported = unsupported_.all(graph_.file);
+    const Status& status = unsupported.ok() ? graph.status() : unsupported;
+    return Status(status.code(), printable(status.message()));
   }
 
  private:
@@ -31,10 +35,12 @@ class Importer {
     HONE_RETURN_IF_ERROR(check_model(model));
     onnx::GraphProto& proto = *model.mutable_graph();
     graph_.name = proto.name();
-    HONE_RETURN_IF_ERROR(check_operators(proto, graph_.opset, graph_.file));
+    HONE_RETURN_IF_ERROR(unsupported_.add(check_operators(proto, graph_.opset, graph_.file)));
     HONE_RETURN_IF_ERROR(read_initializers(proto));
     HONE_RETURN_IF_ERROR(read_inputs(proto));
     HONE_RETURN_IF_ERROR(read_nodes(proto));
+    HONE_RETURN_IF_ERROR(unsupported_.all(graph_.file));
+    HONE_RETURN_IF_ERROR(connect_nodes(proto));
     HONE_RETURN_IF_ERROR(read_outputs(proto));
     HONE_RETURN_IF_ERROR(sort_nodes(graph_));
     const Sources sources = sources_of_values(graph_);
@@ -99,9 +105,12 @@ class Importer {
 
   Status read_initializers(onnx::GraphProto& proto) {
     for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
-      HONE_ASSIGN_OR_RETURN(Tensor data, read_tensor(tensor, "initializer", source()));
-      HONE_RETURN_IF_ERROR(define(
-          tensor.name(), graph_.add_constant(tensor.name(), std::move(data)), "initializer"));
+      Result<Tensor> data = read_tensor(tensor, "initializer", source());
+      HONE_RETURN_IF_ERROR(unsupported_.add(data.status()));
+      if (!data.ok()) continue;
+      HONE_RETURN_IF_ERROR(define(tensor.name(),
+                                  graph_.add_constant(tensor.name(), std::move(data).value()),
+                                  "initializer"));
       // Free the copy at once: the weights may be most of the memory.
       delete tensor.release_raw_data();
       tensor.clear_float_data();
@@ -117,10 +126,12 @@ class Importer {
       const auto it = ids_.find(input.name());
       // Before IR version 4 every initializer is declared as an input too.
       if (it != ids_.end() && graph_.value(it->second).constant) continue;
-      HONE_ASSIGN_OR_RETURN(const DeclaredInput declared,
-                            declared_input(input, options_, graph_.file));
+      const Result<DeclaredInput> read = declared_input(input, options_, graph_.file);
+      HONE_RETURN_IF_ERROR(unsupported_.add(read.status()));
       unused_shapes.erase(input.name());
       unused_values.erase(input.name());
+      if (!read.ok()) continue;
+      const DeclaredInput& declared = *read;
       if (declared.batch >= 0 && declared.shape[0] != declared.batch)
         graph_.rebatch = {declared.batch, declared.shape[0]};
       const ValueId id = graph_.add_value(input.name(), declared.dtype, declared.shape);
@@ -139,13 +150,15 @@ class Importer {
 
   Status read_nodes(const onnx::GraphProto& proto) {
     std::set<std::string> names;
+    std::map<std::string, int> repeated;
     for (const onnx::NodeProto& from : proto.node()) {
       Node node;
       node.type = from.op_type();
       node.op = find_op(node.type, graph_.opset);
       node.name = node_name(from);
-      for (int i = 1; !names.insert(node.name).second; ++i)
-        node.name = fmt::format("{}.{}", node_name(from), i);
+      int& times = repeated[node.name];
+      while (!names.insert(node.name).second)
+        node.name = fmt::format("{}.{}", node_name(from), ++times);
       for (const std::string& output : from.output()) {
         node.outputs.push_back(kNoValue);
         if (output.empty()) continue;
@@ -154,9 +167,13 @@ class Importer {
       }
       while (!node.outputs.empty() && node.outputs.back() == kNoValue) node.outputs.pop_back();
       if (node.outputs.empty()) return fail("node '{}' ({}) has no result", node.name, node.type);
-      HONE_RETURN_IF_ERROR(read_attributes(from, source(), node));
+      HONE_RETURN_IF_ERROR(unsupported_.add(read_attributes(from, source(), node)));
       graph_.nodes.push_back(std::move(node));
     }
+    return ok_status();
+  }
+
+  Status connect_nodes(const onnx::GraphProto& proto) {
     for (int i = 0; i < proto.node_size(); ++i) {
       Node& node = graph_.nodes[static_cast<size_t>(i)];
       for (const std::string& input : proto.node(i).input()) {
@@ -195,6 +212,7 @@ class Importer {
   const ImportOptions& options_;
   Graph graph_;
   std::map<std::string, ValueId> ids_;
+  UnsupportedList unsupported_;
 };
 
 }  // namespace

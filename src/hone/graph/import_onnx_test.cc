@@ -109,6 +109,26 @@ TEST(import_onnx, lists_all_unknown_operators_at_once) {
   expect_error(status, Code::kUnsupported, "hone.Copy");
 }
 
+TEST(import_onnx, lists_all_that_is_not_supported_at_once) {
+  TestModel types(17);
+  types.input("a", {2}, static_cast<DType>(8)).input("b", {2}, static_cast<DType>(14));
+  types.input("c", {2}).node("Frobnicate", {"c"}, {"y"}).output("y");
+  Status status = import_status(types.bytes());
+  for (const char* part : {"input 'a'", "input 'b'", "Frobnicate (node 'node_y')"})
+    expect_error(status, Code::kUnsupported, part);
+
+  // Nodes after an unsupported one are judged where they don't depend on it.
+  TestModel nodes(17);
+  nodes.input("x", {2, 3}).input("s", {2}, DType::kI64);
+  nodes.node("Reshape", {"x", "s"}, {"a"}).node("Relu", {"a"}, {"b"});
+  nodes.node("Gemm", {"b", "b", "b"}, {"c"}).node("Expand", {"x", "s"}, {"d"});
+  status = import_status(nodes.output("c").output("d").bytes());
+  expect_error(status, Code::kUnsupported, "'node_a' (Reshape)");
+  expect_error(status, Code::kUnsupported, "'node_d' (Expand)");
+  EXPECT_EQ(status.message().find("node_c"), std::string::npos) << status.message();
+  EXPECT_EQ(status.message().find("m.onnx"), status.message().rfind("m.onnx"));
+}
+
 TEST(import_onnx, knows_from_which_opset_an_operator_is) {
   EXPECT_TRUE(
       TestModel(14).input("x", {1}).node("HardSwish", {"x"}, {"y"}).output("y").import().ok());

@@ -6,6 +6,7 @@
 #include "hone/graph/extents.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/unsupported_list.h"
 
 namespace hone::graph {
 
@@ -262,7 +263,18 @@ Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
 
 Status infer_shapes(Graph& graph) {
   std::vector<Node> nodes;
-  for (Node& node : graph.nodes) HONE_RETURN_IF_ERROR(add_inferred(graph, std::move(node), nodes));
+  UnsupportedList unsupported;
+  std::set<ValueId> unknown;  // what the unsupported nodes would compute, and what is made of it
+  for (Node& node : graph.nodes) {
+    const std::vector<ValueId> results = node.outputs;
+    const bool reads_unknown = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                           [&](ValueId in) { return unknown.count(in) > 0; });
+    const Status status = reads_unknown ? ok_status() : add_inferred(graph, std::move(node), nodes);
+    HONE_RETURN_IF_ERROR(unsupported.add(status));
+    if (reads_unknown || !status.ok()) unknown.insert(results.begin(), results.end());
+    unknown.erase(kNoValue);
+  }
+  HONE_RETURN_IF_ERROR(unsupported.all(graph.file));
   HONE_RETURN_IF_ERROR(compact_outputs(graph, nodes));
   std::set<std::string> names;
   for (Node& node : nodes) {

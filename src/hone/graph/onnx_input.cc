@@ -25,8 +25,7 @@ struct Declaration {
   }
   // With other extents than the model's, too: another batch.
   [[nodiscard]] bool may_become(const Shape& given) const {
-    if (!any_rank && given.size() != shape.size()) return false;
-    return is_valid(given);
+    return (any_rank || given.size() == shape.size()) && is_valid(given);
   }
 };
 

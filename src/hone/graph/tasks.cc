@@ -6,6 +6,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/graph/emit.h"
+#include "hone/graph/unsupported_list.h"
 
 namespace hone::graph {
 namespace {
@@ -29,9 +30,13 @@ class Extractor {
     }
     find_extents();
     list_.buffers = graph_.buffers;
+    UnsupportedList unsupported;
     for (const std::vector<int>& group : fuse(graph_, options)) {
       if (makes_nothing(group)) continue;
-      HONE_ASSIGN_OR_RETURN(Emitted emitted, EmitContext(graph_, group, non_negative_).run());
+      Result<Emitted> made = EmitContext(graph_, group, non_negative_).run();
+      HONE_RETURN_IF_ERROR(unsupported.add(made.status()));
+      if (!made.ok()) continue;
+      Emitted& emitted = *made;
       TaskCall call;
       call.key = compute::task_key(emitted.dag);
       call.name = graph_.nodes[static_cast<size_t>(group.front())].name;
@@ -42,6 +47,7 @@ class Extractor {
       add_to_group(call);
       list_.calls.push_back(std::move(call));
     }
+    HONE_RETURN_IF_ERROR(unsupported.all(graph_.file));
     return std::move(list_);
   }
 
