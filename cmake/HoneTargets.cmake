@@ -2,9 +2,9 @@
 # hone_test(NAME SOURCES a_test.cc ... DEPS ...): one GoogleTest program, label "unit" unless LABEL says otherwise.
 
 add_library(hone_options INTERFACE)
-# -Wno-restrict: gcc 12 warns falsely about std::string (gcc bug 105651).
+# -Wno-restrict: gcc 12 warns falsely about std::string (gcc bug 105651); clang does not know it.
 target_compile_options(hone_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
-                       -Wno-restrict)
+                       -Wno-restrict $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>)
 target_include_directories(hone_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
 
 if(HONE_SANITIZE)

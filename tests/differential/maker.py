@@ -31,7 +31,7 @@ class Maker:
         return items[self.below(len(items))]
 
     def extent(self):
-        return self.pick([0] if self.chance(0.01) else [1, 2, 3, 4, 4, 5, 7, 8, 16, 17])
+        return self.pick([0] if self.chance(0.01) else [33, 64] if self.chance(0.04) else [1, 2, 3, 4, 4, 5, 7, 8, 16, 17])
 
     def shape(self, most=4):
         if self.chance(0.03):
@@ -118,7 +118,7 @@ class Maker:
                  and 0 not in v.shape and self._serves(v, exact, False)]
         if found and self.chance(0.7):
             return self.pick(found)
-        shape = (self.between(1, 2), self.pick([1, 2, 3, 4, 8]), *(self.between(1 if spatial == 1 else 3, 9 - 2 * spatial + 2) for _ in range(spatial)))
+        shape = (self.between(1, 2), self.pick([1, 2, 3, 4, 8, 16, 24]), *(self.between(1 if spatial == 1 else 3, 9 - 2 * spatial + 2) for _ in range(spatial)))
         return self.operand(shape, dtype, exact)
 
 

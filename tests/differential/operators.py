@@ -167,6 +167,8 @@ def gemm(m):
     a = m.value(m.pick([np.float32, np.float32, np.float64]), rank=2)
     trans_a, trans_b = m.below(2), m.below(2)
     k, rows, columns = (a.shape[0], a.shape[1], m.extent()) if trans_a else (a.shape[1], a.shape[0], m.extent())
+    if k == 0:  # ONNX Runtime forgets beta then
+        return None
     b = m.operand((columns, k) if trans_b else (k, columns), a.array.dtype)
     c = [m.operand(m.broadcastable((rows, columns)), a.array.dtype)] if m.chance(0.6) else []
     return m.graph.add("Gemm", [a, b, *c], transA=trans_a, transB=trans_b, alpha=float(m.pick([1, 1, 0.5])), beta=float(m.pick([1, 1, 2])))
@@ -193,8 +195,15 @@ def window(m, spatial, extents, dilation=True):
     kind = m.below(4)
     if kind == 0 and "dilations" not in attributes:  # ONNX Runtime leaves them out of the sum
         attributes["auto_pad"] = m.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        if any(k < s for k, s in zip(kernel, attributes.get("strides", [1] * spatial))):
+            attributes["auto_pad"] = "VALID"  # ONNX Runtime pads by a negative number else
     elif kind < 3:
         attributes["pads"] = [m.below(k) for k in kernel] + [m.below(k) for k in kernel]
+    pads = attributes.get("pads", [0] * 2 * spatial)
+    for d, extent in enumerate(extents):
+        # ONNX Runtime rounds the number of places up from below 0, so that one window fits where none does.
+        if extent + pads[d] + pads[spatial + d] < (kernel[d] - 1) * attributes.get("dilations", [1] * spatial)[d] + 1:
+            attributes.pop("dilations", None)
     return attributes
 
 
