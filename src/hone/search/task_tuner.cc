@@ -186,8 +186,10 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
   std::vector<space::Point> points;
   std::vector<double> seconds;
   std::erase_if(candidates, [&](const Candidate& candidate) {
+    if (!candidate.runs()) return false;
+    if (in_flight_.contains(candidate.code)) return true;  // its time is not known yet
     const auto known = known_code_.find(candidate.code);
-    if (!candidate.runs() || known == known_code_.end()) return false;
+    if (known == known_code_.end()) return false;
     if (candidate.point) points.push_back(*candidate.point), seconds.push_back(known->second);
     return true;
   });
@@ -202,6 +204,7 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
                      candidates.end());
   }
   for (Candidate& candidate : candidates) {
+    if (candidate.runs()) in_flight_.insert(candidate.code);
     candidate.job.id = next_id_++;
     candidate.job.timing.best = best_seconds();
   }
@@ -236,6 +239,7 @@ void TaskTuner::observe(std::span<const Candidate> candidates,
     const bool ok = measurements[i].outcome == measure::Outcome::kOk;
     const double time = ok ? measurements[i].timing.centre : INFINITY;
     if (candidate.point) points.push_back(*candidate.point), seconds.push_back(time);
+    in_flight_.erase(candidate.code);
     if (candidate.runs()) known_code_[candidate.code] = time, ++trials_;
     if (!ok) continue;
     if (candidate.steps == default_steps_) default_seconds_ = time;

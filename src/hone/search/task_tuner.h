@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "hone/db/store.h"
@@ -105,6 +106,7 @@ class TaskTuner {
   std::vector<schedule::Steps> adopted_;      // of similar tasks, the latest last
   std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
   std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
+  std::set<uint64_t> in_flight_;                     // codes handed out and not yet heard of
   std::vector<Finalist> finalists_;
   int trials_ = 0;
   uint64_t next_id_ = 1;
