@@ -100,6 +100,18 @@ TEST(bad_model, nothing_is_no_window) {
   EXPECT_TRUE(prepare(one_node("GlobalMaxPool", {0, 2, 3, 0})).ok());
 }
 
+TEST(bad_model, windows_are_not_counted_at_endless_places) {
+  const AttributeList window = {{"kernel_shape", Shape{3}}, {"pads", Shape{1, 1}}};
+  expect_refused(one_node("AveragePool", {1, 1, int64_t{1} << 33}, {}, window), "means at");
+}
+
+TEST(bad_model, nothing_has_no_shape_that_depends_on_data) {
+  TestModel model;
+  model.input("x", {3, 0}).input("c", {2}, DType::kBool);
+  model.node("Compress", {"x", "c"}, {"y"}, {{"axis", int64_t{1}}}).output("y");
+  expect_refused(model, "output 'y' has no elements");
+}
+
 TEST(bad_model, sums_of_small_integers_have_no_type) {
   TestModel model;
   model.input("x", {4, 64}, DType::kU8).node("ReduceMean", {"x"}, {"y"}).output("y");

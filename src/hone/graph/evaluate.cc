@@ -7,6 +7,7 @@ namespace hone::graph {
 namespace {
 
 constexpr int64_t kMaxOperations = 100'000'000;  // a second or two
+constexpr int64_t kMaxElementsInAll = 1 << 25;
 
 }  // namespace
 
@@ -37,6 +38,10 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
   const std::vector<bool> unknown(alone.values.size(), false);
   HONE_ASSIGN_OR_RETURN(const Emitted emitted, EmitContext(alone, {0}, unknown).run());
   const ir::Program program = compute::naive_program(emitted.dag);
+  int64_t elements = 0;
+  for (const ir::Param& param : program.params) elements += num_elements(param.buffer->shape);
+  if (elements > kMaxElementsInAll)
+    return error(Code::kTimeout, "{}: {} elements to compute in advance", node.name, elements);
   std::vector<Tensor> args;
   for (size_t i = 0; i < program.params.size(); ++i) {
     const ir::Buffer& buffer = *program.params[i].buffer;

@@ -125,6 +125,11 @@ Status compact_outputs(Graph& graph, std::vector<Node>& nodes) {
     const ValueId data = graph.outputs[i];
     const Value value = graph.value(data);
     if (value.extents == kNoValue) continue;
+    if (num_elements(value.shape) == 0) {
+      return error(Code::kUnsupported,
+                   "{}: the output '{}' has no elements and a shape that depends on data",
+                   graph.file, value.name);
+    }
     Node compact;
     compact.name = value.name + ".dense";
     compact.type = "hone.Compact";

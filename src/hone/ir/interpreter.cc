@@ -98,7 +98,8 @@ Status Machine::prepare(const Program& program, std::span<Tensor> args) {
   }
   int64_t total = 0;
   for (const BufferPtr& buffer : code_.buffers) {
-    int64_t n = 1;
+    const bool empty = std::count(buffer->shape.begin(), buffer->shape.end(), 0) > 0;
+    int64_t n = empty ? 0 : 1;
     for (int64_t d : buffer->shape) {
       if (d < 0 || (d > 0 && n > kMaxCells / d))
         return invalid("buffer {} of shape {} is too large", buffer->name,

@@ -123,6 +123,14 @@ TEST(interpreter, select_evaluates_only_the_chosen_value) {
   EXPECT_EQ(args[1].at(5), -7);
 }
 
+TEST(interpreter, a_buffer_without_elements_is_small_whatever_its_extents) {
+  const BufferPtr x = make_buffer("x", DType::kF32, {int64_t{1} << 40, 4, 0});
+  const BufferPtr y = make_buffer("y", DType::kF32, {1});
+  const Stmt body = make_store(y, {constant(0)}, constant_float(1));
+  std::vector<Tensor> args;
+  EXPECT_TRUE(run_one({{x, Role::kInput}, {y, Role::kOutput}}, body, args).ok());
+}
+
 TEST(interpreter, reads_before_writes_show) {
   const BufferPtr t = make_buffer("t", DType::kF32, {2}, Scope::kStack);
   const BufferPtr n = make_buffer("n", DType::kI64, {2}, Scope::kStack);

@@ -29,9 +29,15 @@ Status infer_pool(InferContext& c) {
   return c.set(0, c.dtype(0), std::move(shape));
 }
 
+constexpr int64_t kMaxMeans = 1 << 26;  // places whose windows are counted
+
 Status infer_average_pool(InferContext& c) {
   if (!is_float(c.dtype(0))) return c.unsupported("data of type {}", dtype_name(c.dtype(0)));
-  return infer_pool(c);
+  HONE_RETURN_IF_ERROR(infer_pool(c));
+  const Result<Window> window = make_window(c.attributes(), c.shape(0), {});
+  if (num_elements(window->output) > kMaxMeans)
+    return c.unsupported("means at {} places", to_string(window->output));
+  return ok_status();
 }
 
 // Where the maxima stand is wanted, too: not a reduction.
@@ -101,15 +107,29 @@ std::vector<int64_t> counts(const Window& w, size_t d, bool with_padding) {
   std::vector<int64_t> result;
   const int64_t low = with_padding ? -w.pad_low[d] : 0;
   const int64_t high = w.input[d] + (with_padding ? w.pad_high[d] : 0);
+  const int64_t step = w.dilation[d];
   for (int64_t o = 0; o < w.output[d]; ++o) {
-    int64_t count = 0;
-    for (int64_t k = 0; k < w.kernel[d]; ++k) {
-      const int64_t at = o * w.stride[d] - w.pad_low[d] + k * w.dilation[d];
-      count += at >= low && at < high;
-    }
-    result.push_back(count);
+    const int64_t start = o * w.stride[d] - w.pad_low[d];
+    const int64_t first = start >= low ? 0 : (low - start + step - 1) / step;
+    const int64_t end = start >= high ? 0 : (high - start + step - 1) / step;
+    result.push_back(std::max<int64_t>(0, std::min(end, w.kernel[d]) - first));
   }
   return result;
+}
+
+// The reciprocals of the numbers of elements, at each place.
+Tensor reciprocals(const std::vector<std::vector<int64_t>>& per_dim, const Shape& shape,
+                   DType dtype) {
+  Tensor scale(dtype, shape);
+  for (int64_t flat = 0; flat < scale.size(); ++flat) {
+    int64_t count = 1, rest = flat;
+    for (size_t d = shape.size(); d-- > 0;) {
+      count *= per_dim[d][static_cast<size_t>(rest % shape[d])];
+      rest /= shape[d];
+    }
+    scale.set(flat, 1.0 / static_cast<double>(std::max<int64_t>(1, count)));
+  }
+  return scale;
 }
 
 void emit_average_pool(EmitContext& c) {
@@ -117,23 +137,20 @@ void emit_average_pool(EmitContext& c) {
   const bool with_padding = c.node().attributes.integer("count_include_pad", 0) != 0;
   emit_window(c, Combine::kSum, StageTag("sum_pool", "average_pool"), window);
   const DType dtype = compute_type(c.result().dtype);
-  Tensor scale(dtype, window.output);
   bool uniform = true;
+  int64_t count = 1;
   std::vector<std::vector<int64_t>> per_dim;
-  for (size_t d = 0; d < window.rank(); ++d) per_dim.push_back(counts(window, d, with_padding));
-  for (int64_t flat = 0; flat < scale.size(); ++flat) {
-    int64_t count = 1, rest = flat;
-    for (size_t d = window.rank(); d-- > 0;) {
-      count *= per_dim[d][static_cast<size_t>(rest % window.output[d])];
-      rest /= window.output[d];
-    }
-    scale.set(flat, 1.0 / static_cast<double>(std::max<int64_t>(1, count)));
-    uniform = uniform && scale.at(flat) == scale.at(0);
+  for (size_t d = 0; d < window.rank(); ++d) {
+    per_dim.push_back(counts(window, d, with_padding));
+    const int64_t first = per_dim[d][0];
+    uniform = uniform && std::count(per_dim[d].begin(), per_dim[d].end(), first) == window.output[d];
+    count *= std::max<int64_t>(1, first);
   }
   c.pointwise(StageTag("scale", ""), [&](const Point& point) {
     const Expr sum = c.last(point);
-    if (uniform) return sum * literal(dtype, scale.at(0));
-    return sum * c.constant("scale", scale, {point.index.begin() + 2, point.index.end()});
+    if (uniform) return sum * literal(dtype, 1.0 / static_cast<double>(count));
+    return sum * c.constant("scale", reciprocals(per_dim, window.output, dtype),
+                            {point.index.begin() + 2, point.index.end()});
   });
 }
 
