@@ -1,4 +1,8 @@
 // Products of one operand by several constant weights become one product, the results its parts.
+//
+// Not run by default. CPU time with it over that without, one thread of an AVX-512 server, default
+// schedules: bert_base 1.00, mobilebert 1.01, inception_v3 1.01, googlenet 1.09; attention layers
+// of 16 x 256 0.97, of 128 x 768 and 512 x 512 1.00.
 #include <algorithm>
 #include <cstring>
 

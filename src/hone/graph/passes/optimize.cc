@@ -9,8 +9,9 @@ namespace {
 struct Pass {
   const char* name;
   Status (*run)(Graph&);
-  bool required = false;
+  enum class When : uint8_t { kUnlessSkipped, kAlways, kIfAsked } when = When::kUnlessSkipped;
 };
+using When = Pass::When;
 
 constexpr Pass kPasses[] = {
     {"remove_identities", remove_identities},
@@ -19,18 +20,22 @@ constexpr Pass kPasses[] = {
      eliminate_common_subexpressions},  // before patterns: their parts are then used by one node
     {"recognize_patterns", recognize_patterns},
     {"fold_batch_norm", fold_batch_norm},  // after fold_constants: needs constant parameters
-    {"merge_parallel_products", merge_parallel_products},
+    {"fold_scales", fold_scales},
+    {"merge_parallel_products", merge_parallel_products, When::kIfAsked},
     {"simplify_algebra", simplify_algebra},  // after recognize_patterns: they know its forms
     {"merge_pads", merge_pads},
     {"flatten_to_conv",
      flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
-    {"assign_layouts", assign_layouts, true},
-    {"assign_storage", assign_storage, true},  // last: what lies where is final
+    {"assign_layouts", assign_layouts, When::kAlways},
+    {"assign_storage", assign_storage, When::kAlways},  // last: what lies where is final
 };
 
 Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
-  const bool skipped = std::count(options.skip.begin(), options.skip.end(), pass.name) > 0;
-  if (skipped && !pass.required) return ok_status();
+  const auto names = [&](const std::vector<std::string>& list) {
+    return std::count(list.begin(), list.end(), pass.name) > 0;
+  };
+  const bool skipped = pass.when == When::kIfAsked ? !names(options.also) : names(options.skip);
+  if (skipped && pass.when != When::kAlways) return ok_status();
   const std::string before = options.on_change ? describe(graph) : "";
   HONE_RETURN_IF_ERROR(pass.run(graph));
   HONE_RETURN_IF_ERROR(sort_nodes(graph));
@@ -54,10 +59,11 @@ std::vector<std::string> pass_names() {
 }
 
 Status optimize(Graph& graph, const PassOptions& options) {
-  for (const std::string& name : options.skip) {
-    const auto names = pass_names();
-    if (std::count(names.begin(), names.end(), name) == 0) {
-      return invalid("no pass is named '{}', expected one of {}", name, fmt::join(names, ", "));
+  for (const auto* list : {&options.skip, &options.also}) {
+    for (const std::string& name : *list) {
+      const auto names = pass_names();
+      if (std::count(names.begin(), names.end(), name) == 0)
+        return invalid("no pass is named '{}', expected one of {}", name, fmt::join(names, ", "));
     }
   }
   for (const Pass& pass : kPasses) HONE_RETURN_IF_ERROR(run_pass(graph, pass, options));

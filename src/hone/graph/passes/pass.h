@@ -16,6 +16,7 @@ using OnChange = std::function<void(const std::string& pass, const std::string& 
 struct PassOptions {
   std::vector<std::string>
       skip;  // names of passes that are left out; layouts and storage always run
+  std::vector<std::string> also;  // names of passes that run only where they are asked for
   OnChange on_change;
 };
 
@@ -35,8 +36,11 @@ struct PassOptions {
 [[nodiscard]] Status recognize_patterns(Graph& graph);
 // BatchNormalization goes into the weights before it, or becomes a Mul and an Add.
 [[nodiscard]] Status fold_batch_norm(Graph& graph);
+// Scales and shifts per channel before and after a convolution or matrix product go into its
+// weights.
+[[nodiscard]] Status fold_scales(Graph& graph);
 // Products of one value by several constant weights become one product, of which the results are
-// parts that lie where they were made.
+// parts that lie where they were made. Runs only where it is asked for: it rarely pays.
 [[nodiscard]] Status merge_parallel_products(Graph& graph);
 // Chains of transposes, reshapes, slices and casts become one or none; neutral constants go;
 // constants that meet are computed; transposes go where they meet or a product takes them.
