@@ -22,19 +22,19 @@ def wait_until_quiet(limit=1.0):
     return time.perf_counter() - start
 
 
-def samples(run, warm=WARM_SECONDS, seconds=BURST_SECONDS):
+def samples(run, warm=WARM_SECONDS, seconds=BURST_SECONDS, clock=time.perf_counter):
     """Seconds of each run of one turn."""
-    start = time.perf_counter()
+    start = clock()
     runs = 0
-    while time.perf_counter() - start < warm or runs < 1:
+    while clock() - start < warm or runs < 1:
         run()
         runs += 1
-    each = (time.perf_counter() - start) / runs
+    each = (clock() - start) / runs
     times = []
     for _ in range(max(3, int(seconds / each))):
-        begin = time.perf_counter()
+        begin = clock()
         run()
-        times.append(time.perf_counter() - begin)
+        times.append(clock() - begin)
     return times
 
 

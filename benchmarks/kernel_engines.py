@@ -8,7 +8,6 @@ import ctypes
 import itertools
 import json
 import os
-import statistics
 import subprocess
 import time
 
@@ -21,6 +20,12 @@ PROFILED_RUNS = 12
 def describe_failure(command, done):
     text = (done.stderr.strip().splitlines() or ["no message"])[-1]
     return RuntimeError(f"{' '.join(str(part) for part in command[1:3])}: exit code {done.returncode}: {text}")
+
+
+def share(times):
+    """{(step, whether it counts): its seconds in several runs} -> of the fastest run of each, the part that counts."""
+    everything = sum(min(seconds) for seconds in times.values())
+    return sum(min(seconds) for (_, own), seconds in times.items() if own) / everything if everything else 1.0
 
 
 class Hone(engines.Hone):
@@ -75,14 +80,13 @@ class Hone(engines.Hone):
         """Of the time, what is no reorder of an input or output."""
         ends = {f"{name}.reordered" for name in self.names("input")} | {f"{name}.output" for name in self.names("output")}
         self.library.hone_model_profile(self.model, 1)
-        shares = []
+        times = {}
         for _ in range(PROFILED_RUNS):
             self.run()
-            steps = self.steps()
-            everything = sum(seconds for _, seconds in steps)
-            shares.append(sum(s for name, s in steps if name not in ends) / everything if everything else 1.0)
+            for i, (name, seconds) in enumerate(self.steps()):
+                times.setdefault((i, name not in ends), []).append(seconds)
         self.library.hone_model_profile(self.model, 0)
-        return statistics.median(shares)
+        return share(times)
 
 
 class OnnxRuntime:
@@ -135,11 +139,9 @@ class OnnxRuntime:
         times = {}
         for event in events:
             if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
-                times.setdefault((event["args"]["op_name"], event["name"]), []).append(event["dur"])
-        nodes = [(operator, statistics.median(durations)) for (operator, _), durations in times.items()]
-        everything = sum(duration for _, duration in nodes)
-        own = sum(duration for operator, duration in nodes if operator not in self.REORDERS)
-        return own / everything if everything else 1.0
+                own = event["args"]["op_name"] not in self.REORDERS
+                times.setdefault((event["name"], own), []).append(event["dur"])
+        return share(times)
 
     def close(self):
         self.session = self.binding = None
@@ -178,14 +180,13 @@ class OpenVino:
 
     def own_share(self):
         request = self.open(PERF_COUNT=True)
-        own = everything = 0.0
-        for i in range(PROFILED_RUNS):
+        times = {}
+        for _ in range(PROFILED_RUNS):
             request.infer()
-            for node in request.get_profiling_info() if i >= 2 else []:
-                seconds = node.real_time.total_seconds()
-                everything += seconds
-                own += seconds if node.node_type not in self.NOT_OWN else 0
-        return own / everything if everything else 1.0
+            for node in request.get_profiling_info():
+                own = node.node_type not in self.NOT_OWN
+                times.setdefault((node.node_name, own), []).append(node.real_time.total_seconds())
+        return share(times)
 
     def close(self):
         self.request = None

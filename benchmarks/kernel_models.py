@@ -46,7 +46,7 @@ def copies_of(row):
     """How many copies make a model long enough to be timed, within reason."""
     each = max(row.flops / FAST_FLOPS, (row.activation_bytes + row.weight_bytes) / FAST_BYTES, 1e-7)
     wanted = math.ceil((CHAIN_SECONDS if chains(row) else BESIDE_SECONDS) / each)
-    wanted = min(max(wanted, 3), 24) if chains(row) else min(max(wanted, 1), 16)
+    wanted = min(max(wanted, 4), 24) if chains(row) else min(max(wanted, 1), 16)
     return max(1, min(wanted, MOST_WEIGHT_BYTES // max(row.weight_bytes, 1)))
 
 
@@ -112,10 +112,10 @@ class Model:
             return self.node("Mul", [value, self.node("Sigmoid", [value], f"{value}.s")], f"{value}.a")
         return value
 
-    def op(self, kind, activation=None, **fields):
+    def op(self, operator, activation=None, /, **fields):
         if activation:
             fields["activation"] = DNNL_ACTIVATIONS[activation]
-        self.ops.append({"op": kind, **{name: value for name, value in fields.items() if value is not None}})
+        self.ops.append({"op": operator, **{name: value for name, value in fields.items() if value is not None}})
 
     # Kinds of rows: each adds one copy and returns its output's name and shape.
 

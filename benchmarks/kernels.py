@@ -46,6 +46,8 @@ def parse_arguments():
     parser.add_argument("--isa", choices=("host", "avx2"), default="host", help="avx2: Hone and oneDNN both, the only rivals are the library's")
     parser.add_argument("--accuracy", help="of hone")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
+                        help="cpu: of the process, so that other work on the machine counts less; with one thread only")
     parser.add_argument("--copies", type=int, help="of the operator in a model; default: as its length needs")
     parser.add_argument("--output", type=Path, help="results, a line of JSON for each row")
     parser.add_argument("--report", type=Path, metavar="FILE", help="print the tables of an --output, measure nothing")
@@ -54,6 +56,8 @@ def parse_arguments():
     options = parser.parse_args()
     if not (options.list or options.report or options.hone):
         parser.error("--hone is needed")
+    if options.clock == "cpu" and options.threads != [1]:
+        parser.error("--clock cpu needs --threads 1: the threads' times would be added up")
     options.device = None
     if options.isa == "avx2":
         options.device = "x86-64-avx2"
@@ -146,11 +150,12 @@ class Bench:
             except Exception as failure:  # noqa: BLE001: an engine that can't do a row is a result
                 failures[name] = str(failure)
         result = {"key": row.key, "kind": row.kind, "name": row.name, "class": row.class_name, "winograd": row.winograd, "models": row.models,
-                  "threads": threads, "isa": self.options.isa, "copies": copies, "chain": model.chained, "flops": row.flops,
+                  "threads": threads, "isa": self.options.isa, "clock": self.options.clock, "copies": copies, "chain": model.chained, "flops": row.flops,
                   "weight_bytes": row.weight_bytes, "bytes": row.weight_bytes + row.activation_bytes, "failures": failures,
                   "weights": "warm" if copies * row.weight_bytes <= l2_bytes() else "cold", "seconds_to_tune": seconds,
                   "load": os.getloadavg(), "peak_flops": self.peak_flops(threads), "engines": {}}
-        rounds = interleaved.measure(opened, self.options.rounds, interleaved.samples)
+        clock = time.process_time if self.options.clock == "cpu" else time.perf_counter
+        rounds = interleaved.measure(opened, self.options.rounds, functools.partial(interleaved.samples, clock=clock))
         last = list(model.outputs)[-1]
         trusted = next((opened[name] for name in ("onnxruntime", "openvino", "onednn", "openblas") if name in opened), None)
         expected = trusted.output(last).copy() if trusted else None

@@ -21,6 +21,7 @@ constexpr int kSteps = 1'000'000;
 template <typename Vector>
 [[gnu::always_inline]] inline float multiply_adds() {
   Vector sums[kChains] = {};
+  for (Vector& sum : sums) asm volatile("" : "+v"(sum));  // or they would be one
   Vector factor = Vector{} + 0.999F, term = Vector{} + 0.001F;
   for (int step = 0; step < kSteps; ++step) {
     asm volatile("" : "+v"(factor), "+v"(term));
