@@ -107,8 +107,9 @@ TEST(fuse, grouped_and_depthwise_convolutions_take_followers_too) {
   model.node("Conv", {"r", "u"}, {"d"}, {{"group", int64_t{6}}, {"pads", Shape{1, 1, 1, 1}}})
       .node("Mul", {"d", "k"}, {"m"});
   model.node("Add", {"m", "r"}, {"y"}).output("y");
+  // The factors of "Mul" went into the weights.
   EXPECT_EQ(classes(model),
-            (Classes{"copy", "grouped_conv2d+bias+relu", "depthwise_conv2d+scale+add", "copy"}));
+            (Classes{"copy", "grouped_conv2d+bias+relu", "depthwise_conv2d+add", "copy"}));
 }
 
 TEST(fuse, a_matrix_product_takes_bias_and_activation) {
