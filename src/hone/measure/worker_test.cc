@@ -297,6 +297,29 @@ TEST(runner, measures_the_true_time_and_stops_early_if_slow) {
   EXPECT_LE(slow.timing.runs, 2);
 }
 
+TEST(runner, a_duel_times_both_in_turns) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  Job fast = test_job("takes_1_ms", operands), slow = test_job("takes_5_ms", operands);
+  for (Job* job : {&fast, &slow}) job->phases[0].num_tiles = 1, job->tolerance = 0;
+  fast.rival = std::make_shared<Job>(slow);
+  const Measurement won = measure_one(*runner, fast);
+  ASSERT_EQ(won.outcome, Outcome::kOk) << won.message;
+  EXPECT_EQ(judge(won.duel), Verdict::kFaster);
+  EXPECT_LE(won.duel.pairs(), 12U);
+  EXPECT_LT(duel_ratio(won.duel), 0.6);
+  EXPECT_EQ(won.timing.samples, won.duel.challenger);
+  slow.rival = std::make_shared<Job>(test_job("takes_1_ms", operands));
+  EXPECT_EQ(judge(measure_one(*runner, slow).duel), Verdict::kSlower);
+  // A rival's right answer does not hide a wrong one, nor a rival without code.
+  Job wrong = test_job("thrice", operands);
+  wrong.rival = std::make_shared<Job>(test_job("twice", operands));
+  EXPECT_EQ(measure_one(*runner, wrong).outcome, Outcome::kWrongAnswer);
+  Job right = test_job("twice", operands);
+  right.rival = std::make_shared<Job>(test_job("nothing", operands));
+  EXPECT_EQ(measure_one(*runner, right).outcome, Outcome::kLoad);
+}
+
 TEST(runner, cold_weights_cost_more_than_warm_ones) {
   const auto runner = local();
   Job job = test_job("sums_constants", test_operands(1 << 20));
