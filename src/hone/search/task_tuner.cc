@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hone/compute/affine.h"
+#include "hone/compute/dag_text.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
 #include "hone/search/reference.h"
@@ -368,7 +369,7 @@ db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) con
   db::Record record;
   record.task = task_.key;
   record.kernel_class = compute::kernel_class(*task_.dag);
-  record.task_text = compute::describe(*task_.dag);
+  record.task_text = compute::to_text(*task_.dag);
   record.device = context_.device;
   record.version = context_.version;
   record.algorithm = schedule::algorithm_of(candidate.steps);
