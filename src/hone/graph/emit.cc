@@ -159,7 +159,11 @@ void EmitContext::split_dim(int dim, const std::string& outer_role, int64_t inne
   if (space_.empty()) splits_.push_back({dim, {outer_role, inner}});
 }
 
-// The axes in the memory order of the group's result.
+void EmitContext::add_axis(const std::string& role, int64_t extent) {
+  if (space_.empty()) added_.push_back({role, extent, -1, 1});
+}
+
+// The axes in the memory order of the group's result, then those that were added.
 void EmitContext::make_space() {
   if (!space_.empty()) return;
   const Value& result = graph_.value(graph_.nodes[static_cast<size_t>(nodes_.back())].outputs[0]);
@@ -175,22 +179,25 @@ void EmitContext::make_space() {
     }
     space_.push_back({role, inner, dim, 1});
   }
+  space_.insert(space_.end(), added_.begin(), added_.end());
 }
 
-EmitContext::Record EmitContext::new_record(const StageTag& tag,
-                                            const std::vector<int>& without) const {
+EmitContext::Record EmitContext::new_record(const StageTag& tag, const StageAxes& axes) const {
   Record record{tag};
   const Value& result = graph_.value(node_->outputs[0]);
   record.index.assign(result.shape.size(), ir::constant(0));
   for (size_t i = 0; i < space_.size(); ++i) {
+    const bool added = space_[i].dim < 0;
     const auto d = static_cast<size_t>(space_[i].dim);
-    if (std::count(without.begin(), without.end(), space_[i].dim) > 0) {
+    if (added && std::count(axes.with.begin(), axes.with.end(), space_[i].role) == 0) continue;
+    if (std::count(axes.without.begin(), axes.without.end(), space_[i].dim) > 0) {
       record.index[d] = nullptr;
       continue;
     }
     const Axis axis = compute::make_axis(space_[i].role, space_[i].extent);
     const Expr var = ir::variable(axis.var);
-    record.index[d] = record.index[d] + (space_[i].stride == 1 ? var : var * space_[i].stride);
+    if (!added)
+      record.index[d] = record.index[d] + (space_[i].stride == 1 ? var : var * space_[i].stride);
     record.space.push_back(i);
     record.axes.push_back(axis);
   }
@@ -206,9 +213,9 @@ Point EmitContext::point_of(const Record& record) const {
   return point;
 }
 
-void EmitContext::pointwise(const StageTag& tag, const PointValue& value) {
+void EmitContext::pointwise(const StageTag& tag, const PointValue& value, const StageAxes& axes) {
   make_space();
-  Record record = new_record(tag, {});
+  Record record = new_record(tag, axes);
   record.value = value(point_of(record));
   records_.push_back(std::move(record));
 }
@@ -279,9 +286,9 @@ void EmitContext::add_body(Record& record) {
 }
 
 void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis> reduce,
-                         const ReduceValue& value, const std::vector<int>& without) {
+                         const ReduceValue& value, const StageAxes& axes) {
   make_space();
-  Record record = new_record(tag, without);
+  Record record = new_record(tag, axes);
   record.combine = combine;
   record.reduce = std::move(reduce);
   record.value = value(point_of(record), compute::variables(record.reduce));
@@ -300,11 +307,23 @@ Expr EmitContext::load_record(size_t index, const Point& point) {
   return widened(ir::load(record.buffer, std::move(at)));
 }
 
-Expr EmitContext::axis(const Point& point, std::string_view role) const {
+size_t EmitContext::place_of(std::string_view role) const {
   for (size_t i = 0; i < space_.size(); ++i) {
-    if (space_[i].role == role) return point.axes[i];
+    if (space_[i].role == role) return i;
   }
   HONE_ASSERT(false, "the space has an axis of this role");
+}
+
+Expr EmitContext::axis(const Point& point, std::string_view role) const {
+  return point.axes[place_of(role)];
+}
+
+Point EmitContext::moved(const Point& point, std::string_view role, const Expr& to) const {
+  Point elsewhere = point;
+  const size_t place = place_of(role);
+  HONE_ASSERT(space_[place].dim < 0, "an axis of the result is moved by its coordinates");
+  elsewhere.axes[place] = to;
+  return elsewhere;
 }
 
 Expr EmitContext::last(const Point& point, size_t back) {

@@ -50,6 +50,8 @@ class Contraction : public Group {
   }
 
   void set_default(std::vector<int>& choices) const override;
+  // The register tile that wastes least of a block of so many columns.
+  void set_tile(std::vector<int>& choices, int64_t columns) const;
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
 
   [[nodiscard]] static int64_t value(const Choice& choice, int decision) {
@@ -69,9 +71,10 @@ class Contraction : public Group {
 
 struct ContractionOptions {
   bool nested = false;
-  size_t fixed = 0;  // so many of E's leading axes stay outermost and untiled
-  std::string
-      packed;  // the stage that makes the constant operand; "": a copy is made if one can be
+  size_t fixed = 0;                     // so many of E's leading axes stay outermost and untiled
+  std::vector<std::string> outer = {};  // and these
+  // The stage that makes the constant operand; "": a copy is made if one can be.
+  std::string packed = {};
 };
 // Adds the structural steps and decisions of a contraction; null if the stages are none. The caller
 // adds the group.

@@ -163,8 +163,9 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   }
   // The last two axes with points are tiled; the rest stays outside.
   for (size_t i = others.size(); i-- > options.fixed;) {
-    if (e->axes[others[i]].extent == 1 && (group->roles.column < 0 || group->roles.row < 0))
-      continue;
+    const compute::Axis& axis = e->axes[others[i]];
+    if (std::count(options.outer.begin(), options.outer.end(), axis.var->name) > 0) continue;
+    if (axis.extent == 1 && (group->roles.column < 0 || group->roles.row < 0)) continue;
     if (group->roles.column < 0) {
       group->roles.column = others[i];
     } else if (group->roles.row < 0) {

@@ -62,6 +62,8 @@ struct SketchBuilder {
                                 const std::string& conv, int64_t outputs);
 // The whole task as reductions along rows with what is computed of them, if it is that.
 [[nodiscard]] bool add_rows(SketchBuilder& builder);
+// The whole task as attention: softmax of products, times values.
+[[nodiscard]] bool add_attention(SketchBuilder& builder);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // An extern stage: all its axes in parallel.

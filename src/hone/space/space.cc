@@ -203,7 +203,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     return space.instantiate(space.default_point(space.num_sketches() - 1)).status();
   };
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
-  if (add_rows(builder)) {
+  if (add_rows(builder) || add_attention(builder)) {
     HONE_RETURN_IF_ERROR(finish(std::move(builder)));
     return space;
   }
