@@ -1,6 +1,5 @@
 #include "hone/search/task_tuner.h"
 
-#include <fmt/ranges.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "hone/search/prediction.h"
 #include "hone/search/reference.h"
 #include "hone/search/registry.h"
+#include "hone/space/portable_point.h"
 
 namespace hone::search {
 namespace {
@@ -375,8 +375,7 @@ db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) con
   record.algorithm = schedule::algorithm_of(candidate.steps);
   record.steps = schedule::to_string(candidate.steps);
   if (candidate.point) {
-    record.decisions =
-        fmt::format("{}: {}", candidate.point->sketch, fmt::join(candidate.point->choices, " "));
+    record.decisions = space::to_string(space::to_portable(*space_, *candidate.point));
   }
   record.outcome = measurement.outcome;
   record.message = measurement.message;

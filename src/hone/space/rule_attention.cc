@@ -170,8 +170,8 @@ bool add_attention(SketchBuilder& builder) {
   }
   group->cores = trial.target.cores;
   if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
-  group->d_block = trial.add_decision(group->stage[kResult] + ".block", DecisionKind::kTile,
-                                      block_options(group->queries));
+  group->d_block = trial.add_decision(group->stage[kResult], "block", DecisionKind::kTile,
+                                      block_options(group->queries), group->queries);
   if (!trial.add_step(schedule::CacheWrite{group->stage[kSums]}).ok()) return false;
   const ContractionOptions options{.nested = true, .outer = group->outer};
   group->scores = make_contraction(trial, group->stage[kMasked], group->stage[kScores], options);

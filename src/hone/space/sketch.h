@@ -38,7 +38,10 @@ struct SketchBuilder {
   std::vector<std::shared_ptr<const Group>> groups;
 
   [[nodiscard]] Status add_step(schedule::Step step);
-  [[nodiscard]] int add_decision(std::string name, DecisionKind kind, std::vector<int64_t> options);
+  // A tile that divides `extent` points and grows with them if it `scales`; 0: no tile.
+  [[nodiscard]] int add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
+                                 std::vector<int64_t> options, int64_t extent = 0,
+                                 bool scales = false);
   // Becomes `other`, a copy in which a rule was tried, of the same target.
   void take(SketchBuilder&& other);
 };

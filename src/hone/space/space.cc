@@ -42,9 +42,11 @@ Status SketchBuilder::add_step(schedule::Step step) {
   return ok_status();
 }
 
-int SketchBuilder::add_decision(std::string name, DecisionKind kind, std::vector<int64_t> options) {
+int SketchBuilder::add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
+                                std::vector<int64_t> options, int64_t extent, bool scales) {
   HONE_ASSERT(!options.empty(), "a decision has options");
-  decisions.push_back({std::move(name), kind, std::move(options)});
+  decisions.push_back({fmt::format("{}.{}", stage, role), kind, std::move(options),
+                       stage.size() + 1, extent, scales});
   return static_cast<int>(decisions.size()) - 1;
 }
 
@@ -243,6 +245,10 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
 
 const std::vector<Decision>& Space::decisions(int sketch) const {
   return sketches_[sketch]->decisions;
+}
+
+std::string Space::algorithm(int sketch) const {
+  return schedule::algorithm_of(sketches_[sketch]->structure);
 }
 
 double Space::size() const {
