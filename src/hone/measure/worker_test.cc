@@ -326,11 +326,25 @@ TEST(runner, cold_weights_cost_more_than_warm_ones) {
   job.phases[0].num_tiles = 1;
   job.tolerance = 0;
   const Measurement warm = measure_one(*runner, job);
-  job.cold_weights = true;
+  job.weights = Weights::kMemory;
   const Measurement cold = measure_one(*runner, job);
   ASSERT_EQ(warm.outcome, Outcome::kOk);
   ASSERT_EQ(cold.outcome, Outcome::kOk);
   EXPECT_GT(cold.timing.centre, 1.2 * warm.timing.centre);
+}
+
+TEST(runner, weights_in_a_shared_cache_are_swept_from_the_own_ones) {
+  const auto runner = local();
+  Job job = test_job("sums_constants", test_operands(1 << 18));
+  job.phases[0].num_tiles = 1;
+  job.tolerance = 0;
+  const Measurement warm = measure_one(*runner, job);
+  job.weights = Weights::kShared;
+  job.own_cache_bytes = 4 << 20;
+  const Measurement swept = measure_one(*runner, job);
+  ASSERT_EQ(warm.outcome, Outcome::kOk);
+  ASSERT_EQ(swept.outcome, Outcome::kOk);
+  EXPECT_GT(swept.timing.centre, 1.05 * warm.timing.centre);
 }
 
 TEST(runner, many_operand_sets_take_turns) {

@@ -186,7 +186,8 @@ void TaskTuner::build(Candidate& candidate) const {
   job.operands = operands_;
   job.threads = context_.threads;
   job.timing = context_.timing;
-  job.cold_weights = context_.cold_weights;
+  job.weights = context_.weights;
+  job.own_cache_bytes = context_.own_cache_bytes;
   job.tolerance = context_.tolerance;
   job.timeout_seconds = kTimeout + static_cast<double>(constant_bytes()) / kPackRate;
   job.label = task_.name;
