@@ -1,6 +1,5 @@
 #include "hone/search/task_tuner.h"
 
-#include <fmt/ranges.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -9,10 +8,12 @@
 #include <utility>
 
 #include "hone/compute/affine.h"
+#include "hone/compute/dag_text.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
 #include "hone/search/reference.h"
 #include "hone/search/registry.h"
+#include "hone/space/portable_point.h"
 
 namespace hone::search {
 namespace {
@@ -368,14 +369,13 @@ db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) con
   db::Record record;
   record.task = task_.key;
   record.kernel_class = compute::kernel_class(*task_.dag);
-  record.task_text = compute::describe(*task_.dag);
+  record.task_text = compute::to_text(*task_.dag);
   record.device = context_.device;
   record.version = context_.version;
   record.algorithm = schedule::algorithm_of(candidate.steps);
   record.steps = schedule::to_string(candidate.steps);
   if (candidate.point) {
-    record.decisions =
-        fmt::format("{}: {}", candidate.point->sketch, fmt::join(candidate.point->choices, " "));
+    record.decisions = space::to_string(space::to_portable(*space_, *candidate.point));
   }
   record.outcome = measurement.outcome;
   record.message = measurement.message;
