@@ -386,6 +386,14 @@ db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) con
     record.low = measurement.timing.low * trial.seconds / measurement.timing.centre;
     record.high = measurement.timing.high * trial.seconds / measurement.timing.centre;
   }
+  if (record.outcome == measure::Outcome::kOk) {
+    record.drift = incumbent_.drift();
+    record.crowned = trial.crowned;
+    for (size_t i = 0; i < measurement.duel.pairs(); ++i) {
+      record.duel.push_back(measurement.duel.challenger[i]);
+      record.duel.push_back(measurement.duel.incumbent[i]);
+    }
+  }
   record.threads = context_.threads;
   record.seed = context_.seed;
   record.verified = measurement.verified && measurement.outcome == measure::Outcome::kOk;
