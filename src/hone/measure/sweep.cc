@@ -38,9 +38,7 @@ struct Work {
 int sweep_tiles(void* const* args, void*, int64_t first, int64_t last, int) {
   const Work& work = *static_cast<const Work*>(args[0]);
   for (int64_t tile = first; tile < last; ++tile) {
-    uint64_t sum = 0;
-    for (int pass = 0; pass < 2; ++pass)
-      sum += read_lines(work.memory + tile * work.bytes, work.bytes);
+    uint64_t sum = read_lines(work.memory + tile * work.bytes, work.bytes);
     for (const std::span<char>& data : work.warm) {
       const auto size = static_cast<int64_t>(data.size());
       const int64_t share = (size / work.threads + kLine - 1) / kLine * kLine;
@@ -60,8 +58,8 @@ double seconds_to_read(const std::vector<char>& memory) {
 
 }  // namespace
 
-Status Sweep::prepare(int64_t own_cache_bytes, int threads) {
-  const int64_t bytes = (own_cache_bytes + kLine - 1) / kLine * kLine;
+Status Sweep::prepare(int64_t wanted, int threads) {
+  const int64_t bytes = (wanted + kLine - 1) / kLine * kLine;
   if (bytes == bytes_ && threads == threads_) return ok_status();
   HONE_RETURN_IF_ERROR(memory_.reserve({bytes * threads}));
   std::memset(memory_.piece(0), 0, static_cast<size_t>(bytes * threads));

@@ -11,9 +11,9 @@ namespace hone::measure {
 
 class Sweep {
  public:
-  // Every thread of the pool reads as much of its own memory as its caches hold, twice, then its
-  // share of `warm`: what the kernel before has just written.
-  [[nodiscard]] Status prepare(int64_t own_cache_bytes, int threads);
+  // `bytes`: that every thread reads, of its own memory: more than its caches hold.
+  [[nodiscard]] Status prepare(int64_t bytes, int threads);
+  // `warm` is then read again: what the kernel before has just written.
   void run(runtime::Pool* pool, std::span<const std::span<char>> warm) const;
 
  private:

@@ -265,11 +265,13 @@ Result<TuneResult> Loop::run() {
   while (current) {
     HONE_RETURN_IF_ERROR(submit(*current));
     std::optional<Batch> next;
-    if (overlap_) {
+    // A task's first times are its scale: nothing may run beside them.
+    const bool overlaps = overlap_ && tuner(current->task).incumbent().known();
+    if (overlaps) {
       HONE_ASSIGN_OR_RETURN(next, prepare());
     }
     HONE_RETURN_IF_ERROR(finish(*current));
-    if (!overlap_) {
+    if (!overlaps) {
       HONE_ASSIGN_OR_RETURN(next, prepare());
     }
     current = std::move(next);
