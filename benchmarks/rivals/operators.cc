@@ -1,5 +1,6 @@
 // benchmarks/rivals/operators.cc - what each operator of a program's JSON means.
-// Names of tensors: in, w (weights), b (bias or second operand), out. "activation": {"kind", "alpha", "beta"} follows.
+// Names of tensors: in, w (weights), b (bias or second operand), out. "activation": {"kind",
+// "alpha", "beta"} follows.
 #include <cblas.h>
 
 #include <algorithm>
@@ -19,9 +20,12 @@ constexpr auto kInference = dnnl::prop_kind::forward_inference;
 
 algorithm eltwise_named(const std::string& kind) {
   static const std::map<std::string, algorithm> kinds = {
-      {"relu", algorithm::eltwise_relu},         {"clip", algorithm::eltwise_clip},
-      {"silu", algorithm::eltwise_swish},        {"gelu_erf", algorithm::eltwise_gelu_erf},
-      {"gelu_tanh", algorithm::eltwise_gelu_tanh}, {"sigmoid", algorithm::eltwise_logistic},
+      {"relu", algorithm::eltwise_relu},
+      {"clip", algorithm::eltwise_clip},
+      {"silu", algorithm::eltwise_swish},
+      {"gelu_erf", algorithm::eltwise_gelu_erf},
+      {"gelu_tanh", algorithm::eltwise_gelu_tanh},
+      {"sigmoid", algorithm::eltwise_logistic},
       {"tanh", algorithm::eltwise_tanh}};
   return kinds.at(kind);
 }
@@ -71,14 +75,13 @@ void Program::convolution(const Json& op) {
   add(description, dnnl::convolution_forward(description), std::move(arguments));
 }
 
-// Operands "a", "b" and "c" are views (see strided); a constant b has the layout that oneDNN likes. "scale" multiplies;
-// "mask" is a tensor that is then added.
+// Operands "a", "b" and "c" are views (see strided); a constant b has the layout that oneDNN likes.
+// "scale" multiplies; "mask" is a tensor that is then added.
 void Program::matmul(const Json& op) {
   const Json &a = op.at("a"), &b = op.at("b"), &c = op.at("c");
   const memory left = strided(a, a.at("name")), result = strided(c, c.at("name"));
   const bool packed = constant_[b.at("name")];
-  const memory::desc b_layout =
-      packed ? any(b.at("dims")) : strided(b, b.at("name")).get_desc();
+  const memory::desc b_layout = packed ? any(b.at("dims")) : strided(b, b.at("name")).get_desc();
   dnnl::primitive_attr attributes;
   dnnl::post_ops after;
   if (op.contains("scale")) attributes.set_output_scales(0, {op["scale"].get<float>()});
@@ -98,13 +101,12 @@ void Program::matmul(const Json& op) {
     bias = dense(dims);
   }
   const dnnl::matmul::primitive_desc description(
-      op.contains("bias")
-          ? dnnl::matmul::desc(left.get_desc(), b_layout, bias, result.get_desc())
-          : dnnl::matmul::desc(left.get_desc(), b_layout, result.get_desc()),
+      op.contains("bias") ? dnnl::matmul::desc(left.get_desc(), b_layout, bias, result.get_desc())
+                          : dnnl::matmul::desc(left.get_desc(), b_layout, result.get_desc()),
       attributes, engine_);
   arguments[DNNL_ARG_SRC] = left;
-  arguments[DNNL_ARG_WEIGHTS] = packed ? in_layout(b.at("name"), description.weights_desc())
-                                       : strided(b, b.at("name"));
+  arguments[DNNL_ARG_WEIGHTS] =
+      packed ? in_layout(b.at("name"), description.weights_desc()) : strided(b, b.at("name"));
   arguments[DNNL_ARG_DST] = result;
   add(description, dnnl::matmul(description), std::move(arguments));
 }
@@ -139,23 +141,23 @@ void Program::sgemm(const Json& op) {
               *bias = op.contains("bias") ? data(value(op["bias"])) : nullptr;
   const bool relu = op.contains("activation");
   float* c = data(out);
-  steps_.push_back({false, [=] {
-    for (int64_t i = 0; bias != nullptr && i < m; ++i)
-      std::copy_n(bias, n, c + i * n);
-    const float beta = bias != nullptr ? 1 : 0;
-    for (int64_t i = 0; i < batch; ++i) {
-      const float *left = a + i * m * k, *right = b + i * k * n;
-      if (m == 1) {
-        cblas_sgemv(CblasRowMajor, CblasTrans, static_cast<int>(k), static_cast<int>(n), 1, right,
-                    static_cast<int>(n), left, 1, beta, c + i * n, 1);
-        continue;
-      }
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(m),
-                  static_cast<int>(n), static_cast<int>(k), 1, left, static_cast<int>(k), right,
-                  static_cast<int>(n), beta, c + i * m * n, static_cast<int>(n));
-    }
-    for (int64_t i = 0; relu && i < m * n; ++i) c[i] = std::max(c[i], 0.0F);
-  }});
+  steps_.push_back(
+      {false, [=] {
+         for (int64_t i = 0; bias != nullptr && i < m; ++i) std::copy_n(bias, n, c + i * n);
+         const float beta = bias != nullptr ? 1 : 0;
+         for (int64_t i = 0; i < batch; ++i) {
+           const float *left = a + i * m * k, *right = b + i * k * n;
+           if (m == 1) {
+             cblas_sgemv(CblasRowMajor, CblasTrans, static_cast<int>(k), static_cast<int>(n), 1,
+                         right, static_cast<int>(n), left, 1, beta, c + i * n, 1);
+             continue;
+           }
+           cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(m),
+                       static_cast<int>(n), static_cast<int>(k), 1, left, static_cast<int>(k),
+                       right, static_cast<int>(n), beta, c + i * m * n, static_cast<int>(n));
+         }
+         for (int64_t i = 0; relu && i < m * n; ++i) c[i] = std::max(c[i], 0.0F);
+       }});
   description_ = "openblas";
 }
 
@@ -169,8 +171,7 @@ void Program::softmax(const Json& op) {
 
 void Program::layer_normalization(const Json& op) {
   const memory from = value(op.at("in"));
-  const auto flags =
-      dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+  const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
   const dnnl::layer_normalization_forward::primitive_desc description(
       {kInference, from.get_desc(), op.at("epsilon"), flags}, engine_);
   add(description, dnnl::layer_normalization_forward(description),

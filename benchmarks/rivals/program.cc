@@ -79,14 +79,16 @@ memory Program::in_layout(const std::string& name, const memory::desc& layout) {
   return to;
 }
 
-// {"name": ..., "dims": ..., "strides": ...}: other dimensions over the dense elements of a tensor; a new one is defined.
+// {"name": ..., "dims": ..., "strides": ...}: other dimensions over the dense elements of a tensor;
+// a new one is defined.
 memory Program::strided(const Json& operand, const std::string& name) {
   const Dims dims = operand.at("dims");
   const Dims strides =
       operand.contains("strides") ? operand.at("strides").get<Dims>() : dense_strides(dims);
   const auto found = values_.find(name);
-  const memory base = found == values_.end() ? define(name, dense(operand.at("whole")))
-                                             : in_layout(name, dense(found->second.get_desc().dims()));
+  const memory base = found == values_.end()
+                          ? define(name, dense(operand.at("whole")))
+                          : in_layout(name, dense(found->second.get_desc().dims()));
   return memory(memory::desc(dims, kFloat, strides), engine_, base.get_data_handle());
 }
 

@@ -1,12 +1,14 @@
-// benchmarks/rivals/program.h - operators of oneDNN and OpenBLAS on named tensors, run one after another.
-// A tensor lives in the layout that its last operator wrote. An operator that wants another one gets a buffer of its own; the
-// reorder in between runs in check() only. So the rivals are charged for operators in the layouts that they like.
+// benchmarks/rivals/program.h - operators of oneDNN and OpenBLAS on named tensors, run one after
+// another. A tensor lives in the layout that its last operator wrote. An operator that wants
+// another one gets a buffer of its own; the reorder in between runs in check() only. So the rivals
+// are charged for operators in the layouts that they like.
 #pragma once
+
+#include <nlohmann/json.hpp>
 
 #include <dnnl.hpp>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
