@@ -117,9 +117,11 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   const double end = start + options.budget_seconds;
   if (!(options.budget_seconds > 0))
     return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
-  if (options.compile.device != "host") {
+  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
+  if (!target::runs_here(device)) {
     return error(Code::kUnsupported,
-                 "device {} cannot be measured here, expected host; compile works for it",
+                 "device {} cannot be measured here, expected host or a part of it; compile works "
+                 "for it",
                  options.compile.device);
   }
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
