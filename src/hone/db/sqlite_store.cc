@@ -18,9 +18,16 @@ static_assert(std::endian::native == std::endian::little,
 constexpr const char* kColumns =
     "trial.id, task.key, task.kernel_class, device.key, trial.threads, trial.version, trial.algorithm, "
     "trial.steps, trial.decisions, trial.outcome, trial.message, trial.times, trial.centre, trial.low, "
-    "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model, "
-    "trial.drift, trial.crowned, trial.duel, trial.others, trial.steal";
+    "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
+constexpr const char* kColumnsOfVersion2 =
+    ", trial.drift, trial.crowned, trial.duel, trial.others, trial.steal";
+constexpr const char* kBeforeVersion2 = ", 1.0, 0, x'', 0.0, 0.0";  // a file that is only read
 constexpr int kNumColumns = 25;
+
+Result<std::string> columns_of(Connection& db) {
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
+  return std::string(kColumns) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2);
+}
 
 // The first trial of each (task, device, threads) in the index trial_best, which is in order of
 // time: one step through the index per group, however many trials there are.
@@ -104,7 +111,8 @@ struct Statements {
 };
 
 Result<Statements> prepare_all(Connection& db) {
-  const auto columns = std::string(kColumns);
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
+  HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(db));
   HONE_ASSIGN_OR_RETURN(
       Statement add_task,
       Statement::prepare(
@@ -122,10 +130,11 @@ Result<Statements> prepare_all(Connection& db) {
       Statement add_trial,
       Statement::prepare(
           db,
-          "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
-          "times, centre, low, high, verified, seed, unix_time, host_load, model, drift, crowned, duel, "
-          "others, steal) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+          version < 2 ? "SELECT 1" :  // such a file is open for reading only
+              "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
+              "times, centre, low, high, verified, seed, unix_time, host_load, model, drift, crowned, duel, "
+              "others, steal) "
+              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   // The partial index trial_best serves this in order of centre, so a limit reads only that many
   // rows. Equal times: the older one.
   HONE_ASSIGN_OR_RETURN(
@@ -145,7 +154,9 @@ Result<Statements> prepare_all(Connection& db) {
       Statement set_wrong,
       Statement::prepare(
           db,
-          "UPDATE trial SET verified = 0, crowned = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
+          version < 2
+              ? "SELECT 1"
+              : "UPDATE trial SET verified = 0, crowned = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
   return Statements{std::move(add_task),    std::move(find_task), std::move(add_device),
                     std::move(find_device), std::move(add_trial), std::move(best),
                     std::move(set_correct), std::move(set_wrong)};
@@ -180,8 +191,9 @@ class SqliteStore final : public Store {
   }
 
   Result<std::vector<Record>> query(const Filter& f) override {
+    HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(*db_));
     std::string sql =
-        std::string(f.fastest_only ? kFastest : "") + "SELECT " + kColumns +
+        std::string(f.fastest_only ? kFastest : "") + "SELECT " + columns +
         (f.with_task_text ? ", task.text" : "") +
         " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device "
         "WHERE trial.id > ?";

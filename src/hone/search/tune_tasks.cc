@@ -265,13 +265,11 @@ Result<TuneResult> Loop::run() {
   while (current) {
     HONE_RETURN_IF_ERROR(submit(*current));
     std::optional<Batch> next;
-    // A task's first times are its scale: nothing may run beside them.
-    const bool overlaps = overlap_ && tuner(current->task).incumbent().known();
-    if (overlaps) {
+    if (overlap_) {
       HONE_ASSIGN_OR_RETURN(next, prepare());
     }
     HONE_RETURN_IF_ERROR(finish(*current));
-    if (!overlaps) {
+    if (!overlap_) {
       HONE_ASSIGN_OR_RETURN(next, prepare());
     }
     current = std::move(next);
