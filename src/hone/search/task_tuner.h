@@ -27,7 +27,7 @@ struct TuneTask {
 struct TaskContext {
   const target::Target* target = nullptr;
   const cost::CostModel* model = nullptr;
-  std::string searcher = "evolutionary";
+  std::string searcher = "mixed";
   std::string device;   // target::device_key
   std::string version;  // of compiler and space
   std::string source;   // Record::model
