@@ -55,6 +55,7 @@ class Loop {
   Loop(std::span<const TuneTask> tasks, const TuneLoopOptions& options)
       : options_(options),
         clock_(options.clock ? *options.clock : real_clock()),
+        host_(options.host ? *options.host : own_host_),
         begin_(clock_.now_seconds()),
         overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
         pool_(compile_threads()),
@@ -91,6 +92,8 @@ class Loop {
 
   const TuneLoopOptions& options_;
   Clock& clock_;
+  measure::HostMonitor own_host_;
+  measure::HostMonitor& host_;
   double begin_;
   double search_end_ = 0;
   bool overlap_;
@@ -190,6 +193,8 @@ Status Loop::finish(const Batch& batch) {
       scheduler_->set_bound(i, bounds_.bound(*tuner(i).task().dag));
   }
   HONE_RETURN_IF_ERROR(keep(records));
+  if (const std::string text = host_.complaint(task.incumbent().slowdown()); !text.empty())
+    log_warning("{}", text);
   suggest_to_similar(batch.task);
   report_progress(batch.task);
   return ok_status();
@@ -283,6 +288,8 @@ Result<TuneResult> Loop::run() {
     if (!task->finalists().empty()) {
       tuned.steps = task->finalists().front().candidate.steps;
       tuned.seconds = task->finalists().front().seconds;
+    } else if (const auto* stored = task->stored_best(); stored != nullptr) {
+      tuned.steps = stored->first, tuned.seconds = stored->second;
     }
     result.tasks.push_back(std::move(tuned));
   }
