@@ -27,6 +27,7 @@ void Incumbent::install(measure::Job job, double measured, double reference, dou
   job_ = std::move(job);
   seconds_ = reference > 0 ? reference : measured;
   first_drift_ = drift_ = measured / seconds_;
+  quiet_ = std::min(1.0, drift_);
   stale_ = false, timed_at_ = now, since_ = 0;
 }
 
@@ -52,6 +53,7 @@ Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
   if (stale_) first_drift_ *= drift / drift_;  // another incumbent, not another machine
   const bool agrees = m->timing.low <= seconds_now() && seconds_now() <= m->timing.high;
   drift_ = agrees && !stale_ ? drift_ * std::pow(drift / drift_, kNewShare) : drift;
+  quiet_ = std::min(quiet_, drift_);
   stale_ = false;
   return ok_status();
 }

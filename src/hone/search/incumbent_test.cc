@@ -132,6 +132,21 @@ TEST(incumbent, a_stored_time_is_the_scale) {
   EXPECT_NEAR(incumbent.seconds(), 0.8e-4, 0.01e-4);
 }
 
+TEST(incumbent, a_disturbed_first_time_is_known_once_the_machine_is_quiet) {
+  Search search(3, {.jitter = 0.002, .interruptions = 0, .drift = 0, .burst_every = 1e9});
+  Incumbent incumbent;
+  const measure::Job first = job_of(1, 1e-4);
+  incumbent.install(first, 3e-4, 0, 0);
+  EXPECT_EQ(incumbent.seconds() * incumbent.quiet(), 3e-4);
+  search.clock.advance(10);
+  ASSERT_TRUE(incumbent.refresh(search.runner, search.clock).ok());
+  EXPECT_EQ(incumbent.seconds(), 3e-4) << "what is stored stays comparable";
+  EXPECT_NEAR(incumbent.seconds() * incumbent.quiet(), 1e-4, 0.02e-4);
+  // Disturbed again, it is still known.
+  incumbent.install(first, 5e-4, 1e-4, 20);
+  EXPECT_EQ(incumbent.seconds() * incumbent.quiet(), 1e-4);
+}
+
 TEST(incumbent, a_clock_that_jumps_back_makes_it_due_and_no_worse) {
   const measure::Job first = job_of(1, 1e-4);
   Incumbent incumbent;

@@ -90,6 +90,8 @@ class TaskTuner {
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
   [[nodiscard]] double best_seconds() const { return incumbent_.seconds(); }  // infinity: none yet
+  // ... that can be compared with another task's.
+  [[nodiscard]] double quiet_seconds() const { return best_seconds() * incumbent_.quiet(); }
   [[nodiscard]] const Incumbent& incumbent() const { return incumbent_; }
   [[nodiscard]] double default_seconds() const { return default_seconds_; }
   [[nodiscard]] double predicted_seconds() const {

@@ -12,8 +12,8 @@
 #include "hone/measure/null_runner.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/noisy_runner.h"
-#include "hone/search/test_tasks.h"
 #include "hone/search/registry.h"
+#include "hone/search/test_tasks.h"
 
 namespace hone::search {
 namespace {
@@ -150,6 +150,30 @@ double quiet_seconds(const TuneTask& task, const std::string& steps) {
   measure::Job job;
   job.object = std::move(code->object);
   return Fixture::code_seconds(job);
+}
+
+TEST(tune_tasks, records_carry_what_else_the_machine_did) {
+  const Result<TempDir> folder = TempDir::create();
+  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  Fixture f;
+  f.options.store = store->get();
+  f.options.max_trials = 4;
+  measure::HostMonitor::Sample now;
+  measure::HostMonitor busy([&] {  // others have a quarter of its cores, its host an eighth
+    now.average = 3;
+    now.cpu.total += 200, now.cpu.idle += 75, now.cpu.steal += 25, now.own += 50;
+    return now;
+  });
+  f.options.host = &busy;
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  const auto records = (*store)->query({});
+  ASSERT_TRUE(records.ok() && !records->empty());
+  for (const db::Record& record : *records) {
+    EXPECT_EQ(record.host_load, 3);
+    EXPECT_DOUBLE_EQ(record.others, 0.25);
+    EXPECT_DOUBLE_EQ(record.steal, 0.125);
+  }
 }
 
 TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
