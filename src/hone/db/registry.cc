@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "hone/db/postgres_store.h"
 #include "hone/db/sqlite_store.h"
 
 namespace hone::db {
@@ -20,8 +21,12 @@ Result<std::string> default_path() {
 
 Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
   if (where.starts_with("postgres://") || where.starts_with("postgresql://")) {
+#ifdef HONE_HAS_POSTGRES
+    return open_postgres_store(where, options);
+#else
     return error(Code::kUnsupported,
-                 "database '{}': PostgreSQL is not supported, expected a file name", where);
+                 "this hone was built without PostgreSQL (libpq-dev), expected a file name");
+#endif
   }
   if (!where.empty()) return open_sqlite_store(std::string(where), options);
   HONE_ASSIGN_OR_RETURN(const std::string path, default_path());

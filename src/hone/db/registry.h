@@ -11,7 +11,7 @@
 namespace hone::db {
 
 // "" : the default path, whose folder is made if it is missing; "FILE": an SQLite database;
-// "postgres://..." is not supported yet and says so.
+// "postgres://..." or "postgresql://...": a server's, if this was built with libpq.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view where,
                                                         const StoreOptions& options = {});
 // $XDG_DATA_HOME/hone/hone.db, else ~/.local/share/hone/hone.db.

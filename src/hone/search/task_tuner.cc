@@ -41,6 +41,7 @@ Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
+  work_ = least_work(*task_.dag, *space_);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
   for (int sketch = 0; sketch < space_->num_sketches(); ++sketch)
     suggest(space_->steps(space_->default_point(sketch)));

@@ -11,6 +11,7 @@
 #include "hone/db/store.h"
 #include "hone/measure/job.h"
 #include "hone/search/searcher.h"
+#include "hone/search/task_bound.h"
 
 namespace hone::search {
 
@@ -78,6 +79,7 @@ class TaskTuner {
                                   const measure::Measurement& measurement) const;
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
+  [[nodiscard]] const TaskWork& work() const { return work_; }
   [[nodiscard]] double best_seconds() const;  // infinity if nothing was measured yet
   [[nodiscard]] double default_seconds() const { return default_seconds_; }
   [[nodiscard]] double predicted_seconds() const {
@@ -101,6 +103,7 @@ class TaskTuner {
   std::shared_ptr<const measure::Operands> operands_;
   std::map<const ir::Buffer*, int> operand_of_;  // looked up only
   schedule::Steps default_steps_;
+  TaskWork work_;
   double default_seconds_ = 0, predicted_seconds_ = 0;
   std::vector<schedule::Steps> first_;        // to be proposed before the searcher's, in order
   std::vector<schedule::Steps> adopted_;      // of similar tasks, the latest last

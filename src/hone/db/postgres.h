@@ -1,0 +1,82 @@
+// db/postgres.h - libpq as values: a connection and the rows of a statement's answer, everything as
+// text. Every failure becomes one message that names the server and the database, never a password.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/base/status.h"
+#include "hone/db/row.h"
+
+namespace hone::db {
+
+class PostgresRows {
+ public:
+  explicit PostgresRows(PGresult* result) : result_(result) {}
+  [[nodiscard]] int size() const { return PQntuples(result_.get()); }
+  [[nodiscard]] int64_t changed() const;  // rows
+  // A row as db/row.h reads it.
+  struct Row {
+    const PGresult* result;
+    int row;
+    [[nodiscard]] std::string text(int column) const;
+    [[nodiscard]] int64_t integer(int column) const;
+    [[nodiscard]] double real(int column) const;
+    [[nodiscard]] std::vector<double> reals(int column) const;
+  };
+  [[nodiscard]] Row row(int index) const { return {result_.get(), index}; }
+
+ private:
+  struct Clear {
+    void operator()(PGresult* r) const { PQclear(r); }
+  };
+  std::unique_ptr<PGresult, Clear> result_;
+};
+
+class PostgresConnection {
+ public:
+  // `uri`: postgres://user:password@host:port/database?options
+  [[nodiscard]] static Result<std::unique_ptr<PostgresConnection>> open(std::string_view uri);
+  ~PostgresConnection() { PQfinish(handle_); }
+  PostgresConnection(const PostgresConnection&) = delete;
+  PostgresConnection& operator=(const PostgresConnection&) = delete;
+
+  // One statement with $1, $2, ...; prepared the first time.
+  [[nodiscard]] Result<PostgresRows> run(const std::string& sql,
+                                         std::span<const Parameter> parameters = {});
+  // Several statements without parameters, answers ignored.
+  [[nodiscard]] Status run_all(const char* sql);
+  // "host:port/database"
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  explicit PostgresConnection(PGconn* handle);
+  [[nodiscard]] Status failure(const PGresult* result) const;
+  PGconn* handle_;
+  std::string name_;
+  std::vector<std::string> prepared_;  // its place is the statement's name
+};
+
+// Rolls back unless committed.
+class PostgresTransaction {
+ public:
+  [[nodiscard]] static Result<PostgresTransaction> begin(PostgresConnection& db);
+  PostgresTransaction(PostgresTransaction&& other) noexcept : db_(other.db_) {
+    other.db_ = nullptr;
+  }
+  PostgresTransaction& operator=(PostgresTransaction&&) = delete;
+  ~PostgresTransaction();
+  [[nodiscard]] Status commit();
+
+ private:
+  explicit PostgresTransaction(PostgresConnection& db) : db_(&db) {}
+  PostgresConnection* db_;
+};
+
+}  // namespace hone::db

@@ -1,0 +1,245 @@
+#include "hone/db/postgres_store.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "hone/base/hash.h"
+#include "hone/db/postgres.h"
+#include "hone/db/postgres_schema.h"
+
+namespace hone::db {
+namespace {
+
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();  // for LIMIT
+// Any number that no other program uses: who holds it makes the tables.
+constexpr const char* kLockTables = "SELECT pg_advisory_xact_lock(1212632645)";
+
+// Shortest text that reads back as the same number.
+Parameter real(double value) { return fmt::format("{}", value); }
+
+Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string& name,
+                                     bool with_text) {
+  std::vector<Record> records;
+  for (int i = 0; i < rows.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), name, with_text));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+class PostgresStore final : public Store {
+ public:
+  explicit PostgresStore(std::unique_ptr<PostgresConnection> db) : db_(std::move(db)) {}
+
+  Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
+    for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
+    std::vector<int64_t> ids;
+    if (batch.empty()) return ids;
+    HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
+    HONE_ASSIGN_OR_RETURN(const Ids tasks, intern_tasks(batch));
+    HONE_ASSIGN_OR_RETURN(const Ids devices, intern_devices(batch));
+    for (const Record& r : batch) {
+      HONE_ASSIGN_OR_RETURN(const int64_t id,
+                            insert(r, tasks.at(hash_hex(r.task)), devices.at(r.device)));
+      ids.push_back(id);
+    }
+    HONE_RETURN_IF_ERROR(transaction.commit());
+    return ids;
+  }
+
+  Result<std::vector<Record>> best(const BestQuery& q) override {
+    const Parameter parameters[] = {hash_hex(q.task), q.device,    int64_t{q.threads},
+                                    q.version,        q.algorithm, int64_t{q.limit}};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run(std::string("SELECT ") + kColumns + kFromTrial +
+                     "WHERE trial.verified = 1 AND trial.task = (SELECT id FROM task WHERE key = "
+                     "$1) AND trial.device = (SELECT id FROM device WHERE key = $2) AND "
+                     "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
+                     "'' OR trial.algorithm = $5) ORDER BY trial.centre, trial.id LIMIT $6",
+                 parameters));
+    return read_all(rows, db_->name(), false);
+  }
+
+  Result<std::vector<Record>> query(const Filter& f) override {
+    Conditions conditions = conditions_of(f, kAll);
+    if (f.fastest_only) {
+      conditions.where.insert(
+          std::string_view("WHERE ").size(),
+          "trial.id IN (SELECT DISTINCT ON (task, device, threads) id FROM trial WHERE verified = "
+          "1 ORDER BY task, device, threads, centre, id) AND ");
+    }
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run(std::string("SELECT ") + kColumns + (f.with_task_text ? ", task.text" : "") +
+                     kFromTrial + conditions.where,
+                 conditions.parameters));
+    return read_all(rows, db_->name(), f.with_task_text);
+  }
+
+  Status set_verified(int64_t id, bool correct, std::string_view message) override {
+    const Parameter parameters[] = {id, std::string(message)};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        correct ? db_->run("UPDATE trial SET verified = 1 WHERE id = $1 AND outcome = 'ok'",
+                           std::span(parameters, 1))
+                : db_->run("UPDATE trial SET verified = 0, outcome = 'wrong answer', message = $2 "
+                           "WHERE id = $1",
+                           parameters));
+    if (rows.changed() == 1) return ok_status();
+    return error(Code::kNotFound, "database {} has no successful trial {}", db_->name(), id);
+  }
+
+  Status remove(std::span<const int64_t> ids) override {
+    const Parameter list[] = {fmt::format("{{{}}}", fmt::join(ids, ","))};
+    HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
+    HONE_RETURN_IF_ERROR(
+        db_->run("DELETE FROM trial WHERE id = ANY($1::bigint[])", list).status());
+    // A tuner that adds a trial of such a task right now holds a lock on the task's row.
+    HONE_RETURN_IF_ERROR(db_->run("DELETE FROM task WHERE NOT EXISTS (SELECT FROM trial WHERE "
+                                  "trial.task = task.id)")
+                             .status());
+    return transaction.commit();  // the server's autovacuum gives the room back
+  }
+
+  Result<std::vector<std::string>> verify() override {
+    // The server keeps pages and keys whole; what is left are records that no hone could read.
+    std::vector<std::string> problems;
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run("SELECT id FROM trial WHERE outcome = 'ok' AND (cardinality(times) = 0 OR NOT "
+                 "centre > 0) LIMIT 20"));
+    for (int i = 0; i < rows.size(); ++i)
+      problems.push_back(fmt::format("trial {} is ok but has no time", rows.row(i).integer(0)));
+    return problems;
+  }
+
+ private:
+  using Ids = std::map<std::string, int64_t>;
+
+  // In the order of the keys, as in every other tuner: two of them never wait for each other.
+  Result<Ids> intern_tasks(std::span<const Record> batch) {
+    std::map<std::string, const Record*> tasks;
+    for (const Record& r : batch) {
+      const Record*& first = tasks.try_emplace(hash_hex(r.task), &r).first->second;
+      if (first->task_text.empty()) first = &r;
+    }
+    Ids ids;
+    for (const auto& [key, record] : tasks) {
+      const Parameter parameters[] = {key, record->kernel_class, record->task_text};
+      HONE_RETURN_IF_ERROR(
+          db_->run("INSERT INTO task (key, kernel_class, text) VALUES ($1, $2, $3) ON CONFLICT "
+                   "(key) DO UPDATE SET text = excluded.text WHERE task.text = '' AND "
+                   "excluded.text <> ''",
+                   parameters)
+              .status());
+      HONE_ASSIGN_OR_RETURN(ids[key], lock_id("task", key));
+    }
+    return ids;
+  }
+
+  Result<Ids> intern_devices(std::span<const Record> batch) {
+    Ids ids;
+    for (const Record& r : batch) ids[r.device] = 0;
+    for (auto& [key, id] : ids) {
+      const Parameter parameters[] = {key};
+      HONE_RETURN_IF_ERROR(
+          db_->run("INSERT INTO device (key) VALUES ($1) ON CONFLICT (key) DO NOTHING", parameters)
+              .status());
+      HONE_ASSIGN_OR_RETURN(id, lock_id("device", key));
+    }
+    return ids;
+  }
+
+  // The lock keeps the row from being removed before the transaction ends.
+  Result<int64_t> lock_id(const char* table, const std::string& key) {
+    const Parameter parameters[] = {key};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run(fmt::format("SELECT id FROM {} WHERE key = $1 FOR KEY SHARE", table), parameters));
+    if (rows.size() != 1) {
+      return error(Code::kIo, "database {}: the {} {} was removed while it was stored, try again",
+                   db_->name(), table, key);
+    }
+    return rows.row(0).integer(0);
+  }
+
+  Result<int64_t> insert(const Record& r, int64_t task, int64_t device) {
+    const Parameter parameters[] = {task,
+                                    device,
+                                    int64_t{r.threads},
+                                    r.version,
+                                    r.algorithm,
+                                    r.steps,
+                                    r.decisions,
+                                    std::string(measure::outcome_name(r.outcome)),
+                                    r.message,
+                                    fmt::format("{{{}}}", fmt::join(r.times, ",")),
+                                    real(r.centre),
+                                    real(r.low),
+                                    real(r.high),
+                                    int64_t{r.verified},
+                                    hash_hex(r.seed),
+                                    r.unix_time,
+                                    real(r.host_load),
+                                    r.model};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run("INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, "
+                 "outcome, message, times, centre, low, high, verified, seed, unix_time, host_load, "
+                 "model) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
+                 "$16, $17, $18) RETURNING id",
+                 parameters));
+    return rows.row(0).integer(0);
+  }
+
+  std::unique_ptr<PostgresConnection> db_;
+};
+
+// The version of the tables; 0 if there are none.
+Result<int> read_version(PostgresConnection& db) {
+  HONE_ASSIGN_OR_RETURN(const PostgresRows table,
+                        db.run("SELECT to_regclass('hone_version') IS NOT NULL"));
+  if (table.row(0).text(0) != "t") return 0;
+  HONE_ASSIGN_OR_RETURN(const PostgresRows rows, db.run("SELECT version FROM hone_version"));
+  return rows.size() == 1 ? static_cast<int>(rows.row(0).integer(0)) : 0;
+}
+
+Status migrate(PostgresConnection& db) {
+  HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(db));
+  HONE_RETURN_IF_ERROR(db.run_all(kLockTables));
+  HONE_ASSIGN_OR_RETURN(const int version, read_version(db));
+  for (int v = version; v < kPostgresVersion; ++v) {
+    HONE_RETURN_IF_ERROR(db.run_all(kPostgresMigrations[v]));
+    HONE_RETURN_IF_ERROR(
+        db.run_all(fmt::format("UPDATE hone_version SET version = {}", v + 1).c_str()));
+  }
+  return transaction.commit();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_postgres_store(std::string_view uri,
+                                                   const StoreOptions& options) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> db, PostgresConnection::open(uri));
+  if (options.read_only)
+    HONE_RETURN_IF_ERROR(db->run_all("SET default_transaction_read_only = on"));
+  HONE_RETURN_IF_ERROR(
+      db->run_all(fmt::format("SET lock_timeout = {}", options.busy_timeout_ms).c_str()));
+  HONE_ASSIGN_OR_RETURN(const int version, read_version(*db));
+  if (version > kPostgresVersion) {
+    return error(
+        Code::kUnsupported,
+        "database {} has format version {}, this hone knows up to {}; use a newer hone or another --db",
+        db->name(), version, kPostgresVersion);
+  }
+  if (version == 0 && (options.read_only || !options.create))
+    return error(Code::kNotFound, "database {} holds no trials of hone", db->name());
+  if (version < kPostgresVersion && !options.read_only) HONE_RETURN_IF_ERROR(migrate(*db));
+  return std::unique_ptr<Store>(std::make_unique<PostgresStore>(std::move(db)));
+}
+
+}  // namespace hone::db
