@@ -57,8 +57,9 @@ Status run(int argc, char** argv) {
     const char* name;
     std::string version, algorithm;
   };
-  for (const Case& c : {Case{"any", "", ""}, Case{"one version", "1", ""},
-                        Case{"one algorithm", "", "direct"}, Case{"a version without any", "9", ""}}) {
+  for (const Case& c :
+       {Case{"any", "", ""}, Case{"one version", "1", ""}, Case{"one algorithm", "", "direct"},
+        Case{"a version without any", "9", ""}}) {
     std::vector<double> times;
     for (int i = 0; i < 2000; ++i) {
       const db::BestQuery query = {.task = some_task(rng),

@@ -92,8 +92,7 @@ Status write(db::Store& store, uint64_t seed) {
 Status tune(db::Store& store, uint64_t seed) {
   const compute::Dag dag = compute::testing::gemm(8, 64, 32);
   const search::TuneTask task{&dag, compute::task_key(dag), 1, "gemm"};
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model,
-                        cost::make_model("analytic"));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, cost::make_model("analytic"));
   measure::NullRunner runner([](const measure::Job& job) -> Result<double> {
     return 1e-4 * (1 + static_cast<double>(hash_string(job.object) % 1000) / 100);
   });

@@ -57,7 +57,7 @@ Status stat(const Options& options) {
     return ok_status();
   }));
   if (options.json) {
-    const Json json = {{"trials", trials},     {"verified", verified},
+    const Json json = {{"trials", trials},      {"verified", verified},
                        {"tasks", tasks.size()}, {"kernel_classes", classes.size()},
                        {"outcomes", outcomes},  {"devices", devices},
                        {"models", models},      {"versions", versions},
@@ -138,8 +138,8 @@ Status gc(const Options& options) {
   constexpr int kMany = 1'000'000'000;
   HONE_ASSIGN_OR_RETURN(const int keep, parse_count("--keep", options.keep, 1, kMany));
   HONE_ASSIGN_OR_RETURN(const int days, parse_count("--older-than", options.older_than, 0, 100000));
-  HONE_ASSIGN_OR_RETURN(const auto store,
-                        db::open_store(options.db, {.read_only = options.dry_run, .create = false}));
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db, {.read_only = options.dry_run,
+                                                                      .create = false}));
   const int64_t newest = static_cast<int64_t>(std::time(nullptr)) - int64_t{days} * kSecondsADay;
   // The fastest verified trials of each task, device, number of threads and version stay.
   std::map<std::tuple<uint64_t, std::string, int, std::string>,
@@ -179,35 +179,48 @@ std::vector<Command> db_record_commands(CLI::App& db) {
     return {app, options.get()};
   };
   {
-    const auto [app, options] = make("stat", "What the database holds: counts by device, model, version and outcome", stat);
+    const auto [app, options] =
+        make("stat", "What the database holds: counts by device, model, version and outcome", stat);
     add_db(*app, options->db);
     add_json(*app, options->json);
   }
   {
-    const auto [app, options] = make("import", "Add the trials of a file of JSON lines, each once", import_lines);
+    const auto [app, options] =
+        make("import", "Add the trials of a file of JSON lines, each once", import_lines);
     app->add_option("file", options->file, "What export wrote")->required()->type_name("FILE");
     add_db(*app, options->db);
   }
   {
     const auto [app, options] = make("export", "Write all trials as JSON lines", export_lines);
-    app->add_option("file", options->file, "The file to write; -: standard output")->required()->type_name("FILE");
+    app->add_option("file", options->file, "The file to write; -: standard output")
+        ->required()
+        ->type_name("FILE");
     add_db(*app, options->db);
   }
   {
-    const auto [app, options] = make("merge", "Add the trials of other databases, each once", merge);
-    app->add_option("other", options->others, "Databases to read, as --db names them")->required()->type_name("DB");
+    const auto [app, options] =
+        make("merge", "Add the trials of other databases, each once", merge);
+    app->add_option("other", options->others, "Databases to read, as --db names them")
+        ->required()
+        ->type_name("DB");
     add_db(*app, options->db);
   }
   {
-    const auto [app, options] = make("verify", "Check every page and every trial; exit code 2 if something is wrong", verify);
+    const auto [app, options] = make(
+        "verify", "Check every page and every trial; exit code 2 if something is wrong", verify);
     add_db(*app, options->db);
   }
   {
-    const auto [app, options] = make("gc", "Remove old trials but the fastest, and give their room back", gc);
-    app->add_option("--keep", options->keep, "Verified trials that stay of each task, device, number of threads and version")
-        ->type_name("N")->capture_default_str();
-    app->add_option("--older-than", options->older_than, "Remove only what was measured so many days ago or earlier")
-        ->type_name("DAYS")->capture_default_str();
+    const auto [app, options] =
+        make("gc", "Remove old trials but the fastest, and give their room back", gc);
+    app->add_option("--keep", options->keep,
+                    "Verified trials that stay of each task, device, number of threads and version")
+        ->type_name("N")
+        ->capture_default_str();
+    app->add_option("--older-than", options->older_than,
+                    "Remove only what was measured so many days ago or earlier")
+        ->type_name("DAYS")
+        ->capture_default_str();
     app->add_flag("--dry-run", options->dry_run, "Say what would be removed, and remove nothing");
     add_db(*app, options->db);
   }

@@ -36,7 +36,8 @@ int run_tool(int argc, char** argv) {
 
   std::vector<Command> commands = {tune_command(app),  compile_command(app), run_command(app),
                                    bench_command(app), show_command(app),    verify_command(app)};
-  CLI::App* db = app.add_subcommand("db", "What was measured: show, best, stat, import, export, merge, verify, gc");
+  CLI::App* db = app.add_subcommand(
+      "db", "What was measured: show, best, stat, import, export, merge, verify, gc");
   db->require_subcommand(1);
   commands.push_back(db_show_command(*db));
   commands.push_back(db_best_command(*db));

@@ -60,8 +60,7 @@ TEST(json_lines, what_is_wrong_with_a_line_is_said) {
   EXPECT_EQ(message("\"threads\"", "\"thread\""), "field threads: expected an integer");
   EXPECT_EQ(message("\"threads\":2", "\"threads\":0"),
             "a record has 0 threads, expected at least 1");
-  EXPECT_EQ(message("\"task\":\"0", "\"task\":\"x"),
-            "field task: expected 16 hexadecimal digits");
+  EXPECT_EQ(message("\"task\":\"0", "\"task\":\"x"), "field task: expected 16 hexadecimal digits");
   EXPECT_EQ(message("\"ok\"", "\"fine\""), "field outcome: expected an outcome such as ok");
   EXPECT_EQ(message("{", "{\"more\":1,"), "found 21 fields, expected 20");
   EXPECT_EQ(message("}", ""), "expected a JSON object");
@@ -123,8 +122,8 @@ TEST(copy, an_export_that_fails_leaves_no_file) {
 TEST(store, removes_trials_and_the_tasks_without_any) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  const auto ids =
-      store->add(std::vector{sample_record(1, 1e-3), sample_record(1, 2e-3), sample_record(2, 1e-3)});
+  const auto ids = store->add(
+      std::vector{sample_record(1, 1e-3), sample_record(1, 2e-3), sample_record(2, 1e-3)});
   ASSERT_TRUE(ids.ok());
   ASSERT_TRUE(store->remove(std::vector{(*ids)[0], (*ids)[2]}).ok());
   const std::vector<Record> left = all(*store);

@@ -30,13 +30,10 @@ bool succeeded(const PGresult* result) {
 
 }  // namespace
 
-int64_t PostgresRows::changed() const {
-  return parse_number<int64_t>(PQcmdTuples(result_.get()));
-}
+int64_t PostgresRows::changed() const { return parse_number<int64_t>(PQcmdTuples(result_.get())); }
 
 std::string PostgresRows::Row::text(int column) const {
-  return {PQgetvalue(result, row, column),
-          static_cast<size_t>(PQgetlength(result, row, column))};
+  return {PQgetvalue(result, row, column), static_cast<size_t>(PQgetlength(result, row, column))};
 }
 int64_t PostgresRows::Row::integer(int column) const { return parse_number<int64_t>(text(column)); }
 double PostgresRows::Row::real(int column) const { return parse_number<double>(text(column)); }
@@ -77,7 +74,8 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string
     return error(Code::kIo, "cannot connect to database {}: {}", connection->name(),
                  one_line(PQerrorMessage(handle)));
   }
-  PQsetNoticeProcessor(handle, [](void*, const char*) {}, nullptr);
+  PQsetNoticeProcessor(
+      handle, [](void*, const char*) {}, nullptr);
   HONE_RETURN_IF_ERROR(connection->run_all("SET client_encoding = 'UTF8'"));
   return connection;
 }
@@ -91,8 +89,7 @@ Status PostgresConnection::failure(const PGresult* result) const {
   const std::string state = field == nullptr ? "" : field;
   const std::string detail =
       one_line(result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr);
-  if (state == "25006")
-    return error(Code::kInvalid, "database {} is open for reading only", name_);
+  if (state == "25006") return error(Code::kInvalid, "database {} is open for reading only", name_);
   if (state.starts_with("23") || state.starts_with("22"))
     return invalid("database {} refuses the record: {}", name_, detail);
   if (state.starts_with("53")) {
@@ -104,8 +101,8 @@ Status PostgresConnection::failure(const PGresult* result) const {
 
 Result<PostgresRows> PostgresConnection::run(const std::string& sql,
                                              std::span<const Parameter> parameters) {
-  size_t place = static_cast<size_t>(std::find(prepared_.begin(), prepared_.end(), sql) -
-                                     prepared_.begin());
+  size_t place =
+      static_cast<size_t>(std::find(prepared_.begin(), prepared_.end(), sql) - prepared_.begin());
   if (place == prepared_.size()) {
     PGresult* made = PQprepare(handle_, std::to_string(place).c_str(), sql.c_str(), 0, nullptr);
     const PostgresRows owner(made);

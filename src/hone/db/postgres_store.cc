@@ -96,8 +96,7 @@ class PostgresStore final : public Store {
   Status remove(std::span<const int64_t> ids) override {
     const Parameter list[] = {fmt::format("{{{}}}", fmt::join(ids, ","))};
     HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
-    HONE_RETURN_IF_ERROR(
-        db_->run("DELETE FROM trial WHERE id = ANY($1::bigint[])", list).status());
+    HONE_RETURN_IF_ERROR(db_->run("DELETE FROM trial WHERE id = ANY($1::bigint[])", list).status());
     // A tuner that adds a trial of such a task right now holds a lock on the task's row.
     HONE_RETURN_IF_ERROR(db_->run("DELETE FROM task WHERE NOT EXISTS (SELECT FROM trial WHERE "
                                   "trial.task = task.id)")
@@ -188,11 +187,12 @@ class PostgresStore final : public Store {
                                     r.model};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
-        db_->run("INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, "
-                 "outcome, message, times, centre, low, high, verified, seed, unix_time, host_load, "
-                 "model) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
-                 "$16, $17, $18) RETURNING id",
-                 parameters));
+        db_->run(
+            "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, "
+            "outcome, message, times, centre, low, high, verified, seed, unix_time, host_load, "
+            "model) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
+            "$16, $17, $18) RETURNING id",
+            parameters));
     return rows.row(0).integer(0);
   }
 

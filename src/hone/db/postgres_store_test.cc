@@ -70,9 +70,9 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
     for (const Record& record : *found) text += to_json_line(record) + "\n";
     return text;
   };
-  for (const BestQuery& query : {best_of(1, 10), best_of(2, 1), best_of(99, 3),
-                                 BestQuery{1, "avx512-x-2c", 2, "2", "", 5},
-                                 BestQuery{1, "avx512-x-2c", 2, "", "winograd_4", 5}})
+  for (const BestQuery& query :
+       {best_of(1, 10), best_of(2, 1), best_of(99, 3), BestQuery{1, "avx512-x-2c", 2, "2", "", 5},
+        BestQuery{1, "avx512-x-2c", 2, "", "winograd_4", 5}})
     EXPECT_EQ(lines(postgres->best(query)), lines(sqlite->best(query)));
   const int64_t first = postgres->query({.limit = 1})->front().id;
   for (Filter filter : {Filter{}, Filter{.task = 3, .with_task_text = true},
