@@ -12,7 +12,8 @@ def trial(task, seconds, **changes):
     fields = {"task": f"{task:016x}", "kernel_class": "conv2d+bias+relu", "task_text": "a task", "device": "machine", "threads": 2,
               "version": "1", "algorithm": "direct", "steps": "", "decisions": "", "outcome": "ok", "message": "",
               "times": [seconds, seconds], "centre": seconds, "low": seconds, "high": seconds, "verified": True,
-              "seed": "0000000000000001", "unix_time": 1_700_000_000, "host_load": 0.5, "model": "resnet18"}
+              "seed": "0000000000000001", "unix_time": 1_700_000_000, "host_load": 0.5, "model": "resnet18",
+              "drift": 1.0, "crowned": False, "duel": [], "others": 0.0, "steal": 0.0}
     return json.dumps({**fields, **changes})
 
 

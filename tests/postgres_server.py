@@ -1,20 +1,32 @@
 """A PostgreSQL server of its own in a temporary folder, reached by a Unix socket: for tests and for store_stress.py."""
+import ctypes
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from urllib.parse import quote
 
-SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
 
 class Server:
     """A context manager; `uri` is what --db takes. The server refuses to be root: then it is 'postgres' or 'nobody'."""
 
     def __init__(self):
+        servers = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+        if not servers:
+            raise RuntimeError("no PostgreSQL server is installed: run scripts/setup.sh or apt-get install postgresql-15")
+        self.programs = servers[-1].parent
+        self.process = None
+        # Not in $TMPDIR: the path of a socket has at most 107 characters.
         self.folder = Path(tempfile.mkdtemp(prefix="hone-pg", dir="/tmp"))
         self.user = {}
         if os.geteuid() == 0:
@@ -27,25 +39,38 @@ class Server:
         self.uri = f"postgres://hone@/postgres?host={quote(str(self.folder), safe='')}"
 
     def __enter__(self):
-        programs = SERVERS[-1].parent
-        data = str(self.folder / "data")
-        subprocess.run([programs / "initdb", "-D", data, "-U", "hone", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-                       check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **self.user)
-        self.log = open(self.folder / "log", "w")
-        self.process = subprocess.Popen([programs / "postgres", "-D", data, "-k", self.folder, "-h", "", "-c", "fsync=off"],
-                                        stdout=self.log, stderr=self.log, cwd=self.folder, **self.user)
-        end = time.monotonic() + 60
-        while subprocess.run([programs / "pg_isready", "-q", "-h", self.folder], check=False).returncode != 0:
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text()}")
-            time.sleep(0.05)
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
+    def start(self):
+        data, log = self.folder / "data", self.folder / "log"
+        with open(log, "w") as output:
+            made = subprocess.run([self.programs / "initdb", "-D", data, "-U", "hone", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync"],
+                                  check=False, stdout=output, stderr=output, cwd=self.folder, **self.user)
+            if made.returncode != 0:
+                raise RuntimeError(f"initdb failed: {log.read_text()}")
+            self.process = subprocess.Popen([self.programs / "postgres", "-D", data, "-k", self.folder, "-h", "", "-c", "fsync=off"],
+                                            stdout=output, stderr=output, cwd=self.folder, preexec_fn=end_with_parent, **self.user)
+        end = time.monotonic() + 60
+        while subprocess.run([self.programs / "pg_isready", "-q", "-h", self.folder], check=False).returncode != 0:
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"PostgreSQL did not start: {log.read_text()}")
+            time.sleep(0.05)
+
     def stop(self):
-        self.process.terminate()
-        self.process.wait(30)
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGINT)  # whoever is connected is thrown out
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
     def __exit__(self, *_):
         self.stop()
-        self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)

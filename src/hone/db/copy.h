@@ -5,13 +5,14 @@
 
 #include <functional>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "hone/db/store.h"
 
 namespace hone::db {
 
-// Hash of all that a record says but its id: equal records are one and the same trial.
+// Hash of what a record says and what never changes: equal ones are one and the same trial. Its id
+// and what was found out about it later (outcome, message, verified, crowned) do not count.
 [[nodiscard]] uint64_t identity(const Record& record);
 
 // Calls `visit` for every record that agrees with the filter, oldest first, until it fails.
@@ -20,7 +21,7 @@ namespace hone::db {
 
 struct Copied {
   int64_t added = 0;
-  int64_t known = 0;  // were there before
+  int64_t known = 0;  // were there before; a wrong answer among them is marked as one here, too
 };
 
 // Adds records to a store unless it has them.
@@ -34,7 +35,7 @@ class Copier {
   explicit Copier(Store& to) : to_(&to) {}
   [[nodiscard]] Status flush();
   Store* to_;
-  std::unordered_set<uint64_t> known_;
+  std::unordered_map<uint64_t, int64_t> known_;  // the id if the outcome is ok here, else 0
   std::vector<Record> batch_;
   Copied copied_;
 };

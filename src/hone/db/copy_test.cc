@@ -23,49 +23,6 @@ std::vector<Record> all(Store& store) {
   return std::move(records).value();
 }
 
-Record odd_record() {
-  Record r = sample_record(0xffffffffffffffffULL, 1.0 / 3e5);
-  r.message = "tab\t, \"quotes\" and\nlines";
-  r.times = {1e-300, 0.1 + 0.2, 1.7976931348623157e308};
-  r.outcome = measure::Outcome::kWrongAnswer;
-  r.verified = false;
-  r.unix_time = 1'800'000'000'000;
-  return r;
-}
-
-TEST(json_lines, a_record_survives_the_way_there_and_back) {
-  for (const Record& record : {sample_record(1, 1e-3), odd_record()}) {
-    const std::string line = to_json_line(record);
-    EXPECT_EQ(line.find('\n'), std::string::npos);
-    const Result<Record> back = parse_json_line(line);
-    ASSERT_TRUE(back.ok()) << back.status().message();
-    EXPECT_EQ(to_json_line(*back), line);
-    EXPECT_EQ(back->times, record.times);
-    EXPECT_EQ(back->seed, record.seed);
-    EXPECT_EQ(identity(*back), identity(record));
-  }
-}
-
-TEST(json_lines, what_is_wrong_with_a_line_is_said) {
-  const std::string good = to_json_line(sample_record(1, 1e-3));
-  const auto message = [&good](const std::string& from, const std::string& to) {
-    std::string line = good;
-    line.replace(line.find(from), from.size(), to);
-    const Result<Record> record = parse_json_line(line);
-    return record.ok() ? "parsed" : record.status().message();
-  };
-  EXPECT_EQ(message("\"threads\":2", "\"threads\":\"2\""), "field threads: expected an integer");
-  EXPECT_EQ(message("\"threads\":2", "\"threads\":99999999999"),
-            "field threads: expected a smaller integer");
-  EXPECT_EQ(message("\"threads\"", "\"thread\""), "field threads: expected an integer");
-  EXPECT_EQ(message("\"threads\":2", "\"threads\":0"),
-            "a record has 0 threads, expected at least 1");
-  EXPECT_EQ(message("\"task\":\"0", "\"task\":\"x"), "field task: expected 16 hexadecimal digits");
-  EXPECT_EQ(message("\"ok\"", "\"fine\""), "field outcome: expected an outcome such as ok");
-  EXPECT_EQ(message("{", "{\"more\":1,"), "found 21 fields, expected 20");
-  EXPECT_EQ(message("}", ""), "expected a JSON object");
-}
-
 TEST(copy, export_and_import_keep_every_record_once) {
   const TestFolder folder;
   const auto from = open(folder.file("from.db")), to = open(folder.file("to.db"));
@@ -93,9 +50,12 @@ TEST(copy, a_bad_line_is_named_and_nothing_is_imported) {
   std::ofstream(file) << to_json_line(sample_record(1, 1e-3)) << "\n\n{\"task\": 1}\n";
   const Result<Copied> copied = import_json_lines(file, *to);
   ASSERT_FALSE(copied.ok());
-  EXPECT_EQ(copied.status().message(), file + " line 3: field task: expected a text");
+  EXPECT_EQ(copied.status().message(),
+            file + " line 3: field 'task': expected 16 hexadecimal digits");
   EXPECT_TRUE(all(*to).empty());
   EXPECT_EQ(import_json_lines(folder.file("no"), *to).status().code(), Code::kNotFound);
+  EXPECT_EQ(import_json_lines("/dev/null", *to).status().message(),
+            "cannot import /dev/null: it is not a file");
 }
 
 TEST(copy, merging_adds_what_is_new) {
@@ -111,12 +71,54 @@ TEST(copy, merging_adds_what_is_new) {
   EXPECT_EQ(all(*a)[2].task_text, "task text");
 }
 
+TEST(copy, what_another_store_found_to_be_wrong_is_wrong_here_too) {
+  const TestFolder folder;
+  const auto a = open(folder.file("a.db")), b = open(folder.file("b.db"));
+  const std::vector<Record> both = {sample_record(1, 1e-3), sample_record(1, 2e-3)};
+  const auto in_a = a->add(both), in_b = b->add(both);
+  ASSERT_TRUE(in_a.ok() && in_b.ok());
+  ASSERT_TRUE(b->set_verified((*in_b)[0], false, "element 3").ok());
+  for (int round = 0; round < 2; ++round) {
+    const Result<Copied> copied = copy_records(*b, *a);
+    ASSERT_TRUE(copied.ok()) << copied.status().message();
+    EXPECT_EQ(copied->added, 0);
+    EXPECT_EQ(copied->known, 2);
+    EXPECT_EQ(a->best(best_of(1))->front().id, (*in_a)[1]);
+    EXPECT_EQ(all(*a)[0].message, "element 3");
+  }
+  // ... and a store that thinks it is right changes nothing where it was found wrong.
+  const auto c = open(folder.file("c.db"));
+  ASSERT_TRUE(c->add(both).ok());
+  ASSERT_TRUE(copy_records(*c, *b).ok());
+  EXPECT_EQ(b->best(best_of(1, 9))->size(), 1U);
+}
+
 TEST(copy, an_export_that_fails_leaves_no_file) {
   const TestFolder folder;
   const auto from = open(folder.file("from.db"));
   ASSERT_TRUE(from->add(std::vector{sample_record(1, 1e-3)}).ok());
-  EXPECT_FALSE(export_json_lines(*from, {}, folder.file("no/trials.jsonl")).ok());
+  EXPECT_EQ(export_json_lines(*from, {}, folder.file("no/trials.jsonl")).status().message(),
+            "cannot write " + folder.file("no/trials.jsonl") + ": no such file or directory");
   EXPECT_FALSE(std::filesystem::exists(folder.file("no")));
+}
+
+TEST(copy, an_export_replaces_what_a_link_leads_to_and_writes_into_devices) {
+  const TestFolder folder;
+  const auto from = open(folder.file("from.db"));
+  ASSERT_TRUE(from->add(std::vector{sample_record(1, 1e-3)}).ok());
+  std::ofstream(folder.file("old.jsonl")) << "old";
+  std::filesystem::create_symlink("old.jsonl", folder.file("link.jsonl"));
+  ASSERT_TRUE(export_json_lines(*from, {}, folder.file("link.jsonl")).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link.jsonl")));
+  EXPECT_EQ(*read_file(folder.file("old.jsonl")), to_json_line(all(*from)[0]) + "\n");
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    files += entry.path().extension() == ".partial";
+  EXPECT_EQ(files, 0U);
+  ASSERT_TRUE(export_json_lines(*from, {}, "/dev/null").ok());
+  EXPECT_FALSE(std::filesystem::is_regular_file("/dev/null"));
+  const Result<int64_t> full = export_json_lines(*from, {}, "/dev/full");
+  EXPECT_EQ(full.status().message(), "cannot write /dev/full: no space left on device");
 }
 
 TEST(store, removes_trials_and_the_tasks_without_any) {

@@ -23,12 +23,12 @@ std::string one_line(const char* message) {
   return text;
 }
 
-bool succeeded(const PGresult* result) {
-  const ExecStatusType status = PQresultStatus(result);
+}  // namespace
+
+bool PostgresRows::succeeded() const {
+  const ExecStatusType status = PQresultStatus(result_.get());
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
-
-}  // namespace
 
 int64_t PostgresRows::changed() const { return parse_number<int64_t>(PQcmdTuples(result_.get())); }
 
@@ -76,7 +76,7 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string
   }
   PQsetNoticeProcessor(
       handle, [](void*, const char*) {}, nullptr);
-  HONE_RETURN_IF_ERROR(connection->run_all("SET client_encoding = 'UTF8'"));
+  HONE_RETURN_IF_ERROR(connection->set("SET client_encoding = 'UTF8'"));
   return connection;
 }
 
@@ -90,6 +90,11 @@ Status PostgresConnection::failure(const PGresult* result) const {
   const std::string detail =
       one_line(result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr);
   if (state == "25006") return error(Code::kInvalid, "database {} is open for reading only", name_);
+  if (state == "55P03") {
+    return error(Code::kIo,
+                 "database {} is locked by another process; wait for it to end or use another --db",
+                 name_);
+  }
   if (state.starts_with("23") || state.starts_with("22"))
     return invalid("database {} refuses the record: {}", name_, detail);
   if (state.starts_with("53")) {
@@ -99,44 +104,72 @@ Status PostgresConnection::failure(const PGresult* result) const {
   return error(Code::kIo, "database {}: {}", name_, detail);
 }
 
-Result<PostgresRows> PostgresConnection::run(const std::string& sql,
-                                             std::span<const Parameter> parameters) {
-  size_t place =
-      static_cast<size_t>(std::find(prepared_.begin(), prepared_.end(), sql) - prepared_.begin());
-  if (place == prepared_.size()) {
-    PGresult* made = PQprepare(handle_, std::to_string(place).c_str(), sql.c_str(), 0, nullptr);
-    const PostgresRows owner(made);
-    if (!succeeded(made)) return failure(made);
+bool PostgresConnection::reconnect() {
+  if (PQstatus(handle_) == CONNECTION_OK || in_transaction_) return false;
+  PQreset(handle_);
+  prepared_.clear();
+  bool good = PQstatus(handle_) == CONNECTION_OK;
+  for (const std::string& sql : settings_)
+    good = good && PostgresRows(PQexec(handle_, sql.c_str())).succeeded();
+  return good;
+}
+
+PostgresRows PostgresConnection::execute(const std::string& sql,
+                                         std::span<const char* const> values) {
+  const auto known = std::find(prepared_.begin(), prepared_.end(), sql);
+  const std::string name = std::to_string(known - prepared_.begin());
+  if (known == prepared_.end()) {
+    PostgresRows made(PQprepare(handle_, name.c_str(), sql.c_str(), 0, nullptr));
+    if (!made.succeeded()) return made;
     prepared_.push_back(sql);
   }
+  return PostgresRows(PQexecPrepared(handle_, name.c_str(), static_cast<int>(values.size()),
+                                     values.data(), nullptr, nullptr, 0));
+}
+
+Result<PostgresRows> PostgresConnection::run(const std::string& sql,
+                                             std::span<const Parameter> parameters) {
   std::vector<const char*> values;
-  for (const Parameter& parameter : parameters) values.push_back(parameter.text.c_str());
-  PGresult* result =
-      PQexecPrepared(handle_, std::to_string(place).c_str(), static_cast<int>(values.size()),
-                     values.data(), nullptr, nullptr, 0);
-  PostgresRows rows(result);
-  if (!succeeded(result)) return failure(result);
+  for (const Parameter& parameter : parameters) {
+    if (parameter.text.find('\0') != std::string::npos)
+      return invalid("database {} stores no text with a zero byte", name_);
+    values.push_back(parameter.text.c_str());
+  }
+  PostgresRows rows = execute(sql, values);
+  if (!rows.succeeded() && reconnect()) rows = execute(sql, values);
+  if (!rows.succeeded()) return failure(rows.result());
   return rows;
 }
 
 Status PostgresConnection::run_all(const char* sql) {
-  PGresult* result = PQexec(handle_, sql);
-  const PostgresRows rows(result);
-  return succeeded(result) ? ok_status() : failure(result);
+  PostgresRows rows(PQexec(handle_, sql));
+  if (!rows.succeeded() && reconnect()) rows = PostgresRows(PQexec(handle_, sql));
+  return rows.succeeded() ? ok_status() : failure(rows.result());
+}
+
+Status PostgresConnection::set(const std::string& sql) {
+  HONE_RETURN_IF_ERROR(run_all(sql.c_str()));
+  settings_.push_back(sql);
+  return ok_status();
 }
 
 Result<PostgresTransaction> PostgresTransaction::begin(PostgresConnection& db) {
   HONE_RETURN_IF_ERROR(db.run_all("BEGIN"));
+  db.in_transaction_ = true;
   return PostgresTransaction(db);
 }
 
 PostgresTransaction::~PostgresTransaction() {
-  if (db_ != nullptr) (void)db_->run_all("ROLLBACK");
+  if (db_ == nullptr) return;
+  (void)db_->run_all("ROLLBACK");
+  db_->in_transaction_ = false;
 }
 
 Status PostgresTransaction::commit() {
   PostgresConnection& db = *std::exchange(db_, nullptr);
-  return db.run_all("COMMIT");
+  const Status status = db.run_all("COMMIT");
+  db.in_transaction_ = false;
+  return status;
 }
 
 }  // namespace hone::db

@@ -2,6 +2,7 @@
 // text. Every failure becomes one message that names the server and the database, never a password.
 #pragma once
 
+#include <fmt/ranges.h>
 #include <libpq-fe.h>
 
 #include <cstdint>
@@ -19,6 +20,8 @@ namespace hone::db {
 class PostgresRows {
  public:
   explicit PostgresRows(PGresult* result) : result_(result) {}
+  [[nodiscard]] const PGresult* result() const { return result_.get(); }
+  [[nodiscard]] bool succeeded() const;
   [[nodiscard]] int size() const { return PQntuples(result_.get()); }
   [[nodiscard]] int64_t changed() const;  // rows
   // A row as db/row.h reads it.
@@ -47,7 +50,11 @@ class PostgresConnection {
   PostgresConnection(const PostgresConnection&) = delete;
   PostgresConnection& operator=(const PostgresConnection&) = delete;
 
-  // One statement with $1, $2, ...; prepared the first time.
+  // A statement without parameters that holds for the session: SET. Said again after a
+  // reconnection.
+  [[nodiscard]] Status set(const std::string& sql);
+  // One statement with $1, $2, ...; prepared the first time. A server that was restarted since is
+  // connected again, unless a transaction was lost.
   [[nodiscard]] Result<PostgresRows> run(const std::string& sql,
                                          std::span<const Parameter> parameters = {});
   // Several statements without parameters, answers ignored.
@@ -57,11 +64,23 @@ class PostgresConnection {
 
  private:
   explicit PostgresConnection(PGconn* handle);
+  friend class PostgresTransaction;
+  [[nodiscard]] PostgresRows execute(const std::string& sql, std::span<const char* const> values);
+  [[nodiscard]] bool reconnect();
   [[nodiscard]] Status failure(const PGresult* result) const;
   PGconn* handle_;
   std::string name_;
   std::vector<std::string> prepared_;  // its place is the statement's name
+  std::vector<std::string> settings_;
+  bool in_transaction_ = false;
 };
+
+// Shortest text that reads back as the same number.
+inline Parameter real(double value) { return fmt::format("{}", value); }
+template <typename Range>
+Parameter list_of(const Range& values) {
+  return fmt::format("{{{}}}", fmt::join(values, ","));
+}
 
 // Rolls back unless committed.
 class PostgresTransaction {

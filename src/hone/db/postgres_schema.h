@@ -39,10 +39,36 @@ CREATE TABLE trial (
   seed      text NOT NULL,
   unix_time bigint NOT NULL,
   host_load double precision NOT NULL,
-  model     text NOT NULL
+  model     text NOT NULL,
+  drift     double precision NOT NULL CHECK (drift > 0),
+  crowned   integer NOT NULL CHECK (crowned = 0 OR (crowned = 1 AND outcome = 'ok')),
+  duel      double precision[] NOT NULL CHECK (cardinality(duel) % 2 = 0),
+  others    double precision NOT NULL,
+  steal     double precision NOT NULL
 );
 CREATE INDEX trial_best ON trial (task, device, threads, centre, id) WHERE verified = 1;
 CREATE INDEX trial_task ON trial (task);
+CREATE TABLE roofline (
+  device     bigint PRIMARY KEY REFERENCES device(id),
+  cores      integer NOT NULL CHECK (cores > 0),
+  flops_one  double precision NOT NULL,
+  flops_all  double precision NOT NULL,
+  fork_join  double precision NOT NULL,
+  unix_time  bigint NOT NULL,
+  host_load  double precision NOT NULL
+);
+CREATE TABLE roofline_level (
+  device    bigint NOT NULL REFERENCES roofline(device) ON DELETE CASCADE,
+  place     integer NOT NULL,
+  level     integer NOT NULL,
+  bytes     bigint NOT NULL,
+  shared_by integer NOT NULL,
+  read_one  double precision NOT NULL,
+  read_all  double precision NOT NULL,
+  write_one double precision NOT NULL,
+  write_all double precision NOT NULL,
+  PRIMARY KEY (device, place)
+);
 )sql",
 };
 inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));

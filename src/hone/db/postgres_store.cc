@@ -1,24 +1,18 @@
 #include "hone/db/postgres_store.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "hone/base/hash.h"
 #include "hone/db/postgres.h"
-#include "hone/db/postgres_schema.h"
+#include "hone/db/postgres_open.h"
 
 namespace hone::db {
 namespace {
 
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max();  // for LIMIT
-// Any number that no other program uses: who holds it makes the tables.
-constexpr const char* kLockTables = "SELECT pg_advisory_xact_lock(1212632645)";
-
-// Shortest text that reads back as the same number.
-Parameter real(double value) { return fmt::format("{}", value); }
+const std::string kColumns = std::string(kColumnsOfVersion1) + kColumnsOfVersion2;
 
 Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string& name,
                                      bool with_text) {
@@ -55,7 +49,7 @@ class PostgresStore final : public Store {
                                     q.version,        q.algorithm, int64_t{q.limit}};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
-        db_->run(std::string("SELECT ") + kColumns + kFromTrial +
+        db_->run("SELECT " + kColumns + kFromTrial +
                      "WHERE trial.verified = 1 AND trial.task = (SELECT id FROM task WHERE key = "
                      "$1) AND trial.device = (SELECT id FROM device WHERE key = $2) AND "
                      "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
@@ -72,11 +66,10 @@ class PostgresStore final : public Store {
           "trial.id IN (SELECT DISTINCT ON (task, device, threads) id FROM trial WHERE verified = "
           "1 ORDER BY task, device, threads, centre, id) AND ");
     }
-    HONE_ASSIGN_OR_RETURN(
-        const PostgresRows rows,
-        db_->run(std::string("SELECT ") + kColumns + (f.with_task_text ? ", task.text" : "") +
-                     kFromTrial + conditions.where,
-                 conditions.parameters));
+    HONE_ASSIGN_OR_RETURN(const PostgresRows rows,
+                          db_->run("SELECT " + kColumns + (f.with_task_text ? ", task.text" : "") +
+                                       kFromTrial + conditions.where,
+                                   conditions.parameters));
     return read_all(rows, db_->name(), f.with_task_text);
   }
 
@@ -84,17 +77,19 @@ class PostgresStore final : public Store {
     const Parameter parameters[] = {id, std::string(message)};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
-        correct ? db_->run("UPDATE trial SET verified = 1 WHERE id = $1 AND outcome = 'ok'",
-                           std::span(parameters, 1))
-                : db_->run("UPDATE trial SET verified = 0, outcome = 'wrong answer', message = $2 "
-                           "WHERE id = $1",
-                           parameters));
+        correct
+            ? db_->run("UPDATE trial SET verified = 1 WHERE id = $1 AND outcome = 'ok'",
+                       std::span(parameters, 1))
+            : db_->run(
+                  "UPDATE trial SET verified = 0, crowned = 0, outcome = 'wrong answer', message = $2 "
+                  "WHERE id = $1",
+                  parameters));
     if (rows.changed() == 1) return ok_status();
     return error(Code::kNotFound, "database {} has no successful trial {}", db_->name(), id);
   }
 
   Status remove(std::span<const int64_t> ids) override {
-    const Parameter list[] = {fmt::format("{{{}}}", fmt::join(ids, ","))};
+    const Parameter list[] = {list_of(ids)};
     HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
     HONE_RETURN_IF_ERROR(db_->run("DELETE FROM trial WHERE id = ANY($1::bigint[])", list).status());
     // A tuner that adds a trial of such a task right now holds a lock on the task's row.
@@ -176,7 +171,7 @@ class PostgresStore final : public Store {
                                     r.decisions,
                                     std::string(measure::outcome_name(r.outcome)),
                                     r.message,
-                                    fmt::format("{{{}}}", fmt::join(r.times, ",")),
+                                    list_of(r.times),
                                     real(r.centre),
                                     real(r.low),
                                     real(r.high),
@@ -184,14 +179,20 @@ class PostgresStore final : public Store {
                                     hash_hex(r.seed),
                                     r.unix_time,
                                     real(r.host_load),
-                                    r.model};
+                                    r.model,
+                                    real(r.drift),
+                                    int64_t{r.crowned},
+                                    list_of(r.duel),
+                                    real(r.others),
+                                    real(r.steal)};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
         db_->run(
             "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, "
             "outcome, message, times, centre, low, high, verified, seed, unix_time, host_load, "
-            "model) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
-            "$16, $17, $18) RETURNING id",
+            "model, drift, crowned, duel, others, steal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, "
+            "$9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) RETURNING "
+            "id",
             parameters));
     return rows.row(0).integer(0);
   }
@@ -199,46 +200,11 @@ class PostgresStore final : public Store {
   std::unique_ptr<PostgresConnection> db_;
 };
 
-// The version of the tables; 0 if there are none.
-Result<int> read_version(PostgresConnection& db) {
-  HONE_ASSIGN_OR_RETURN(const PostgresRows table,
-                        db.run("SELECT to_regclass('hone_version') IS NOT NULL"));
-  if (table.row(0).text(0) != "t") return 0;
-  HONE_ASSIGN_OR_RETURN(const PostgresRows rows, db.run("SELECT version FROM hone_version"));
-  return rows.size() == 1 ? static_cast<int>(rows.row(0).integer(0)) : 0;
-}
-
-Status migrate(PostgresConnection& db) {
-  HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(db));
-  HONE_RETURN_IF_ERROR(db.run_all(kLockTables));
-  HONE_ASSIGN_OR_RETURN(const int version, read_version(db));
-  for (int v = version; v < kPostgresVersion; ++v) {
-    HONE_RETURN_IF_ERROR(db.run_all(kPostgresMigrations[v]));
-    HONE_RETURN_IF_ERROR(
-        db.run_all(fmt::format("UPDATE hone_version SET version = {}", v + 1).c_str()));
-  }
-  return transaction.commit();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_postgres_store(std::string_view uri,
                                                    const StoreOptions& options) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> db, PostgresConnection::open(uri));
-  if (options.read_only)
-    HONE_RETURN_IF_ERROR(db->run_all("SET default_transaction_read_only = on"));
-  HONE_RETURN_IF_ERROR(
-      db->run_all(fmt::format("SET lock_timeout = {}", options.busy_timeout_ms).c_str()));
-  HONE_ASSIGN_OR_RETURN(const int version, read_version(*db));
-  if (version > kPostgresVersion) {
-    return error(
-        Code::kUnsupported,
-        "database {} has format version {}, this hone knows up to {}; use a newer hone or another --db",
-        db->name(), version, kPostgresVersion);
-  }
-  if (version == 0 && (options.read_only || !options.create))
-    return error(Code::kNotFound, "database {} holds no trials of hone", db->name());
-  if (version < kPostgresVersion && !options.read_only) HONE_RETURN_IF_ERROR(migrate(*db));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> db, open_postgres(uri, options));
   return std::unique_ptr<Store>(std::make_unique<PostgresStore>(std::move(db)));
 }
 

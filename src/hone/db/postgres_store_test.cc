@@ -5,6 +5,9 @@
 
 #include "hone/db/copy.h"
 #include "hone/db/json_lines.h"
+#include "hone/db/postgres.h"
+#include "hone/db/postgres_schema.h"
+#include "hone/db/roofline_store.h"
 #include "hone/db/store_test_support.h"
 
 namespace hone::db {
@@ -111,6 +114,139 @@ TEST(postgres_store, a_wrong_answer_is_no_best_any_more) {
   ASSERT_TRUE(store->remove(std::vector{(*ids)[1]}).ok());
   EXPECT_EQ(store->query({})->size(), 1U);
   EXPECT_TRUE(store->verify()->empty());
+}
+
+TEST(postgres_store, a_text_with_a_zero_byte_is_refused_not_cut) {
+  const auto store = open_empty();
+  ASSERT_TRUE(store);
+  Record bad = sample_record(1, 1e-3);
+  bad.steps = std::string("a\0b", 3);
+  const auto added = store->add(std::vector{bad});
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.status().code(), Code::kInvalid);
+  EXPECT_NE(added.status().message().find("stores no text with a zero byte"), std::string::npos);
+  EXPECT_TRUE(store->query({})->empty());
+}
+
+TEST(postgres_store, a_newer_format_is_refused_and_left_alone) {
+  ASSERT_TRUE(open());
+  auto db = PostgresConnection::open(uri());
+  ASSERT_TRUE(db.ok()) << db.status().message();
+  ASSERT_TRUE((*db)->run_all("UPDATE hone_version SET version = 99").ok());
+  for (const bool read_only : {false, true}) {
+    const auto store = open_store(uri(), {.read_only = read_only});
+    ASSERT_FALSE(store.ok());
+    EXPECT_EQ(store.status().code(), Code::kUnsupported);
+    EXPECT_NE(store.status().message().find("has format version 99, this hone knows up to"),
+              std::string::npos);
+  }
+  ASSERT_TRUE(
+      (*db)
+          ->run_all(fmt::format("UPDATE hone_version SET version = {}", kPostgresVersion).c_str())
+          .ok());
+  EXPECT_TRUE(open());
+}
+
+// In a schema of its own, which is all that its connections see.
+TEST(postgres_store, an_empty_database_gets_its_tables_only_when_it_may) {
+  auto db = PostgresConnection::open(uri());
+  ASSERT_TRUE(db.ok()) << db.status().message();
+  ASSERT_TRUE((*db)->run_all("DROP SCHEMA IF EXISTS fresh CASCADE; CREATE SCHEMA fresh").ok());
+  const std::string fresh = uri() + "&options=-csearch_path%3Dfresh";
+  for (const StoreOptions& options : {StoreOptions{.read_only = true}, {.create = false}}) {
+    const auto store = open_store(fresh, options);
+    ASSERT_FALSE(store.ok());
+    EXPECT_EQ(store.status().code(), Code::kNotFound);
+    EXPECT_NE(store.status().message().find("holds no trials of hone"), std::string::npos);
+  }
+  const auto store = open_store(fresh);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok());
+  EXPECT_EQ((*open_store(fresh, {.read_only = true}))->query({})->size(), 1U);
+  ASSERT_TRUE((*db)->run_all("DROP SCHEMA fresh CASCADE").ok());
+}
+
+TEST(postgres_store, a_lock_of_another_program_is_not_waited_for_for_ever) {
+  const auto store = open({.busy_timeout_ms = 50});
+  ASSERT_TRUE(store);
+  auto other = PostgresConnection::open(uri());
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE((*other)->run_all("BEGIN; LOCK TABLE trial").ok());
+  const auto added = store->add(std::vector{sample_record(1, 1e-3)});
+  ASSERT_FALSE(added.ok());
+  EXPECT_NE(added.status().message().find("is locked by another process"), std::string::npos)
+      << added.status().message();
+  ASSERT_TRUE((*other)->run_all("ROLLBACK").ok());
+  EXPECT_TRUE(store->add(std::vector{sample_record(1, 1e-3)}).ok()) << "goes on afterwards";
+}
+
+// As when the server was restarted: the connection is cut between two uses, then within one.
+TEST(postgres_store, a_lost_connection_is_made_again_but_no_half_batch_goes_on) {
+  const auto store = open_empty();
+  ASSERT_TRUE(store);
+  auto other = PostgresConnection::open(uri());
+  ASSERT_TRUE(other.ok());
+  const char* const cut =
+      "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+      "AND backend_type = 'client backend'";
+  ASSERT_TRUE((*other)->run_all(cut).ok());
+  ASSERT_TRUE(store->add(std::vector{sample_record(1, 1e-3)}).ok());
+  ASSERT_TRUE((*other)->run_all(cut).ok());
+  EXPECT_EQ(store->query({})->size(), 1U);
+
+  auto db = PostgresConnection::open(uri());
+  ASSERT_TRUE(db.ok());
+  {
+    auto transaction = PostgresTransaction::begin(**db);
+    ASSERT_TRUE(transaction.ok());
+    ASSERT_TRUE((*db)->run_all("DELETE FROM trial").ok());
+    ASSERT_TRUE((*other)->run_all(cut).ok());
+    const auto rest = (*db)->run("DELETE FROM task");
+    ASSERT_FALSE(rest.ok());
+    EXPECT_NE(rest.status().message().find("lost the connection to database "), std::string::npos);
+    EXPECT_FALSE(transaction->commit().ok());
+  }
+  EXPECT_TRUE((*db)->run("SELECT 1").ok());
+  EXPECT_EQ(store->query({})->size(), 1U) << "the lost transaction was rolled back";
+}
+
+TEST(postgres_store, verify_names_trials_that_cannot_be_right) {
+  const auto store = open_empty();
+  ASSERT_TRUE(store);
+  const auto ids = store->add(std::vector{sample_record(1, 1e-3), sample_record(1, 2e-3)});
+  ASSERT_TRUE(ids.ok());
+  auto db = PostgresConnection::open(uri());
+  ASSERT_TRUE(db.ok());
+  const std::string spoil = fmt::format("UPDATE trial SET times = '{{}}' WHERE id = {}", (*ids)[1]);
+  ASSERT_TRUE((*db)->run_all(spoil.c_str()).ok());
+  const auto problems = store->verify();
+  ASSERT_TRUE(problems.ok());
+  EXPECT_EQ(*problems, std::vector{fmt::format("trial {} is ok but has no time", (*ids)[1])});
+}
+
+TEST(postgres_store, keeps_the_figures_of_devices) {
+  ASSERT_TRUE(open());
+  EXPECT_FALSE(load_roofline(uri(), "unknown")->has_value());
+  measure::Roofline r = {.cores = 2,
+                         .flops = {1.5e11, 2.9e11},
+                         .fork_join_seconds = 1.25e-6,
+                         .levels = {{1, 49'152, 1, {4e11, 8e11}, {2e11, 4e11}},
+                                    {0, 0, 2, {1e10, 1.5e10}, {8e9, 1.2e10}}},
+                         .unix_time = 1'700'000'000,
+                         .host_load = 0.25};
+  for (const double flops : {2.9e11, 1.0e11 / 3 + 1.5e11}) {  // the second replaces the first
+    r.flops.all = flops;
+    ASSERT_TRUE(save_roofline(uri(), "avx512-x-2c", r).ok());
+    const auto back = load_roofline(uri(), "avx512-x-2c");
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    ASSERT_TRUE(back->has_value());
+    EXPECT_EQ(measure::describe(**back), measure::describe(r));
+    EXPECT_EQ((*back)->flops.all, flops);
+    EXPECT_EQ((*back)->levels.size(), 2U);
+    EXPECT_EQ((*back)->levels[0].write.all, 4e11);
+    EXPECT_EQ((*back)->unix_time, r.unix_time);
+  }
+  EXPECT_FALSE(save_roofline(uri(), "", r).ok());
 }
 
 TEST(postgres_store, read_only_refuses_to_write) {

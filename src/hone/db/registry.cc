@@ -8,6 +8,10 @@
 
 namespace hone::db {
 
+bool is_server(std::string_view where) {
+  return where.starts_with("postgres://") || where.starts_with("postgresql://");
+}
+
 Result<std::string> default_path() {
   // The XDG base directory specification: a relative path in the variable is to be ignored.
   const char* data = std::getenv("XDG_DATA_HOME");
@@ -19,17 +23,10 @@ Result<std::string> default_path() {
       "no place for the database: neither XDG_DATA_HOME nor HOME is set, give one by --db FILE");
 }
 
-Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
-  if (where.starts_with("postgres://") || where.starts_with("postgresql://")) {
-#ifdef HONE_HAS_POSTGRES
-    return open_postgres_store(where, options);
-#else
-    return error(Code::kUnsupported,
-                 "this hone was built without PostgreSQL (libpq-dev), expected a file name");
-#endif
-  }
-  if (!where.empty()) return open_sqlite_store(std::string(where), options);
-  HONE_ASSIGN_OR_RETURN(const std::string path, default_path());
+Result<std::string> store_path(std::string_view where, const StoreOptions& options) {
+  if (is_server(where)) return invalid("--db: found a server, expected a file name");
+  if (!where.empty()) return std::string(where);
+  HONE_ASSIGN_OR_RETURN(std::string path, default_path());
   if (!options.read_only && options.create) {
     const auto folder = std::filesystem::path(path).parent_path();
     std::error_code failure;
@@ -39,6 +36,12 @@ Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOpt
                    failure.message());
     }
   }
+  return path;
+}
+
+Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
+  if (is_server(where)) return open_postgres_store(where, options);
+  HONE_ASSIGN_OR_RETURN(const std::string path, store_path(where, options));
   return open_sqlite_store(path, options);
 }
 

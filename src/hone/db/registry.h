@@ -14,6 +14,10 @@ namespace hone::db {
 // "postgres://..." or "postgresql://...": a server's, if this was built with libpq.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view where,
                                                         const StoreOptions& options = {});
+// "postgres://..." or "postgresql://...".
+[[nodiscard]] bool is_server(std::string_view where);
+// The file that `where` means; the default one's folder is made if the file may be made.
+[[nodiscard]] Result<std::string> store_path(std::string_view where, const StoreOptions& options);
 // $XDG_DATA_HOME/hone/hone.db, else ~/.local/share/hone/hone.db.
 [[nodiscard]] Result<std::string> default_path();
 

@@ -11,10 +11,13 @@
 
 namespace hone::db {
 
-inline constexpr const char* kColumns =
+inline constexpr const char* kColumnsOfVersion1 =
     "trial.id, task.key, task.kernel_class, device.key, trial.threads, trial.version, trial.algorithm, "
     "trial.steps, trial.decisions, trial.outcome, trial.message, trial.times, trial.centre, trial.low, "
     "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
+inline constexpr const char* kColumnsOfVersion2 =
+    ", trial.drift, trial.crowned, trial.duel, trial.others, trial.steal";
+inline constexpr int kNumColumns = 25;
 inline constexpr const char* kFromTrial =
     " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device ";
 
@@ -23,8 +26,8 @@ inline constexpr const char* kFromTrial =
 [[nodiscard]] Status bad_field(const std::string& store, int64_t id, const char* field,
                                std::string_view found);
 
-// A row of kColumns, and the task's text if `with_text`. A Row has integer(column), real(column),
-// text(column) and reals(column), the times.
+// A row of the columns of both versions, and the task's text if `with_text`. A Row has
+// integer(column), real(column), text(column) and reals(column), a list of times.
 template <typename Row>
 Result<Record> read_record(const Row& row, const std::string& store, bool with_text) {
   Record r;
@@ -49,7 +52,11 @@ Result<Record> read_record(const Row& row, const std::string& store, bool with_t
   r.unix_time = row.integer(17);
   r.host_load = row.real(18);
   r.model = row.text(19);
-  if (with_text) r.task_text = row.text(20);
+  r.drift = row.real(20);
+  r.crowned = row.integer(21) != 0;
+  r.duel = row.reals(22);
+  r.others = row.real(23), r.steal = row.real(24);
+  if (with_text) r.task_text = row.text(kNumColumns);
   return r;
 }
 

@@ -14,6 +14,14 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "times are stored as little-endian doubles");
 
+// A file of version 1 that is only read has no columns of version 2.
+constexpr const char* kBeforeVersion2 = ", 1.0, 0, x'', 0.0, 0.0";
+
+Result<std::string> columns_of(Connection& db) {
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
+  return std::string(kColumnsOfVersion1) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2);
+}
+
 // The first trial of each (task, device, threads) in the index trial_best, which is in order of
 // time: one step through the index per group, however many trials there are.
 constexpr const char* kFastest =
@@ -59,7 +67,8 @@ struct Statements {
 };
 
 Result<Statements> prepare_all(Connection& db) {
-  const auto columns = std::string(kColumns);
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
+  HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(db));
   HONE_ASSIGN_OR_RETURN(
       Statement add_task,
       Statement::prepare(
@@ -77,9 +86,11 @@ Result<Statements> prepare_all(Connection& db) {
       Statement add_trial,
       Statement::prepare(
           db,
-          "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
-          "times, centre, low, high, verified, seed, unix_time, host_load, model) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+          version < 2 ? "SELECT 1" :  // such a file is open for reading only
+              "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
+              "times, centre, low, high, verified, seed, unix_time, host_load, model, drift, crowned, duel, "
+              "others, steal) "
+              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   // The partial index trial_best serves this in order of centre, so a limit reads only that many
   // rows. Equal times: the older one.
   HONE_ASSIGN_OR_RETURN(
@@ -98,7 +109,10 @@ Result<Statements> prepare_all(Connection& db) {
   HONE_ASSIGN_OR_RETURN(
       Statement set_wrong,
       Statement::prepare(
-          db, "UPDATE trial SET verified = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
+          db,
+          version < 2
+              ? "SELECT 1"
+              : "UPDATE trial SET verified = 0, crowned = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
   return Statements{std::move(add_task),    std::move(find_task), std::move(add_device),
                     std::move(find_device), std::move(add_trial), std::move(best),
                     std::move(set_correct), std::move(set_wrong)};
@@ -138,11 +152,12 @@ class SqliteStore final : public Store {
       conditions.where.insert(std::string_view("WHERE ").size(),
                               "trial.id IN (SELECT id FROM fastest) AND ");
     }
+    HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(*db_));
     HONE_ASSIGN_OR_RETURN(
         Statement s,
-        Statement::prepare(*db_, std::string(f.fastest_only ? kFastest : "") + "SELECT " +
-                                     kColumns + (f.with_task_text ? ", task.text" : "") +
-                                     kFromTrial + conditions.where));
+        Statement::prepare(*db_, std::string(f.fastest_only ? kFastest : "") + "SELECT " + columns +
+                                     (f.with_task_text ? ", task.text" : "") + kFromTrial +
+                                     conditions.where));
     for (const Parameter& parameter : conditions.parameters)
       parameter.is_integer ? s.bind(parameter.integer) : s.bind(parameter.text);
     return read_all(s, db_->path(), f.with_task_text);
@@ -157,12 +172,13 @@ class SqliteStore final : public Store {
       HONE_RETURN_IF_ERROR(db_->run("DELETE FROM task WHERE id NOT IN (SELECT task FROM trial)"));
       HONE_RETURN_IF_ERROR(transaction.commit());
     }
-    // Gives the room back. Not while others read or write: then it is used again for new trials.
+    // Gives the room back, for which some is needed. Not while others read or write, nor on a full
+    // disk: then it is used again for new trials.
     sqlite3_busy_timeout(db_->handle(), 0);
     const Status compacted = db_->run("VACUUM");
-    const bool busy = (sqlite3_extended_errcode(db_->handle()) & 0xff) == SQLITE_BUSY;
+    const int code = sqlite3_extended_errcode(db_->handle()) & 0xff;
     sqlite3_busy_timeout(db_->handle(), busy_timeout_ms_);
-    return busy ? ok_status() : compacted;
+    return code == SQLITE_BUSY || code == SQLITE_FULL ? ok_status() : compacted;
   }
 
   Result<std::vector<std::string>> verify() override {
@@ -227,7 +243,12 @@ class SqliteStore final : public Store {
         .bind(hash_hex(r.seed))
         .bind(r.unix_time)
         .bind(r.host_load)
-        .bind(r.model);
+        .bind(r.model)
+        .bind(r.drift)
+        .bind(r.crowned ? 1 : 0)
+        .bind_blob(r.duel.data(), r.duel.size() * sizeof(double))
+        .bind(r.others)
+        .bind(r.steal);
     HONE_RETURN_IF_ERROR(s_.add_trial.finish());
     return sqlite3_last_insert_rowid(db_->handle());
   }

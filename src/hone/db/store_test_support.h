@@ -49,7 +49,23 @@ inline Record sample_record(uint64_t task, double seconds, bool verified = true)
   r.verified = verified;
   r.unix_time = 1'700'000'000;
   r.host_load = 0.25;
+  r.others = 0.125;
+  r.steal = 0.0625;
+  r.drift = 1.25;
+  r.crowned = verified;
+  r.duel = {seconds, seconds * 1.5, seconds * 1.1, seconds * 1.6};
   r.model = "resnet18";
+  return r;
+}
+
+// Numbers and texts that are lost easily.
+inline Record odd_record() {
+  Record r = sample_record(0xffffffffffffffffULL, 1.0 / 3e5);
+  r.message = "tab\t, \"quotes\" and\nlines";
+  r.times = {1e-300, 0.1 + 0.2, 1.7976931348623157e308};
+  r.outcome = measure::Outcome::kWrongAnswer;
+  r.verified = r.crowned = false;
+  r.unix_time = 1'800'000'000'000;
   return r;
 }
 

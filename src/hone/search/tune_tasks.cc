@@ -31,6 +31,7 @@ class Loop {
   Loop(std::span<const TuneTask> tasks, const TuneLoopOptions& options)
       : options_(options),
         clock_(options.clock ? *options.clock : real_clock()),
+        host_(options.host ? *options.host : own_host_),
         begin_(clock_.now_seconds()),
         overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
         pool_(compile_threads()),
@@ -58,14 +59,17 @@ class Loop {
   [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
   [[nodiscard]] int batch_size(int task) const;
   [[nodiscard]] Result<std::optional<TaskBatch>> prepare();
-  [[nodiscard]] Status submit(const TaskBatch& batch);
+  [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
-  [[nodiscard]] Status measure_finalists();
+  [[nodiscard]] Status settle();
+  [[nodiscard]] Status keep(const std::vector<db::Record>& records);
   void suggest_to_similar(int task);
   void report_progress(int task) const;
 
   const TuneLoopOptions& options_;
   Clock& clock_;
+  measure::HostMonitor own_host_;
+  measure::HostMonitor& host_;
   double begin_;
   double search_end_ = 0;
   bool overlap_;
@@ -125,7 +129,8 @@ Result<std::optional<TaskBatch>> Loop::prepare() {
   return std::optional<TaskBatch>();
 }
 
-Status Loop::submit(const TaskBatch& batch) {
+Status Loop::submit(TaskBatch& batch) {
+  HONE_RETURN_IF_ERROR(tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
   std::vector<measure::Job> jobs;
   for (const Candidate& candidate : batch.candidates) {
     if (candidate.runs()) jobs.push_back(candidate.job);
@@ -136,7 +141,6 @@ Status Loop::submit(const TaskBatch& batch) {
 Status Loop::finish(const TaskBatch& batch) {
   HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, options_.runner->collect());
   std::vector<measure::Measurement> measurements;
-  std::vector<db::Record> records;
   TaskTuner& task = tuner(batch.task);
   size_t next = 0;
   std::vector<Candidate> measured;
@@ -150,24 +154,24 @@ Status Loop::finish(const TaskBatch& batch) {
       measurement = std::move(answers[next++]);
       ++trials_;
     }
-    records.push_back(task.record(candidate, measurement));
     measurements.push_back(std::move(measurement));
     measured.push_back(candidate);
   }
-  task.observe(measured, measurements);
+  task.set_host_load(host_.sample());
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records,
+                        task.observe(measured, std::move(measurements), *options_.runner, clock_));
   const double now = clock_.now_seconds();
   const double best =
-      std::isfinite(task.best_seconds()) ? task.best_seconds() : scheduler_->best(batch.task);
+      std::isfinite(task.quiet_seconds()) ? task.quiet_seconds() : scheduler_->best(batch.task);
   scheduler_->report(batch.task, now - last_report_, best);
   last_report_ = now;
-  if (std::isfinite(task.best_seconds()) && bounds_.learn(task.work(), task.best_seconds())) {
+  if (std::isfinite(best) && bounds_.learn(task.work(), best)) {
     for (int i = 0; i < std::ssize(tuners_); ++i)
       scheduler_->set_bound(i, bounds_.seconds(tuner(i).work()));
   }
-  if (options_.store) {
-    const Result<std::vector<int64_t>> added = options_.store->add(records);
-    if (!added.ok()) return added.status();
-  }
+  HONE_RETURN_IF_ERROR(keep(records));
+  if (const std::string text = host_.complaint(task.incumbent().slowdown()); !text.empty())
+    log_warning("{}", text);
   suggest_to_similar(batch.task);
   report_progress(batch.task);
   return ok_status();
@@ -178,52 +182,29 @@ void Loop::suggest_to_similar(int from) {
   if (source.finalists().empty()) return;
   for (const std::unique_ptr<TaskTuner>& other : tuners_) {
     if (other.get() == &source || other->trials() > 0 || anchor(*other) != anchor(source)) continue;
-    other->adopt(source.finalists().front().steps);
+    other->adopt(source.finalists().front().candidate.steps);
   }
 }
 
-Status Loop::measure_finalists() {
-  // The best of many noisy times is too good to be true: measure the few best of each task again,
-  // in turns, and believe that.
-  struct Entry {
-    int task;
-    size_t finalist;
-  };
+Status Loop::keep(const std::vector<db::Record>& records) {
+  return options_.store ? options_.store->add(records).status() : ok_status();
+}
+
+Status Loop::settle() {
+  // The tasks with the largest share of the model's time come first.
   const double whole = scheduler_->total();
   std::vector<int> order;
   for (int i = 0; i < std::ssize(tuners_); ++i) {
     if (tuner(i).finalists().size() > 1) order.push_back(i);
   }
   const auto share = [&](int i) {
-    return tuner(i).task().multiplicity * tuner(i).best_seconds() / whole;
+    return tuner(i).task().multiplicity * tuner(i).quiet_seconds() / whole;
   };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
   for (const int i : order) {
     if (interrupted() || clock_.now_seconds() >= options_.deadline || share(i) < 0.002) break;
-    std::vector<Finalist>& finalists = tuner(i).finalists();
-    const double limit = 1.08 * finalists.front().seconds;
-    std::erase_if(finalists, [&](const Finalist& f) { return f.seconds > limit; });
-    if (finalists.size() < 2) continue;
-    std::vector<measure::Job> jobs;
-    for (int round = 0; round < 2; ++round) {
-      for (const Finalist& finalist : finalists) {
-        jobs.push_back(finalist.job);
-        jobs.back().timing.best = INFINITY;
-        jobs.back().timing.precision /= 2;
-      }
-    }
-    HONE_RETURN_IF_ERROR(options_.runner->submit(std::move(jobs)));
-    HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers,
-                          options_.runner->collect());
-    if (answers.size() != 2 * finalists.size()) continue;
-    for (size_t f = 0; f < finalists.size(); ++f) {
-      const measure::Measurement& a = answers[f];
-      const measure::Measurement& b = answers[f + finalists.size()];
-      const bool ok = a.outcome == measure::Outcome::kOk && b.outcome == measure::Outcome::kOk;
-      finalists[f].seconds = ok ? std::min(a.timing.centre, b.timing.centre) : INFINITY;
-    }
-    std::stable_sort(finalists.begin(), finalists.end(),
-                     [](const Finalist& a, const Finalist& b) { return a.seconds < b.seconds; });
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, tuner(i).settle(*options_.runner));
+    HONE_RETURN_IF_ERROR(keep(records));
   }
   return ok_status();
 }
@@ -245,8 +226,10 @@ void Loop::report_progress(int task) const {
   const double whole = scheduler_->total();
   for (int i = 0; i < std::ssize(tuners_); ++i) {
     const TaskTuner& t = *tuners_[static_cast<size_t>(i)];
-    TaskProgress line{t.task().name, t.task().multiplicity, t.default_seconds(), 0, t.trials()};
-    if (std::isfinite(t.best_seconds())) line.best_seconds = t.best_seconds();
+    const double quiet = t.incumbent().quiet();
+    TaskProgress line{t.task().name, t.task().multiplicity, t.default_seconds() * quiet, 0,
+                      t.trials()};
+    if (std::isfinite(t.quiet_seconds())) line.best_seconds = t.quiet_seconds();
     line.bound_seconds = scheduler_->bound(i);
     line.share = whole > 0 ? line.multiplicity * scheduler_->best(i) / whole : 0;
     line.expected_gain = whole > 0 ? scheduler_->gain_in(i, kGainSeconds) / whole : 0;
@@ -283,15 +266,18 @@ Result<TuneResult> Loop::run() {
     }
     current = std::move(next);
   }
-  HONE_RETURN_IF_ERROR(measure_finalists());
+  HONE_RETURN_IF_ERROR(settle());
 
   TuneResult result;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
-    TunedTask tuned{task->default_steps(), task->default_steps(), 0, task->default_seconds(),
-                    task->trials()};
+    const double quiet = task->incumbent().quiet();
+    TunedTask tuned{task->default_steps(), task->default_steps(), 0,
+                    task->default_seconds() * quiet, task->trials()};
     if (!task->finalists().empty()) {
-      tuned.steps = task->finalists().front().steps;
-      tuned.seconds = task->finalists().front().seconds;
+      tuned.steps = task->finalists().front().candidate.steps;
+      tuned.seconds = task->finalists().front().seconds * quiet;
+    } else if (const auto* stored = task->stored_best(); stored != nullptr) {
+      tuned.steps = stored->first, tuned.seconds = stored->second;
     }
     result.tasks.push_back(std::move(tuned));
   }

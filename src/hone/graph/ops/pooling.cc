@@ -143,7 +143,8 @@ void emit_average_pool(EmitContext& c) {
   for (size_t d = 0; d < window.rank(); ++d) {
     per_dim.push_back(counts(window, d, with_padding));
     const int64_t first = per_dim[d][0];
-    uniform = uniform && std::count(per_dim[d].begin(), per_dim[d].end(), first) == window.output[d];
+    uniform =
+        uniform && std::count(per_dim[d].begin(), per_dim[d].end(), first) == window.output[d];
     count *= std::max<int64_t>(1, first);
   }
   c.pointwise(StageTag("scale", ""), [&](const Point& point) {
