@@ -36,7 +36,15 @@ class Server:
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
             self.user = {"user": name, "group": entry.pw_gid, "extra_groups": []}
         self.folder.chmod(0o755)
-        self.uri = f"postgres://hone@/postgres?host={quote(str(self.folder), safe='')}"
+        self.uri = self.address("postgres")
+
+    def address(self, database):
+        return f"postgres://hone@/{database}?host={quote(str(self.folder), safe='')}"
+
+    def create(self, database):
+        """Makes an empty one; its URI."""
+        subprocess.run([self.programs / "createdb", "-h", self.folder, "-U", "hone", database], check=True)
+        return self.address(database)
 
     def __enter__(self):
         try:

@@ -23,7 +23,7 @@ class Postgres(Case):
         self.assertRegex(done.stdout, r"\[  PASSED  \] [1-9][0-9]* tests")
 
     def test_2_tool(self):
-        model, uri = self.save(small_network()), self.server.uri
+        model, uri = self.save(small_network()), self.server.create("tool")
         report = self.succeed_json("tune", model, "-o", self.folder / "model.so", "--db", uri, "--threads", "1", "--budget", "6s")
         self.assertGreater(report["trials"], 10)
         stat = self.succeed_json("db", "stat", "--db", uri, "--json")

@@ -41,6 +41,7 @@ class LoggedStore final : public db::Store {
     run_ = fmt::format("{}.{}", getpid(), std::chrono::nanoseconds(now).count());
   }
   Result<std::vector<int64_t>> add(std::span<const db::Record> batch) override {
+    if (batch.empty()) return store_->add(batch);
     const std::string name = fmt::format("{}.{}/{}", run_, ++written_, batch.size());
     std::vector<db::Record> marked(batch.begin(), batch.end());
     for (db::Record& record : marked) {

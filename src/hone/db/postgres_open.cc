@@ -8,11 +8,13 @@ namespace {
 // Any number that no other program uses: who holds it makes the tables.
 constexpr const char* kLockTables = "SELECT pg_advisory_xact_lock(1212632645)";
 
-// The version of the tables; 0 if there are none.
+// The version of the tables; 0 if there are none. The list of tables is asked because to_regclass()
+// may still answer as before a lock was waited for, while another process made them.
 Result<int> read_version(PostgresConnection& db) {
   HONE_ASSIGN_OR_RETURN(const PostgresRows table,
-                        db.run("SELECT to_regclass('hone_version') IS NOT NULL"));
-  if (table.row(0).text(0) != "t") return 0;
+                        db.run("SELECT FROM pg_tables WHERE tablename = 'hone_version' AND "
+                               "schemaname = current_schema()"));
+  if (table.size() == 0) return 0;
   HONE_ASSIGN_OR_RETURN(const PostgresRows rows, db.run("SELECT version FROM hone_version"));
   return rows.size() == 1 ? static_cast<int>(rows.row(0).integer(0)) : 0;
 }

@@ -3,6 +3,8 @@
 
 #include <sys/wait.h>
 
+#include <thread>
+
 #include "hone/db/copy.h"
 #include "hone/db/json_lines.h"
 #include "hone/db/postgres.h"
@@ -164,6 +166,26 @@ TEST(postgres_store, an_empty_database_gets_its_tables_only_when_it_may) {
   EXPECT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok());
   EXPECT_EQ((*open_store(fresh, {.read_only = true}))->query({})->size(), 1U);
   ASSERT_TRUE((*db)->run_all("DROP SCHEMA fresh CASCADE").ok());
+}
+
+TEST(postgres_store, many_may_find_it_empty_at_once) {
+  constexpr int kStores = 4;
+  for (int round = 0; round < 5; ++round) {
+    auto db = PostgresConnection::open(uri());
+    ASSERT_TRUE(db.ok()) << db.status().message();
+    ASSERT_TRUE((*db)->run_all("DROP SCHEMA IF EXISTS fresh CASCADE; CREATE SCHEMA fresh").ok());
+    std::vector<std::string> messages(kStores);
+    std::vector<std::thread> threads;
+    for (std::string& message : messages) {
+      threads.emplace_back([&message] {
+        const auto store = open_store(uri() + "&options=-csearch_path%3Dfresh");
+        if (!store.ok()) message = store.status().message();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(messages, std::vector<std::string>(kStores));
+    ASSERT_TRUE((*db)->run_all("DROP SCHEMA fresh CASCADE").ok());
+  }
 }
 
 TEST(postgres_store, a_lock_of_another_program_is_not_waited_for_for_ever) {
