@@ -49,16 +49,17 @@ def stress(options, folder, db):
         time.sleep(rng.uniform(0.005, 0.25))
         i = rng.randrange(options.tuners)
         if tuners[i].poll() is not None:
-            print(f"tuner {i} ended by itself: {tuners[i].stderr.read()}")
             break
         tuners[i].kill()
         tuners[i].communicate()
         kills += 1
         tuners[i] = start(i)
-    failed = [i for i, tuner in enumerate(tuners) if tuner.poll() is not None]
-    for tuner in tuners:
+    failed = []
+    for i, tuner in enumerate(tuners):
+        ended = tuner.poll() is not None
         tuner.kill()
-    failed += [f"{i}: {error}" for i, error in enumerate(tuner.communicate()[1] for tuner in tuners) if error]
+        error = tuner.communicate()[1]
+        failed += [f"{i} ended by itself: {error}"] if ended else []
     # Whatever the killed ones left behind: every tuner still gets its turn.
     last = [start(i, batches=2) for i in range(options.tuners)]
     for i, tuner in enumerate(last):
