@@ -104,8 +104,8 @@ Status merge(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db));
   for (size_t i = 0; i < others.size(); ++i) {
     HONE_ASSIGN_OR_RETURN(const db::Copied copied, db::copy_records(*others[i], *store));
-    fmt::print("{}: {} trials added, {} were there before\n", options.others[i], copied.added,
-               copied.known);
+    fmt::print("{}: {} trials added, {} were there before\n", db::store_name(options.others[i]),
+               copied.added, copied.known);
   }
   return ok_status();
 }

@@ -1,5 +1,6 @@
 #include "hone/db/registry.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -10,6 +11,16 @@ namespace hone::db {
 
 bool is_server(std::string_view where) {
   return where.starts_with("postgres://") || where.starts_with("postgresql://");
+}
+
+std::string store_name(std::string_view where) {
+  if (!is_server(where)) return std::string(where);
+  const size_t begin = where.find("://") + 3;
+  // Up to the last @, wherever it is: a password may hold any character.
+  const size_t at = where.rfind('@');
+  const size_t host = at == std::string_view::npos ? begin : at + 1;
+  const size_t end = std::min(where.find('?', host), where.size());
+  return fmt::format("{}{}", where.substr(0, begin), where.substr(host, end - host));
 }
 
 Result<std::string> default_path() {

@@ -255,6 +255,13 @@ TEST(registry, default_path_is_made_where_xdg_says) {
   old.empty() ? unsetenv("XDG_DATA_HOME") : setenv("XDG_DATA_HOME", old.c_str(), 1);
 }
 
+TEST(registry, names_for_people_show_no_password) {
+  EXPECT_EQ(store_name("trials.db"), "trials.db");
+  EXPECT_EQ(store_name("postgres://me:se?c@ret@host:5/db"), "postgres://host:5/db");
+  EXPECT_EQ(store_name("postgres://host:5/db?password=x"), "postgres://host:5/db");
+  EXPECT_EQ(store_name("postgresql://host/db"), "postgresql://host/db");
+}
+
 TEST(registry, a_server_that_does_not_answer_is_named) {
   for (const char* where : {"postgres://localhost:1/none", "postgresql://localhost:1/none"}) {
     const auto store = open_store(where);

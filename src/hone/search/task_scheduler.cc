@@ -1,6 +1,7 @@
 #include "hone/search/task_scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hone/base/assert.h"
 
@@ -73,8 +74,12 @@ double TaskScheduler::gain(int task) const {
 
 double TaskScheduler::gain_in(int task, double seconds) const {
   const State& state = at(task);
-  const double gap = std::max(0.0, state.best - state.task.bound);
-  return std::min(gain(task) * seconds, state.task.multiplicity * gap);
+  const double gap = state.task.multiplicity * (state.best - state.task.bound);
+  if (!(gap > 0)) return 0;
+  // The rate falls as the gap shrinks, which goes like a power of the time spent.
+  const double spent = std::max(kMinimumSpent, state.spent);
+  const double power = gain(task) * spent / gap;
+  return gap * (1 - std::pow(spent / (spent + seconds), power));
 }
 
 int TaskScheduler::next() const {

@@ -42,7 +42,8 @@ class TaskScheduler {
   [[nodiscard]] double total() const;
   // Expected seconds gained in a run of the model per second spent.
   [[nodiscard]] double gain(int task) const;
-  // The same of so many seconds on that task alone, of which it cannot gain more than its gap.
+  // Seconds gained in a run of the model by so many seconds on that task alone: less and less the
+  // longer, and never more than its gap.
   [[nodiscard]] double gain_in(int task, double seconds) const;
   [[nodiscard]] double bound(int task) const { return at(task).task.bound; }
   // So close to what no schedule can beat that searching is over.

@@ -112,7 +112,16 @@ TEST(task_scheduler, gains_are_expected_of_late_ones_less) {
     scheduler.report(1, 1, i < 6 ? 2e-3 : 1.9e-3);
   }
   EXPECT_GT(scheduler.gain(1), 1.5 * scheduler.gain(0));
-  EXPECT_LE(scheduler.gain_in(0, 1e9), 0.9e-3 + 1e-12);  // no more than the gap
+  EXPECT_NEAR(scheduler.gain_in(1, 1e-6), 1e-6 * scheduler.gain(1),
+              1e-3 * 1e-6 * scheduler.gain(1));
+  double last = 0;
+  for (const double seconds : {1.0, 10.0, 100.0, 1e9}) {
+    const double gain = scheduler.gain_in(1, seconds);
+    EXPECT_GT(gain, last);
+    EXPECT_LT(gain, scheduler.gain(1) * seconds);
+    EXPECT_LE(gain, 0.9e-3 + 1e-12);  // no more than the gap
+    last = gain;
+  }
 }
 
 // Tasks of all sorts: steep and flat, near and far from their bounds, those that stop gaining.

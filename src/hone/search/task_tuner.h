@@ -113,6 +113,9 @@ class TaskTuner {
  private:
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
+  // The point that makes exactly these steps; `decisions` as in a record, may be empty.
+  [[nodiscard]] std::optional<space::Point> point_of(const schedule::Steps& steps,
+                                                     const std::string& decisions) const;
   [[nodiscard]] int64_t constant_bytes() const;
   // A trial on the task's scale: what observe() makes of a candidate and its measurement.
   struct Trial {
