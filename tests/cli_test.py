@@ -193,6 +193,48 @@ class Library(Case):
         self.assertGreater(conv["predicted_seconds"], 0)
         self.assertGreater(report["arena_bytes"], 0)
 
+    def test_kernels_are_compared_with_the_limits_of_the_machine(self):
+        db = self.folder / "limits.db"
+        for command in (("show", self.model), ("bench", self.library, "--repeat", 2), ("run", self.library, "--profile")):
+            self.assertNotIn("of limit", self.succeed(*command))
+        found = self.succeed_json("devices", "--measure", "--db", db)
+        roofline = next(device for device in found if device["name"] == "host")["roofline"]
+        self.assertGreater(roofline["flops_all"], 1e9)
+        self.assertEqual([level["level"] for level in roofline["levels"]][-1], 0)
+        self.assertEqual(next(device for device in self.succeed_json("devices", "--db", db) if device["name"] == "host")["roofline"], roofline)
+        self.assertIn("measured L1: read ", self.succeed("devices", "--db", db))
+        for command in (("show", self.model), ("bench", self.library, "--repeat", 2), ("run", self.library, "--profile"),
+                        ("compile", self.model, "-o", self.folder / "again.so")):
+            with self.subTest(command[0]):
+                self.assertIn("of limit", self.succeed(*command, "--db", db))
+        conv = next(kernel for kernel in self.succeed_json("show", self.model, "--threads", 1, "--db", db)["kernels"]
+                    if kernel["name"] == "conv1")
+        self.assertGreaterEqual(conv["limit_seconds"], conv["flops"] / roofline["flops_one"])
+        bench = self.succeed_json("bench", self.library, "--threads", 1, "--db", db)
+        self.assertTrue(all(kernel["limit_seconds"] > 0 for kernel in bench["kernels"] if kernel["bytes"] > 0))
+
+    def test_explain_shows_a_task_down_to_its_machine_code(self):
+        kernels = self.succeed_json("show", self.model, "--no-db", "--threads", 1)["kernels"]
+        conv = next(kernel for kernel in kernels if kernel["name"] == "conv1")
+        explain = ("explain", self.model, "--no-db", "--threads", 1, "--task")
+        text = self.succeed(*explain, conv["task"])
+        for part in (conv["key"], "schedule (", "loop program:", "inner loop of hone_kernel_", "fma", "vector registers: ",
+                     "cycles an iteration: at least ", "bytes to L1", "predicted: ", "measured: never"):
+            self.assertIn(part, text)
+        report = self.succeed_json(*explain, conv["key"], "--default", "--measure")
+        self.assertEqual((report["task"], report["name"], report["source"]), (conv["key"], "conv1", "default"))
+        self.assertGreater(max(loop["fma"] for loop in report["loops"]), 0)
+        self.assertGreater(report["measured"]["seconds"], 0)
+        self.assertTrue(report["measured"]["verified"])
+        again = self.succeed_json(*explain, conv["task"], "--schedule", report["steps"].replace("\n", ";"))
+        self.assertEqual((again["source"], again["steps"], again["program"]), ("given", report["steps"], report["program"]))
+        steps = self.folder / "steps.txt"
+        steps.write_text(report["steps"])
+        self.assertEqual(self.succeed_json(*explain, conv["task"], "--schedule", f"@{steps}")["steps"], report["steps"])
+        self.refuse("expected 1 to ", *explain, len(kernels) + 1)
+        self.refuse("no best schedule of task 1", *explain, 1, "--best")
+        self.refuse("nothing", *explain, 1, "--schedule", "vectorize(nothing, oc)")
+
     def test_show_follows_the_passes(self):
         text = self.succeed("show", self.model, "--no-db", "--passes")
         self.assertIn("after import:\ngraph test", text)

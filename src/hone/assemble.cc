@@ -7,6 +7,7 @@
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/codegen/runtime/cpu_features.h"
+#include "hone/compute/bytes_moved.h"
 
 namespace hone {
 namespace {
@@ -141,6 +142,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     step.name = call.name;
     step.kernel_class = compute::kernel_class(call.dag);
     step.flops = compute::flops(call.dag);
+    step.bytes = compute::bytes_moved(call.dag);
     int64_t workspace = workspace_base;
     for (size_t i = 0; i < params.size(); ++i) {
       codegen::ArtifactArgument argument;
@@ -169,7 +171,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
       step.num_tiles = phase.num_tiles;
       spec.steps.push_back(step);
       assembly.calls.push_back(static_cast<int>(&call - tasks.calls.data()));
-      step.flops = 0;  // counted once, with the first phase
+      step.flops = step.bytes = 0;  // counted once, with the first phase
     }
   }
   return assembly;

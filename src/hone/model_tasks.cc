@@ -9,12 +9,18 @@
 #include "hone/base/cancel.h"
 #include "hone/base/file.h"
 #include "hone/base/log.h"
+#include "hone/compute/bytes_moved.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/search/prediction.h"
 
 namespace hone {
+namespace {
+
+constexpr int kColdSamples = 15;  // emptying the caches takes longer than many a run
+
+}  // namespace
 
 Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options) {
   return graph::import_onnx_binding(path, {.shapes = options.shapes, .bind = options.bind},
@@ -42,6 +48,7 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
     summary.kernel_class = compute::kernel_class(call.dag);
     summary.multiplicity = static_cast<int>(group.calls.size());
     summary.flops = compute::flops(call.dag);
+    summary.bytes = compute::bytes_moved(call.dag);
     model.summaries.push_back(std::move(summary));
   }
   model.graph = std::move(graph);
@@ -82,17 +89,46 @@ Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& option
   return db::open_store(where, {.read_only = true, .create = false});
 }
 
+int64_t constant_bytes(const graph::TaskList& tasks) {
+  int64_t bytes = 0;
+  for (const Tensor& constant : tasks.constants) bytes += constant.bytes();
+  return bytes;
+}
+
+search::TaskContext make_context(const ModelTasks& model, uint64_t seed) {
+  search::TaskContext context;
+  context.target = &model.target;
+  context.model = model.cost.get();
+  context.accuracy = model.accuracy;
+  context.device = model.device;
+  context.version = kScheduleVersion;
+  context.source = model.name;
+  context.threads = model.threads;
+  context.seed = seed;
+  // Between two runs of a kernel the whole model's weights pass by: beyond a core's own caches they
+  // come from far away, and the size of a last-level cache shared with strangers means little.
+  int64_t own_cache = 0;
+  for (const target::Cache& cache : model.target.caches) {
+    if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
+  }
+  context.cold_weights = constant_bytes(model.tasks) > 2 * own_cache;
+  if (context.cold_weights) context.timing.max_samples = kColdSamples;
+  return context;
+}
+
+db::BestQuery best_query(const ModelTasks& model, size_t group) {
+  return {.task = model.tasks.groups[group].key,
+          .device = model.device,
+          .threads = model.threads,
+          .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""};
+}
+
 Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Store* store,
                                                      uint64_t seed, ThreadPool& pool) {
   const size_t count = model.tasks.groups.size();
   std::vector<schedule::Steps> schedules(count);
   for (size_t g = 0; store && g < count; ++g) {
-    HONE_ASSIGN_OR_RETURN(
-        const std::vector<db::Record> best,
-        store->best({.task = model.tasks.groups[g].key,
-                     .device = model.device,
-                     .threads = model.threads,
-                     .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""}));
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store->best(best_query(model, g)));
     if (best.empty()) continue;
     Result<schedule::Steps> steps = schedule::parse_steps(best[0].steps);
     if (!steps.ok() || !schedule::replay(model.dag(g), *steps).ok())

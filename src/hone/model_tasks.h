@@ -40,6 +40,13 @@ struct ModelTasks {
 // Null if there is none to read from.
 [[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
 
+// Of all weights, equal ones once, before they are packed.
+[[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);
+// What the measuring of all tasks has in common; refers to `model`.
+[[nodiscard]] search::TaskContext make_context(const ModelTasks& model, uint64_t seed);
+// The fastest schedule of a task that its accuracy allows.
+[[nodiscard]] db::BestQuery best_query(const ModelTasks& model, size_t group);
+
 // Per group: the best stored, else the best predicted schedule. Fills in the summaries.
 [[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
                                                                    db::Store* store, uint64_t seed,

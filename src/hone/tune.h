@@ -60,6 +60,7 @@ struct TaskSummary {
   std::string kernel_class;  // "conv2d+bias+relu"
   int multiplicity = 1;
   double flops = 0;            // of one occurrence
+  double bytes = 0;            // read and written by it, each once (compute::bytes_moved)
   std::string source;          // of its schedule: "default", "predicted", "stored" or "tuned"
   double seconds = 0;          // measured or stored; 0 if unknown
   double default_seconds = 0;  // of the default schedule; 0 if unknown

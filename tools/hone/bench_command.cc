@@ -9,6 +9,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "json_text.h"
+#include "limits.h"
 #include "model_file.h"
 #include "option_texts.h"
 #include "table.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct Kernel {
   std::string name;
-  double seconds = 0, flops = 0;
+  double seconds = 0, flops = 0, bytes = 0;
 };
 
 struct Bench {
@@ -63,15 +64,16 @@ Result<Bench> measure(codegen::LoadedModel& model, int repeat, uint64_t seed) {
     times.resize(steps.size());
     for (size_t k = 0; k < steps.size(); ++k) times[k].push_back(steps[k].seconds);
     if (i > 0) continue;
-    for (const codegen::StepTime& step : steps) bench.kernels.push_back({step.name, 0, step.flops});
+    for (const codegen::StepTime& step : steps)
+      bench.kernels.push_back({step.name, 0, step.flops, step.bytes});
   }
   model.profile(false);
   for (size_t k = 0; k < times.size(); ++k) bench.kernels[k].seconds = median(std::move(times[k]));
   return bench;
 }
 
-void print(const Bench& bench, double peak, int threads, bool as_json) {
-  double all = 0, flops = 0;
+void print(const Bench& bench, double peak, int threads, const Limits& limits, bool as_json) {
+  double all = 0, flops = 0, all_limits = 0;
   for (const Kernel& kernel : bench.kernels) all += kernel.seconds, flops += kernel.flops;
   Json json = {{"seconds", bench.seconds},
                {"kernel_seconds", all},
@@ -79,20 +81,28 @@ void print(const Bench& bench, double peak, int threads, bool as_json) {
                {"threads", threads},
                {"peak_flops", peak}};
   json["kernels"] = Json::array();
-  Table table({"kernel", "time", "GFLOP/s", "share", "of peak"});
+  Table table(limits.header({"kernel", "time", "GFLOP/s", "share", "of peak"}));
   const auto rate = [](double f, double s) { return s > 0 ? f / s : 0.0; };
   for (const Kernel& kernel : bench.kernels) {
     const double speed = rate(kernel.flops, kernel.seconds);
-    table.add({shorten(kernel.name, 48), format_seconds(kernel.seconds),
-               fmt::format("{:.1f}", speed * 1e-9),
-               fmt::format("{:.1f} %", 100 * rate(kernel.seconds, all)),
-               fmt::format("{:.1f} %", 100 * speed / peak)});
-    json["kernels"].push_back(
-        {{"name", kernel.name}, {"seconds", kernel.seconds}, {"flops", kernel.flops}});
+    const double limit = kernel.bytes > 0 ? limits.seconds(kernel.flops, kernel.bytes) : 0;
+    all_limits += limit;
+    table.add(limits.row({shorten(kernel.name, 48), format_seconds(kernel.seconds),
+                          fmt::format("{:.1f}", speed * 1e-9),
+                          fmt::format("{:.1f} %", 100 * rate(kernel.seconds, all)),
+                          fmt::format("{:.1f} %", 100 * speed / peak)},
+                         limit, kernel.seconds));
+    json["kernels"].push_back({{"name", kernel.name},
+                               {"seconds", kernel.seconds},
+                               {"flops", kernel.flops},
+                               {"bytes", kernel.bytes},
+                               {"limit_seconds", limit}});
   }
   const double speed = rate(flops, bench.seconds);
-  table.add({"whole model", format_seconds(bench.seconds), fmt::format("{:.1f}", speed * 1e-9), "",
-             fmt::format("{:.1f} %", 100 * speed / peak)});
+  table.add(
+      limits.row({"whole model", format_seconds(bench.seconds), fmt::format("{:.1f}", speed * 1e-9),
+                  "", fmt::format("{:.1f} %", 100 * speed / peak)},
+                 all_limits, bench.seconds));
   if (as_json) {
     fmt::print("{}", json_text(json));
   } else {
@@ -109,7 +119,7 @@ Status run_bench(const ModelRunTexts& texts) {
   const int threads =
       options.file.threads > 0 ? std::min(options.file.threads, host.cores) : host.cores;
   const double peak = 2.0 * host.fma_per_cycle * host.lanes(4) * host.ghz * 1e9 * threads;
-  print(bench, peak, threads, texts.json);
+  print(bench, peak, threads, Limits::load(texts.db, host, threads), texts.json);
   return ok_status();
 }
 

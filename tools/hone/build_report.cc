@@ -4,21 +4,23 @@
 
 namespace hone::tool {
 
-std::string kernel_table(const CompileSummary& summary) {
-  Table table({"kernel", "first node", "schedule", "times", "trials", "default", "best", "GFLOP/s"},
+std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
+  Table table(limits.header({"kernel", "first node", "schedule", "times", "trials", "default",
+                             "best", "GFLOP/s"}),
               3);
   for (const TaskSummary& task : summary.tasks) {
     const double best = task.seconds > 0 ? task.seconds : task.predicted_seconds;
     const std::string time = task.seconds > 0 ? format_seconds(best) : "~" + format_seconds(best);
-    table.add({shorten(task.kernel_class, 36), shorten(task.name, 28), task.source,
-               std::to_string(task.multiplicity), std::to_string(task.trials),
-               format_seconds(task.default_seconds), best > 0 ? time : "-",
-               best > 0 ? fmt::format("{:.1f}", task.flops / best * 1e-9) : "-"});
+    table.add(limits.row({shorten(task.kernel_class, 36), shorten(task.name, 28), task.source,
+                          std::to_string(task.multiplicity), std::to_string(task.trials),
+                          format_seconds(task.default_seconds), best > 0 ? time : "-",
+                          best > 0 ? fmt::format("{:.1f}", task.flops / best * 1e-9) : "-"},
+                         limits.seconds(task.flops, task.bytes), task.seconds));
   }
   return table.text();
 }
 
-Json to_json(const CompileSummary& summary) {
+Json to_json(const CompileSummary& summary, const Limits& limits) {
   Json json = {{"seconds", summary.seconds}, {"bytes", summary.bytes}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
@@ -26,6 +28,8 @@ Json to_json(const CompileSummary& summary) {
                                {"kernel", task.kernel_class},
                                {"times", task.multiplicity},
                                {"flops", task.flops},
+                               {"bytes", task.bytes},
+                               {"limit_seconds", limits.seconds(task.flops, task.bytes)},
                                {"source", task.source},
                                {"seconds", task.seconds},
                                {"default_seconds", task.default_seconds},

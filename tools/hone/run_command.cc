@@ -97,7 +97,8 @@ Status run_model(const RunTexts& texts) {
 
   std::vector<Tensor> outputs;
   std::vector<double> times;
-  Profile profile;
+  Profile profile(texts.profile ? Limits::load(texts.model.db, target::host(), options.file.threads)
+                                : Limits());
   file.model.profile(texts.profile);
   const std::atomic<bool>& interrupted = listen_for_interrupt();
   for (int i = 0; i < options.repeat; ++i) {

@@ -42,6 +42,7 @@ struct ArtifactStep {
   double flops = 0;
   std::vector<ArtifactArgument> arguments;
   std::string kernel_class;  // for tables: "conv2d+bias+relu"
+  double bytes = 0;          // read and written, each once
 };
 
 struct ArtifactWeight {

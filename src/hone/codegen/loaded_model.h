@@ -25,6 +25,7 @@ struct StepTime {
   int kernel = 0;  // steps with one number run the same code
   double seconds = 0;
   double flops = 0;
+  double bytes = 0;  // read and written, each once; 0: an older library
 };
 
 class LoadedModel {
