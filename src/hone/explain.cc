@@ -53,7 +53,8 @@ Result<Chosen> choose(ModelTasks& model, size_t task, db::Store* store,
     return Chosen{std::move(steps), "given"};
   }
   if (store && from_store) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store->best(best_query(model, task)));
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
+                          best_stored(model, *store, model.tasks.groups[task].key));
     std::optional<schedule::Steps> steps;
     if (!best.empty()) steps = stored_steps(best[0], dag);
     if (steps) return Chosen{*std::move(steps), "stored"};
@@ -76,27 +77,27 @@ Result<Chosen> choose(ModelTasks& model, size_t task, db::Store* store,
 }
 
 // The latest record of exactly these steps.
-Result<std::optional<Measured>> recorded(const ModelTasks& model, size_t task, db::Store* store,
-                                         const schedule::Steps& steps) {
-  if (!store) return std::optional<Measured>();
+Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t task, db::Store* store,
+                                             const schedule::Steps& steps) {
+  if (!store) return std::optional<MeasuredTime>();
   db::Filter filter;
   filter.task = model.tasks.groups[task].key;
   filter.device = model.device;
   filter.threads = model.threads;
   filter.outcome = measure::Outcome::kOk;
   HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, store->query(filter));
-  std::optional<Measured> found;
+  std::optional<MeasuredTime> found;
   for (const db::Record& record : records) {
     if (stored_steps(record, model.dag(task)) != steps) continue;
-    found =
-        Measured{record.centre, record.low,     record.high, static_cast<int>(record.times.size()),
-                 false,         record.verified};
+    found = MeasuredTime{record.centre, record.low,
+                         record.high,   static_cast<int>(record.times.size()),
+                         false,         record.verified};
   }
   return found;
 }
 
-Result<Measured> run_now(const ModelTasks& model, size_t task, const schedule::Steps& steps,
-                         const ExplainOptions& options) {
+Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedule::Steps& steps,
+                             const ExplainOptions& options) {
   if (options.compile.device != "host") {
     return error(Code::kUnsupported, "device {} cannot be measured here, expected host",
                  options.compile.device);
@@ -123,12 +124,12 @@ Result<Measured> run_now(const ModelTasks& model, size_t task, const schedule::S
     return error(Code::kInternal, "the kernel ended as '{}': {}",
                  measure::outcome_name(answer.outcome), answer.message);
   }
-  return Measured{answer.timing.centre,
-                  answer.timing.low,
-                  answer.timing.high,
-                  static_cast<int>(answer.timing.samples.size()),
-                  true,
-                  answer.verified};
+  return MeasuredTime{answer.timing.centre,
+                      answer.timing.low,
+                      answer.timing.high,
+                      static_cast<int>(answer.timing.samples.size()),
+                      true,
+                      answer.verified};
 }
 
 Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& steps,
@@ -160,10 +161,12 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
 
 Result<Explanation> explain(const std::string& path, const ExplainOptions& options) {
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options.compile));
+  HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(std::move(graph), options.compile, {.store = store.get()}));
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
   HONE_ASSIGN_OR_RETURN(const size_t task, find_task(model, options.task));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
   HONE_ASSIGN_OR_RETURN(const Chosen chosen, choose(model, task, store.get(), options));
 
   Explanation out;

@@ -32,7 +32,7 @@ struct ExplainedStage {
   analysis::StageMeasure measure;
 };
 
-struct Measured {
+struct MeasuredTime {
   double seconds = 0, low = 0, high = 0;  // robust centre and its interval
   int samples = 0;
   bool now = false;  // else a record of the database
@@ -51,7 +51,7 @@ struct Explanation {
   std::vector<ExplainedStage> stages;
   std::vector<double> level_seconds;  // of moving data into each cache, by one core
   double compute_seconds = 0;         // of one core
-  std::optional<Measured> measured;
+  std::optional<MeasuredTime> measured;
 };
 
 [[nodiscard]] Result<Explanation> explain(const std::string& model, const ExplainOptions& options);

@@ -48,6 +48,15 @@ CREATE TABLE trial (
 CREATE INDEX trial_best ON trial (task, device, threads, centre) WHERE verified = 1;
 CREATE INDEX trial_task ON trial (task);
 )sql",
+    // Doubts about a time: what the machine did meanwhile, and duels.
+    R"sql(
+ALTER TABLE trial ADD COLUMN drift   REAL NOT NULL DEFAULT 1 CHECK (drift > 0);
+ALTER TABLE trial ADD COLUMN crowned INTEGER NOT NULL DEFAULT 0 CHECK (crowned = 0 OR (crowned = 1 AND outcome = 'ok'));
+ALTER TABLE trial ADD COLUMN duel    BLOB NOT NULL DEFAULT x'' CHECK (length(duel) % 16 = 0);
+ALTER TABLE trial ADD COLUMN others  REAL NOT NULL DEFAULT 0;
+ALTER TABLE trial ADD COLUMN steal   REAL NOT NULL DEFAULT 0;
+)sql",
+    // What a device can do at best.
     R"sql(
 CREATE TABLE roofline (
   device     INTEGER PRIMARY KEY REFERENCES device(id),
