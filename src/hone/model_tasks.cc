@@ -63,8 +63,9 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                          }
                          if (knowledge.store == nullptr) return std::nullopt;
                          const auto best = best_stored(model, *knowledge.store, key);
-                         return best.ok() && !best->empty() ? std::optional((*best)[0].centre)
-                                                            : std::nullopt;
+                         return best.ok() && !best->empty()
+                                    ? std::optional((*best)[0].quiet_seconds())
+                                    : std::nullopt;
                        },
                        knowledge.decided});
   const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
@@ -165,7 +166,7 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Stor
       continue;  // of another version
     schedules[g] = std::move(steps).value();
     model.summaries[g].source = "stored";
-    model.summaries[g].seconds = best[0].centre;
+    model.summaries[g].seconds = best[0].quiet_seconds();
   }
   std::vector<Status> statuses(count);
   pool.parallel_for(static_cast<int64_t>(count), [&](int64_t i) {
