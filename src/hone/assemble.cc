@@ -177,4 +177,12 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   return assembly;
 }
 
+ModelMemory memory_of(const codegen::ArtifactSpec& spec, int threads) {
+  ModelMemory memory;
+  memory.weights = codegen::weight_offsets(spec).back();
+  for (const std::string& object : spec.objects) memory.code += std::ssize(object);
+  memory.working = spec.arena_bytes + spec.scratch_bytes * threads;
+  return memory;
+}
+
 }  // namespace hone

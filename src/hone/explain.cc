@@ -18,13 +18,31 @@ namespace {
 
 using Schedule = ExplainOptions::Schedule;
 
-Result<size_t> find_task(const ModelTasks& model, const std::string& text) {
+struct Found {
+  ModelTasks model;
+  size_t task;  // index of its group
+};
+
+Result<Found> find_task(const std::string& path, db::Store* store, const ExplainOptions& options) {
+  const std::string& text = options.task;
+  if (path.empty()) {
+    const Result<uint64_t> key = parse_key(text);
+    if (!key.ok()) return invalid("task: {}, or a model", key.status().message());
+    if (store == nullptr)
+      return invalid("task {}: there is no database to take it from, expected one or a model",
+                     text);
+    HONE_ASSIGN_OR_RETURN(ModelTasks model, make_stored_task(*store, *key, options.compile));
+    return Found{std::move(model), 0};
+  }
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(std::move(graph), options.compile, {.store = store}));
   const std::vector<graph::TaskGroup>& groups = model.tasks.groups;
   for (size_t g = 0; g < groups.size(); ++g) {
-    if (hash_hex(groups[g].key) == text) return g;
+    if (hash_hex(groups[g].key) == text) return Found{std::move(model), g};
   }
   const Result<int64_t> number = parse_int(text, 1, static_cast<int64_t>(groups.size()));
-  if (number.ok()) return static_cast<size_t>(*number - 1);
+  if (number.ok()) return Found{std::move(model), static_cast<size_t>(*number - 1)};
   return error(Code::kNotFound, "found task '{}', expected 1 to {} or a key of the model", text,
                groups.size());
 }
@@ -40,7 +58,7 @@ struct Chosen {
   std::string source;
 };
 
-Result<Chosen> choose(ModelTasks& model, size_t task, db::Store* store,
+Result<Chosen> choose(const ModelTasks& model, size_t task, db::Store* store,
                       const ExplainOptions& options) {
   const compute::Dag& dag = model.dag(task);
   const bool from_store =
@@ -78,30 +96,29 @@ Result<Chosen> choose(ModelTasks& model, size_t task, db::Store* store,
 
 // The latest record of exactly these steps.
 Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t task, db::Store* store,
-                                             const schedule::Steps& steps) {
-  if (!store) return std::optional<MeasuredTime>();
+                                             const std::string& steps) {
+  std::optional<MeasuredTime> found;
+  if (!store) return found;
   db::Filter filter;
   filter.task = model.tasks.groups[task].key;
   filter.device = model.device;
   filter.threads = model.threads;
   filter.outcome = measure::Outcome::kOk;
   HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, store->query(filter));
-  std::optional<MeasuredTime> found;
   for (const db::Record& record : records) {
-    if (stored_steps(record, model.dag(task)) != steps) continue;
-    found = MeasuredTime{record.centre, record.low,
-                         record.high,   static_cast<int>(record.times.size()),
-                         false,         record.verified};
+    if (record.steps != steps) continue;
+    const double quiet = record.quiet_seconds() / record.centre;
+    found = MeasuredTime{.seconds = record.centre * quiet,
+                         .low = record.low * quiet,
+                         .high = record.high * quiet,
+                         .samples = static_cast<int>(record.times.size()),
+                         .verified = record.verified};
   }
   return found;
 }
 
 Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedule::Steps& steps,
                              const ExplainOptions& options) {
-  if (options.compile.device != "host") {
-    return error(Code::kUnsupported, "device {} cannot be measured here, expected host",
-                 options.compile.device);
-  }
   const search::TaskContext context = make_context(model, options.compile.seed);
   search::TaskTuner tuner({.dag = &model.dag(task),
                            .key = model.tasks.groups[task].key,
@@ -120,16 +137,15 @@ Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedul
   HONE_RETURN_IF_ERROR(runner->submit({candidate.job}));
   HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, runner->collect());
   const measure::Measurement& answer = answers.at(0);
-  if (answer.outcome != measure::Outcome::kOk) {
-    return error(Code::kInternal, "the kernel ended as '{}': {}",
-                 measure::outcome_name(answer.outcome), answer.message);
-  }
-  return MeasuredTime{answer.timing.centre,
-                      answer.timing.low,
-                      answer.timing.high,
-                      static_cast<int>(answer.timing.samples.size()),
-                      true,
-                      answer.verified};
+  MeasuredTime time{.seconds = answer.timing.centre,
+                    .low = answer.timing.low,
+                    .high = answer.timing.high,
+                    .samples = static_cast<int>(answer.timing.samples.size()),
+                    .now = true,
+                    .verified = answer.verified};
+  if (answer.outcome != measure::Outcome::kOk)
+    time.failure = fmt::format("{}: {}", measure::outcome_name(answer.outcome), answer.message);
+  return time;
 }
 
 Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& steps,
@@ -137,10 +153,7 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
   HONE_ASSIGN_OR_RETURN(schedule::State state, schedule::replay(model.dag(task), steps));
   HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
   const space::Candidate candidate{std::move(state), std::move(bounds)};
-  const cost::Query query{&candidate, &model.target, model.threads, model.tasks.groups[task].key};
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> predicted,
-                        model.cost->predict(std::span(&query, 1)));
-  out.task.predicted_seconds = predicted.at(0);
+  HONE_ASSIGN_OR_RETURN(out.task.predicted_seconds, predicted_seconds(model, task, steps));
   const analysis::CpuMeasure measure =
       analysis::measure_cpu(candidate.state, candidate.bounds, model.target, model.threads);
   const double cycle = 1e-9 / model.target.ghz;
@@ -160,13 +173,18 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
 }  // namespace
 
 Result<Explanation> explain(const std::string& path, const ExplainOptions& options) {
-  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
+  using Measure = ExplainOptions::Measure;
   HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
+  if (options.measure == Measure::kAlways && !target::runs_here(device)) {
+    return error(Code::kUnsupported,
+                 "device {} cannot be measured here, expected host or a part of it",
+                 options.compile.device);
+  }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model,
-                        make_tasks(std::move(graph), options.compile, {.store = store.get()}));
+  HONE_ASSIGN_OR_RETURN(const Found found, find_task(path, store.get(), options));
+  const auto& [model, task] = found;
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
-  HONE_ASSIGN_OR_RETURN(const size_t task, find_task(model, options.task));
   HONE_ASSIGN_OR_RETURN(const Chosen chosen, choose(model, task, store.get(), options));
 
   Explanation out;
@@ -185,12 +203,14 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   HONE_ASSIGN_OR_RETURN(out.loops,
                         codegen::inner_loops(kernel.code.object, kernel.code.phases, model.target));
   HONE_RETURN_IF_ERROR(analyse(model, task, chosen.steps, out));
-  if (options.measure) {
+  if (options.measure != Measure::kAlways) {
+    HONE_ASSIGN_OR_RETURN(out.measured, recorded(model, task, store.get(), out.task.steps));
+  }
+  if (!out.measured && options.measure != Measure::kNever && target::runs_here(device)) {
     HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
     HONE_ASSIGN_OR_RETURN(out.measured, run_now(model, task, chosen.steps, options));
-  } else {
-    HONE_ASSIGN_OR_RETURN(out.measured, recorded(model, task, store.get(), chosen.steps));
   }
+  if (out.measured) out.task.seconds = out.measured->seconds;
   return out;
 }
 

@@ -12,7 +12,7 @@ namespace hone {
 
 struct ExplainOptions {
   CompileOptions compile;
-  std::string task;  // its number as in Inspection::summaries, from 1, or its key in hexadecimal
+  std::string task;  // its key in hexadecimal, or its number as in Inspection::summaries, from 1
   enum class Schedule : uint8_t {
     kKnown,    // the best stored one, else the best predicted: what `compile` takes
     kBest,     // the best stored one, or an error
@@ -20,8 +20,9 @@ struct ExplainOptions {
     kGiven,    // `steps`
   };
   Schedule schedule = Schedule::kKnown;
-  std::string steps;                                 // one a line, or with semicolons between
-  bool measure = false;                              // run it now, in a worker
+  std::string steps;  // one a line, or with semicolons between
+  enum class Measure : uint8_t { kIfUnknown, kAlways, kNever };
+  Measure measure = Measure::kIfUnknown;             // to run it now, in a worker
   std::string worker_executable = "/proc/self/exe";  // understands ...
   std::vector<std::string> worker_arguments = {"worker"};
 };
@@ -37,6 +38,7 @@ struct MeasuredTime {
   int samples = 0;
   bool now = false;  // else a record of the database
   bool verified = false;
+  std::string failure;  // why there is no time although it was run now: "crash: ..."
 };
 
 struct Explanation {
@@ -49,11 +51,12 @@ struct Explanation {
   int64_t text_bytes = 0, scratch_bytes = 0;
   int registers_needed = 0;  // by the register tile
   std::vector<ExplainedStage> stages;
-  std::vector<double> level_seconds;  // of moving data into each cache, by one core
-  double compute_seconds = 0;         // of one core
-  std::optional<MeasuredTime> measured;
+  std::vector<double> level_seconds;     // of moving data into each cache, by one core
+  double compute_seconds = 0;            // of one core
+  std::optional<MeasuredTime> measured;  // nothing: never run, and not to be run here
 };
 
+// `model`: a path; empty: the task is one of the database.
 [[nodiscard]] Result<Explanation> explain(const std::string& model, const ExplainOptions& options);
 
 }  // namespace hone

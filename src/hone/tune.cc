@@ -6,8 +6,8 @@
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
+#include "hone/fit_memory.h"
 #include "hone/measure/local_runner.h"
-#include "hone/model_tasks.h"
 
 namespace hone {
 namespace {
@@ -113,9 +113,9 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   CompileOptions plain = options.compile;
   plain.header = false;
   plain.static_library = false;
-  if (compares) {
+  if (compares || plain.max_memory > 0) {  // what can never fit is to fail before the search
     HONE_ASSIGN_OR_RETURN(const Written written,
-                          write_model(model, defaults, default_library, plain, pool));
+                          write_within(model, defaults, store.get(), default_library, plain, pool));
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
   }
   const double compare_seconds =
@@ -178,7 +178,7 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     schedules.push_back(task.steps);
   }
   HONE_ASSIGN_OR_RETURN(Written written,
-                        write_model(model, schedules, output, options.compile, pool));
+                        write_within(model, schedules, store.get(), output, options.compile, pool));
   std::string tuned_library = output;
   if (is_static && compares && !tuned.interrupted) {
     tuned_library = folder.file("tuned.so");
@@ -200,10 +200,12 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     }
   }
   if (summary.kept_default) {
-    HONE_ASSIGN_OR_RETURN(written, write_model(model, defaults, output, options.compile, pool));
+    HONE_ASSIGN_OR_RETURN(
+        written, write_within(model, defaults, store.get(), output, options.compile, pool));
     std::swap(summary.model_seconds, summary.default_model_seconds);
   }
-  summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes};
+  summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes,
+                     written.memory_bytes};
   return summary;
 }
 

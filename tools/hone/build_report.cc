@@ -15,29 +15,39 @@ std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
                           std::to_string(task.multiplicity), std::to_string(task.trials),
                           format_seconds(task.default_seconds), best > 0 ? time : "-",
                           best > 0 ? fmt::format("{:.1f}", task.flops / best * 1e-9) : "-"},
-                         limits.seconds(task.flops, task.bytes), task.seconds));
+                         limits.of(task), task.seconds));
   }
   return table.text();
 }
 
 Json to_json(const CompileSummary& summary, const Limits& limits) {
-  Json json = {{"seconds", summary.seconds}, {"bytes", summary.bytes}};
+  Json json = {{"seconds", summary.seconds},
+               {"bytes", summary.bytes},
+               {"memory_bytes", summary.memory_bytes}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
-    json["kernels"].push_back({{"name", task.name},
-                               {"kernel", task.kernel_class},
-                               {"times", task.multiplicity},
-                               {"flops", task.flops},
-                               {"bytes", task.bytes},
-                               {"limit_seconds", limits.seconds(task.flops, task.bytes)},
-                               {"source", task.source},
-                               {"seconds", task.seconds},
-                               {"default_seconds", task.default_seconds},
-                               {"predicted_seconds", task.predicted_seconds},
-                               {"trials", task.trials},
-                               {"steps", task.steps}});
+    Json kernel = to_json(task, limits);
+    kernel["default_seconds"] = task.default_seconds;
+    kernel["trials"] = task.trials;
+    kernel["steps"] = task.steps;
+    json["kernels"].push_back(std::move(kernel));
   }
   return json;
+}
+
+Json to_json(const TaskSummary& task, const Limits& limits) {
+  const Limit limit = limits.of(task);
+  return {{"name", task.name},
+          {"kernel", task.kernel_class},
+          {"times", task.multiplicity},
+          {"flops", task.flops},
+          {"least_flops", task.least_flops},
+          {"bytes", task.bytes},
+          {"limit_seconds", limit.seconds},
+          {"limit", limit.what},
+          {"source", task.source},
+          {"seconds", task.seconds},
+          {"predicted_seconds", task.predicted_seconds}};
 }
 
 }  // namespace hone::tool

@@ -18,14 +18,16 @@ Status run(const Options& options) {
   parsed.interrupted = &listen_for_interrupt();
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
-  const Limits limits = Limits::load(parsed);
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed));
   if (options.json) {
     Json json = to_json(summary, limits);
     json["output"] = options.output;
     fmt::print("{}", json_text(json));
   } else {
-    fmt::print("{}wrote {}: {} bytes in {}\n", kernel_table(summary, limits), options.output,
-               format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds));
+    fmt::print("{}wrote {}: {} bytes, takes {} to run, in {}\n", kernel_table(summary, limits),
+               options.output, format_count(static_cast<double>(summary.bytes)),
+               format_count(static_cast<double>(summary.memory_bytes)),
+               format_seconds(summary.seconds));
   }
   return ok_status();
 }

@@ -2,6 +2,7 @@
 #include "hone/base/hash.h"
 #include "hone/explain.h"
 
+#include "build_report.h"
 #include "command.h"
 #include "interrupt.h"
 #include "json_text.h"
@@ -14,7 +15,7 @@ namespace {
 
 struct Options {
   std::string model, task, steps;
-  bool best = false, use_default = false, measure = false;
+  bool best = false, use_default = false, measure = false, no_measure = false, code = false;
   BuildOptionTexts build;
   bool json = false;
 };
@@ -29,7 +30,9 @@ std::string indented(std::string_view text) {
   return result;
 }
 
-std::string loop_text(const codegen::InnerLoop& loop, const target::Target& target) {
+constexpr size_t kShownInstructions = 40;
+
+std::string loop_text(const codegen::InnerLoop& loop, const target::Target& target, bool all) {
   const codegen::InstructionMix& mix = loop.mix;
   std::string text = fmt::format("{} of {}: {} instructions in {} bytes\n",
                                  loop.is_loop ? "inner loop" : "no loop in the code", loop.symbol,
@@ -47,7 +50,10 @@ std::string loop_text(const codegen::InnerLoop& loop, const target::Target& targ
                       loop.mca_cycles > 0 ? fmt::format("{:.1f} (LLVM MCA)", loop.mca_cycles)
                                           : "LLVM MCA has no model");
   text += "  machine code:\n";
-  for (const std::string& line : loop.text) text += fmt::format("    {}\n", line);
+  const size_t shown = all ? loop.text.size() : std::min(loop.text.size(), kShownInstructions);
+  for (size_t i = 0; i < shown; ++i) text += fmt::format("    {}\n", loop.text[i]);
+  if (shown < loop.text.size())
+    text += fmt::format("    and {} more (--code prints all)\n", loop.text.size() - shown);
   return text + "\n";
 }
 
@@ -82,34 +88,37 @@ std::string times_text(const Explanation& e, const Limits& limits) {
       fmt::format("predicted: {} on {} thread{}\n", format_seconds(e.task.predicted_seconds),
                   e.threads, e.threads == 1 ? "" : "s");
   const double seconds = e.measured ? e.measured->seconds : 0;
-  if (e.measured) {
+  if (e.measured && !e.measured->failure.empty()) {
+    text += fmt::format("measured now: none, it ended as {}\n", e.measured->failure);
+  } else if (e.measured) {
     text += fmt::format("measured{}: {} ({} to {}, {} samples{}), {:.1f} GFLOP/s\n",
                         e.measured->now ? " now" : " earlier", format_seconds(seconds),
                         format_seconds(e.measured->low), format_seconds(e.measured->high),
                         e.measured->samples, e.measured->verified ? "" : ", not verified",
                         e.task.flops / seconds * 1e-9);
   } else {
-    text += "measured: never with this schedule (--measure runs it)\n";
+    text += "measured: not yet with this schedule\n";
   }
-  const double limit = limits.seconds(e.task.flops, e.task.bytes);
-  if (limit > 0) {
-    text += fmt::format(
-        "limit: {}{}\n", format_seconds(limit),
-        seconds > 0 ? fmt::format(", reached to {}", limits.share(limit, seconds)) : "");
+  const Limit limit = limits.of(e.task);
+  if (limit.seconds > 0) {
+    text += fmt::format("limit: {} by {}", format_seconds(limit.seconds), limit.what);
+    text += seconds > 0 ? fmt::format(", {:.0f} % reached\n", 100 * limit.seconds / seconds) : "\n";
   }
   return text;
 }
 
-void print_text(const Explanation& e, const target::Target& target, const Limits& limits) {
+void print_text(const Explanation& e, const target::Target& target, const Limits& limits,
+                bool all_code) {
   fmt::print("task {}: {} ({}), {} in the model, {} FLOPs, {} bytes\n\n", hash_hex(e.key),
              e.task.kernel_class, e.task.name, e.task.multiplicity, format_count(e.task.flops),
              format_count(e.task.bytes));
   fmt::print("schedule ({}):\n{}\n", e.task.source, indented(e.task.steps));
   fmt::print("loop program:\n{}\n", indented(e.program));
   fmt::print(
-      "machine code: {} bytes, {} bytes of scratch a thread; the register tile needs {} of {} registers\n\n",
+      "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} registers\n\n",
       e.text_bytes, e.scratch_bytes, e.registers_needed, target.vector_registers);
-  for (const codegen::InnerLoop& loop : e.loops) fmt::print("{}", loop_text(loop, target));
+  for (const codegen::InnerLoop& loop : e.loops)
+    fmt::print("{}", loop_text(loop, target, all_code));
   fmt::print("analysed:\n{}\n{}", traffic_text(e, target), times_text(e, limits));
 }
 
@@ -136,21 +145,14 @@ Json to_json(const codegen::InnerLoop& loop) {
 }
 
 void print_json(const Explanation& e, const Limits& limits) {
-  Json json = {{"task", hash_hex(e.key)},
-               {"name", e.task.name},
-               {"kernel", e.task.kernel_class},
-               {"times", e.task.multiplicity},
-               {"flops", e.task.flops},
-               {"bytes", e.task.bytes},
-               {"source", e.task.source},
-               {"steps", e.task.steps},
-               {"program", e.program},
-               {"threads", e.threads},
-               {"text_bytes", e.text_bytes},
-               {"scratch_bytes", e.scratch_bytes},
-               {"registers_needed", e.registers_needed},
-               {"predicted_seconds", e.task.predicted_seconds},
-               {"limit_seconds", limits.seconds(e.task.flops, e.task.bytes)}};
+  Json json = to_json(e.task, limits);
+  json["task"] = hash_hex(e.key);
+  json["steps"] = e.task.steps;
+  json["program"] = e.program;
+  json["threads"] = e.threads;
+  json["text_bytes"] = e.text_bytes;
+  json["scratch_bytes"] = e.scratch_bytes;
+  json["registers_needed"] = e.registers_needed;
   json["loops"] = Json::array();
   for (const codegen::InnerLoop& loop : e.loops) json["loops"].push_back(to_json(loop));
   json["stages"] = Json::array();
@@ -165,7 +167,8 @@ void print_json(const Explanation& e, const Limits& limits) {
   if (e.measured) {
     json["measured"] = {{"seconds", e.measured->seconds},   {"low", e.measured->low},
                         {"high", e.measured->high},         {"samples", e.measured->samples},
-                        {"verified", e.measured->verified}, {"now", e.measured->now}};
+                        {"verified", e.measured->verified}, {"now", e.measured->now},
+                        {"failure", e.measured->failure}};
   }
   fmt::print("{}", json_text(json));
 }
@@ -175,7 +178,8 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
   parsed.compile.interrupted = &listen_for_interrupt();
   parsed.task = options.task;
-  parsed.measure = options.measure;
+  if (options.measure) parsed.measure = ExplainOptions::Measure::kAlways;
+  if (options.no_measure) parsed.measure = ExplainOptions::Measure::kNever;
   if (options.best) parsed.schedule = ExplainOptions::Schedule::kBest;
   if (options.use_default) parsed.schedule = ExplainOptions::Schedule::kDefault;
   if (!options.steps.empty()) {
@@ -186,12 +190,12 @@ Status run(const Options& options) {
     }
   }
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(parsed.compile.device));
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed.compile));
   HONE_ASSIGN_OR_RETURN(const Explanation explanation, explain(options.model, parsed));
-  const Limits limits = Limits::load(parsed.compile);
   if (options.json) {
     print_json(explanation, limits);
   } else {
-    print_text(explanation, target, limits);
+    print_text(explanation, target, limits, options.code);
   }
   return ok_status();
 }
@@ -202,8 +206,11 @@ Command explain_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = root.add_subcommand(
       "explain", "Show what a schedule makes of a task: loops, machine code, traffic, time");
-  app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
-  app->add_option("--task", options->task, "The task: its number in 'hone show', or its key")
+  app->add_option("model", options->model,
+                  "The ONNX model that the task is of; without one it is one of the database")
+      ->type_name("MODEL");
+  app->add_option("--task", options->task,
+                  "The task: its number in 'hone show', or its key, also in 'hone db show'")
       ->required()
       ->type_name("N|KEY");
   app->add_option(
@@ -216,7 +223,11 @@ Command explain_command(CLI::App& root) {
   app->add_flag("--default", options->use_default, "The schedule by rule of thumb")
       ->excludes("--schedule")
       ->excludes("--best");
-  app->add_flag("--measure", options->measure, "Run the kernel now and print its time");
+  app->add_flag("--measure", options->measure,
+                "Run the kernel now; default: only if the database has no time of this schedule\n"
+                "and the device is this machine");
+  app->add_flag("--no-measure", options->no_measure, "Don't run it")->excludes("--measure");
+  app->add_flag("--code", options->code, "Print all instructions of the inner loops");
   add_task_options(*app, options->build);
   add_json(*app, options->json);
   return {app, [options] { return run(*options); }};

@@ -32,8 +32,7 @@ std::vector<KernelTime> Profile::kernels() const {
     }
     kernels[current].seconds += step.seconds / runs_;
     kernels[current].flops += step.flops;
-    kernels[current].bytes += step.bytes;
-    if (step.bytes > 0) kernels[current].limit += limits_.seconds(step.flops, step.bytes);
+    if (step.bytes > 0) kernels[current].limit.add(limits_.of(step.least_flops, step.bytes));
   }
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const KernelTime& a, const KernelTime& b) { return a.seconds > b.seconds; });
@@ -47,7 +46,7 @@ std::string Profile::text() const {
     all.calls += kernel.calls;
     all.seconds += kernel.seconds;
     all.flops += kernel.flops;
-    all.limit += kernel.limit;
+    all.limit.add(kernel.limit);
   }
   Table table(limits_.header({"first node", "kernel", "calls", "ms", "share", "GFLOP/s"}), 2);
   const auto add = [&](const KernelTime& kernel) {
@@ -72,8 +71,8 @@ Json Profile::json() const {
                     {"calls", kernel.calls},
                     {"seconds", kernel.seconds},
                     {"flops", kernel.flops},
-                    {"bytes", kernel.bytes},
-                    {"limit_seconds", kernel.limit}});
+                    {"limit_seconds", kernel.limit.seconds},
+                    {"limit", kernel.limit.what}});
   }
   return list;
 }

@@ -19,8 +19,7 @@ struct KernelTime {
   int calls = 0;       // in one run
   double seconds = 0;  // of all calls in one run, the mean over runs
   double flops = 0;    // of all calls in one run
-  double bytes = 0;    // likewise: read and written
-  double limit = 0;    // the least seconds of all calls in one run; 0: not known
+  Limit limit;         // of all calls in one run
 };
 
 class Profile {

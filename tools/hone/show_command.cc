@@ -5,6 +5,7 @@
 #include "hone/graph/dot.h"
 #include "hone/inspect.h"
 
+#include "build_report.h"
 #include "command.h"
 #include "interrupt.h"
 #include "json_text.h"
@@ -62,7 +63,7 @@ void print_text(const Inspection& model, const Limits& limits) {
         {std::to_string(row.number), shorten(task.name, 32), shorten(task.kernel_class, 40),
          to_string(row.shape), std::to_string(task.multiplicity), format_count(task.flops),
          format_count(task.bytes), (task.seconds > 0 ? "" : "~") + format_seconds(time)},
-        limits.seconds(task.flops, task.bytes), task.seconds));
+        limits.of(task), task.seconds));
   }
   fmt::print("{}\n{} nodes, {} tasks, {} distinct\n", table.text(), model.graph.nodes.size(),
              model.tasks.calls.size(), model.tasks.groups.size());
@@ -80,19 +81,11 @@ void print_json(const Inspection& model, const Limits& limits) {
       {"weight_bytes", model.weight_bytes},          {"arena_bytes", model.plan.arena_bytes}};
   json["kernels"] = Json::array();
   for (const Row& row : rows(model)) {
-    const TaskSummary& task = row.summary;
-    json["kernels"].push_back({{"task", row.number},
-                               {"key", hash_hex(row.key)},
-                               {"name", task.name},
-                               {"kernel", task.kernel_class},
-                               {"shape", row.shape},
-                               {"times", task.multiplicity},
-                               {"flops", task.flops},
-                               {"bytes", task.bytes},
-                               {"limit_seconds", limits.seconds(task.flops, task.bytes)},
-                               {"source", task.source},
-                               {"seconds", task.seconds},
-                               {"predicted_seconds", task.predicted_seconds}});
+    Json kernel = to_json(row.summary, limits);
+    kernel["task"] = row.number;
+    kernel["key"] = hash_hex(row.key);
+    kernel["shape"] = row.shape;
+    json["kernels"].push_back(std::move(kernel));
   }
   fmt::print("{}", json_text(json));
 }
@@ -137,7 +130,7 @@ Status show(const Options& options) {
     };
   }
   HONE_ASSIGN_OR_RETURN(const Inspection model, inspect(options.model, inspect_options));
-  const Limits limits = Limits::load(inspect_options.compile);
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(inspect_options.compile));
   if (!options.dot.empty())
     HONE_RETURN_IF_ERROR(write_file_atomic(options.dot, graph::to_dot(model.graph, model.tasks)));
   if (options.json) {

@@ -75,7 +75,8 @@ Status run(const Options& options) {
   const Result<TuneSummary> summary = tune(options.model, output, parsed);
   display.finish();
   if (!summary.ok()) return summary.status();
-  print(*summary, output, Limits::load(parsed.compile), options.json);
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed.compile));
+  print(*summary, output, limits, options.json);
   if (!summary->interrupted) return ok_status();
   return error(Code::kCancelled, "interrupted after {} trials, all kept; the same command resumes",
                summary->trials);

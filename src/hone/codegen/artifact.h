@@ -43,6 +43,7 @@ struct ArtifactStep {
   std::vector<ArtifactArgument> arguments;
   std::string kernel_class;  // for tables: "conv2d+bias+relu"
   double bytes = 0;          // read and written, each once
+  double least_flops = 0;    // of the algorithm that needs the least
 };
 
 struct ArtifactWeight {

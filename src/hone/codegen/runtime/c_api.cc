@@ -173,6 +173,11 @@ double hone_model_step_flops(const hone_model* model, int i) {
   return step == nullptr ? 0 : step->flops;
 }
 
+double hone_model_step_least_flops(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? 0 : step->least_flops;
+}
+
 double hone_model_step_bytes(const hone_model* model, int i) {
   const PlanStep* step = step_of(model, i);
   return step == nullptr ? 0 : step->bytes;

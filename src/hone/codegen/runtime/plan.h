@@ -50,6 +50,7 @@ struct PlanStep {
   uint64_t kernel_class;  // likewise
   double flops;
   double bytes;  // read and written, each once
+  double least_flops;
   int64_t num_tiles;
   uint32_t kernel;          // index into the table of functions
   uint32_t first_argument;  // index into `arguments`
