@@ -152,9 +152,10 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
                              const CompileOptions& options, ThreadPool& pool) {
   if (options.max_memory <= 0) return write_model(model, schedules, output, options, pool);
   const double start = real_clock().now_seconds();
-  // What a fit does not know, as the code's size, an assembly tells for the next fit.
+  // What a fit does not know, as the code's size, an assembly tells for the next fit. The first
+  // one changes nothing.
   ModelMemory memory;
-  int64_t allowed = options.max_memory, least = std::numeric_limits<int64_t>::max();
+  int64_t allowed = std::numeric_limits<int64_t>::max(), least = allowed;
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const int64_t known,
                           fit_memory(model, schedules, store, options.seed, allowed));

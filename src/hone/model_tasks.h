@@ -76,8 +76,9 @@ struct TaskKnowledge {
 
 struct Written {
   int64_t bytes = 0;
-  int64_t memory_bytes = 0;  // ModelMemory
   double seconds = 0;        // to compile, pack, link and write
+  int64_t arena_bytes = 0;   // while it runs
+  int64_t memory_bytes = 0;  // ModelMemory
 };
 [[nodiscard]] Result<Written> write_model(const ModelTasks& model,
                                           std::span<const schedule::Steps> schedules,

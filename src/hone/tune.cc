@@ -205,7 +205,7 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     std::swap(summary.model_seconds, summary.default_model_seconds);
   }
   summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes,
-                     written.memory_bytes};
+                     written.arena_bytes, written.memory_bytes};
   return summary;
 }
 

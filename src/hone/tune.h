@@ -75,9 +75,11 @@ struct TaskSummary {
 
 struct CompileSummary {
   std::vector<TaskSummary> tasks;
-  double seconds = 0;        // from start to the library on disk
-  int64_t bytes = 0;         // of the library
-  int64_t memory_bytes = 0;  // that it takes when it runs: weights, code, tensors, scratch
+  double seconds = 0;  // from start to the library on disk
+  int64_t bytes = 0;   // of the library
+  // Of intermediate tensors while it runs; each thread's scratch memory comes on top.
+  int64_t arena_bytes = 0;
+  int64_t memory_bytes = 0;  // these, weights, code and scratch memory
 };
 
 struct TuneSummary {

@@ -23,6 +23,7 @@ std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
 Json to_json(const CompileSummary& summary, const Limits& limits) {
   Json json = {{"seconds", summary.seconds},
                {"bytes", summary.bytes},
+               {"arena_bytes", summary.arena_bytes},
                {"memory_bytes", summary.memory_bytes}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {

@@ -24,10 +24,12 @@ Status run(const Options& options) {
     json["output"] = options.output;
     fmt::print("{}", json_text(json));
   } else {
-    fmt::print("{}wrote {}: {} bytes, takes {} to run, in {}\n", kernel_table(summary, limits),
-               options.output, format_count(static_cast<double>(summary.bytes)),
-               format_count(static_cast<double>(summary.memory_bytes)),
-               format_seconds(summary.seconds));
+    fmt::print(
+        "{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
+        kernel_table(summary, limits), options.output,
+        format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
+        format_count(static_cast<double>(summary.memory_bytes)),
+        format_count(static_cast<double>(summary.arena_bytes)));
   }
   return ok_status();
 }
