@@ -213,9 +213,73 @@ class Library(Case):
         self.assertEqual(len(report["kernels"]), report["distinct_tasks"])
         self.assertEqual(sum(kernel["times"] * kernel["flops"] for kernel in report["kernels"]), report["flops"])
         conv = next(kernel for kernel in report["kernels"] if kernel["name"] == "conv1")
-        self.assertEqual(conv["bytes"], 4 * (3 * 24 * 24 + 16 * 3 * 3 * 3 + 16 + 16 * 24 * 24))
+        self.assertEqual(conv["bytes"], 4 * (3 * 26 * 26 + 16 * 3 * 3 * 3 + 16 + 16 * 24 * 24))
         self.assertGreater(conv["predicted_seconds"], 0)
         self.assertGreater(report["arena_bytes"], 0)
+
+    def test_kernels_are_compared_with_the_limits_of_the_machine(self):
+        db = self.folder / "limits.db"
+        for command in (("show", self.model), ("bench", self.library, "--repeat", 2), ("run", self.library, "--profile")):
+            self.assertNotIn("of limit", self.succeed(*command))
+        found = self.succeed_json("devices", "--measure", "--db", db)
+        roofline = next(device for device in found if device["name"] == "host")["roofline"]
+        self.assertGreater(roofline["flops_all"], 1e9)
+        self.assertEqual([level["level"] for level in roofline["levels"]][-1], 0)
+        self.assertEqual(next(device for device in self.succeed_json("devices", "--db", db) if device["name"] == "host")["roofline"], roofline)
+        self.assertIn("measured L1: read ", self.succeed("devices", "--db", db))
+        for command in (("show", self.model), ("bench", self.library, "--repeat", 2), ("run", self.library, "--profile"),
+                        ("compile", self.model, "-o", self.folder / "again.so")):
+            with self.subTest(command[0]):
+                self.assertIn("of limit", self.succeed(*command, "--db", db))
+        conv = next(kernel for kernel in self.succeed_json("show", self.model, "--threads", 1, "--db", db)["kernels"]
+                    if kernel["name"] == "conv1")
+        self.assertGreaterEqual(conv["limit_seconds"], 0.999 * conv["least_flops"] / roofline["flops_one"])
+        for command in (("bench", self.library), ("run", self.library, "--profile")):
+            report = self.succeed_json(*command, "--threads", 1, "--db", db)
+            for kernel in report["kernels" if command[0] == "bench" else "profile"]:
+                self.assertGreater(kernel["limit_seconds"], 0, kernel)
+                self.assertIn(kernel["limit"], ("compute", "L1", "L2", "L3", "memory"))
+        for command in (("show", self.model), ("bench", self.library), ("run", self.library, "--profile"), ("devices",)):
+            self.refuse("none.db", *command, "--db", self.folder / "none.db")
+
+    def test_explain_shows_a_task_down_to_its_machine_code(self):
+        kernels = self.succeed_json("show", self.model, "--no-db", "--threads", 1)["kernels"]
+        conv = next(kernel for kernel in kernels if kernel["name"] == "conv1")
+        explain = ("explain", self.model, "--no-db", "--threads", 1, "--task")
+        text = self.succeed(*explain, conv["task"])
+        for part in (conv["key"], "schedule (", "loop program:", "inner loop of hone_kernel_", "fma", "vector registers: ",
+                     "cycles an iteration: at least ", "bytes to L1", "predicted: ", "measured now: "):
+            self.assertIn(part, text)
+        self.assertIn("measured: not yet", self.succeed(*explain, conv["task"], "--no-measure"))
+        self.assertNotIn("limit", text)
+        self.assertGreater(len(self.succeed(*explain, conv["task"], "--no-measure", "--code")), len(text))
+        report = self.succeed_json(*explain, conv["key"], "--default", "--measure")
+        self.assertEqual((report["task"], report["name"], report["source"]), (conv["key"], "conv1", "default"))
+        self.assertGreater(max(loop["fma"] for loop in report["loops"]), 0)
+        self.assertGreater(report["measured"]["seconds"], 0)
+        self.assertTrue(report["measured"]["verified"])
+        again = self.succeed_json(*explain, conv["task"], "--schedule", report["steps"].replace("\n", ";"))
+        self.assertEqual((again["source"], again["steps"], again["program"]), ("given", report["steps"], report["program"]))
+        steps = self.folder / "steps.txt"
+        steps.write_text(report["steps"])
+        self.assertEqual(self.succeed_json(*explain, conv["task"], "--schedule", f"@{steps}")["steps"], report["steps"])
+        self.refuse("expected 1 to ", *explain, len(kernels) + 1)
+        self.refuse("no best schedule of task 1", *explain, 1, "--best")
+        self.refuse("nothing", *explain, 1, "--schedule", "vectorize(nothing, oc)")
+        self.refuse("steps.none", *explain, 1, "--schedule", f"@{self.folder / 'steps.none'}")
+        self.refuse("expected a key", "explain", "--task", "conv1", "--no-db")
+        self.refuse("aarch64-neon cannot be measured here", *explain, 1, "--measure", "--device", "aarch64-neon")
+        self.refuse("none.db", "explain", self.model, "--task", 1, "--db", self.folder / "none.db")
+
+    def test_explain_takes_what_was_tuned(self):
+        db = self.folder / "tuned.db"
+        self.succeed("tune", self.model, "-o", self.folder / "tuned.so", "--budget", "3s", "--threads", 1, "--db", db)
+        task = max(self.succeed_json("show", self.model, "--threads", 1, "--db", db)["kernels"], key=lambda kernel: kernel["seconds"])
+        of_model = self.succeed_json("explain", self.model, "--task", task["task"], "--threads", 1, "--db", db, "--best")
+        self.assertFalse(of_model["measured"]["now"])
+        self.assertAlmostEqual(of_model["measured"]["seconds"], task["seconds"])
+        stored = self.succeed_json("explain", "--task", task["key"], "--threads", 1, "--db", db)  # without the model
+        self.assertEqual((stored["source"], stored["program"], stored["measured"]), ("stored", of_model["program"], of_model["measured"]))
 
     def test_show_follows_the_passes(self):
         text = self.succeed("show", self.model, "--no-db", "--passes")

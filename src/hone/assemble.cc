@@ -7,6 +7,7 @@
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/codegen/runtime/cpu_features.h"
+#include "hone/compute/bytes_moved.h"
 #include "hone/ir/in_place.h"
 
 namespace hone {
@@ -163,6 +164,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     step.name = call.name;
     step.kernel_class = compute::kernel_class(call.dag);
     step.flops = compute::flops(call.dag);
+    step.bytes = compute::bytes_moved(call.dag);
     int64_t workspace = workspace_base;
     for (size_t i = 0; i < params.size(); ++i) {
       codegen::ArtifactArgument argument;
@@ -191,10 +193,18 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
       step.num_tiles = phase.num_tiles;
       spec.steps.push_back(step);
       assembly.calls.push_back(static_cast<int>(&call - tasks.calls.data()));
-      step.flops = 0;  // counted once, with the first phase
+      step.flops = step.bytes = 0;  // counted once, with the first phase
     }
   }
   return assembly;
+}
+
+ModelMemory memory_of(const codegen::ArtifactSpec& spec, int threads) {
+  ModelMemory memory;
+  memory.weights = codegen::weight_offsets(spec).back();
+  for (const std::string& object : spec.objects) memory.code += std::ssize(object);
+  memory.working = spec.arena_bytes + spec.scratch_bytes * threads;
+  return memory;
 }
 
 }  // namespace hone

@@ -26,4 +26,12 @@ struct Assembly {
                                         const target::Target& target, ThreadPool& pool,
                                         const std::atomic<bool>* interrupted = nullptr);
 
+// What a model takes when it runs, but for what its process takes anyway.
+struct ModelMemory {
+  int64_t weights = 0, code = 0;
+  int64_t working = 0;  // tensors between kernels, scratch of all threads
+  [[nodiscard]] int64_t total() const { return weights + code + working; }
+};
+[[nodiscard]] ModelMemory memory_of(const codegen::ArtifactSpec& spec, int threads);
+
 }  // namespace hone

@@ -1,7 +1,7 @@
 // compile.cc - the facade without measuring: import, choose schedules, write the library.
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/model_tasks.h"
+#include "hone/fit_memory.h"
 
 namespace hone {
 
@@ -15,12 +15,12 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                         make_tasks(std::move(graph), options, {.store = store.get()}));
   HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
   ThreadPool pool(target::host().cores);
-  HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
+  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         known_schedules(model, store.get(), options.seed, pool));
   HONE_ASSIGN_OR_RETURN(const Written written,
-                        write_model(model, schedules, output, options, pool));
+                        write_within(model, schedules, store.get(), output, options, pool));
   return CompileSummary{std::move(model.summaries), real_clock().now_seconds() - start,
-                        written.bytes, written.arena_bytes};
+                        written.bytes, written.arena_bytes, written.memory_bytes};
 }
 
 Result<CompileSummary> compile(const std::string& model, const std::string& output,

@@ -18,7 +18,7 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
                         known_schedules(model, store.get(), options.compile.seed, pool));
   Inspection inspection;
-  for (const Tensor& constant : model.tasks.constants) inspection.weight_bytes += constant.bytes();
+  inspection.weight_bytes = constant_bytes(model.tasks);
   inspection.plan = graph::plan_memory(model.tasks);
   inspection.graph = std::move(model.graph);
   inspection.tasks = std::move(model.tasks);

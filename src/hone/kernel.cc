@@ -24,6 +24,8 @@ void collect_buffers(const ir::Stmt& stmt, std::set<const ir::Buffer*>& buffers)
   for (const ir::Stmt& child : stmt->body) collect_buffers(child, buffers);
 }
 
+}  // namespace
+
 std::vector<bool> used_params(const ir::Program& program) {
   std::set<const ir::Buffer*> buffers;  // looked up only, never iterated
   for (const ir::Phase& phase : program.phases) {
@@ -34,6 +36,8 @@ std::vector<bool> used_params(const ir::Program& program) {
     used.push_back(buffers.contains(param.buffer.get()));
   return used;
 }
+
+namespace {
 
 struct Scratch {
   explicit Scratch(int64_t bytes)

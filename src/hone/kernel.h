@@ -21,6 +21,9 @@ struct Kernel {
   std::vector<bool> used;
 };
 
+// See Kernel::used.
+[[nodiscard]] std::vector<bool> used_params(const ir::Program& program);
+
 // Symbols are <prefix>_<phase>.
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                           const target::Target& target, const std::string& prefix);

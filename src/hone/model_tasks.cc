@@ -5,25 +5,61 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "hone/assemble.h"
 #include "hone/base/cancel.h"
 #include "hone/base/file.h"
+#include "hone/base/hash.h"
 #include "hone/base/log.h"
+#include "hone/compute/bytes_moved.h"
+#include "hone/compute/dag_text.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/graph/import_onnx.h"
+#include "hone/measure/sweep.h"
 #include "hone/search/prediction.h"
 
 namespace hone {
+namespace {
+
+constexpr int kColdSamples = 15;  // emptying the caches takes longer than many a run
+
+double least_flops(const compute::Dag& dag, const ModelTasks& model) {
+  const Result<space::Space> space = space::Space::create(dag, model.target, model.accuracy);
+  return space.ok() ? space->least_flops() : compute::flops(dag);
+}
+
+// All but the tasks.
+Result<ModelTasks> for_device(const CompileOptions& options) {
+  HONE_RETURN_IF_ERROR(check_options(options));
+  ModelTasks model;
+  HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
+  HONE_ASSIGN_OR_RETURN(model.cost, cost::make_model(options.cost));
+  if (options.accuracy == "strict") model.accuracy = space::Accuracy::kStrict;
+  model.device = target::device_key(model.target);
+  model.threads = options.threads > 0 ? options.threads : model.target.cores;
+  return model;
+}
+
+void summarise(ModelTasks& model) {
+  for (const graph::TaskGroup& group : model.tasks.groups) {
+    const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(group.calls[0])];
+    TaskSummary summary;
+    summary.name = call.name;
+    summary.kernel_class = compute::kernel_class(call.dag);
+    summary.multiplicity = static_cast<int>(group.calls.size());
+    summary.flops = compute::flops(call.dag);
+    summary.least_flops = least_flops(call.dag, model);
+    summary.bytes = compute::bytes_moved(call.dag);
+    model.summaries.push_back(std::move(summary));
+  }
+}
+
+}  // namespace
 
 Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options) {
   return graph::import_onnx_binding(path, {.shapes = options.shapes, .bind = options.bind},
                                     options.available);
 }
 
-namespace {
-
-// The best record of a task on the model's device; an empty list if there is none.
 Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
                                             uint64_t key) {
   return store.best({.task = key,
@@ -31,8 +67,6 @@ Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& 
                      .threads = model.threads,
                      .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""});
 }
-
-}  // namespace
 
 Status check_options(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(target::find(options.device).status());
@@ -44,13 +78,7 @@ Status check_options(const CompileOptions& options) {
 
 Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                               const TaskKnowledge& knowledge) {
-  HONE_RETURN_IF_ERROR(check_options(options));
-  ModelTasks model;
-  HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
-  HONE_ASSIGN_OR_RETURN(model.cost, cost::make_model(options.cost));
-  if (options.accuracy == "strict") model.accuracy = space::Accuracy::kStrict;
-  model.device = target::device_key(model.target);
-  model.threads = options.threads > 0 ? options.threads : model.target.cores;
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options));
   HONE_RETURN_IF_ERROR(
       graph::optimize(graph, {.skip = options.skip_passes, .on_change = knowledge.on_change}));
   model.name = graph.name;
@@ -71,16 +99,28 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
   HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph, {.join = join}));
   model.alternatives = chooser.alternatives();
   model.decisions = chooser.decisions();
-  for (const graph::TaskGroup& group : model.tasks.groups) {
-    const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(group.calls[0])];
-    TaskSummary summary;
-    summary.name = call.name;
-    summary.kernel_class = compute::kernel_class(call.dag);
-    summary.multiplicity = static_cast<int>(group.calls.size());
-    summary.flops = compute::flops(call.dag);
-    model.summaries.push_back(std::move(summary));
-  }
+  summarise(model);
   model.graph = std::move(graph);
+  return model;
+}
+
+Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key, const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options));
+  db::Filter filter;
+  filter.task = key;
+  filter.with_task_text = true;
+  filter.limit = 1;
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, store.query(filter));
+  if (records.empty()) return error(Code::kNotFound, "the database has no task {}", hash_hex(key));
+  Result<compute::Dag> dag = compute::parse_dag(records[0].task_text);
+  if (!dag.ok()) {
+    return error(Code::kUnsupported, "the database keeps task {} as no text that can be read: {}",
+                 hash_hex(key), dag.status().message());
+  }
+  model.name = records[0].model;
+  model.tasks.groups = {{key, {0}}};
+  model.tasks.calls.push_back({*std::move(dag), key, {}, {}, records[0].model, 0});
+  summarise(model);
   return model;
 }
 
@@ -116,6 +156,38 @@ Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& option
     where = *path;
   }
   return db::open_store(where, {.read_only = true, .create = false});
+}
+
+int64_t constant_bytes(const graph::TaskList& tasks) {
+  int64_t bytes = 0;
+  for (const Tensor& constant : tasks.constants) bytes += constant.bytes();
+  return bytes;
+}
+
+search::TaskContext make_context(const ModelTasks& model, uint64_t seed) {
+  search::TaskContext context;
+  context.target = &model.target;
+  context.model = model.cost.get();
+  context.accuracy = model.accuracy;
+  context.device = model.device;
+  context.version = kScheduleVersion;
+  context.source = model.name;
+  context.threads = model.threads;
+  context.seed = seed;
+  // Between two runs of a kernel the whole model's weights pass by. Whether what the cores' own
+  // caches cannot hold stays in the last-level cache, which strangers may share, is tried out.
+  int64_t own_cache = 0;
+  for (const target::Cache& cache : model.target.caches) {
+    if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
+  }
+  context.own_cache_bytes = own_cache;
+  const int64_t weights = constant_bytes(model.tasks);
+  if (weights > 2 * own_cache) {
+    context.weights =
+        measure::stays_in_cache(weights) ? measure::Weights::kShared : measure::Weights::kMemory;
+    context.timing.max_samples = kColdSamples;
+  }
+  return context;
 }
 
 Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Store* store,
@@ -159,12 +231,34 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Stor
   return schedules;
 }
 
+Result<double> predicted_seconds(const ModelTasks& model, size_t group,
+                                 const schedule::Steps& steps) {
+  HONE_ASSIGN_OR_RETURN(schedule::State state, schedule::replay(model.dag(group), steps));
+  HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
+  const space::Candidate candidate{std::move(state), std::move(bounds)};
+  const cost::Query query{&candidate, &model.target, model.threads, model.tasks.groups[group].key};
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                        model.cost->predict(std::span(&query, 1)));
+  return seconds.at(0);
+}
+
 Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
                             const std::string& output, const CompileOptions& options,
                             ThreadPool& pool) {
   const double start = real_clock().now_seconds();
   HONE_ASSIGN_OR_RETURN(Assembly assembly,
                         assemble(model.tasks, schedules, model.target, pool, options.interrupted));
+  return link_model(model, std::move(assembly), output, options, start);
+}
+
+Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std::string& output,
+                           const CompileOptions& options, double start) {
+  for (size_t i = 0; i < assembly.calls.size(); ++i) {
+    const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(assembly.calls[i])];
+    codegen::ArtifactStep& step = assembly.spec.steps[i];
+    if (step.bytes > 0)
+      step.least_flops = model.summaries[static_cast<size_t>(call.group)].least_flops;
+  }
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.prefix;
   const Status linked = is_static_library(output, options)
@@ -179,6 +273,7 @@ Result<Written> write_model(const ModelTasks& model, std::span<const schedule::S
     HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header));
   }
   Written written;
+  written.memory_bytes = memory_of(assembly.spec, model.threads).total();
   std::error_code ignored;
   written.bytes = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
   written.seconds = real_clock().now_seconds() - start;

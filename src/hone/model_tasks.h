@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "hone/assemble.h"
 #include "hone/base/thread_pool.h"
 #include "hone/choose_tasks.h"
 #include "hone/graph/passes/pass.h"
@@ -44,6 +45,9 @@ struct TaskKnowledge {
 };
 [[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                                             const TaskKnowledge& knowledge = {});
+// One task of the database instead of a model's, built again from its text.
+[[nodiscard]] Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key,
+                                                  const CompileOptions& options);
 // An error if a name among the options stands for nothing.
 [[nodiscard]] Status check_options(const CompileOptions& options);
 // An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
@@ -52,19 +56,37 @@ struct TaskKnowledge {
 // Null if there is none to read from.
 [[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
 
+// Of all weights, equal ones once, before they are packed.
+[[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);
+// What the measuring of all tasks has in common; refers to `model`.
+[[nodiscard]] search::TaskContext make_context(const ModelTasks& model, uint64_t seed);
+// The best record of a task on the model's device that its accuracy allows; an empty list if there
+// is none.
+[[nodiscard]] Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
+                                                          uint64_t key);
+
 // Per group: the best stored, else the best predicted schedule. Fills in the summaries.
 [[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
                                                                    db::Store* store, uint64_t seed,
                                                                    ThreadPool& pool);
 
+// By the model's cost model.
+[[nodiscard]] Result<double> predicted_seconds(const ModelTasks& model, size_t group,
+                                               const schedule::Steps& steps);
+
 struct Written {
   int64_t bytes = 0;
-  double seconds = 0;       // to compile, pack, link and write
-  int64_t arena_bytes = 0;  // while it runs
+  double seconds = 0;        // to compile, pack, link and write
+  int64_t arena_bytes = 0;   // while it runs
+  int64_t memory_bytes = 0;  // ModelMemory
 };
 [[nodiscard]] Result<Written> write_model(const ModelTasks& model,
                                           std::span<const schedule::Steps> schedules,
                                           const std::string& output, const CompileOptions& options,
                                           ThreadPool& pool);
+// Its second half; `start`: when the first began.
+[[nodiscard]] Result<Written> link_model(const ModelTasks& model, Assembly assembly,
+                                         const std::string& output, const CompileOptions& options,
+                                         double start);
 
 }  // namespace hone

@@ -6,9 +6,8 @@
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
+#include "hone/fit_memory.h"
 #include "hone/measure/local_runner.h"
-#include "hone/measure/sweep.h"
-#include "hone/model_tasks.h"
 
 namespace hone {
 namespace {
@@ -17,14 +16,7 @@ constexpr int64_t kCompareBytes = 256 << 20;  // of weights; a larger model is n
 constexpr double kCompareSeconds = 1.5;       // for comparing tuned and default model
 constexpr double kWriteRate =
     0.12e9;  // bytes of weights packed, linked and written in a second, on a slow day
-constexpr int kColdSamples = 15;        // emptying the caches takes longer than many a run
 constexpr double kMinimumSearch = 0.2;  // of the budget, whatever the rest needs
-
-int64_t constant_bytes(const graph::TaskList& tasks) {
-  int64_t bytes = 0;
-  for (const Tensor& constant : tasks.constants) bytes += constant.bytes();
-  return bytes;
-}
 
 // Seconds of a run of each model, in turns, so that what disturbs one disturbs the others too:
 // medians over rounds.
@@ -81,33 +73,6 @@ Result<std::vector<schedule::Steps>> default_schedules(const ModelTasks& model) 
   return schedules;
 }
 
-search::TaskContext make_context(const ModelTasks& model, const TuneOptions& options) {
-  search::TaskContext context;
-  context.target = &model.target;
-  context.model = model.cost.get();
-  context.accuracy = model.accuracy;
-  context.searcher = options.search;
-  context.device = model.device;
-  context.version = kScheduleVersion;
-  context.source = model.name;
-  context.threads = model.threads;
-  context.seed = options.compile.seed;
-  // Between two runs of a kernel the whole model's weights pass by. Whether what the cores' own
-  // caches cannot hold stays in the last-level cache, which strangers may share, is tried out.
-  int64_t own_cache = 0;
-  for (const target::Cache& cache : model.target.caches) {
-    if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
-  }
-  context.own_cache_bytes = own_cache;
-  const int64_t weights = constant_bytes(model.tasks);
-  if (weights > 2 * own_cache) {
-    context.weights =
-        measure::stays_in_cache(weights) ? measure::Weights::kShared : measure::Weights::kMemory;
-    context.timing.max_samples = kColdSamples;
-  }
-  return context;
-}
-
 }  // namespace
 
 Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
@@ -148,9 +113,9 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   CompileOptions plain = options.compile;
   plain.header = false;
   plain.static_library = false;
-  if (compares) {
+  if (compares || plain.max_memory > 0) {  // what can never fit is to fail before the search
     HONE_ASSIGN_OR_RETURN(const Written written,
-                          write_model(model, defaults, default_library, plain, pool));
+                          write_within(model, defaults, store.get(), default_library, plain, pool));
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
   }
   const double compare_seconds =
@@ -171,7 +136,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                      "instead: " + compute::kernel_class(other.dag)});
   }
   search::TuneLoopOptions loop;
-  loop.context = make_context(model, options);
+  loop.context = make_context(model, options.compile.seed);
+  loop.context.searcher = options.search;
   loop.runner = runner.get();
   loop.store = store.get();
   loop.start = start;
@@ -212,7 +178,7 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     schedules.push_back(task.steps);
   }
   HONE_ASSIGN_OR_RETURN(Written written,
-                        write_model(model, schedules, output, options.compile, pool));
+                        write_within(model, schedules, store.get(), output, options.compile, pool));
   std::string tuned_library = output;
   if (is_static && compares && !tuned.interrupted) {
     tuned_library = folder.file("tuned.so");
@@ -234,11 +200,12 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     }
   }
   if (summary.kept_default) {
-    HONE_ASSIGN_OR_RETURN(written, write_model(model, defaults, output, options.compile, pool));
+    HONE_ASSIGN_OR_RETURN(
+        written, write_within(model, defaults, store.get(), output, options.compile, pool));
     std::swap(summary.model_seconds, summary.default_model_seconds);
   }
   summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes,
-                     written.arena_bytes};
+                     written.arena_bytes, written.memory_bytes};
   return summary;
 }
 

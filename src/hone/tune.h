@@ -34,6 +34,9 @@ struct CompileOptions {
   std::string prefix = "hone_model";  // of the artifact's C symbols
   std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
   int threads = 0;  // that the library will run on; 0 = all cores of the device
+  // Bytes that the library takes when it runs, its weights included; 0: any number. Where an
+  // algorithm needs larger weights than fit, another one takes its place.
+  int64_t max_memory = 0;
   uint64_t seed = 1;
   bool header = false;          // write the C header beside the library (model.h for model.so)
   bool static_library = false;  // write a static one; also if the output's name ends in .a
@@ -59,7 +62,9 @@ struct TaskSummary {
   std::string name;          // of the first node
   std::string kernel_class;  // "conv2d+bias+relu"
   int multiplicity = 1;
-  double flops = 0;            // of one occurrence
+  double flops = 0;            // of one occurrence, as its operators are written
+  double least_flops = 0;      // of the algorithm that needs the least (Space::least_flops)
+  double bytes = 0;            // read and written by it, each once (compute::bytes_moved)
   std::string source;          // of its schedule: "default", "predicted", "stored" or "tuned"
   double seconds = 0;          // measured or stored; 0 if unknown
   double default_seconds = 0;  // of the default schedule; 0 if unknown
@@ -74,6 +79,7 @@ struct CompileSummary {
   int64_t bytes = 0;   // of the library
   // Of intermediate tensors while it runs; each thread's scratch memory comes on top.
   int64_t arena_bytes = 0;
+  int64_t memory_bytes = 0;  // these, weights, code and scratch memory
 };
 
 struct TuneSummary {

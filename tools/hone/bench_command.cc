@@ -9,6 +9,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "json_text.h"
+#include "limits.h"
 #include "model_file.h"
 #include "option_texts.h"
 #include "table.h"
@@ -19,6 +20,7 @@ namespace {
 struct Kernel {
   std::string name;
   double seconds = 0, flops = 0;
+  Limit limit;
 };
 
 struct Bench {
@@ -32,7 +34,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-Result<Bench> measure(codegen::LoadedModel& model, int repeat, uint64_t seed) {
+Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int repeat,
+                      uint64_t seed) {
   std::vector<Tensor> inputs, outputs;
   std::vector<const void*> from;
   std::vector<void*> to;
@@ -60,18 +63,27 @@ Result<Bench> measure(codegen::LoadedModel& model, int repeat, uint64_t seed) {
     HONE_RETURN_IF_ERROR(check_cancelled(&interrupted));
     HONE_RETURN_IF_ERROR(model.run(from, to));
     const std::vector<codegen::StepTime> steps = model.step_times();
-    times.resize(steps.size());
-    for (size_t k = 0; k < steps.size(); ++k) times[k].push_back(steps[k].seconds);
-    if (i > 0) continue;
-    for (const codegen::StepTime& step : steps) bench.kernels.push_back({step.name, 0, step.flops});
+    size_t tasks = 0;  // parts of one task follow each other and have one name
+    for (size_t k = 0; k < steps.size(); ++k) {
+      const codegen::StepTime& step = steps[k];
+      const bool first = k == 0 || step.name != steps[k - 1].name;
+      if (first && ++tasks > times.size()) {
+        const Limit limit = step.bytes > 0 ? limits.of(step.least_flops, step.bytes) : Limit();
+        bench.kernels.push_back({step.name, 0, step.flops, limit});
+        times.emplace_back();
+      }
+      if (first) times[tasks - 1].push_back(0);
+      times[tasks - 1].back() += step.seconds;
+    }
   }
   model.profile(false);
   for (size_t k = 0; k < times.size(); ++k) bench.kernels[k].seconds = median(std::move(times[k]));
   return bench;
 }
 
-void print(const Bench& bench, double peak, int threads, bool as_json) {
+void print(const Bench& bench, double peak, int threads, const Limits& limits, bool as_json) {
   double all = 0, flops = 0;
+  Limit limit;
   for (const Kernel& kernel : bench.kernels) all += kernel.seconds, flops += kernel.flops;
   Json json = {{"seconds", bench.seconds},
                {"kernel_seconds", all},
@@ -79,20 +91,27 @@ void print(const Bench& bench, double peak, int threads, bool as_json) {
                {"threads", threads},
                {"peak_flops", peak}};
   json["kernels"] = Json::array();
-  Table table({"kernel", "time", "GFLOP/s", "share", "of peak"});
+  Table table(limits.header({"kernel", "time", "GFLOP/s", "share", "of peak"}));
   const auto rate = [](double f, double s) { return s > 0 ? f / s : 0.0; };
   for (const Kernel& kernel : bench.kernels) {
     const double speed = rate(kernel.flops, kernel.seconds);
-    table.add({shorten(kernel.name, 48), format_seconds(kernel.seconds),
-               fmt::format("{:.1f}", speed * 1e-9),
-               fmt::format("{:.1f} %", 100 * rate(kernel.seconds, all)),
-               fmt::format("{:.1f} %", 100 * speed / peak)});
-    json["kernels"].push_back(
-        {{"name", kernel.name}, {"seconds", kernel.seconds}, {"flops", kernel.flops}});
+    limit.add(kernel.limit);
+    table.add(limits.row({shorten(kernel.name, 48), format_seconds(kernel.seconds),
+                          fmt::format("{:.1f}", speed * 1e-9),
+                          fmt::format("{:.1f} %", 100 * rate(kernel.seconds, all)),
+                          fmt::format("{:.1f} %", 100 * speed / peak)},
+                         kernel.limit, kernel.seconds));
+    json["kernels"].push_back({{"name", kernel.name},
+                               {"seconds", kernel.seconds},
+                               {"flops", kernel.flops},
+                               {"limit_seconds", kernel.limit.seconds},
+                               {"limit", kernel.limit.what}});
   }
   const double speed = rate(flops, bench.seconds);
-  table.add({"whole model", format_seconds(bench.seconds), fmt::format("{:.1f}", speed * 1e-9), "",
-             fmt::format("{:.1f} %", 100 * speed / peak)});
+  table.add(
+      limits.row({"whole model", format_seconds(bench.seconds), fmt::format("{:.1f}", speed * 1e-9),
+                  "", fmt::format("{:.1f} %", 100 * speed / peak)},
+                 limit, bench.seconds));
   if (as_json) {
     fmt::print("{}", json_text(json));
   } else {
@@ -104,12 +123,14 @@ void print(const Bench& bench, double peak, int threads, bool as_json) {
 Status run_bench(const ModelRunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(const ModelRun options, parse_model_run(texts));
   HONE_ASSIGN_OR_RETURN(ModelFile file, open_model_file(texts.model, options.file));
-  HONE_ASSIGN_OR_RETURN(const Bench bench, measure(file.model, options.repeat, options.seed));
   const target::Target& host = target::host();
   const int threads =
       options.file.threads > 0 ? std::min(options.file.threads, host.cores) : host.cores;
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(texts.db, host, threads));
+  HONE_ASSIGN_OR_RETURN(const Bench bench,
+                        measure(file.model, limits, options.repeat, options.seed));
   const double peak = 2.0 * host.fma_per_cycle * host.lanes(4) * host.ghz * 1e9 * threads;
-  print(bench, peak, threads, texts.json);
+  print(bench, peak, threads, limits, texts.json);
   return ok_status();
 }
 

@@ -4,37 +4,51 @@
 
 namespace hone::tool {
 
-std::string kernel_table(const CompileSummary& summary) {
-  Table table({"kernel", "first node", "schedule", "times", "trials", "default", "best", "GFLOP/s"},
+std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
+  Table table(limits.header({"kernel", "first node", "schedule", "times", "trials", "default",
+                             "best", "GFLOP/s"}),
               3);
   for (const TaskSummary& task : summary.tasks) {
     const double best = task.seconds > 0 ? task.seconds : task.predicted_seconds;
     const std::string time = task.seconds > 0 ? format_seconds(best) : "~" + format_seconds(best);
-    table.add({shorten(task.kernel_class, 36), shorten(task.name, 28), task.source,
-               std::to_string(task.multiplicity), std::to_string(task.trials),
-               format_seconds(task.default_seconds), best > 0 ? time : "-",
-               best > 0 ? fmt::format("{:.1f}", task.flops / best * 1e-9) : "-"});
+    table.add(limits.row({shorten(task.kernel_class, 36), shorten(task.name, 28), task.source,
+                          std::to_string(task.multiplicity), std::to_string(task.trials),
+                          format_seconds(task.default_seconds), best > 0 ? time : "-",
+                          best > 0 ? fmt::format("{:.1f}", task.flops / best * 1e-9) : "-"},
+                         limits.of(task), task.seconds));
   }
   return table.text();
 }
 
-Json to_json(const CompileSummary& summary) {
-  Json json = {
-      {"seconds", summary.seconds}, {"bytes", summary.bytes}, {"arena_bytes", summary.arena_bytes}};
+Json to_json(const CompileSummary& summary, const Limits& limits) {
+  Json json = {{"seconds", summary.seconds},
+               {"bytes", summary.bytes},
+               {"arena_bytes", summary.arena_bytes},
+               {"memory_bytes", summary.memory_bytes}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
-    json["kernels"].push_back({{"name", task.name},
-                               {"kernel", task.kernel_class},
-                               {"times", task.multiplicity},
-                               {"flops", task.flops},
-                               {"source", task.source},
-                               {"seconds", task.seconds},
-                               {"default_seconds", task.default_seconds},
-                               {"predicted_seconds", task.predicted_seconds},
-                               {"trials", task.trials},
-                               {"steps", task.steps}});
+    Json kernel = to_json(task, limits);
+    kernel["default_seconds"] = task.default_seconds;
+    kernel["trials"] = task.trials;
+    kernel["steps"] = task.steps;
+    json["kernels"].push_back(std::move(kernel));
   }
   return json;
+}
+
+Json to_json(const TaskSummary& task, const Limits& limits) {
+  const Limit limit = limits.of(task);
+  return {{"name", task.name},
+          {"kernel", task.kernel_class},
+          {"times", task.multiplicity},
+          {"flops", task.flops},
+          {"least_flops", task.least_flops},
+          {"bytes", task.bytes},
+          {"limit_seconds", limit.seconds},
+          {"limit", limit.what},
+          {"source", task.source},
+          {"seconds", task.seconds},
+          {"predicted_seconds", task.predicted_seconds}};
 }
 
 }  // namespace hone::tool

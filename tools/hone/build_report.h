@@ -1,4 +1,5 @@
-// tools/hone/build_report.h - what `compile` and `tune` say when they are done.
+// tools/hone/build_report.h - what `compile` and `tune` say when they are done, of the model and of
+// each task.
 #pragma once
 
 #include <string>
@@ -6,11 +7,14 @@
 #include "hone/tune.h"
 
 #include "json_text.h"
+#include "limits.h"
 
 namespace hone::tool {
 
 // Per distinct kernel: how often it occurs, where its schedule comes from, its time.
-[[nodiscard]] std::string kernel_table(const CompileSummary& summary);
-[[nodiscard]] Json to_json(const CompileSummary& summary);
+[[nodiscard]] std::string kernel_table(const CompileSummary& summary, const Limits& limits);
+[[nodiscard]] Json to_json(const CompileSummary& summary, const Limits& limits);
+// What both and `show` and `explain` say of a task.
+[[nodiscard]] Json to_json(const TaskSummary& task, const Limits& limits);
 
 }  // namespace hone::tool

@@ -26,6 +26,7 @@ struct Command {
 [[nodiscard]] Command run_command(CLI::App& root);
 [[nodiscard]] Command bench_command(CLI::App& root);
 [[nodiscard]] Command show_command(CLI::App& root);
+[[nodiscard]] Command explain_command(CLI::App& root);
 [[nodiscard]] Command verify_command(CLI::App& root);
 [[nodiscard]] Command db_show_command(CLI::App& db);
 [[nodiscard]] Command db_best_command(CLI::App& db);

@@ -18,15 +18,18 @@ Status run(const Options& options) {
   parsed.interrupted = &listen_for_interrupt();
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed));
   if (options.json) {
-    Json json = to_json(summary);
+    Json json = to_json(summary, limits);
     json["output"] = options.output;
     fmt::print("{}", json_text(json));
   } else {
-    fmt::print("{}wrote {}: {} bytes in {}; {} bytes of intermediate tensors while it runs\n",
-               kernel_table(summary), options.output,
-               format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
-               format_count(static_cast<double>(summary.arena_bytes)));
+    fmt::print(
+        "{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
+        kernel_table(summary, limits), options.output,
+        format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
+        format_count(static_cast<double>(summary.memory_bytes)),
+        format_count(static_cast<double>(summary.arena_bytes)));
   }
   return ok_status();
 }

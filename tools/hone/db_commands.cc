@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "hone/base/hash.h"
+#include "hone/base/options.h"
 #include "hone/db/registry.h"
 
 #include "command.h"
@@ -37,13 +38,9 @@ struct Summary {
 Result<db::Filter> make_filter(const DbOptions& options) {
   db::Filter filter;
   if (!options.task.empty()) {
-    const bool hex = options.task.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (!hex || options.task.size() != 16) {
-      return invalid(
-          "--task: found '{}', expected a key of 16 hexadecimal digits as 'hone db show' prints it",
-          options.task);
-    }
-    filter.task = std::stoull(options.task, nullptr, 16);
+    const Result<uint64_t> key = parse_key(options.task);
+    if (!key.ok()) return invalid("--task: {} as 'hone db show' prints it", key.status().message());
+    filter.task = *key;
   }
   if (!options.kernel.empty()) filter.kernel_class = options.kernel;
   if (!options.threads.empty()) {

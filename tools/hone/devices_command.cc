@@ -1,7 +1,10 @@
 
+#include "hone/db/roofline_store.h"
+#include "hone/measure/measure_roofline.h"
 #include "hone/target/target.h"
 
 #include "command.h"
+#include "interrupt.h"
 #include "json_text.h"
 #include "option_texts.h"
 
@@ -27,33 +30,71 @@ Json to_json(const target::Target& t) {
           {"caches", caches}};
 }
 
-Status show_devices(bool as_json) {
+Json to_json(const measure::Roofline& roofline) {
+  Json levels = Json::array();
+  for (const measure::RooflineLevel& level : roofline.levels) {
+    levels.push_back({{"level", level.level},
+                      {"bytes", level.bytes},
+                      {"shared_by", level.shared_by},
+                      {"read_one", level.read.one},
+                      {"read_all", level.read.all},
+                      {"write_one", level.write.one},
+                      {"write_all", level.write.all}});
+  }
+  return {{"cores", roofline.cores},
+          {"flops_one", roofline.flops.one},
+          {"flops_all", roofline.flops.all},
+          {"fork_join_seconds", roofline.fork_join_seconds},
+          {"levels", levels},
+          {"unix_time", roofline.unix_time},
+          {"host_load", roofline.host_load}};
+}
+
+struct Options {
+  std::string db;
+  bool measure = false;
+  bool json = false;
+};
+
+Status show_devices(const Options& options) {
+  const std::string host = target::device_key(target::host());
+  if (options.measure) {
+    HONE_ASSIGN_OR_RETURN(
+        const measure::Roofline roofline,
+        measure::measure_roofline(target::host(), {.interrupted = &listen_for_interrupt()}));
+    HONE_RETURN_IF_ERROR(db::save_roofline(options.db, host, roofline));
+  }
+  HONE_ASSIGN_OR_RETURN(const auto roofline, db::load_roofline(options.db, host));
   Json json = Json::array();
   std::string text;
   for (const std::string& name : target::names()) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(name));
-    if (as_json) {
+    const bool measured = roofline && name == "host";
+    if (options.json) {
       json.push_back(to_json(target));
+      if (measured) json.back()["roofline"] = to_json(*roofline);
     } else {
-      text += fmt::format("{}{}\n", text.empty() ? "" : "\n", target::describe(target));
+      text += fmt::format("{}{}{}\n", text.empty() ? "" : "\n", target::describe(target),
+                          measured ? measure::describe(*roofline) : "");
       while (text.size() > 1 && text[text.size() - 2] == '\n') text.pop_back();
     }
   }
-  fmt::print("{}", as_json ? json_text(json) : text);
+  fmt::print("{}", options.json ? json_text(json) : text);
   return ok_status();
 }
 
 }  // namespace
 
 Command devices_command(CLI::App& root) {
-  struct Options {
-    bool json = false;
-  };
   const auto options = std::make_shared<Options>();
   CLI::App* app =
       root.add_subcommand("devices", "List this machine and the devices that can be compiled for");
+  app->add_flag("--measure", options->measure,
+                "First find this machine's limits by running, about 5 seconds, and store them:\n"
+                "peak rate, bandwidth of each cache and of memory, fork and join of threads");
+  add_db(*app, options->db);
   add_json(*app, options->json);
-  return {app, [options] { return show_devices(options->json); }};
+  return {app, [options] { return show_devices(*options); }};
 }
 
 }  // namespace hone::tool

@@ -35,7 +35,8 @@ int run_tool(int argc, char** argv) {
   app.footer("Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted.");
 
   std::vector<Command> commands = {tune_command(app),  compile_command(app), run_command(app),
-                                   bench_command(app), show_command(app),    verify_command(app)};
+                                   bench_command(app), show_command(app),    explain_command(app),
+                                   verify_command(app)};
   CLI::App* db = app.add_subcommand(
       "db", "What was measured: show, best, stat, import, export, merge, verify, gc");
   db->require_subcommand(1);

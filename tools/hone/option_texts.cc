@@ -87,6 +87,10 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
 
 void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
   add_task_options(app, texts);
+  app.add_option("--max-memory", texts.max_memory,
+                 "Bound of what the library takes when it runs: weights, tensors, code. Where\n"
+                 "Winograd's larger weights do not fit, convolutions get other algorithms")
+      ->type_name("64M|1G");
   app.add_option("--prefix", texts.prefix, "Of the library's C symbols")
       ->type_name("NAME")
       ->capture_default_str();
@@ -101,6 +105,11 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
   HONE_ASSIGN_OR_RETURN(options.bind, parse_tensors("--bind", texts.bind));
+  if (!texts.max_memory.empty()) {
+    const Result<int64_t> bytes = parse_bytes(texts.max_memory);
+    if (!bytes.ok()) return invalid("--max-memory: {}", bytes.status().message());
+    options.max_memory = *bytes;
+  }
   options.skip_passes = texts.skip_passes;
   options.db = texts.db;
   options.use_db = !texts.no_db;

@@ -36,6 +36,7 @@ struct BuildOptionTexts {
   std::string cost = CompileOptions().cost;
   std::string accuracy = CompileOptions().accuracy;
   std::string prefix = CompileOptions().prefix;
+  std::string max_memory;
   bool header = false;
   bool static_library = false;
 };

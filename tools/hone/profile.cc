@@ -32,6 +32,7 @@ std::vector<KernelTime> Profile::kernels() const {
     }
     kernels[current].seconds += step.seconds / runs_;
     kernels[current].flops += step.flops;
+    if (step.bytes > 0) kernels[current].limit.add(limits_.of(step.least_flops, step.bytes));
   }
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const KernelTime& a, const KernelTime& b) { return a.seconds > b.seconds; });
@@ -45,15 +46,17 @@ std::string Profile::text() const {
     all.calls += kernel.calls;
     all.seconds += kernel.seconds;
     all.flops += kernel.flops;
+    all.limit.add(kernel.limit);
   }
-  Table table({"first node", "kernel", "calls", "ms", "share", "GFLOP/s"}, 2);
+  Table table(limits_.header({"first node", "kernel", "calls", "ms", "share", "GFLOP/s"}), 2);
   const auto add = [&](const KernelTime& kernel) {
     const bool known = kernel.flops > 0 && kernel.seconds > 0;
     const double share = all.seconds > 0 ? 100 * kernel.seconds / all.seconds : 0;
-    table.add({shorten(kernel.name, 36), shorten(kernel.kernel_class, 40),
-               std::to_string(kernel.calls), fmt::format("{:.3f}", kernel.seconds * 1e3),
-               fmt::format("{:.1f} %", share),
-               known ? fmt::format("{:.1f}", kernel.flops / kernel.seconds * 1e-9) : "-"});
+    table.add(limits_.row(
+        {shorten(kernel.name, 36), shorten(kernel.kernel_class, 40), std::to_string(kernel.calls),
+         fmt::format("{:.3f}", kernel.seconds * 1e3), fmt::format("{:.1f} %", share),
+         known ? fmt::format("{:.1f}", kernel.flops / kernel.seconds * 1e-9) : "-"},
+        kernel.limit, kernel.seconds));
   };
   for (const KernelTime& kernel : kernels) add(kernel);
   add(all);
@@ -67,7 +70,9 @@ Json Profile::json() const {
                     {"kernel", kernel.kernel_class},
                     {"calls", kernel.calls},
                     {"seconds", kernel.seconds},
-                    {"flops", kernel.flops}});
+                    {"flops", kernel.flops},
+                    {"limit_seconds", kernel.limit.seconds},
+                    {"limit", kernel.limit.what}});
   }
   return list;
 }

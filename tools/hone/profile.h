@@ -9,6 +9,7 @@
 #include "hone/codegen/loaded_model.h"
 
 #include "json_text.h"
+#include "limits.h"
 
 namespace hone::tool {
 
@@ -18,10 +19,12 @@ struct KernelTime {
   int calls = 0;       // in one run
   double seconds = 0;  // of all calls in one run, the mean over runs
   double flops = 0;    // of all calls in one run
+  Limit limit;         // of all calls in one run
 };
 
 class Profile {
  public:
+  explicit Profile(Limits limits = {}) : limits_(std::move(limits)) {}
   // The steps of one more run of the same model.
   void add_run(std::span<const codegen::StepTime> steps);
   [[nodiscard]] int runs() const { return runs_; }
@@ -30,6 +33,7 @@ class Profile {
   [[nodiscard]] Json json() const;
 
  private:
+  Limits limits_;
   int runs_ = 0;
   std::vector<codegen::StepTime> steps_;  // seconds are sums over runs
 };

@@ -49,5 +49,25 @@ TEST(profile, leaves_out_a_rate_that_is_not_known) {
   EXPECT_NE(text.find("all kernels"), std::string::npos) << text;
 }
 
+TEST(profile, says_how_near_the_limit_each_kernel_comes) {
+  std::vector<StepTime> times = steps(1);
+  for (const size_t i : {0U, 2U, 3U}) times[i].bytes = 1e6;
+  times[2].bytes = 2e6;
+  times[3].least_flops = 3e7;  // 3 ms
+  Profile profile(Limits(
+      {.cores = 1, .flops = {1e10, 1e10}, .levels = {{0, 0, 1, {1e9, 1e9}, {1e9, 1e9}}}}, 1));
+  profile.add_run(times);
+  const std::vector<KernelTime> kernels = profile.kernels();
+  EXPECT_DOUBLE_EQ(kernels[0].limit.seconds, 2e-3);
+  EXPECT_EQ(kernels[0].limit.what, "memory");
+  EXPECT_DOUBLE_EQ(kernels[1].limit.seconds, 4e-3);  // 1 ms of memory, 3 ms of arithmetic
+  EXPECT_EQ(kernels[1].limit.what, "");
+  const std::string text = profile.text();
+  EXPECT_NE(text.find("of limit"), std::string::npos) << text;
+  EXPECT_NE(text.find(" 20 % of memory\n"), std::string::npos) << text;  // 2 ms of 10
+  EXPECT_NE(text.find(" 100 %\n"), std::string::npos) << text;           // 4 ms of 4
+  EXPECT_NE(text.find(" 43 %\n"), std::string::npos) << text;            // 6 ms of 14
+}
+
 }  // namespace
 }  // namespace hone::tool

@@ -97,7 +97,12 @@ Status run_model(const RunTexts& texts) {
 
   std::vector<Tensor> outputs;
   std::vector<double> times;
-  Profile profile;
+  Limits limits;
+  if (texts.profile) {
+    HONE_ASSIGN_OR_RETURN(limits,
+                          Limits::load(texts.model.db, target::host(), options.file.threads));
+  }
+  Profile profile(std::move(limits));
   file.model.profile(texts.profile);
   const std::atomic<bool>& interrupted = listen_for_interrupt();
   for (int i = 0; i < options.repeat; ++i) {

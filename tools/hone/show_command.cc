@@ -1,12 +1,15 @@
 #include <algorithm>
 
 #include "hone/base/file.h"
+#include "hone/base/hash.h"
 #include "hone/graph/dot.h"
 #include "hone/inspect.h"
 
+#include "build_report.h"
 #include "command.h"
 #include "interrupt.h"
 #include "json_text.h"
+#include "limits.h"
 #include "option_texts.h"
 #include "table.h"
 
@@ -24,9 +27,10 @@ constexpr double kMebibyte = 1 << 20;
 
 // One distinct task, by its first occurrence.
 struct Row {
+  size_t number;  // from 1: what `explain --task` takes
+  uint64_t key;
   const TaskSummary& summary;
   Shape shape;  // of its result
-  int64_t bytes;
 };
 
 std::vector<Row> rows(const Inspection& model) {
@@ -37,8 +41,7 @@ std::vector<Row> rows(const Inspection& model) {
     const graph::Node& last = model.graph.nodes[static_cast<size_t>(call.nodes.back())];
     const auto result = std::find_if(last.outputs.begin(), last.outputs.end(),
                                      [](graph::ValueId id) { return id != graph::kNoValue; });
-    rows.push_back({model.summaries[g], model.graph.value(*result).shape,
-                    graph::bytes_moved(model.graph, call)});
+    rows.push_back({g + 1, call.key, model.summaries[g], model.graph.value(*result).shape});
   }
   return rows;
 }
@@ -47,17 +50,20 @@ double predicted(const TaskSummary& summary) {
   return summary.seconds > 0 ? summary.seconds : summary.predicted_seconds;
 }
 
-void print_text(const Inspection& model) {
-  Table table({"first node", "kernel", "result", "times", "FLOPs", "bytes", "time"}, 3);
+void print_text(const Inspection& model, const Limits& limits) {
+  Table table(
+      limits.header({"task", "first node", "kernel", "result", "times", "FLOPs", "bytes", "time"}),
+      4);
   double seconds = 0;
   for (const Row& row : rows(model)) {
     const TaskSummary& task = row.summary;
     const double time = predicted(task);
     seconds += time * task.multiplicity;
-    table.add({shorten(task.name, 32), shorten(task.kernel_class, 40), to_string(row.shape),
-               std::to_string(task.multiplicity), format_count(task.flops),
-               format_count(static_cast<double>(row.bytes)),
-               (task.seconds > 0 ? "" : "~") + format_seconds(time)});
+    table.add(limits.row(
+        {std::to_string(row.number), shorten(task.name, 32), shorten(task.kernel_class, 40),
+         to_string(row.shape), std::to_string(task.multiplicity), format_count(task.flops),
+         format_count(task.bytes), (task.seconds > 0 ? "" : "~") + format_seconds(time)},
+        limits.of(task), task.seconds));
   }
   fmt::print("{}\n{} nodes, {} tasks, {} distinct\n", table.text(), model.graph.nodes.size(),
              model.tasks.calls.size(), model.tasks.groups.size());
@@ -68,23 +74,18 @@ void print_text(const Inspection& model) {
   fmt::print("all tasks: ~{} (~: predicted, else measured)\n", format_seconds(seconds));
 }
 
-void print_json(const Inspection& model) {
+void print_json(const Inspection& model, const Limits& limits) {
   Json json = {
       {"nodes", model.graph.nodes.size()},           {"tasks", model.tasks.calls.size()},
       {"distinct_tasks", model.tasks.groups.size()}, {"flops", graph::total_flops(model.tasks)},
       {"weight_bytes", model.weight_bytes},          {"arena_bytes", model.plan.arena_bytes}};
   json["kernels"] = Json::array();
   for (const Row& row : rows(model)) {
-    const TaskSummary& task = row.summary;
-    json["kernels"].push_back({{"name", task.name},
-                               {"kernel", task.kernel_class},
-                               {"shape", row.shape},
-                               {"times", task.multiplicity},
-                               {"flops", task.flops},
-                               {"bytes", row.bytes},
-                               {"source", task.source},
-                               {"seconds", task.seconds},
-                               {"predicted_seconds", task.predicted_seconds}});
+    Json kernel = to_json(row.summary, limits);
+    kernel["task"] = row.number;
+    kernel["key"] = hash_hex(row.key);
+    kernel["shape"] = row.shape;
+    json["kernels"].push_back(std::move(kernel));
   }
   fmt::print("{}", json_text(json));
 }
@@ -129,16 +130,17 @@ Status show(const Options& options) {
     };
   }
   HONE_ASSIGN_OR_RETURN(const Inspection model, inspect(options.model, inspect_options));
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(inspect_options.compile));
   if (!options.dot.empty())
     HONE_RETURN_IF_ERROR(write_file_atomic(options.dot, graph::to_dot(model.graph, model.tasks)));
   if (options.json) {
-    print_json(model);
+    print_json(model, limits);
   } else if (!options.after.empty()) {
     HONE_ASSIGN_OR_RETURN(const std::string text, history.after(options.after));
     fmt::print("{}", text);
   } else {
     if (!options.passes) fmt::print("{}\n", graph::describe(model.graph));
-    print_text(model);
+    print_text(model, limits);
   }
   return ok_status();
 }

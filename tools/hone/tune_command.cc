@@ -33,9 +33,10 @@ std::string default_output(const std::string& model, bool is_static) {
   return std::filesystem::path(model).filename().replace_extension(extension).string();
 }
 
-void print(const TuneSummary& summary, const std::string& output, bool as_json) {
+void print(const TuneSummary& summary, const std::string& output, const Limits& limits,
+           bool as_json) {
   if (as_json) {
-    Json json = to_json(summary.compile);
+    Json json = to_json(summary.compile, limits);
     json["output"] = output;
     json["trials"] = summary.trials;
     json["search_seconds"] = summary.search_seconds;
@@ -46,7 +47,7 @@ void print(const TuneSummary& summary, const std::string& output, bool as_json) 
     fmt::print("{}", json_text(json));
     return;
   }
-  fmt::print("{}", kernel_table(summary.compile));
+  fmt::print("{}", kernel_table(summary.compile, limits));
   if (summary.model_seconds > 0) {
     fmt::print("whole model: {} tuned, {} with default schedules{}\n",
                format_seconds(summary.model_seconds), format_seconds(summary.default_model_seconds),
@@ -74,7 +75,8 @@ Status run(const Options& options) {
   const Result<TuneSummary> summary = tune(options.model, output, parsed);
   display.finish();
   if (!summary.ok()) return summary.status();
-  print(*summary, output, options.json);
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed.compile));
+  print(*summary, output, limits, options.json);
   if (!summary->interrupted) return ok_status();
   return error(Code::kCancelled, "interrupted after {} trials, all kept; the same command resumes",
                summary->trials);

@@ -70,6 +70,19 @@ Result<double> parse_duration(std::string_view text) {
                  text);
 }
 
+Result<int64_t> parse_bytes(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}};
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  double number = 0;
+  for (const auto& [name, size] : kUnits) {
+    if (name != text.substr(digits) || !parse_whole(text.substr(0, digits), number)) continue;
+    const double bytes = number * size;
+    if (bytes >= 1 && bytes < 1e18) return static_cast<int64_t>(bytes);
+  }
+  return invalid("'{}' is no number of bytes, expected one such as 800K, 64M or 1.5G", text);
+}
+
 Result<int64_t> parse_int(std::string_view text, int64_t low, int64_t high) {
   int64_t value = 0;
   if (!parse_whole(text, value) || value < low || value > high) {
@@ -101,6 +114,15 @@ Result<std::vector<int64_t>> parse_shape(std::string_view text) {
     shape.push_back(*length);
   }
   return shape;
+}
+
+Result<uint64_t> parse_key(std::string_view text) {
+  const bool hex = text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  uint64_t key = 0;
+  if (!hex || text.size() != 16 ||
+      std::from_chars(text.data(), text.data() + text.size(), key, 16).ec != std::errc())
+    return invalid("found '{}', expected a key of 16 hexadecimal digits", text);
+  return key;
 }
 
 }  // namespace hone

@@ -25,11 +25,17 @@ namespace hone {
 // "500ms", "60s", "1.5m", "1h" in seconds; more than 0.
 [[nodiscard]] Result<double> parse_duration(std::string_view text);
 
+// "800K", "64M", "1.5G" or a plain number, in bytes; K is 1024, M and G its powers. At least 1.
+[[nodiscard]] Result<int64_t> parse_bytes(std::string_view text);
+
 // A decimal integer in [low, high].
 [[nodiscard]] Result<int64_t> parse_int(std::string_view text, int64_t low, int64_t high);
 
 // A decimal number in [low, high], "1e-3" or "0.5".
 [[nodiscard]] Result<double> parse_real(std::string_view text, double low, double high);
+
+// A key as hash_hex() prints it: 16 lower-case hexadecimal digits.
+[[nodiscard]] Result<uint64_t> parse_key(std::string_view text);
 
 // "1x3x224x224" or "1,3,224,224": one kind of separator, lengths from 1, at most 2^40 elements in
 // all.

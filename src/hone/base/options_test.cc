@@ -90,5 +90,27 @@ TEST(options, shapes_that_are_none) {
   }
 }
 
+TEST(options, bytes_have_units) {
+  EXPECT_EQ(*parse_bytes("800K"), 800 << 10);
+  EXPECT_EQ(*parse_bytes("64M"), 64 << 20);
+  EXPECT_EQ(*parse_bytes("1.5G"), int64_t{3} << 29);
+  EXPECT_EQ(*parse_bytes("1"), 1);
+  for (const char* bad : {"", "M", "0", "0.5", "-1M", "1 M", "1m", "1MB", "1e3", "9999999999G"}) {
+    EXPECT_EQ(
+        parse_bytes(bad).status().message(),
+        std::string("'") + bad + "' is no number of bytes, expected one such as 800K, 64M or 1.5G");
+  }
+}
+
+TEST(options, a_key_is_16_digits) {
+  EXPECT_EQ(*parse_key("00ff000000000a10"), 0x00ff000000000a10U);
+  EXPECT_EQ(*parse_key("ffffffffffffffff"), UINT64_MAX);
+  for (const char* bad : {"", "ff", "00FF000000000a10", "00ff000000000a1g", "00ff000000000a10 ",
+                          "0x00ff000000000a"}) {
+    EXPECT_EQ(parse_key(bad).status().message(),
+              std::string("found '") + bad + "', expected a key of 16 hexadecimal digits");
+  }
+}
+
 }  // namespace
 }  // namespace hone

@@ -42,6 +42,8 @@ struct ArtifactStep {
   double flops = 0;
   std::vector<ArtifactArgument> arguments;
   std::string kernel_class;  // for tables: "conv2d+bias+relu"
+  double bytes = 0;          // read and written, each once
+  double least_flops = 0;    // of the algorithm that needs the least
 };
 
 struct ArtifactWeight {

@@ -279,6 +279,8 @@ TEST(artifact, profiles_its_steps) {
   EXPECT_EQ(times[1].kernel, 1);
   EXPECT_EQ(times[2].kernel_class, "");
   EXPECT_EQ(times[1].flops, 5.0 * kLength);
+  EXPECT_EQ(times[1].bytes, 8.0 * kLength);
+  EXPECT_EQ(times[1].least_flops, 3.0 * kLength);
   for (const StepTime& step : times) {
     EXPECT_GT(step.seconds, 0) << step.name;
     EXPECT_LT(step.seconds, 10) << step.name;

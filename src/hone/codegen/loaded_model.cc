@@ -33,6 +33,8 @@ struct Interface {
   decltype(&hone_model_step_class) step_class;
   decltype(&hone_model_step_flops) step_flops;
   decltype(&hone_model_step_seconds) step_seconds;
+  decltype(&hone_model_step_least_flops) step_least_flops;  // this and the next: null in an older
+  decltype(&hone_model_step_bytes) step_bytes;              // library
 };
 
 bool bind(void* library, const std::string& prefix, Interface& api) {
@@ -60,7 +62,10 @@ bool bind(void* library, const std::string& prefix, Interface& api) {
   find("_step_class", api.step_class);
   find("_step_flops", api.step_flops);
   find("_step_seconds", api.step_seconds);
-  return complete;
+  const bool usable = complete;
+  find("_step_least_flops", api.step_least_flops);
+  find("_step_bytes", api.step_bytes);
+  return usable;
 }
 
 // The prefix of the artifact's symbols, from its note "<abi version> <prefix>".
@@ -199,7 +204,9 @@ std::vector<StepTime> LoadedModel::step_times() const {
   for (int i = 0; i < api.num_steps(state_->model); ++i)
     times.push_back({api.step_name(state_->model, i), api.step_class(state_->model, i),
                      api.step_kernel(state_->model, i), api.step_seconds(state_->model, i),
-                     api.step_flops(state_->model, i)});
+                     api.step_flops(state_->model, i),
+                     api.step_least_flops ? api.step_least_flops(state_->model, i) : 0,
+                     api.step_bytes ? api.step_bytes(state_->model, i) : 0});
   return times;
 }
 

@@ -25,6 +25,9 @@ struct StepTime {
   int kernel = 0;  // steps with one number run the same code
   double seconds = 0;
   double flops = 0;
+  // For the task's limits, 0 in older libraries: the FLOPs of the algorithm that needs the least,
+  // and what is read and written, each once.
+  double least_flops = 0, bytes = 0;
 };
 
 class LoadedModel {

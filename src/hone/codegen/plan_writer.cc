@@ -111,6 +111,8 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
     entry.name = block.add(step.name);
     entry.kernel_class = block.add(step.kernel_class);
     entry.flops = step.flops;
+    entry.bytes = step.bytes;
+    entry.least_flops = step.least_flops;
     entry.num_tiles = step.num_tiles;
     entry.kernel = static_cast<uint32_t>(step.kernel);
     entry.first_argument = static_cast<uint32_t>(arguments.size());

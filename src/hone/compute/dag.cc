@@ -107,21 +107,22 @@ std::string describe(const Dag& dag) {
   return text;
 }
 
+double flops(const Stage& stage) {
+  double points = 1, each = 0;
+  for (const Axis& axis : stage_axes(stage)) points *= static_cast<double>(axis.extent);
+  for (const Output& output : stage.outputs) {
+    if (!output.value) continue;  // extern: not counted
+    ir::visit(output.value, [&](const Expr& e) {
+      const bool counted = !e->args.empty() && e->op != Op::kLoad && e->op != Op::kCast;
+      if (counted && is_float(e->type)) each += 1;
+    });
+  }
+  return points * each;
+}
+
 double flops(const Dag& dag) {
   double total = 0;
-  for (const Stage& stage : dag.stages) {
-    double points = 1;
-    for (const Axis& axis : stage_axes(stage)) points *= static_cast<double>(axis.extent);
-    for (const Output& output : stage.outputs) {
-      double each = 0;
-      if (!output.value) continue;  // extern: not counted
-      ir::visit(output.value, [&](const Expr& e) {
-        const bool counted = !e->args.empty() && e->op != Op::kLoad && e->op != Op::kCast;
-        if (counted && is_float(e->type)) each += 1;
-      });
-      total += points * each;
-    }
-  }
+  for (const Stage& stage : dag.stages) total += flops(stage);
   return total;
 }
 

@@ -91,6 +91,7 @@ struct View {
 
 // Multiplications, additions and other arithmetic on floats; a fused multiply-add counts 2.
 [[nodiscard]] double flops(const Dag& dag);
+[[nodiscard]] double flops(const Stage& stage);
 
 // Every stage a phase of its own, loops in the order of the axes, nothing parallel: the reference.
 [[nodiscard]] ir::Program naive_program(const Dag& dag);

@@ -146,24 +146,6 @@ uint64_t constants_hash(const TaskList& tasks, const TaskCall& call) {
   return hash;
 }
 
-int64_t bytes_moved(const Graph& graph, const TaskCall& call) {
-  std::set<ValueId> inside, seen;
-  int64_t bytes = 0;
-  const auto count = [&](ValueId id) {
-    if (id == kNoValue || inside.contains(id) || !seen.insert(id).second) return;
-    bytes += num_elements(graph.value(id).shape) * dtype_bytes(graph.value(id).dtype);
-  };
-  for (const int index : call.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(index)];
-    for (const ValueId in : node.inputs) count(in);
-    if (index == call.nodes.back()) {
-      for (const ValueId out : node.outputs) count(out);
-    }
-    inside.insert(node.outputs.begin(), node.outputs.end());
-  }
-  return bytes;
-}
-
 double total_flops(const TaskList& tasks) {
   double total = 0;
   for (const TaskCall& call : tasks.calls) total += compute::flops(call.dag);

@@ -61,8 +61,6 @@ struct TaskOptions {
 
 // Hash of a call's constants: with the key it says whether two calls are the same computation.
 [[nodiscard]] uint64_t constants_hash(const TaskList& tasks, const TaskCall& call);
-// Of all operands and results of a call, each once; `graph` is the one that the tasks were made of.
-[[nodiscard]] int64_t bytes_moved(const Graph& graph, const TaskCall& call);
 [[nodiscard]] double total_flops(const TaskList& tasks);
 // A table: multiplicity, class and shapes, FLOPs, name of the first call.
 [[nodiscard]] std::string describe(const TaskList& tasks);

@@ -12,8 +12,10 @@ bool is_rate(const Rate& rate) {
   return std::isfinite(rate.one) && std::isfinite(rate.all) && rate.one > 0 && rate.all > 0;
 }
 
-std::string level_name(const RooflineLevel& level) {
-  return level.level == 0 ? "memory" : fmt::format("L{}", level.level);
+std::string_view level_name(const RooflineLevel& level) {
+  constexpr std::string_view kNames[] = {"memory", "L1", "L2", "L3", "L4"};
+  const auto index = static_cast<size_t>(level.level);
+  return index < std::size(kNames) ? kNames[index] : "a far cache";
 }
 
 }  // namespace
@@ -53,12 +55,13 @@ const RooflineLevel& level_of(const Roofline& roofline, double working_set, int 
   return roofline.levels.back();
 }
 
-double bound_seconds(double flops, double bytes, double working_set, const Roofline& roofline,
-                     int threads) {
+Bound bound(double flops, double bytes, double working_set, const Roofline& roofline, int threads) {
   const RooflineLevel& level = level_of(roofline, working_set, threads);
   const double bandwidth = std::max(rate_of(level.read, roofline.cores, threads),
                                     rate_of(level.write, roofline.cores, threads));
-  return std::max(flops / rate_of(roofline.flops, roofline.cores, threads), bytes / bandwidth);
+  const double compute = flops / rate_of(roofline.flops, roofline.cores, threads);
+  const double move = bytes / bandwidth;
+  return move > compute ? Bound{move, level_name(level)} : Bound{compute, "compute"};
 }
 
 std::string describe(const Roofline& roofline) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hone/base/status.h"
@@ -44,9 +45,13 @@ struct Roofline {
 
 // The least seconds for `flops` operations on `bytes` read or written, which live where a working
 // set of that many bytes does; the greater of the time to compute and the time to move. The
-// bandwidth is that of reads, the greater one: no mix of reads and writes beats it.
-[[nodiscard]] double bound_seconds(double flops, double bytes, double working_set,
-                                   const Roofline& roofline, int threads);
+// bandwidth is the greater one of reads and writes: no mix of both beats it.
+struct Bound {
+  double seconds = 0;
+  std::string_view what;  // binds: "compute", or the level whose bandwidth does: "L2", "memory"
+};
+[[nodiscard]] Bound bound(double flops, double bytes, double working_set, const Roofline& roofline,
+                          int threads);
 
 // One line per figure, for `hone devices`.
 [[nodiscard]] std::string describe(const Roofline& roofline);

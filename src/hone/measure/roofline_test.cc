@@ -39,13 +39,18 @@ TEST(roofline, data_live_in_the_first_level_that_holds_them) {
 }
 
 TEST(roofline, the_limit_is_what_binds) {
-  const Roofline machine = sample();
-  EXPECT_DOUBLE_EQ(bound_seconds(1e11, 1, 1, machine, 1), 1);        // compute
-  EXPECT_DOUBLE_EQ(bound_seconds(3.6e11, 1, 1, machine, 4), 1);      // by all cores
-  EXPECT_DOUBLE_EQ(bound_seconds(1, 4e11, 1'000, machine, 1), 1);    // L1
-  EXPECT_DOUBLE_EQ(bound_seconds(1, 1e11, 500'000, machine, 1), 1);  // L2
-  EXPECT_DOUBLE_EQ(bound_seconds(1, 1e10, 1e10, machine, 1), 1);     // memory
-  EXPECT_DOUBLE_EQ(bound_seconds(0, 0, 0, machine, 1), 0);
+  const auto expect = [](double flops, double bytes, double working_set, int threads,
+                         double seconds, std::string_view what) {
+    const Bound limit = bound(flops, bytes, working_set, sample(), threads);
+    EXPECT_DOUBLE_EQ(limit.seconds, seconds) << what;
+    EXPECT_EQ(limit.what, what);
+  };
+  expect(1e11, 1, 1, 1, 1, "compute");
+  expect(3.6e11, 1, 1, 4, 1, "compute");  // by all cores
+  expect(1, 4e11, 1'000, 1, 1, "L1");
+  expect(1, 1e11, 500'000, 1, 1, "L2");
+  expect(1, 1e10, 1e10, 1, 1, "memory");
+  expect(0, 0, 0, 1, 0, "compute");
 }
 
 TEST(roofline, figures_of_no_machine_are_refused) {

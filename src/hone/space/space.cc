@@ -211,11 +211,22 @@ void add_groups(SketchBuilder& builder) {
   }
 }
 
+// Of all but the transforms; `direct`: the convolution that `state` does by Winograd's algorithm.
+double winograd_flops(const compute::Dag& dag, const schedule::StageState& direct,
+                      const State& state) {
+  double flops = compute::flops(dag) - compute::flops(direct.info->stage);
+  for (const schedule::StageState& stage : state.stages) {
+    if (stage.name().starts_with(direct.name() + ".m")) flops += compute::flops(stage.info->stage);
+  }
+  return flops;
+}
+
 }  // namespace
 
 Result<Space> Space::create(const compute::Dag& dag, const target::Target& target,
                             Accuracy accuracy) {
   Space space;
+  space.least_flops_ = compute::flops(dag);
   const auto finish = [&](SketchBuilder builder) -> Status {
     space.sketches_.push_back(std::make_shared<const Sketch>(
         Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
@@ -238,7 +249,12 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     SketchBuilder winograd = builder;
     if (epilogue.empty() || !add_winograd(winograd, epilogue, state.stages[0].name(), outputs))
       continue;
-    if (!finish(std::move(winograd)).ok()) space.sketches_.pop_back();
+    const double flops = winograd_flops(dag, state.stages[0], winograd.state);
+    if (finish(std::move(winograd)).ok()) {
+      space.least_flops_ = std::min(space.least_flops_, flops);
+    } else {
+      space.sketches_.pop_back();
+    }
   }
   return space;
 }

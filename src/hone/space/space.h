@@ -54,7 +54,10 @@ class Space {
   [[nodiscard]] int num_sketches() const { return static_cast<int>(sketches_.size()); }
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
   [[nodiscard]] std::string algorithm(int sketch) const;  // schedule::algorithm_of its steps
-  [[nodiscard]] double size() const;                      // points, legal or not, over all sketches
+  // The arithmetic of the algorithm with the least; of Winograd's only the products and what
+  // follows them, so that no schedule can do with less.
+  [[nodiscard]] double least_flops() const { return least_flops_; }
+  [[nodiscard]] double size() const;  // points, legal or not, over all sketches
 
   // A good point by rule of thumb, without any model; of sketch 0, the direct algorithm, unless
   // another is named.
@@ -80,6 +83,7 @@ class Space {
  private:
   struct Sketch;
   std::vector<std::shared_ptr<const Sketch>> sketches_;
+  double least_flops_ = 0;
 };
 
 }  // namespace hone::space

@@ -84,6 +84,20 @@ TEST(space, a_convolution_of_stride_one_may_take_fewer_products) {
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .pad = 0})), 1);
 }
 
+TEST(space, no_schedule_does_with_less_arithmetic_than_the_least) {
+  const auto share = [](const compute::Dag& dag, Accuracy accuracy) {
+    const Result<Space> space = Space::create(dag, narrow(), accuracy);
+    return space.ok() ? space->least_flops() / compute::flops(dag) : 0;
+  };
+  const compute::Dag conv = conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64});
+  // Tiles of 6 x 6 results take 8 x 8 products for 36 * 9; the epilogue takes what it takes.
+  EXPECT_NEAR(share(conv, Accuracy::kDefault), 64.0 / (36 * 9), 0.01);
+  EXPECT_EQ(share(conv, Accuracy::kStrict), 1);
+  EXPECT_EQ(share(conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64, .stride = 2}), Accuracy::kDefault),
+            1);
+  EXPECT_EQ(share(gemm(7, 13, 9), Accuracy::kDefault), 1);
+}
+
 TEST(space, depthwise_and_pointwise_convolution_run_over_blocks_of_rows) {
   const compute::Dag dag = separable(16, 9, 8, 16);
   const Result<Space> space = Space::create(dag, narrow());

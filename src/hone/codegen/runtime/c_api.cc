@@ -173,6 +173,16 @@ double hone_model_step_flops(const hone_model* model, int i) {
   return step == nullptr ? 0 : step->flops;
 }
 
+double hone_model_step_least_flops(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? 0 : step->least_flops;
+}
+
+double hone_model_step_bytes(const hone_model* model, int i) {
+  const PlanStep* step = step_of(model, i);
+  return step == nullptr ? 0 : step->bytes;
+}
+
 double hone_model_step_seconds(const hone_model* model, int i) {
   return step_of(model, i) == nullptr ? 0 : hone::runtime::model_step_seconds(*unwrap(model), i);
 }

@@ -60,13 +60,17 @@ const char* hone_model_last_error(const hone_model* model);
 
 /* Times of the kernels: while enabled, each run records the seconds of every step. Steps of one
  * kernel number run the same code on other arrays; the class says what it computes. Steps that
- * follow each other under one name are parts of one task; the first of them has its FLOPs. */
+ * follow each other under one name are parts of one task; the first of them has its FLOPs as the
+ * model states them, those of the algorithm that needs the least, and its bytes: what it reads and
+ * writes, each once. */
 int hone_model_profile(hone_model* model, int enable);
 int hone_model_num_steps(const hone_model* model);
 const char* hone_model_step_name(const hone_model* model, int i);
 int hone_model_step_kernel(const hone_model* model, int i);
 const char* hone_model_step_class(const hone_model* model, int i);
 double hone_model_step_flops(const hone_model* model, int i);
+double hone_model_step_least_flops(const hone_model* model, int i);
+double hone_model_step_bytes(const hone_model* model, int i);
 double hone_model_step_seconds(const hone_model* model, int i);
 
 int hone_abi_version(void);

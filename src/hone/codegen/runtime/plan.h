@@ -10,7 +10,7 @@
 
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 2;
+inline constexpr uint32_t kPlanVersion = 3;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
@@ -49,6 +49,8 @@ struct PlanStep {
   uint64_t name;          // offset of a string
   uint64_t kernel_class;  // likewise
   double flops;
+  double bytes;  // read and written, each once
+  double least_flops;
   int64_t num_tiles;
   uint32_t kernel;          // index into the table of functions
   uint32_t first_argument;  // index into `arguments`

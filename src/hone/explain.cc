@@ -1,0 +1,217 @@
+#include "hone/explain.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "hone/base/cancel.h"
+#include "hone/base/hash.h"
+#include "hone/base/options.h"
+#include "hone/ir/printer.h"
+#include "hone/kernel.h"
+#include "hone/measure/local_runner.h"
+#include "hone/model_tasks.h"
+#include "hone/search/prediction.h"
+#include "hone/search/task_tuner.h"
+
+namespace hone {
+namespace {
+
+using Schedule = ExplainOptions::Schedule;
+
+struct Found {
+  ModelTasks model;
+  size_t task;  // index of its group
+};
+
+Result<Found> find_task(const std::string& path, db::Store* store, const ExplainOptions& options) {
+  const std::string& text = options.task;
+  if (path.empty()) {
+    const Result<uint64_t> key = parse_key(text);
+    if (!key.ok()) return invalid("task: {}, or a model", key.status().message());
+    if (store == nullptr)
+      return invalid("task {}: there is no database to take it from, expected one or a model",
+                     text);
+    HONE_ASSIGN_OR_RETURN(ModelTasks model, make_stored_task(*store, *key, options.compile));
+    return Found{std::move(model), 0};
+  }
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(std::move(graph), options.compile, {.store = store}));
+  const std::vector<graph::TaskGroup>& groups = model.tasks.groups;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (hash_hex(groups[g].key) == text) return Found{std::move(model), g};
+  }
+  const Result<int64_t> number = parse_int(text, 1, static_cast<int64_t>(groups.size()));
+  if (number.ok()) return Found{std::move(model), static_cast<size_t>(*number - 1)};
+  return error(Code::kNotFound, "found task '{}', expected 1 to {} or a key of the model", text,
+               groups.size());
+}
+
+std::optional<schedule::Steps> stored_steps(const db::Record& record, const compute::Dag& dag) {
+  Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+  if (!steps.ok() || !schedule::replay(dag, *steps).ok()) return std::nullopt;
+  return std::move(steps).value();
+}
+
+struct Chosen {
+  schedule::Steps steps;
+  std::string source;
+};
+
+Result<Chosen> choose(const ModelTasks& model, size_t task, db::Store* store,
+                      const ExplainOptions& options) {
+  const compute::Dag& dag = model.dag(task);
+  const bool from_store =
+      options.schedule == Schedule::kKnown || options.schedule == Schedule::kBest;
+  if (options.schedule == Schedule::kGiven) {
+    std::string lines = options.steps;
+    std::replace(lines.begin(), lines.end(), ';', '\n');
+    HONE_ASSIGN_OR_RETURN(schedule::Steps steps, schedule::parse_steps(lines));
+    HONE_RETURN_IF_ERROR(schedule::replay(dag, steps).status());
+    return Chosen{std::move(steps), "given"};
+  }
+  if (store && from_store) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
+                          best_stored(model, *store, model.tasks.groups[task].key));
+    std::optional<schedule::Steps> steps;
+    if (!best.empty()) steps = stored_steps(best[0], dag);
+    if (steps) return Chosen{*std::move(steps), "stored"};
+  }
+  if (options.schedule == Schedule::kBest) {
+    return error(Code::kNotFound, "the database has no best schedule of task {} with {} threads",
+                 options.task, model.threads);
+  }
+  HONE_ASSIGN_OR_RETURN(const space::Space space,
+                        space::Space::create(dag, model.target, model.accuracy));
+  if (options.schedule == Schedule::kDefault)
+    return Chosen{space.steps(space.default_point()), "default"};
+  const search::SearchTask search{&space,
+                                  &model.target,
+                                  model.cost.get(),
+                                  model.threads,
+                                  model.tasks.groups[task].key,
+                                  options.compile.seed};
+  return Chosen{space.steps(search::best_predicted(search).point), "predicted"};
+}
+
+// The latest record of exactly these steps.
+Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t task, db::Store* store,
+                                             const std::string& steps) {
+  std::optional<MeasuredTime> found;
+  if (!store) return found;
+  db::Filter filter;
+  filter.task = model.tasks.groups[task].key;
+  filter.device = model.device;
+  filter.threads = model.threads;
+  filter.outcome = measure::Outcome::kOk;
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, store->query(filter));
+  for (const db::Record& record : records) {
+    if (record.steps != steps) continue;
+    const double quiet = record.quiet_seconds() / record.centre;
+    found = MeasuredTime{.seconds = record.centre * quiet,
+                         .low = record.low * quiet,
+                         .high = record.high * quiet,
+                         .samples = static_cast<int>(record.times.size()),
+                         .verified = record.verified};
+  }
+  return found;
+}
+
+Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedule::Steps& steps,
+                             const ExplainOptions& options) {
+  const search::TaskContext context = make_context(model, options.compile.seed);
+  search::TaskTuner tuner({.dag = &model.dag(task),
+                           .key = model.tasks.groups[task].key,
+                           .name = model.summaries[task].name},
+                          context);
+  HONE_RETURN_IF_ERROR(tuner.open(nullptr));
+  HONE_RETURN_IF_ERROR(tuner.propose(1).status());  // makes the data that candidates run on
+  search::Candidate candidate;
+  candidate.steps = steps;
+  tuner.build(candidate);
+  HONE_RETURN_IF_ERROR(candidate.status);
+  HONE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<measure::Runner> runner,
+      measure::make_local_runner({.worker = {.executable = options.worker_executable,
+                                             .arguments = options.worker_arguments}}));
+  HONE_RETURN_IF_ERROR(runner->submit({candidate.job}));
+  HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, runner->collect());
+  const measure::Measurement& answer = answers.at(0);
+  MeasuredTime time{.seconds = answer.timing.centre,
+                    .low = answer.timing.low,
+                    .high = answer.timing.high,
+                    .samples = static_cast<int>(answer.timing.samples.size()),
+                    .now = true,
+                    .verified = answer.verified};
+  if (answer.outcome != measure::Outcome::kOk)
+    time.failure = fmt::format("{}: {}", measure::outcome_name(answer.outcome), answer.message);
+  return time;
+}
+
+Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& steps,
+               Explanation& out) {
+  HONE_ASSIGN_OR_RETURN(schedule::State state, schedule::replay(model.dag(task), steps));
+  HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
+  const space::Candidate candidate{std::move(state), std::move(bounds)};
+  HONE_ASSIGN_OR_RETURN(out.task.predicted_seconds, predicted_seconds(model, task, steps));
+  const analysis::CpuMeasure measure =
+      analysis::measure_cpu(candidate.state, candidate.bounds, model.target, model.threads);
+  const double cycle = 1e-9 / model.target.ghz;
+  out.level_seconds.assign(model.target.caches.size(), 0);
+  for (const analysis::RootMeasure& root : measure.roots) {
+    out.compute_seconds += root.compute_cycles * cycle;
+    for (size_t level = 0; level < root.level_cycles.size(); ++level)
+      out.level_seconds[level] += root.level_cycles[level] * cycle;
+    for (const analysis::StageMeasure& stage : root.stages) {
+      out.stages.push_back(
+          {candidate.state.stages[static_cast<size_t>(stage.stage)].name(), stage});
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<Explanation> explain(const std::string& path, const ExplainOptions& options) {
+  using Measure = ExplainOptions::Measure;
+  HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
+  if (options.measure == Measure::kAlways && !target::runs_here(device)) {
+    return error(Code::kUnsupported,
+                 "device {} cannot be measured here, expected host or a part of it",
+                 options.compile.device);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
+  HONE_ASSIGN_OR_RETURN(const Found found, find_task(path, store.get(), options));
+  const auto& [model, task] = found;
+  HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
+  HONE_ASSIGN_OR_RETURN(const Chosen chosen, choose(model, task, store.get(), options));
+
+  Explanation out;
+  out.task = model.summaries[task];
+  out.task.source = chosen.source;
+  out.task.steps = schedule::to_string(chosen.steps);
+  out.key = model.tasks.groups[task].key;
+  out.threads = model.threads;
+  HONE_ASSIGN_OR_RETURN(const Kernel kernel,
+                        build_kernel(model.dag(task), chosen.steps, model.target, "hone_kernel"));
+  out.program = ir::print(kernel.program);
+  out.phases = kernel.code.phases;
+  out.text_bytes = kernel.code.text_bytes;
+  out.scratch_bytes = kernel.code.scratch_bytes;
+  out.registers_needed = codegen::registers_needed(kernel.program, model.target);
+  HONE_ASSIGN_OR_RETURN(out.loops,
+                        codegen::inner_loops(kernel.code.object, kernel.code.phases, model.target));
+  HONE_RETURN_IF_ERROR(analyse(model, task, chosen.steps, out));
+  if (options.measure != Measure::kAlways) {
+    HONE_ASSIGN_OR_RETURN(out.measured, recorded(model, task, store.get(), out.task.steps));
+  }
+  if (!out.measured && options.measure != Measure::kNever && target::runs_here(device)) {
+    HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
+    HONE_ASSIGN_OR_RETURN(out.measured, run_now(model, task, chosen.steps, options));
+  }
+  if (out.measured) out.task.seconds = out.measured->seconds;
+  return out;
+}
+
+}  // namespace hone

@@ -1,0 +1,178 @@
+#include "hone/fit_memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "hone/base/clock.h"
+#include "hone/schedule/lower.h"
+#include "hone/search/prediction.h"
+
+namespace hone {
+namespace {
+
+constexpr int kSamples = 400;  // points of a space that are looked at for good ones
+
+struct Size {
+  int64_t weights = 0;    // of all calls of the group
+  int64_t workspace = 0;  // of one
+};
+
+Result<Size> size_of(const ModelTasks& model, size_t group, const schedule::Steps& steps) {
+  HONE_ASSIGN_OR_RETURN(const ir::Program program, schedule::lower(model.dag(group), steps));
+  const std::vector<bool> used = used_params(program);
+  Size size;
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    const ir::Param& param = program.params[i];
+    const int64_t bytes = param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
+    const bool weight = param.role == ir::Role::kConstant || param.role == ir::Role::kPacked;
+    if (weight && used[i]) size.weights += bytes;
+    if (param.role == ir::Role::kWorkspace) size.workspace += bytes;
+  }
+  std::set<uint64_t> distinct;
+  for (const int call : model.tasks.groups[group].calls) {
+    distinct.insert(
+        graph::constants_hash(model.tasks, model.tasks.calls[static_cast<size_t>(call)]));
+  }
+  size.weights *= std::ssize(distinct);
+  return size;
+}
+
+// Another schedule of a group.
+struct Move {
+  size_t group = 0;
+  schedule::Steps steps;
+  std::string source;
+  double measured = 0;   // seconds; 0: not known
+  double predicted = 0;  // likewise
+  Size size;
+  double price = 0;  // seconds of the model for each byte saved
+};
+
+// For each algorithm of the task's space the best schedule that is stored, else the best of some
+// that are predicted.
+Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group, db::Store* store,
+                                   uint64_t seed) {
+  const compute::Dag& dag = model.dag(group);
+  HONE_ASSIGN_OR_RETURN(const space::Space space,
+                        space::Space::create(dag, model.target, model.accuracy));
+  std::vector<Move> moves;
+  if (space.num_sketches() == 1) return moves;
+  const uint64_t key = model.tasks.groups[group].key;
+  const search::SearchTask task{&space, &model.target, model.cost.get(), model.threads, key, seed};
+  std::vector<space::Point> points;
+  for (int sketch = 0; sketch < space.num_sketches(); ++sketch)
+    points.push_back(space.default_point(sketch));
+  Rng rng(seed);
+  for (int i = 0; i < kSamples; ++i) points.push_back(space.sample(rng));
+  const std::vector<double> logs = search::predict_log_seconds(task, points);
+  for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
+    auto best = static_cast<size_t>(sketch);
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (points[i].sketch == sketch && logs[i] < logs[best]) best = i;
+    }
+    Move move{.group = group, .steps = space.steps(points[best]), .source = "predicted"};
+    if (store != nullptr) {
+      HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> stored,
+                            store->best({.task = key,
+                                         .device = model.device,
+                                         .threads = model.threads,
+                                         .algorithm = space.algorithm(sketch)}));
+      Result<schedule::Steps> steps = stored.empty() ? Result<schedule::Steps>(schedule::Steps())
+                                                     : schedule::parse_steps(stored[0].steps);
+      if (!stored.empty() && steps.ok() && schedule::replay(dag, *steps).ok()) {
+        move.steps = *std::move(steps);
+        move.source = "stored";
+        move.measured = stored[0].quiet_seconds();
+      }
+    }
+    HONE_ASSIGN_OR_RETURN(move.predicted, predicted_seconds(model, group, move.steps));
+    HONE_ASSIGN_OR_RETURN(move.size, size_of(model, group, move.steps));
+    moves.push_back(std::move(move));
+  }
+  return moves;
+}
+
+std::string mebibytes(int64_t bytes) {
+  return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace
+
+Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                           db::Store* store, uint64_t seed, int64_t allowed) {
+  std::vector<Size> sizes;
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    HONE_ASSIGN_OR_RETURN(const Size size, size_of(model, g, schedules[g]));
+    sizes.push_back(size);
+  }
+  const int64_t arena = graph::plan_memory(model.tasks).arena_bytes;
+  const auto total = [&] {
+    int64_t weights = 0, workspace = 0;
+    for (const Size& size : sizes) {
+      weights += size.weights;
+      workspace = std::max(workspace, size.workspace);
+    }
+    return arena + weights + workspace;
+  };
+  if (total() <= allowed) return total();
+
+  std::vector<Move> moves;
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    const TaskSummary& summary = model.summaries[g];
+    HONE_ASSIGN_OR_RETURN(const double predicted, predicted_seconds(model, g, schedules[g]));
+    HONE_ASSIGN_OR_RETURN(std::vector<Move> of_group, moves_of(model, g, store, seed));
+    for (Move& move : of_group) {
+      const int64_t saved = sizes[g].weights - move.size.weights;
+      if (saved <= 0) continue;
+      const bool known = move.measured > 0 && summary.seconds > 0;
+      const double slower = known ? move.measured - summary.seconds : move.predicted - predicted;
+      move.price = std::max(slower, 0.0) * summary.multiplicity / static_cast<double>(saved);
+      moves.push_back(std::move(move));
+    }
+  }
+  std::stable_sort(moves.begin(), moves.end(),
+                   [](const Move& a, const Move& b) { return a.price < b.price; });
+  for (Move& move : moves) {
+    if (total() <= allowed) break;
+    if (move.size.weights >= sizes[move.group].weights) continue;
+    sizes[move.group] = move.size;
+    schedules[move.group] = std::move(move.steps);
+    TaskSummary& summary = model.summaries[move.group];
+    summary.source = move.source;
+    summary.seconds = move.measured;
+    summary.predicted_seconds = move.predicted;
+    summary.steps = schedule::to_string(schedules[move.group]);
+  }
+  return total();
+}
+
+Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                             db::Store* store, const std::string& output,
+                             const CompileOptions& options, ThreadPool& pool) {
+  if (options.max_memory <= 0) return write_model(model, schedules, output, options, pool);
+  const double start = real_clock().now_seconds();
+  // What a fit does not know, as the code's size, an assembly tells for the next fit. The first
+  // one changes nothing.
+  ModelMemory memory;
+  int64_t allowed = std::numeric_limits<int64_t>::max(), least = allowed;
+  for (;;) {
+    HONE_ASSIGN_OR_RETURN(const int64_t known,
+                          fit_memory(model, schedules, store, options.seed, allowed));
+    if (known >= least) break;
+    least = known;
+    HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool,
+                                                      options.interrupted));
+    memory = memory_of(assembly.spec, model.threads);
+    if (memory.total() <= options.max_memory)
+      return link_model(model, std::move(assembly), output, options, start);
+    allowed = options.max_memory - (memory.total() - known);
+  }
+  return error(Code::kUnsupported,
+               "the model needs {} of memory ({} of weights, {} between kernels, {} of code), more "
+               "than the {} that it may take",
+               mebibytes(memory.total()), mebibytes(memory.weights), mebibytes(memory.working),
+               mebibytes(memory.code), mebibytes(options.max_memory));
+}
+
+}  // namespace hone

@@ -1,0 +1,22 @@
+// fit_memory.h - keeps a model within a bound of memory: where an algorithm needs larger weights
+// (Winograd's are 1.8 to 7 times larger), another one takes its place, first where that costs the
+// least time for a byte (internal to the facade).
+#pragma once
+
+#include "hone/model_tasks.h"
+
+namespace hone {
+
+// Exchanges schedules (one per group) until the weights and the tensors between kernels take no
+// more than `allowed` bytes or none can be exchanged for a smaller one. Updates the summaries.
+// Returns what they take then.
+[[nodiscard]] Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                                         db::Store* store, uint64_t seed, int64_t allowed);
+
+// Like write_model(), within options.max_memory: an error if no choice of algorithms fits it.
+[[nodiscard]] Result<Written> write_within(ModelTasks& model,
+                                           std::vector<schedule::Steps>& schedules,
+                                           db::Store* store, const std::string& output,
+                                           const CompileOptions& options, ThreadPool& pool);
+
+}  // namespace hone

@@ -1,0 +1,236 @@
+#include "hone/base/file.h"
+#include "hone/base/hash.h"
+#include "hone/explain.h"
+
+#include "build_report.h"
+#include "command.h"
+#include "interrupt.h"
+#include "json_text.h"
+#include "limits.h"
+#include "option_texts.h"
+#include "table.h"
+
+namespace hone::tool {
+namespace {
+
+struct Options {
+  std::string model, task, steps;
+  bool best = false, use_default = false, measure = false, no_measure = false, code = false;
+  BuildOptionTexts build;
+  bool json = false;
+};
+
+std::string indented(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) result += fmt::format("  {}\n", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
+constexpr size_t kShownInstructions = 40;
+
+std::string loop_text(const codegen::InnerLoop& loop, const target::Target& target, bool all) {
+  const codegen::InstructionMix& mix = loop.mix;
+  std::string text = fmt::format("{} of {}: {} instructions in {} bytes\n",
+                                 loop.is_loop ? "inner loop" : "no loop in the code", loop.symbol,
+                                 mix.all, loop.bytes);
+  Table table({"fma", "arithmetic", "load", "store", "broadcast", "shuffle", "prefetch", "scalar"},
+              0);
+  table.add({std::to_string(mix.fma), std::to_string(mix.arithmetic), std::to_string(mix.load),
+             std::to_string(mix.store), std::to_string(mix.broadcast), std::to_string(mix.shuffle),
+             std::to_string(mix.prefetch), std::to_string(mix.scalar)});
+  text += indented(table.text());
+  text +=
+      fmt::format("  vector registers: {} of {}, up to {} bits; {} reads and writes of the stack\n",
+                  loop.vector_registers, target.vector_registers, loop.vector_bits, loop.spills);
+  text += fmt::format("  cycles an iteration: at least {:.1f} (ports), {}\n", loop.port_cycles,
+                      loop.mca_cycles > 0 ? fmt::format("{:.1f} (LLVM MCA)", loop.mca_cycles)
+                                          : "LLVM MCA has no model");
+  text += "  machine code:\n";
+  const size_t shown = all ? loop.text.size() : std::min(loop.text.size(), kShownInstructions);
+  for (size_t i = 0; i < shown; ++i) text += fmt::format("    {}\n", loop.text[i]);
+  if (shown < loop.text.size())
+    text += fmt::format("    and {} more (--code prints all)\n", loop.text.size() - shown);
+  return text + "\n";
+}
+
+// Bytes that go into each cache from the one behind it.
+std::string traffic_text(const Explanation& e, const target::Target& target) {
+  std::vector<std::string> header = {"stage", "cycles a body", "registers", "compute"};
+  for (const target::Cache& cache : target.caches)
+    header.push_back(fmt::format("bytes to L{}", cache.level));
+  Table table(std::move(header));
+  const double cycle = 1e-9 / target.ghz;
+  const auto add = [&](std::vector<std::string> row, const std::vector<std::string>& rest) {
+    row.insert(row.end(), rest.begin(), rest.end());
+    row.resize(4 + target.caches.size());
+    table.add(std::move(row));
+  };
+  for (const ExplainedStage& stage : e.stages) {
+    std::vector<std::string> bytes;
+    for (const double amount : stage.measure.bytes) bytes.push_back(format_count(amount));
+    add({stage.name, fmt::format("{:.1f}", stage.measure.body_cycles),
+         fmt::format("{:.0f}", stage.measure.registers),
+         format_seconds(stage.measure.compute_cycles * cycle)},
+        bytes);
+  }
+  std::vector<std::string> seconds;
+  for (const double amount : e.level_seconds) seconds.push_back(format_seconds(amount));
+  add({"time of one core", "", "", format_seconds(e.compute_seconds)}, seconds);
+  return table.text();
+}
+
+std::string times_text(const Explanation& e, const Limits& limits) {
+  std::string text =
+      fmt::format("predicted: {} on {} thread{}\n", format_seconds(e.task.predicted_seconds),
+                  e.threads, e.threads == 1 ? "" : "s");
+  const double seconds = e.measured ? e.measured->seconds : 0;
+  if (e.measured && !e.measured->failure.empty()) {
+    text += fmt::format("measured now: none, it ended as {}\n", e.measured->failure);
+  } else if (e.measured) {
+    text += fmt::format("measured{}: {} ({} to {}, {} samples{}), {:.1f} GFLOP/s\n",
+                        e.measured->now ? " now" : " earlier", format_seconds(seconds),
+                        format_seconds(e.measured->low), format_seconds(e.measured->high),
+                        e.measured->samples, e.measured->verified ? "" : ", not verified",
+                        e.task.flops / seconds * 1e-9);
+  } else {
+    text += "measured: not yet with this schedule\n";
+  }
+  const Limit limit = limits.of(e.task);
+  if (limit.seconds > 0) {
+    text += fmt::format("limit: {} by {}", format_seconds(limit.seconds), limit.what);
+    text += seconds > 0 ? fmt::format(", {:.0f} % reached\n", 100 * limit.seconds / seconds) : "\n";
+  }
+  return text;
+}
+
+void print_text(const Explanation& e, const target::Target& target, const Limits& limits,
+                bool all_code) {
+  fmt::print("task {}: {} ({}), {} in the model, {} FLOPs, {} bytes\n\n", hash_hex(e.key),
+             e.task.kernel_class, e.task.name, e.task.multiplicity, format_count(e.task.flops),
+             format_count(e.task.bytes));
+  fmt::print("schedule ({}):\n{}\n", e.task.source, indented(e.task.steps));
+  fmt::print("loop program:\n{}\n", indented(e.program));
+  fmt::print(
+      "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} registers\n\n",
+      e.text_bytes, e.scratch_bytes, e.registers_needed, target.vector_registers);
+  for (const codegen::InnerLoop& loop : e.loops)
+    fmt::print("{}", loop_text(loop, target, all_code));
+  fmt::print("analysed:\n{}\n{}", traffic_text(e, target), times_text(e, limits));
+}
+
+Json to_json(const codegen::InnerLoop& loop) {
+  const codegen::InstructionMix& mix = loop.mix;
+  return {{"symbol", loop.symbol},
+          {"is_loop", loop.is_loop},
+          {"bytes", loop.bytes},
+          {"instructions", mix.all},
+          {"fma", mix.fma},
+          {"arithmetic", mix.arithmetic},
+          {"load", mix.load},
+          {"store", mix.store},
+          {"broadcast", mix.broadcast},
+          {"shuffle", mix.shuffle},
+          {"prefetch", mix.prefetch},
+          {"scalar", mix.scalar},
+          {"vector_registers", loop.vector_registers},
+          {"vector_bits", loop.vector_bits},
+          {"spills", loop.spills},
+          {"port_cycles", loop.port_cycles},
+          {"mca_cycles", loop.mca_cycles},
+          {"text", loop.text}};
+}
+
+void print_json(const Explanation& e, const Limits& limits) {
+  Json json = to_json(e.task, limits);
+  json["task"] = hash_hex(e.key);
+  json["steps"] = e.task.steps;
+  json["program"] = e.program;
+  json["threads"] = e.threads;
+  json["text_bytes"] = e.text_bytes;
+  json["scratch_bytes"] = e.scratch_bytes;
+  json["registers_needed"] = e.registers_needed;
+  json["loops"] = Json::array();
+  for (const codegen::InnerLoop& loop : e.loops) json["loops"].push_back(to_json(loop));
+  json["stages"] = Json::array();
+  for (const ExplainedStage& stage : e.stages) {
+    json["stages"].push_back({{"name", stage.name},
+                              {"body_cycles", stage.measure.body_cycles},
+                              {"registers", stage.measure.registers},
+                              {"compute_cycles", stage.measure.compute_cycles},
+                              {"bytes", stage.measure.bytes}});
+  }
+  json["measured"] = nullptr;
+  if (e.measured) {
+    json["measured"] = {{"seconds", e.measured->seconds},   {"low", e.measured->low},
+                        {"high", e.measured->high},         {"samples", e.measured->samples},
+                        {"verified", e.measured->verified}, {"now", e.measured->now},
+                        {"failure", e.measured->failure}};
+  }
+  fmt::print("{}", json_text(json));
+}
+
+Status run(const Options& options) {
+  ExplainOptions parsed;
+  HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
+  parsed.compile.interrupted = &listen_for_interrupt();
+  parsed.task = options.task;
+  if (options.measure) parsed.measure = ExplainOptions::Measure::kAlways;
+  if (options.no_measure) parsed.measure = ExplainOptions::Measure::kNever;
+  if (options.best) parsed.schedule = ExplainOptions::Schedule::kBest;
+  if (options.use_default) parsed.schedule = ExplainOptions::Schedule::kDefault;
+  if (!options.steps.empty()) {
+    parsed.schedule = ExplainOptions::Schedule::kGiven;
+    parsed.steps = options.steps;
+    if (options.steps.starts_with('@')) {
+      HONE_ASSIGN_OR_RETURN(parsed.steps, read_file(options.steps.substr(1)));
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(parsed.compile.device));
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed.compile));
+  HONE_ASSIGN_OR_RETURN(const Explanation explanation, explain(options.model, parsed));
+  if (options.json) {
+    print_json(explanation, limits);
+  } else {
+    print_text(explanation, target, limits, options.code);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Command explain_command(CLI::App& root) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = root.add_subcommand(
+      "explain", "Show what a schedule makes of a task: loops, machine code, traffic, time");
+  app->add_option("model", options->model,
+                  "The ONNX model that the task is of; without one it is one of the database")
+      ->type_name("MODEL");
+  app->add_option("--task", options->task,
+                  "The task: its number in 'hone show', or its key, also in 'hone db show'")
+      ->required()
+      ->type_name("N|KEY");
+  app->add_option(
+         "--schedule", options->steps,
+         "Steps with semicolons between, or @FILE with one step a line; default: the best\n"
+         "stored schedule, else the best predicted one")
+      ->type_name("STEPS");
+  app->add_flag("--best", options->best, "The best stored schedule, or fail")
+      ->excludes("--schedule");
+  app->add_flag("--default", options->use_default, "The schedule by rule of thumb")
+      ->excludes("--schedule")
+      ->excludes("--best");
+  app->add_flag("--measure", options->measure,
+                "Run the kernel now; default: only if the database has no time of this schedule\n"
+                "and the device is this machine");
+  app->add_flag("--no-measure", options->no_measure, "Don't run it")->excludes("--measure");
+  app->add_flag("--code", options->code, "Print all instructions of the inner loops");
+  add_task_options(*app, options->build);
+  add_json(*app, options->json);
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace hone::tool

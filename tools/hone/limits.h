@@ -1,0 +1,53 @@
+// tools/hone/limits.h - the column "of limit" of kernel tables: how near a kernel comes to what the
+// machine can do at best, by figures that `hone devices --measure` stored. Without figures there is
+// no such column.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/measure/roofline.h"
+#include "hone/target/target.h"
+#include "hone/tune.h"
+
+#include "table.h"
+
+namespace hone::tool {
+
+// The least time of some kernels, and what of the machine allows no less.
+struct Limit {
+  double seconds = 0;     // 0: not known
+  std::string_view what;  // "compute", "L2", "memory"; empty for kernels that differ in it
+  void add(const Limit& other);
+  // "83 % of L2"; "-" if the limit or the time is not known.
+  [[nodiscard]] std::string share(double seconds_taken) const;
+};
+
+class Limits {
+ public:
+  Limits() = default;  // no figures
+  Limits(measure::Roofline roofline, int threads)
+      : roofline_(std::move(roofline)), threads_(threads) {}
+  // Those of a target in the database `db` for so many threads (0: all cores). A database that was
+  // not named and cannot be read has none: whoever needs it says why.
+  [[nodiscard]] static Result<Limits> load(const std::string& db, const target::Target& target,
+                                           int threads);
+  [[nodiscard]] static Result<Limits> load(const CompileOptions& options);
+
+  [[nodiscard]] bool known() const { return roofline_.has_value(); }
+  // Of a kernel with its data in the closest cache that holds them.
+  [[nodiscard]] Limit of(double least_flops, double bytes) const;
+  [[nodiscard]] Limit of(const TaskSummary& task) const { return of(task.least_flops, task.bytes); }
+  // The table's header and rows get the column only where there are figures.
+  [[nodiscard]] std::vector<std::string> header(std::vector<std::string> names) const;
+  [[nodiscard]] std::vector<std::string> row(std::vector<std::string> cells, const Limit& limit,
+                                             double seconds) const;
+
+ private:
+  std::optional<measure::Roofline> roofline_;
+  int threads_ = 1;
+};
+
+}  // namespace hone::tool

@@ -1,0 +1,75 @@
+#include "limits.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/base/file.h"
+#include "hone/db/roofline_store.h"
+
+namespace hone::tool {
+namespace {
+
+measure::Roofline sample() {
+  return {.cores = 2,
+          .flops = {1e11, 2e11},
+          .levels = {{1, 32'000, 1, {1e11, 2e11}, {1e11, 2e11}},
+                     {0, 0, 2, {1e10, 1e10}, {1e10, 1e10}}}};
+}
+
+TEST(limits, the_column_is_there_only_with_figures) {
+  const Limits none, some(sample(), 1);
+  EXPECT_FALSE(none.known());
+  EXPECT_EQ(none.header({"a"}).size(), 1U);
+  EXPECT_EQ(none.row({"a"}, {1, "L1"}, 1).size(), 1U);
+  EXPECT_EQ(some.header({"a"}).back(), "of limit");
+  EXPECT_EQ(some.row({"a"}, {1, "L1"}, 2).back(), "50 % of L1");
+  EXPECT_EQ(some.row({"a"}, {1, "L1"}, 0).back(), "-");
+  EXPECT_EQ(some.row({"a"}, {}, 1).back(), "-");
+}
+
+TEST(limits, data_are_where_they_fit) {
+  const auto expect = [](int threads, double flops, double bytes, double seconds,
+                         std::string_view what) {
+    const Limit limit = Limits(sample(), threads).of(flops, bytes);
+    EXPECT_DOUBLE_EQ(limit.seconds, seconds);
+    EXPECT_EQ(limit.what, what);
+  };
+  expect(1, 1e9, 1'000, 1e-2, "compute");
+  expect(2, 1e9, 1'000, 5e-3, "compute");
+  expect(1, 0, 32'000, 32e-8, "L1");
+  expect(1, 0, 64'000, 64e-7, "memory");
+  expect(2, 0, 64'000, 32e-8, "L1");
+  EXPECT_EQ(Limits().of(1e9, 1e9).seconds, 0);
+}
+
+TEST(limits, of_several_kernels) {
+  Limit sum;
+  EXPECT_EQ(sum.share(1), "-");
+  sum.add({1, "L2"});
+  sum.add({2, "L2"});
+  sum.add({});  // one that is not known changes nothing
+  EXPECT_EQ(sum.share(4), "75 % of L2");
+  sum.add({1, "compute"});
+  EXPECT_EQ(sum.share(4), "100 %");
+}
+
+TEST(limits, come_from_the_database) {
+  const Result<TempDir> folder = TempDir::create("limits");
+  ASSERT_TRUE(folder.ok());
+  const std::string db = folder->file("a.db");
+  const target::Target& host = target::host();
+  EXPECT_FALSE(Limits::load(db, host, 1).ok());  // it was named, so it must be there
+  ASSERT_TRUE(db::save_roofline(db, target::device_key(host), sample()).ok());
+  EXPECT_DOUBLE_EQ(Limits::load(db, host, 1)->of(1e11, 0).seconds, 1);
+  CompileOptions options;
+  options.db = db;
+  EXPECT_TRUE(Limits::load(options)->known());
+  options.device = "x86-64-avx2";
+  EXPECT_EQ(Limits::load(options)->known(),
+            target::device_key(*target::find("x86-64-avx2")) == target::device_key(host));
+  options.device = "host";
+  options.use_db = false;
+  EXPECT_FALSE(Limits::load(options)->known());
+}
+
+}  // namespace
+}  // namespace hone::tool
