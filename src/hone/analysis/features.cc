@@ -267,11 +267,16 @@ std::vector<FeatureRow> statement_features(const schedule::State& state,
                                            const schedule::Bounds& bounds,
                                            const target::Target& target, int threads) {
   std::vector<FeatureRow> rows;
-  for (const Nest& nest : build_nests(state, bounds)) {
-    Writer writer(&rows.emplace_back(), nullptr);
-    write_row(nest, target, threads, writer);
-  }
+  for (const Nest& nest : build_nests(state, bounds))
+    rows.push_back(features_of(nest, target, threads));
   return rows;
+}
+
+FeatureRow features_of(const Nest& nest, const target::Target& target, int threads) {
+  FeatureRow row;
+  Writer writer(&row, nullptr);
+  write_row(nest, target, threads, writer);
+  return row;
 }
 
 const std::vector<std::string>& feature_names() {

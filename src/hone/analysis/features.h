@@ -33,6 +33,7 @@ using FeatureRow = std::array<float, kNumFeatures>;
 [[nodiscard]] std::vector<FeatureRow> statement_features(const schedule::State& state,
                                                          const schedule::Bounds& bounds,
                                                          const target::Target& target, int threads);
+[[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Target& target, int threads);
 // What each number of a row is: "ops.fma", "access0.bytes", ...
 [[nodiscard]] const std::vector<std::string>& feature_names();
 

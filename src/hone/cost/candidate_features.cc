@@ -1,0 +1,161 @@
+#include "hone/cost/candidate_features.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/analysis/cpu_measure.h"
+#include "hone/analysis/features.h"
+
+namespace hone::cost {
+namespace {
+
+using analysis::CpuMeasure;
+using analysis::Nest;
+using analysis::RootMeasure;
+using analysis::StageMeasure;
+
+constexpr size_t kCacheLevels = 3;
+
+// Fills the row from left to right; in a dry run it collects the names instead.
+struct Writer {
+  std::vector<float>* row = nullptr;
+  std::vector<std::string>* names = nullptr;
+
+  void plain(const char* name, double value) const {
+    if (row) row->push_back(static_cast<float>(value));
+    if (names) names->push_back(name);
+  }
+  void count(const char* name, double value) const { plain(name, std::log2(1 + value)); }
+};
+
+struct Parts {
+  CpuMeasure measure;
+  size_t main = 0;  // the nest with the most cycles
+  const StageMeasure* main_stage = nullptr;
+  const RootMeasure* main_root = nullptr;
+};
+
+Parts find_parts(const std::vector<Nest>& nests, const Query& query) {
+  Parts parts;
+  parts.measure = analysis::measure_cpu(nests, *query.target, query.threads);
+  for (const RootMeasure& root : parts.measure.roots) {
+    for (const StageMeasure& stage : root.stages) {
+      if (parts.main_stage && stage.compute_cycles <= parts.main_stage->compute_cycles) continue;
+      parts.main_stage = &stage;
+      parts.main_root = &root;
+    }
+  }
+  for (size_t i = 0; i < nests.size(); ++i) {
+    if (parts.main_stage && nests[i].stage == parts.main_stage->stage) parts.main = i;
+  }
+  return parts;
+}
+
+double operations(const Nest& nest) {
+  const analysis::OpCounts& ops = nest.ops;
+  return nest.iterations() * nest.useful *
+         (ops.fma + ops.add + std::max(0.0, ops.mul) + ops.div + ops.compare + ops.select +
+          ops.math);
+}
+
+void write_sums(const std::vector<Nest>& nests, size_t main, const Writer& out) {
+  double all = 0, unique = 0, intermediate = 0;
+  for (const Nest& nest : nests) {
+    all += operations(nest);
+    for (const analysis::NestAccess& access : nest.accesses)
+      unique += access.footprint(nest.loops, 0) * access.element_bytes;
+    const analysis::NestAccess& write = nest.accesses.back();
+    if (write.scope == ir::Scope::kGlobal)
+      intermediate += write.footprint(nest.loops, 0) * write.element_bytes;
+  }
+  out.plain("all.statements", static_cast<double>(nests.size()));
+  out.count("all.operations", all);
+  out.plain("all.main_share", nests.empty() ? 1 : operations(nests[main]) / std::max(all, 1.0));
+  out.count("all.bytes", unique);
+  out.count("all.written_bytes", intermediate);
+}
+
+void write_stage(const StageMeasure& stage, const Writer& out) {
+  out.count("measure.main.body_cycles", stage.body_cycles);
+  out.count("measure.main.body_instructions", stage.body_instructions);
+  out.plain("measure.main.registers", stage.registers);
+  out.count("measure.main.compute_cycles", stage.compute_cycles);
+  static constexpr const char* kBytes[kCacheLevels] = {
+      "measure.main.l1_bytes", "measure.main.l2_bytes", "measure.main.l3_bytes"};
+  for (size_t i = 0; i < kCacheLevels; ++i)
+    out.count(kBytes[i], i < stage.bytes.size() ? stage.bytes[i] : 0);
+}
+
+void write_measure(const Parts& parts, const Query& query, double total, const Writer& out) {
+  static const StageMeasure kNoStage;
+  static const RootMeasure kNoRoot;
+  write_stage(parts.main_stage ? *parts.main_stage : kNoStage, out);
+  const RootMeasure& root = parts.main_root ? *parts.main_root : kNoRoot;
+  double compute = 0, rest = 0;
+  std::array<double, kCacheLevels> levels{};
+  for (const RootMeasure& r : parts.measure.roots) {
+    compute += r.compute_cycles;
+    if (&r != parts.main_root) rest += r.seconds(*query.target, query.threads);
+    for (size_t i = 0; i < std::min(kCacheLevels, r.level_cycles.size()); ++i)
+      levels[i] += r.level_cycles[i];
+  }
+  out.count("measure.root.tiles", root.tiles);
+  out.plain("measure.root.busiest_share", root.busiest_share(query.threads) * query.threads);
+  out.plain("measure.roots", static_cast<double>(parts.measure.roots.size()));
+  out.plain("measure.rest", rest / total);
+  out.count("measure.compute_cycles", compute);
+  static constexpr const char* kShares[kCacheLevels] = {"measure.l1_share", "measure.l2_share",
+                                                        "measure.l3_share"};
+  for (size_t i = 0; i < kCacheLevels; ++i)
+    out.plain(kShares[i], std::log2((1 + levels[i]) / (1 + compute)));
+  out.plain("measure.seconds", std::log2(total));
+}
+
+void write(const std::vector<Nest>& nests, const Query& query, FeatureSet set, double* base,
+           const Writer& out) {
+  const Parts parts = find_parts(nests, query);
+  const double total =
+      std::max(parts.measure.seconds(*query.target, query.threads), 1e-12);
+  if (nests.empty()) {
+    const analysis::FeatureRow empty{};
+    for (const float x : empty) out.plain("", x);
+  } else {
+    for (const float x : analysis::features_of(nests[parts.main], *query.target, query.threads))
+      out.plain("", x);
+  }
+  write_sums(nests, parts.main, out);
+  if (set == FeatureSet::kStatementsAndMeasure) write_measure(parts, query, total, out);
+  if (base == nullptr) return;
+  double all = 1;
+  for (const Nest& nest : nests) all += operations(nest);
+  *base = set == FeatureSet::kStatementsAndMeasure
+              ? total
+              : all / (query.target->lanes(4) * query.target->fma_per_cycle *
+                       query.target->ghz * 1e9 * query.threads);
+}
+
+}  // namespace
+
+CandidateFeatures candidate_features(const Query& query, FeatureSet set) {
+  CandidateFeatures features;
+  const space::Candidate& candidate = *query.candidate;
+  const std::vector<Nest> nests = analysis::build_nests(candidate.state, candidate.bounds);
+  write(nests, query, set, &features.base_seconds, {.row = &features.row});
+  return features;
+}
+
+const std::vector<std::string>& candidate_feature_names(FeatureSet set) {
+  const auto collect = [](FeatureSet s) {
+    std::vector<std::string> names;
+    const target::Target target;
+    write({}, {nullptr, &target, 1, 0}, s, nullptr, {.names = &names});
+    for (size_t i = 0; i < analysis::feature_names().size(); ++i)
+      names[i] = "main." + analysis::feature_names()[i];
+    return names;
+  };
+  static const std::vector<std::string> statements = collect(FeatureSet::kStatements),
+                                        all = collect(FeatureSet::kStatementsAndMeasure);
+  return set == FeatureSet::kStatements ? statements : all;
+}
+
+}  // namespace hone::cost
