@@ -21,20 +21,55 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
                                     options.available);
 }
 
+namespace {
+
+// The best record of a task on the model's device; an empty list if there is none.
+Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
+                                            uint64_t key) {
+  return store.best({.task = key,
+                     .device = model.device,
+                     .threads = model.threads,
+                     .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""});
+}
+
+}  // namespace
+
+Status check_options(const CompileOptions& options) {
+  HONE_RETURN_IF_ERROR(target::find(options.device).status());
+  HONE_RETURN_IF_ERROR(cost::make_model(options.cost).status());
+  if (options.accuracy != "default" && options.accuracy != "strict")
+    return invalid("accuracy '{}', expected default or strict", options.accuracy);
+  return ok_status();
+}
+
 Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
-                              const graph::OnChange& on_change) {
+                              const TaskKnowledge& knowledge) {
+  HONE_RETURN_IF_ERROR(check_options(options));
   ModelTasks model;
   HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
   HONE_ASSIGN_OR_RETURN(model.cost, cost::make_model(options.cost));
-  if (options.accuracy != "default" && options.accuracy != "strict")
-    return invalid("accuracy '{}', expected default or strict", options.accuracy);
   if (options.accuracy == "strict") model.accuracy = space::Accuracy::kStrict;
   model.device = target::device_key(model.target);
   model.threads = options.threads > 0 ? options.threads : model.target.cores;
   HONE_RETURN_IF_ERROR(
-      graph::optimize(graph, {.skip = options.skip_passes, .on_change = on_change}));
+      graph::optimize(graph, {.skip = options.skip_passes, .on_change = knowledge.on_change}));
   model.name = graph.name;
-  HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph));
+  TaskChooser chooser({model.target, *model.cost, model.threads, model.accuracy, options.seed,
+                       [&](uint64_t key) -> std::optional<double> {
+                         if (knowledge.measured) {
+                           if (const auto seconds = knowledge.measured(key)) return seconds;
+                         }
+                         if (knowledge.store == nullptr) return std::nullopt;
+                         const auto best = best_stored(model, *knowledge.store, key);
+                         return best.ok() && !best->empty() ? std::optional((*best)[0].centre)
+                                                            : std::nullopt;
+                       },
+                       knowledge.decided});
+  const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
+                        const compute::Dag& second) { return chooser.join(joined, first, second); };
+  HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph, {.join = join}));
+  model.alternatives = chooser.alternatives();
+  model.decisions = chooser.decisions();
   for (const graph::TaskGroup& group : model.tasks.groups) {
     const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(group.calls[0])];
     TaskSummary summary;
@@ -87,12 +122,8 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Stor
   const size_t count = model.tasks.groups.size();
   std::vector<schedule::Steps> schedules(count);
   for (size_t g = 0; store && g < count; ++g) {
-    HONE_ASSIGN_OR_RETURN(
-        const std::vector<db::Record> best,
-        store->best({.task = model.tasks.groups[g].key,
-                     .device = model.device,
-                     .threads = model.threads,
-                     .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""}));
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
+                          best_stored(model, *store, model.tasks.groups[g].key));
     if (best.empty()) continue;
     Result<schedule::Steps> steps = schedule::parse_steps(best[0].steps);
     if (!steps.ok() || !schedule::replay(model.dag(g), *steps).ok())

@@ -168,6 +168,85 @@ inline Dag softmax(int64_t outer, int64_t n, int64_t inner) {
   return finish(std::move(b));
 }
 
+// A 3x3 depthwise convolution with relu on an input with a border, then a product over its channels
+// with a bias.
+inline Dag separable(int64_t h, int64_t w, int64_t c, int64_t oc) {
+  DagBuilder b;
+  const auto data = b.input("data", {1, h + 2, w + 2, c});
+  const auto taps = b.constant("taps", {c, 3, 3}), weight = b.constant("weight", {oc, c}),
+             bias = b.constant("bias", {oc});
+  const auto out = b.output("out", {1, h, w, oc});
+  const auto windows = b.intermediate("windows", {1, h, w, c}),
+             between = b.intermediate("between", {1, h, w, c}),
+             sums = b.intermediate("sums", {1, h, w, oc});
+  std::vector<Axis> axes;
+  const auto at = [&](const char* last, int64_t extent) {
+    axes = {make_axis("n", 1), make_axis("oh", h), make_axis("ow", w), make_axis(last, extent)};
+    return variables(axes);
+  };
+  auto v = at("c", c);
+  const std::vector<Axis> k = {make_axis("kh", 3), make_axis("kw", 3)};
+  const auto t = variables(k);
+  b.sum(
+      "depthwise_conv2d", axes, k, View(windows),
+      ir::load(data, {v[0], v[1] + t[0], v[2] + t[1], v[3]}) * ir::load(taps, {v[3], t[0], t[1]}));
+  v = at("c", c);
+  b.pointwise("relu", axes, View(between), ir::max(ir::load(windows, v), ir::constant_float(0)));
+  v = at("oc", oc);
+  const Axis r = make_axis("ic", c);
+  b.sum("conv2d", axes, {r}, View(sums),
+        ir::load(between, {v[0], v[1], v[2], ir::variable(r.var)}) *
+            ir::load(weight, {v[3], ir::variable(r.var)}));
+  v = at("oc", oc);
+  b.pointwise("bias", axes, View(out), ir::load(sums, v) + ir::load(bias, {v[3]}));
+  return finish(std::move(b));
+}
+
+// softmax(q k + mask) v by heads: q and v [m, heads, depth], k [heads, depth, n].
+inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth) {
+  DagBuilder b;
+  const auto q = b.input("query", {m, heads, depth}), k = b.input("key", {heads, depth, n}),
+             v = b.input("value", {n, heads, depth}), mask = b.input("mask", {n});
+  const auto out = b.output("out", {m, heads, depth});
+  const auto scores = b.intermediate("scores", {m, heads, n}),
+             masked = b.intermediate("masked", {m, heads, n}),
+             most = b.intermediate("most", {m, heads}),
+             weights = b.intermediate("weights", {m, heads, n}),
+             total = b.intermediate("total", {m, heads}),
+             sums = b.intermediate("sums", {m, heads, depth});
+  std::vector<Axis> axes;
+  const auto at = [&](const char* last, int64_t extent) {
+    axes = {make_axis("m", m), make_axis("h", heads)};
+    if (extent > 0) axes.push_back(make_axis(last, extent));
+    return variables(axes);
+  };
+  const auto along = [](const std::vector<ir::Expr>& row, const Axis& axis) {
+    return std::vector{row[0], row[1], ir::variable(axis.var)};
+  };
+  const auto last = [](const std::vector<ir::Expr>& at) { return std::vector{at[0], at[1]}; };
+  auto i = at("n", n);
+  const Axis e = make_axis("e", depth), r = make_axis("r", n);
+  b.sum("", axes, {e}, View(scores),
+        ir::load(q, along(i, e)) * ir::load(k, {i[1], ir::variable(e.var), i[2]}));
+  i = at("n", n);
+  b.pointwise("mask", axes, View(masked),
+              ir::load(scores, i) * ir::constant_float(0.25) + ir::load(mask, {i[2]}));
+  i = at("", 0);
+  b.max("", axes, {r}, View(most), ir::load(masked, along(i, r)));
+  i = at("n", n);
+  b.pointwise("", axes, View(weights),
+              ir::make(ir::Op::kExp, {ir::load(masked, i) - ir::load(most, last(i))}));
+  i = at("", 0);
+  const Axis s = make_axis("r", n), t = make_axis("r", n);
+  b.sum("", axes, {s}, View(total), ir::load(weights, along(i, s)));
+  i = at("d", depth);
+  b.sum("", axes, {t}, View(sums),
+        ir::load(weights, along(i, t)) * ir::load(v, {ir::variable(t.var), i[1], i[2]}));
+  i = at("d", depth);
+  b.pointwise("attention", axes, View(out), ir::load(sums, i) / ir::load(total, last(i)));
+  return finish(std::move(b));
+}
+
 // An extern stage: running sums along the rows of [rows, n].
 inline Dag running_sum(int64_t rows, int64_t n) {
   DagBuilder b;

@@ -20,6 +20,16 @@ constexpr const char* kColumns =
     "trial.steps, trial.decisions, trial.outcome, trial.message, trial.times, trial.centre, trial.low, "
     "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
 
+// The first trial of each (task, device, threads) in the index trial_best, which is in order of
+// time: one step through the index per group, however many trials there are.
+constexpr const char* kFastest =
+    "WITH RECURSIVE fastest(id) AS (SELECT * FROM (SELECT id FROM trial INDEXED BY trial_best WHERE "
+    "verified = 1 ORDER BY task, device, threads, centre LIMIT 1) UNION ALL "
+    "SELECT (SELECT next.id FROM trial AS next INDEXED BY trial_best WHERE next.verified = 1 AND "
+    "(next.task, next.device, next.threads) > (last.task, last.device, last.threads) "
+    "ORDER BY next.task, next.device, next.threads, next.centre LIMIT 1) "
+    "FROM fastest JOIN trial AS last ON last.id = fastest.id) ";
+
 Status bad_field(const std::string& path, int64_t id, const char* field, std::string_view found) {
   return error(Code::kIo,
                "database {} is corrupt (trial {} has {} '{}'); set it aside and use another --db",
@@ -159,9 +169,11 @@ class SqliteStore final : public Store {
 
   Result<std::vector<Record>> query(const Filter& f) override {
     std::string sql =
-        std::string("SELECT ") + kColumns + (f.with_task_text ? ", task.text" : "") +
+        std::string(f.fastest_only ? kFastest : "") + "SELECT " + kColumns +
+        (f.with_task_text ? ", task.text" : "") +
         " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device "
         "WHERE trial.id > ?";
+    if (f.fastest_only) sql += " AND trial.id IN (SELECT id FROM fastest)";
     if (f.task) sql += " AND trial.task = (SELECT id FROM task WHERE key = ?)";
     if (f.kernel_class) sql += " AND task.kernel_class = ?";
     if (f.device) sql += " AND device.key = ?";

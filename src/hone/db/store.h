@@ -32,6 +32,9 @@ struct Filter {
   std::optional<int> threads;
   std::optional<measure::Outcome> outcome;
   bool verified_only = false;
+  // Of each task, device and number of threads, only the fastest verified trial is looked at (and
+  // then has to agree with the other fields).
+  bool fastest_only = false;
   bool with_task_text = false;
   int64_t after_id = 0;  // resume: only records with a greater id
   int64_t limit = -1;    // -1: all

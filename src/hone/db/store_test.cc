@@ -135,6 +135,31 @@ TEST(store, filters_combine) {
   EXPECT_EQ(store->query({.after_id = 1, .limit = 1})->front().task, 2U);
 }
 
+TEST(store, the_fastest_of_each_task_device_and_threads_are_found_at_once) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  EXPECT_TRUE(store->query({.fastest_only = true})->empty());
+  std::vector<Record> records = {sample_record(1, 3e-3),        sample_record(1, 1e-3),
+                                 sample_record(2, 1e-4, false), sample_record(2, 2e-4),
+                                 sample_record(1, 5e-3),        sample_record(1, 4e-3),
+                                 sample_record(3, 1e-5, false)};
+  records[4].device = "other";
+  records[5].threads = 1, records[5].model = "alexnet";
+  ASSERT_TRUE(store->add(records).ok());
+  const auto ids = [&](Filter filter) {
+    filter.fastest_only = true;
+    const auto found = store->query(filter);
+    EXPECT_TRUE(found.ok()) << found.status().message();
+    std::vector<int64_t> list;
+    for (const Record& record : *found) list.push_back(record.id);
+    return list;
+  };
+  EXPECT_EQ(ids({}), (std::vector<int64_t>{2, 4, 5, 6}));
+  EXPECT_EQ(ids({.task = 1}), (std::vector<int64_t>{2, 5, 6}));
+  EXPECT_EQ(ids({.model = "alexnet"}), (std::vector<int64_t>{6}));
+  EXPECT_EQ(ids({.after_id = 2, .limit = 2}), (std::vector<int64_t>{4, 5}));
+}
+
 TEST(store, best_takes_less_than_a_millisecond_among_many) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));

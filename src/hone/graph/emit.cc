@@ -111,9 +111,25 @@ EmitContext::EmitContext(const Graph& graph, std::vector<int> nodes,
                          const std::vector<bool>& non_negative)
     : graph_(graph), nodes_(std::move(nodes)), non_negative_(non_negative) {}
 
+// An anchor begins an iteration space, which its followers share.
+void EmitContext::start_part(size_t node) {
+  const auto is_anchor = [&](size_t i) {
+    return graph_.nodes[static_cast<size_t>(nodes_[i])].op->kind == Kind::kContraction;
+  };
+  if (node > 0 && !is_anchor(node)) return;
+  roles_.clear();
+  splits_.clear();
+  added_.clear();
+  space_.clear();
+  size_t last = node;
+  while (last + 1 < nodes_.size() && !is_anchor(last + 1)) ++last;
+  part_result_ = nodes_[last];
+}
+
 Result<Emitted> EmitContext::run() && {
-  for (const int index : nodes_) {
-    node_ = &graph_.nodes[static_cast<size_t>(index)];
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    start_part(i);
+    node_ = &graph_.nodes[static_cast<size_t>(nodes_[i])];
     if (node_->op->emit == nullptr) {
       return error(Code::kUnsupported, "{}: node '{}' ({}) is supported on constants only",
                    graph_.file, node_->name, node_->type);
@@ -159,10 +175,14 @@ void EmitContext::split_dim(int dim, const std::string& outer_role, int64_t inne
   if (space_.empty()) splits_.push_back({dim, {outer_role, inner}});
 }
 
-// The axes in the memory order of the group's result.
+void EmitContext::add_axis(const std::string& role, int64_t extent) {
+  if (space_.empty()) added_.push_back({role, extent, -1, 1});
+}
+
+// The axes in the memory order of the group's result, then those that were added.
 void EmitContext::make_space() {
   if (!space_.empty()) return;
-  const Value& result = graph_.value(graph_.nodes[static_cast<size_t>(nodes_.back())].outputs[0]);
+  const Value& result = graph_.value(graph_.nodes[static_cast<size_t>(part_result_)].outputs[0]);
   HONE_ASSERT(roles_.empty() || roles_.size() == result.shape.size(), "one role per dimension");
   for (const int dim : order_of(result)) {
     const auto d = static_cast<size_t>(dim);
@@ -175,23 +195,27 @@ void EmitContext::make_space() {
     }
     space_.push_back({role, inner, dim, 1});
   }
+  space_.insert(space_.end(), added_.begin(), added_.end());
 }
 
-EmitContext::Record EmitContext::new_record(const StageTag& tag,
-                                            const std::vector<int>& without) const {
+EmitContext::Record EmitContext::new_record(const StageTag& tag, const StageAxes& axes) const {
   Record record{tag};
   const Value& result = graph_.value(node_->outputs[0]);
   record.index.assign(result.shape.size(), ir::constant(0));
   for (size_t i = 0; i < space_.size(); ++i) {
+    const bool added = space_[i].dim < 0;
     const auto d = static_cast<size_t>(space_[i].dim);
-    if (std::count(without.begin(), without.end(), space_[i].dim) > 0) {
+    if (added && std::count(axes.with.begin(), axes.with.end(), space_[i].role) == 0) continue;
+    if (std::count(axes.without.begin(), axes.without.end(), space_[i].dim) > 0) {
       record.index[d] = nullptr;
       continue;
     }
     const Axis axis = compute::make_axis(space_[i].role, space_[i].extent);
     const Expr var = ir::variable(axis.var);
-    record.index[d] = record.index[d] + (space_[i].stride == 1 ? var : var * space_[i].stride);
+    if (!added)
+      record.index[d] = record.index[d] + (space_[i].stride == 1 ? var : var * space_[i].stride);
     record.space.push_back(i);
+    record.dims.push_back(space_[i].dim);
     record.axes.push_back(axis);
   }
   return record;
@@ -206,9 +230,9 @@ Point EmitContext::point_of(const Record& record) const {
   return point;
 }
 
-void EmitContext::pointwise(const StageTag& tag, const PointValue& value) {
+void EmitContext::pointwise(const StageTag& tag, const PointValue& value, const StageAxes& axes) {
   make_space();
-  Record record = new_record(tag, {});
+  Record record = new_record(tag, axes);
   record.value = value(point_of(record));
   records_.push_back(std::move(record));
 }
@@ -279,32 +303,48 @@ void EmitContext::add_body(Record& record) {
 }
 
 void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis> reduce,
-                         const ReduceValue& value, const std::vector<int>& without) {
+                         const ReduceValue& value, const StageAxes& axes) {
   make_space();
-  Record record = new_record(tag, without);
+  Record record = new_record(tag, axes);
   record.combine = combine;
   record.reduce = std::move(reduce);
   record.value = value(point_of(record), compute::variables(record.reduce));
   records_.push_back(std::move(record));
 }
 
-Expr EmitContext::load_record(size_t index, const Point& point) {
-  Record& record = records_[index];
+const ir::BufferPtr& EmitContext::buffer_of(Record& record) {
   if (!record.buffer) {
     std::vector<int64_t> shape;
     for (const Axis& axis : record.axes) shape.push_back(axis.extent);
     record.buffer = builder_.intermediate(record.tag.name, std::move(shape), record.value->type);
   }
+  return record.buffer;
+}
+
+Expr EmitContext::load_record(size_t index, const Point& point) {
+  Record& record = records_[index];
   std::vector<Expr> at;
   for (const size_t i : record.space) at.push_back(point.axes[i]);
-  return widened(ir::load(record.buffer, std::move(at)));
+  return widened(ir::load(buffer_of(record), std::move(at)));
+}
+
+size_t EmitContext::place_of(std::string_view role) const {
+  for (size_t i = 0; i < space_.size(); ++i) {
+    if (space_[i].role == role) return i;
+  }
+  HONE_ASSERT(false, "the space has an axis of this role");
 }
 
 Expr EmitContext::axis(const Point& point, std::string_view role) const {
-  for (size_t i = 0; i < space_.size(); ++i) {
-    if (space_[i].role == role) return point.axes[i];
-  }
-  HONE_ASSERT(false, "the space has an axis of this role");
+  return point.axes[place_of(role)];
+}
+
+Point EmitContext::moved(const Point& point, std::string_view role, const Expr& to) const {
+  Point elsewhere = point;
+  const size_t place = place_of(role);
+  HONE_ASSERT(space_[place].dim < 0, "an axis of the result is moved by its coordinates");
+  elsewhere.axes[place] = to;
+  return elsewhere;
 }
 
 Expr EmitContext::last(const Point& point, size_t back) {
@@ -333,7 +373,13 @@ const ir::BufferPtr& EmitContext::param(ValueId id, const char* role) {
 
 Expr EmitContext::read(size_t i, const char* role, const std::vector<Expr>& index) {
   const ValueId id = node_->inputs[i];
-  HONE_ASSERT(!inside(i), "only operand() reads inside a group");
+  for (const auto& [value, made] : inside_) {
+    if (value != id) continue;
+    Record& record = records_[made];
+    std::vector<Expr> at;
+    for (const int dim : record.dims) at.push_back(index[static_cast<size_t>(dim)]);
+    return widened(ir::load(buffer_of(record), std::move(at)));
+  }
   const Storage storage = storage_or_dense(graph_.value(id));
   return widened(ir::load(param(id, role), place_in(storage, index)));
 }

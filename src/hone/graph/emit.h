@@ -1,5 +1,6 @@
 // graph/emit.h - turns a group of nodes into one compute::Dag: the first node (the anchor) fixes
-// the iteration space, each node adds its stages, the last stage writes the group's result.
+// the iteration space, each node adds its stages, the last stage writes the group's result. A later
+// contraction of a joined group (fuse.h) is an anchor, too, with a space of its own.
 //
 // Operators speak of logical coordinates (n, c, h, w); where a value lies in memory (order, border,
 // window) enters only here, when a read or write is made of them.
@@ -60,10 +61,13 @@ class EmitContext {
   void name_dims(std::vector<std::string> roles);
   // Dimension `dim` becomes two axes: outer_role, and its own role with extent `inner`.
   void split_dim(int dim, const std::string& outer_role, int64_t inner);
+  // An axis that the result has not, for the stages that ask for it (a row of scores).
+  void add_axis(const std::string& role, int64_t extent);
 
   // Whether operand i is computed by this task.
   [[nodiscard]] bool inside(size_t i) const;
-  // Operand i at logical coordinates, which must lie inside it.
+  // Operand i at logical coordinates, which must lie inside it; one from inside the group only if
+  // the anchor before made it.
   [[nodiscard]] ir::Expr read(size_t i, const char* role, const std::vector<ir::Expr>& index);
   // Operand 0 at coordinates that may lie outside by op->padding(): from the border where there is
   // one that holds the right value, else guarded.
@@ -76,6 +80,8 @@ class EmitContext {
                                   const std::vector<ir::Expr>& index);
   // The axis of a role at a point.
   [[nodiscard]] ir::Expr axis(const Point& point, std::string_view role) const;
+  // The point where that axis is elsewhere.
+  [[nodiscard]] Point moved(const Point& point, std::string_view role, const ir::Expr& to) const;
   // What the stage before wrote at this point; or the stage `back` before that.
   [[nodiscard]] ir::Expr last(const Point& point, size_t back = 0);
   // The same at other logical coordinates: along a row, inside a reduction. Not after split_dim().
@@ -93,21 +99,28 @@ class EmitContext {
   // A result's element as written before (of the node's own type, or f32 for half types).
   [[nodiscard]] ir::Expr read_result(size_t output, const std::vector<ir::Expr>& index);
 
-  void pointwise(const StageTag& tag, const PointValue& value);
-  // Reduces over `reduce`; if `without` names dimensions, the stage has no axes for them.
+  // Which axes a stage has: those of the result's dimensions but these, and added ones.
+  struct StageAxes {
+    StageAxes(std::vector<int> no = {}, std::vector<std::string> also = {})  // NOLINT: implicit
+        : without(std::move(no)), with(std::move(also)) {}
+    std::vector<int> without;
+    std::vector<std::string> with;
+  };
+  void pointwise(const StageTag& tag, const PointValue& value, const StageAxes& axes = {});
   void reduce(Combine combine, const StageTag& tag, std::vector<compute::Axis> reduce,
-              const ReduceValue& value, const std::vector<int>& without = {});
+              const ReduceValue& value, const StageAxes& axes = {});
 
  private:
   struct SpaceAxis {
     std::string role;
     int64_t extent;
-    int dim;  // logical[dim] += stride * axis
+    int dim;  // logical[dim] += stride * axis; -1: an added axis
     int64_t stride;
   };
   struct Record {  // a stage whose output buffer is not decided yet
     StageTag tag;
     std::vector<size_t> space;  // its axes, as positions in the space
+    std::vector<int> dims;      // and the result's dimensions that they are
     std::vector<compute::Axis> axes, reduce;
     std::vector<ir::Expr> index;  // logical coordinates of the point; null for a dropped dimension
     Combine combine = Combine::kSum;
@@ -120,8 +133,11 @@ class EmitContext {
     ir::BufferPtr buffer;
   };
 
+  void start_part(size_t node);
   void make_space();
-  Record new_record(const StageTag& tag, const std::vector<int>& without) const;
+  const ir::BufferPtr& buffer_of(Record& record);
+  Record new_record(const StageTag& tag, const StageAxes& axes) const;
+  [[nodiscard]] size_t place_of(std::string_view role) const;  // in the space
   [[nodiscard]] Point point_of(const Record& record) const;
   ir::Expr load_record(size_t record, const Point& point);
   const ir::BufferPtr& param(ValueId id, const char* role);
@@ -135,8 +151,10 @@ class EmitContext {
   std::vector<int> nodes_;
   const std::vector<bool>& non_negative_;
   const Node* node_ = nullptr;
+  int part_result_ = 0;  // the node whose result has the shape of the anchor's
   std::vector<std::string> roles_;
   std::vector<std::pair<int, std::pair<std::string, int64_t>>> splits_;
+  std::vector<SpaceAxis> added_;
   std::vector<SpaceAxis> space_;
   std::vector<Record> records_;
   size_t first_record_ = 0;                         // of the node being emitted

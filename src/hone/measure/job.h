@@ -35,6 +35,9 @@ struct Job {
   double tolerance = 0;       // of the greatest expected value; 0: the output is not checked
   double timeout_seconds = 10;
   std::string label;  // for messages and for a null runner's cost
+  // Another candidate for the same operands: both are timed in turns (a duel), by `duel`.
+  std::shared_ptr<const Job> rival;
+  DuelOptions duel;
 };
 
 struct Measurement {
@@ -42,6 +45,7 @@ struct Measurement {
   Outcome outcome = Outcome::kOk;
   std::string message;    // why, if not ok
   Timing timing;          // of an ok one
+  Duel duel;              // against Job::rival, if there is one
   bool verified = false;  // the output was compared and is right
   double error = 0;       // greatest difference / greatest expected value, if compared
 };

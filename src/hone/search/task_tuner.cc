@@ -1,6 +1,5 @@
 #include "hone/search/task_tuner.h"
 
-#include <fmt/ranges.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "hone/search/prediction.h"
 #include "hone/search/reference.h"
 #include "hone/search/registry.h"
+#include "hone/space/portable_point.h"
 
 namespace hone::search {
 namespace {
@@ -22,9 +22,12 @@ constexpr size_t kFinalists = 3;
 constexpr int kStoredBest = 2;         // of earlier runs, measured again
 constexpr size_t kAdopted = 3;         // schedules of similar tasks, tried at a time
 constexpr int64_t kMaxLearned = 2000;  // records of earlier runs that the searcher hears of
-constexpr double kTimeout = 5;         // seconds, for one candidate ...
-constexpr double kPackRate =
-    2e7;  // ... and bytes a second, at the very least, to pack its constants
+constexpr double kTimeout = 5;         // seconds, for one candidate that nothing is known of ...
+constexpr double kTimeoutOfBest = 50;  // ... and for others so many times the best, ...
+constexpr double kLeastTimeout = 2;    // ... but no less: somebody else may have the machine
+constexpr double kPackRate = 2e7;      // bytes a second, at the very least, to pack its constants
+constexpr double kFinalDuel = 1.08;    // times the best: worth a longer duel at the end
+constexpr measure::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6};
 constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 
 double load_average() {
@@ -42,10 +45,12 @@ Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
+  suggest(default_steps_);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
+  if (store) HONE_RETURN_IF_ERROR(learn(*store));
   for (int sketch = 0; sketch < space_->num_sketches(); ++sketch)
     suggest(space_->steps(space_->default_point(sketch)));
-  return store ? learn(*store) : ok_status();
+  return ok_status();
 }
 
 Status TaskTuner::learn(db::Store& store) {
@@ -57,8 +62,12 @@ Status TaskTuner::learn(db::Store& store) {
                                     .algorithm = strict ? "direct" : "",
                                     .limit = kStoredBest}));
   for (const db::Record& record : best) {
-    if (Result<schedule::Steps> steps = schedule::parse_steps(record.steps); steps.ok())
-      suggest(*steps);
+    Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+    if (!steps.ok()) continue;
+    suggest(*steps);
+    // Times of another version are on a scale of their own.
+    const bool same = record.version == context_.version;
+    stored_.emplace_back(*std::move(steps), same ? record.centre : 0);
   }
   db::Filter filter;
   filter.task = task_.key;
@@ -207,7 +216,6 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
     if (candidate.runs()) in_flight_.insert(candidate.code);
     candidate.job.id = next_id_++;
-    candidate.job.timing.best = best_seconds();
   }
   searcher_->observe(points, seconds);
 }
@@ -226,36 +234,138 @@ int TaskTuner::max_batch() const {
       std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes(), 1), 2, 1024));
 }
 
-double TaskTuner::best_seconds() const {
-  return finalists_.empty() ? INFINITY : finalists_.front().seconds;
+Status TaskTuner::refresh(std::span<Candidate> candidates, measure::Runner& runner,
+                          const Clock& clock) {
+  if (!incumbent_.known()) return ok_status();
+  HONE_RETURN_IF_ERROR(incumbent_.refresh(runner, clock));
+  const double best = incumbent_.seconds_now();
+  const double pack = static_cast<double>(constant_bytes()) / kPackRate;
+  for (Candidate& candidate : candidates) {
+    candidate.job.timing.best = best;
+    candidate.job.timeout_seconds = std::max(kLeastTimeout, kTimeoutOfBest * best) + pack;
+  }
+  return ok_status();
 }
 
-void TaskTuner::observe(std::span<const Candidate> candidates,
-                        std::span<const measure::Measurement> measurements) {
+void TaskTuner::install(std::span<const Candidate> candidates, std::span<const Trial> trials,
+                        double now) {
+  const auto place = [&](const schedule::Steps& steps) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (trials[i].usable && candidates[i].steps == steps) return i;
+    }
+    return candidates.size();
+  };
+  size_t first = candidates.size();
+  double reference = 0;
+  for (size_t k = 0; k < stored_.size() && first == candidates.size(); ++k)
+    first = place(stored_[k].first), reference = stored_[k].second;
+  if (first == candidates.size()) first = place(default_steps_), reference = 0;
+  for (size_t i = 0; i < candidates.size() && first == candidates.size(); ++i) {
+    if (trials[i].usable) first = i;
+  }
+  if (first == candidates.size()) return;
+  incumbent_.install(candidates[first].job, trials[first].measurement.timing.centre, reference,
+                     now);
+}
+
+Status TaskTuner::hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
+                            const measure::DuelOptions& options) {
+  HONE_ASSIGN_OR_RETURN(Challenge challenge, incumbent_.challenge(candidate.job, runner, options));
+  if (challenge.measurement.outcome == measure::Outcome::kWrongAnswer) {
+    trial = {.measurement = std::move(challenge.measurement)};
+    return ok_status();
+  }
+  trial.seconds = challenge.seconds;
+  trial.crowned = challenge.verdict == measure::Verdict::kFaster;
+  trial.measurement.duel = std::move(challenge.measurement.duel);
+  return ok_status();
+}
+
+void TaskTuner::insert_finalist(const Candidate& candidate, double seconds) {
+  const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), seconds,
+                                      [](double t, const Finalist& f) { return t < f.seconds; });
+  if (place - finalists_.begin() >= static_cast<std::ptrdiff_t>(kFinalists)) return;
+  finalists_.insert(place, {candidate, seconds});
+  if (finalists_.size() > kFinalists) finalists_.pop_back();
+}
+
+Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> candidates,
+                                                   std::vector<measure::Measurement> measurements,
+                                                   measure::Runner& runner, const Clock& clock) {
   HONE_ASSERT(candidates.size() == measurements.size(), "one measurement per candidate");
+  std::vector<Trial> trials(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Trial& trial = trials[i];
+    trial.measurement = std::move(measurements[i]);
+    const bool ok = trial.measurement.outcome == measure::Outcome::kOk;
+    if (ok) trial.seconds = trial.measurement.timing.centre;
+    trial.usable = ok && (trial.measurement.verified || context_.tolerance == 0);
+  }
+  if (!incumbent_.known()) {
+    install(candidates, trials, clock.now_seconds());
+    for (Trial& trial : trials)
+      trial.crowned = incumbent_.known() && trial.measurement.id == incumbent_.job().id;
+  }
+  std::vector<size_t> order;
+  for (size_t i = 0; i < trials.size(); ++i) {
+    trials[i].seconds /= incumbent_.drift();
+    order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return trials[a].seconds < trials[b].seconds; });
+  for (const size_t i : order) {
+    Trial& trial = trials[i];
+    if (!trial.usable || trial.seconds >= best_seconds() || trial.crowned) continue;
+    if (trial.measurement.timing.stopped_early) {
+      trial.seconds = best_seconds();  // the drift changed under it: it was slower then
+    } else {
+      HONE_RETURN_IF_ERROR(hold_duel(candidates[i], trial, runner, measure::DuelOptions()));
+    }
+  }
+
   std::vector<space::Point> points;
   std::vector<double> seconds;
+  std::vector<db::Record> records;
+  int ran = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];
-    const bool ok = measurements[i].outcome == measure::Outcome::kOk;
-    const double time = ok ? measurements[i].timing.centre : INFINITY;
-    if (candidate.point) points.push_back(*candidate.point), seconds.push_back(time);
+    const Trial& trial = trials[i];
+    if (candidate.point) points.push_back(*candidate.point), seconds.push_back(trial.seconds);
     in_flight_.erase(candidate.code);
-    if (candidate.runs()) known_code_[candidate.code] = time, ++trials_;
-    if (!ok) continue;
-    if (candidate.steps == default_steps_) default_seconds_ = time;
-    if (!measurements[i].verified && context_.tolerance > 0) continue;
-    const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), time,
-                                        [](double t, const Finalist& f) { return t < f.seconds; });
-    if (place - finalists_.begin() >= static_cast<std::ptrdiff_t>(kFinalists)) continue;
-    finalists_.insert(place, {candidate.steps, candidate.job, time});
-    if (finalists_.size() > kFinalists) finalists_.pop_back();
+    if (candidate.runs()) known_code_[candidate.code] = trial.seconds, ++ran;
+    if (candidate.steps == default_steps_ && std::isfinite(trial.seconds))
+      default_seconds_ = trial.seconds;
+    records.push_back(record(candidate, trial));
+    if (trial.usable) insert_finalist(candidate, trial.seconds);
   }
+  trials_ += ran;
+  incumbent_.count(ran);
   searcher_->observe(points, seconds);
+  return records;
 }
 
-db::Record TaskTuner::record(const Candidate& candidate,
-                             const measure::Measurement& measurement) const {
+Result<std::vector<db::Record>> TaskTuner::settle(measure::Runner& runner) {
+  std::vector<db::Record> records;
+  const std::vector<Finalist> all = std::exchange(finalists_, {});
+  for (const Finalist& finalist : all) {
+    Trial trial{.seconds = finalist.seconds, .usable = true};
+    if (finalist.candidate.job.id != incumbent_.job().id &&
+        finalist.seconds < kFinalDuel * best_seconds()) {
+      HONE_RETURN_IF_ERROR(hold_duel(finalist.candidate, trial, runner, kLongDuel));
+      if (trial.crowned) {
+        trial.measurement.verified = context_.tolerance > 0;
+        trial.measurement.timing.samples = trial.measurement.duel.challenger;
+        measure::summarise(trial.measurement.timing);
+        records.push_back(record(finalist.candidate, trial));
+      }
+    }
+    if (trial.usable) insert_finalist(finalist.candidate, trial.seconds);
+  }
+  return records;
+}
+
+db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) const {
+  const measure::Measurement& measurement = trial.measurement;
   db::Record record;
   record.task = task_.key;
   record.kernel_class = compute::kernel_class(*task_.dag);
@@ -265,16 +375,15 @@ db::Record TaskTuner::record(const Candidate& candidate,
   record.algorithm = schedule::algorithm_of(candidate.steps);
   record.steps = schedule::to_string(candidate.steps);
   if (candidate.point) {
-    record.decisions =
-        fmt::format("{}: {}", candidate.point->sketch, fmt::join(candidate.point->choices, " "));
+    record.decisions = space::to_string(space::to_portable(*space_, *candidate.point));
   }
   record.outcome = measurement.outcome;
   record.message = measurement.message;
   if (measurement.outcome == measure::Outcome::kOk) {
     record.times = measurement.timing.samples;
-    record.centre = measurement.timing.centre;
-    record.low = measurement.timing.low;
-    record.high = measurement.timing.high;
+    record.centre = trial.seconds;
+    record.low = measurement.timing.low * trial.seconds / measurement.timing.centre;
+    record.high = measurement.timing.high * trial.seconds / measurement.timing.centre;
   }
   record.threads = context_.threads;
   record.seed = context_.seed;

@@ -3,6 +3,7 @@
 // measured; observe() may not run at the same time as propose().
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "hone/db/store.h"
 #include "hone/measure/job.h"
+#include "hone/search/incumbent.h"
 #include "hone/search/searcher.h"
 
 namespace hone::search {
@@ -48,9 +50,8 @@ struct Candidate {
 
 // A schedule that was measured in this run and computes the right result.
 struct Finalist {
-  schedule::Steps steps;
-  measure::Job job;
-  double seconds = 0;
+  Candidate candidate;
+  double seconds = 0;  // on the task's scale (search/incumbent.h)
 };
 
 class TaskTuner {
@@ -71,20 +72,28 @@ class TaskTuner {
   void build(Candidate& candidate) const;
   // Drops candidates whose machine code was measured before, after telling the searcher.
   void drop_known(std::vector<Candidate>& candidates);
-  // One measurement per candidate, in order; those that did not run have outcome kCompile.
-  void observe(std::span<const Candidate> candidates,
-               std::span<const measure::Measurement> measurements);
-  [[nodiscard]] db::Record record(const Candidate& candidate,
-                                  const measure::Measurement& measurement) const;
+  // Right before the batch is measured: times the incumbent again if that is due, and says in each
+  // job what there is to beat.
+  [[nodiscard]] Status refresh(std::span<Candidate> candidates, measure::Runner& runner,
+                               const Clock& clock);
+  // One measurement per candidate, in order; those that did not run have outcome kCompile. Who
+  // seems faster than the best so far is measured again, in turns with it. Returns what to store.
+  [[nodiscard]] Result<std::vector<db::Record>> observe(
+      std::span<const Candidate> candidates, std::vector<measure::Measurement> measurements,
+      measure::Runner& runner, const Clock& clock);
+  // At the end: longer duels of the best with those that are hardly slower. Returns what to store.
+  [[nodiscard]] Result<std::vector<db::Record>> settle(measure::Runner& runner);
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
-  [[nodiscard]] double best_seconds() const;  // infinity if nothing was measured yet
+  [[nodiscard]] double best_seconds() const { return incumbent_.seconds(); }  // infinity: none yet
+  [[nodiscard]] const Incumbent& incumbent() const { return incumbent_; }
   [[nodiscard]] double default_seconds() const { return default_seconds_; }
   [[nodiscard]] double predicted_seconds() const {
     return predicted_seconds_;
   }  // of the default point
   [[nodiscard]] const schedule::Steps& default_steps() const { return default_steps_; }
-  [[nodiscard]] std::vector<Finalist>& finalists() { return finalists_; }  // fastest first
+  // Fastest first: the first one is the incumbent.
+  [[nodiscard]] const std::vector<Finalist>& finalists() const { return finalists_; }
   [[nodiscard]] int trials() const { return trials_; }
   // Candidates in a batch at most: each packs all constants of the task anew.
   [[nodiscard]] int max_batch() const;
@@ -93,6 +102,17 @@ class TaskTuner {
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
   [[nodiscard]] int64_t constant_bytes() const;
+  // A trial on the task's scale: what observe() makes of a candidate and its measurement.
+  struct Trial {
+    double seconds = INFINITY;
+    bool usable = false, crowned = false;
+    measure::Measurement measurement;
+  };
+  void install(std::span<const Candidate> candidates, std::span<const Trial> trials, double now);
+  [[nodiscard]] Status hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
+                                 const measure::DuelOptions& options);
+  void insert_finalist(const Candidate& candidate, double seconds);
+  [[nodiscard]] db::Record record(const Candidate& candidate, const Trial& trial) const;
 
   TuneTask task_;
   const TaskContext& context_;
@@ -107,6 +127,8 @@ class TaskTuner {
   std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
   std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
   std::set<uint64_t> in_flight_;                     // codes handed out and not yet heard of
+  Incumbent incumbent_;
+  std::vector<std::pair<schedule::Steps, double>> stored_;  // best ones and their seconds
   std::vector<Finalist> finalists_;
   int trials_ = 0;
   uint64_t next_id_ = 1;

@@ -55,6 +55,32 @@ void Contraction::set_default(std::vector<int>& choices) const {
   if (!legal(choice)) set(d_taps, 0);
 }
 
+void Contraction::set_tile(std::vector<int>& choices, int64_t columns) const {
+  const std::vector<int64_t> one = {1};
+  double best = INFINITY;
+  std::vector<int> chosen = choices;
+  for (const int64_t vectors : own_decisions[d_vectors].options) {
+    for (const int64_t column : d_column >= 0 ? own_decisions[d_column].options : one) {
+      std::vector<int> trial = choices;
+      trial[d_vectors] = nearest_option(own_decisions[d_vectors], vectors);
+      if (d_column >= 0) trial[d_column] = nearest_option(own_decisions[d_column], column);
+      if (column > columns || !legal(Choice(own_decisions, trial))) continue;
+      const double cost =
+          tile_cost(column, vectors, lanes, columns, axes[roles.vector].extent, reuses, 1);
+      if (cost >= best) continue;
+      best = cost;
+      chosen = std::move(trial);
+    }
+  }
+  choices = std::move(chosen);
+}
+
+std::string Contraction::rows_loop() const {
+  std::string fused;
+  for (const int axis : roles.outer) fused += axes[axis].var->name + "@";
+  return fused + axes[roles.row].var->name + ".0";
+}
+
 void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   const auto name = [&](int axis) { return axes[axis].var->name; };
   const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);

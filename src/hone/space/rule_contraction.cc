@@ -49,55 +49,59 @@ const compute::Access* packable(const schedule::State& state, const schedule::St
 }
 
 void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
-  const std::string prefix = group.epilogue + ".";
+  const std::string& stage = group.epilogue;
   const int64_t channels = group.axes[group.roles.vector].extent;
   std::vector<int64_t> lane_options = {group.lanes};
   if (group.lanes >= 8) lane_options.insert(lane_options.begin(), group.lanes / 2);
-  group.d_lanes = builder.add_decision(prefix + "lanes", DecisionKind::kVector, lane_options);
+  group.d_lanes = builder.add_decision(stage, "lanes", DecisionKind::kVector, lane_options);
   const int64_t most = std::max<int64_t>(1, (channels + group.lanes / 2 - 1) / (group.lanes / 2));
   std::vector<int64_t> vectors;
   for (const int64_t n : {1, 2, 3, 4, 6, 8}) {
     if (n <= most) vectors.push_back(n);
   }
-  group.d_vectors = builder.add_decision(prefix + "vectors", DecisionKind::kTile, vectors);
+  group.d_vectors = builder.add_decision(stage, "vectors", DecisionKind::kTile, vectors);
   if (group.roles.column >= 0) {
     group.d_column = builder.add_decision(
-        prefix + "column", DecisionKind::kTile,
-        tile_options(group.axes[group.roles.column].extent, group.registers - 2));
-    group.d_tail = builder.add_decision(prefix + "tail", DecisionKind::kTail, {0, 1});
+        stage, "column", DecisionKind::kTile,
+        tile_options(group.axes[group.roles.column].extent, group.registers - 2),
+        group.axes[group.roles.column].extent);
+    group.d_tail = builder.add_decision(stage, "tail", DecisionKind::kTail, {0, 1});
   }
   if (group.roles.row >= 0) {
     const int64_t rows = group.axes[group.roles.row].extent;
-    group.d_row = builder.add_decision(prefix + "row", DecisionKind::kTile, tile_options(rows, 7));
+    group.d_row =
+        builder.add_decision(stage, "row", DecisionKind::kTile, tile_options(rows, 7), rows);
     std::vector<int64_t> blocks;
     for (const int64_t n : {1, 2, 3, 4, 7, 8, 14, 16, 28, 32, 56, 112}) {
       if (n <= rows) blocks.push_back(n);
     }
     if (group.nested) return;
-    group.d_block = builder.add_decision(prefix + "block", DecisionKind::kTile, blocks);
+    group.d_block = builder.add_decision(stage, "block", DecisionKind::kTile, blocks, rows, true);
   }
 }
 
 void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
-  const std::string prefix = group.epilogue + ".";
-  group.d_order = builder.add_decision(prefix + "order", DecisionKind::kOrder, {0, 1, 2});
+  const std::string& stage = group.epilogue;
+  using Options = std::vector<int64_t>;
+  group.d_order = builder.add_decision(stage, "order", DecisionKind::kOrder,
+                                       group.by_rows ? Options{0} : Options{0, 1, 2});
   if (!group.nested) {
-    group.d_parallel =
-        builder.add_decision(prefix + "parallel", DecisionKind::kParallel, {1, 2, 3, 4});
+    group.d_parallel = builder.add_decision(stage, "parallel", DecisionKind::kParallel,
+                                            group.by_rows ? Options{1} : Options{1, 2, 3, 4});
   }
   const int64_t last = group.reduce.back().extent;
   std::vector<int64_t> unrolls;
   for (const int64_t n : {1, 2, 4, 8}) {
     if (n <= last) unrolls.push_back(n);
   }
-  group.d_unroll = builder.add_decision(prefix + "unroll", DecisionKind::kUnroll, unrolls);
+  group.d_unroll = builder.add_decision(stage, "unroll", DecisionKind::kUnroll, unrolls);
   if (group.taps() > 1) {
     // Unrolled taps share loads of a register tile's operands, which then outnumber the registers;
     // where every lane has its own data, or few channels, sharing is the point.
     if (!group.reuses || last < 16)
-      group.d_taps = builder.add_decision(prefix + "taps", DecisionKind::kUnroll, {0, 1});
+      group.d_taps = builder.add_decision(stage, "taps", DecisionKind::kUnroll, {0, 1});
     group.d_reduce_order =
-        builder.add_decision(prefix + "reduce_order", DecisionKind::kOrder, {0, 1});
+        builder.add_decision(stage, "reduce_order", DecisionKind::kOrder, {0, 1});
   }
 }
 
@@ -152,6 +156,7 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   group->epilogue = epilogue;
   group->reduction = reduction;
   group->nested = options.nested;
+  group->by_rows = options.by_rows;
   group->axes = e->stage.axes;
   group->reduction_names = *names;
   group->roles.vector = vector;
@@ -161,8 +166,9 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   }
   // The last two axes with points are tiled; the rest stays outside.
   for (size_t i = others.size(); i-- > options.fixed;) {
-    if (e->axes[others[i]].extent == 1 && (group->roles.column < 0 || group->roles.row < 0))
-      continue;
+    const compute::Axis& axis = e->axes[others[i]];
+    if (std::count(options.outer.begin(), options.outer.end(), axis.var->name) > 0) continue;
+    if (axis.extent == 1 && (group->roles.column < 0 || group->roles.row < 0)) continue;
     if (group->roles.column < 0) {
       group->roles.column = others[i];
     } else if (group->roles.row < 0) {

@@ -103,14 +103,14 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
   }
   if (group->vector_axes.empty()) group->vector_axes.push_back(info->num_spatial() - 1);
   group->d_axis =
-      builder.add_decision(stage + ".vector_axis", DecisionKind::kVector, group->vector_axes);
-  group->d_width = builder.add_decision(stage + ".width", DecisionKind::kVector,
+      builder.add_decision(stage, "vector_axis", DecisionKind::kVector, group->vector_axes);
+  group->d_width = builder.add_decision(stage, "width", DecisionKind::kVector,
                                         {group->lanes, 2 * group->lanes, 4 * group->lanes});
   // The fused loop must not swallow the peeled loop over vectors, hence at most the other axes.
   std::vector<int64_t> depths;
   for (int64_t d = 1; d <= std::max<int64_t>(1, static_cast<int64_t>(group->axes.size()) - 1); ++d)
     depths.push_back(d);
-  group->d_parallel = builder.add_decision(stage + ".parallel", DecisionKind::kParallel, depths);
+  group->d_parallel = builder.add_decision(stage, "parallel", DecisionKind::kParallel, depths);
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return true;

@@ -215,8 +215,7 @@ bool add_rows(SketchBuilder& builder) {
     group->inner.push_back(std::move(inner));
   }
   if (!group->column.empty()) {
-    group->d_vectors =
-        trial.add_decision(group->root + ".vectors", DecisionKind::kVector, {1, 2, 4});
+    group->d_vectors = trial.add_decision(group->root, "vectors", DecisionKind::kVector, {1, 2, 4});
   }
   group->own_decisions = trial.decisions;
   trial.groups.push_back(std::move(group));

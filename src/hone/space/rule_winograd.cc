@@ -297,8 +297,9 @@ std::vector<BlockAxis> make_blocks(SketchBuilder& builder, const schedule::Stage
     // The products' axes are named after the convolution's; groups and the batch are not blocked.
     if (names[static_cast<size_t>(a)] != block.name) return {};
     if ((tiled || names[static_cast<size_t>(a)].starts_with('o')) && block.tiles > 1) {
-      block.decision = builder.add_decision(fmt::format("{}.{}.block", e.stage.name, block.name),
-                                            DecisionKind::kTile, block_options(block.tiles));
+      block.decision =
+          builder.add_decision(e.stage.name, block.name + ".block", DecisionKind::kTile,
+                               block_options(block.tiles), block.tiles, true);
     }
     blocks.push_back(std::move(block));
   }
@@ -359,10 +360,9 @@ bool add_winograd(SketchBuilder& builder, const std::string& epilogue, const std
   group->product = make_contraction(trial, conv + ".m", conv + ".m.acc",
                                     {.nested = true, .fixed = dims.size(), .packed = conv + ".u"});
   if (!group->product) return false;
-  group->d_channels =
-      trial.add_decision(conv + ".channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
+  group->d_channels = trial.add_decision(conv, "channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
   group->product->d_blocks = group->d_channels;
-  group->d_shares = trial.add_decision(conv + ".shares", DecisionKind::kParallel, {1, 2, 4, 8});
+  group->d_shares = trial.add_decision(conv, "shares", DecisionKind::kParallel, {1, 2, 4, 8});
   group->own_decisions = trial.decisions;
   trial.groups.push_back(std::move(group));
   builder.take(std::move(trial));

@@ -38,7 +38,10 @@ struct SketchBuilder {
   std::vector<std::shared_ptr<const Group>> groups;
 
   [[nodiscard]] Status add_step(schedule::Step step);
-  [[nodiscard]] int add_decision(std::string name, DecisionKind kind, std::vector<int64_t> options);
+  // A tile that divides `extent` points and grows with them if it `scales`; 0: no tile.
+  [[nodiscard]] int add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
+                                 std::vector<int64_t> options, int64_t extent = 0,
+                                 bool scales = false);
   // Becomes `other`, a copy in which a rule was tried, of the same target.
   void take(SketchBuilder&& other);
 };
@@ -59,6 +62,12 @@ struct SketchBuilder {
                                 const std::string& conv, int64_t outputs);
 // The whole task as reductions along rows with what is computed of them, if it is that.
 [[nodiscard]] bool add_rows(SketchBuilder& builder);
+// A pointwise stage goes into its reader if that is pointwise, too, and the only one.
+[[nodiscard]] Status inline_chains(SketchBuilder& builder);
+// The whole task as a depthwise convolution whose result a product over the channels takes.
+[[nodiscard]] bool add_separable(SketchBuilder& builder);
+// The whole task as attention: softmax of products, times values.
+[[nodiscard]] bool add_attention(SketchBuilder& builder);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // An extern stage: all its axes in parallel.

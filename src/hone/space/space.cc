@@ -42,9 +42,11 @@ Status SketchBuilder::add_step(schedule::Step step) {
   return ok_status();
 }
 
-int SketchBuilder::add_decision(std::string name, DecisionKind kind, std::vector<int64_t> options) {
+int SketchBuilder::add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
+                                std::vector<int64_t> options, int64_t extent, bool scales) {
   HONE_ASSERT(!options.empty(), "a decision has options");
-  decisions.push_back({std::move(name), kind, std::move(options)});
+  decisions.push_back({fmt::format("{}.{}", stage, role), kind, std::move(options),
+                       stage.size() + 1, extent, scales});
   return static_cast<int>(decisions.size()) - 1;
 }
 
@@ -70,6 +72,26 @@ std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {
     if (t <= 8 || extent % t == 0 || t % 2 == 0) options.push_back(t);
   }
   return options;
+}
+
+Status inline_chains(SketchBuilder& builder) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const schedule::StageState& stage : builder.state.stages) {
+      const compute::Stage& what = stage.info->stage;
+      if (what.is_extern() || !what.reduce.empty() || what.outputs.size() != 1) continue;
+      const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
+      if (readers.size() != 1 ||
+          !builder.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
+        continue;
+      const schedule::Step step = schedule::Inline{stage.name()};
+      if (!schedule::check(step, builder.state).ok()) continue;
+      HONE_RETURN_IF_ERROR(builder.add_step(step));
+      changed = true;
+      break;
+    }
+  }
+  return ok_status();
 }
 
 int unit_stride_axis(const schedule::StageInfo& info) {
@@ -201,7 +223,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     return space.instantiate(space.default_point(space.num_sketches() - 1)).status();
   };
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
-  if (add_rows(builder)) {
+  if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
     HONE_RETURN_IF_ERROR(finish(std::move(builder)));
     return space;
   }
@@ -223,6 +245,10 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
 
 const std::vector<Decision>& Space::decisions(int sketch) const {
   return sketches_[sketch]->decisions;
+}
+
+std::string Space::algorithm(int sketch) const {
+  return schedule::algorithm_of(sketches_[sketch]->structure);
 }
 
 double Space::size() const {

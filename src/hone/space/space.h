@@ -18,9 +18,12 @@ namespace hone::space {
 enum class DecisionKind : uint8_t { kTile, kOrder, kUnroll, kVector, kParallel, kTail, kPacking };
 
 struct Decision {
-  std::string name;  // "conv2d.ow.tile"
+  std::string name;  // "conv2d.ow.tile": a stage, then what is decided of it
   DecisionKind kind;
   std::vector<int64_t> options;  // ascending where they are sizes
+  size_t role = 0;               // where the part after the stage begins in `name`
+  int64_t extent = 0;            // points that a tile divides; 0: it is no tile
+  bool scales = false;           // a longer axis wants a larger tile: it is no register tile
 };
 
 struct Point {
@@ -50,7 +53,8 @@ class Space {
 
   [[nodiscard]] int num_sketches() const { return static_cast<int>(sketches_.size()); }
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
-  [[nodiscard]] double size() const;  // points, legal or not, over all sketches
+  [[nodiscard]] std::string algorithm(int sketch) const;  // schedule::algorithm_of its steps
+  [[nodiscard]] double size() const;                      // points, legal or not, over all sketches
 
   // A good point by rule of thumb, without any model; of sketch 0, the direct algorithm, unless
   // another is named.

@@ -11,6 +11,7 @@ const std::vector<const Op*>& all_ops() {
                                              convolution_ops(),
                                              determinant_ops(),
                                              elementwise_ops(),
+                                             fused_attention_ops(),
                                              gather_ops(),
                                              generate_ops(),
                                              grid_sample_ops(),

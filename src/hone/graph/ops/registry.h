@@ -24,6 +24,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> math_ops();
 [[nodiscard]] std::span<const Op> determinant_ops();
 [[nodiscard]] std::span<const Op> elementwise_ops();
+[[nodiscard]] std::span<const Op> fused_attention_ops();
 [[nodiscard]] std::span<const Op> gather_ops();
 [[nodiscard]] std::span<const Op> generate_ops();
 [[nodiscard]] std::span<const Op> grid_sample_ops();

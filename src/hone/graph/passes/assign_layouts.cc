@@ -6,6 +6,7 @@
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/passes/pass.h"
+#include "hone/graph/passes/rewrite.h"
 
 namespace hone::graph {
 namespace {
@@ -26,10 +27,7 @@ std::vector<int> channels_last(size_t rank) {
 // A Transpose moves nothing: dimension i of its result is dimension perm[i] of its operand.
 std::vector<int> transposed(const Graph& graph, const Node& node) {
   const std::vector<int> from = order_of(graph.value(node.inputs[0]));
-  Shape perm = node.attributes.integers("perm");
-  if (perm.empty()) {
-    for (size_t d = from.size(); d-- > 0;) perm.push_back(static_cast<int64_t>(d));
-  }
+  const Shape perm = permutation_of(graph, node);
   std::vector<int> order;
   for (const int dim : from) {
     order.push_back(static_cast<int>(std::find(perm.begin(), perm.end(), dim) - perm.begin()));
@@ -65,11 +63,29 @@ std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
     return channels_last(value.shape.size());
   }
   // Vector lanes run along the columns of a product: they must lie side by side.
-  if (node.type == "MatMul" && k == 1 && value.shape.size() >= 2 &&
+  if (is_right_operand(node, k) && value.shape.size() >= 2 &&
       order_of(value).back() != static_cast<int>(value.shape.size()) - 1)
     return plain_order(value.shape.size());
   if (node.op->kind == Kind::kElementwise && value.shape == result.shape) return result.order;
   return {};
+}
+
+// Attention whose result only a Transpose and then a Reshape read (heads become one value again)
+// writes it in the order in which the Reshape wants it, if rows stay rows. (A lone product keeps
+// its order: its register tile would run along the heads, which share nothing.)
+std::vector<int> order_of_reader(const Graph& graph, const Uses& uses, const Node& node) {
+  if (node.type != "hone.Attention") return {};
+  const auto& readers = uses.readers[static_cast<size_t>(node.outputs[0])];
+  if (readers.size() != 1 || graph.is_output(node.outputs[0])) return {};
+  const Node& transpose = graph.nodes[static_cast<size_t>(readers[0])];
+  if (transpose.type != "Transpose") return {};
+  const auto& next = uses.readers[static_cast<size_t>(transpose.outputs[0])];
+  const bool reshaped = std::any_of(next.begin(), next.end(), [&](int reader) {
+    return is_reshape(graph.nodes[static_cast<size_t>(reader)]);
+  });
+  const Shape perm = permutation_of(graph, transpose);
+  if (!reshaped || perm.back() + 1 != static_cast<int64_t>(perm.size())) return {};
+  return {perm.begin(), perm.end()};
 }
 
 }  // namespace
@@ -85,12 +101,18 @@ bool same_order(const Shape& shape, const std::vector<int>& a, const std::vector
   return strip(a) == strip(b);
 }
 
+bool is_right_operand(const Node& node, size_t k) {
+  if (node.type == "hone.Attention") return k == 1 || k == 2;
+  return node.type == "MatMul" && k == 1;
+}
+
 bool is_plain(const Value& value) {
   return same_order(value.shape, order_of(value), plain_order(value.shape.size()));
 }
 
 void choose_orders(Graph& graph) {
   for (Value& value : graph.values) value.order = plain_order(value.shape.size());
+  const Uses uses(graph);
   for (const Node& node : graph.nodes) {
     for (const ValueId out : node.outputs) {
       if (out == kNoValue) continue;
@@ -101,6 +123,8 @@ void choose_orders(Graph& graph) {
         value.order = channels_last(value.shape.size());
       } else if (node.op->layout == Layout::kFollow) {
         value.order = followed(graph, node, value.shape);
+      } else if (auto order = order_of_reader(graph, uses, node); !order.empty()) {
+        value.order = std::move(order);
       }
     }
   }

@@ -106,7 +106,9 @@ class Assigner {
     for (const int reader : uses.readers[static_cast<size_t>(id)]) {
       const Node& node = graph_.nodes[static_cast<size_t>(reader)];
       if (is_reshape(node) || is_concat(node)) return true;
-      if (node.type == "MatMul" && node.inputs[1] == id) return true;
+      for (size_t k = 0; k < node.inputs.size(); ++k) {
+        if (node.inputs[k] == id && is_right_operand(node, k)) return true;
+      }
       if (is_transpose(node) && needs_own_place(uses, node.outputs[0])) return true;
     }
     return false;

@@ -23,6 +23,7 @@ constexpr Pass kPasses[] = {
     {"fold_scales", fold_scales},
     {"merge_parallel_products", merge_parallel_products, When::kIfAsked},
     {"simplify_algebra", simplify_algebra},  // after recognize_patterns: they know its forms
+    {"fuse_attention", fuse_attention},      // after simplify_algebra: scales are products
     {"merge_pads", merge_pads},
     {"flatten_to_conv",
      flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm

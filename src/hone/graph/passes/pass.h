@@ -43,8 +43,11 @@ struct PassOptions {
 // parts that lie where they were made. Runs only where it is asked for: it rarely pays.
 [[nodiscard]] Status merge_parallel_products(Graph& graph);
 // Chains of transposes, reshapes, slices and casts become one or none; neutral constants go;
-// constants that meet are computed; transposes go where they meet or a product takes them.
+// constants that meet are computed; transposes go where they meet or a product takes them, reshapes
+// behind elementwise operators.
 [[nodiscard]] Status simplify_algebra(Graph& graph);
+// softmax(Q K scale + mask) V becomes one operator, and so one task.
+[[nodiscard]] Status fuse_attention(Graph& graph);
 // A Pad with zeros becomes padding of the convolution or average pooling after it.
 [[nodiscard]] Status merge_pads(Graph& graph);
 // Flatten + Gemm after a value of rank 4 becomes a convolution with a kernel as large as the value,
@@ -62,6 +65,8 @@ void choose_orders(Graph& graph);
 [[nodiscard]] bool same_order(const Shape& shape, const std::vector<int>& a,
                               const std::vector<int>& b);
 [[nodiscard]] bool is_plain(const Value& value);
+// Whether a product reads the rows of operand k again and again, vector lanes along its columns.
+[[nodiscard]] bool is_right_operand(const Node& node, size_t k);
 
 // Inserts hone.Copy of `from` before node `before`; returns the new value.
 ValueId insert_copy(Graph& graph, ValueId from, size_t before, const std::string& suffix);

@@ -156,5 +156,45 @@ TEST(simplify_algebra, gemm_takes_transposes) {
   EXPECT_EQ(types(simplified(model, inputs)), Types{"Gemm"});
 }
 
+TEST(simplify_algebra, reshapes_let_followers_join_the_product) {
+  Rng rng(113);
+  TestModel model;
+  model.input("x", {1, 5, 4}).input("r", {1, 5, 6}).constant("flat", ints({-1, 4}));
+  model.constant("w", random_tensor({4, 6}, rng)).constant("b", random_tensor({6}, rng));
+  model.constant("s", ints({1, 5, 6})).constant("k", random_tensor({1, 1, 6}, rng));
+  model.node("Reshape", {"x", "flat"}, {"x2"}).node("Gemm", {"x2", "w", "b"}, {"g"});
+  model.node("Reshape", {"g", "s"}, {"h"}).node("Tanh", {"h"}, {"t"});
+  model.node("Mul", {"t", "k"}, {"m"}).node("Add", {"r", "m"}, {"y"}).output("y");
+  const std::vector<Tensor> inputs = {random_tensor({1, 5, 4}, rng), random_tensor({1, 5, 6}, rng)};
+  const Graph graph = simplified(model, inputs);
+  EXPECT_EQ(types(graph), (Types{"Reshape", "Gemm", "Tanh", "Mul", "Reshape", "Add", "Reshape"}));
+  const auto wanted = run_plainly(model.graph(), inputs), got = run_optimized(graph, inputs);
+  EXPECT_LT(relative_error(got[0], wanted[0]), 1e-5);
+}
+
+TEST(simplify_algebra, reshapes_stay_where_operands_differ_along_what_they_change) {
+  Rng rng(114);
+  TestModel model;
+  model.input("x", {6, 4}).constant("w", random_tensor({4, 8}, rng)).constant("s", ints({2, 3, 8}));
+  model.constant("k", random_tensor({2, 1, 1}, rng));
+  model.node("MatMul", {"x", "w"}, {"p"}).node("Reshape", {"p", "s"}, {"r"});
+  model.node("Mul", {"r", "k"}, {"y"}).output("y");
+  const Graph graph = simplified(model, {random_tensor({6, 4}, rng)});
+  EXPECT_EQ(types(graph), (Types{"MatMul", "Reshape", "Mul"}));
+}
+
+TEST(simplify_algebra, two_products_of_other_shapes_meet_once) {
+  Rng rng(115);
+  TestModel model;
+  model.input("x", {6, 4}).constant("w", random_tensor({4, 8}, rng));
+  model.input("z", {1, 2, 3, 4}).constant("s", ints({2, 3, 8}));
+  model.node("MatMul", {"x", "w"}, {"p"}).node("Reshape", {"p", "s"}, {"r"});
+  model.node("MatMul", {"z", "w"}, {"q"}).node("Reshape", {"q", "s"}, {"t"});
+  model.node("Add", {"r", "t"}, {"y"}).output("y");
+  const Graph graph =
+      simplified(model, {random_tensor({6, 4}, rng), random_tensor({1, 2, 3, 4}, rng)});
+  EXPECT_EQ(count(graph, "Reshape"), 2);
+}
+
 }  // namespace
 }  // namespace hone::graph

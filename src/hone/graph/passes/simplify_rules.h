@@ -12,6 +12,9 @@ namespace hone::graph {
 // Transposes at products and through elementwise operators.
 [[nodiscard]] std::span<const Rule> transpose_rules();
 
+// Reshapes before elementwise operators.
+[[nodiscard]] std::span<const Rule> reshape_rules();
+
 // The part of a whole that a slice of one dimension takes.
 struct Part {
   size_t axis;

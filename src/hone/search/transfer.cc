@@ -1,0 +1,196 @@
+#include "hone/search/transfer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <unordered_set>
+
+#include "hone/compute/class_family.h"
+#include "hone/space/portable_point.h"
+
+namespace hone::search {
+namespace {
+
+// The extents that follow each name: "data[1,58,58,64]" and "conv2d(oh=56 ..)".
+std::map<std::string, std::vector<double>> extents(std::string_view text) {
+  std::map<std::string, std::vector<double>> found;
+  std::string name;
+  bool naming = false;
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c >= '0' && c <= '9' && !naming) {
+      double value = 0;
+      for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
+        value = 10 * value + (text[i] - '0');
+      found[name].push_back(value);
+      continue;
+    }
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+                        (naming && ((c >= '0' && c <= '9') || c == '.'));
+    if (letter) {
+      if (!naming) name.clear();
+      name += c;
+    }
+    naming = letter;
+    ++i;
+  }
+  return found;
+}
+
+// A candidate before anyone asked how fast it is.
+struct Trial {
+  Transferred transferred;
+  space::Candidate candidate;
+};
+
+class Collector {
+ public:
+  Collector(const space::Space& space, const compute::Dag& dag) : space_(space), dag_(dag) {
+    for (int sketch = 0; sketch < space.num_sketches(); ++sketch)
+      algorithms_.insert(space.algorithm(sketch));
+  }
+
+  void add_point(const space::Point& point, const db::Record& from) {
+    schedule::Steps steps = space_.steps(point);
+    if (!seen_.insert(schedule::hash(steps)).second) return;
+    Result<space::Candidate> candidate = space_.instantiate(point);
+    if (!candidate.ok()) return;
+    const bool replayed = schedule::to_string(steps) == from.steps;
+    trials_.push_back({{point, std::move(steps), 0, &from, replayed}, *std::move(candidate)});
+  }
+  // False if the steps do not apply.
+  bool add_steps(schedule::Steps steps, const db::Record& from) {
+    if (seen_.contains(schedule::hash(steps))) return true;
+    if (!algorithms_.contains(schedule::algorithm_of(steps))) return false;  // rounds more
+    Result<schedule::State> state = schedule::replay(dag_, steps);
+    if (!state.ok()) return false;
+    Result<schedule::Bounds> bounds = schedule::infer_bounds(*state);
+    if (!bounds.ok()) return false;
+    seen_.insert(schedule::hash(steps));
+    trials_.push_back({{std::nullopt, std::move(steps), 0, &from, true},
+                       {*std::move(state), *std::move(bounds)}});
+    return true;
+  }
+  [[nodiscard]] std::vector<Trial>& trials() { return trials_; }
+
+ private:
+  const space::Space& space_;
+  const compute::Dag& dag_;
+  std::set<std::string> algorithms_;
+  std::unordered_set<uint64_t> seen_;
+  std::vector<Trial> trials_;
+};
+
+std::vector<const db::Record*> choose_sources(const compute::Dag& dag, const TransferPool& pool,
+                                              const TransferOptions& options) {
+  struct Ranked {
+    bool other_class, other_device;
+    double distance;
+    const db::Record* record;
+  };
+  const std::string kernel_class = compute::kernel_class(dag), text = compute::describe(dag);
+  std::vector<Ranked> ranked;
+  for (const db::Record* record : pool.family(kernel_class)) {
+    const bool other = record->kernel_class != kernel_class;
+    if (other && options.same_class) continue;
+    ranked.push_back(
+        {other, record->device != options.device, shape_distance(record->task_text, text), record});
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
+    return std::tie(a.other_class, a.other_device, a.distance) <
+           std::tie(b.other_class, b.other_device, b.distance);
+  });
+  std::vector<const db::Record*> sources;
+  for (const Ranked& r : ranked) {
+    if (sources.size() < options.sources) sources.push_back(r.record);
+  }
+  return sources;
+}
+
+}  // namespace
+
+Status TransferPool::add_store(db::Store& store) {
+  HONE_ASSIGN_OR_RETURN(std::vector<db::Record> fastest,
+                        store.query({.fastest_only = true, .with_task_text = true}));
+  for (db::Record& record : fastest) add(std::move(record));
+  return ok_status();
+}
+
+void TransferPool::add(db::Record record) {
+  if (record.verified) records_.push_back(std::move(record));
+}
+
+void TransferPool::exclude_model(std::string_view model) {
+  std::set<uint64_t> tasks;
+  for (const db::Record& record : records_) {
+    if (record.model == model) tasks.insert(record.task);
+  }
+  std::erase_if(records_, [&](const db::Record& record) { return tasks.contains(record.task); });
+}
+
+void TransferPool::exclude_task(uint64_t task) {
+  std::erase_if(records_, [&](const db::Record& record) { return record.task == task; });
+}
+
+void TransferPool::keep_model(std::string_view model) {
+  std::erase_if(records_, [&](const db::Record& record) { return record.model != model; });
+}
+
+std::vector<const db::Record*> TransferPool::family(std::string_view kernel_class) const {
+  const std::string wanted = compute::class_family(kernel_class);
+  std::vector<const db::Record*> found;
+  for (const db::Record& record : records_) {
+    if (compute::class_family(record.kernel_class) == wanted) found.push_back(&record);
+  }
+  return found;
+}
+
+double shape_distance(std::string_view a, std::string_view b) {
+  const auto mine = extents(a), other = extents(b);
+  double distance = 0;
+  int places = 0;
+  for (const auto& [name, lengths] : mine) {
+    const auto it = other.find(name);
+    if (it == other.end() || it->second.size() != lengths.size()) continue;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      distance += std::abs(std::log2(std::max(lengths[i], 1.0) / std::max(it->second[i], 1.0)));
+      ++places;
+    }
+  }
+  return places == 0 ? INFINITY : distance / places;
+}
+
+TransferResult transfer(const SearchTask& task, const compute::Dag& dag, const TransferPool& pool,
+                        const TransferOptions& options) {
+  TransferResult result;
+  Collector collector(*task.space, dag);
+  for (const db::Record* source : choose_sources(dag, pool, options)) {
+    ++result.sources;
+    Result<schedule::Steps> steps = schedule::parse_steps(source->steps);
+    const Result<space::PortablePoint> portable = space::parse_portable_point(source->decisions);
+    std::vector<space::Point> points;
+    if (!options.as_they_are && portable.ok()) {
+      points = space::adapt(*portable, *task.space);
+    } else if (!options.as_they_are && steps.ok()) {  // of a tuner that wrote no decisions
+      if (const auto nearest = task.space->locate(*steps)) points.push_back(*nearest);
+    }
+    for (const space::Point& point : points) collector.add_point(point, *source);
+    if (!steps.ok() || !collector.add_steps(*std::move(steps), *source)) ++result.invalid;
+  }
+  std::vector<Trial>& trials = collector.trials();
+  std::vector<cost::Query> queries;
+  for (const Trial& trial : trials)
+    queries.push_back({&trial.candidate, task.target, task.threads, task.key});
+  const Result<std::vector<double>> seconds = task.model->predict(queries);
+  for (size_t i = 0; i < trials.size(); ++i) {
+    Transferred& transferred = trials[i].transferred;
+    transferred.predicted = seconds.ok() ? (*seconds)[i] : 0.0;
+    result.candidates.push_back(std::move(transferred));
+  }
+  std::stable_sort(
+      result.candidates.begin(), result.candidates.end(),
+      [](const Transferred& a, const Transferred& b) { return a.predicted < b.predicted; });
+  return result;
+}
+
+}  // namespace hone::search

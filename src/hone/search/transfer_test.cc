@@ -1,0 +1,188 @@
+#include "hone/search/transfer.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/compute/dag_testing.h"
+#include "hone/cost/registry.h"
+#include "hone/search/transfer_source.h"
+#include "hone/space/portable_point.h"
+
+namespace hone::search {
+namespace {
+
+compute::Dag conv(int64_t size, int64_t channels, bool residual = false) {
+  return compute::testing::conv2d(
+      {.h = size, .w = size, .ic = channels, .oc = channels, .residual = residual});
+}
+
+// A task with its space.
+struct Fixture {
+  compute::Dag dag;
+  target::Target target;
+  std::unique_ptr<cost::CostModel> model = std::move(cost::make_model("analytic")).value();
+  space::Space space;
+  SearchTask task;
+
+  explicit Fixture(compute::Dag d, target::Target t = target::find("x86-64-avx2").value(),
+                   space::Accuracy accuracy = space::Accuracy::kDefault)
+      : dag(std::move(d)),
+        target(std::move(t)),
+        space(space::Space::create(dag, target, accuracy).value()) {
+    task = {&space, &target, model.get(), 1, compute::task_key(dag), 1};
+  }
+  // As a tuner would have stored it.
+  [[nodiscard]] db::Record record(const space::Point& point, std::string name = "resnet") const {
+    db::Record record;
+    record.task = task.key;
+    record.kernel_class = compute::kernel_class(dag);
+    record.task_text = compute::describe(dag);
+    record.device = "here";
+    record.algorithm = space.algorithm(point.sketch);
+    record.steps = schedule::to_string(space.steps(point));
+    record.decisions = space::to_string(space::to_portable(space, point));
+    record.centre = 1e-3;
+    record.verified = true;
+    record.model = std::move(name);
+    return record;
+  }
+};
+
+TransferPool pool_of(std::initializer_list<db::Record> records) {
+  TransferPool pool;
+  for (const db::Record& record : records) pool.add(record);
+  return pool;
+}
+
+TEST(transfer, candidates_are_legal_distinct_and_ranked) {
+  const Fixture from(conv(28, 32)), to(conv(14, 64));
+  Rng rng(2);
+  TransferPool pool;
+  for (int i = 0; i < 12; ++i) pool.add(from.record(from.space.sample(rng)));
+  const TransferResult result = transfer(to.task, to.dag, pool, {.device = "here"});
+  EXPECT_EQ(result.sources, 12);
+  ASSERT_GE(result.candidates.size(), 12U);
+  std::set<uint64_t> hashes;
+  double last = 0;
+  for (const Transferred& candidate : result.candidates) {
+    EXPECT_TRUE(schedule::replay(to.dag, candidate.steps).ok());
+    EXPECT_TRUE(hashes.insert(schedule::hash(candidate.steps)).second);
+    EXPECT_GE(candidate.predicted, last);
+    EXPECT_EQ(candidate.replayed, schedule::to_string(candidate.steps) == candidate.from->steps);
+    if (candidate.point) {
+      EXPECT_TRUE(to.space.legal(*candidate.point));
+      EXPECT_EQ(to.space.steps(*candidate.point), candidate.steps);
+    }
+    last = candidate.predicted;
+  }
+}
+
+TEST(transfer, steps_as_they_are_may_not_apply_and_near_classes_need_their_points) {
+  const Fixture from(conv(28, 32)), near(conv(28, 32, true));
+  const TransferPool pool = pool_of({from.record(from.space.default_point())});
+  const TransferResult plain = transfer(near.task, near.dag, pool, {.as_they_are = true});
+  const TransferResult all = transfer(near.task, near.dag, pool, {});
+  EXPECT_EQ(plain.sources, 1);
+  EXPECT_EQ(plain.candidates.size() + static_cast<size_t>(plain.invalid), 1U);
+  ASSERT_FALSE(all.candidates.empty());
+  EXPECT_TRUE(all.candidates[0].point.has_value());
+  EXPECT_EQ(transfer(near.task, near.dag, pool, {.same_class = true}).sources, 0);
+}
+
+TEST(transfer, other_families_are_not_asked) {
+  const Fixture from(compute::testing::gemm(64, 64, 64)), to(conv(14, 64));
+  const TransferPool pool = pool_of({from.record(from.space.default_point())});
+  EXPECT_EQ(transfer(to.task, to.dag, pool, {}).sources, 0);
+}
+
+TEST(transfer, alike_shapes_come_first_when_there_are_too_many) {
+  const Fixture small(conv(7, 256)), large(conv(56, 64)), to(conv(48, 64));
+  const TransferPool pool = pool_of({small.record(small.space.default_point(), "far"),
+                                     large.record(large.space.default_point(), "close")});
+  const TransferResult result = transfer(to.task, to.dag, pool, {.sources = 1});
+  ASSERT_FALSE(result.candidates.empty());
+  for (const Transferred& candidate : result.candidates) EXPECT_EQ(candidate.from->model, "close");
+}
+
+TEST(transfer, records_of_another_device_become_points_of_this_one) {
+  const Fixture wide(conv(28, 64), target::find("x86-64-avx512").value()), to(conv(28, 64));
+  const TransferPool pool = pool_of({wide.record(wide.space.default_point())});
+  const TransferResult result = transfer(to.task, to.dag, pool, {.device = "there"});
+  ASSERT_FALSE(result.candidates.empty());
+  EXPECT_TRUE(result.candidates[0].point.has_value());
+}
+
+TEST(transfer, an_algorithm_that_the_accuracy_forbids_is_not_carried_over) {
+  const Fixture from(conv(28, 32)),
+      strict(conv(56, 32), target::find("x86-64-avx2").value(), space::Accuracy::kStrict);
+  ASSERT_GT(from.space.num_sketches(), 1);
+  const TransferPool pool = pool_of({from.record(from.space.default_point(1))});
+  const TransferResult result = transfer(strict.task, strict.dag, pool, {});
+  EXPECT_TRUE(result.candidates.empty());
+  EXPECT_EQ(result.invalid, 1);
+}
+
+TEST(transfer, records_without_decisions_are_located) {
+  const Fixture from(conv(28, 32)), to(conv(28, 64));
+  db::Record record = from.record(from.space.default_point());
+  record.decisions.clear();
+  const TransferResult result = transfer(to.task, to.dag, pool_of({record}), {});
+  ASSERT_FALSE(result.candidates.empty());
+}
+
+TEST(transfer_pool, unverified_records_and_excluded_tasks_are_not_there) {
+  const Fixture a(conv(28, 32)), b(conv(14, 32));
+  db::Record unverified = a.record(a.space.default_point());
+  unverified.verified = false;
+  // The task of `a` occurs in both models.
+  TransferPool pool =
+      pool_of({unverified, a.record(a.space.default_point(), "one"),
+               a.record(a.space.default_point(), "two"), b.record(b.space.default_point(), "two")});
+  EXPECT_EQ(pool.records().size(), 3U);
+  TransferPool without_one = pool;
+  without_one.exclude_model("one");
+  ASSERT_EQ(without_one.records().size(), 1U);
+  EXPECT_EQ(without_one.records()[0].task, b.task.key);
+  TransferPool only_two = pool;
+  only_two.keep_model("two");
+  EXPECT_EQ(only_two.records().size(), 2U);
+  pool.exclude_task(a.task.key);
+  EXPECT_EQ(pool.records().size(), 1U);
+}
+
+TEST(transfer, shapes_are_compared_place_by_place) {
+  const std::string a = compute::describe(conv(28, 32)), b = compute::describe(conv(28, 64)),
+                    c = compute::describe(conv(7, 512));
+  EXPECT_EQ(shape_distance(a, a), 0);
+  EXPECT_GT(shape_distance(a, b), 0);
+  EXPECT_GT(shape_distance(a, c), shape_distance(a, b));
+  EXPECT_EQ(shape_distance("conv2d data[2]", "gemm other[2]"), INFINITY);
+}
+
+// Table 2 of the paper in small: squares of shares, square roots of numbers.
+TEST(transfer_source, many_schedules_of_costly_classes_win) {
+  const auto record = [](std::string model, std::string kernel_class, uint64_t task) {
+    db::Record r;
+    r.model = std::move(model), r.kernel_class = std::move(kernel_class), r.task = task;
+    r.verified = true;
+    return r;
+  };
+  TransferPool pool;
+  for (uint64_t t = 0; t < 9; ++t) pool.add(record("googlenet", "conv2d+bias+relu", t));
+  for (uint64_t t = 20; t < 45; ++t) pool.add(record("bert", "matmul", t));
+  pool.add(record("alexnet", "conv2d+bias+relu", 50));
+  pool.add(record("alexnet", "conv2d+bias+relu", 50));
+  pool.add(record("gpt2", "softmax", 60));
+  const std::vector<SourceScore> scores =
+      rank_sources(pool, {{"conv2d+bias+relu", 8.0}, {"matmul", 2.0}});
+  ASSERT_EQ(scores.size(), 3U);
+  EXPECT_EQ(scores[0].model, "googlenet");
+  EXPECT_DOUBLE_EQ(scores[0].score, 0.64 * 3);
+  EXPECT_EQ(scores[1].model, "alexnet");
+  EXPECT_DOUBLE_EQ(scores[1].score, 0.64);
+  EXPECT_EQ(scores[1].tasks, 1);
+  EXPECT_EQ(scores[2].model, "bert");
+  EXPECT_DOUBLE_EQ(scores[2].score, 0.04 * 5);
+}
+
+}  // namespace
+}  // namespace hone::search

@@ -1,0 +1,37 @@
+// space/portable_point.h - a point of a space as values with names, so that it means something in
+// the space of another task: other extents, another epilogue, another device. Its text is what a
+// record keeps: "direct relu:lanes=8 relu:column=7/56 relu:block=14/56" (a tile of 7 of 56 points).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/space/space.h"
+
+namespace hone::space {
+
+struct PortableChoice {
+  std::string stage, role;  // Decision::name in its two parts
+  int64_t value = 0;
+  int64_t extent = 0;  // points that the tile divides; 0: it is no tile
+  bool operator==(const PortableChoice&) const = default;
+};
+
+struct PortablePoint {
+  std::string algorithm;
+  std::vector<PortableChoice> choices;
+  bool operator==(const PortablePoint&) const = default;
+};
+
+[[nodiscard]] PortablePoint to_portable(const Space& space, const Point& point);
+[[nodiscard]] std::string to_string(const PortablePoint& point);
+[[nodiscard]] Result<PortablePoint> parse_portable_point(std::string_view text);
+
+// The legal points of `space` that correspond to a point of another one, the closest first, without
+// repetition: tiles as long as they were; tiles that divide their axis where they did; tiles that
+// grow with their axis. A choice finds its counterpart by stage and role, else by role in the same
+// order; what has none stays at the rule of thumb. Empty if the algorithm does not apply.
+[[nodiscard]] std::vector<Point> adapt(const PortablePoint& point, const Space& space);
+
+}  // namespace hone::space

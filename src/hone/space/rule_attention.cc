@@ -1,0 +1,187 @@
+// softmax(Q K + mask) V as one task (graph/ops/fused_attention.cc has its stages). A block of
+// queries stays in the cache while all stages run over it, so scores never reach memory:
+//
+//   parallel batch x heads x blocks of queries:
+//     scores, masked: the block's scores, around a register tile
+//     most, weights, total: along their rows, vectorized
+//     sums: weights times values, around a register tile
+//     the result: divided by the totals
+#include <algorithm>
+#include <cmath>
+
+#include "hone/space/contraction.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::StageInfo;
+using schedule::State;
+using schedule::Steps;
+
+// The stages in topological order.
+enum Part : uint8_t { kScores, kMasked, kMost, kWeights, kTotal, kSums, kResult, kParts };
+
+class AttentionGroup : public Group {
+ public:
+  std::string stage[kParts];
+  std::vector<std::string> outer;  // the result's axes but the queries and the vector lanes
+  std::string query, lane;         // those two
+  int64_t queries = 1, keys = 1, blocks_outside = 1, l2_bytes = 1 << 20;
+  int cores = 1;
+  std::vector<std::string> rows[kParts];  // loops of a stage along rows, the vectorized one last
+  std::shared_ptr<Contraction> scores, sums;
+  int d_block = -1;
+  std::vector<Decision> own_decisions;
+
+  [[nodiscard]] bool legal(const Choice& choice) const override {
+    for (const Contraction* product : {scores.get(), sums.get()}) {
+      if (!product->legal(choice)) return false;
+      if (product->d_column >= 0 && choice[product->d_column] > choice[d_block]) return false;
+    }
+    return true;
+  }
+
+  void set_default(std::vector<int>& choices) const override {
+    const Decision& decision = own_decisions[static_cast<size_t>(d_block)];
+    int& block = choices[static_cast<size_t>(d_block)];
+    block = 0;
+    for (size_t o = 1; o < decision.options.size(); ++o) {
+      const int64_t length = decision.options[o];
+      const int64_t pieces = blocks_outside * ((queries + length - 1) / length);
+      if (2 * 4 * length * keys > l2_bytes / 2 || pieces < 2 * cores) continue;
+      block = static_cast<int>(o);
+    }
+    const int64_t length = decision.options[static_cast<size_t>(block)];
+    for (const Contraction* product : {scores.get(), sums.get()}) {
+      product->set_default(choices);
+      product->set_tile(choices, length);
+    }
+  }
+
+  void append_steps(const Choice& choice, Steps& steps) const override {
+    const std::string& root = stage[kResult];
+    steps.push_back(schedule::Split{root, query, {choice[d_block]}, schedule::Tail::kMask});
+    std::vector<std::string> tiles = outer;
+    tiles.push_back(query + ".0");
+    std::vector<std::string> order = tiles;
+    order.insert(order.end(), {query + ".1", lane});
+    steps.push_back(schedule::Reorder{root, order});
+    std::string tile = tiles[0];
+    for (size_t i = 1; i < tiles.size(); ++i) tile += "@" + tiles[i];
+    if (tiles.size() > 1) steps.push_back(schedule::Fuse{root, tiles});
+    steps.push_back(schedule::Parallel{root, tile});
+    steps.push_back(schedule::Vectorize{root, lane});
+    for (size_t part = kResult; part-- > 0;) {
+      if (part == kScores) continue;  // inside of kMasked
+      steps.push_back(schedule::ComputeAt{stage[part], root, tile});
+      if (part == kSums) {
+        sums->append_steps(choice, steps);
+      } else if (part == kMasked) {
+        scores->append_steps(choice, steps);
+      } else {
+        if (rows[part].size() > 1) steps.push_back(schedule::Reorder{stage[part], rows[part]});
+        steps.push_back(schedule::Vectorize{stage[part], rows[part].back()});
+      }
+    }
+  }
+};
+
+bool is_reduction(const StageInfo& info) { return !info.stage.reduce.empty(); }
+
+bool applies(const State& state) {
+  static constexpr bool kReduces[kParts] = {true, false, true, false, true, true, false};
+  static const std::vector<int> kReaders[kParts] = {
+      {kMasked}, {kMost, kWeights}, {kWeights}, {kTotal, kSums}, {kResult}, {kResult}, {}};
+  if (state.stages.size() != kParts) return false;
+  for (size_t i = 0; i < kParts; ++i) {
+    const StageInfo& info = *state.stages[i].info;
+    if (info.stage.is_extern() || info.stage.where || info.constant ||
+        info.stage.outputs.size() != 1 || is_reduction(info) != kReduces[i] ||
+        state.readers(info.stage.outputs[0].buffer) != kReaders[i])
+      return false;
+  }
+  return true;
+}
+
+bool has_axis(const StageInfo& info, const std::string& name) {
+  return std::any_of(info.axes.begin(), info.axes.end(),
+                     [&](const compute::Axis& axis) { return axis.var->name == name; });
+}
+
+// The longest axis of the product with the values along which only the weights move.
+int query_axis(const StageInfo& sums, const StageInfo& weights) {
+  int best = -1;
+  for (int a = 0; a < sums.num_spatial(); ++a) {
+    const auto axis = static_cast<size_t>(a);
+    if (!has_axis(weights, sums.axes[axis].var->name)) continue;
+    const bool still =
+        std::all_of(sums.reads.begin(), sums.reads.end(), [&](const compute::Access& read) {
+          return read.buffer == weights.stage.outputs[0].buffer ||
+                 std::all_of(read.index.begin(), read.index.end(),
+                             [&](const compute::AffineRow& row) { return row.coef[axis] == 0; });
+        });
+    if (still && (best < 0 || sums.axes[axis].extent > sums.axes[static_cast<size_t>(best)].extent))
+      best = a;
+  }
+  return best;
+}
+
+std::vector<int64_t> block_options(int64_t queries) {
+  std::vector<int64_t> options;
+  for (int64_t n = 1; n <= std::min<int64_t>(queries, 256); ++n) {
+    if (queries % n == 0 || n == 16 || n == 32 || n == 64) options.push_back(n);
+  }
+  return options;
+}
+
+}  // namespace
+
+bool add_attention(SketchBuilder& builder) {
+  SketchBuilder trial = builder;
+  if (!inline_chains(trial).ok() || !applies(trial.state)) return false;
+  const auto info = [&](Part part) -> const StageInfo& { return *trial.state.stages[part].info; };
+  auto group = std::make_shared<AttentionGroup>();
+  for (size_t i = 0; i < kParts; ++i) group->stage[i] = trial.state.stages[i].name();
+  const StageInfo& result = info(kResult);
+  const int lane = unit_stride_axis(result), query = query_axis(info(kSums), info(kWeights));
+  if (lane < 0 || query < 0) return false;
+  group->lane = result.axes[static_cast<size_t>(lane)].var->name;
+  group->query = info(kSums).axes[static_cast<size_t>(query)].var->name;
+  group->queries = info(kSums).axes[static_cast<size_t>(query)].extent;
+  group->keys = info(kSums).stage.reduce[0].extent;
+  if (group->lane == group->query || !has_axis(result, group->query)) return false;
+  for (const compute::Axis& axis : result.stage.axes) {
+    const std::string& name = axis.var->name;
+    if (name == group->lane || name == group->query) continue;
+    if (!has_axis(info(kMasked), name)) return false;
+    group->outer.push_back(name);
+    group->blocks_outside *= axis.extent;
+  }
+  for (const Part part : {kMost, kWeights, kTotal}) {
+    std::string along;  // the axis that rows have and the result has not
+    for (const compute::Axis& axis : info(part).axes) {
+      if (!has_axis(result, axis.var->name)) along = axis.var->name;
+    }
+    if (along.empty()) return false;
+    for (const compute::Axis& axis : info(part).axes) {
+      if (axis.var->name != along) group->rows[part].push_back(axis.var->name);
+    }
+    group->rows[part].push_back(along);
+  }
+  group->cores = trial.target.cores;
+  if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
+  group->d_block = trial.add_decision(group->stage[kResult], "block", DecisionKind::kTile,
+                                      block_options(group->queries), group->queries);
+  if (!trial.add_step(schedule::CacheWrite{group->stage[kSums]}).ok()) return false;
+  const ContractionOptions options{.nested = true, .outer = group->outer};
+  group->scores = make_contraction(trial, group->stage[kMasked], group->stage[kScores], options);
+  if (!group->scores) return false;
+  group->sums = make_contraction(trial, group->stage[kSums], group->stage[kSums] + ".acc", options);
+  if (!group->sums) return false;
+  group->own_decisions = trial.decisions;
+  trial.groups.push_back(std::move(group));
+  builder.take(std::move(trial));
+  return true;
+}
+
+}  // namespace hone::space
