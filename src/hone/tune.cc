@@ -7,6 +7,7 @@
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
 #include "hone/measure/local_runner.h"
+#include "hone/measure/sweep.h"
 #include "hone/model_tasks.h"
 
 namespace hone {
@@ -91,14 +92,19 @@ search::TaskContext make_context(const ModelTasks& model, const TuneOptions& opt
   context.source = model.name;
   context.threads = model.threads;
   context.seed = options.compile.seed;
-  // Between two runs of a kernel the whole model's weights pass by: beyond a core's own caches they
-  // come from far away, and the size of a last-level cache shared with strangers means little.
+  // Between two runs of a kernel the whole model's weights pass by. Whether what the cores' own
+  // caches cannot hold stays in the last-level cache, which strangers may share, is tried out.
   int64_t own_cache = 0;
   for (const target::Cache& cache : model.target.caches) {
     if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
   }
-  context.cold_weights = constant_bytes(model.tasks) > 2 * own_cache;
-  if (context.cold_weights) context.timing.max_samples = kColdSamples;
+  context.own_cache_bytes = own_cache;
+  const int64_t weights = constant_bytes(model.tasks);
+  if (weights > 2 * own_cache) {
+    context.weights =
+        measure::stays_in_cache(weights) ? measure::Weights::kShared : measure::Weights::kMemory;
+    context.timing.max_samples = kColdSamples;
+  }
   return context;
 }
 
@@ -111,9 +117,11 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   const double end = start + options.budget_seconds;
   if (!(options.budget_seconds > 0))
     return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
-  if (options.compile.device != "host") {
+  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
+  if (!target::runs_here(device)) {
     return error(Code::kUnsupported,
-                 "device {} cannot be measured here, expected host; compile works for it",
+                 "device {} cannot be measured here, expected host or a part of it; compile works "
+                 "for it",
                  options.compile.device);
   }
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));

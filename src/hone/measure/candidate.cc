@@ -124,9 +124,9 @@ Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, Worke
       HONE_ASSIGN_OR_RETURN(void* data, operand_of(a, i, operands));
       c.args_.push_back(data);
     }
-    if (a.role == ir::Role::kConstant || a.role == ir::Role::kPacked) {
-      c.weights_.emplace_back(static_cast<char*>(c.args_.back()), static_cast<size_t>(a.bytes));
-    }
+    const bool constant = a.role == ir::Role::kConstant || a.role == ir::Role::kPacked;
+    (constant ? c.weights_ : c.others_)
+        .emplace_back(static_cast<char*>(c.args_.back()), static_cast<size_t>(a.bytes));
   }
   for (const codegen::Phase& p : job.phases) {
     auto* kernel = reinterpret_cast<hone_kernel>(c.code_->symbol(p.symbol));
@@ -141,16 +141,20 @@ int LoadedCandidate::run(runtime::Pool* pool, const std::vector<runtime::PhaseCa
                            scratch_stride_);
 }
 
-double LoadedCandidate::time(runtime::Pool* pool, int64_t runs, bool cold_weights,
+double LoadedCandidate::time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
                              int& returned) const {
   int64_t ns = 0;
-  if (!cold_weights) {
+  if (weights == Weights::kWarm || weights_.empty()) {
     const int64_t start = runtime::clock_ns();
     for (int64_t i = 0; i < runs; ++i) returned |= run(pool);
     return static_cast<double>(runtime::clock_ns() - start) * 1e-9;
   }
   for (int64_t i = 0; i < runs; ++i) {
-    for (const auto& w : weights_) flush_from_caches(w);
+    if (weights == Weights::kShared) {
+      sweep.run(pool, others_);
+    } else {
+      for (const auto& w : weights_) flush_from_caches(w);
+    }
     const int64_t start = runtime::clock_ns();
     returned |= run(pool);
     ns += runtime::clock_ns() - start;
@@ -161,6 +165,10 @@ double LoadedCandidate::time(runtime::Pool* pool, int64_t runs, bool cold_weight
 Measurement Bench::run(const Job& job, WorkerOperands* operands) {
   const auto no_load = [&](const Status& s) { return failed(job.id, Outcome::kLoad, s.message()); };
   if (const Status s = set_threads(job.threads); !s.ok()) return no_load(s);
+  if (job.weights == Weights::kShared) {
+    if (const Status s = sweep_.prepare(2 * job.own_cache_bytes, job.threads); !s.ok())
+      return no_load(s);
+  }
   const bool verify = job.tolerance > 0;
   const auto candidate = LoadedCandidate::load(job, job.threads, operands, memory_, verify);
   if (!candidate.ok()) return no_load(candidate.status());
@@ -190,7 +198,7 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
   }
 
   const auto timed = [&](const LoadedCandidate& which) {
-    return [&](int64_t runs) { return which.time(pool_, runs, job.cold_weights, returned); };
+    return [&](int64_t runs) { return which.time(pool_, runs, job.weights, sweep_, returned); };
   };
   if (job.rival != nullptr) {
     const auto rival =

@@ -10,6 +10,7 @@
 #include "hone/codegen/runtime/pool.h"
 #include "hone/measure/arena.h"
 #include "hone/measure/job.h"
+#include "hone/measure/sweep.h"
 
 namespace hone::measure {
 
@@ -57,14 +58,14 @@ class LoadedCandidate {
   [[nodiscard]] int prepare(runtime::Pool* pool) const { return run(pool, prepare_); }
   [[nodiscard]] int run(runtime::Pool* pool) const { return run(pool, main_); }
   // Seconds of `runs` runs; `returned` collects what they returned.
-  [[nodiscard]] double time(runtime::Pool* pool, int64_t runs, bool cold_weights,
+  [[nodiscard]] double time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
                             int& returned) const;
 
  private:
   [[nodiscard]] int run(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases) const;
   std::unique_ptr<codegen::LoadedCode> code_;
   std::vector<void*> args_;
-  std::vector<std::span<char>> weights_;
+  std::vector<std::span<char>> weights_, others_;  // of the main phases' arguments
   std::vector<runtime::PhaseCall> prepare_, main_;
   void* scratch_ = nullptr;
   int64_t scratch_stride_ = 0;
@@ -84,6 +85,7 @@ class Bench {
   runtime::Pool* pool_ = nullptr;
   int threads_ = 0;
   Arena memory_, rival_memory_;
+  Sweep sweep_;
 };
 
 }  // namespace hone::measure

@@ -95,7 +95,7 @@ std::string encode_job(const Job& j) {
   const TimingOptions& t = j.timing;
   w.put(t.sample_seconds).put(t.min_samples).put(t.max_samples).put(t.precision).put(t.max_seconds);
   w.put(t.best).put(t.stop_ratio).put(t.slower_ratio);
-  w.put(j.cold_weights).put(j.tolerance).put(j.rival != nullptr);
+  w.put(j.weights).put(j.own_cache_bytes).put(j.tolerance).put(j.rival != nullptr);
   if (j.rival == nullptr) return w.bytes();
   put_candidate(w, *j.rival);
   const DuelOptions& d = j.duel;
@@ -114,7 +114,8 @@ Result<JobMessage> decode_job(std::string_view bytes) {
   t.sample_seconds = r.get<double>(), t.min_samples = r.get<int>(), t.max_samples = r.get<int>();
   t.precision = r.get<double>(), t.max_seconds = r.get<double>();
   t.best = r.get<double>(), t.stop_ratio = r.get<double>(), t.slower_ratio = r.get<double>();
-  j.cold_weights = r.get<bool>(), j.tolerance = r.get<double>();
+  j.weights = r.get<Weights>(), j.own_cache_bytes = r.get<int64_t>();
+  j.tolerance = r.get<double>();
   if (r.get<bool>()) {
     auto rival = std::make_shared<Job>();
     HONE_RETURN_IF_ERROR(get_candidate(r, *rival));

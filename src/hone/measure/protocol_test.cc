@@ -25,7 +25,8 @@ Job sample_job() {
   job.arguments = {{ir::Role::kInput, 64, 0}, {ir::Role::kPacked, 128, -1}};
   job.threads = 2;
   job.timing.best = 0.25;
-  job.cold_weights = true;
+  job.weights = Weights::kShared;
+  job.own_cache_bytes = 77;
   job.tolerance = 1e-4;
   return job;
 }

@@ -18,6 +18,7 @@
 
 #include "hone/measure/local_runner.h"
 #include "hone/measure/protocol.h"
+#include "hone/measure/sweep.h"
 #include "hone/measure/test_job.h"
 #include "hone/measure/wire.h"
 
@@ -326,12 +327,26 @@ TEST(runner, cold_weights_cost_more_than_warm_ones) {
   job.phases[0].num_tiles = 1;
   job.tolerance = 0;
   const Measurement warm = measure_one(*runner, job);
-  job.cold_weights = true;
+  job.weights = Weights::kMemory;
   const Measurement cold = measure_one(*runner, job);
   ASSERT_EQ(warm.outcome, Outcome::kOk);
   ASSERT_EQ(cold.outcome, Outcome::kOk);
   EXPECT_GT(cold.timing.centre, 1.2 * warm.timing.centre);
 }
+
+TEST(runner, sweeping_the_own_caches_changes_no_result) {
+  const auto runner = local();
+  Job job = test_job("twice", test_operands());
+  job.weights = Weights::kShared;
+  job.own_cache_bytes = 1 << 20;
+  job.threads = 2;
+  const Measurement swept = measure_one(*runner, job);
+  EXPECT_EQ(swept.outcome, Outcome::kOk) << swept.message;
+  EXPECT_TRUE(swept.verified);
+  EXPECT_GT(swept.timing.centre, 0);
+}
+
+TEST(sweep, a_megabyte_stays_in_some_cache) { EXPECT_TRUE(stays_in_cache(1 << 20)); }
 
 TEST(runner, many_operand_sets_take_turns) {
   const auto runner = local();

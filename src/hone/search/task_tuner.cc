@@ -186,7 +186,8 @@ void TaskTuner::build(Candidate& candidate) const {
   job.operands = operands_;
   job.threads = context_.threads;
   job.timing = context_.timing;
-  job.cold_weights = context_.cold_weights;
+  job.weights = context_.weights;
+  job.own_cache_bytes = context_.own_cache_bytes;
   job.tolerance = context_.tolerance;
   job.timeout_seconds = kTimeout + static_cast<double>(constant_bytes()) / kPackRate;
   job.label = task_.name;
@@ -384,6 +385,14 @@ db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) con
     record.centre = trial.seconds;
     record.low = measurement.timing.low * trial.seconds / measurement.timing.centre;
     record.high = measurement.timing.high * trial.seconds / measurement.timing.centre;
+  }
+  if (record.outcome == measure::Outcome::kOk) {
+    record.drift = incumbent_.drift();
+    record.crowned = trial.crowned;
+    for (size_t i = 0; i < measurement.duel.pairs(); ++i) {
+      record.duel.push_back(measurement.duel.challenger[i]);
+      record.duel.push_back(measurement.duel.incumbent[i]);
+    }
   }
   record.threads = context_.threads;
   record.seed = context_.seed;

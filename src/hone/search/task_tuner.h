@@ -27,15 +27,16 @@ struct TuneTask {
 struct TaskContext {
   const target::Target* target = nullptr;
   const cost::CostModel* model = nullptr;
-  std::string searcher = "evolutionary";
+  std::string searcher = "mixed";
   std::string device;   // target::device_key
   std::string version;  // of compiler and space
   std::string source;   // Record::model
   int threads = 1;      // that the kernels run on
   uint64_t seed = 1;
   space::Accuracy accuracy = space::Accuracy::kDefault;
-  double tolerance = 1e-4;    // of the largest output
-  bool cold_weights = false;  // the model's weights don't fit the last-level cache
+  double tolerance = 1e-4;  // of the largest output
+  measure::Weights weights = measure::Weights::kWarm;
+  int64_t own_cache_bytes = 0;  // of a core
   measure::TimingOptions timing;
 };
 
