@@ -1,6 +1,9 @@
 #include "hone/cost/candidate_features.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "hone/analysis/cpu_measure.h"
@@ -15,17 +18,21 @@ using analysis::RootMeasure;
 using analysis::StageMeasure;
 
 constexpr size_t kCacheLevels = 3;
+constexpr size_t kLoops = 10;  // of the main statement, from the innermost out
 
 // Fills the row from left to right; in a dry run it collects the names instead.
 struct Writer {
   std::vector<float>* row = nullptr;
   std::vector<std::string>* names = nullptr;
 
-  void plain(const char* name, double value) const {
+  void plain(std::string_view name, double value) const {
     if (row) row->push_back(static_cast<float>(value));
-    if (names) names->push_back(name);
+    if (names) names->emplace_back(name);
   }
-  void count(const char* name, double value) const { plain(name, std::log2(1 + value)); }
+  void count(std::string_view name, double value) const { plain(name, std::log2(1 + value)); }
+  void ratio(std::string_view name, double value, double of) const {
+    plain(name, std::log2((value + 1e-3) / (of + 1e-3)));
+  }
 };
 
 struct Parts {
@@ -75,7 +82,49 @@ void write_sums(const std::vector<Nest>& nests, size_t main, const Writer& out) 
   out.count("all.written_bytes", intermediate);
 }
 
-void write_stage(const StageMeasure& stage, const Writer& out) {
+// 0: stands still, 1: moves, 2: moves by one element.
+double movement(const Nest& nest, size_t access, size_t loop) {
+  if (access + 1 >= nest.accesses.size()) return -1;
+  const analysis::NestAccess& a = nest.accesses[access];
+  if (!a.moves_with(loop)) return 0;
+  return std::abs(a.stride(loop)) == 1 ? 2 : 1;
+}
+
+void write_loops(const Nest* nest, const Writer& out) {
+  static constexpr std::string_view kNames[] = {"extent",    "reduce", "annotation", "own",
+                                                "footprint", "first",  "second",     "write"};
+  std::vector<size_t> inner;  // loops that repeat, innermost first
+  for (size_t i = nest ? nest->loops.size() : 0; i-- > 0 && inner.size() < kLoops;) {
+    if (nest->loops[i].extent > 1) inner.push_back(i);
+  }
+  for (size_t k = 0; k < kLoops; ++k) {
+    std::array<double, std::size(kNames)> values;
+    values.fill(-1);
+    if (k < inner.size()) {
+      const size_t i = inner[k];
+      const analysis::NestLoop& loop = nest->loops[i];
+      double footprint = 0;
+      for (const analysis::NestAccess& access : nest->accesses)
+        footprint += access.footprint(nest->loops, i) * access.element_bytes;
+      values = {std::log2(static_cast<double>(loop.extent)),
+                loop.reduce ? 1.0 : 0.0,
+                static_cast<double>(loop.annotation),
+                i >= nest->outer ? 1.0 : 0.0,
+                std::log2(footprint),
+                movement(*nest, 0, i),
+                movement(*nest, 1, i),
+                nest->accesses.back().moves_with(i) ? 1.0 : 0.0};
+    }
+    for (size_t j = 0; j < values.size(); ++j) {
+      if (out.names)
+        out.plain(fmt::format("loop{}.{}", k, kNames[j]), values[j]);
+      else
+        out.plain("", values[j]);
+    }
+  }
+}
+
+void write_stage(const StageMeasure& stage, double operations, const Writer& out) {
   out.count("measure.main.body_cycles", stage.body_cycles);
   out.count("measure.main.body_instructions", stage.body_instructions);
   out.plain("measure.main.registers", stage.registers);
@@ -84,12 +133,22 @@ void write_stage(const StageMeasure& stage, const Writer& out) {
       "measure.main.l1_bytes", "measure.main.l2_bytes", "measure.main.l3_bytes"};
   for (size_t i = 0; i < kCacheLevels; ++i)
     out.count(kBytes[i], i < stage.bytes.size() ? stage.bytes[i] : 0);
+  static constexpr const char* kIntensities[kCacheLevels] = {
+      "measure.main.l1_bytes_per_op", "measure.main.l2_bytes_per_op",
+      "measure.main.l3_bytes_per_op"};
+  for (size_t i = 0; i < kCacheLevels; ++i)
+    out.ratio(kIntensities[i], i < stage.bytes.size() ? stage.bytes[i] : 0, operations);
+  out.ratio("measure.main.cycles_per_op", stage.compute_cycles, operations);
+  out.ratio("measure.main.cycles_per_instruction", stage.body_cycles, stage.body_instructions);
+  const double bodies = stage.compute_cycles / std::max(stage.body_cycles, 1.0);
+  out.ratio("measure.main.instructions_per_op", stage.body_instructions * bodies, operations);
 }
 
-void write_measure(const Parts& parts, const Query& query, double total, const Writer& out) {
+void write_measure(const Parts& parts, const Query& query, double total, double main_operations,
+                   const Writer& out) {
   static const StageMeasure kNoStage;
   static const RootMeasure kNoRoot;
-  write_stage(parts.main_stage ? *parts.main_stage : kNoStage, out);
+  write_stage(parts.main_stage ? *parts.main_stage : kNoStage, main_operations, out);
   const RootMeasure& root = parts.main_root ? *parts.main_root : kNoRoot;
   double compute = 0, rest = 0;
   std::array<double, kCacheLevels> levels{};
@@ -101,13 +160,21 @@ void write_measure(const Parts& parts, const Query& query, double total, const W
   }
   out.count("measure.root.tiles", root.tiles);
   out.plain("measure.root.busiest_share", root.busiest_share(query.threads) * query.threads);
+  out.ratio("measure.root.ops_per_tile", main_operations, root.tiles);
+  out.plain("measure.root.stages", static_cast<double>(root.stages.size()));
+  for (size_t i = 0; i < kCacheLevels; ++i) {
+    static constexpr const char* kNames[kCacheLevels] = {
+        "measure.root.l1_share", "measure.root.l2_share", "measure.root.l3_share"};
+    out.ratio(kNames[i], i < root.level_cycles.size() ? root.level_cycles[i] : 0,
+              root.compute_cycles);
+  }
   out.plain("measure.roots", static_cast<double>(parts.measure.roots.size()));
   out.plain("measure.rest", rest / total);
   out.count("measure.compute_cycles", compute);
   static constexpr const char* kShares[kCacheLevels] = {"measure.l1_share", "measure.l2_share",
                                                         "measure.l3_share"};
   for (size_t i = 0; i < kCacheLevels; ++i)
-    out.plain(kShares[i], std::log2((1 + levels[i]) / (1 + compute)));
+    out.ratio(kShares[i], levels[i], compute);
   out.plain("measure.seconds", std::log2(total));
 }
 
@@ -117,14 +184,17 @@ void write(const std::vector<Nest>& nests, const Query& query, FeatureSet set, d
   const double total =
       std::max(parts.measure.seconds(*query.target, query.threads), 1e-12);
   if (nests.empty()) {
-    const analysis::FeatureRow empty{};
-    for (const float x : empty) out.plain("", x);
+    for (int i = 0; i < analysis::kNumFeatures; ++i) out.plain("", 0);
   } else {
     for (const float x : analysis::features_of(nests[parts.main], *query.target, query.threads))
       out.plain("", x);
   }
   write_sums(nests, parts.main, out);
-  if (set == FeatureSet::kStatementsAndMeasure) write_measure(parts, query, total, out);
+  write_loops(nests.empty() ? nullptr : &nests[parts.main], out);
+  if (set == FeatureSet::kStatementsAndMeasure) {
+    const double main_operations = nests.empty() ? 0 : operations(nests[parts.main]);
+    write_measure(parts, query, total, main_operations, out);
+  }
   if (base == nullptr) return;
   double all = 1;
   for (const Nest& nest : nests) all += operations(nest);

@@ -7,7 +7,8 @@
 namespace hone::cost {
 namespace {
 
-constexpr size_t kRefit = 64;     // new measurements between two fits
+constexpr size_t kRefit = 64;  // new measurements between two fits, or ...
+constexpr size_t kRefitShare = 8;  // ... this part of all
 constexpr size_t kMinimum = 32;   // measurements before the first
 constexpr size_t kMaximum = 4000;  // the newest that a fit looks at
 constexpr double kFast = 1.0;     // weight of a trial: (best time of its task / its time)^kFast
@@ -78,7 +79,9 @@ class GbdtModel : public CostModel {
     if (samples_.size() > kMaximum)
       samples_.erase(samples_.begin(), samples_.end() - static_cast<std::ptrdiff_t>(kMaximum));
     fresh_ += observations.size();
-    if (fresh_ < kRefit || samples_.size() < kMinimum) return ok_status();
+    // The more there is, the longer a fit takes and the less a few more change.
+    if (fresh_ < std::max(kRefit, samples_.size() / kRefitShare) || samples_.size() < kMinimum)
+      return ok_status();
     fresh_ = 0;
     HONE_ASSIGN_OR_RETURN(online_, boost(make_rows(samples_, pretrained_.trees), kOnline));
     ++revision_;

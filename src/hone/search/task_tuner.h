@@ -26,7 +26,7 @@ struct TuneTask {
 // What all tasks of a run have in common; everything pointed to outlives the run.
 struct TaskContext {
   const target::Target* target = nullptr;
-  const cost::CostModel* model = nullptr;
+  cost::CostModel* model = nullptr;  // learns from what is measured
   std::string searcher = "mixed";
   std::string device;   // target::device_key
   std::string version;  // of compiler and space
@@ -102,6 +102,8 @@ class TaskTuner {
  private:
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
+  // Tells searcher and cost model; infinity for what failed.
+  void teach(std::span<const space::Point> points, std::span<const double> seconds);
   [[nodiscard]] int64_t constant_bytes() const;
   // A trial on the task's scale: what observe() makes of a candidate and its measurement.
   struct Trial {
