@@ -56,8 +56,7 @@ struct Data {
 Result<Data> load(const std::string& db, const std::string& device) {
   Data data;
   HONE_ASSIGN_OR_RETURN(data.target, target::find(device));
-  HONE_ASSIGN_OR_RETURN(const auto store,
-                        db::open_store(db, {.read_only = true, .create = false}));
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
   HONE_ASSIGN_OR_RETURN(data.dataset, cost::load_dataset(*store, target::device_key(data.target)));
   return data;
 }
@@ -104,8 +103,8 @@ Status train(const TrainOptions& options) {
       return invalid("--exclude-model: the database has no trial of '{}', but of {}", name,
                      fmt::join(models, ", "));
   }
-  const cost::Dataset dataset = cost::without_models(
-      data.dataset, {options.excluded.begin(), options.excluded.end()});
+  const cost::Dataset dataset =
+      cost::without_models(data.dataset, {options.excluded.begin(), options.excluded.end()});
   if (dataset.tasks.empty())
     return invalid("{}: no trials on device {} to train on", options.db,
                    target::device_key(data.target));
@@ -121,8 +120,8 @@ Status train(const TrainOptions& options) {
 
 Command train_command(CLI::App& root) {
   const auto options = std::make_shared<TrainOptions>();
-  CLI::App* app = root.add_subcommand(
-      "train", "Train a cost model on the measured schedules of a database");
+  CLI::App* app =
+      root.add_subcommand("train", "Train a cost model on the measured schedules of a database");
   add_db(*app, options->db);
   add_device(*app, options->device);
   app->add_option("-o,--output", options->output, "The file to write, FILE.model")

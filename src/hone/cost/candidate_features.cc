@@ -133,9 +133,9 @@ void write_stage(const StageMeasure& stage, double operations, const Writer& out
       "measure.main.l1_bytes", "measure.main.l2_bytes", "measure.main.l3_bytes"};
   for (size_t i = 0; i < kCacheLevels; ++i)
     out.count(kBytes[i], i < stage.bytes.size() ? stage.bytes[i] : 0);
-  static constexpr const char* kIntensities[kCacheLevels] = {
-      "measure.main.l1_bytes_per_op", "measure.main.l2_bytes_per_op",
-      "measure.main.l3_bytes_per_op"};
+  static constexpr const char* kIntensities[kCacheLevels] = {"measure.main.l1_bytes_per_op",
+                                                             "measure.main.l2_bytes_per_op",
+                                                             "measure.main.l3_bytes_per_op"};
   for (size_t i = 0; i < kCacheLevels; ++i)
     out.ratio(kIntensities[i], i < stage.bytes.size() ? stage.bytes[i] : 0, operations);
   out.ratio("measure.main.cycles_per_op", stage.compute_cycles, operations);
@@ -173,16 +173,14 @@ void write_measure(const Parts& parts, const Query& query, double total, double 
   out.count("measure.compute_cycles", compute);
   static constexpr const char* kShares[kCacheLevels] = {"measure.l1_share", "measure.l2_share",
                                                         "measure.l3_share"};
-  for (size_t i = 0; i < kCacheLevels; ++i)
-    out.ratio(kShares[i], levels[i], compute);
+  for (size_t i = 0; i < kCacheLevels; ++i) out.ratio(kShares[i], levels[i], compute);
   out.plain("measure.seconds", std::log2(total));
 }
 
 void write(const std::vector<Nest>& nests, const Query& query, FeatureSet set, double* base,
            const Writer& out) {
   const Parts parts = find_parts(nests, query);
-  const double total =
-      std::max(parts.measure.seconds(*query.target, query.threads), 1e-12);
+  const double total = std::max(parts.measure.seconds(*query.target, query.threads), 1e-12);
   if (nests.empty()) {
     for (int i = 0; i < analysis::kNumFeatures; ++i) out.plain("", 0);
   } else {
@@ -200,8 +198,8 @@ void write(const std::vector<Nest>& nests, const Query& query, FeatureSet set, d
   for (const Nest& nest : nests) all += operations(nest);
   *base = set == FeatureSet::kStatementsAndMeasure
               ? total
-              : all / (query.target->lanes(4) * query.target->fma_per_cycle *
-                       query.target->ghz * 1e9 * query.threads);
+              : all / (query.target->lanes(4) * query.target->fma_per_cycle * query.target->ghz *
+                       1e9 * query.threads);
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ Status judge(const Dataset& dataset, const target::Target& target, const CostMod
 
 Score mean(Score sum, std::string name) {
   sum.kernel_class = std::move(name);
-  for (double* value : {&sum.pair_accuracy, &sum.clear_pair_accuracy, &sum.top1, &sum.top5, &sum.r_squared})
+  for (double* value :
+       {&sum.pair_accuracy, &sum.clear_pair_accuracy, &sum.top1, &sum.top5, &sum.r_squared})
     *value /= std::max(sum.tasks, 1);
   return sum;
 }

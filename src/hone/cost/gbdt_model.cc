@@ -7,11 +7,11 @@
 namespace hone::cost {
 namespace {
 
-constexpr size_t kRefit = 64;  // new measurements between two fits, or ...
+constexpr size_t kRefit = 64;      // new measurements between two fits, or ...
 constexpr size_t kRefitShare = 8;  // ... this part of all
-constexpr size_t kMinimum = 32;   // measurements before the first
+constexpr size_t kMinimum = 32;    // measurements before the first
 constexpr size_t kMaximum = 4000;  // the newest that a fit looks at
-constexpr double kFast = 1.0;     // weight of a trial: (best time of its task / its time)^kFast
+constexpr double kFast = 1.0;      // weight of a trial: (best time of its task / its time)^kFast
 constexpr double kSlowest = 0.05;  // the least weight
 
 // What is measured while tuning is little: few trees that change little.
@@ -73,8 +73,7 @@ class GbdtModel : public CostModel {
     if (!boosting_available()) return ok_status();  // what was trained before has to do
     for (const Observation& observation : observations) {
       if (!std::isfinite(observation.seconds) || observation.seconds <= 0) continue;
-      samples_.push_back(
-          make_sample(observation.query, observation.seconds, pretrained_.features));
+      samples_.push_back(make_sample(observation.query, observation.seconds, pretrained_.features));
     }
     if (samples_.size() > kMaximum)
       samples_.erase(samples_.begin(), samples_.end() - static_cast<std::ptrdiff_t>(kMaximum));

@@ -45,8 +45,8 @@ Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name)
   }
   if (!known) return invalid("{}: found '{}', expected kind gbdt or combined", name, kind);
   const int count = static_cast<int>(candidate_feature_names(trained.features).size());
-  const std::string features = fmt::format("features {} of version {}", count,
-                                           kCandidateFeatureVersion);
+  const std::string features =
+      fmt::format("features {} of version {}", count, kCandidateFeatureVersion);
   if (const std::string_view found = next_line(text).value_or(""); found != features) {
     return invalid("{}: found '{}', expected '{}': train it anew (hone train)", name, found,
                    features);

@@ -1,4 +1,5 @@
-// cost/trees.h - a sum of regression trees: what boosting makes, evaluated here without its library.
+// cost/trees.h - a sum of regression trees: what boosting makes, evaluated here without its
+// library.
 #pragma once
 
 #include <cstdint>

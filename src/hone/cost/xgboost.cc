@@ -1,9 +1,8 @@
 #include "hone/cost/xgboost.h"
 
 #include <dlfcn.h>
-#include <xgboost/c_api.h>
-
 #include <nlohmann/json.hpp>
+#include <xgboost/c_api.h>
 
 #include <cmath>
 #include <utility>
@@ -14,10 +13,11 @@ namespace {
 // HONE_XGBOOST_LIBRARY is what the linker would have recorded: libxgboost.so.0.
 struct Library {
   Status status = ok_status();
-#define HONE_XGBOOST_FUNCTIONS(F)                                                              \
-  F(XGBGetLastError) F(XGBoosterBoostOneIter) F(XGBoosterCreate) F(XGBoosterFree)              \
-  F(XGBoosterPredict) F(XGBoosterSaveModelToBuffer) F(XGBoosterSetParam) F(XGDMatrixCreateFromMat) \
-  F(XGDMatrixFree)
+#define HONE_XGBOOST_FUNCTIONS(F)                                                  \
+  F(XGBGetLastError)                                                               \
+  F(XGBoosterBoostOneIter) F(XGBoosterCreate) F(XGBoosterFree) F(XGBoosterPredict) \
+      F(XGBoosterSaveModelToBuffer) F(XGBoosterSetParam) F(XGDMatrixCreateFromMat) \
+          F(XGDMatrixFree)
 #define HONE_DECLARE(name) decltype(&::name) name = nullptr;
   HONE_XGBOOST_FUNCTIONS(HONE_DECLARE)
 #undef HONE_DECLARE
@@ -29,9 +29,9 @@ struct Library {
                      dlerror());
       return;
     }
-#define HONE_LOAD(name)                                                                     \
-  name = reinterpret_cast<decltype(name)>(dlsym(handle, #name));                            \
-  if (name == nullptr)                                                                      \
+#define HONE_LOAD(name)                                          \
+  name = reinterpret_cast<decltype(name)>(dlsym(handle, #name)); \
+  if (name == nullptr)                                           \
     status = error(Code::kUnsupported, "{} has no function {}", HONE_XGBOOST_LIBRARY, #name);
     HONE_XGBOOST_FUNCTIONS(HONE_LOAD)
 #undef HONE_LOAD
@@ -74,15 +74,16 @@ Result<XgbBooster> XgbBooster::create(std::span<const float> features, int width
   const Library& xgb = library();
   HONE_RETURN_IF_ERROR(xgb.status);
   XgbBooster booster;
-  HONE_RETURN_IF_ERROR(xgb.check(xgb.XGDMatrixCreateFromMat(
-      features.data(), features.size() / static_cast<size_t>(width),
-      static_cast<bst_ulong>(width), NAN, &booster.rows_)));
+  HONE_RETURN_IF_ERROR(xgb.check(
+      xgb.XGDMatrixCreateFromMat(features.data(), features.size() / static_cast<size_t>(width),
+                                 static_cast<bst_ulong>(width), NAN, &booster.rows_)));
   HONE_RETURN_IF_ERROR(xgb.check(xgb.XGBoosterCreate(&booster.rows_, 1, &booster.booster_)));
   return booster;
 }
 
 XgbBooster::XgbBooster(XgbBooster&& other) noexcept
-    : rows_(std::exchange(other.rows_, nullptr)), booster_(std::exchange(other.booster_, nullptr)) {}
+    : rows_(std::exchange(other.rows_, nullptr)),
+      booster_(std::exchange(other.booster_, nullptr)) {}
 
 XgbBooster& XgbBooster::operator=(XgbBooster&& other) noexcept {
   std::swap(rows_, other.rows_);
@@ -108,15 +109,15 @@ Result<std::span<const float>> XgbBooster::predict() {
 }
 
 Status XgbBooster::boost(std::span<float> gradient, std::span<float> hessian) {
-  return library().check(library().XGBoosterBoostOneIter(
-      booster_, rows_, gradient.data(), hessian.data(), gradient.size()));
+  return library().check(library().XGBoosterBoostOneIter(booster_, rows_, gradient.data(),
+                                                         hessian.data(), gradient.size()));
 }
 
 Result<Trees> XgbBooster::trees() {
   bst_ulong size = 0;
   const char* bytes = nullptr;
-  HONE_RETURN_IF_ERROR(library().check(library().XGBoosterSaveModelToBuffer(
-      booster_, R"({"format": "json"})", &size, &bytes)));
+  HONE_RETURN_IF_ERROR(library().check(
+      library().XGBoosterSaveModelToBuffer(booster_, R"({"format": "json"})", &size, &bytes)));
   using Json = nlohmann::json;
   const Json model = Json::parse(bytes, bytes + size, nullptr, false);
   const Json::json_pointer place("/learner/gradient_booster/model/trees");

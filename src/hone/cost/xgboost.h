@@ -1,5 +1,5 @@
-// cost/xgboost.h - the few functions of XGBoost's C interface that boosting needs, loaded when first
-// asked for: no command pays for a library that it does not use.
+// cost/xgboost.h - the few functions of XGBoost's C interface that boosting needs, loaded when
+// first asked for: no command pays for a library that it does not use.
 #pragma once
 
 #include <span>

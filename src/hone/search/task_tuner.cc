@@ -104,8 +104,7 @@ void TaskTuner::teach(std::span<const space::Point> points, std::span<const doub
         {{&candidates.back(), context_.target, context_.threads, task_.key}, seconds[i]});
   }
   const Status learned = context_.model->update(observations);
-  if (!learned.ok())
-    log_warning("cost model {}: {}", context_.model->name(), learned.message());
+  if (!learned.ok()) log_warning("cost model {}: {}", context_.model->name(), learned.message());
 }
 
 void TaskTuner::suggest(const schedule::Steps& steps) {
