@@ -21,8 +21,13 @@ struct EvalOptions {
 };
 
 Json to_json(const cost::Score& score) {
-  return {{"kernel", score.kernel_class},         {"tasks", score.tasks}, {"trials", score.trials},
-          {"pair_accuracy", score.pair_accuracy}, {"top1", score.top1},   {"top5", score.top5},
+  return {{"kernel", score.kernel_class},
+          {"tasks", score.tasks},
+          {"trials", score.trials},
+          {"pair_accuracy", score.pair_accuracy},
+          {"clear_pair_accuracy", score.clear_pair_accuracy},
+          {"top1", score.top1},
+          {"top5", score.top5},
           {"r_squared", score.r_squared}};
 }
 
@@ -33,12 +38,12 @@ void print(const cost::Evaluation& evaluation, const cost::Dataset& dataset, boo
     fmt::print("{}", json_text(Json{{"classes", list}, {"all", to_json(evaluation.all)}}));
     return;
   }
-  Table table({"kernel", "tasks", "trials", "pairs", "top-1", "top-5", "R^2"}, 1);
+  Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "R^2"}, 1);
   const auto add = [&](const cost::Score& score) {
     table.add({shorten(score.kernel_class, 40), std::to_string(score.tasks),
                std::to_string(score.trials), fmt::format("{:.3f}", score.pair_accuracy),
-               fmt::format("{:.3f}", score.top1), fmt::format("{:.3f}", score.top5),
-               fmt::format("{:.2f}", score.r_squared)});
+               fmt::format("{:.3f}", score.clear_pair_accuracy), fmt::format("{:.3f}", score.top1),
+               fmt::format("{:.3f}", score.top5), fmt::format("{:.2f}", score.r_squared)});
   };
   for (const cost::Score& score : evaluation.classes) add(score);
   add(evaluation.all);

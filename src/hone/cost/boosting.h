@@ -18,10 +18,10 @@ struct TrainingRows {
 };
 
 struct BoostOptions {
-  int rounds = 150;
-  int depth = 7;
-  double learning_rate = 0.1;
-  double min_leaf_weight = 3;  // sum of weights in a leaf
+  int rounds = 120;
+  int depth = 5;
+  double learning_rate = 0.12;
+  double min_leaf_weight = 5;  // sum of weights in a leaf
   double centring = 0.9;       // share of a group's mean error that is forgiven
 };
 

@@ -65,21 +65,29 @@ double operations(const Nest& nest) {
           ops.math);
 }
 
-void write_sums(const std::vector<Nest>& nests, size_t main, const Writer& out) {
-  double all = 0, unique = 0, intermediate = 0;
+// The features of the main statement (analysis/features.h).
+void write_statement(const Nest* main, const Query& query, const Writer& out) {
+  if (out.names) {
+    for (const std::string& name : analysis::feature_names()) out.names->push_back("main." + name);
+    return;
+  }
+  const analysis::FeatureRow row =
+      main ? analysis::features_of(*main, *query.target, query.threads) : analysis::FeatureRow();
+  out.row->insert(out.row->end(), row.begin(), row.end());
+}
+
+void write_sums(const std::vector<Nest>& nests, double operations, const Writer& out) {
+  double unique = 0, written = 0;
   for (const Nest& nest : nests) {
-    all += operations(nest);
     for (const analysis::NestAccess& access : nest.accesses)
       unique += access.footprint(nest.loops, 0) * access.element_bytes;
     const analysis::NestAccess& write = nest.accesses.back();
     if (write.scope == ir::Scope::kGlobal)
-      intermediate += write.footprint(nest.loops, 0) * write.element_bytes;
+      written += write.footprint(nest.loops, 0) * write.element_bytes;
   }
-  out.plain("all.statements", static_cast<double>(nests.size()));
-  out.count("all.operations", all);
-  out.plain("all.main_share", nests.empty() ? 1 : operations(nests[main]) / std::max(all, 1.0));
+  out.count("all.operations", operations);
   out.count("all.bytes", unique);
-  out.count("all.written_bytes", intermediate);
+  out.count("all.written_bytes", written);
 }
 
 // 0: stands still, 1: moves, 2: moves by one element.
@@ -124,28 +132,45 @@ void write_loops(const Nest* nest, const Writer& out) {
   }
 }
 
+// How the main statement keeps its values.
+void write_tile(const Nest* nest, const target::Target& target, const Writer& out) {
+  const analysis::RegisterTile tile =
+      nest ? analysis::register_tile(*nest, target) : analysis::RegisterTile();
+  out.count("main.registers.tile", tile.vectors);
+  out.plain("main.registers.pressure", tile.vectors / target.vector_registers);
+  out.plain("main.registers.lanes_used", tile.lanes_used);
+  out.plain("main.registers.in_registers", tile.in_registers ? 1 : 0);
+  analysis::AnnotatedLoops vector, unroll;
+  if (nest) {
+    vector = analysis::annotated_loops(*nest, schedule::Annotation::kVectorize);
+    unroll = analysis::annotated_loops(*nest, schedule::Annotation::kUnroll);
+  }
+  out.count("main.vector.product", vector.product);
+  out.count("main.vector.innermost", vector.innermost);
+  out.count("main.unroll.number", unroll.number);
+  out.count("main.unroll.product", unroll.product);
+  out.count("main.unroll.innermost", unroll.innermost);
+  out.plain("main.useful", nest ? nest->useful : 1);
+}
+
 void write_stage(const StageMeasure& stage, double operations, const Writer& out) {
   out.count("measure.main.body_cycles", stage.body_cycles);
   out.count("measure.main.body_instructions", stage.body_instructions);
   out.plain("measure.main.registers", stage.registers);
-  out.count("measure.main.compute_cycles", stage.compute_cycles);
-  static constexpr const char* kBytes[kCacheLevels] = {
+  static constexpr const char* kNames[kCacheLevels] = {
       "measure.main.l1_bytes", "measure.main.l2_bytes", "measure.main.l3_bytes"};
   for (size_t i = 0; i < kCacheLevels; ++i)
-    out.count(kBytes[i], i < stage.bytes.size() ? stage.bytes[i] : 0);
-  static constexpr const char* kIntensities[kCacheLevels] = {"measure.main.l1_bytes_per_op",
-                                                             "measure.main.l2_bytes_per_op",
-                                                             "measure.main.l3_bytes_per_op"};
-  for (size_t i = 0; i < kCacheLevels; ++i)
-    out.ratio(kIntensities[i], i < stage.bytes.size() ? stage.bytes[i] : 0, operations);
-  out.ratio("measure.main.cycles_per_op", stage.compute_cycles, operations);
+    out.ratio(kNames[i], i < stage.bytes.size() ? stage.bytes[i] : 0, operations);
+  out.ratio("measure.main.cycles", stage.compute_cycles, operations);
   out.ratio("measure.main.cycles_per_instruction", stage.body_cycles, stage.body_instructions);
   const double bodies = stage.compute_cycles / std::max(stage.body_cycles, 1.0);
-  out.ratio("measure.main.instructions_per_op", stage.body_instructions * bodies, operations);
+  out.ratio("measure.main.instructions", stage.body_instructions * bodies, operations);
 }
 
+// The measure's parts, per operation or as shares of each other: trees that look at sizes learn
+// tasks by heart instead of what makes a schedule slow.
 void write_measure(const Parts& parts, const Query& query, double total, double main_operations,
-                   const Writer& out) {
+                   double all_operations, const Writer& out) {
   static const StageMeasure kNoStage;
   static const RootMeasure kNoRoot;
   write_stage(parts.main_stage ? *parts.main_stage : kNoStage, main_operations, out);
@@ -160,46 +185,45 @@ void write_measure(const Parts& parts, const Query& query, double total, double 
   }
   out.count("measure.root.tiles", root.tiles);
   out.plain("measure.root.busiest_share", root.busiest_share(query.threads) * query.threads);
-  out.ratio("measure.root.ops_per_tile", main_operations, root.tiles);
+  out.ratio("measure.root.operations_per_tile", main_operations, root.tiles);
   out.plain("measure.root.stages", static_cast<double>(root.stages.size()));
-  for (size_t i = 0; i < kCacheLevels; ++i) {
-    static constexpr const char* kNames[kCacheLevels] = {
-        "measure.root.l1_share", "measure.root.l2_share", "measure.root.l3_share"};
-    out.ratio(kNames[i], i < root.level_cycles.size() ? root.level_cycles[i] : 0,
+  static constexpr const char* kRoot[kCacheLevels] = {
+      "measure.root.l1_share", "measure.root.l2_share", "measure.root.l3_share"};
+  for (size_t i = 0; i < kCacheLevels; ++i)
+    out.ratio(kRoot[i], i < root.level_cycles.size() ? root.level_cycles[i] : 0,
               root.compute_cycles);
-  }
   out.plain("measure.roots", static_cast<double>(parts.measure.roots.size()));
   out.plain("measure.rest", rest / total);
-  out.count("measure.compute_cycles", compute);
-  static constexpr const char* kShares[kCacheLevels] = {"measure.l1_share", "measure.l2_share",
-                                                        "measure.l3_share"};
-  for (size_t i = 0; i < kCacheLevels; ++i) out.ratio(kShares[i], levels[i], compute);
-  out.plain("measure.seconds", std::log2(total));
+  out.ratio("measure.cycles", compute, all_operations);
+  static constexpr const char* kAll[kCacheLevels] = {"measure.l1_share", "measure.l2_share",
+                                                     "measure.l3_share"};
+  for (size_t i = 0; i < kCacheLevels; ++i) out.ratio(kAll[i], levels[i], compute);
+  out.ratio("measure.nanoseconds", 1e9 * total, all_operations);
 }
 
 void write(const std::vector<Nest>& nests, const Query& query, FeatureSet set, double* base,
            const Writer& out) {
   const Parts parts = find_parts(nests, query);
+  const Nest* main = nests.empty() ? nullptr : &nests[parts.main];
+  const double main_operations = main ? operations(*main) : 0;
+  double all_operations = 0;
+  for (const Nest& nest : nests) all_operations += operations(nest);
+  const bool measured = set == FeatureSet::kStatementsAndMeasure;
   const double total = std::max(parts.measure.seconds(*query.target, query.threads), 1e-12);
-  if (nests.empty()) {
-    for (int i = 0; i < analysis::kNumFeatures; ++i) out.plain("", 0);
+  out.plain("all.statements", static_cast<double>(nests.size()));
+  out.plain("all.main_share", main_operations / std::max(all_operations, 1.0));
+  if (measured) {
+    write_tile(main, *query.target, out);
+    write_measure(parts, query, total, main_operations, all_operations, out);
   } else {
-    for (const float x : analysis::features_of(nests[parts.main], *query.target, query.threads))
-      out.plain("", x);
-  }
-  write_sums(nests, parts.main, out);
-  write_loops(nests.empty() ? nullptr : &nests[parts.main], out);
-  if (set == FeatureSet::kStatementsAndMeasure) {
-    const double main_operations = nests.empty() ? 0 : operations(nests[parts.main]);
-    write_measure(parts, query, total, main_operations, out);
+    write_statement(main, query, out);
+    write_sums(nests, all_operations, out);
+    write_loops(main, out);
   }
   if (base == nullptr) return;
-  double all = 1;
-  for (const Nest& nest : nests) all += operations(nest);
-  *base = set == FeatureSet::kStatementsAndMeasure
-              ? total
-              : all / (query.target->lanes(4) * query.target->fma_per_cycle * query.target->ghz *
-                       1e9 * query.threads);
+  const target::Target& target = *query.target;
+  const double peak = target.lanes(4) * target.fma_per_cycle * target.ghz * 1e9 * query.threads;
+  *base = measured ? total : (1 + all_operations) / peak;
 }
 
 }  // namespace
@@ -217,13 +241,11 @@ const std::vector<std::string>& candidate_feature_names(FeatureSet set) {
     std::vector<std::string> names;
     const target::Target target;
     write({}, {nullptr, &target, 1, 0}, s, nullptr, {.names = &names});
-    for (size_t i = 0; i < analysis::feature_names().size(); ++i)
-      names[i] = "main." + analysis::feature_names()[i];
     return names;
   };
   static const std::vector<std::string> statements = collect(FeatureSet::kStatements),
-                                        all = collect(FeatureSet::kStatementsAndMeasure);
-  return set == FeatureSet::kStatements ? statements : all;
+                                        measured = collect(FeatureSet::kStatementsAndMeasure);
+  return set == FeatureSet::kStatements ? statements : measured;
 }
 
 }  // namespace hone::cost

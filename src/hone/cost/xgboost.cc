@@ -13,11 +13,11 @@ namespace {
 // HONE_XGBOOST_LIBRARY is what the linker would have recorded: libxgboost.so.0.
 struct Library {
   Status status = ok_status();
-#define HONE_XGBOOST_FUNCTIONS(F)                                                  \
-  F(XGBGetLastError)                                                               \
-  F(XGBoosterBoostOneIter) F(XGBoosterCreate) F(XGBoosterFree) F(XGBoosterPredict) \
-      F(XGBoosterSaveModelToBuffer) F(XGBoosterSetParam) F(XGDMatrixCreateFromMat) \
-          F(XGDMatrixFree)
+#define HONE_XGBOOST_FUNCTIONS(F)                                                       \
+  F(XGBGetLastError)                                                                    \
+  F(XGBoosterBoostOneIter)                                                              \
+  F(XGBoosterCreate) F(XGBoosterFree) F(XGBoosterPredict) F(XGBoosterSaveModelToBuffer) \
+      F(XGBoosterSetParam) F(XGDMatrixCreateFromMat) F(XGDMatrixFree)
 #define HONE_DECLARE(name) decltype(&::name) name = nullptr;
   HONE_XGBOOST_FUNCTIONS(HONE_DECLARE)
 #undef HONE_DECLARE
