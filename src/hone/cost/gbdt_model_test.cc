@@ -109,6 +109,26 @@ TEST_F(GbdtModel, learns_while_it_is_used) {
   EXPECT_GT(accuracy(dataset, *model), before + 0.05);
 }
 
+TEST_F(GbdtModel, learns_the_same_from_the_same) {
+  const Dataset dataset = make_dataset(20);
+  std::vector<std::vector<double>> predicted;
+  for (int run = 0; run < 2; ++run) {
+    const auto model = make_gbdt_model({FeatureSet::kStatementsAndMeasure, Trees()});
+    predicted.emplace_back();
+    for (const TaskTrials& task : dataset.tasks) {
+      for (const MeasuredSteps& trial : task.trials) {
+        const space::Candidate candidate = make_candidate(*task.dag, trial.steps).value();
+        const Query query{&candidate, &machine(), 1, task.key};
+        predicted.back().push_back(model->predict({&query, 1}).value()[0]);
+        const Observation both[] = {{query, INFINITY}, {query, trial.seconds}};
+        ASSERT_TRUE(model->update(both).ok());
+      }
+    }
+    EXPECT_GT(model->revision(), 0u);
+  }
+  EXPECT_EQ(predicted[0], predicted[1]);
+}
+
 TEST_F(GbdtModel, file_gives_the_same_back) {
   const Dataset dataset = make_dataset(20);
   const TrainedTrees trained =
@@ -138,6 +158,29 @@ TEST(trained_file, says_what_was_expected) {
                                       count, kCandidateFeatureVersion));
   EXPECT_EQ(message(good + "0.5\n"), "a.model: 1 trees, but the header says 'trees 0'");
   EXPECT_EQ(message(good + "x\n"), "a.model: tree 1: 'x', expected a number");
+}
+
+TEST(trained_file, a_cut_one_is_refused_wherever_it_ends) {
+  Trees trees;
+  for (int i = 0; i < 3; ++i) trees.add(std::vector<TreeNode>{{4, 2.5F, 2}, {-1, 0.25F}, {-1, -1}});
+  const std::string whole = format({FeatureSet::kStatements, trees});
+  ASSERT_TRUE(parse_trained(whole, "a.model").ok());
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const Result<TrainedTrees> trained = parse_trained(whole.substr(0, size), "a.model");
+    ASSERT_FALSE(trained.ok()) << size;
+    EXPECT_TRUE(trained.status().message().starts_with("a.model: ")) << trained.status().message();
+  }
+}
+
+TEST(pretrained, every_named_model_can_be_made) {
+  for (const std::string& name : model_names()) {
+    const auto model = make_model(name);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_EQ((*model)->name(), name);
+  }
+  const auto nowhere = make_model("nowhere/a.model");
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_NE(nowhere.status().message().find("nowhere/a.model"), std::string::npos);
 }
 
 }  // namespace
