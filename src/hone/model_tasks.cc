@@ -61,8 +61,9 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                          }
                          if (knowledge.store == nullptr) return std::nullopt;
                          const auto best = best_stored(model, *knowledge.store, key);
-                         return best.ok() && !best->empty() ? std::optional((*best)[0].centre)
-                                                            : std::nullopt;
+                         return best.ok() && !best->empty()
+                                    ? std::optional((*best)[0].quiet_seconds())
+                                    : std::nullopt;
                        },
                        knowledge.decided});
   const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
@@ -130,7 +131,7 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Stor
       continue;  // of another version
     schedules[g] = std::move(steps).value();
     model.summaries[g].source = "stored";
-    model.summaries[g].seconds = best[0].centre;
+    model.summaries[g].seconds = best[0].quiet_seconds();
   }
   std::vector<Status> statuses(count);
   pool.parallel_for(static_cast<int64_t>(count), [&](int64_t i) {
@@ -181,6 +182,7 @@ Result<Written> write_model(const ModelTasks& model, std::span<const schedule::S
   std::error_code ignored;
   written.bytes = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
   written.seconds = real_clock().now_seconds() - start;
+  written.arena_bytes = assembly.spec.arena_bytes;
   return written;
 }
 

@@ -237,7 +237,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     HONE_ASSIGN_OR_RETURN(written, write_model(model, defaults, output, options.compile, pool));
     std::swap(summary.model_seconds, summary.default_model_seconds);
   }
-  summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes};
+  summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes,
+                     written.arena_bytes};
   return summary;
 }
 

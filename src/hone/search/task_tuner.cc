@@ -1,7 +1,5 @@
 #include "hone/search/task_tuner.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -31,11 +29,6 @@ constexpr double kFinalDuel = 1.08;    // times the best: worth a longer duel at
 constexpr measure::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6};
 constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 
-double load_average() {
-  double load = 0;
-  return getloadavg(&load, 1) == 1 ? load : 0;
-}
-
 }  // namespace
 
 Status TaskTuner::open(db::Store* store) {
@@ -46,9 +39,9 @@ Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
-  suggest(default_steps_);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
   if (store) HONE_RETURN_IF_ERROR(learn(*store));
+  suggest(default_steps_);
   for (int sketch = 0; sketch < space_->num_sketches(); ++sketch)
     suggest(space_->steps(space_->default_point(sketch)));
   return ok_status();
@@ -415,7 +408,9 @@ db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) con
   record.seed = context_.seed;
   record.verified = measurement.verified && measurement.outcome == measure::Outcome::kOk;
   record.unix_time = static_cast<int64_t>(std::time(nullptr));
-  record.host_load = load_average();
+  record.host_load = host_load_.average;
+  record.others = host_load_.others;
+  record.steal = host_load_.steal;
   record.model = context_.source;
   return record;
 }
