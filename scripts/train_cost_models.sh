@@ -4,7 +4,7 @@
 #
 #   HONE=build/dev/tools/hone/hone scripts/train_cost_models.sh DB [MODEL.onnx ...]
 #
-# SECONDS_EACH=60, THREADS="1 2" and SEARCHES="random evolutionary" say how a model is measured.
+# SECONDS_EACH=60, THREADS=1 and SEARCHES="random evolutionary" say how a model is measured.
 set -euo pipefail
 hone=${HONE:?set HONE to the program}
 db=${1:?usage: train_cost_models.sh DB [MODEL.onnx ...]}
@@ -14,7 +14,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 for model in "$@"; do
-  for threads in ${THREADS:-1 2}; do
+  for threads in ${THREADS:-1}; do
     for search in ${SEARCHES:-random evolutionary}; do
       "$hone" tune "$model" -o "$scratch/model.so" --db "$db" --search "$search" \
         --threads "$threads" --budget "${SECONDS_EACH:-60}s"

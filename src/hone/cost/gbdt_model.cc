@@ -70,7 +70,7 @@ class GbdtModel : public CostModel {
   }
 
   [[nodiscard]] Status update(std::span<const Observation> observations) override {
-    if (!boosting_available()) return ok_status();  // what was trained before has to do
+    if (!learns()) return ok_status();  // what was trained before has to do
     for (const Observation& observation : observations) {
       if (!std::isfinite(observation.seconds) || observation.seconds <= 0) continue;
       samples_.push_back(make_sample(observation.query, observation.seconds, pretrained_.features));
@@ -87,6 +87,7 @@ class GbdtModel : public CostModel {
     return ok_status();
   }
 
+  [[nodiscard]] bool learns() const override { return boosting_available(); }
   [[nodiscard]] uint64_t revision() const override { return revision_; }
 
  private:

@@ -13,14 +13,15 @@ namespace {
 // HONE_XGBOOST_LIBRARY is what the linker would have recorded: libxgboost.so.0.
 struct Library {
   Status status = ok_status();
-#define HONE_XGBOOST_FUNCTIONS(F)                                                       \
-  F(XGBGetLastError)                                                                    \
-  F(XGBoosterBoostOneIter)                                                              \
-  F(XGBoosterCreate) F(XGBoosterFree) F(XGBoosterPredict) F(XGBoosterSaveModelToBuffer) \
-      F(XGBoosterSetParam) F(XGDMatrixCreateFromMat) F(XGDMatrixFree)
-#define HONE_DECLARE(name) decltype(&::name) name = nullptr;
-  HONE_XGBOOST_FUNCTIONS(HONE_DECLARE)
-#undef HONE_DECLARE
+  decltype(&::XGBGetLastError) XGBGetLastError = nullptr;
+  decltype(&::XGBoosterBoostOneIter) XGBoosterBoostOneIter = nullptr;
+  decltype(&::XGBoosterCreate) XGBoosterCreate = nullptr;
+  decltype(&::XGBoosterFree) XGBoosterFree = nullptr;
+  decltype(&::XGBoosterPredict) XGBoosterPredict = nullptr;
+  decltype(&::XGBoosterSaveModelToBuffer) XGBoosterSaveModelToBuffer = nullptr;
+  decltype(&::XGBoosterSetParam) XGBoosterSetParam = nullptr;
+  decltype(&::XGDMatrixCreateFromMat) XGDMatrixCreateFromMat = nullptr;
+  decltype(&::XGDMatrixFree) XGDMatrixFree = nullptr;
 
   Library() {
     void* handle = dlopen(HONE_XGBOOST_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -29,13 +30,20 @@ struct Library {
                      dlerror());
       return;
     }
-#define HONE_LOAD(name)                                          \
-  name = reinterpret_cast<decltype(name)>(dlsym(handle, #name)); \
-  if (name == nullptr)                                           \
-    status = error(Code::kUnsupported, "{} has no function {}", HONE_XGBOOST_LIBRARY, #name);
-    HONE_XGBOOST_FUNCTIONS(HONE_LOAD)
-#undef HONE_LOAD
-#undef HONE_XGBOOST_FUNCTIONS
+    const auto load = [&](const char* name, auto& function) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      if (function == nullptr)
+        status = error(Code::kUnsupported, "{} has no function {}", HONE_XGBOOST_LIBRARY, name);
+    };
+    load("XGBGetLastError", XGBGetLastError);
+    load("XGBoosterBoostOneIter", XGBoosterBoostOneIter);
+    load("XGBoosterCreate", XGBoosterCreate);
+    load("XGBoosterFree", XGBoosterFree);
+    load("XGBoosterPredict", XGBoosterPredict);
+    load("XGBoosterSaveModelToBuffer", XGBoosterSaveModelToBuffer);
+    load("XGBoosterSetParam", XGBoosterSetParam);
+    load("XGDMatrixCreateFromMat", XGDMatrixCreateFromMat);
+    load("XGDMatrixFree", XGDMatrixFree);
   }
 
   [[nodiscard]] Status check(int returned) const {

@@ -86,6 +86,7 @@ Status TaskTuner::learn(db::Store& store) {
 
 void TaskTuner::teach(std::span<const space::Point> points, std::span<const double> seconds) {
   searcher_->observe(points, seconds);
+  if (!context_.model->learns()) return;
   std::vector<space::Candidate> candidates;
   candidates.reserve(points.size());  // queries point into it
   std::vector<cost::Observation> observations;
