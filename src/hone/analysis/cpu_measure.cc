@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace hone::analysis {
 namespace {
@@ -49,6 +50,19 @@ Body find_body(const Nest& nest, int lanes) {
   return body;
 }
 
+// Share of the vectors along loop `lane` that begin in one cache line and end in the next: each
+// costs twice.
+double split_share(const Nest& nest, const NestAccess& access, size_t lane, int lanes) {
+  const int64_t width = std::min<int64_t>(nest.loops[lane].extent, lanes) * access.element_bytes;
+  int64_t step = std::gcd<int64_t>(kLineBytes, width);  // between the vectors' beginnings
+  for (size_t i = 0; i < nest.loops.size(); ++i) {
+    if (i != lane) step = std::gcd(step, access.stride(i) * access.element_bytes);
+  }
+  int64_t splits = 0;
+  for (int64_t at = 0; at < kLineBytes; at += step) splits += at + width > kLineBytes ? 1 : 0;
+  return static_cast<double>(splits * step) / kLineBytes;
+}
+
 // Loads (or stores) of one access in a body, as load-port slots.
 double access_slots(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
   double slots = access.reads;
@@ -63,7 +77,7 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
     const double n = std::ceil(static_cast<double>(loop.extent) / lanes);
     const double strided =
         (access.write ? kScatterSlots : kGatherSlots) * static_cast<double>(loop.extent);
-    slots *= stride == 1 ? n : strided;
+    slots *= stride == 1 ? n * (1 + split_share(nest, access, i, lanes)) : strided;
   }
   return slots;
 }

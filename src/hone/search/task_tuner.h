@@ -14,6 +14,7 @@
 #include "hone/measure/job.h"
 #include "hone/search/incumbent.h"
 #include "hone/search/searcher.h"
+#include "hone/search/task_bound.h"
 
 namespace hone::search {
 
@@ -89,6 +90,7 @@ class TaskTuner {
   [[nodiscard]] Result<std::vector<db::Record>> settle(measure::Runner& runner);
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
+  [[nodiscard]] const TaskWork& work() const { return work_; }
   [[nodiscard]] double best_seconds() const { return incumbent_.seconds(); }  // infinity: none yet
   // ... that can be compared with another task's.
   [[nodiscard]] double quiet_seconds() const { return best_seconds() * incumbent_.quiet(); }
@@ -113,6 +115,9 @@ class TaskTuner {
   [[nodiscard]] Status learn(db::Store& store);
   // Tells searcher and cost model; infinity for what failed.
   void teach(std::span<const space::Point> points, std::span<const double> seconds);
+  // The point that makes exactly these steps; `decisions` as in a record, may be empty.
+  [[nodiscard]] std::optional<space::Point> point_of(const schedule::Steps& steps,
+                                                     const std::string& decisions) const;
   [[nodiscard]] int64_t constant_bytes() const;
   // A trial on the task's scale: what observe() makes of a candidate and its measurement.
   struct Trial {
@@ -133,6 +138,7 @@ class TaskTuner {
   std::shared_ptr<const measure::Operands> operands_;
   std::map<const ir::Buffer*, int> operand_of_;  // looked up only
   schedule::Steps default_steps_;
+  TaskWork work_;
   double default_seconds_ = 0, predicted_seconds_ = 0;
   std::vector<schedule::Steps> first_;        // to be proposed before the searcher's, in order
   std::vector<schedule::Steps> adopted_;      // of similar tasks, the latest last
