@@ -210,6 +210,17 @@ class Options(Case):
             with self.subTest(option):
                 self.refuse("nonesuch", "tune", self.model, "-o", self.output, "--no-db", option, "nonesuch")
 
+    def test_cost_model_files(self):
+        header = "hone cost model\nkind gbdt\n"
+        for name, text, message in (("absent", None, "absent.model"), ("empty", "", "no cost model"), ("other", "trees\n" * 9, "no cost model"),
+                                    ("old", header + "features 12 of version 0\ntrees 0\n", "of version 0"), ("cut", header, "cut.model")):
+            path = self.folder / f"{name}.model"
+            if text is not None:
+                path.write_text(text)
+            for command in ("compile", "tune"):
+                with self.subTest(name, command=command):
+                    self.refuse(message, command, self.model, "-o", self.folder / "out.so", "--no-db", "--cost", path)
+
     def test_numbers(self):
         self.refuse("--threads", "compile", self.model, "-o", self.output, "--no-db", "--threads", "many")
         self.refuse("--seed", "compile", self.model, "-o", self.output, "--no-db", "--seed=-1")

@@ -43,6 +43,7 @@ int run_tool(int argc, char** argv) {
   commands.push_back(db_show_command(*db));
   commands.push_back(db_best_command(*db));
   for (Command& command : db_record_commands(*db)) commands.push_back(std::move(command));
+  commands.push_back(train_command(app));
   commands.push_back(eval_command(app));
   commands.push_back(ops_command(app));
   commands.push_back(devices_command(app));

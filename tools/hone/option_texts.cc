@@ -69,7 +69,8 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_db(app, texts.db);
   app.add_flag("--no-db", texts.no_db, "Look up and keep nothing")->excludes("--db");
   app.add_option("--cost", texts.cost,
-                 fmt::format("The cost model: {}", join_names(cost::model_names())))
+                 fmt::format("The cost model: {}, or a file that hone train wrote",
+                             join_names(cost::model_names())))
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--accuracy", texts.accuracy,

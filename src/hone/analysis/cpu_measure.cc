@@ -185,8 +185,12 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
 
 CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bounds,
                        const target::Target& target, int threads) {
+  return measure_cpu(build_nests(state, bounds), target, threads);
+}
+
+CpuMeasure measure_cpu(std::span<const Nest> nests, const target::Target& target, int threads) {
   CpuMeasure measure;
-  for (const Nest& nest : build_nests(state, bounds)) {
+  for (const Nest& nest : nests) {
     auto root = std::find_if(measure.roots.begin(), measure.roots.end(),
                              [&](const RootMeasure& r) { return r.stage == nest.root; });
     if (root == measure.roots.end()) {
@@ -213,22 +217,25 @@ CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bou
   return measure;
 }
 
+double RootMeasure::busiest_share(int threads) const {
+  return std::ceil(tiles / std::min<double>(threads, tiles)) / tiles;
+}
+
+double RootMeasure::seconds(const target::Target& target, int threads) const {
+  double slowest = compute_cycles, sum = compute_cycles;
+  for (const double cycles : level_cycles) {
+    slowest = std::max(slowest, cycles);
+    sum += cycles;
+  }
+  // Transfers hide behind computation, but not wholly.
+  const double cycles = slowest + 0.2 * (sum - slowest);
+  const double fork_join = std::min<double>(threads, tiles) > 1 ? kForkJoinSeconds : 0;
+  return cycles * busiest_share(threads) / (target.ghz * 1e9) + fork_join;
+}
+
 double CpuMeasure::seconds(const target::Target& target, int threads) const {
   double total = 0;
-  for (const RootMeasure& root : roots) {
-    double slowest = root.compute_cycles, sum = root.compute_cycles;
-    for (const double cycles : root.level_cycles) {
-      slowest = std::max(slowest, cycles);
-      sum += cycles;
-    }
-    // Transfers hide behind computation, but not wholly.
-    const double cycles = slowest + 0.2 * (sum - slowest);
-    const double workers = std::min<double>(threads, root.tiles);
-    const double balance =
-        std::ceil(root.tiles / workers) / root.tiles;  // share of the busiest thread
-    total += cycles * balance / (target.ghz * 1e9);
-    if (workers > 1) total += kForkJoinSeconds;
-  }
+  for (const RootMeasure& root : roots) total += root.seconds(target, threads);
   return total;
 }
 

@@ -3,6 +3,8 @@
 // between memory levels, per root stage. No training, target data only.
 #pragma once
 
+#include <span>
+
 #include "hone/analysis/nest.h"
 #include "hone/target/target.h"
 
@@ -17,12 +19,16 @@ struct StageMeasure {
   std::vector<double> bytes;  // moved into each cache level from the one behind it; one per cache
 };
 
+// A stage that is computed at the root, with all that is computed inside of it.
 struct RootMeasure {
   int stage = -1;
   double tiles = 1;  // iterations of the parallel loop
   std::vector<StageMeasure> stages;
   double compute_cycles = 0;
   std::vector<double> level_cycles;  // transfer time per cache level, one core
+  // Share of the work that the busiest of the threads has, and the time of the root on them.
+  [[nodiscard]] double busiest_share(int threads) const;
+  [[nodiscard]] double seconds(const target::Target& target, int threads) const;
 };
 
 struct CpuMeasure {
@@ -32,5 +38,7 @@ struct CpuMeasure {
 
 [[nodiscard]] CpuMeasure measure_cpu(const schedule::State& state, const schedule::Bounds& bounds,
                                      const target::Target& target, int threads);
+[[nodiscard]] CpuMeasure measure_cpu(std::span<const Nest> nests, const target::Target& target,
+                                     int threads);
 
 }  // namespace hone::analysis

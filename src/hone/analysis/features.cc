@@ -68,16 +68,10 @@ int position_of(const Nest& nest, Annotation annotation) {
 
 void write_annotation(const Nest& nest, Annotation annotation, const char* name, Writer& out) {
   out.group(name);
-  double number = 0, product = 1, innermost = 0;
-  for (const NestLoop& loop : nest.loops) {
-    if (loop.annotation != annotation) continue;
-    number += 1;
-    product *= static_cast<double>(loop.extent);
-    innermost = static_cast<double>(loop.extent);
-  }
-  out.count("number", number);
-  out.count("product", number > 0 ? product : 0);
-  out.count("innermost", innermost);
+  const AnnotatedLoops loops = annotated_loops(nest, annotation);
+  out.count("number", loops.number);
+  out.count("product", loops.product);
+  out.count("innermost", loops.innermost);
   static constexpr const char* kPositions[] = {"none",          "inner_spatial", "middle_spatial",
                                                "outer_spatial", "inner_reduce",  "middle_reduce",
                                                "outer_reduce",  "mixed"};
@@ -202,23 +196,12 @@ void write_outer(const Nest& nest, Writer& out) {
 }
 
 void write_registers(const Nest& nest, const target::Target& target, Writer& out) {
-  const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
-  double tile = 1, lanes_used = 0;
-  for (size_t i = nest.outer; i < nest.loops.size(); ++i) {
-    const NestLoop& loop = nest.loops[i];
-    if (loop.annotation == Annotation::kVectorize) {
-      tile *= std::ceil(static_cast<double>(loop.extent) / lanes);
-      lanes_used = static_cast<double>(loop.extent) /
-                   (std::ceil(static_cast<double>(loop.extent) / lanes) * lanes);
-    } else if (loop.annotation == Annotation::kUnroll && nest.accesses.back().moves_with(i)) {
-      tile *= static_cast<double>(loop.extent);
-    }
-  }
+  const RegisterTile tile = register_tile(nest, target);
   out.group("registers");
-  out.count("tile", tile);
-  out.plain("pressure", tile / target.vector_registers);
-  out.plain("lanes_used", lanes_used);
-  out.plain("in_registers", nest.accesses.back().scope == ir::Scope::kRegister ? 1 : 0);
+  out.count("tile", tile.vectors);
+  out.plain("pressure", tile.vectors / target.vector_registers);
+  out.plain("lanes_used", tile.lanes_used);
+  out.plain("in_registers", tile.in_registers ? 1 : 0);
 }
 
 void write_machine(const target::Target& target, int threads, Writer& out) {
@@ -263,15 +246,49 @@ void write_row(const Nest& nest, const target::Target& target, int threads, Writ
 
 }  // namespace
 
+AnnotatedLoops annotated_loops(const Nest& nest, Annotation annotation) {
+  AnnotatedLoops loops;
+  for (const NestLoop& loop : nest.loops) {
+    if (loop.annotation != annotation) continue;
+    const auto extent = static_cast<double>(loop.extent);
+    loops.product = loops.number > 0 ? loops.product * extent : extent;
+    loops.number += 1;
+    loops.innermost = extent;
+  }
+  return loops;
+}
+
+RegisterTile register_tile(const Nest& nest, const target::Target& target) {
+  const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
+  RegisterTile tile;
+  tile.in_registers = nest.accesses.back().scope == ir::Scope::kRegister;
+  for (size_t i = nest.outer; i < nest.loops.size(); ++i) {
+    const NestLoop& loop = nest.loops[i];
+    if (loop.annotation == Annotation::kVectorize) {
+      const double vectors = std::ceil(static_cast<double>(loop.extent) / lanes);
+      tile.vectors *= vectors;
+      tile.lanes_used = static_cast<double>(loop.extent) / (vectors * lanes);
+    } else if (loop.annotation == Annotation::kUnroll && nest.accesses.back().moves_with(i)) {
+      tile.vectors *= static_cast<double>(loop.extent);
+    }
+  }
+  return tile;
+}
+
 std::vector<FeatureRow> statement_features(const schedule::State& state,
                                            const schedule::Bounds& bounds,
                                            const target::Target& target, int threads) {
   std::vector<FeatureRow> rows;
-  for (const Nest& nest : build_nests(state, bounds)) {
-    Writer writer(&rows.emplace_back(), nullptr);
-    write_row(nest, target, threads, writer);
-  }
+  for (const Nest& nest : build_nests(state, bounds))
+    rows.push_back(features_of(nest, target, threads));
   return rows;
+}
+
+FeatureRow features_of(const Nest& nest, const target::Target& target, int threads) {
+  FeatureRow row;
+  Writer writer(&row, nullptr);
+  write_row(nest, target, threads, writer);
+  return row;
 }
 
 const std::vector<std::string>& feature_names() {

@@ -33,6 +33,19 @@ using FeatureRow = std::array<float, kNumFeatures>;
 [[nodiscard]] std::vector<FeatureRow> statement_features(const schedule::State& state,
                                                          const schedule::Bounds& bounds,
                                                          const target::Target& target, int threads);
+[[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Target& target, int threads);
+// The vectors that a statement keeps while its innermost loops run.
+struct RegisterTile {
+  double vectors = 1;
+  double lanes_used = 0;  // share; 0 without a vector
+  bool in_registers = false;
+};
+[[nodiscard]] RegisterTile register_tile(const Nest& nest, const target::Target& target);
+// Loops of a kind: how many, the product of their extents, and that of the innermost; 0 if none.
+struct AnnotatedLoops {
+  double number = 0, product = 0, innermost = 0;
+};
+[[nodiscard]] AnnotatedLoops annotated_loops(const Nest& nest, schedule::Annotation annotation);
 // What each number of a row is: "ops.fma", "access0.bytes", ...
 [[nodiscard]] const std::vector<std::string>& feature_names();
 

@@ -28,6 +28,10 @@ class CostModel {
   [[nodiscard]] virtual Result<std::vector<double>> predict(
       std::span<const Query> queries) const = 0;  // seconds
   [[nodiscard]] virtual Status update(std::span<const Observation> observations) = 0;
+  // False: update() changes nothing, nobody need make candidates of what was measured.
+  [[nodiscard]] virtual bool learns() const { return false; }
+  // Changes when predictions do: whoever keeps some asks again.
+  [[nodiscard]] virtual uint64_t revision() const { return 0; }
 };
 
 }  // namespace hone::cost

@@ -30,6 +30,7 @@ void add(const Score& one, Score& sum) {
   sum.tasks += one.tasks;
   sum.trials += one.trials;
   sum.pair_accuracy += one.pair_accuracy;
+  sum.clear_pair_accuracy += one.clear_pair_accuracy;
   sum.top1 += one.top1;
   sum.top5 += one.top5;
   sum.r_squared += one.r_squared;
@@ -54,6 +55,7 @@ Status judge(const Dataset& dataset, const target::Target& target, const CostMod
     score.tasks = 1;
     score.trials = std::ssize(measured);
     score.pair_accuracy = pair_accuracy(measured, predicted);
+    score.clear_pair_accuracy = pair_accuracy(measured, predicted, kClearRatio);
     score.top1 = top_score(measured, predicted, 1);
     score.top5 = top_score(measured, predicted, 5);
     score.r_squared = r_squared(speeds(measured), speeds(predicted));
@@ -64,7 +66,8 @@ Status judge(const Dataset& dataset, const target::Target& target, const CostMod
 
 Score mean(Score sum, std::string name) {
   sum.kernel_class = std::move(name);
-  for (double* value : {&sum.pair_accuracy, &sum.top1, &sum.top5, &sum.r_squared})
+  for (double* value :
+       {&sum.pair_accuracy, &sum.clear_pair_accuracy, &sum.top1, &sum.top5, &sum.r_squared})
     *value /= std::max(sum.tasks, 1);
   return sum;
 }

@@ -15,6 +15,7 @@ struct Score {
   int64_t trials = 0;
   // Means over tasks.
   double pair_accuracy = 0;
+  double clear_pair_accuracy = 0;  // of pairs that differ by more than kClearRatio
   double top1 = 0, top5 = 0;
   double r_squared = 0;  // of best time / time
 };
@@ -26,6 +27,8 @@ struct Evaluation {
 
 // Tasks with fewer schedules say little about an order.
 inline constexpr int kMinTrialsToJudge = 8;
+// Closer times are in an order that the next measurement may change.
+inline constexpr double kClearRatio = 1.05;
 
 [[nodiscard]] Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target,
                                           const CostModel& model);

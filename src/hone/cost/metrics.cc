@@ -10,12 +10,14 @@
 
 namespace hone::cost {
 
-double pair_accuracy(std::span<const double> measured, std::span<const double> predicted) {
+double pair_accuracy(std::span<const double> measured, std::span<const double> predicted,
+                     double least_ratio) {
   HONE_ASSERT(measured.size() == predicted.size(), "one prediction per measurement");
   int64_t pairs = 0, halves = 0;
   for (size_t i = 0; i < measured.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (measured[i] == measured[j]) continue;
+      const double slower = std::max(measured[i], measured[j]);
+      if (slower <= least_ratio * std::min(measured[i], measured[j])) continue;
       ++pairs;
       if (predicted[i] == predicted[j])
         halves += 1;

@@ -7,9 +7,10 @@
 namespace hone::cost {
 
 // Of all pairs whose measured times differ, the share that the prediction puts in the right order;
-// a tie of predictions counts a half. 1 if there is no such pair.
+// a tie of predictions counts a half. 1 if there is no such pair. `least_ratio`: pairs whose slower
+// one takes no longer than so many times the faster one are left out.
 [[nodiscard]] double pair_accuracy(std::span<const double> measured,
-                                   std::span<const double> predicted);
+                                   std::span<const double> predicted, double least_ratio = 1);
 
 // The best measured time / the best measured time among the k candidates that are predicted to be
 // fastest: what is reached with k measurements. Of tied predictions the slowest come first.

@@ -23,6 +23,13 @@ TEST(metrics, pair_accuracy_of_ties) {
   EXPECT_EQ(pair_accuracy(Values{1}, Values{1}), 1);
 }
 
+TEST(metrics, pair_accuracy_of_clear_pairs) {
+  const Values measured = {100, 103, 200}, predicted = {2, 1, 3};
+  EXPECT_DOUBLE_EQ(pair_accuracy(measured, predicted), 2.0 / 3);
+  EXPECT_EQ(pair_accuracy(measured, predicted, 1.05), 1);
+  EXPECT_EQ(pair_accuracy(measured, predicted, 10), 1);
+}
+
 TEST(metrics, top_score_is_what_k_measurements_reach) {
   const Values measured = {4, 2, 1, 8}, predicted = {1, 2, 3, 4};
   EXPECT_DOUBLE_EQ(top_score(measured, predicted, 1), 0.25);

@@ -2,16 +2,34 @@
 
 #include <fmt/ranges.h>
 
+#include "hone/base/file.h"
 #include "hone/cost/analytic_model.h"
+#include "hone/cost/gbdt_model.h"
+#include "hone/cost/pretrained.h"
 
 namespace hone::cost {
+namespace {
+
+Result<std::unique_ptr<CostModel>> make_trained(std::string_view text, std::string_view name) {
+  HONE_ASSIGN_OR_RETURN(TrainedTrees trained, parse_trained(text, name));
+  return make_gbdt_model(std::move(trained));
+}
+
+}  // namespace
 
 Result<std::unique_ptr<CostModel>> make_model(std::string_view name) {
   if (name == "analytic") return make_analytic_model();
-  return invalid("unknown cost model '{}', expected one of {}", name,
+  for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
+    if (name == model_name(set)) return make_trained(pretrained_text(set), name);
+  }
+  if (name.ends_with(".model") || name.find('/') != std::string_view::npos) {
+    HONE_ASSIGN_OR_RETURN(const std::string text, read_file(std::string(name)));
+    return make_trained(text, name);
+  }
+  return invalid("unknown cost model '{}', expected one of {} or a file FILE.model", name,
                  fmt::join(model_names(), ", "));
 }
 
-std::vector<std::string> model_names() { return {"analytic"}; }
+std::vector<std::string> model_names() { return {"analytic", "gbdt", "combined"}; }
 
 }  // namespace hone::cost

@@ -9,7 +9,9 @@
 
 namespace hone::cost {
 
-// The error lists the known names.
+// A name, or the path of a file that `hone train` wrote: what has a '/' or ends in ".model". The
+// models that learn start from what ships with Hone. An error lists the known names or names the
+// file.
 [[nodiscard]] Result<std::unique_ptr<CostModel>> make_model(std::string_view name);
 [[nodiscard]] std::vector<std::string> model_names();
 

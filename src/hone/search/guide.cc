@@ -15,11 +15,32 @@ constexpr size_t kMaxPredictions = 200'000;
 
 Guide::Guide(const SearchTask& task, double optimism)
     : task_(task),
+      revision_(task.model->revision()),
       optimism_(optimism),
       proposals_(*task.space),
       rng_(hash_combine(task.seed, task.key)) {}
 
+void Guide::correct(const MeasuredPoint& observed, double predicted) {
+  if (!std::isfinite(predicted)) return;
+  const bool failed = !std::isfinite(observed.seconds);
+  const double factor =
+      failed ? kFailedFactor : std::log(std::max(observed.seconds, 1e-12)) - predicted;
+  correction_.add(observed.point.sketch, task_.space->encode(observed.point), factor);
+}
+
+void Guide::relearn() {
+  revision_ = task_.model->revision();
+  predictions_.clear();
+  correction_ = Correction();
+  std::vector<space::Point> points;
+  for (const MeasuredPoint& observed : history_) points.push_back(observed.point);
+  const std::vector<double> predicted = predict(points);
+  for (size_t i = 0; i < history_.size(); ++i) correct(history_[i], predicted[i]);
+  correction_.fit();
+}
+
 std::vector<double> Guide::predict(std::span<const space::Point> points) {
+  if (task_.model->revision() != revision_) relearn();
   if (predictions_.size() > kMaxPredictions) predictions_.clear();
   std::vector<space::Point> fresh;
   for (const space::Point& point : points) {
@@ -83,18 +104,17 @@ void Guide::observe(std::span<const space::Point> points, std::span<const double
   for (size_t i = 0; i < points.size(); ++i) {
     proposals_.take(points[i]);
     times_[space::hash(points[i])] = seconds[i];
-    const bool failed = !std::isfinite(seconds[i]);
-    if (std::isfinite(predicted[i])) {
-      const double factor =
-          failed ? kFailedFactor : std::log(std::max(seconds[i], 1e-12)) - predicted[i];
-      correction_.add(points[i].sketch, task_.space->encode(points[i]), factor);
-    }
-    if (failed) continue;
+    history_.push_back({points[i], seconds[i]});
+    correct(history_.back(), predicted[i]);
+    if (!std::isfinite(seconds[i])) continue;
     const auto place =
         std::upper_bound(measured_.begin(), measured_.end(), seconds[i],
                          [](double s, const MeasuredPoint& m) { return s < m.seconds; });
     measured_.insert(place, {points[i], seconds[i]});
   }
+  if (history_.size() > Correction::kMaximum)
+    history_.erase(history_.begin(),
+                   history_.end() - static_cast<std::ptrdiff_t>(Correction::kMaximum));
 }
 
 const double* Guide::seconds_of(const space::Point& point) const {

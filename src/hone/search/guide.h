@@ -51,8 +51,12 @@ class Guide {
 
  private:
   [[nodiscard]] std::vector<double> predict(std::span<const space::Point> points);
+  void correct(const MeasuredPoint& observed, double predicted);
+  // The model has learned: what it said before is forgotten, the correction begins anew.
+  void relearn();
 
   SearchTask task_;
+  uint64_t revision_;  // of the model that predictions_ are from
   double optimism_;
   Proposals proposals_;
   Rng rng_;
@@ -60,6 +64,7 @@ class Guide {
   std::unordered_map<uint64_t, double> predictions_;  // logarithms, by hash of the point
   std::unordered_map<uint64_t, double> times_;        // seconds, by hash of the point
   std::vector<MeasuredPoint> measured_;
+  std::vector<MeasuredPoint> history_;  // the newest, as observed, failures too: for relearn()
 };
 
 }  // namespace hone::search

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "hone/base/log.h"
 #include "hone/compute/affine.h"
 #include "hone/compute/dag_text.h"
 #include "hone/schedule/lower.h"
@@ -80,8 +81,25 @@ Status TaskTuner::learn(db::Store& store) {
     points.push_back(*point);
     seconds.push_back(record.outcome == measure::Outcome::kOk ? record.centre : INFINITY);
   }
-  searcher_->observe(points, seconds);
+  teach(points, seconds);
   return ok_status();
+}
+
+void TaskTuner::teach(std::span<const space::Point> points, std::span<const double> seconds) {
+  searcher_->observe(points, seconds);
+  if (!context_.model->learns()) return;
+  std::vector<space::Candidate> candidates;
+  candidates.reserve(points.size());  // queries point into it
+  std::vector<cost::Observation> observations;
+  for (size_t i = 0; i < points.size(); ++i) {
+    Result<space::Candidate> candidate = space_->instantiate(points[i]);
+    if (!candidate.ok()) continue;
+    candidates.push_back(std::move(candidate).value());
+    observations.push_back(
+        {{&candidates.back(), context_.target, context_.threads, task_.key}, seconds[i]});
+  }
+  const Status learned = context_.model->update(observations);
+  if (!learned.ok()) log_warning("cost model {}: {}", context_.model->name(), learned.message());
 }
 
 std::optional<space::Point> TaskTuner::point_of(const schedule::Steps& steps,
@@ -348,7 +366,7 @@ Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> ca
   }
   trials_ += ran;
   incumbent_.count(ran);
-  searcher_->observe(points, seconds);
+  teach(points, seconds);
   return records;
 }
 

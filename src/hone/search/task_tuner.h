@@ -28,7 +28,7 @@ struct TuneTask {
 // What all tasks of a run have in common; everything pointed to outlives the run.
 struct TaskContext {
   const target::Target* target = nullptr;
-  const cost::CostModel* model = nullptr;
+  cost::CostModel* model = nullptr;  // learns from what is measured
   std::string searcher = "mixed";
   std::string device;   // target::device_key
   std::string version;  // of compiler and space
@@ -113,6 +113,8 @@ class TaskTuner {
  private:
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
+  // Tells searcher and cost model; infinity for what failed.
+  void teach(std::span<const space::Point> points, std::span<const double> seconds);
   // The point that makes exactly these steps; `decisions` as in a record, may be empty.
   [[nodiscard]] std::optional<space::Point> point_of(const schedule::Steps& steps,
                                                      const std::string& decisions) const;

@@ -83,6 +83,39 @@ TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
   EXPECT_GT(f.measured, kTrials);
 }
 
+// Remembers what it was told.
+class AttentiveModel : public cost::CostModel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "attentive"; }
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
+    return std::vector<double>(queries.size(), 1e-4);
+  }
+  [[nodiscard]] Status update(std::span<const cost::Observation> observations) override {
+    for (const cost::Observation& o : observations) {
+      tasks.insert(o.query.task);
+      failures += !std::isfinite(o.seconds);
+      times += std::isfinite(o.seconds);
+    }
+    return ok_status();
+  }
+  [[nodiscard]] bool learns() const override { return true; }
+  std::set<uint64_t> tasks;
+  int times = 0, failures = 0;
+};
+
+TEST(tune_tasks, the_model_hears_of_every_task) {
+  Fixture f;
+  f.fail = true;
+  AttentiveModel model;
+  f.options.context.model = &model;
+  f.options.max_trials = 20;
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  EXPECT_EQ(model.tasks.size(), 2U);
+  EXPECT_GE(model.times, 10);
+  EXPECT_GE(model.failures, 2);
+}
+
 TEST(tune_tasks, stops_at_the_deadline_and_when_interrupted) {
   Fixture f;
   f.options.max_trials = 0;

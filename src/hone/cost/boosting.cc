@@ -1,0 +1,59 @@
+#include "hone/cost/boosting.h"
+
+#include <algorithm>
+
+#include "hone/base/assert.h"
+#include "hone/cost/xgboost.h"
+
+namespace hone::cost {
+namespace {
+
+// Gradients of 1/2 sum of weight * (error - centring * mean error of the group)^2, with the mean
+// taken as given.
+void find_gradients(const TrainingRows& rows, double centring, std::span<const float> predicted,
+                    std::vector<float>& gradient) {
+  const int groups = 1 + *std::max_element(rows.group.begin(), rows.group.end());
+  std::vector<double> error(static_cast<size_t>(groups)), weight(static_cast<size_t>(groups));
+  for (size_t i = 0; i < rows.rows(); ++i) {
+    const auto g = static_cast<size_t>(rows.group[i]);
+    error[g] += rows.weight[i] * (predicted[i] - rows.target[i]);
+    weight[g] += rows.weight[i];
+  }
+  for (size_t i = 0; i < rows.rows(); ++i) {
+    const auto g = static_cast<size_t>(rows.group[i]);
+    const double mean = error[g] / std::max(weight[g], 1e-9);
+    const double own = predicted[i] - rows.target[i];
+    gradient[i] = static_cast<float>(rows.weight[i] * (own - centring * mean));
+  }
+}
+
+}  // namespace
+
+bool boosting_available() { return xgboost_status().ok(); }
+
+Result<Trees> boost(const TrainingRows& rows, const BoostOptions& options) {
+  HONE_RETURN_IF_ERROR(xgboost_status());
+  if (rows.rows() == 0) return invalid("there is nothing to train a cost model on");
+  HONE_ASSERT(rows.features.size() == rows.rows() * static_cast<size_t>(rows.width) &&
+                  rows.group.size() == rows.rows() && rows.weight.size() == rows.rows(),
+              "every row has its features, group and weight");
+  HONE_ASSIGN_OR_RETURN(XgbBooster booster, XgbBooster::create(rows.features, rows.width));
+  const std::pair<const char*, std::string> parameters[] = {
+      {"tree_method", "hist"},
+      {"nthread", "1"},
+      {"base_score", "0"},
+      {"max_depth", std::to_string(options.depth)},
+      {"eta", std::to_string(options.learning_rate)},
+      {"min_child_weight", std::to_string(options.min_leaf_weight)}};
+  for (const auto& [name, value] : parameters)
+    HONE_RETURN_IF_ERROR(booster.set(name, value.c_str()));
+  std::vector<float> gradient(rows.rows()), hessian = rows.weight;
+  for (int round = 0; round < options.rounds; ++round) {
+    HONE_ASSIGN_OR_RETURN(const std::span<const float> predicted, booster.predict());
+    find_gradients(rows, options.centring, predicted, gradient);
+    HONE_RETURN_IF_ERROR(booster.boost(gradient, hessian));
+  }
+  return booster.trees();
+}
+
+}  // namespace hone::cost

@@ -1,0 +1,251 @@
+#include "hone/cost/candidate_features.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "hone/analysis/cpu_measure.h"
+#include "hone/analysis/features.h"
+
+namespace hone::cost {
+namespace {
+
+using analysis::CpuMeasure;
+using analysis::Nest;
+using analysis::RootMeasure;
+using analysis::StageMeasure;
+
+constexpr size_t kCacheLevels = 3;
+constexpr size_t kLoops = 10;  // of the main statement, from the innermost out
+
+// Fills the row from left to right; in a dry run it collects the names instead.
+struct Writer {
+  std::vector<float>* row = nullptr;
+  std::vector<std::string>* names = nullptr;
+
+  void plain(std::string_view name, double value) const {
+    if (row) row->push_back(static_cast<float>(value));
+    if (names) names->emplace_back(name);
+  }
+  void count(std::string_view name, double value) const { plain(name, std::log2(1 + value)); }
+  void ratio(std::string_view name, double value, double of) const {
+    plain(name, std::log2((value + 1e-3) / (of + 1e-3)));
+  }
+};
+
+struct Parts {
+  CpuMeasure measure;
+  size_t main = 0;  // the nest with the most cycles
+  const StageMeasure* main_stage = nullptr;
+  const RootMeasure* main_root = nullptr;
+};
+
+Parts find_parts(const std::vector<Nest>& nests, const Query& query) {
+  Parts parts;
+  parts.measure = analysis::measure_cpu(nests, *query.target, query.threads);
+  for (const RootMeasure& root : parts.measure.roots) {
+    for (const StageMeasure& stage : root.stages) {
+      if (parts.main_stage && stage.compute_cycles <= parts.main_stage->compute_cycles) continue;
+      parts.main_stage = &stage;
+      parts.main_root = &root;
+    }
+  }
+  for (size_t i = 0; i < nests.size(); ++i) {
+    if (parts.main_stage && nests[i].stage == parts.main_stage->stage) parts.main = i;
+  }
+  return parts;
+}
+
+double operations(const Nest& nest) {
+  const analysis::OpCounts& ops = nest.ops;
+  return nest.iterations() * nest.useful *
+         (ops.fma + ops.add + std::max(0.0, ops.mul) + ops.div + ops.compare + ops.select +
+          ops.math);
+}
+
+// The features of the main statement (analysis/features.h).
+void write_statement(const Nest* main, const Query& query, const Writer& out) {
+  if (out.names) {
+    for (const std::string& name : analysis::feature_names()) out.names->push_back("main." + name);
+    return;
+  }
+  const analysis::FeatureRow row =
+      main ? analysis::features_of(*main, *query.target, query.threads) : analysis::FeatureRow();
+  out.row->insert(out.row->end(), row.begin(), row.end());
+}
+
+void write_sums(const std::vector<Nest>& nests, double operations, const Writer& out) {
+  double unique = 0, written = 0;
+  for (const Nest& nest : nests) {
+    for (const analysis::NestAccess& access : nest.accesses)
+      unique += access.footprint(nest.loops, 0) * access.element_bytes;
+    const analysis::NestAccess& write = nest.accesses.back();
+    if (write.scope == ir::Scope::kGlobal)
+      written += write.footprint(nest.loops, 0) * write.element_bytes;
+  }
+  out.count("all.operations", operations);
+  out.count("all.bytes", unique);
+  out.count("all.written_bytes", written);
+}
+
+// 0: stands still, 1: moves, 2: moves by one element.
+double movement(const Nest& nest, size_t access, size_t loop) {
+  if (access + 1 >= nest.accesses.size()) return -1;
+  const analysis::NestAccess& a = nest.accesses[access];
+  if (!a.moves_with(loop)) return 0;
+  return std::abs(a.stride(loop)) == 1 ? 2 : 1;
+}
+
+void write_loops(const Nest* nest, const Writer& out) {
+  static constexpr std::string_view kNames[] = {"extent",    "reduce", "annotation", "own",
+                                                "footprint", "first",  "second",     "write"};
+  std::vector<size_t> inner;  // loops that repeat, innermost first
+  for (size_t i = nest ? nest->loops.size() : 0; i-- > 0 && inner.size() < kLoops;) {
+    if (nest->loops[i].extent > 1) inner.push_back(i);
+  }
+  for (size_t k = 0; k < kLoops; ++k) {
+    std::array<double, std::size(kNames)> values;
+    values.fill(-1);
+    if (k < inner.size()) {
+      const size_t i = inner[k];
+      const analysis::NestLoop& loop = nest->loops[i];
+      double footprint = 0;
+      for (const analysis::NestAccess& access : nest->accesses)
+        footprint += access.footprint(nest->loops, i) * access.element_bytes;
+      values = {std::log2(static_cast<double>(loop.extent)),
+                loop.reduce ? 1.0 : 0.0,
+                static_cast<double>(loop.annotation),
+                i >= nest->outer ? 1.0 : 0.0,
+                std::log2(footprint),
+                movement(*nest, 0, i),
+                movement(*nest, 1, i),
+                nest->accesses.back().moves_with(i) ? 1.0 : 0.0};
+    }
+    for (size_t j = 0; j < values.size(); ++j) {
+      if (out.names)
+        out.plain(fmt::format("loop{}.{}", k, kNames[j]), values[j]);
+      else
+        out.plain("", values[j]);
+    }
+  }
+}
+
+// How the main statement keeps its values.
+void write_tile(const Nest* nest, const target::Target& target, const Writer& out) {
+  const analysis::RegisterTile tile =
+      nest ? analysis::register_tile(*nest, target) : analysis::RegisterTile();
+  out.count("main.registers.tile", tile.vectors);
+  out.plain("main.registers.pressure", tile.vectors / target.vector_registers);
+  out.plain("main.registers.lanes_used", tile.lanes_used);
+  out.plain("main.registers.in_registers", tile.in_registers ? 1 : 0);
+  analysis::AnnotatedLoops vector, unroll;
+  if (nest) {
+    vector = analysis::annotated_loops(*nest, schedule::Annotation::kVectorize);
+    unroll = analysis::annotated_loops(*nest, schedule::Annotation::kUnroll);
+  }
+  out.count("main.vector.product", vector.product);
+  out.count("main.vector.innermost", vector.innermost);
+  out.count("main.unroll.number", unroll.number);
+  out.count("main.unroll.product", unroll.product);
+  out.count("main.unroll.innermost", unroll.innermost);
+  out.plain("main.useful", nest ? nest->useful : 1);
+}
+
+void write_stage(const StageMeasure& stage, double operations, const Writer& out) {
+  out.count("measure.main.body_cycles", stage.body_cycles);
+  out.count("measure.main.body_instructions", stage.body_instructions);
+  out.plain("measure.main.registers", stage.registers);
+  static constexpr const char* kNames[kCacheLevels] = {
+      "measure.main.l1_bytes", "measure.main.l2_bytes", "measure.main.l3_bytes"};
+  for (size_t i = 0; i < kCacheLevels; ++i)
+    out.ratio(kNames[i], i < stage.bytes.size() ? stage.bytes[i] : 0, operations);
+  out.ratio("measure.main.cycles", stage.compute_cycles, operations);
+  out.ratio("measure.main.cycles_per_instruction", stage.body_cycles, stage.body_instructions);
+  const double bodies = stage.compute_cycles / std::max(stage.body_cycles, 1.0);
+  out.ratio("measure.main.instructions", stage.body_instructions * bodies, operations);
+}
+
+// The measure's parts, per operation or as shares of each other: trees that look at sizes learn
+// tasks by heart instead of what makes a schedule slow.
+void write_measure(const Parts& parts, const Query& query, double total, double main_operations,
+                   double all_operations, const Writer& out) {
+  static const StageMeasure kNoStage;
+  static const RootMeasure kNoRoot;
+  write_stage(parts.main_stage ? *parts.main_stage : kNoStage, main_operations, out);
+  const RootMeasure& root = parts.main_root ? *parts.main_root : kNoRoot;
+  double compute = 0, rest = 0;
+  std::array<double, kCacheLevels> levels{};
+  for (const RootMeasure& r : parts.measure.roots) {
+    compute += r.compute_cycles;
+    if (&r != parts.main_root) rest += r.seconds(*query.target, query.threads);
+    for (size_t i = 0; i < std::min(kCacheLevels, r.level_cycles.size()); ++i)
+      levels[i] += r.level_cycles[i];
+  }
+  out.count("measure.root.tiles", root.tiles);
+  out.plain("measure.root.busiest_share", root.busiest_share(query.threads) * query.threads);
+  out.ratio("measure.root.operations_per_tile", main_operations, root.tiles);
+  out.plain("measure.root.stages", static_cast<double>(root.stages.size()));
+  static constexpr const char* kRoot[kCacheLevels] = {
+      "measure.root.l1_share", "measure.root.l2_share", "measure.root.l3_share"};
+  for (size_t i = 0; i < kCacheLevels; ++i)
+    out.ratio(kRoot[i], i < root.level_cycles.size() ? root.level_cycles[i] : 0,
+              root.compute_cycles);
+  out.plain("measure.roots", static_cast<double>(parts.measure.roots.size()));
+  out.plain("measure.rest", rest / total);
+  out.ratio("measure.cycles", compute, all_operations);
+  static constexpr const char* kAll[kCacheLevels] = {"measure.l1_share", "measure.l2_share",
+                                                     "measure.l3_share"};
+  for (size_t i = 0; i < kCacheLevels; ++i) out.ratio(kAll[i], levels[i], compute);
+  out.ratio("measure.nanoseconds", 1e9 * total, all_operations);
+}
+
+void write(const std::vector<Nest>& nests, const Query& query, FeatureSet set, double* base,
+           const Writer& out) {
+  const Parts parts = find_parts(nests, query);
+  const Nest* main = nests.empty() ? nullptr : &nests[parts.main];
+  const double main_operations = main ? operations(*main) : 0;
+  double all_operations = 0;
+  for (const Nest& nest : nests) all_operations += operations(nest);
+  const bool measured = set == FeatureSet::kStatementsAndMeasure;
+  const double total = std::max(parts.measure.seconds(*query.target, query.threads), 1e-12);
+  out.plain("all.statements", static_cast<double>(nests.size()));
+  out.plain("all.main_share", main_operations / std::max(all_operations, 1.0));
+  if (measured) {
+    write_tile(main, *query.target, out);
+    write_measure(parts, query, total, main_operations, all_operations, out);
+  } else {
+    write_statement(main, query, out);
+    write_sums(nests, all_operations, out);
+    write_loops(main, out);
+  }
+  if (base == nullptr) return;
+  const target::Target& target = *query.target;
+  const double peak = target.lanes(4) * target.fma_per_cycle * target.ghz * 1e9 * query.threads;
+  *base = measured ? total : (1 + all_operations) / peak;
+}
+
+}  // namespace
+
+CandidateFeatures candidate_features(const Query& query, FeatureSet set) {
+  CandidateFeatures features;
+  const space::Candidate& candidate = *query.candidate;
+  const std::vector<Nest> nests = analysis::build_nests(candidate.state, candidate.bounds);
+  write(nests, query, set, &features.base_seconds, {.row = &features.row});
+  return features;
+}
+
+const std::vector<std::string>& candidate_feature_names(FeatureSet set) {
+  const auto collect = [](FeatureSet s) {
+    std::vector<std::string> names;
+    const target::Target target;
+    write({}, {nullptr, &target, 1, 0}, s, nullptr, {.names = &names});
+    return names;
+  };
+  static const std::vector<std::string> statements = collect(FeatureSet::kStatements),
+                                        measured = collect(FeatureSet::kStatementsAndMeasure);
+  return set == FeatureSet::kStatements ? statements : measured;
+}
+
+}  // namespace hone::cost

@@ -1,0 +1,24 @@
+// cost/candidate_features.h - a candidate as one row of numbers of fixed length for the trees: the
+// features of its heaviest statement and sums over all of them; or, for the combined model, the
+// register tile of that statement and the parts of the analytic measure, relative to the work.
+#pragma once
+
+#include "hone/cost/cost_model.h"
+
+namespace hone::cost {
+
+enum class FeatureSet : uint8_t { kStatements, kStatementsAndMeasure };
+
+struct CandidateFeatures {
+  std::vector<float> row;
+  double base_seconds = 0;  // a first guess, which trees correct by a factor
+};
+[[nodiscard]] CandidateFeatures candidate_features(const Query& query, FeatureSet set);
+// What each number is: "main.ops.fma", "loop0.extent", "measure.root.tiles", ...
+[[nodiscard]] const std::vector<std::string>& candidate_feature_names(FeatureSet set);
+
+// Changes when a number of the row changes its meaning: a model that was trained on others is
+// refused.
+inline constexpr int kCandidateFeatureVersion = 2;
+
+}  // namespace hone::cost

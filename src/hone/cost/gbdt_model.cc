@@ -1,0 +1,128 @@
+#include "hone/cost/gbdt_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace hone::cost {
+namespace {
+
+constexpr size_t kRefit = 64;      // new measurements between two fits, or ...
+constexpr size_t kRefitShare = 8;  // ... this part of all
+constexpr size_t kMinimum = 32;    // measurements before the first
+constexpr size_t kMaximum = 4000;  // the newest that a fit looks at
+constexpr double kFast = 1.0;      // weight of a trial: (best time of its task / its time)^kFast
+constexpr double kSlowest = 0.05;  // the least weight
+
+// What is measured while tuning is little: few trees that change little.
+constexpr BoostOptions kOnline = {
+    .rounds = 30, .depth = 5, .learning_rate = 0.12, .min_leaf_weight = 4, .centring = 0.9};
+
+struct Sample {
+  std::vector<float> features;
+  double log_factor;  // log(measured / base)
+  double seconds;
+  uint64_t task;
+};
+
+// `known`: what trees say already.
+TrainingRows make_rows(std::span<const Sample> samples, const Trees& known) {
+  std::map<uint64_t, std::pair<int, double>> tasks;  // number and best time
+  for (const Sample& sample : samples) {
+    auto& [number, best] = tasks.try_emplace(sample.task, 0, INFINITY).first->second;
+    best = std::min(best, sample.seconds);
+  }
+  int next = 0;
+  for (auto& [task, entry] : tasks) entry.first = next++;
+  TrainingRows rows;
+  rows.width = samples.empty() ? 0 : static_cast<int>(samples[0].features.size());
+  for (const Sample& sample : samples) {
+    const auto& [number, best] = tasks.at(sample.task);
+    rows.features.insert(rows.features.end(), sample.features.begin(), sample.features.end());
+    rows.target.push_back(static_cast<float>(sample.log_factor - known.predict(sample.features)));
+    rows.weight.push_back(
+        static_cast<float>(std::max(std::pow(best / sample.seconds, kFast), kSlowest)));
+    rows.group.push_back(number);
+  }
+  return rows;
+}
+
+Sample make_sample(const Query& query, double seconds, FeatureSet set) {
+  CandidateFeatures features = candidate_features(query, set);
+  return {std::move(features.row), std::log(seconds / features.base_seconds), seconds, query.task};
+}
+
+class GbdtModel : public CostModel {
+ public:
+  explicit GbdtModel(TrainedTrees pretrained) : pretrained_(std::move(pretrained)) {}
+
+  [[nodiscard]] std::string_view name() const override { return model_name(pretrained_.features); }
+
+  [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
+    std::vector<double> seconds;
+    for (const Query& query : queries) {
+      const CandidateFeatures features = candidate_features(query, pretrained_.features);
+      const double log_factor =
+          pretrained_.trees.predict(features.row) + online_.predict(features.row);
+      seconds.push_back(features.base_seconds * std::exp(log_factor));
+    }
+    return seconds;
+  }
+
+  [[nodiscard]] Status update(std::span<const Observation> observations) override {
+    if (!learns()) return ok_status();  // what was trained before has to do
+    for (const Observation& observation : observations) {
+      if (!std::isfinite(observation.seconds) || observation.seconds <= 0) continue;
+      samples_.push_back(make_sample(observation.query, observation.seconds, pretrained_.features));
+    }
+    if (samples_.size() > kMaximum)
+      samples_.erase(samples_.begin(), samples_.end() - static_cast<std::ptrdiff_t>(kMaximum));
+    fresh_ += observations.size();
+    // The more there is, the longer a fit takes and the less a few more change.
+    if (fresh_ < std::max(kRefit, samples_.size() / kRefitShare) || samples_.size() < kMinimum)
+      return ok_status();
+    fresh_ = 0;
+    HONE_ASSIGN_OR_RETURN(online_, boost(make_rows(samples_, pretrained_.trees), kOnline));
+    ++revision_;
+    return ok_status();
+  }
+
+  [[nodiscard]] bool learns() const override { return boosting_available(); }
+  [[nodiscard]] uint64_t revision() const override { return revision_; }
+
+ private:
+  TrainedTrees pretrained_;
+  Trees online_;
+  std::vector<Sample> samples_;
+  size_t fresh_ = 0;
+  uint64_t revision_ = 0;
+};
+
+}  // namespace
+
+std::string_view model_name(FeatureSet features) {
+  return features == FeatureSet::kStatements ? "gbdt" : "combined";
+}
+
+std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained) {
+  return std::make_unique<GbdtModel>(std::move(pretrained));
+}
+
+Result<TrainedTrees> train(const Dataset& dataset, const target::Target& target,
+                           FeatureSet features, const BoostOptions& options) {
+  std::vector<Sample> samples;
+  for (const TaskTrials& task : dataset.tasks) {
+    for (const MeasuredSteps& trial : task.trials) {
+      HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
+                            make_candidate(*task.dag, trial.steps));
+      // The number of threads makes another order of the same schedules.
+      const uint64_t group = hash_combine(task.key, static_cast<uint64_t>(task.threads));
+      samples.push_back(
+          make_sample({&candidate, &target, task.threads, group}, trial.seconds, features));
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(Trees trees, boost(make_rows(samples, Trees()), options));
+  return TrainedTrees{features, std::move(trees)};
+}
+
+}  // namespace hone::cost

@@ -1,0 +1,31 @@
+// cost/gbdt_model.h - boosted trees over the features of a candidate: some trained before on a
+// database, more trained on what is measured while it is used, for all tasks together (in the
+// spirit of Ansor's section 5.2; trees are evaluated by trees.h, fitted by boosting.h).
+#pragma once
+
+#include <memory>
+
+#include "hone/cost/boosting.h"
+#include "hone/cost/candidate_features.h"
+#include "hone/cost/dataset.h"
+
+namespace hone::cost {
+
+// What a file holds: trees, and the features that they look at.
+struct TrainedTrees {
+  FeatureSet features = FeatureSet::kStatementsAndMeasure;
+  Trees trees;
+};
+
+// "gbdt" looks at statements, "combined" at the analytic measure too, whose value it corrects.
+[[nodiscard]] std::string_view model_name(FeatureSet features);
+[[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained);
+
+[[nodiscard]] Result<TrainedTrees> train(const Dataset& dataset, const target::Target& target,
+                                         FeatureSet features, const BoostOptions& options = {});
+
+[[nodiscard]] std::string format(const TrainedTrees& trained);
+// `name` is the file's, for messages. Refuses trees over features of another version.
+[[nodiscard]] Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name);
+
+}  // namespace hone::cost

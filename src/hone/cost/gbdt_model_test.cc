@@ -1,0 +1,187 @@
+#include "hone/cost/gbdt_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "hone/analysis/features.h"
+#include "hone/compute/dag_testing.h"
+#include "hone/cost/evaluate.h"
+#include "hone/cost/registry.h"
+#include "hone/target/target.h"
+
+namespace hone::cost {
+namespace {
+
+const target::Target& machine() {
+  static const target::Target target = target::find("x86-64-avx2").value();
+  return target;
+}
+
+// A world in which time is what the analytic model says, but four times as long where the register
+// tile is large.
+double true_seconds(const Query& query) {
+  static const auto analytic = make_model("analytic").value();
+  const CandidateFeatures features = candidate_features(query, FeatureSet::kStatements);
+  const auto& names = candidate_feature_names(FeatureSet::kStatements);
+  const auto at = std::find(names.begin(), names.end(), "main.registers.tile") - names.begin();
+  const bool is_large = features.row[static_cast<size_t>(at)] > 3;
+  return analytic->predict({&query, 1}).value()[0] * (is_large ? 4 : 1);
+}
+
+Dataset make_dataset(int trials) {
+  Dataset dataset;
+  Rng rng(3);
+  for (const int64_t n : {32, 64, 96}) {
+    const compute::Dag dag = compute::testing::gemm(48, n, 64);
+    const space::Space space = space::Space::create(dag, machine()).value();
+    TaskTrials task;
+    task.key = compute::task_key(dag);
+    task.kernel_class = "matmul";
+    task.models = {n == 96 ? "second" : "first"};
+    task.dag = std::make_shared<const compute::Dag>(dag);
+    while (std::ssize(task.trials) < trials) {
+      const space::Point point = space.sample(rng);
+      const auto candidate = space.instantiate(point);
+      if (!candidate.ok()) continue;
+      task.trials.push_back({space.steps(point), true_seconds({&*candidate, &machine(), 1, 0})});
+    }
+    dataset.tasks.push_back(std::move(task));
+  }
+  return dataset;
+}
+
+constexpr BoostOptions kFew = {.rounds = 20, .depth = 4, .learning_rate = 0.3};
+
+double accuracy(const Dataset& dataset, const CostModel& model) {
+  return evaluate(dataset, machine(), model).value().all.pair_accuracy;
+}
+
+class GbdtModel : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!boosting_available()) GTEST_SKIP() << "this build is without XGBoost";
+  }
+};
+
+TEST(candidate_features, have_a_name_each) {
+  const Dataset dataset = make_dataset(1);
+  const space::Candidate candidate =
+      make_candidate(*dataset.tasks[0].dag, dataset.tasks[0].trials[0].steps).value();
+  const Query query{&candidate, &machine(), 1, 0};
+  for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
+    const CandidateFeatures features = candidate_features(query, set);
+    EXPECT_EQ(features.row.size(), candidate_feature_names(set).size());
+    for (size_t i = 0; i < features.row.size(); ++i)
+      EXPECT_TRUE(std::isfinite(features.row[i])) << candidate_feature_names(set)[i];
+    EXPECT_GT(features.base_seconds, 0);
+  }
+}
+
+TEST_F(GbdtModel, learns_what_the_analytic_model_gets_wrong) {
+  const Dataset dataset = make_dataset(40);
+  const double analytic = accuracy(dataset, **make_model("analytic"));
+  for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
+    const Trainer trainer = [&](const Dataset& part) -> Result<std::unique_ptr<CostModel>> {
+      HONE_ASSIGN_OR_RETURN(TrainedTrees trained, train(part, machine(), set, kFew));
+      return make_gbdt_model(std::move(trained));
+    };
+    const auto held_out = cross_evaluate(dataset, machine(), Split::kByModel, trainer);
+    ASSERT_TRUE(held_out.ok()) << held_out.status().message();
+    EXPECT_GT(held_out->all.pair_accuracy, analytic) << model_name(set);
+  }
+}
+
+TEST_F(GbdtModel, learns_while_it_is_used) {
+  const Dataset dataset = make_dataset(60);
+  const auto model = make_gbdt_model({FeatureSet::kStatementsAndMeasure, Trees()});
+  const double before = accuracy(dataset, *model);
+  EXPECT_NEAR(before, accuracy(dataset, **make_model("analytic")), 1e-3);
+  EXPECT_EQ(model->revision(), 0u);
+  for (const TaskTrials& task : dataset.tasks) {
+    for (const MeasuredSteps& trial : task.trials) {
+      const space::Candidate candidate = make_candidate(*task.dag, trial.steps).value();
+      const Observation observation{{&candidate, &machine(), 1, task.key}, trial.seconds};
+      ASSERT_TRUE(model->update({&observation, 1}).ok());
+    }
+  }
+  EXPECT_GT(model->revision(), 0u);
+  EXPECT_GT(accuracy(dataset, *model), before + 0.05);
+}
+
+TEST_F(GbdtModel, learns_the_same_from_the_same) {
+  const Dataset dataset = make_dataset(20);
+  std::vector<std::vector<double>> predicted;
+  for (int run = 0; run < 2; ++run) {
+    const auto model = make_gbdt_model({FeatureSet::kStatementsAndMeasure, Trees()});
+    predicted.emplace_back();
+    for (const TaskTrials& task : dataset.tasks) {
+      for (const MeasuredSteps& trial : task.trials) {
+        const space::Candidate candidate = make_candidate(*task.dag, trial.steps).value();
+        const Query query{&candidate, &machine(), 1, task.key};
+        predicted.back().push_back(model->predict({&query, 1}).value()[0]);
+        const Observation both[] = {{query, INFINITY}, {query, trial.seconds}};
+        ASSERT_TRUE(model->update(both).ok());
+      }
+    }
+    EXPECT_GT(model->revision(), 0u);
+  }
+  EXPECT_EQ(predicted[0], predicted[1]);
+}
+
+TEST_F(GbdtModel, file_gives_the_same_back) {
+  const Dataset dataset = make_dataset(20);
+  const TrainedTrees trained =
+      train(dataset, machine(), FeatureSet::kStatementsAndMeasure, kFew).value();
+  EXPECT_EQ(format(trained),
+            format(train(dataset, machine(), FeatureSet::kStatementsAndMeasure, kFew).value()));
+  const Result<TrainedTrees> back = parse_trained(format(trained), "file");
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back->features, trained.features);
+  EXPECT_EQ(back->trees, trained.trees);
+}
+
+TEST(trained_file, says_what_was_expected) {
+  const auto message = [](std::string_view text) {
+    const Result<TrainedTrees> trained = parse_trained(text, "a.model");
+    return trained.ok() ? "parsed" : std::string(trained.status().message());
+  };
+  const std::string good = format({FeatureSet::kStatements, Trees()});
+  EXPECT_EQ(message(good), "parsed");
+  EXPECT_EQ(message("{}"), "a.model: no cost model, expected the first line 'hone cost model'");
+  EXPECT_EQ(message("hone cost model\nkind tree\n"),
+            "a.model: found 'kind tree', expected kind gbdt or combined");
+  const std::string old = "hone cost model\nkind gbdt\nfeatures 12 of version 0\ntrees 0\n";
+  const size_t count = candidate_feature_names(FeatureSet::kStatements).size();
+  EXPECT_EQ(message(old), fmt::format("a.model: found 'features 12 of version 0', expected "
+                                      "'features {} of version {}': train it anew (hone train)",
+                                      count, kCandidateFeatureVersion));
+  EXPECT_EQ(message(good + "0.5\n"), "a.model: 1 trees, but the header says 'trees 0'");
+  EXPECT_EQ(message(good + "x\n"), "a.model: tree 1: 'x', expected a number");
+}
+
+TEST(trained_file, a_cut_one_is_refused_wherever_it_ends) {
+  Trees trees;
+  for (int i = 0; i < 3; ++i) trees.add(std::vector<TreeNode>{{4, 2.5F, 2}, {-1, 0.25F}, {-1, -1}});
+  const std::string whole = format({FeatureSet::kStatements, trees});
+  ASSERT_TRUE(parse_trained(whole, "a.model").ok());
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const Result<TrainedTrees> trained = parse_trained(whole.substr(0, size), "a.model");
+    ASSERT_FALSE(trained.ok()) << size;
+    EXPECT_TRUE(trained.status().message().starts_with("a.model: ")) << trained.status().message();
+  }
+}
+
+TEST(pretrained, every_named_model_can_be_made) {
+  for (const std::string& name : model_names()) {
+    const auto model = make_model(name);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_EQ((*model)->name(), name);
+  }
+  const auto nowhere = make_model("nowhere/a.model");
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_NE(nowhere.status().message().find("nowhere/a.model"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone::cost

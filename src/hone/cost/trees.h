@@ -1,0 +1,42 @@
+// cost/trees.h - a sum of regression trees: what boosting makes, evaluated here without its
+// library.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/base/status.h"
+
+namespace hone::cost {
+
+// Trees in preorder: the node after an inner one is where values below the threshold go.
+struct TreeNode {
+  int32_t feature = -1;  // -1: a leaf
+  float value = 0;       // the threshold, or what a leaf adds
+  int32_t right = 0;     // index of the other child, within the node list
+  bool operator==(const TreeNode&) const = default;
+};
+
+class Trees {
+ public:
+  Trees() = default;
+  // Nodes of one tree, `right` counted from its first node.
+  void add(std::span<const TreeNode> tree);
+  [[nodiscard]] double predict(std::span<const float> features) const;
+  [[nodiscard]] size_t size() const { return roots_.size(); }
+  [[nodiscard]] bool operator==(const Trees&) const = default;
+
+  // One line per tree: "12<3.5 0.25 -0.5" is a split of feature 12 and its two leaves.
+  [[nodiscard]] std::string format() const;
+  // Splits may name features below `num_features` only.
+  [[nodiscard]] static Result<Trees> parse(std::string_view text, int num_features);
+
+ private:
+  std::vector<int32_t> roots_;
+  std::vector<TreeNode> nodes_;
+};
+
+}  // namespace hone::cost

@@ -1,0 +1,50 @@
+#include "hone/cost/trees.h"
+
+#include <gtest/gtest.h>
+
+namespace hone::cost {
+namespace {
+
+Trees two_trees() {
+  Trees trees;
+  // x0 < 2 ? (x1 < -1 ? 10 : 20) : 30
+  trees.add(std::vector<TreeNode>{{0, 2, 4}, {1, -1, 3}, {-1, 10, 0}, {-1, 20, 0}, {-1, 30, 0}});
+  trees.add(std::vector<TreeNode>{{-1, 0.5, 0}});
+  return trees;
+}
+
+double predict(const Trees& trees, std::vector<float> features) { return trees.predict(features); }
+
+TEST(trees, add_up_their_leaves) {
+  const Trees trees = two_trees();
+  EXPECT_EQ(predict(trees, {1, -2}), 10.5);
+  EXPECT_EQ(predict(trees, {1, -1}), 20.5);  // not below the threshold
+  EXPECT_EQ(predict(trees, {2, -2}), 30.5);
+  EXPECT_EQ(predict(Trees(), {1, 2}), 0);
+}
+
+TEST(trees, text_gives_the_same_back) {
+  const Trees trees = two_trees();
+  EXPECT_EQ(trees.format(), "0<2 1<-1 10 20 30\n0.5\n");
+  const Result<Trees> back = Trees::parse(trees.format(), 2);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(*back, trees);
+}
+
+TEST(trees, bad_text_is_refused) {
+  const auto message = [](std::string_view text) {
+    const Result<Trees> trees = Trees::parse(text, 2);
+    return trees.ok() ? "parsed" : std::string(trees.status().message());
+  };
+  EXPECT_EQ(message("2<1 0 0\n"), "tree 1: split '2<1', expected a feature below 2");
+  EXPECT_EQ(message("0.5\n0<1 0\n"), "tree 2: '', expected a number");
+  EXPECT_EQ(message("0<1 0 nan\n"), "tree 1: 'nan', expected a number");
+  EXPECT_EQ(message("0<1 0 1 2\n"), "tree 1: '2' after a whole tree");
+  EXPECT_EQ(message("0.5"), "the last tree has no end of line");
+  std::string deep;
+  for (int i = 0; i < 1000; ++i) deep += "0<1 ";
+  EXPECT_EQ(message(deep + "\n"), "tree 1: a tree of more than 64 levels");
+}
+
+}  // namespace
+}  // namespace hone::cost

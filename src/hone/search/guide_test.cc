@@ -1,0 +1,74 @@
+#include "hone/search/guide.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/search/searcher_testing.h"
+
+namespace hone::search {
+namespace {
+
+// Prefers deep loop nests, and after it has heard of something, flat ones.
+class FickleModel : public testing::BlindModel {
+ public:
+  FickleModel() : BlindModel(0.1) {}
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
+    Result<std::vector<double>> seconds = BlindModel::predict(queries);
+    for (double& s : *seconds) s = revision_ > 0 ? 1e-6 / s : s;
+    return seconds;
+  }
+  [[nodiscard]] Status update(std::span<const cost::Observation>) override {
+    ++revision_;
+    return ok_status();
+  }
+  [[nodiscard]] uint64_t revision() const override { return revision_; }
+
+ private:
+  uint64_t revision_ = 0;
+};
+
+TEST(guide, asks_again_when_the_model_has_learned) {
+  const testing::Fixture f;
+  FickleModel model;
+  SearchTask task = f.task(1);
+  task.model = &model;
+  Guide guide(task);
+  std::vector<space::Point> points;
+  for (int i = 0; i < 50; ++i) points.push_back(f.space->sample(guide.rng()));
+  const std::vector<Scored> before = guide.rank(points);
+  ASSERT_GT(before.size(), 10U);
+  ASSERT_LT(before.front().log_seconds, before.back().log_seconds);
+  ASSERT_TRUE(model.update({}).ok());
+  const std::vector<Scored> after = guide.rank(points);
+  ASSERT_EQ(after.size(), before.size());
+  for (const Scored& then : before) {
+    const auto now = std::find_if(after.begin(), after.end(),
+                                  [&](const Scored& s) { return s.point == then.point; });
+    ASSERT_NE(now, after.end());
+    EXPECT_NEAR(now->log_seconds, std::log(1e-6) - then.log_seconds, 1e-9);
+  }
+}
+
+TEST(guide, corrects_what_the_model_says_now) {
+  const testing::Fixture f;
+  FickleModel model;
+  SearchTask task = f.task(1);
+  task.model = &model;
+  Guide guide(task);
+  std::vector<space::Point> points;
+  std::vector<double> seconds;
+  for (int i = 0; i < 40; ++i) points.push_back(f.space->sample(guide.rng()));
+  for (const space::Point& point : points) seconds.push_back(f.seconds(point));
+  guide.observe(points, seconds);
+  guide.fit();
+  ASSERT_TRUE(model.update({}).ok());
+  double error = 0;
+  const std::vector<Scored> ranked = guide.rank(points);
+  for (const Scored& scored : ranked)
+    error += std::abs(scored.log_seconds - std::log(f.seconds(scored.point)));
+  // The model alone is off by a factor of about ten.
+  EXPECT_LT(error / static_cast<double>(ranked.size()), 0.1);
+}
+
+}  // namespace
+}  // namespace hone::search
