@@ -19,6 +19,8 @@ namespace {
 
 constexpr size_t kFinalists = 3;
 constexpr int kStoredBest = 2;         // of earlier runs, measured again
+constexpr size_t kTransferred = 6;     // schedules of other tasks, measured before any search ...
+constexpr size_t kKnownWell = 16;      // ... unless the task has so many records of its own
 constexpr size_t kAdopted = 3;         // schedules of similar tasks, tried at a time
 constexpr int64_t kMaxLearned = 2000;  // records of earlier runs that the searcher hears of
 constexpr double kTimeout = 5;         // seconds, for one candidate ...
@@ -36,15 +38,41 @@ double load_average() {
 Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(space_,
                         space::Space::create(*task_.dag, *context_.target, context_.accuracy));
-  SearchTask search{&*space_,         context_.target, context_.model,
-                    context_.threads, task_.key,       context_.seed};
+  const SearchTask search = search_task();
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
-  for (int sketch = 0; sketch < space_->num_sketches(); ++sketch)
+  suggest(default_steps_);
+  if (store) HONE_RETURN_IF_ERROR(learn(*store));
+  own_ = first_.size();
+  for (int sketch = 1; sketch < space_->num_sketches(); ++sketch)
     suggest(space_->steps(space_->default_point(sketch)));
-  return store ? learn(*store) : ok_status();
+  return ok_status();
+}
+
+void TaskTuner::start_from(const TransferPool& pool) {
+  if (learned_ >= kKnownWell) return;
+  const TransferResult found =
+      transfer(search_task(), *task_.dag, pool, {.device = context_.device});
+  // The best predicted of each algorithm first: between algorithms a model errs most.
+  std::vector<const Transferred*> firsts, others;
+  std::set<std::string> algorithms;
+  for (const Transferred& candidate : found.candidates) {
+    const bool first = algorithms.insert(schedule::algorithm_of(candidate.steps)).second;
+    (first ? firsts : others).push_back(&candidate);
+  }
+  firsts.insert(firsts.end(), others.begin(), others.end());
+  if (firsts.size() > kTransferred) firsts.resize(kTransferred);
+  std::vector<schedule::Steps> later(first_.begin() + static_cast<std::ptrdiff_t>(own_),
+                                     first_.end());
+  first_.resize(own_);
+  for (const Transferred* candidate : firsts) suggest(candidate->steps);
+  for (const schedule::Steps& steps : later) suggest(steps);
+}
+
+SearchTask TaskTuner::search_task() const {
+  return {&*space_, context_.target, context_.model, context_.threads, task_.key, context_.seed};
 }
 
 Status TaskTuner::learn(db::Store& store) {
@@ -76,6 +104,7 @@ Status TaskTuner::learn(db::Store& store) {
     points.push_back(*point);
     seconds.push_back(record.outcome == measure::Outcome::kOk ? record.centre : INFINITY);
   }
+  learned_ = records.size();
   searcher_->observe(points, seconds);
   return ok_status();
 }
@@ -86,10 +115,17 @@ void TaskTuner::suggest(const schedule::Steps& steps) {
   first_.push_back(steps);
 }
 
-void TaskTuner::adopt(const schedule::Steps& steps) {
-  const std::optional<space::Point> point = space_->locate(steps);
-  if (!point || !space_->legal(*point)) return;
-  schedule::Steps own = space_->steps(*point);
+void TaskTuner::adopt(const Finalist& best) {
+  std::vector<space::Point> points;
+  if (best.point) {
+    points = space::adapt(*best.point, *space_);
+  } else if (const auto nearest = space_->locate(best.steps)) {
+    points.push_back(*nearest);
+  }
+  if (points.empty()) return;
+  const std::vector<double> logs = predict_log_seconds(search_task(), points);
+  const auto fastest = std::min_element(logs.begin(), logs.end()) - logs.begin();
+  schedule::Steps own = space_->steps(points[static_cast<size_t>(fastest)]);
   std::erase(adopted_, own);
   adopted_.push_back(std::move(own));
   if (adopted_.size() > kAdopted) adopted_.erase(adopted_.begin());
@@ -146,6 +182,17 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
         searcher_->propose(n - static_cast<int>(candidates.size()));
     if (points.empty()) break;
     for (const space::Point& point : points) add(point, space_->steps(point));
+  }
+  return candidates;
+}
+
+Result<std::vector<Candidate>> TaskTuner::candidates_of(
+    std::span<const schedule::Steps> schedules) {
+  if (!operands_) HONE_RETURN_IF_ERROR(make_operands());
+  std::vector<Candidate> candidates;
+  for (const schedule::Steps& steps : schedules) {
+    candidates.push_back({.point = std::nullopt, .steps = steps});
+    candidates.back().job.id = next_id_++;
   }
   return candidates;
 }
@@ -247,7 +294,9 @@ void TaskTuner::observe(std::span<const Candidate> candidates,
     const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), time,
                                         [](double t, const Finalist& f) { return t < f.seconds; });
     if (place - finalists_.begin() >= static_cast<std::ptrdiff_t>(kFinalists)) continue;
-    finalists_.insert(place, {candidate.steps, candidate.job, time});
+    std::optional<space::PortablePoint> portable;
+    if (candidate.point) portable = space::to_portable(*space_, *candidate.point);
+    finalists_.insert(place, {std::move(portable), candidate.steps, candidate.job, time});
     if (finalists_.size() > kFinalists) finalists_.pop_back();
   }
   searcher_->observe(points, seconds);

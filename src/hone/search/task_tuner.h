@@ -10,7 +10,8 @@
 
 #include "hone/db/store.h"
 #include "hone/measure/job.h"
-#include "hone/search/searcher.h"
+#include "hone/search/transfer.h"
+#include "hone/space/portable_point.h"
 
 namespace hone::search {
 
@@ -48,6 +49,7 @@ struct Candidate {
 
 // A schedule that was measured in this run and computes the right result.
 struct Finalist {
+  std::optional<space::PortablePoint> point;  // none: steps from elsewhere
   schedule::Steps steps;
   measure::Job job;
   double seconds = 0;
@@ -58,15 +60,21 @@ class TaskTuner {
   TaskTuner(const TuneTask& task, const TaskContext& context) : task_(task), context_(context) {}
   // Makes space and searcher and learns what `store` (may be null) knows of the task; cheap.
   [[nodiscard]] Status open(db::Store* store);
+  // Schedules of other tasks are tried right after the default and this task's own best.
+  void start_from(const TransferPool& pool);
 
-  // The default point, then what is known to be good, then what the searcher says. The first call
+  // The default point, then what is known to be good, here or of other tasks, then what the
+  // searcher says. The first call
   // makes the operands and the reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
   // Steps to try soon, as they are.
   void suggest(const schedule::Steps& steps);
-  // The best steps of a similar task: the nearest point of this space is tried soon. Only the last
-  // few count.
-  void adopt(const schedule::Steps& steps);
+  // The best of a similar task: the corresponding point of this space that is predicted best is
+  // tried soon. Only the last few count.
+  void adopt(const Finalist& best);
+  // Schedules to be measured as they are, outside of the search.
+  [[nodiscard]] Result<std::vector<Candidate>> candidates_of(
+      std::span<const schedule::Steps> schedules);
   // Makes machine code; safe for different candidates from several threads.
   void build(Candidate& candidate) const;
   // Drops candidates whose machine code was measured before, after telling the searcher.
@@ -90,6 +98,7 @@ class TaskTuner {
   [[nodiscard]] int max_batch() const;
 
  private:
+  [[nodiscard]] SearchTask search_task() const;
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
   [[nodiscard]] int64_t constant_bytes() const;
@@ -103,12 +112,14 @@ class TaskTuner {
   schedule::Steps default_steps_;
   double default_seconds_ = 0, predicted_seconds_ = 0;
   std::vector<schedule::Steps> first_;        // to be proposed before the searcher's, in order
+  size_t own_ = 0;                            // of them, the default and this task's own best
   std::vector<schedule::Steps> adopted_;      // of similar tasks, the latest last
   std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
   std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
   std::set<uint64_t> in_flight_;                     // codes handed out and not yet heard of
   std::vector<Finalist> finalists_;
   int trials_ = 0;
+  size_t learned_ = 0;  // records of earlier runs
   uint64_t next_id_ = 1;
 };
 

@@ -5,6 +5,7 @@
 
 #include "hone/base/log.h"
 #include "hone/base/thread_pool.h"
+#include "hone/compute/class_family.h"
 #include "hone/search/task_scheduler.h"
 
 namespace hone::search {
@@ -200,14 +201,13 @@ Status Loop::finish(const Batch& batch) {
 void Loop::suggest_to_similar(int from) {
   TaskTuner& source = tuner(from);
   if (source.finalists().empty()) return;
-  // The anchor decides what a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
+  // What a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
   const auto anchor = [](const TaskTuner& t) {
-    const std::string name = compute::kernel_class(*t.task().dag);
-    return name.substr(0, name.find('+'));
+    return compute::class_family(compute::kernel_class(*t.task().dag));
   };
   for (const std::unique_ptr<TaskTuner>& other : tuners_) {
     if (other.get() == &source || other->trials() > 0 || anchor(*other) != anchor(source)) continue;
-    other->adopt(source.finalists().front().steps);
+    other->adopt(source.finalists().front());
   }
 }
 
@@ -280,6 +280,11 @@ Result<TuneResult> Loop::run() {
     HONE_RETURN_IF_ERROR(task->open(options_.store));
     scheduled.push_back(
         {task->task().multiplicity, task->predicted_seconds(), bounds_.bound(*task->task().dag)});
+  }
+  if (options_.pool) {
+    pool_.parallel_for(std::ssize(tuners_), [&](int64_t i) {
+      tuners_[static_cast<size_t>(i)]->start_from(*options_.pool);
+    });
   }
   scheduler_.emplace(std::move(scheduled));
   last_report_ = clock_.now_seconds();

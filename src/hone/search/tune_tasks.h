@@ -31,10 +31,11 @@ struct TuneProgress {
 struct TuneLoopOptions {
   TaskContext context;
   measure::Runner* runner = nullptr;
-  db::Store* store = nullptr;  // null: nothing is kept or known
-  Clock* clock = nullptr;      // null: the machine's
-  double start = 0;            // on that clock: when the budget began to run
-  double deadline = 0;         // on that clock
+  db::Store* store = nullptr;          // null: nothing is kept or known
+  const TransferPool* pool = nullptr;  // schedules of other tasks to start from; null: none
+  Clock* clock = nullptr;              // null: the machine's
+  double start = 0;                    // on that clock: when the budget began to run
+  double deadline = 0;                 // on that clock
   int batch = 8;
   int max_trials = 0;           // 0: no limit
   int compile_threads = 0;      // 0: the cores that measuring leaves, or all between batches
