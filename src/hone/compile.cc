@@ -1,7 +1,7 @@
 // compile.cc - the facade without measuring: import, choose schedules, write the library.
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/model_tasks.h"
+#include "hone/knowledge.h"
 
 namespace hone {
 
@@ -12,9 +12,9 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options));
   HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
   ThreadPool pool(target::host().cores);
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options));
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, open_knowledge(model, options));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
-                        known_schedules(model, store.get(), options.seed, pool));
+                        known_schedules(model, knowledge, options, pool));
   HONE_ASSIGN_OR_RETURN(const Written written,
                         write_model(model, schedules, output, options, pool));
   return CompileSummary{std::move(model.summaries), real_clock().now_seconds() - start,

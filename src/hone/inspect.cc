@@ -1,7 +1,7 @@
 #include "hone/inspect.h"
 
 #include "hone/base/cancel.h"
-#include "hone/model_tasks.h"
+#include "hone/knowledge.h"
 
 namespace hone {
 
@@ -11,10 +11,10 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
   HONE_ASSIGN_OR_RETURN(ModelTasks model,
                         make_tasks(std::move(graph), options.compile, options.on_change));
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, open_knowledge(model, options.compile));
   ThreadPool pool(target::host().cores);
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
-                        known_schedules(model, store.get(), options.compile.seed, pool));
+                        known_schedules(model, knowledge, options.compile, pool));
   Inspection inspection;
   for (const Tensor& constant : model.tasks.constants) inspection.weight_bytes += constant.bytes();
   inspection.plan = graph::plan_memory(model.tasks);

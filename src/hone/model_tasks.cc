@@ -10,9 +10,7 @@
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/cost/registry.h"
-#include "hone/db/registry.h"
 #include "hone/graph/import_onnx.h"
-#include "hone/search/prediction.h"
 
 namespace hone {
 
@@ -71,60 +69,38 @@ Status check_output(const std::string& path, const CompileOptions& options) {
   return ok_status();
 }
 
-Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
-  if (!options.use_db) return std::unique_ptr<db::Store>();
-  std::string where = options.db;
-  if (where.empty()) {  // having none is no error then
-    const Result<std::string> path = db::default_path();
-    if (!path.ok() || !file_exists(*path)) return std::unique_ptr<db::Store>();
-    where = *path;
-  }
-  return db::open_store(where, {.read_only = true, .create = false});
+search::SearchTask search_task(const ModelTasks& model, size_t group, const space::Space& space,
+                               uint64_t seed) {
+  return {&space, &model.target, model.cost.get(), model.threads, model.tasks.groups[group].key,
+          seed};
 }
 
-Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Store* store,
-                                                     uint64_t seed, ThreadPool& pool) {
-  const size_t count = model.tasks.groups.size();
-  std::vector<schedule::Steps> schedules(count);
-  for (size_t g = 0; store && g < count; ++g) {
-    HONE_ASSIGN_OR_RETURN(
-        const std::vector<db::Record> best,
-        store->best({.task = model.tasks.groups[g].key,
-                     .device = model.device,
-                     .threads = model.threads,
-                     .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""}));
-    if (best.empty()) continue;
-    Result<schedule::Steps> steps = schedule::parse_steps(best[0].steps);
-    if (!steps.ok() || !schedule::replay(model.dag(g), *steps).ok())
-      continue;  // of another version
-    schedules[g] = std::move(steps).value();
-    model.summaries[g].source = "stored";
-    model.summaries[g].seconds = best[0].centre;
+int64_t constant_bytes(const graph::TaskList& tasks) {
+  int64_t bytes = 0;
+  for (const Tensor& constant : tasks.constants) bytes += constant.bytes();
+  return bytes;
+}
+
+search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
+  constexpr int kColdSamples = 15;  // emptying the caches takes longer than many a run
+  search::TaskContext context;
+  context.target = &model.target;
+  context.model = model.cost.get();
+  context.accuracy = model.accuracy;
+  context.device = model.device;
+  context.version = kScheduleVersion;
+  context.source = model.name;
+  context.threads = model.threads;
+  context.seed = seed;
+  // Between two runs of a kernel the whole model's weights pass by: beyond a core's own caches they
+  // come from far away, and the size of a last-level cache shared with strangers means little.
+  int64_t own_cache = 0;
+  for (const target::Cache& cache : model.target.caches) {
+    if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
   }
-  std::vector<Status> statuses(count);
-  pool.parallel_for(static_cast<int64_t>(count), [&](int64_t i) {
-    const auto g = static_cast<size_t>(i);
-    TaskSummary& summary = model.summaries[g];
-    if (summary.source == "stored") return;
-    const Result<space::Space> space =
-        space::Space::create(model.dag(g), model.target, model.accuracy);
-    if (!space.ok()) {
-      statuses[g] = space.status();
-      return;
-    }
-    const search::SearchTask task{
-        &*space, &model.target, model.cost.get(), model.threads, model.tasks.groups[g].key, seed};
-    const search::Predicted predicted = search::best_predicted(task);
-    schedules[g] = space->steps(predicted.point);
-    summary.source = predicted.point == space->default_point() ? "default" : "predicted";
-    summary.predicted_seconds = predicted.seconds;
-  });
-  for (size_t g = 0; g < count; ++g) {
-    if (!statuses[g].ok())
-      return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
-    model.summaries[g].steps = schedule::to_string(schedules[g]);
-  }
-  return schedules;
+  context.cold_weights = constant_bytes(model.tasks) > 2 * own_cache;
+  if (context.cold_weights) context.timing.max_samples = kColdSamples;
+  return context;
 }
 
 Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,

@@ -1,5 +1,5 @@
-// model_tasks.h - a model ready to be compiled or tuned: its tasks, the device they are for and the
-// schedules that are known without measuring (internal to the facade).
+// model_tasks.h - a model ready to be compiled or tuned: its tasks and the device they are for
+// (internal to the facade).
 #pragma once
 
 #include <memory>
@@ -37,13 +37,13 @@ struct ModelTasks {
 // An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
 [[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
 [[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);
-// Null if there is none to read from.
-[[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
+// The task of a group as cost models and searches see it; `space` is the group's.
+[[nodiscard]] search::SearchTask search_task(const ModelTasks& model, size_t group,
+                                             const space::Space& space, uint64_t seed);
 
-// Per group: the best stored, else the best predicted schedule. Fills in the summaries.
-[[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
-                                                                   db::Store* store, uint64_t seed,
-                                                                   ThreadPool& pool);
+// What tuning or measuring the model's tasks has in common; points into `model`.
+[[nodiscard]] search::TaskContext task_context(const ModelTasks& model, uint64_t seed);
+[[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);
 
 struct Written {
   int64_t bytes = 0;

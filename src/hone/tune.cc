@@ -6,8 +6,8 @@
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
+#include "hone/knowledge.h"
 #include "hone/measure/local_runner.h"
-#include "hone/model_tasks.h"
 
 namespace hone {
 namespace {
@@ -16,14 +16,7 @@ constexpr int64_t kCompareBytes = 256 << 20;  // of weights; a larger model is n
 constexpr double kCompareSeconds = 1.5;       // for comparing tuned and default model
 constexpr double kWriteRate =
     0.12e9;  // bytes of weights packed, linked and written in a second, on a slow day
-constexpr int kColdSamples = 15;        // emptying the caches takes longer than many a run
 constexpr double kMinimumSearch = 0.2;  // of the budget, whatever the rest needs
-
-int64_t constant_bytes(const graph::TaskList& tasks) {
-  int64_t bytes = 0;
-  for (const Tensor& constant : tasks.constants) bytes += constant.bytes();
-  return bytes;
-}
 
 // Seconds of a run of each model, in turns, so that what disturbs one disturbs the others too:
 // medians over rounds.
@@ -80,28 +73,6 @@ Result<std::vector<schedule::Steps>> default_schedules(const ModelTasks& model) 
   return schedules;
 }
 
-search::TaskContext make_context(const ModelTasks& model, const TuneOptions& options) {
-  search::TaskContext context;
-  context.target = &model.target;
-  context.model = model.cost.get();
-  context.accuracy = model.accuracy;
-  context.searcher = options.search;
-  context.device = model.device;
-  context.version = kScheduleVersion;
-  context.source = model.name;
-  context.threads = model.threads;
-  context.seed = options.compile.seed;
-  // Between two runs of a kernel the whole model's weights pass by: beyond a core's own caches they
-  // come from far away, and the size of a last-level cache shared with strangers means little.
-  int64_t own_cache = 0;
-  for (const target::Cache& cache : model.target.caches) {
-    if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
-  }
-  context.cold_weights = constant_bytes(model.tasks) > 2 * own_cache;
-  if (context.cold_weights) context.timing.max_samples = kColdSamples;
-  return context;
-}
-
 }  // namespace
 
 Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
@@ -156,9 +127,15 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                      model.summaries[g].name});
   }
   search::TuneLoopOptions loop;
-  loop.context = make_context(model, options);
+  loop.context = task_context(model, options.compile.seed);
+  loop.context.searcher = options.search;
   loop.runner = runner.get();
   loop.store = store.get();
+  search::TransferPool pool_of_others;
+  if (options.compile.use_db) {
+    HONE_ASSIGN_OR_RETURN(pool_of_others, make_pool(model, store.get(), options.compile));
+  }
+  loop.pool = pool_of_others.empty() ? nullptr : &pool_of_others;
   loop.start = start;
   loop.deadline = end - reserve;
   loop.batch = options.batch;

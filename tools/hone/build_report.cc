@@ -1,5 +1,7 @@
 #include "build_report.h"
 
+#include <algorithm>
+
 #include "table.h"
 
 namespace hone::tool {
@@ -18,6 +20,26 @@ std::string kernel_table(const CompileSummary& summary) {
   return table.text();
 }
 
+std::string coverage(const CompileSummary& summary) {
+  std::string text, counts;
+  const std::pair<const char*, const char*> kinds[] = {{"tuned", "tuned now"},
+                                                       {"stored", "of their own records"},
+                                                       {"transferred", "of other kernels' records"},
+                                                       {"predicted", "the best predicted"},
+                                                       {"default", "the default"}};
+  for (const auto& [source, meaning] : kinds) {
+    const auto count =
+        std::count_if(summary.tasks.begin(), summary.tasks.end(),
+                      [&](const TaskSummary& task) { return task.source == source; });
+    if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, meaning);
+  }
+  for (const TaskSummary& task : summary.tasks) {
+    if (task.source == "transferred")
+      text += fmt::format("{} {}: from {}\n", task.kernel_class, shorten(task.name, 28), task.from);
+  }
+  return text + fmt::format("schedules of {} kernels: {}\n", summary.tasks.size(), counts);
+}
+
 Json to_json(const CompileSummary& summary) {
   Json json = {{"seconds", summary.seconds}, {"bytes", summary.bytes}};
   json["kernels"] = Json::array();
@@ -27,6 +49,7 @@ Json to_json(const CompileSummary& summary) {
                                {"times", task.multiplicity},
                                {"flops", task.flops},
                                {"source", task.source},
+                               {"from", task.from},
                                {"seconds", task.seconds},
                                {"default_seconds", task.default_seconds},
                                {"predicted_seconds", task.predicted_seconds},

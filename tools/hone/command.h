@@ -27,6 +27,7 @@ struct Command {
 [[nodiscard]] Command bench_command(CLI::App& root);
 [[nodiscard]] Command show_command(CLI::App& root);
 [[nodiscard]] Command verify_command(CLI::App& root);
+[[nodiscard]] Command transfer_command(CLI::App& root);
 [[nodiscard]] Command db_show_command(CLI::App& db);
 [[nodiscard]] Command db_best_command(CLI::App& db);
 [[nodiscard]] Command ops_command(CLI::App& root);

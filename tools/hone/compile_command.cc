@@ -10,11 +10,12 @@ namespace {
 struct Options {
   std::string model, output;
   BuildOptionTexts build;
-  bool json = false;
+  bool require_tuned = false, json = false;
 };
 
 Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(CompileOptions parsed, parse_build_options(options.build));
+  parsed.require_tuned = options.require_tuned;
   parsed.interrupted = &listen_for_interrupt();
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
@@ -23,8 +24,9 @@ Status run(const Options& options) {
     json["output"] = options.output;
     fmt::print("{}", json_text(json));
   } else {
-    fmt::print("{}wrote {}: {} bytes in {}\n", kernel_table(summary), options.output,
-               format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds));
+    fmt::print("{}{}wrote {}: {} bytes in {}\n", kernel_table(summary), coverage(summary),
+               options.output, format_count(static_cast<double>(summary.bytes)),
+               format_seconds(summary.seconds));
   }
   return ok_status();
 }
@@ -40,6 +42,8 @@ Command compile_command(CLI::App& root) {
       ->required()
       ->type_name("FILE");
   add_build_options(*app, options->build);
+  app->add_flag("--require-tuned", options->require_tuned,
+                "Fail if a kernel has no record of its own in the database");
   add_json(*app, options->json);
   return {app, [options] { return run(*options); }};
 }

@@ -34,8 +34,9 @@ int run_tool(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted.");
 
-  std::vector<Command> commands = {tune_command(app),  compile_command(app), run_command(app),
-                                   bench_command(app), show_command(app),    verify_command(app)};
+  std::vector<Command> commands = {tune_command(app),    compile_command(app), run_command(app),
+                                   bench_command(app),   show_command(app),    verify_command(app),
+                                   transfer_command(app)};
   CLI::App* db = app.add_subcommand("db", "What was measured: show, best");
   db->require_subcommand(1);
   commands.push_back(db_show_command(*db));

@@ -1,0 +1,190 @@
+#include "hone/knowledge.h"
+
+#include <algorithm>
+
+#include "hone/base/file.h"
+#include "hone/db/registry.h"
+#include "hone/search/prediction.h"
+#include "hone/search/transfer_source.h"
+#include "hone/shipped_records.h"
+
+namespace hone {
+namespace {
+
+bool excludes(const CompileOptions& options, const std::string& model) {
+  return std::count(options.exclude_models.begin(), options.exclude_models.end(), model) > 0;
+}
+
+std::string describe_source(const search::Transferred& transferred) {
+  const db::Record& from = *transferred.from;
+  return fmt::format("{} {}{}{}", from.kernel_class, hash_hex(from.task),
+                     from.model.empty() ? "" : " of " + from.model,
+                     transferred.replayed ? "" : ", rescaled");
+}
+
+// What one group gets if it has no record of its own.
+struct Choice {
+  search::Predicted predicted;
+  bool is_default = false;
+  schedule::Steps steps;
+  std::optional<space::Space> space;
+};
+
+Status predict(const ModelTasks& model, size_t g, uint64_t seed, Choice& choice) {
+  HONE_ASSIGN_OR_RETURN(choice.space,
+                        space::Space::create(model.dag(g), model.target, model.accuracy));
+  choice.predicted = search::best_predicted(search_task(model, g, *choice.space, seed));
+  choice.is_default = choice.predicted.point == choice.space->default_point();
+  choice.steps = choice.space->steps(choice.predicted.point);
+  return ok_status();
+}
+
+// With one source only: the model whose schedules promise most for what is not known.
+void keep_best_source(search::TransferPool& pool, const ModelTasks& model,
+                      const std::vector<Choice>& choices) {
+  std::map<std::string, double> seconds;
+  for (size_t g = 0; g < choices.size(); ++g) {
+    if (choices[g].space)
+      seconds[model.summaries[g].kernel_class] +=
+          model.summaries[g].multiplicity * choices[g].predicted.default_seconds;
+  }
+  const std::vector<search::SourceScore> sources = search::rank_sources(pool, seconds);
+  pool.keep_model(sources.empty() ? "" : sources[0].model);
+}
+
+Status check_tuned(const ModelTasks& model, const std::vector<Choice>& choices) {
+  int missing = 0;
+  const TaskSummary* first = nullptr;
+  for (size_t g = 0; g < choices.size(); ++g) {
+    if (!choices[g].space || choices[g].space->size() <= 1) continue;  // nothing to tune
+    if (++missing == 1) first = &model.summaries[g];
+  }
+  if (missing == 0) return ok_status();
+  return error(
+      Code::kNotFound,
+      "{} of {} kernels have no record of their own, the first is {} ({}): tune the model, or "
+      "leave --require-tuned out",
+      missing, choices.size(), first->name, first->kernel_class);
+}
+
+}  // namespace
+
+Result<search::TransferPool> make_pool(const ModelTasks& model, db::Store* store,
+                                       const CompileOptions& options) {
+  search::TransferPool pool;
+  if (options.transfer == "off") return pool;
+  if (options.transfer != "pool" && options.transfer != "one")
+    return invalid("transfer '{}', expected pool, one or off", options.transfer);
+  if (store) HONE_RETURN_IF_ERROR(pool.add_store(*store));
+  if (options.use_shipped) {
+    HONE_ASSIGN_OR_RETURN(std::vector<db::Record> shipped,
+                          shipped_records(model.target, options.shipped.empty() ? shipped_folder()
+                                                                                : options.shipped));
+    for (db::Record& record : shipped) pool.add(std::move(record));
+  }
+  for (const std::string& name : options.exclude_models) {
+    pool.exclude_model(name);
+    // Its tasks may stand there under the name of another model.
+    for (const graph::TaskGroup& group : model.tasks.groups) {
+      if (name == model.name) pool.exclude_task(group.key);
+    }
+  }
+  return pool;
+}
+
+Result<Knowledge> open_knowledge(const ModelTasks& model, const CompileOptions& options) {
+  Knowledge knowledge;
+  if (!options.use_db) return knowledge;
+  std::string where = options.db;
+  if (where.empty()) {  // having none is no error then
+    const Result<std::string> path = db::default_path();
+    if (path.ok() && file_exists(*path)) where = *path;
+  }
+  if (!where.empty()) {
+    HONE_ASSIGN_OR_RETURN(knowledge.store,
+                          db::open_store(where, {.read_only = true, .create = false}));
+  }
+  HONE_ASSIGN_OR_RETURN(knowledge.pool, make_pool(model, knowledge.store.get(), options));
+  return knowledge;
+}
+
+Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t group,
+                                               const Knowledge& knowledge,
+                                               const CompileOptions& options) {
+  const uint64_t key = model.tasks.groups[group].key;
+  const bool strict = model.accuracy == space::Accuracy::kStrict;
+  std::vector<db::Record> found;
+  if (knowledge.store && !excludes(options, model.name)) {
+    HONE_ASSIGN_OR_RETURN(found, knowledge.store->best({.task = key,
+                                                        .device = model.device,
+                                                        .threads = model.threads,
+                                                        .algorithm = strict ? "direct" : ""}));
+    std::erase_if(found, [&](const db::Record& r) { return excludes(options, r.model); });
+  }
+  for (const db::Record& record : knowledge.pool.records()) {
+    if (record.task == key && record.device == model.device && record.threads == model.threads &&
+        (!strict || record.algorithm == "direct"))
+      found.push_back(record);
+  }
+  for (db::Record& record : found) {
+    const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+    if (steps.ok() && schedule::replay(model.dag(group), *steps).ok()) return std::optional(record);
+  }
+  return std::optional<db::Record>();  // or of a version whose schedules do not apply any more
+}
+
+Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, const Knowledge& knowledge,
+                                                     const CompileOptions& options,
+                                                     ThreadPool& threads) {
+  const size_t count = model.tasks.groups.size();
+  std::vector<schedule::Steps> schedules(count);
+  std::vector<Choice> choices(count);
+  for (size_t g = 0; g < count; ++g) {
+    HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
+                          exact_record(model, g, knowledge, options));
+    if (!record) continue;
+    HONE_ASSIGN_OR_RETURN(schedules[g], schedule::parse_steps(record->steps));
+    model.summaries[g].source = "stored";
+    model.summaries[g].seconds = record->centre;
+    model.summaries[g].from = record->model;
+  }
+  std::vector<Status> statuses(count);
+  const auto for_unknown = [&](const auto& visit) {
+    threads.parallel_for(static_cast<int64_t>(count), [&](int64_t i) {
+      const auto g = static_cast<size_t>(i);
+      if (model.summaries[g].source != "stored") visit(g);
+    });
+  };
+  for_unknown([&](size_t g) { statuses[g] = predict(model, g, options.seed, choices[g]); });
+  for (size_t g = 0; g < count; ++g) {
+    if (!statuses[g].ok())
+      return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
+  }
+  if (options.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, choices));
+
+  search::TransferPool pool = knowledge.pool;
+  if (options.transfer == "one") keep_best_source(pool, model, choices);
+  for_unknown([&](size_t g) {
+    TaskSummary& summary = model.summaries[g];
+    const Choice& choice = choices[g];
+    schedules[g] = choice.steps;
+    summary.source = choice.is_default ? "default" : "predicted";
+    summary.predicted_seconds = choice.predicted.seconds;
+    if (pool.empty()) return;
+    const search::TransferResult found =
+        search::transfer(search_task(model, g, *choice.space, options.seed), model.dag(g), pool,
+                         {.device = model.device});
+    if (found.candidates.empty()) return;
+    const search::Transferred& best = found.candidates[0];
+    if (best.steps != choice.steps && best.predicted > kTransferTrust * choice.predicted.seconds)
+      return;
+    schedules[g] = best.steps;
+    summary.source = "transferred";
+    summary.predicted_seconds = best.predicted;
+    summary.from = describe_source(best);
+  });
+  for (size_t g = 0; g < count; ++g) model.summaries[g].steps = schedule::to_string(schedules[g]);
+  return schedules;
+}
+
+}  // namespace hone
