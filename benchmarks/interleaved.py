@@ -22,30 +22,35 @@ def wait_until_quiet(limit=1.0):
     return time.perf_counter() - start
 
 
-def burst(run):
-    start = time.perf_counter()
+def samples(run, warm=WARM_SECONDS, seconds=BURST_SECONDS, clock=time.perf_counter):
+    """Seconds of each run of one turn."""
+    start = clock()
     runs = 0
-    while time.perf_counter() - start < WARM_SECONDS or runs < 1:
+    while clock() - start < warm or runs < 1:
         run()
         runs += 1
-    each = (time.perf_counter() - start) / runs
+    each = (clock() - start) / runs
     times = []
-    for _ in range(max(3, int(BURST_SECONDS / each))):
-        begin = time.perf_counter()
+    for _ in range(max(3, int(seconds / each))):
+        begin = clock()
         run()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+        times.append(clock() - begin)
+    return times
 
 
-def measure(engines, rounds):
-    """{name: object with run()} -> {name: [seconds of each round]}."""
+def burst(run):
+    return statistics.median(samples(run))
+
+
+def measure(engines, rounds, turn=burst):
+    """{name: object with run()} -> {name: [what `turn` finds in each round; the median seconds of a run]}."""
     seconds = {name: [] for name in engines}
     names = list(engines)
     for r in range(rounds):
         first = r % len(names)
         for name in names[first:] + names[:first]:
             wait_until_quiet()
-            seconds[name].append(burst(engines[name].run))
+            seconds[name].append(turn(engines[name].run))
     return seconds
 
 

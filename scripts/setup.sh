@@ -10,7 +10,7 @@ packages=(
   llvm-22-dev libonnx-dev libprotobuf-dev protobuf-compiler libhwloc-dev libsqlite3-dev
   nlohmann-json3-dev libcli11-dev libfmt-dev zlib1g-dev
   # to test and to measure against
-  libgtest-dev libonnx-testdata libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev binutils python3-venv
+  libgtest-dev libonnx-testdata libbenchmark-dev libdnnl-dev libopenblas-dev ocl-icd-opencl-dev binutils python3-venv
   # to check the sources
   clang-format
 )

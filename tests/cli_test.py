@@ -19,7 +19,7 @@ class Commands(Case):
 
     def test_devices(self):
         devices = {device["name"]: device for device in self.succeed_json("devices")}
-        for name in ("host", "x86-64-avx2", "x86-64-avx512", "aarch64-neon"):
+        for name in ("host", "host-avx2", "x86-64-avx2", "x86-64-avx512", "aarch64-neon"):
             self.assertIn(name, devices)
             self.assertIn(name, self.succeed("devices"))
         self.assertGreater(devices["host"]["cores"], 0)

@@ -9,10 +9,13 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                                const CompileOptions& options) {
   const double start = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output, options));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options));
+  HONE_RETURN_IF_ERROR(check_options(options));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(std::move(graph), options, {.store = store.get()}));
   HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
   ThreadPool pool(target::host().cores);
-  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, open_knowledge(model, options));
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), options));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, options, pool));
   HONE_ASSIGN_OR_RETURN(const Written written,

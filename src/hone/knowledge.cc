@@ -92,19 +92,22 @@ Result<search::TransferPool> make_pool(const ModelTasks& model, db::Store* store
   return pool;
 }
 
-Result<Knowledge> open_knowledge(const ModelTasks& model, const CompileOptions& options) {
-  Knowledge knowledge;
-  if (!options.use_db) return knowledge;
+Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
+  if (!options.use_db) return std::unique_ptr<db::Store>();
   std::string where = options.db;
   if (where.empty()) {  // having none is no error then
     const Result<std::string> path = db::default_path();
-    if (path.ok() && file_exists(*path)) where = *path;
+    if (!path.ok() || !file_exists(*path)) return std::unique_ptr<db::Store>();
+    where = *path;
   }
-  if (!where.empty()) {
-    HONE_ASSIGN_OR_RETURN(knowledge.store,
-                          db::open_store(where, {.read_only = true, .create = false}));
+  return db::open_store(where, {.read_only = true, .create = false});
+}
+
+Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const CompileOptions& options) {
+  Knowledge knowledge{store, {}};
+  if (options.use_db) {
+    HONE_ASSIGN_OR_RETURN(knowledge.pool, make_pool(model, store, options));
   }
-  HONE_ASSIGN_OR_RETURN(knowledge.pool, make_pool(model, knowledge.store.get(), options));
   return knowledge;
 }
 

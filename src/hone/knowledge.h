@@ -16,13 +16,15 @@ namespace hone {
 inline constexpr double kTransferTrust = 1.10;
 
 struct Knowledge {
-  std::unique_ptr<db::Store> store;  // null: none
-  search::TransferPool pool;         // empty if nothing may be transferred
+  db::Store* store = nullptr;  // may be null
+  search::TransferPool pool;   // empty if nothing may be transferred
 };
 
-// Opens the database for reading, if there is one, and fills the pool as the options say.
-[[nodiscard]] Result<Knowledge> open_knowledge(const ModelTasks& model,
-                                               const CompileOptions& options);
+// Null if there is none to read from.
+[[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
+// The store (may be null) and, unless no database is to be used, the pool.
+[[nodiscard]] Result<Knowledge> learn(const ModelTasks& model, db::Store* store,
+                                      const CompileOptions& options);
 // The pool of an open database (may be null) and the shipped records, without what is excluded.
 [[nodiscard]] Result<search::TransferPool> make_pool(const ModelTasks& model, db::Store* store,
                                                      const CompileOptions& options);

@@ -11,6 +11,7 @@
 #include "hone/base/log.h"
 #include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
+#include "hone/measure/sweep.h"
 
 namespace hone {
 
@@ -19,20 +20,55 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
                                     options.available);
 }
 
+namespace {
+
+// The best record of a task on the model's device; an empty list if there is none.
+Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
+                                            uint64_t key) {
+  return store.best({.task = key,
+                     .device = model.device,
+                     .threads = model.threads,
+                     .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""});
+}
+
+}  // namespace
+
+Status check_options(const CompileOptions& options) {
+  HONE_RETURN_IF_ERROR(target::find(options.device).status());
+  HONE_RETURN_IF_ERROR(cost::make_model(options.cost).status());
+  if (options.accuracy != "default" && options.accuracy != "strict")
+    return invalid("accuracy '{}', expected default or strict", options.accuracy);
+  return ok_status();
+}
+
 Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
-                              const graph::OnChange& on_change) {
+                              const TaskKnowledge& knowledge) {
+  HONE_RETURN_IF_ERROR(check_options(options));
   ModelTasks model;
   HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
   HONE_ASSIGN_OR_RETURN(model.cost, cost::make_model(options.cost));
-  if (options.accuracy != "default" && options.accuracy != "strict")
-    return invalid("accuracy '{}', expected default or strict", options.accuracy);
   if (options.accuracy == "strict") model.accuracy = space::Accuracy::kStrict;
   model.device = target::device_key(model.target);
   model.threads = options.threads > 0 ? options.threads : model.target.cores;
   HONE_RETURN_IF_ERROR(
-      graph::optimize(graph, {.skip = options.skip_passes, .on_change = on_change}));
+      graph::optimize(graph, {.skip = options.skip_passes, .on_change = knowledge.on_change}));
   model.name = graph.name;
-  HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph));
+  TaskChooser chooser({model.target, *model.cost, model.threads, model.accuracy, options.seed,
+                       [&](uint64_t key) -> std::optional<double> {
+                         if (knowledge.measured) {
+                           if (const auto seconds = knowledge.measured(key)) return seconds;
+                         }
+                         if (knowledge.store == nullptr) return std::nullopt;
+                         const auto best = best_stored(model, *knowledge.store, key);
+                         return best.ok() && !best->empty() ? std::optional((*best)[0].centre)
+                                                            : std::nullopt;
+                       },
+                       knowledge.decided});
+  const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
+                        const compute::Dag& second) { return chooser.join(joined, first, second); };
+  HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph, {.join = join}));
+  model.alternatives = chooser.alternatives();
+  model.decisions = chooser.decisions();
   for (const graph::TaskGroup& group : model.tasks.groups) {
     const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(group.calls[0])];
     TaskSummary summary;
@@ -92,14 +128,19 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
   context.source = model.name;
   context.threads = model.threads;
   context.seed = seed;
-  // Between two runs of a kernel the whole model's weights pass by: beyond a core's own caches they
-  // come from far away, and the size of a last-level cache shared with strangers means little.
+  // Between two runs of a kernel the whole model's weights pass by. Whether what the cores' own
+  // caches cannot hold stays in the last-level cache, which strangers may share, is tried out.
   int64_t own_cache = 0;
   for (const target::Cache& cache : model.target.caches) {
     if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
   }
-  context.cold_weights = constant_bytes(model.tasks) > 2 * own_cache;
-  if (context.cold_weights) context.timing.max_samples = kColdSamples;
+  context.own_cache_bytes = own_cache;
+  const int64_t weights = constant_bytes(model.tasks);
+  if (weights > 2 * own_cache) {
+    context.weights =
+        measure::stays_in_cache(weights) ? measure::Weights::kShared : measure::Weights::kMemory;
+    context.timing.max_samples = kColdSamples;
+  }
   return context;
 }
 

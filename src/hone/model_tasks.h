@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "hone/base/thread_pool.h"
+#include "hone/choose_tasks.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
 #include "hone/space/space.h"
@@ -25,6 +26,8 @@ struct ModelTasks {
   space::Accuracy accuracy = space::Accuracy::kDefault;
   std::unique_ptr<cost::CostModel> cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
+  std::vector<Alternative> alternatives;
+  Decisions decisions;
   [[nodiscard]] const compute::Dag& dag(size_t group) const {
     return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])].dag;
   }
@@ -32,8 +35,17 @@ struct ModelTasks {
 
 [[nodiscard]] Result<graph::Graph> import_model(const std::string& path,
                                                 const CompileOptions& options);
+// What else decides how a graph is divided into tasks.
+struct TaskKnowledge {
+  db::Store* store = nullptr;  // of measured times; may be null
+  Measured measured = {};      // asked first
+  Decisions decided = {};      // before
+  graph::OnChange on_change = {};
+};
 [[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
-                                            const graph::OnChange& on_change = {});
+                                            const TaskKnowledge& knowledge = {});
+// An error if a name among the options stands for nothing.
+[[nodiscard]] Status check_options(const CompileOptions& options);
 // An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
 [[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
 [[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);

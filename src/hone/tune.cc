@@ -8,6 +8,7 @@
 #include "hone/db/registry.h"
 #include "hone/knowledge.h"
 #include "hone/measure/local_runner.h"
+#include "hone/measure/sweep.h"
 
 namespace hone {
 namespace {
@@ -82,21 +83,25 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   const double end = start + options.budget_seconds;
   if (!(options.budget_seconds > 0))
     return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
-  if (options.compile.device != "host") {
+  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
+  if (!target::runs_here(device)) {
     return error(Code::kUnsupported,
-                 "device {} cannot be measured here, expected host; compile works for it",
+                 "device {} cannot be measured here, expected host or a part of it; compile works "
+                 "for it",
                  options.compile.device);
   }
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options.compile));
+  HONE_RETURN_IF_ERROR(check_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(graph, options.compile, {.store = store.get()}));
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<measure::Runner> runner,
       measure::make_local_runner({.worker = {.executable = options.worker_executable,
                                              .arguments = options.worker_arguments}}));
   ThreadPool pool(model.target.cores);
   HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
-  HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> defaults, default_schedules(model));
+  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> defaults, default_schedules(model));
 
   // The default model comes first: it says how long writing one takes, and what must be beaten.
   const std::string default_library = folder.file("default.so");
@@ -126,6 +131,11 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                      static_cast<double>(model.summaries[g].multiplicity),
                      model.summaries[g].name});
   }
+  const std::vector<Alternative> alternatives = std::move(model.alternatives);
+  for (const Alternative& other : alternatives) {
+    tasks.push_back({&other.dag, other.key, static_cast<double>(other.multiplicity),
+                     "instead: " + compute::kernel_class(other.dag)});
+  }
   search::TuneLoopOptions loop;
   loop.context = task_context(model, options.compile.seed);
   loop.context.searcher = options.search;
@@ -148,9 +158,23 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   summary.trials = tuned.trials;
   summary.search_seconds = tuned.seconds;
   summary.interrupted = tuned.interrupted;
+  std::map<uint64_t, const search::TunedTask*> by_key;
+  for (size_t i = 0; i < tasks.size(); ++i) by_key[tasks[i].key] = &tuned.tasks[i];
+  if (!alternatives.empty()) {  // their times are known now
+    const auto measured = [&](uint64_t key) -> std::optional<double> {
+      const auto task = by_key.find(key);
+      if (task == by_key.end() || task->second->seconds <= 0) return std::nullopt;
+      return task->second->seconds;
+    };
+    HONE_ASSIGN_OR_RETURN(model, make_tasks(std::move(graph), options.compile,
+                                            {.measured = measured, .decided = model.decisions}));
+    HONE_ASSIGN_OR_RETURN(defaults, default_schedules(model));
+  }
   std::vector<schedule::Steps> schedules;
-  for (size_t g = 0; g < tuned.tasks.size(); ++g) {
-    const search::TunedTask& task = tuned.tasks[g];
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
+    const auto found = by_key.find(model.tasks.groups[g].key);
+    HONE_ASSERT(found != by_key.end(), "a choice between tasks that were all tuned");
+    const search::TunedTask& task = *found->second;
     TaskSummary& line = model.summaries[g];
     line.source = task.steps == defaults[g] ? "default" : "tuned";
     line.seconds = task.seconds;

@@ -53,7 +53,7 @@ struct TuneOptions {
   CompileOptions compile;
   double budget_seconds = 60;                        // from `start_seconds` to the library on disk
   double start_seconds = -1;                         // on real_clock(); < 0: now
-  std::string search = "evolutionary";               // search::make_searcher
+  std::string search = "mixed";                      // search::make_searcher
   int batch = 8;                                     // candidates measured at a time
   int max_trials = 0;                                // 0: no limit
   std::string worker_executable = "/proc/self/exe";  // understands ...

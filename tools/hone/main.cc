@@ -41,6 +41,7 @@ int run_tool(int argc, char** argv) {
   db->require_subcommand(1);
   commands.push_back(db_show_command(*db));
   commands.push_back(db_best_command(*db));
+  commands.push_back(eval_command(app));
   commands.push_back(ops_command(app));
   commands.push_back(devices_command(app));
   commands.push_back(version_command(app));

@@ -168,6 +168,40 @@ inline Dag softmax(int64_t outer, int64_t n, int64_t inner) {
   return finish(std::move(b));
 }
 
+// A 3x3 depthwise convolution with relu on an input with a border, then a product over its channels
+// with a bias.
+inline Dag separable(int64_t h, int64_t w, int64_t c, int64_t oc) {
+  DagBuilder b;
+  const auto data = b.input("data", {1, h + 2, w + 2, c});
+  const auto taps = b.constant("taps", {c, 3, 3}), weight = b.constant("weight", {oc, c}),
+             bias = b.constant("bias", {oc});
+  const auto out = b.output("out", {1, h, w, oc});
+  const auto windows = b.intermediate("windows", {1, h, w, c}),
+             between = b.intermediate("between", {1, h, w, c}),
+             sums = b.intermediate("sums", {1, h, w, oc});
+  std::vector<Axis> axes;
+  const auto at = [&](const char* last, int64_t extent) {
+    axes = {make_axis("n", 1), make_axis("oh", h), make_axis("ow", w), make_axis(last, extent)};
+    return variables(axes);
+  };
+  auto v = at("c", c);
+  const std::vector<Axis> k = {make_axis("kh", 3), make_axis("kw", 3)};
+  const auto t = variables(k);
+  b.sum(
+      "depthwise_conv2d", axes, k, View(windows),
+      ir::load(data, {v[0], v[1] + t[0], v[2] + t[1], v[3]}) * ir::load(taps, {v[3], t[0], t[1]}));
+  v = at("c", c);
+  b.pointwise("relu", axes, View(between), ir::max(ir::load(windows, v), ir::constant_float(0)));
+  v = at("oc", oc);
+  const Axis r = make_axis("ic", c);
+  b.sum("conv2d", axes, {r}, View(sums),
+        ir::load(between, {v[0], v[1], v[2], ir::variable(r.var)}) *
+            ir::load(weight, {v[3], ir::variable(r.var)}));
+  v = at("oc", oc);
+  b.pointwise("bias", axes, View(out), ir::load(sums, v) + ir::load(bias, {v[3]}));
+  return finish(std::move(b));
+}
+
 // softmax(q k + mask) v by heads: q and v [m, heads, depth], k [heads, depth, n].
 inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth) {
   DagBuilder b;

@@ -24,17 +24,26 @@ struct Record {
   measure::Outcome outcome = measure::Outcome::kOk;
   std::string message;        // why, if not ok
   std::vector<double> times;  // raw samples, seconds a run
-  double centre = 0;          // robust centre of them; 0 if the outcome is not ok
-  double low = 0, high = 0;   // its confidence interval
+  // Robust centre of them, divided by `drift`; 0 if the outcome is not ok. After a duel what that
+  // says, so a trial that was not crowned is never below the best of its time.
+  double centre = 0;
+  double low = 0, high = 0;  // its confidence interval
+  double drift = 1;          // what the machine took then / when the task was first measured
+  bool crowned = false;      // first of its task, or faster than the best so far at 95% confidence
+  // Raw samples of the duel with the best so far: a pair for each turn, this one's time first.
+  std::vector<double> duel;
   int threads = 1;
   uint64_t seed = 0;
   bool verified = false;  // its output was compared with the reference: it may be a best
   int64_t unix_time = 0;  // seconds
-  double host_load = 0;   // the 1-minute load average when it was measured
+  double host_load = 0;   // the 1-minute load average when it was measured ...
+  double others = 0;      // ... the share of all cores that other programs took ...
+  double steal = 0;       // ... and that the machine's own host took away
   std::string model;      // where the task came from; may be empty
 };
 
-// Why a store must refuse this record, or ok: an ok record has times, a verified one is ok.
+// Why a store must refuse this record, or ok: an ok record has times, a verified one is ok, a
+// crowned one too.
 [[nodiscard]] Status check(const Record& record);
 
 }  // namespace hone::db

@@ -18,13 +18,13 @@ Result<std::string> default_path() {
       "no place for the database: neither XDG_DATA_HOME nor HOME is set, give one by --db FILE");
 }
 
-Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
+Result<std::string> store_path(std::string_view where, const StoreOptions& options) {
   if (where.starts_with("postgres://") || where.starts_with("postgresql://")) {
     return error(Code::kUnsupported,
                  "database '{}': PostgreSQL is not supported, expected a file name", where);
   }
-  if (!where.empty()) return open_sqlite_store(std::string(where), options);
-  HONE_ASSIGN_OR_RETURN(const std::string path, default_path());
+  if (!where.empty()) return std::string(where);
+  HONE_ASSIGN_OR_RETURN(std::string path, default_path());
   if (!options.read_only && options.create) {
     const auto folder = std::filesystem::path(path).parent_path();
     std::error_code failure;
@@ -34,6 +34,11 @@ Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOpt
                    failure.message());
     }
   }
+  return path;
+}
+
+Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::string path, store_path(where, options));
   return open_sqlite_store(path, options);
 }
 

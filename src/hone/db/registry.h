@@ -14,6 +14,8 @@ namespace hone::db {
 // "postgres://..." is not supported yet and says so.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view where,
                                                         const StoreOptions& options = {});
+// The file that `where` means; the default one's folder is made if the file may be made.
+[[nodiscard]] Result<std::string> store_path(std::string_view where, const StoreOptions& options);
 // $XDG_DATA_HOME/hone/hone.db, else ~/.local/share/hone/hone.db.
 [[nodiscard]] Result<std::string> default_path();
 

@@ -1,7 +1,8 @@
 // db/schema.h - the tables of the SQLite store, by version (docs/db_format.md).
 //
 // The schema version is SQLite's user_version. kMigrations[v] leads from version v to v + 1, so
-// the first one makes an empty file a database; released ones are never edited.
+// the first one makes an empty file a database; released ones are never edited. All later ones so
+// far only add tables, so a file of version kOldestReadable can be read as it is.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,40 @@ CREATE TABLE trial (
 CREATE INDEX trial_best ON trial (task, device, threads, centre) WHERE verified = 1;
 CREATE INDEX trial_task ON trial (task);
 )sql",
+    // Doubts about a time: what the machine did meanwhile, and duels.
+    R"sql(
+ALTER TABLE trial ADD COLUMN drift   REAL NOT NULL DEFAULT 1 CHECK (drift > 0);
+ALTER TABLE trial ADD COLUMN crowned INTEGER NOT NULL DEFAULT 0 CHECK (crowned = 0 OR (crowned = 1 AND outcome = 'ok'));
+ALTER TABLE trial ADD COLUMN duel    BLOB NOT NULL DEFAULT x'' CHECK (length(duel) % 16 = 0);
+ALTER TABLE trial ADD COLUMN others  REAL NOT NULL DEFAULT 0;
+ALTER TABLE trial ADD COLUMN steal   REAL NOT NULL DEFAULT 0;
+)sql",
+    // What a device can do at best.
+    R"sql(
+CREATE TABLE roofline (
+  device     INTEGER PRIMARY KEY REFERENCES device(id),
+  cores      INTEGER NOT NULL CHECK (cores > 0),
+  flops_one  REAL NOT NULL,
+  flops_all  REAL NOT NULL,
+  fork_join  REAL NOT NULL,
+  unix_time  INTEGER NOT NULL,
+  host_load  REAL NOT NULL
+) STRICT;
+CREATE TABLE roofline_level (
+  device    INTEGER NOT NULL REFERENCES roofline(device) ON DELETE CASCADE,
+  place     INTEGER NOT NULL,
+  level     INTEGER NOT NULL,
+  bytes     INTEGER NOT NULL,
+  shared_by INTEGER NOT NULL,
+  read_one  REAL NOT NULL,
+  read_all  REAL NOT NULL,
+  write_one REAL NOT NULL,
+  write_all REAL NOT NULL,
+  PRIMARY KEY (device, place)
+) STRICT;
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
+inline constexpr int kOldestReadable = 1;
 
 }  // namespace hone::db

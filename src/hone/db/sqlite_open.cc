@@ -126,7 +126,7 @@ Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path,
                                 SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options.busy_timeout_ms));
   HONE_ASSIGN_OR_RETURN(const Identity id, read_consistent_identity(*db));
   HONE_RETURN_IF_ERROR(check_identity(*db, id));
-  if (id.version < kSchemaVersion) {
+  if (id.version < kOldestReadable) {
     return invalid("database {} has the older format version {}; open it once for writing", path,
                    id.version);
   }

@@ -1,5 +1,5 @@
 // db/sqlite_open.h - opens the file of a store: checks that it is ours, sound and not newer than
-// this program, then brings its schema up to date.
+// this program, then, if it may be written to, brings its schema up to date.
 #pragma once
 
 #include <memory>

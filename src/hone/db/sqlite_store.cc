@@ -19,6 +19,15 @@ constexpr const char* kColumns =
     "trial.id, task.key, task.kernel_class, device.key, trial.threads, trial.version, trial.algorithm, "
     "trial.steps, trial.decisions, trial.outcome, trial.message, trial.times, trial.centre, trial.low, "
     "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
+constexpr const char* kColumnsOfVersion2 =
+    ", trial.drift, trial.crowned, trial.duel, trial.others, trial.steal";
+constexpr const char* kBeforeVersion2 = ", 1.0, 0, x'', 0.0, 0.0";  // a file that is only read
+constexpr int kNumColumns = 25;
+
+Result<std::string> columns_of(Connection& db) {
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
+  return std::string(kColumns) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2);
+}
 
 // The first trial of each (task, device, threads) in the index trial_best, which is in order of
 // time: one step through the index per group, however many trials there are.
@@ -44,6 +53,12 @@ std::optional<uint64_t> parse_hex(std::string_view text) {
   return value;
 }
 
+std::vector<double> doubles_of(std::string_view bytes) {
+  std::vector<double> values((bytes.size() + sizeof(double) - 1) / sizeof(double));
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
 // A row of kColumns, and the task's text if `with_text`.
 Result<Record> read_record(const Statement& s, const std::string& path, bool with_text) {
   Record r;
@@ -61,15 +76,17 @@ Result<Record> read_record(const Statement& s, const std::string& path, bool wit
   r.threads = static_cast<int>(s.integer(4));
   r.version = s.text(5), r.algorithm = s.text(6), r.steps = s.text(7), r.decisions = s.text(8);
   r.message = s.text(10);
-  const std::string_view times = s.blob(11);
-  r.times.resize((times.size() + sizeof(double) - 1) / sizeof(double));
-  if (!times.empty()) std::memcpy(r.times.data(), times.data(), times.size());
+  r.times = doubles_of(s.blob(11));
   r.centre = s.real(12), r.low = s.real(13), r.high = s.real(14);
   r.verified = s.integer(15) != 0;
   r.unix_time = s.integer(17);
   r.host_load = s.real(18);
   r.model = s.text(19);
-  if (with_text) r.task_text = s.text(20);
+  r.drift = s.real(20);
+  r.crowned = s.integer(21) != 0;
+  r.duel = doubles_of(s.blob(22));
+  r.others = s.real(23), r.steal = s.real(24);
+  if (with_text) r.task_text = s.text(kNumColumns);
   return r;
 }
 
@@ -94,7 +111,8 @@ struct Statements {
 };
 
 Result<Statements> prepare_all(Connection& db) {
-  const auto columns = std::string(kColumns);
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
+  HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(db));
   HONE_ASSIGN_OR_RETURN(
       Statement add_task,
       Statement::prepare(
@@ -112,9 +130,11 @@ Result<Statements> prepare_all(Connection& db) {
       Statement add_trial,
       Statement::prepare(
           db,
-          "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
-          "times, centre, low, high, verified, seed, unix_time, host_load, model) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+          version < 2 ? "SELECT 1" :  // such a file is open for reading only
+              "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
+              "times, centre, low, high, verified, seed, unix_time, host_load, model, drift, crowned, duel, "
+              "others, steal) "
+              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   // The partial index trial_best serves this in order of centre, so a limit reads only that many
   // rows. Equal times: the older one.
   HONE_ASSIGN_OR_RETURN(
@@ -133,7 +153,10 @@ Result<Statements> prepare_all(Connection& db) {
   HONE_ASSIGN_OR_RETURN(
       Statement set_wrong,
       Statement::prepare(
-          db, "UPDATE trial SET verified = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
+          db,
+          version < 2
+              ? "SELECT 1"
+              : "UPDATE trial SET verified = 0, crowned = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
   return Statements{std::move(add_task),    std::move(find_task), std::move(add_device),
                     std::move(find_device), std::move(add_trial), std::move(best),
                     std::move(set_correct), std::move(set_wrong)};
@@ -168,8 +191,9 @@ class SqliteStore final : public Store {
   }
 
   Result<std::vector<Record>> query(const Filter& f) override {
+    HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(*db_));
     std::string sql =
-        std::string(f.fastest_only ? kFastest : "") + "SELECT " + kColumns +
+        std::string(f.fastest_only ? kFastest : "") + "SELECT " + columns +
         (f.with_task_text ? ", task.text" : "") +
         " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device "
         "WHERE trial.id > ?";
@@ -240,7 +264,12 @@ class SqliteStore final : public Store {
         .bind(hash_hex(r.seed))
         .bind(r.unix_time)
         .bind(r.host_load)
-        .bind(r.model);
+        .bind(r.model)
+        .bind(r.drift)
+        .bind(r.crowned ? 1 : 0)
+        .bind_blob(r.duel.data(), r.duel.size() * sizeof(double))
+        .bind(r.others)
+        .bind(r.steal);
     HONE_RETURN_IF_ERROR(s_.add_trial.finish());
     return sqlite3_last_insert_rowid(db_->handle());
   }
@@ -260,13 +289,23 @@ Status check(const Record& r) {
     return invalid("a successful record has the centre {}, expected a positive time", r.centre);
   }
   if (!std::isfinite(r.low) || !std::isfinite(r.high) || !std::isfinite(r.host_load) ||
-      !std::isfinite(r.centre)) {
+      !std::isfinite(r.centre) || !std::isfinite(r.others) || !std::isfinite(r.steal)) {
     return invalid("a record has a number that is not finite");
   }
   for (const double t : r.times) {
     if (!(t > 0 && std::isfinite(t)))
       return invalid("a record has the time {}, expected a positive one", t);
   }
+  for (const double t : r.duel) {
+    if (!(t > 0 && std::isfinite(t)))
+      return invalid("a record's duel has the time {}, expected a positive one", t);
+  }
+  if (r.duel.size() % 2 != 0)
+    return invalid("a record's duel has {} times, expected pairs", r.duel.size());
+  if (!(r.drift > 0 && std::isfinite(r.drift)))
+    return invalid("a record has the drift {}, expected a positive number", r.drift);
+  if (r.crowned && !ok)
+    return invalid("a crowned record ended as '{}', expected ok", measure::outcome_name(r.outcome));
   if (r.verified && !ok)
     return invalid("a verified record ended as '{}', expected ok",
                    measure::outcome_name(r.outcome));

@@ -51,6 +51,11 @@ TEST(store, gives_back_every_field) {
   EXPECT_EQ(back.verified, r.verified);
   EXPECT_EQ(back.unix_time, r.unix_time);
   EXPECT_EQ(back.host_load, r.host_load);
+  EXPECT_EQ(back.others, r.others);
+  EXPECT_EQ(back.steal, r.steal);
+  EXPECT_EQ(back.drift, r.drift);
+  EXPECT_EQ(back.crowned, r.crowned);
+  EXPECT_EQ(back.duel, r.duel);
   EXPECT_EQ(back.model, r.model);
 }
 
@@ -113,6 +118,12 @@ TEST(store, a_batch_with_a_bad_record_stores_nothing) {
   EXPECT_TRUE(refused([](Record& r) { r.threads = 0; }));
   EXPECT_TRUE(refused([](Record& r) { r.device.clear(); }));
   EXPECT_TRUE(refused([](Record& r) { r.outcome = measure::Outcome::kCrash; }));
+  EXPECT_TRUE(refused([](Record& r) { r.outcome = measure::Outcome::kCrash, r.verified = false; }))
+      << "crowned";
+  EXPECT_TRUE(refused([](Record& r) { r.drift = 0; }));
+  EXPECT_TRUE(refused([](Record& r) { r.duel.pop_back(); }));
+  EXPECT_TRUE(refused([](Record& r) { r.duel[1] = -1; }));
+  EXPECT_TRUE(refused([](Record& r) { r.steal = NAN; }));
   EXPECT_TRUE(store->query({})->empty());
 }
 
@@ -123,7 +134,7 @@ TEST(store, filters_combine) {
                                  sample_record(3, 1e-3)};
   records[1].model = "vgg16", records[1].kernel_class = "gemm";
   records[2].outcome = measure::Outcome::kTimeout, records[2].times.clear(),
-  records[2].verified = false;
+  records[2].verified = records[2].crowned = false;
   ASSERT_TRUE(store->add(records).ok());
   EXPECT_EQ(store->query({})->size(), 3U);
   EXPECT_EQ(store->query({.task = 2})->size(), 1U);
@@ -191,6 +202,43 @@ TEST(store, survives_being_closed_and_opened) {
   }
   const auto reader = open(path, {.read_only = true});
   EXPECT_EQ(reader->query({})->size(), 3U);
+}
+
+// As the first release wrote it.
+void write_version_1(const std::string& path) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  const std::string sql =
+      std::string(kMigrations[0]) +
+      "INSERT INTO task VALUES (1, '0000000000000001', 'gemm', 'task text');"
+      "INSERT INTO device VALUES (1, 'avx512-x-2c');"
+      "INSERT INTO trial VALUES (5, 1, 1, 2, '1', 'direct', 'split i 8', '', 'ok', '', "
+      "x'fca9f1d24d62503f', 1e-3, 1e-3, 1e-3, 1, '0000000000000007', 1700000000, 0.5, 'vgg16');" +
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1", kApplicationId);
+  ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
+TEST(format, version_1_is_brought_up_to_date) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.db");
+  write_version_1(path);
+  EXPECT_TRUE(open_store(path, {.read_only = true}).ok());
+  for (int round = 0; round < 2; ++round) {
+    const auto store = open(path);
+    const auto old = store->best(best_of(1));
+    ASSERT_TRUE(old.ok()) << old.status().message();
+    ASSERT_EQ(old->size(), 1U);
+    EXPECT_EQ(old->front().id, 5);
+    EXPECT_EQ(old->front().times, std::vector{1e-3});
+    EXPECT_EQ(old->front().model, "vgg16");
+    EXPECT_EQ(old->front().drift, 1);
+    EXPECT_FALSE(old->front().crowned);
+    EXPECT_TRUE(old->front().duel.empty());
+    ASSERT_TRUE(store->add(std::vector{sample_record(1, 2e-3)}).ok());
+  }
+  EXPECT_EQ(open(path, {.read_only = true})->query({})->size(), 3U);
 }
 
 TEST(registry, default_path_is_made_where_xdg_says) {

@@ -49,6 +49,11 @@ inline Record sample_record(uint64_t task, double seconds, bool verified = true)
   r.verified = verified;
   r.unix_time = 1'700'000'000;
   r.host_load = 0.25;
+  r.others = 0.125;
+  r.steal = 0.0625;
+  r.drift = 1.25;
+  r.crowned = verified;
+  r.duel = {seconds, seconds * 1.5, seconds * 1.1, seconds * 1.6};
   r.model = "resnet18";
   return r;
 }

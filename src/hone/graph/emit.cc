@@ -111,9 +111,25 @@ EmitContext::EmitContext(const Graph& graph, std::vector<int> nodes,
                          const std::vector<bool>& non_negative)
     : graph_(graph), nodes_(std::move(nodes)), non_negative_(non_negative) {}
 
+// An anchor begins an iteration space, which its followers share.
+void EmitContext::start_part(size_t node) {
+  const auto is_anchor = [&](size_t i) {
+    return graph_.nodes[static_cast<size_t>(nodes_[i])].op->kind == Kind::kContraction;
+  };
+  if (node > 0 && !is_anchor(node)) return;
+  roles_.clear();
+  splits_.clear();
+  added_.clear();
+  space_.clear();
+  size_t last = node;
+  while (last + 1 < nodes_.size() && !is_anchor(last + 1)) ++last;
+  part_result_ = nodes_[last];
+}
+
 Result<Emitted> EmitContext::run() && {
-  for (const int index : nodes_) {
-    node_ = &graph_.nodes[static_cast<size_t>(index)];
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    start_part(i);
+    node_ = &graph_.nodes[static_cast<size_t>(nodes_[i])];
     if (node_->op->emit == nullptr) {
       return error(Code::kUnsupported, "{}: node '{}' ({}) is supported on constants only",
                    graph_.file, node_->name, node_->type);
@@ -166,7 +182,7 @@ void EmitContext::add_axis(const std::string& role, int64_t extent) {
 // The axes in the memory order of the group's result, then those that were added.
 void EmitContext::make_space() {
   if (!space_.empty()) return;
-  const Value& result = graph_.value(graph_.nodes[static_cast<size_t>(nodes_.back())].outputs[0]);
+  const Value& result = graph_.value(graph_.nodes[static_cast<size_t>(part_result_)].outputs[0]);
   HONE_ASSERT(roles_.empty() || roles_.size() == result.shape.size(), "one role per dimension");
   for (const int dim : order_of(result)) {
     const auto d = static_cast<size_t>(dim);
@@ -199,6 +215,7 @@ EmitContext::Record EmitContext::new_record(const StageTag& tag, const StageAxes
     if (!added)
       record.index[d] = record.index[d] + (space_[i].stride == 1 ? var : var * space_[i].stride);
     record.space.push_back(i);
+    record.dims.push_back(space_[i].dim);
     record.axes.push_back(axis);
   }
   return record;
@@ -295,16 +312,20 @@ void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis>
   records_.push_back(std::move(record));
 }
 
-Expr EmitContext::load_record(size_t index, const Point& point) {
-  Record& record = records_[index];
+const ir::BufferPtr& EmitContext::buffer_of(Record& record) {
   if (!record.buffer) {
     std::vector<int64_t> shape;
     for (const Axis& axis : record.axes) shape.push_back(axis.extent);
     record.buffer = builder_.intermediate(record.tag.name, std::move(shape), record.value->type);
   }
+  return record.buffer;
+}
+
+Expr EmitContext::load_record(size_t index, const Point& point) {
+  Record& record = records_[index];
   std::vector<Expr> at;
   for (const size_t i : record.space) at.push_back(point.axes[i]);
-  return widened(ir::load(record.buffer, std::move(at)));
+  return widened(ir::load(buffer_of(record), std::move(at)));
 }
 
 size_t EmitContext::place_of(std::string_view role) const {
@@ -352,7 +373,13 @@ const ir::BufferPtr& EmitContext::param(ValueId id, const char* role) {
 
 Expr EmitContext::read(size_t i, const char* role, const std::vector<Expr>& index) {
   const ValueId id = node_->inputs[i];
-  HONE_ASSERT(!inside(i), "only operand() reads inside a group");
+  for (const auto& [value, made] : inside_) {
+    if (value != id) continue;
+    Record& record = records_[made];
+    std::vector<Expr> at;
+    for (const int dim : record.dims) at.push_back(index[static_cast<size_t>(dim)]);
+    return widened(ir::load(buffer_of(record), std::move(at)));
+  }
   const Storage storage = storage_or_dense(graph_.value(id));
   return widened(ir::load(param(id, role), place_in(storage, index)));
 }

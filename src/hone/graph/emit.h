@@ -1,5 +1,6 @@
 // graph/emit.h - turns a group of nodes into one compute::Dag: the first node (the anchor) fixes
-// the iteration space, each node adds its stages, the last stage writes the group's result.
+// the iteration space, each node adds its stages, the last stage writes the group's result. A later
+// contraction of a joined group (fuse.h) is an anchor, too, with a space of its own.
 //
 // Operators speak of logical coordinates (n, c, h, w); where a value lies in memory (order, border,
 // window) enters only here, when a read or write is made of them.
@@ -65,7 +66,8 @@ class EmitContext {
 
   // Whether operand i is computed by this task.
   [[nodiscard]] bool inside(size_t i) const;
-  // Operand i at logical coordinates, which must lie inside it.
+  // Operand i at logical coordinates, which must lie inside it; one from inside the group only if
+  // the anchor before made it.
   [[nodiscard]] ir::Expr read(size_t i, const char* role, const std::vector<ir::Expr>& index);
   // Operand 0 at coordinates that may lie outside by op->padding(): from the border where there is
   // one that holds the right value, else guarded.
@@ -118,6 +120,7 @@ class EmitContext {
   struct Record {  // a stage whose output buffer is not decided yet
     StageTag tag;
     std::vector<size_t> space;  // its axes, as positions in the space
+    std::vector<int> dims;      // and the result's dimensions that they are
     std::vector<compute::Axis> axes, reduce;
     std::vector<ir::Expr> index;  // logical coordinates of the point; null for a dropped dimension
     Combine combine = Combine::kSum;
@@ -130,7 +133,9 @@ class EmitContext {
     ir::BufferPtr buffer;
   };
 
+  void start_part(size_t node);
   void make_space();
+  const ir::BufferPtr& buffer_of(Record& record);
   Record new_record(const StageTag& tag, const StageAxes& axes) const;
   [[nodiscard]] size_t place_of(std::string_view role) const;  // in the space
   [[nodiscard]] Point point_of(const Record& record) const;
@@ -146,6 +151,7 @@ class EmitContext {
   std::vector<int> nodes_;
   const std::vector<bool>& non_negative_;
   const Node* node_ = nullptr;
+  int part_result_ = 0;  // the node whose result has the shape of the anchor's
   std::vector<std::string> roles_;
   std::vector<std::pair<int, std::pair<std::string, int64_t>>> splits_;
   std::vector<SpaceAxis> added_;

@@ -26,12 +26,48 @@ class Fuser {
     for (const int anchor : anchors) {
       if (group_of_[static_cast<size_t>(anchor)] < 0) grow(anchor);
     }
+    if (options_.join) join_groups();
+    std::erase_if(groups_, [](const auto& group) { return group.empty(); });
     std::sort(groups_.begin(), groups_.end(),
               [](const auto& a, const auto& b) { return a.back() < b.back(); });
     return std::move(groups_);
   }
 
  private:
+  // A window of one element, on every place: a matrix product over the channels.
+  bool is_pointwise_convolution(const Node& n) const {
+    if (n.type != "Conv" || n.attributes.integer("group", 1) != 1) return false;
+    const Shape& data = graph_.value(n.inputs[0]).shape;
+    const Shape& weight = graph_.value(n.inputs[1]).shape;
+    const Shape& result = graph_.value(n.outputs[0]).shape;
+    return std::all_of(weight.begin() + 2, weight.end(), [](int64_t k) { return k == 1; }) &&
+           std::equal(data.begin() + 2, data.end(), result.begin() + 2, result.end());
+  }
+  bool is_depthwise_convolution(const Node& n) const {
+    return n.type == "Conv" && graph_.value(n.inputs[1]).shape[1] == 1 &&
+           n.attributes.integer("group", 1) > 1 &&
+           n.attributes.integer("group", 1) == graph_.value(n.inputs[1]).shape[0];
+  }
+
+  void join_groups() {
+    for (std::vector<int>& second : groups_) {
+      if (second.empty() || !is_pointwise_convolution(node(second.front()))) continue;
+      const ValueId between = node(second.front()).inputs[0];
+      const int producer = uses_.producer[static_cast<size_t>(between)];
+      if (producer < 0 || graph_.is_output(between) ||
+          uses_.readers[static_cast<size_t>(between)].size() != 1)
+        continue;
+      const int of = group_of_[static_cast<size_t>(producer)];
+      if (of < 0) continue;  // a view
+      std::vector<int>& first = groups_[static_cast<size_t>(of)];
+      if (first.empty() || first.back() != producer ||
+          !is_depthwise_convolution(node(first.front())) || !options_.join(first, second))
+        continue;
+      second.insert(second.begin(), first.begin(), first.end());
+      first.clear();
+    }
+  }
+
   const Node& node(int i) const { return graph_.nodes[static_cast<size_t>(i)]; }
 
   // Smaller comes first.

@@ -10,7 +10,7 @@ namespace hone::graph {
 namespace {
 
 // The kernel classes of a model's tasks; its results are compared with the unfused ones.
-std::vector<std::string> classes(const TestModel& model, const FuseOptions& options = {}) {
+std::vector<std::string> classes(const TestModel& model, const TaskOptions& options = {}) {
   Graph graph = model.graph();
   std::vector<Tensor> inputs;
   Rng rng(81);
@@ -110,6 +110,31 @@ TEST(fuse, grouped_and_depthwise_convolutions_take_followers_too) {
   // The factors of "Mul" went into the weights.
   EXPECT_EQ(classes(model),
             (Classes{"copy", "grouped_conv2d+bias+relu", "depthwise_conv2d+add", "copy"}));
+}
+
+TEST(fuse, depthwise_and_pointwise_convolution_become_one_task_where_that_is_chosen) {
+  Rng rng(140);
+  TestModel model;
+  model.input("x", {1, 6, 5, 7}).constant("w", random_tensor({6, 1, 3, 3}, rng));
+  model.constant("b", random_tensor({6}, rng)).constant("u", random_tensor({4, 6, 1, 1}, rng));
+  model.constant("v", random_tensor({4, 4, 1, 1}, rng));
+  model
+      .node("Conv", {"x", "w", "b"}, {"c"},
+            {{"group", int64_t{6}}, {"pads", Shape{1, 1, 1, 1}}, {"strides", Shape{2, 1}}})
+      .node("Relu", {"c"}, {"r"})
+      .node("Conv", {"r", "u"}, {"d"});
+  model.node("Conv", {"d", "v"}, {"e"}).node("Add", {"e", "d"}, {"y"}).output("y");
+  const auto chosen = [](bool joins) {
+    return [joins](const compute::Dag&, const compute::Dag& first, const compute::Dag& second) {
+      EXPECT_EQ(compute::kernel_class(first), "depthwise_conv2d+bias+relu");
+      EXPECT_EQ(compute::kernel_class(second), "conv2d");
+      return joins;
+    };
+  };
+  EXPECT_EQ(classes(model, {.join = chosen(true)}),
+            (Classes{"copy", "depthwise_conv2d+bias+relu+conv2d", "conv2d+add", "copy"}));
+  EXPECT_EQ(classes(model, {.join = chosen(false)}),
+            (Classes{"copy", "depthwise_conv2d+bias+relu", "conv2d", "conv2d+add", "copy"}));
 }
 
 TEST(fuse, a_matrix_product_takes_bias_and_activation) {

@@ -23,7 +23,7 @@ class Extractor {
   explicit Extractor(const Graph& graph)
       : graph_(graph), non_negative_(non_negative_values(graph)) {}
 
-  Result<TaskList> run(const FuseOptions& options) {
+  Result<TaskList> run(const TaskOptions& options) {
     for (const ValueId id : graph_.inputs) list_.inputs.push_back(info(graph_.value(id).name, id));
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       list_.outputs.push_back(info(graph_.output_names[i], graph_.outputs[i]));
@@ -31,9 +31,18 @@ class Extractor {
     find_extents();
     list_.buffers = graph_.buffers;
     UnsupportedList unsupported;
-    for (const std::vector<int>& group : fuse(graph_, options)) {
+    FuseOptions groups{.max_followers = options.max_followers};
+    if (options.join) {
+      groups.join = [&](const std::vector<int>& first, const std::vector<int>& second) {
+        std::vector<int> both = first;
+        both.insert(both.end(), second.begin(), second.end());
+        const Result<Emitted> joined = emit(both), a = emit(first), b = emit(second);
+        return joined.ok() && a.ok() && b.ok() && options.join(joined->dag, a->dag, b->dag);
+      };
+    }
+    for (const std::vector<int>& group : fuse(graph_, groups)) {
       if (makes_nothing(group)) continue;
-      Result<Emitted> made = EmitContext(graph_, group, non_negative_).run();
+      Result<Emitted> made = emit(group);
       HONE_RETURN_IF_ERROR(unsupported.add(made.status()));
       if (!made.ok()) continue;
       Emitted& emitted = *made;
@@ -52,6 +61,10 @@ class Extractor {
   }
 
  private:
+  Result<Emitted> emit(const std::vector<int>& group) const {
+    return EmitContext(graph_, group, non_negative_).run();
+  }
+
   // Copies of values without elements.
   bool makes_nothing(const std::vector<int>& group) const {
     const ValueId result = graph_.nodes[static_cast<size_t>(group.back())].outputs[0];
@@ -117,7 +130,7 @@ class Extractor {
 
 }  // namespace
 
-Result<TaskList> extract_tasks(const Graph& graph, const FuseOptions& options) {
+Result<TaskList> extract_tasks(const Graph& graph, const TaskOptions& options) {
   return Extractor(graph).run(options);
 }
 

@@ -48,8 +48,16 @@ struct TaskList {
   std::vector<TaskGroup> groups;  // in the order of their first call
 };
 
+struct TaskOptions {
+  int max_followers = FuseOptions().max_followers;
+  // Whether one task shall take the place of two; none does if it is not set.
+  std::function<bool(const compute::Dag& joined, const compute::Dag& first,
+                     const compute::Dag& second)>
+      join = {};
+};
+
 // Needs an optimized graph.
-[[nodiscard]] Result<TaskList> extract_tasks(const Graph& graph, const FuseOptions& options = {});
+[[nodiscard]] Result<TaskList> extract_tasks(const Graph& graph, const TaskOptions& options = {});
 
 // Hash of a call's constants: with the key it says whether two calls are the same computation.
 [[nodiscard]] uint64_t constants_hash(const TaskList& tasks, const TaskCall& call);

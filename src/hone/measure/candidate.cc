@@ -14,18 +14,6 @@
 namespace hone::measure {
 namespace {
 
-// The kernels of a job, bound to their memory.
-struct Bound {
-  std::vector<runtime::PhaseCall> prepare, main;
-  void* scratch = nullptr;
-  int64_t scratch_stride = 0;
-};
-
-int run_phases(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases, const Bound& b) {
-  return runtime::pool_run(pool, phases.data(), static_cast<int64_t>(phases.size()), b.scratch,
-                           b.scratch_stride);
-}
-
 Result<void*> operand_of(const Argument& a, size_t index, const WorkerOperands* operands) {
   if (operands == nullptr || a.operand >= operands->count()) {
     return invalid("argument {} is operand {}, which there is not", index, a.operand);
@@ -112,50 +100,81 @@ Status Bench::set_threads(int threads) {
   return pool_ != nullptr ? ok_status() : error(Code::kIo, "cannot start {} threads", threads);
 }
 
-Measurement Bench::run(const Job& job, WorkerOperands* operands) {
-  const auto no_load = [&](const Status& s) { return failed(job.id, Outcome::kLoad, s.message()); };
-  auto code = codegen::LoadedCode::load(job.object);
-  if (!code.ok()) return no_load(code.status());
-  if (const Status s = set_threads(job.threads); !s.ok()) return no_load(s);
-
+Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, WorkerOperands* operands,
+                                              Arena& memory, bool poison) {
+  LoadedCandidate c;
+  HONE_ASSIGN_OR_RETURN(c.code_, codegen::LoadedCode::load(job.object));
   std::vector<int64_t> sizes;
   for (const Argument& a : job.arguments) {
     if (a.operand < 0) sizes.push_back(a.bytes);
   }
   const size_t num_private = sizes.size();
-  Bound bound;
   // Threads never share a line or its neighbour, which the prefetcher fetches too.
-  bound.scratch_stride = (job.scratch_bytes + 127) / 128 * 128;
-  sizes.push_back(bound.scratch_stride * job.threads);
-  if (const Status s = memory_.reserve(sizes); !s.ok()) return no_load(s);
-  bound.scratch = memory_.piece(num_private);
+  c.scratch_stride_ = (job.scratch_bytes + 127) / 128 * 128;
+  sizes.push_back(c.scratch_stride_ * threads);
+  HONE_RETURN_IF_ERROR(memory.reserve(sizes));
+  c.scratch_ = memory.piece(num_private);
+  for (size_t i = 0; poison && i < num_private; ++i) memory.poison(i);
 
-  std::vector<void*> args;
-  std::vector<std::span<char>> weights;
   for (size_t i = 0, own = 0; i < job.arguments.size(); ++i) {
     const Argument& a = job.arguments[i];
     if (a.operand < 0) {
-      args.push_back(memory_.piece(own++));
+      c.args_.push_back(memory.piece(own++));
     } else {
-      auto data = operand_of(a, i, operands);
-      if (!data.ok()) return no_load(data.status());
-      args.push_back(*data);
+      HONE_ASSIGN_OR_RETURN(void* data, operand_of(a, i, operands));
+      c.args_.push_back(data);
     }
-    if (a.role == ir::Role::kConstant || a.role == ir::Role::kPacked) {
-      weights.emplace_back(static_cast<char*>(args.back()), static_cast<size_t>(a.bytes));
-    }
+    const bool constant = a.role == ir::Role::kConstant || a.role == ir::Role::kPacked;
+    (constant ? c.weights_ : c.others_)
+        .emplace_back(static_cast<char*>(c.args_.back()), static_cast<size_t>(a.bytes));
   }
   for (const codegen::Phase& p : job.phases) {
-    auto* kernel = reinterpret_cast<hone_kernel>((*code)->symbol(p.symbol));
-    if (kernel == nullptr) return no_load(invalid("the object has no function {}", p.symbol));
-    (p.prepare ? bound.prepare : bound.main).push_back({kernel, args.data(), p.num_tiles, 0});
+    auto* kernel = reinterpret_cast<hone_kernel>(c.code_->symbol(p.symbol));
+    if (kernel == nullptr) return invalid("the object has no function {}", p.symbol);
+    (p.prepare ? c.prepare_ : c.main_).push_back({kernel, c.args_.data(), p.num_tiles, 0});
   }
+  return c;
+}
 
+int LoadedCandidate::run(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases) const {
+  return runtime::pool_run(pool, phases.data(), static_cast<int64_t>(phases.size()), scratch_,
+                           scratch_stride_);
+}
+
+double LoadedCandidate::time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
+                             int& returned) const {
+  int64_t ns = 0;
+  if (weights == Weights::kWarm || weights_.empty()) {
+    const int64_t start = runtime::clock_ns();
+    for (int64_t i = 0; i < runs; ++i) returned |= run(pool);
+    return static_cast<double>(runtime::clock_ns() - start) * 1e-9;
+  }
+  for (int64_t i = 0; i < runs; ++i) {
+    if (weights == Weights::kShared) {
+      sweep.run(pool, others_);
+    } else {
+      for (const auto& w : weights_) flush_from_caches(w);
+    }
+    const int64_t start = runtime::clock_ns();
+    returned |= run(pool);
+    ns += runtime::clock_ns() - start;
+  }
+  return static_cast<double>(ns) * 1e-9;
+}
+
+Measurement Bench::run(const Job& job, WorkerOperands* operands) {
+  const auto no_load = [&](const Status& s) { return failed(job.id, Outcome::kLoad, s.message()); };
+  if (const Status s = set_threads(job.threads); !s.ok()) return no_load(s);
+  if (job.weights == Weights::kShared) {
+    if (const Status s = sweep_.prepare(2 * job.own_cache_bytes, job.threads); !s.ok())
+      return no_load(s);
+  }
   const bool verify = job.tolerance > 0;
-  for (size_t i = 0; verify && i < num_private; ++i) memory_.poison(i);
+  const auto candidate = LoadedCandidate::load(job, job.threads, operands, memory_, verify);
+  if (!candidate.ok()) return no_load(candidate.status());
   if (operands != nullptr) operands->reset_outputs(verify);
-  if (const int code_of_kernel = run_phases(pool_, bound.prepare, bound); code_of_kernel != 0) {
-    return wrong(job, 0, fmt::format("a prepare kernel returned {}", code_of_kernel));
+  if (const int returned = candidate->prepare(pool_); returned != 0) {
+    return wrong(job, 0, fmt::format("a prepare kernel returned {}", returned));
   }
   Measurement m{.id = job.id};
   // Also after timing: a kernel may go wrong only when it runs again, or on some other thread.
@@ -171,30 +190,29 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
     return wrong(job, *error,
                  fmt::format("relative error {:.3g}, allowed {:.3g}", *error, job.tolerance));
   };
+  int returned = 0;
   if (verify) {
-    if (const int code_of_kernel = run_phases(pool_, bound.main, bound); code_of_kernel != 0) {
-      return wrong(job, 0, fmt::format("a kernel returned {}", code_of_kernel));
-    }
+    returned = candidate->run(pool_);
+    if (returned != 0) return wrong(job, 0, fmt::format("a kernel returned {}", returned));
     if (auto bad = check()) return *bad;
   }
 
-  int returned = 0;
-  const auto timed = [&](int64_t runs) {
-    int64_t ns = 0;
-    if (!job.cold_weights) {
-      const int64_t start = runtime::clock_ns();
-      for (int64_t i = 0; i < runs; ++i) returned |= run_phases(pool_, bound.main, bound);
-      return static_cast<double>(runtime::clock_ns() - start) * 1e-9;
-    }
-    for (int64_t i = 0; i < runs; ++i) {
-      for (const auto& w : weights) flush_from_caches(w);
-      const int64_t start = runtime::clock_ns();
-      returned |= run_phases(pool_, bound.main, bound);
-      ns += runtime::clock_ns() - start;
-    }
-    return static_cast<double>(ns) * 1e-9;
+  const auto timed = [&](const LoadedCandidate& which) {
+    return [&](int64_t runs) { return which.time(pool_, runs, job.weights, sweep_, returned); };
   };
-  m.timing = time_adaptively(timed, job.timing);
+  if (job.rival != nullptr) {
+    const auto rival =
+        LoadedCandidate::load(*job.rival, job.threads, operands, rival_memory_, false);
+    if (!rival.ok()) return no_load(rival.status());
+    returned |= rival->prepare(pool_);
+    m.duel = duel(timed(*candidate), timed(*rival), job.duel);
+    m.timing.samples = m.duel.challenger;
+    m.timing.runs = static_cast<int64_t>(m.duel.pairs());
+    summarise(m.timing);
+    returned |= candidate->run(pool_);  // the last to write the output
+  } else {
+    m.timing = time_adaptively(timed(*candidate), job.timing);
+  }
   if (returned != 0) return wrong(job, 0, fmt::format("a kernel returned {}", returned));
   if (verify) {
     if (auto bad = check()) return *bad;

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "hone/codegen/runtime/pool.h"
 #include "hone/measure/arena.h"
 #include "hone/measure/job.h"
+#include "hone/measure/sweep.h"
 
 namespace hone::measure {
 
@@ -43,6 +45,32 @@ class WorkerOperands {
   std::vector<void*> data_;
 };
 
+// Loaded code bound to its memory: that of the operands, and private memory, which one candidate
+// after the other uses.
+class LoadedCandidate {
+ public:
+  // `memory` serves kPacked and kWorkspace arguments, then each thread's scratch. With `poison`
+  // private memory holds no numbers at first.
+  [[nodiscard]] static Result<LoadedCandidate> load(const Job& job, int threads,
+                                                    WorkerOperands* operands, Arena& memory,
+                                                    bool poison);
+  // What the kernels returned: 0 if all is well.
+  [[nodiscard]] int prepare(runtime::Pool* pool) const { return run(pool, prepare_); }
+  [[nodiscard]] int run(runtime::Pool* pool) const { return run(pool, main_); }
+  // Seconds of `runs` runs; `returned` collects what they returned.
+  [[nodiscard]] double time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
+                            int& returned) const;
+
+ private:
+  [[nodiscard]] int run(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases) const;
+  std::unique_ptr<codegen::LoadedCode> code_;
+  std::vector<void*> args_;
+  std::vector<std::span<char>> weights_, others_;  // of the main phases' arguments
+  std::vector<runtime::PhaseCall> prepare_, main_;
+  void* scratch_ = nullptr;
+  int64_t scratch_stride_ = 0;
+};
+
 // Runs jobs one after the other; keeps threads and memory from one to the next.
 class Bench {
  public:
@@ -56,7 +84,8 @@ class Bench {
   [[nodiscard]] Status set_threads(int threads);
   runtime::Pool* pool_ = nullptr;
   int threads_ = 0;
-  Arena memory_;  // kPacked and kWorkspace arguments, then each thread's scratch
+  Arena memory_, rival_memory_;
+  Sweep sweep_;
 };
 
 }  // namespace hone::measure

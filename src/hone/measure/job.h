@@ -22,6 +22,13 @@ struct Argument {
       -1;  // its place in Job::operands; -1: memory of this candidate (kPacked, kWorkspace)
 };
 
+// Where a kernel's constants are when it runs, the rest of its model having run before.
+enum class Weights : uint8_t {
+  kWarm,    // in the caches that the run before left them in
+  kShared,  // in the cache that all cores share: their own have been swept
+  kMemory,  // in no cache
+};
+
 struct Job {
   uint64_t id = 0;     // the caller's; the answer carries it
   std::string object;  // codegen::ObjectCode
@@ -31,10 +38,14 @@ struct Job {
   std::shared_ptr<const Operands> operands;
   int threads = 1;
   TimingOptions timing;
-  bool cold_weights = false;  // constants come from memory in every run, not from cache
-  double tolerance = 0;       // of the greatest expected value; 0: the output is not checked
+  Weights weights = Weights::kWarm;
+  int64_t own_cache_bytes = 0;  // of a core, to be swept if weights are in the shared cache
+  double tolerance = 0;         // of the greatest expected value; 0: the output is not checked
   double timeout_seconds = 10;
   std::string label;  // for messages and for a null runner's cost
+  // Another candidate for the same operands: both are timed in turns (a duel), by `duel`.
+  std::shared_ptr<const Job> rival;
+  DuelOptions duel;
 };
 
 struct Measurement {
@@ -42,6 +53,7 @@ struct Measurement {
   Outcome outcome = Outcome::kOk;
   std::string message;    // why, if not ok
   Timing timing;          // of an ok one
+  Duel duel;              // against Job::rival, if there is one
   bool verified = false;  // the output was compared and is right
   double error = 0;       // greatest difference / greatest expected value, if compared
 };

@@ -20,6 +20,11 @@ Status NullRunner::submit(std::vector<Job> batch) {
                 .high = *cost,
                 .runs = 1,
                 .stopped_early = *cost > job.timing.best * job.timing.stop_ratio};
+    if (job.rival != nullptr) {
+      const Result<double> rival = cost_(*job.rival);
+      const size_t pairs = 7;
+      m.duel = {std::vector(pairs, *cost), std::vector(pairs, rival.ok() ? *rival : *cost)};
+    }
     m.verified = job.tolerance > 0;
     done_.push_back(std::move(m));
   }

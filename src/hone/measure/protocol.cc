@@ -50,24 +50,16 @@ Result<OperandsMessage> decode_operands(std::string_view bytes) {
   return checked(r, std::move(m));
 }
 
-std::string encode_job(const Job& j) {
-  Writer w;
+namespace {
+
+void put_candidate(Writer& w, const Job& j) {
   w.put(j.id).put(j.object).put(uint64_t{j.phases.size()});
   for (const auto& p : j.phases) w.put(p.symbol).put(p.num_tiles).put(p.prepare);
   w.put(j.scratch_bytes).put(uint64_t{j.arguments.size()});
   for (const auto& a : j.arguments) w.put(a.role).put(a.bytes).put(a.operand);
-  w.put(j.operands ? j.operands->id() : uint64_t{0}).put(j.threads);
-  const TimingOptions& t = j.timing;
-  w.put(t.sample_seconds).put(t.min_samples).put(t.max_samples).put(t.precision).put(t.max_seconds);
-  w.put(t.best).put(t.stop_ratio).put(t.slower_ratio);
-  w.put(j.cold_weights).put(j.tolerance);
-  return w.bytes();
 }
 
-Result<JobMessage> decode_job(std::string_view bytes) {
-  Reader r(bytes);
-  JobMessage m;
-  Job& j = m.job;
+Status get_candidate(Reader& r, Job& j) {
   j.id = r.get<uint64_t>();
   j.object = r.get_string();
   j.phases.resize(r.get_count());
@@ -80,26 +72,73 @@ Result<JobMessage> decode_job(std::string_view bytes) {
     a.role = r.get<ir::Role>(), a.bytes = r.get<int64_t>(), a.operand = r.get<int>();
     if (!is_role(a.role)) return invalid("a bad argument in a message");
   }
+  return ok_status();
+}
+
+void put_samples(Writer& w, const std::vector<double>& samples) {
+  w.put(uint64_t{samples.size()});
+  for (const double s : samples) w.put(s);
+}
+
+std::vector<double> get_samples(Reader& r) {
+  std::vector<double> samples(r.get_count());
+  for (double& s : samples) s = r.get<double>();
+  return samples;
+}
+
+}  // namespace
+
+std::string encode_job(const Job& j) {
+  Writer w;
+  put_candidate(w, j);
+  w.put(j.operands ? j.operands->id() : uint64_t{0}).put(j.threads);
+  const TimingOptions& t = j.timing;
+  w.put(t.sample_seconds).put(t.min_samples).put(t.max_samples).put(t.precision).put(t.max_seconds);
+  w.put(t.best).put(t.stop_ratio).put(t.slower_ratio);
+  w.put(j.weights).put(j.own_cache_bytes).put(j.tolerance).put(j.rival != nullptr);
+  if (j.rival == nullptr) return w.bytes();
+  put_candidate(w, *j.rival);
+  const DuelOptions& d = j.duel;
+  w.put(d.sample_seconds).put(d.max_pairs).put(d.max_seconds).put(d.hard_seconds).put(d.decisive);
+  return w.bytes();
+}
+
+Result<JobMessage> decode_job(std::string_view bytes) {
+  Reader r(bytes);
+  JobMessage m;
+  Job& j = m.job;
+  HONE_RETURN_IF_ERROR(get_candidate(r, j));
   m.operands = r.get<uint64_t>();
   j.threads = r.get<int>();
   TimingOptions& t = j.timing;
   t.sample_seconds = r.get<double>(), t.min_samples = r.get<int>(), t.max_samples = r.get<int>();
   t.precision = r.get<double>(), t.max_seconds = r.get<double>();
   t.best = r.get<double>(), t.stop_ratio = r.get<double>(), t.slower_ratio = r.get<double>();
-  j.cold_weights = r.get<bool>(), j.tolerance = r.get<double>();
+  j.weights = r.get<Weights>(), j.own_cache_bytes = r.get<int64_t>();
+  j.tolerance = r.get<double>();
+  if (r.get<bool>()) {
+    auto rival = std::make_shared<Job>();
+    HONE_RETURN_IF_ERROR(get_candidate(r, *rival));
+    j.rival = std::move(rival);
+    DuelOptions& d = j.duel;
+    d.sample_seconds = r.get<double>(), d.max_pairs = r.get<int>();
+    d.max_seconds = r.get<double>(), d.hard_seconds = r.get<double>(), d.decisive = r.get<double>();
+  }
   return checked(r, std::move(m));
 }
 
 std::string encode(const Measurement& m) {
   Writer w;
-  w.put(m.id).put(m.outcome).put(m.message).put(uint64_t{m.timing.samples.size()});
-  for (const double s : m.timing.samples) w.put(s);
+  w.put(m.id).put(m.outcome).put(m.message);
+  put_samples(w, m.timing.samples);
   w.put(m.timing.centre)
       .put(m.timing.low)
       .put(m.timing.high)
       .put(m.timing.runs)
       .put(m.timing.stopped_early);
   w.put(m.verified).put(m.error);
+  put_samples(w, m.duel.challenger);
+  put_samples(w, m.duel.incumbent);
   return w.bytes();
 }
 
@@ -111,12 +150,14 @@ Result<Measurement> decode_measurement(std::string_view bytes) {
   if (static_cast<size_t>(m.outcome) >= std::size(kOutcomeNames))
     return invalid("a bad outcome in a message");
   m.message = r.get_string();
-  m.timing.samples.resize(r.get_count());
-  for (double& s : m.timing.samples) s = r.get<double>();
+  m.timing.samples = get_samples(r);
   m.timing.centre = r.get<double>(), m.timing.low = r.get<double>(),
   m.timing.high = r.get<double>();
   m.timing.runs = r.get<int64_t>(), m.timing.stopped_early = r.get<bool>();
   m.verified = r.get<bool>(), m.error = r.get<double>();
+  m.duel.challenger = get_samples(r), m.duel.incumbent = get_samples(r);
+  if (m.duel.challenger.size() != m.duel.incumbent.size())
+    return invalid("a duel without pairs in a message");
   return checked(r, std::move(m));
 }
 

@@ -25,7 +25,8 @@ Job sample_job() {
   job.arguments = {{ir::Role::kInput, 64, 0}, {ir::Role::kPacked, 128, -1}};
   job.threads = 2;
   job.timing.best = 0.25;
-  job.cold_weights = true;
+  job.weights = Weights::kShared;
+  job.own_cache_bytes = 77;
   job.tolerance = 1e-4;
   return job;
 }
@@ -41,6 +42,27 @@ TEST(protocol, job_round_trips) {
   EXPECT_EQ(back->job.timing.best, 0.25);
 }
 
+TEST(protocol, a_duel_round_trips) {
+  Job job = sample_job();
+  Job rival = sample_job();
+  rival.object = "other";
+  job.rival = std::make_shared<Job>(rival);
+  job.duel.max_pairs = 11;
+  const auto back = decode_job(encode_job(job));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(encode_job(back->job), encode_job(job));
+  EXPECT_EQ(back->job.rival->object, "other");
+  EXPECT_EQ(back->job.duel.max_pairs, 11);
+  Measurement m{.id = 3};
+  m.duel = {{1, 2}, {3, 4}};
+  const auto answer = decode_measurement(encode(m));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->duel.challenger, m.duel.challenger);
+  EXPECT_EQ(answer->duel.incumbent, m.duel.incumbent);
+  m.duel.incumbent.pop_back();
+  EXPECT_FALSE(decode_measurement(encode(m)).ok());
+}
+
 TEST(protocol, measurement_round_trips) {
   Measurement m = failed(9, Outcome::kWrongAnswer, "off");
   m.timing = {
@@ -54,7 +76,9 @@ TEST(protocol, measurement_round_trips) {
 }
 
 TEST(protocol, any_truncation_or_tail_is_refused) {
-  const std::string bytes = encode_job(sample_job());
+  Job job = sample_job();
+  job.rival = std::make_shared<Job>(sample_job());
+  const std::string bytes = encode_job(job);
   for (size_t n = 0; n < bytes.size(); ++n)
     EXPECT_FALSE(decode_job(std::string_view(bytes).substr(0, n)).ok()) << n;
   EXPECT_FALSE(decode_job(bytes + "x").ok());

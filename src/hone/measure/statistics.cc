@@ -58,4 +58,17 @@ bool SlowerTest::add(double sample) {
   return slower_;
 }
 
+void PairTest::add(double first, double second) {
+  if (decided() || first == second) return;
+  ++(first < second ? wins_ : losses_);
+  constexpr double kChances[] = {0.6, 0.7, 0.8, 0.9, 0.95};
+  const auto likelihood = [&](int wins, int losses) {
+    double sum = 0;
+    for (const double p : kChances) sum += std::pow(2 * p, wins) * std::pow(2 * (1 - p), losses);
+    return sum / std::size(kChances);
+  };
+  first_ = likelihood(wins_, losses_) >= bound_;
+  second_ = !first_ && likelihood(losses_, wins_) >= bound_;
+}
+
 }  // namespace hone::measure

@@ -34,4 +34,23 @@ class SlowerTest {
   bool slower_ = false;
 };
 
+// Decides, a pair at a time, which of two is faster when both run in turns: what disturbs one
+// disturbs the other, so only the sign of each pair's difference counts and nothing is assumed of
+// the noise but that equal times win as often as they lose. The ratio of likelihoods, a mixture of
+// chances to win against 1/2, is a martingale then: wherever one stops, it has exceeded
+// 1 / (1 - confidence) with a probability of at most 1 - confidence (Ville 1939).
+class PairTest {
+ public:
+  explicit PairTest(double confidence = 0.95) : bound_(1 / (1 - confidence)) {}
+  void add(double first, double second);
+  [[nodiscard]] bool first_is_faster() const { return first_; }  // 6 wins in a row at 0.95
+  [[nodiscard]] bool second_is_faster() const { return second_; }
+  [[nodiscard]] bool decided() const { return first_ || second_; }
+
+ private:
+  double bound_;
+  int wins_ = 0, losses_ = 0;
+  bool first_ = false, second_ = false;
+};
+
 }  // namespace hone::measure

@@ -77,6 +77,34 @@ TEST(slower_test, rarely_condemns_a_time_that_is_not_slower) {
   EXPECT_LE(condemned, rounds * 5 / 100);
 }
 
+TEST(pair_test, six_wins_in_a_row_decide) {
+  PairTest test;
+  for (int i = 0; i < 5; ++i) test.add(1, 2);
+  EXPECT_FALSE(test.decided());
+  test.add(1, 2);
+  EXPECT_TRUE(test.first_is_faster());
+  PairTest lost;
+  for (int i = 0; i < 6; ++i) lost.add(2, 1);
+  EXPECT_TRUE(lost.second_is_faster());
+  PairTest equal;
+  for (int i = 0; i < 50; ++i) equal.add(1, 1);
+  EXPECT_FALSE(equal.decided());
+}
+
+TEST(pair_test, equal_times_are_rarely_told_apart_wherever_one_stops) {
+  Rng rng(14);
+  const int rounds = 4000;
+  int first = 0, second = 0;
+  for (int i = 0; i < rounds; ++i) {
+    PairTest test;
+    for (int j = 0; j < 100; ++j) test.add(noisy(rng, 1), noisy(rng, 1));
+    first += test.first_is_faster() ? 1 : 0, second += test.second_is_faster() ? 1 : 0;
+  }
+  EXPECT_LE(first, rounds * 5 / 100);
+  EXPECT_LE(second, rounds * 5 / 100);
+  EXPECT_GT(first + second, 0) << "never deciding would be no test";
+}
+
 struct FakeKernel {
   double seconds;
   Rng rng{5};
@@ -136,6 +164,39 @@ TEST(timing, respects_the_caps) {
   const Timing by_count =
       time_adaptively(std::ref(kernel), {.max_samples = 7, .precision = 0, .max_seconds = 1e9});
   EXPECT_EQ(by_count.samples.size(), 7U);
+}
+
+TEST(duel, finds_which_is_faster_under_drift_and_interruptions) {
+  double load = 1;  // both run 0.5% slower from sample to sample
+  const auto kernel = [&](double seconds, Rng& rng) {
+    return [&load, &rng, seconds](int64_t n) {
+      load *= 1.005;
+      return load * noisy(rng, seconds * static_cast<double>(n));
+    };
+  };
+  Rng rng(15);
+  int faster = 0, slower = 0;
+  for (int round = 0; round < 200; ++round) {
+    load = 1;
+    faster += judge(duel(kernel(0.95e-3, rng), kernel(1e-3, rng), {})) == Verdict::kFaster;
+    slower += judge(duel(kernel(1.05e-3, rng), kernel(1e-3, rng), {})) == Verdict::kSlower;
+  }
+  EXPECT_GE(faster, 195);
+  EXPECT_GE(slower, 195);
+}
+
+TEST(duel, slow_runs_are_few) {
+  FakeKernel fast{0.1}, slow{0.2};
+  const Duel clear = duel(std::ref(fast), std::ref(slow), {});
+  EXPECT_EQ(judge(clear), Verdict::kFaster);
+  EXPECT_LE(clear.pairs(), 7U);
+  EXPECT_LE(fast.runs, 8);
+  FakeKernel endless{10}, other{10};
+  EXPECT_EQ(duel(std::ref(endless), std::ref(other), {}).pairs(), 1U);
+  // Three pairs that differ little say nothing.
+  EXPECT_EQ(judge({{0.9, 0.9, 0.9}, {1, 1, 1}}), Verdict::kUndecided);
+  EXPECT_EQ(judge({{0.5, 0.5, 0.5}, {1, 1, 1}}), Verdict::kFaster);
+  EXPECT_EQ(judge({{0.5e-6, 0.5e-6, 0.5e-6}, {1e-6, 1e-6, 1e-6}}), Verdict::kUndecided);
 }
 
 TEST(timing, short_kernels_are_repeated_within_a_sample) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/assert.h"
 #include "hone/measure/statistics.h"
 
 namespace hone::measure {
@@ -12,13 +13,13 @@ namespace {
 // it prove by itself that a candidate is slow.
 constexpr double kFirstRunFactor = 3;
 
+}  // namespace
+
 void summarise(Timing& t) {
   t.centre = robust_centre(t.samples);
   const Interval interval = median_interval(t.samples);
   t.low = interval.low, t.high = interval.high;
 }
-
-}  // namespace
 
 Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOptions& o) {
   Timing t;
@@ -58,6 +59,56 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
     if ((t.high - t.low) / 2 <= o.precision * t.centre) break;
   }
   return finish(false);
+}
+
+Duel duel(const std::function<double(int64_t)>& challenger,
+          const std::function<double(int64_t)>& incumbent, const DuelOptions& o) {
+  Duel d;
+  PairTest test;
+  double spent = 0;
+  const auto sample = [&](const std::function<double(int64_t)>& run, int64_t n) {
+    const double seconds = std::max(run(n), 1e-9 * static_cast<double>(n));
+    spent += seconds;
+    return seconds / static_cast<double>(n);
+  };
+  const double least = std::min(sample(incumbent, 1), sample(challenger, 1));
+  const auto repeats = std::max<int64_t>(1, std::llround(std::ceil(o.sample_seconds / least)));
+  while (static_cast<int>(d.pairs()) < o.max_pairs) {
+    double a = 0, b = 0;
+    if (d.pairs() % 2 == 0) {
+      b = sample(incumbent, repeats), a = sample(challenger, repeats);
+    } else {
+      a = sample(challenger, repeats), b = sample(incumbent, repeats);
+    }
+    d.challenger.push_back(a), d.incumbent.push_back(b);
+    test.add(a, b);
+    if (test.decided() || spent >= o.hard_seconds) break;
+    if (spent >= o.max_seconds && (d.pairs() >= 7 || judge(d, o) != Verdict::kUndecided)) break;
+  }
+  return d;
+}
+
+Verdict judge(const Duel& d, const DuelOptions& o) {
+  PairTest test;
+  double spent = 0;
+  bool all_faster = d.pairs() >= 3, all_slower = d.pairs() >= 3;
+  for (size_t i = 0; i < d.pairs(); ++i) {
+    test.add(d.challenger[i], d.incumbent[i]);
+    spent += d.challenger[i] + d.incumbent[i];
+    all_faster = all_faster && d.challenger[i] * o.decisive < d.incumbent[i];
+    all_slower = all_slower && d.challenger[i] > o.decisive * d.incumbent[i];
+  }
+  const bool slow_runs = spent >= o.max_seconds / 2;  // the warm-up and repeats aside
+  if (test.first_is_faster() || (slow_runs && all_faster)) return Verdict::kFaster;
+  if (test.second_is_faster() || (slow_runs && all_slower)) return Verdict::kSlower;
+  return Verdict::kUndecided;
+}
+
+double duel_ratio(const Duel& d) {
+  HONE_ASSERT(d.pairs() > 0, "a duel without pairs");
+  std::vector<double> ratios;
+  for (size_t i = 0; i < d.pairs(); ++i) ratios.push_back(d.challenger[i] / d.incumbent[i]);
+  return median(ratios);
 }
 
 }  // namespace hone::measure

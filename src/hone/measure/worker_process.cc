@@ -171,23 +171,19 @@ std::string WorkerProcess::bury(bool by_force) {
     if (socket_ >= 0) close(socket_);
     socket_ = -1;
   }
-  int status = 0;
   // It is ending or already dead, unless it hangs in its last moments.
-  for (int i = 0; i < 100 && !by_force; ++i) {
-    if (waitpid(pid_, &status, WNOHANG) == pid_) {
-      pid_ = -1;
-      break;
-    }
-    usleep(1000);
+  siginfo_t end = {};
+  for (int i = 0; i < 100 && !by_force && end.si_pid != pid_; ++i) {
+    if (waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) != 0) break;
+    if (end.si_pid != pid_) usleep(1000);
   }
-  bool forced = false;
-  if (pid_ > 0) {
-    forced = true;
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
+  const bool forced = end.si_pid != pid_;
+  // With all that it started: they would keep the tuner's stderr open.
+  kill(-pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
+  pid_ = -1;
   was_killed_ = !forced && WIFSIGNALED(status) &&
                 (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM);
   return death_text(status);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
+
+#include "hone/search/guide.h"
 
 namespace hone::search {
 
@@ -28,43 +29,14 @@ std::vector<double> predict_log_seconds(const SearchTask& task,
 }
 
 Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
-  struct Scored {
-    space::Point point;
-    double log_seconds;
-  };
-  Rng rng(hash_combine(task.seed, task.key));
-  std::unordered_set<uint64_t> seen;
-  const auto score = [&](std::vector<space::Point> points) {
-    std::erase_if(points,
-                  [&](const space::Point& p) { return !seen.insert(space::hash(p)).second; });
-    const std::vector<double> logs = predict_log_seconds(task, points);
-    std::vector<Scored> scored;
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (std::isfinite(logs[i])) scored.push_back({std::move(points[i]), logs[i]});
-    }
-    std::stable_sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) {
-      return a.log_seconds < b.log_seconds;
-    });
-    return scored;
-  };
-
+  Guide guide(task);
   const space::Point start = task.space->default_point();
   const double start_log = predict_log_seconds(task, std::span(&start, 1))[0];
-  std::vector<space::Point> points;
-  for (int sketch = 0; sketch < task.space->num_sketches(); ++sketch)
-    points.push_back(task.space->default_point(sketch));
-  for (int i = 0; i < options.samples; ++i) points.push_back(task.space->sample(rng));
-  std::vector<Scored> best = score(std::move(points));
-  if (std::ssize(best) > options.climbers) best.erase(best.begin() + options.climbers, best.end());
-  if (std::isfinite(start_log)) best.push_back({start, start_log});
-  for (Scored& climber : best) {
-    for (int step = 0; step < options.max_climb; ++step) {
-      std::vector<Scored> around = score(task.space->neighbours(climber.point));
-      if (around.empty() || around[0].log_seconds >= climber.log_seconds) break;
-      climber = std::move(around[0]);
-    }
-  }
-  Scored winner = {start, start_log};
+  std::vector<Scored> best =
+      guide.climbed_samples(options.samples, options.climbers, options.max_climb);
+  if (std::isfinite(start_log))
+    best.push_back(guide.climb({start, start_log, start_log, 0}, options.max_climb));
+  Scored winner = {start, start_log, start_log, 0};
   double to_beat = start_log + std::log1p(-options.margin);
   for (Scored& climber : best) {
     if (climber.log_seconds < to_beat) to_beat = climber.log_seconds, winner = std::move(climber);

@@ -18,8 +18,8 @@ struct Predicted {
 
 struct BestPredictedOptions {
   int samples = 2000;
-  int climbers = 6;    // of the best samples, each goes to its best neighbour while that is better
-  int max_climb = 12;  // steps
+  size_t climbers = 6;  // of the best samples, each goes to its best neighbour while that is better
+  int max_climb = 12;   // steps
   double margin = 0.03;  // how much better than the default point one must look to be taken
 };
 

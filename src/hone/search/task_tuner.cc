@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "hone/compute/affine.h"
+#include "hone/compute/dag_text.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
 #include "hone/search/reference.h"
 #include "hone/search/registry.h"
-#include "hone/space/portable_point.h"
 
 namespace hone::search {
 namespace {
@@ -23,9 +23,12 @@ constexpr size_t kTransferred = 6;     // schedules of other tasks, measured bef
 constexpr size_t kKnownWell = 16;      // ... unless the task has so many records of its own
 constexpr size_t kAdopted = 3;         // schedules of similar tasks, tried at a time
 constexpr int64_t kMaxLearned = 2000;  // records of earlier runs that the searcher hears of
-constexpr double kTimeout = 5;         // seconds, for one candidate ...
-constexpr double kPackRate =
-    2e7;  // ... and bytes a second, at the very least, to pack its constants
+constexpr double kTimeout = 5;         // seconds, for one candidate that nothing is known of ...
+constexpr double kTimeoutOfBest = 50;  // ... and for others so many times the best, ...
+constexpr double kLeastTimeout = 2;    // ... but no less: somebody else may have the machine
+constexpr double kPackRate = 2e7;      // bytes a second, at the very least, to pack its constants
+constexpr double kFinalDuel = 1.08;    // times the best: worth a longer duel at the end
+constexpr measure::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6};
 constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 
 double load_average() {
@@ -43,8 +46,8 @@ Status TaskTuner::open(db::Store* store) {
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
-  suggest(default_steps_);
   if (store) HONE_RETURN_IF_ERROR(learn(*store));
+  suggest(default_steps_);
   own_ = first_.size();
   for (int sketch = 1; sketch < space_->num_sketches(); ++sketch)
     suggest(space_->steps(space_->default_point(sketch)));
@@ -84,8 +87,12 @@ Status TaskTuner::learn(db::Store& store) {
                                     .algorithm = strict ? "direct" : "",
                                     .limit = kStoredBest}));
   for (const db::Record& record : best) {
-    if (Result<schedule::Steps> steps = schedule::parse_steps(record.steps); steps.ok())
-      suggest(*steps);
+    Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+    if (!steps.ok()) continue;
+    suggest(*steps);
+    // Times of another version are on a scale of their own.
+    const bool same = record.version == context_.version;
+    stored_.emplace_back(*std::move(steps), same ? record.centre : 0);
   }
   db::Filter filter;
   filter.task = task_.key;
@@ -115,20 +122,32 @@ void TaskTuner::suggest(const schedule::Steps& steps) {
   first_.push_back(steps);
 }
 
-void TaskTuner::adopt(const Finalist& best) {
+std::optional<Example> TaskTuner::example() const {
+  if (finalists_.empty()) return std::nullopt;
+  const Candidate& best = finalists_.front().candidate;
+  Example example{std::nullopt, best.steps};
+  if (best.point) example.point = space::to_portable(*space_, *best.point);
+  return example;
+}
+
+void TaskTuner::adopt(const Example& example) {
+  std::erase_if(adopted_, [&](const Example& other) { return other.steps == example.steps; });
+  adopted_.push_back(example);
+  if (adopted_.size() > kAdopted) adopted_.erase(adopted_.begin());
+}
+
+void TaskTuner::suggest_like(const Example& example) {
   std::vector<space::Point> points;
-  if (best.point) {
-    points = space::adapt(*best.point, *space_);
-  } else if (const auto nearest = space_->locate(best.steps)) {
+  if (example.point) {
+    points = space::adapt(*example.point, *space_);
+  } else if (const auto nearest = space_->locate(example.steps);
+             nearest && space_->legal(*nearest)) {
     points.push_back(*nearest);
   }
   if (points.empty()) return;
   const std::vector<double> logs = predict_log_seconds(search_task(), points);
   const auto fastest = std::min_element(logs.begin(), logs.end()) - logs.begin();
-  schedule::Steps own = space_->steps(points[static_cast<size_t>(fastest)]);
-  std::erase(adopted_, own);
-  adopted_.push_back(std::move(own));
-  if (adopted_.size() > kAdopted) adopted_.erase(adopted_.begin());
+  suggest(space_->steps(points[static_cast<size_t>(fastest)]));
 }
 
 Status TaskTuner::make_operands() {
@@ -168,7 +187,7 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
     if (!tried_.emplace(schedule::hash(steps), true).second) return;
     candidates.push_back({.point = std::move(point), .steps = std::move(steps)});
   };
-  for (const schedule::Steps& steps : std::exchange(adopted_, {})) suggest(steps);
+  for (const Example& example : std::exchange(adopted_, {})) suggest_like(example);
   while (!first_.empty() && static_cast<int>(candidates.size()) < n) {
     schedule::Steps steps = std::move(first_.front());
     first_.erase(first_.begin());
@@ -223,7 +242,8 @@ void TaskTuner::build(Candidate& candidate) const {
   job.operands = operands_;
   job.threads = context_.threads;
   job.timing = context_.timing;
-  job.cold_weights = context_.cold_weights;
+  job.weights = context_.weights;
+  job.own_cache_bytes = context_.own_cache_bytes;
   job.tolerance = context_.tolerance;
   job.timeout_seconds = kTimeout + static_cast<double>(constant_bytes()) / kPackRate;
   job.label = task_.name;
@@ -253,7 +273,6 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
     if (candidate.runs()) in_flight_.insert(candidate.code);
     candidate.job.id = next_id_++;
-    candidate.job.timing.best = best_seconds();
   }
   searcher_->observe(points, seconds);
 }
@@ -272,42 +291,142 @@ int TaskTuner::max_batch() const {
       std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes(), 1), 2, 1024));
 }
 
-double TaskTuner::best_seconds() const {
-  return finalists_.empty() ? INFINITY : finalists_.front().seconds;
+Status TaskTuner::refresh(std::span<Candidate> candidates, measure::Runner& runner,
+                          const Clock& clock) {
+  if (!incumbent_.known()) return ok_status();
+  HONE_RETURN_IF_ERROR(incumbent_.refresh(runner, clock));
+  const double best = incumbent_.seconds_now();
+  const double pack = static_cast<double>(constant_bytes()) / kPackRate;
+  for (Candidate& candidate : candidates) {
+    candidate.job.timing.best = best;
+    candidate.job.timeout_seconds = std::max(kLeastTimeout, kTimeoutOfBest * best) + pack;
+  }
+  return ok_status();
 }
 
-void TaskTuner::observe(std::span<const Candidate> candidates,
-                        std::span<const measure::Measurement> measurements) {
+void TaskTuner::install(std::span<const Candidate> candidates, std::span<const Trial> trials,
+                        double now) {
+  const auto place = [&](const schedule::Steps& steps) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (trials[i].usable && candidates[i].steps == steps) return i;
+    }
+    return candidates.size();
+  };
+  size_t first = candidates.size();
+  double reference = 0;
+  for (size_t k = 0; k < stored_.size() && first == candidates.size(); ++k)
+    first = place(stored_[k].first), reference = stored_[k].second;
+  if (first == candidates.size()) first = place(default_steps_), reference = 0;
+  for (size_t i = 0; i < candidates.size() && first == candidates.size(); ++i) {
+    if (trials[i].usable) first = i;
+  }
+  if (first == candidates.size()) return;
+  incumbent_.install(candidates[first].job, trials[first].measurement.timing.centre, reference,
+                     now);
+}
+
+Status TaskTuner::hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
+                            const measure::DuelOptions& options) {
+  HONE_ASSIGN_OR_RETURN(Challenge challenge, incumbent_.challenge(candidate.job, runner, options));
+  if (challenge.measurement.outcome == measure::Outcome::kWrongAnswer) {
+    trial = {.measurement = std::move(challenge.measurement)};
+    return ok_status();
+  }
+  trial.seconds = challenge.seconds;
+  trial.crowned = challenge.verdict == measure::Verdict::kFaster;
+  trial.measurement.duel = std::move(challenge.measurement.duel);
+  return ok_status();
+}
+
+void TaskTuner::insert_finalist(const Candidate& candidate, double seconds) {
+  const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), seconds,
+                                      [](double t, const Finalist& f) { return t < f.seconds; });
+  if (place - finalists_.begin() >= static_cast<std::ptrdiff_t>(kFinalists)) return;
+  finalists_.insert(place, {candidate, seconds});
+  if (finalists_.size() > kFinalists) finalists_.pop_back();
+}
+
+Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> candidates,
+                                                   std::vector<measure::Measurement> measurements,
+                                                   measure::Runner& runner, const Clock& clock) {
   HONE_ASSERT(candidates.size() == measurements.size(), "one measurement per candidate");
+  std::vector<Trial> trials(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Trial& trial = trials[i];
+    trial.measurement = std::move(measurements[i]);
+    const bool ok = trial.measurement.outcome == measure::Outcome::kOk;
+    if (ok) trial.seconds = trial.measurement.timing.centre;
+    trial.usable = ok && (trial.measurement.verified || context_.tolerance == 0);
+  }
+  if (!incumbent_.known()) {
+    install(candidates, trials, clock.now_seconds());
+    for (Trial& trial : trials)
+      trial.crowned = incumbent_.known() && trial.measurement.id == incumbent_.job().id;
+  }
+  std::vector<size_t> order;
+  for (size_t i = 0; i < trials.size(); ++i) {
+    trials[i].seconds /= incumbent_.drift();
+    order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return trials[a].seconds < trials[b].seconds; });
+  for (const size_t i : order) {
+    Trial& trial = trials[i];
+    if (!trial.usable || trial.seconds >= best_seconds() || trial.crowned) continue;
+    if (trial.measurement.timing.stopped_early) {
+      trial.seconds = best_seconds();  // the drift changed under it: it was slower then
+    } else {
+      HONE_RETURN_IF_ERROR(hold_duel(candidates[i], trial, runner, measure::DuelOptions()));
+    }
+  }
+
   std::vector<space::Point> points;
   std::vector<double> seconds;
+  std::vector<db::Record> records;
+  int ran = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];
-    const bool ok = measurements[i].outcome == measure::Outcome::kOk;
-    const double time = ok ? measurements[i].timing.centre : INFINITY;
-    if (candidate.point) points.push_back(*candidate.point), seconds.push_back(time);
+    const Trial& trial = trials[i];
+    if (candidate.point) points.push_back(*candidate.point), seconds.push_back(trial.seconds);
     in_flight_.erase(candidate.code);
-    if (candidate.runs()) known_code_[candidate.code] = time, ++trials_;
-    if (!ok) continue;
-    if (candidate.steps == default_steps_) default_seconds_ = time;
-    if (!measurements[i].verified && context_.tolerance > 0) continue;
-    const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), time,
-                                        [](double t, const Finalist& f) { return t < f.seconds; });
-    if (place - finalists_.begin() >= static_cast<std::ptrdiff_t>(kFinalists)) continue;
-    std::optional<space::PortablePoint> portable;
-    if (candidate.point) portable = space::to_portable(*space_, *candidate.point);
-    finalists_.insert(place, {std::move(portable), candidate.steps, candidate.job, time});
-    if (finalists_.size() > kFinalists) finalists_.pop_back();
+    if (candidate.runs()) known_code_[candidate.code] = trial.seconds, ++ran;
+    if (candidate.steps == default_steps_ && std::isfinite(trial.seconds))
+      default_seconds_ = trial.seconds;
+    records.push_back(record(candidate, trial));
+    if (trial.usable) insert_finalist(candidate, trial.seconds);
   }
+  trials_ += ran;
+  incumbent_.count(ran);
   searcher_->observe(points, seconds);
+  return records;
 }
 
-db::Record TaskTuner::record(const Candidate& candidate,
-                             const measure::Measurement& measurement) const {
+Result<std::vector<db::Record>> TaskTuner::settle(measure::Runner& runner) {
+  std::vector<db::Record> records;
+  const std::vector<Finalist> all = std::exchange(finalists_, {});
+  for (const Finalist& finalist : all) {
+    Trial trial{.seconds = finalist.seconds, .usable = true};
+    if (finalist.candidate.job.id != incumbent_.job().id &&
+        finalist.seconds < kFinalDuel * best_seconds()) {
+      HONE_RETURN_IF_ERROR(hold_duel(finalist.candidate, trial, runner, kLongDuel));
+      if (trial.crowned) {
+        trial.measurement.verified = context_.tolerance > 0;
+        trial.measurement.timing.samples = trial.measurement.duel.challenger;
+        measure::summarise(trial.measurement.timing);
+        records.push_back(record(finalist.candidate, trial));
+      }
+    }
+    if (trial.usable) insert_finalist(finalist.candidate, trial.seconds);
+  }
+  return records;
+}
+
+db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) const {
+  const measure::Measurement& measurement = trial.measurement;
   db::Record record;
   record.task = task_.key;
   record.kernel_class = compute::kernel_class(*task_.dag);
-  record.task_text = compute::describe(*task_.dag);
+  record.task_text = compute::to_text(*task_.dag);
   record.device = context_.device;
   record.version = context_.version;
   record.algorithm = schedule::algorithm_of(candidate.steps);
@@ -319,9 +438,17 @@ db::Record TaskTuner::record(const Candidate& candidate,
   record.message = measurement.message;
   if (measurement.outcome == measure::Outcome::kOk) {
     record.times = measurement.timing.samples;
-    record.centre = measurement.timing.centre;
-    record.low = measurement.timing.low;
-    record.high = measurement.timing.high;
+    record.centre = trial.seconds;
+    record.low = measurement.timing.low * trial.seconds / measurement.timing.centre;
+    record.high = measurement.timing.high * trial.seconds / measurement.timing.centre;
+  }
+  if (record.outcome == measure::Outcome::kOk) {
+    record.drift = incumbent_.drift();
+    record.crowned = trial.crowned;
+    for (size_t i = 0; i < measurement.duel.pairs(); ++i) {
+      record.duel.push_back(measurement.duel.challenger[i]);
+      record.duel.push_back(measurement.duel.incumbent[i]);
+    }
   }
   record.threads = context_.threads;
   record.seed = context_.seed;

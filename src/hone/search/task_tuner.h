@@ -3,6 +3,7 @@
 // measured; observe() may not run at the same time as propose().
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "hone/db/store.h"
 #include "hone/measure/job.h"
+#include "hone/search/incumbent.h"
 #include "hone/search/transfer.h"
 #include "hone/space/portable_point.h"
 
@@ -26,15 +28,16 @@ struct TuneTask {
 struct TaskContext {
   const target::Target* target = nullptr;
   const cost::CostModel* model = nullptr;
-  std::string searcher = "evolutionary";
+  std::string searcher = "mixed";
   std::string device;   // target::device_key
   std::string version;  // of compiler and space
   std::string source;   // Record::model
   int threads = 1;      // that the kernels run on
   uint64_t seed = 1;
   space::Accuracy accuracy = space::Accuracy::kDefault;
-  double tolerance = 1e-4;    // of the largest output
-  bool cold_weights = false;  // the model's weights don't fit the last-level cache
+  double tolerance = 1e-4;  // of the largest output
+  measure::Weights weights = measure::Weights::kWarm;
+  int64_t own_cache_bytes = 0;  // of a core
   measure::TimingOptions timing;
 };
 
@@ -47,12 +50,16 @@ struct Candidate {
   [[nodiscard]] bool runs() const { return status.ok(); }
 };
 
-// A schedule that was measured in this run and computes the right result.
-struct Finalist {
+// The best of a task, for others like it.
+struct Example {
   std::optional<space::PortablePoint> point;  // none: steps from elsewhere
   schedule::Steps steps;
-  measure::Job job;
-  double seconds = 0;
+};
+
+// A schedule that was measured in this run and computes the right result.
+struct Finalist {
+  Candidate candidate;
+  double seconds = 0;  // on the task's scale (search/incumbent.h)
 };
 
 class TaskTuner {
@@ -60,18 +67,18 @@ class TaskTuner {
   TaskTuner(const TuneTask& task, const TaskContext& context) : task_(task), context_(context) {}
   // Makes space and searcher and learns what `store` (may be null) knows of the task; cheap.
   [[nodiscard]] Status open(db::Store* store);
-  // Schedules of other tasks are tried right after the default and this task's own best.
+  // Schedules of other tasks are tried right after this task's own best and the default.
   void start_from(const TransferPool& pool);
 
-  // The default point, then what is known to be good, here or of other tasks, then what the
-  // searcher says. The first call
-  // makes the operands and the reference.
+  // What is known to be good, the default point, what is good for other tasks, then what the
+  // searcher says. The first call makes the operands and the reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
   // Steps to try soon, as they are.
   void suggest(const schedule::Steps& steps);
-  // The best of a similar task: the corresponding point of this space that is predicted best is
-  // tried soon. Only the last few count.
-  void adopt(const Finalist& best);
+  // The best of a similar task: of the points of this space that correspond to it, the one that is
+  // predicted best is tried soon. Only the last few count.
+  void adopt(const Example& example);
+  [[nodiscard]] std::optional<Example> example() const;  // this task's best
   // Schedules to be measured as they are, outside of the search.
   [[nodiscard]] Result<std::vector<Candidate>> candidates_of(
       std::span<const schedule::Steps> schedules);
@@ -79,29 +86,49 @@ class TaskTuner {
   void build(Candidate& candidate) const;
   // Drops candidates whose machine code was measured before, after telling the searcher.
   void drop_known(std::vector<Candidate>& candidates);
-  // One measurement per candidate, in order; those that did not run have outcome kCompile.
-  void observe(std::span<const Candidate> candidates,
-               std::span<const measure::Measurement> measurements);
-  [[nodiscard]] db::Record record(const Candidate& candidate,
-                                  const measure::Measurement& measurement) const;
+  // Right before the batch is measured: times the incumbent again if that is due, and says in each
+  // job what there is to beat.
+  [[nodiscard]] Status refresh(std::span<Candidate> candidates, measure::Runner& runner,
+                               const Clock& clock);
+  // One measurement per candidate, in order; those that did not run have outcome kCompile. Who
+  // seems faster than the best so far is measured again, in turns with it. Returns what to store.
+  [[nodiscard]] Result<std::vector<db::Record>> observe(
+      std::span<const Candidate> candidates, std::vector<measure::Measurement> measurements,
+      measure::Runner& runner, const Clock& clock);
+  // At the end: longer duels of the best with those that are hardly slower. Returns what to store.
+  [[nodiscard]] Result<std::vector<db::Record>> settle(measure::Runner& runner);
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
-  [[nodiscard]] double best_seconds() const;  // infinity if nothing was measured yet
+  [[nodiscard]] double best_seconds() const { return incumbent_.seconds(); }  // infinity: none yet
+  [[nodiscard]] const Incumbent& incumbent() const { return incumbent_; }
   [[nodiscard]] double default_seconds() const { return default_seconds_; }
   [[nodiscard]] double predicted_seconds() const {
     return predicted_seconds_;
   }  // of the default point
   [[nodiscard]] const schedule::Steps& default_steps() const { return default_steps_; }
-  [[nodiscard]] std::vector<Finalist>& finalists() { return finalists_; }  // fastest first
+  // Fastest first: the first one is the incumbent.
+  [[nodiscard]] const std::vector<Finalist>& finalists() const { return finalists_; }
   [[nodiscard]] int trials() const { return trials_; }
   // Candidates in a batch at most: each packs all constants of the task anew.
   [[nodiscard]] int max_batch() const;
 
  private:
   [[nodiscard]] SearchTask search_task() const;
+  void suggest_like(const Example& example);
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
   [[nodiscard]] int64_t constant_bytes() const;
+  // A trial on the task's scale: what observe() makes of a candidate and its measurement.
+  struct Trial {
+    double seconds = INFINITY;
+    bool usable = false, crowned = false;
+    measure::Measurement measurement;
+  };
+  void install(std::span<const Candidate> candidates, std::span<const Trial> trials, double now);
+  [[nodiscard]] Status hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
+                                 const measure::DuelOptions& options);
+  void insert_finalist(const Candidate& candidate, double seconds);
+  [[nodiscard]] db::Record record(const Candidate& candidate, const Trial& trial) const;
 
   TuneTask task_;
   const TaskContext& context_;
@@ -112,11 +139,13 @@ class TaskTuner {
   schedule::Steps default_steps_;
   double default_seconds_ = 0, predicted_seconds_ = 0;
   std::vector<schedule::Steps> first_;        // to be proposed before the searcher's, in order
-  size_t own_ = 0;                            // of them, the default and this task's own best
-  std::vector<schedule::Steps> adopted_;      // of similar tasks, the latest last
+  size_t own_ = 0;                            // of them, this task's own best and the default
+  std::vector<Example> adopted_;              // of similar tasks, the latest last
   std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
   std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
   std::set<uint64_t> in_flight_;                     // codes handed out and not yet heard of
+  Incumbent incumbent_;
+  std::vector<std::pair<schedule::Steps, double>> stored_;  // best ones and their seconds
   std::vector<Finalist> finalists_;
   int trials_ = 0;
   size_t learned_ = 0;  // records of earlier runs

@@ -83,9 +83,10 @@ class Loop {
   [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
   [[nodiscard]] int batch_size(int task) const;
   [[nodiscard]] Result<std::optional<Batch>> prepare();
-  [[nodiscard]] Status submit(const Batch& batch);
+  [[nodiscard]] Status submit(Batch& batch);
   [[nodiscard]] Status finish(const Batch& batch);
-  [[nodiscard]] Status measure_finalists();
+  [[nodiscard]] Status settle();
+  [[nodiscard]] Status keep(const std::vector<db::Record>& records);
   void suggest_to_similar(int task);
   void report_progress(int task) const;
 
@@ -150,7 +151,8 @@ Result<std::optional<Batch>> Loop::prepare() {
   return std::optional<Batch>();
 }
 
-Status Loop::submit(const Batch& batch) {
+Status Loop::submit(Batch& batch) {
+  HONE_RETURN_IF_ERROR(tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
   std::vector<measure::Job> jobs;
   for (const Candidate& candidate : batch.candidates) {
     if (candidate.runs()) jobs.push_back(candidate.job);
@@ -161,7 +163,6 @@ Status Loop::submit(const Batch& batch) {
 Status Loop::finish(const Batch& batch) {
   HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, options_.runner->collect());
   std::vector<measure::Measurement> measurements;
-  std::vector<db::Record> records;
   TaskTuner& task = tuner(batch.task);
   size_t next = 0;
   std::vector<Candidate> measured;
@@ -175,11 +176,11 @@ Status Loop::finish(const Batch& batch) {
       measurement = std::move(answers[next++]);
       ++trials_;
     }
-    records.push_back(task.record(candidate, measurement));
     measurements.push_back(std::move(measurement));
     measured.push_back(candidate);
   }
-  task.observe(measured, measurements);
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records,
+                        task.observe(measured, std::move(measurements), *options_.runner, clock_));
   const double now = clock_.now_seconds();
   const double best =
       std::isfinite(task.best_seconds()) ? task.best_seconds() : scheduler_->best(batch.task);
@@ -189,35 +190,32 @@ Status Loop::finish(const Batch& batch) {
     for (int i = 0; i < std::ssize(tuners_); ++i)
       scheduler_->set_bound(i, bounds_.bound(*tuner(i).task().dag));
   }
-  if (options_.store) {
-    const Result<std::vector<int64_t>> added = options_.store->add(records);
-    if (!added.ok()) return added.status();
-  }
+  HONE_RETURN_IF_ERROR(keep(records));
   suggest_to_similar(batch.task);
   report_progress(batch.task);
   return ok_status();
 }
 
 void Loop::suggest_to_similar(int from) {
-  TaskTuner& source = tuner(from);
-  if (source.finalists().empty()) return;
+  const TaskTuner& source = tuner(from);
+  const std::optional<Example> example = source.example();
+  if (!example) return;
   // What a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
   const auto anchor = [](const TaskTuner& t) {
     return compute::class_family(compute::kernel_class(*t.task().dag));
   };
   for (const std::unique_ptr<TaskTuner>& other : tuners_) {
     if (other.get() == &source || other->trials() > 0 || anchor(*other) != anchor(source)) continue;
-    other->adopt(source.finalists().front());
+    other->adopt(*example);
   }
 }
 
-Status Loop::measure_finalists() {
-  // The best of many noisy times is too good to be true: measure the few best of each task again,
-  // in turns, and believe that.
-  struct Entry {
-    int task;
-    size_t finalist;
-  };
+Status Loop::keep(const std::vector<db::Record>& records) {
+  return options_.store ? options_.store->add(records).status() : ok_status();
+}
+
+Status Loop::settle() {
+  // The tasks with the largest share of the model's time come first.
   const double whole = scheduler_->total();
   std::vector<int> order;
   for (int i = 0; i < std::ssize(tuners_); ++i) {
@@ -229,30 +227,8 @@ Status Loop::measure_finalists() {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
   for (const int i : order) {
     if (interrupted() || clock_.now_seconds() >= options_.deadline || share(i) < 0.002) break;
-    std::vector<Finalist>& finalists = tuner(i).finalists();
-    const double limit = 1.08 * finalists.front().seconds;
-    std::erase_if(finalists, [&](const Finalist& f) { return f.seconds > limit; });
-    if (finalists.size() < 2) continue;
-    std::vector<measure::Job> jobs;
-    for (int round = 0; round < 2; ++round) {
-      for (const Finalist& finalist : finalists) {
-        jobs.push_back(finalist.job);
-        jobs.back().timing.best = INFINITY;
-        jobs.back().timing.precision /= 2;
-      }
-    }
-    HONE_RETURN_IF_ERROR(options_.runner->submit(std::move(jobs)));
-    HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers,
-                          options_.runner->collect());
-    if (answers.size() != 2 * finalists.size()) continue;
-    for (size_t f = 0; f < finalists.size(); ++f) {
-      const measure::Measurement& a = answers[f];
-      const measure::Measurement& b = answers[f + finalists.size()];
-      const bool ok = a.outcome == measure::Outcome::kOk && b.outcome == measure::Outcome::kOk;
-      finalists[f].seconds = ok ? std::min(a.timing.centre, b.timing.centre) : INFINITY;
-    }
-    std::stable_sort(finalists.begin(), finalists.end(),
-                     [](const Finalist& a, const Finalist& b) { return a.seconds < b.seconds; });
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, tuner(i).settle(*options_.runner));
+    HONE_RETURN_IF_ERROR(keep(records));
   }
   return ok_status();
 }
@@ -304,14 +280,14 @@ Result<TuneResult> Loop::run() {
     }
     current = std::move(next);
   }
-  HONE_RETURN_IF_ERROR(measure_finalists());
+  HONE_RETURN_IF_ERROR(settle());
 
   TuneResult result;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
     TunedTask tuned{task->default_steps(), task->default_steps(), 0, task->default_seconds(),
                     task->trials()};
     if (!task->finalists().empty()) {
-      tuned.steps = task->finalists().front().steps;
+      tuned.steps = task->finalists().front().candidate.steps;
       tuned.seconds = task->finalists().front().seconds;
     }
     result.tasks.push_back(std::move(tuned));

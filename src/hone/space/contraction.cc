@@ -75,6 +75,12 @@ void Contraction::set_tile(std::vector<int>& choices, int64_t columns) const {
   choices = std::move(chosen);
 }
 
+std::string Contraction::rows_loop() const {
+  std::string fused;
+  for (const int axis : roles.outer) fused += axes[axis].var->name + "@";
+  return fused + axes[roles.row].var->name + ".0";
+}
+
 void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   const auto name = [&](int axis) { return axes[axis].var->name; };
   const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);

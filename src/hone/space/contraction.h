@@ -28,6 +28,7 @@ class Contraction : public Group {
   int cores = 1;
   bool pad_vector = false;  // only the packed operand moves with the lanes
   bool nested = false;      // E is computed inside a loop of another stage: nothing is parallel
+  bool by_rows = false;     // another stage is computed inside the parallel loop, over rows
   // decisions; -1 if there is nothing to decide
   int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_block = -1;
   int d_blocks = -1;  // of vm * v channels that are packed side by side, for a loop around E
@@ -53,6 +54,8 @@ class Contraction : public Group {
   // The register tile that wastes least of a block of so many columns.
   void set_tile(std::vector<int>& choices, int64_t columns) const;
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
+  // E's parallel loop, if it runs over rows.
+  [[nodiscard]] std::string rows_loop() const;
 
   [[nodiscard]] static int64_t value(const Choice& choice, int decision) {
     return decision < 0 ? 1 : choice[decision];
@@ -71,7 +74,8 @@ class Contraction : public Group {
 
 struct ContractionOptions {
   bool nested = false;
-  size_t fixed = 0;                     // so many of E's leading axes stay outermost and untiled
+  bool by_rows = false;  // its parallel loop runs over blocks of rows, whole in their channels
+  size_t fixed = 0;      // so many of E's leading axes stay outermost and untiled
   std::vector<std::string> outer = {};  // and these
   // The stage that makes the constant operand; "": a copy is made if one can be.
   std::string packed = {};

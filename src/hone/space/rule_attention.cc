@@ -88,27 +88,6 @@ class AttentionGroup : public Group {
 
 bool is_reduction(const StageInfo& info) { return !info.stage.reduce.empty(); }
 
-// A pointwise stage goes into its reader if that is pointwise, too, and the only one.
-Status inline_chains(SketchBuilder& builder) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const schedule::StageState& stage : builder.state.stages) {
-      const compute::Stage& what = stage.info->stage;
-      if (what.is_extern() || !what.reduce.empty() || what.outputs.size() != 1) continue;
-      const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
-      if (readers.size() != 1 ||
-          is_reduction(*builder.state.stages[static_cast<size_t>(readers[0])].info))
-        continue;
-      const schedule::Step step = schedule::Inline{stage.name()};
-      if (!schedule::check(step, builder.state).ok()) continue;
-      HONE_RETURN_IF_ERROR(builder.add_step(step));
-      changed = true;
-      break;
-    }
-  }
-  return ok_status();
-}
-
 bool applies(const State& state) {
   static constexpr bool kReduces[kParts] = {true, false, true, false, true, true, false};
   static const std::vector<int> kReaders[kParts] = {

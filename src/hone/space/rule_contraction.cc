@@ -82,10 +82,12 @@ void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
 
 void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
   const std::string& stage = group.epilogue;
-  group.d_order = builder.add_decision(stage, "order", DecisionKind::kOrder, {0, 1, 2});
+  using Options = std::vector<int64_t>;
+  group.d_order = builder.add_decision(stage, "order", DecisionKind::kOrder,
+                                       group.by_rows ? Options{0} : Options{0, 1, 2});
   if (!group.nested) {
-    group.d_parallel =
-        builder.add_decision(stage, "parallel", DecisionKind::kParallel, {1, 2, 3, 4});
+    group.d_parallel = builder.add_decision(stage, "parallel", DecisionKind::kParallel,
+                                            group.by_rows ? Options{1} : Options{1, 2, 3, 4});
   }
   const int64_t last = group.reduce.back().extent;
   std::vector<int64_t> unrolls;
@@ -154,6 +156,7 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   group->epilogue = epilogue;
   group->reduction = reduction;
   group->nested = options.nested;
+  group->by_rows = options.by_rows;
   group->axes = e->stage.axes;
   group->reduction_names = *names;
   group->roles.vector = vector;

@@ -62,6 +62,10 @@ struct SketchBuilder {
                                 const std::string& conv, int64_t outputs);
 // The whole task as reductions along rows with what is computed of them, if it is that.
 [[nodiscard]] bool add_rows(SketchBuilder& builder);
+// A pointwise stage goes into its reader if that is pointwise, too, and the only one.
+[[nodiscard]] Status inline_chains(SketchBuilder& builder);
+// The whole task as a depthwise convolution whose result a product over the channels takes.
+[[nodiscard]] bool add_separable(SketchBuilder& builder);
 // The whole task as attention: softmax of products, times values.
 [[nodiscard]] bool add_attention(SketchBuilder& builder);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.

@@ -74,6 +74,26 @@ std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {
   return options;
 }
 
+Status inline_chains(SketchBuilder& builder) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const schedule::StageState& stage : builder.state.stages) {
+      const compute::Stage& what = stage.info->stage;
+      if (what.is_extern() || !what.reduce.empty() || what.outputs.size() != 1) continue;
+      const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
+      if (readers.size() != 1 ||
+          !builder.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
+        continue;
+      const schedule::Step step = schedule::Inline{stage.name()};
+      if (!schedule::check(step, builder.state).ok()) continue;
+      HONE_RETURN_IF_ERROR(builder.add_step(step));
+      changed = true;
+      break;
+    }
+  }
+  return ok_status();
+}
+
 int unit_stride_axis(const schedule::StageInfo& info) {
   const compute::AffineRow& last = info.writes[0].back();
   for (int a = 0; a < info.num_spatial(); ++a) {
@@ -203,7 +223,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     return space.instantiate(space.default_point(space.num_sketches() - 1)).status();
   };
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
-  if (add_rows(builder) || add_attention(builder)) {
+  if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
     HONE_RETURN_IF_ERROR(finish(std::move(builder)));
     return space;
   }

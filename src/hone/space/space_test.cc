@@ -39,6 +39,7 @@ std::vector<Case> cases() {
           {"global_pool", global_pool(5, 3, 9)},
           {"softmax_rows", softmax(5, 21, 1)},
           {"softmax_columns", softmax(3, 5, 13)},
+          {"separable", separable(7, 9, 6, 11)},
           {"attention", attention(3, 13, 17, 6)},
           {"attention_one_query", attention(2, 1, 9, 8)},
           {"running_sum", running_sum(7, 9)},
@@ -74,6 +75,16 @@ TEST(space, a_convolution_of_stride_one_may_take_fewer_products) {
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 5, .pad = 2})), 3);
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .stride = 2})), 1);
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .pad = 0})), 1);
+}
+
+TEST(space, depthwise_and_pointwise_convolution_run_over_blocks_of_rows) {
+  const compute::Dag dag = separable(16, 9, 8, 16);
+  const Result<Space> space = Space::create(dag, narrow());
+  ASSERT_TRUE(space.ok());
+  const Result<ir::Program> program = schedule::lower(dag, space->steps(space->default_point()));
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  // The packing of the weights is done when the model is compiled.
+  EXPECT_EQ(program->phases.back().num_tiles(), 8);
 }
 
 // All stages run over a block of queries in one parallel loop.

@@ -86,6 +86,23 @@ Target detect_host() {
   return t;
 }
 
+// This machine without what is wider than AVX2; another one is described as x86-64-avx2.
+Target host_limited_to_avx2() {
+  Target t = *find("x86-64-avx2");
+  t.name = "host-avx2";
+  const Target& machine = host();
+  if (!runs_here(t)) return t;
+  t.cores = machine.cores;
+  t.ghz = machine.ghz;
+  const std::vector<Cache> described = t.caches;
+  t.caches = machine.caches;
+  for (Cache& cache : t.caches) {
+    for (const Cache& other : described)
+      if (other.level == cache.level) cache.bytes_per_cycle = other.bytes_per_cycle;
+  }
+  return t;
+}
+
 std::string size_text(int64_t bytes) {
   if (bytes % (1024 * 1024) == 0) return fmt::format("{}M", bytes / (1024 * 1024));
   return fmt::format("{}K", bytes / 1024);
@@ -104,18 +121,28 @@ const Target& host() {
 }
 
 std::vector<std::string> names() {
-  std::vector<std::string> result = {"host"};
+  std::vector<std::string> result = {"host", "host-avx2"};
   for (const Description& d : descriptions()) result.emplace_back(d.name);
   return result;
 }
 
 Result<Target> find(std::string_view name) {
   if (name == "host") return host();
+  if (name == "host-avx2") return host_limited_to_avx2();
   for (const Description& d : descriptions()) {
     if (name == d.name) return from_description(d);
   }
   return error(Code::kNotFound, "unknown device '{}', expected one of: {}", name,
                fmt::join(names(), ", "));
+}
+
+bool runs_here(const Target& target) {
+  const Target& machine = host();
+  return target.name.starts_with("host") && target.triple == machine.triple &&
+         std::ranges::all_of(target.features, [&](const std::string& feature) {
+           return feature.starts_with("-") ||
+                  std::ranges::find(machine.features, feature) != machine.features.end();
+         });
 }
 
 std::string device_key(const Target& target) {

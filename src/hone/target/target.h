@@ -19,7 +19,7 @@ struct Cache {
 };
 
 struct Target {
-  std::string name;                   // "host", "x86-64-avx2", "x86-64-avx512", "aarch64-neon"
+  std::string name;                   // "host", "host-avx2", "x86-64-avx2", "aarch64-neon", ...
   std::string triple;                 // LLVM's: "x86_64-linux-gnu"
   std::string cpu;                    // LLVM's: "sapphirerapids", "znver4", "x86-64-v3", "generic"
   std::vector<std::string> features;  // LLVM's, with sign: "+avx512f", "-avx512f"
@@ -44,6 +44,9 @@ struct Target {
 // described.
 [[nodiscard]] Result<Target> find(std::string_view name);
 [[nodiscard]] std::vector<std::string> names();
+// Whether it describes this machine, all or a part of what it can do: kernels for it can be
+// measured here.
+[[nodiscard]] bool runs_here(const Target& target);
 // Identifies the device in the database: what changes speed, not the name:
 // "avx512-sapphirerapids-2c-48K-2M-480M".
 [[nodiscard]] std::string device_key(const Target& target);

@@ -161,6 +161,24 @@ TEST(target, names_are_found_and_an_unknown_one_lists_them) {
   EXPECT_NE(missing.status().message().find("x86-64-avx512, aarch64-neon"), std::string::npos);
 }
 
+TEST(target, the_host_limited_to_avx2_has_its_caches_and_a_key_of_its_own) {
+  const Target limited = *find("host-avx2"), machine = host();
+  EXPECT_EQ(limited.vector_bytes, 32);
+  EXPECT_FALSE(limited.masked_memory);
+  EXPECT_NE(device_key(limited), device_key(machine));
+  EXPECT_TRUE(runs_here(machine));
+  EXPECT_FALSE(runs_here(*find("x86-64-avx2")));
+  EXPECT_FALSE(runs_here(*find("aarch64-neon")));
+  if (std::ranges::find(machine.features, "+avx2") == machine.features.end()) {
+    EXPECT_FALSE(runs_here(limited));
+    return;
+  }
+  EXPECT_TRUE(runs_here(limited));
+  EXPECT_EQ(limited.cores, machine.cores);
+  ASSERT_EQ(limited.caches.size(), machine.caches.size());
+  EXPECT_EQ(limited.caches[0].bytes, machine.caches[0].bytes);
+}
+
 TEST(target, device_key_names_what_changes_speed) {
   Target t = *find("x86-64-avx512");
   EXPECT_EQ(device_key(t), "avx512-x86-64-v4-4c-32K-1M-32M");

@@ -25,35 +25,11 @@
 namespace hone::codegen {
 namespace {
 
-void initialize_targets() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
-    LLVMInitializeAArch64TargetInfo();
-    LLVMInitializeAArch64Target();
-    LLVMInitializeAArch64TargetMC();
-    LLVMInitializeAArch64AsmPrinter();
-    LLVMInitializeAArch64AsmParser();
-    // The emitter advances its own pointers; the pass would take most of the compile time of loops
-    // with many guards, and gain nothing.
-    const auto& flags = llvm::cl::getRegisteredOptions();
-    const auto reduction = flags.find("disable-lsr");
-    HONE_ASSERT(reduction != flags.end(), "LLVM has no flag to disable loop strength reduction");
-    static_cast<llvm::cl::opt<bool>*>(reduction->second)->setValue(true);
-  });
-}
-
 // One per thread and target: making one takes longer than compiling a small kernel.
 Result<llvm::TargetMachine*> machine_for(const target::Target& target) {
   initialize_targets();
   thread_local std::map<std::string, std::unique_ptr<llvm::TargetMachine>> machines;
-  std::string features;
-  for (const std::string& feature : target.features)
-    features += (features.empty() ? "" : ",") + feature;
+  const std::string features = feature_string(target);
   std::unique_ptr<llvm::TargetMachine>& machine =
       machines[target.triple + "|" + target.cpu + "|" + features];
   if (!machine) {
@@ -86,6 +62,37 @@ Result<std::string> emit(llvm::Module& module, const target::Target& target,
 }
 
 }  // namespace
+
+void initialize_targets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    LLVMInitializeX86Disassembler();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64AsmParser();
+    LLVMInitializeAArch64Disassembler();
+    // The emitter advances its own pointers; the pass would take most of the compile time of loops
+    // with many guards, and gain nothing.
+    const auto& flags = llvm::cl::getRegisteredOptions();
+    const auto reduction = flags.find("disable-lsr");
+    HONE_ASSERT(reduction != flags.end(), "LLVM has no flag to disable loop strength reduction");
+    static_cast<llvm::cl::opt<bool>*>(reduction->second)->setValue(true);
+  });
+}
+
+std::string feature_string(const target::Target& target) {
+  std::string features;
+  for (const std::string& feature : target.features)
+    features += (features.empty() ? "" : ",") + feature;
+  return features;
+}
 
 Status prepare_module(llvm::Module& module, const target::Target& target) {
   auto machine = machine_for(target);

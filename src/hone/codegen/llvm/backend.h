@@ -10,6 +10,13 @@
 
 namespace hone::codegen {
 
+// What a kernel does is in a function of its own: the symbol of the phase with this behind it.
+inline constexpr const char* kBodySuffix = "_body";
+
+// Makes LLVM's targets known, once a process.
+void initialize_targets();
+// "+avx2,-avx512f"
+[[nodiscard]] std::string feature_string(const target::Target& target);
 // Sets triple and data layout; needed before any code is emitted into the module.
 [[nodiscard]] Status prepare_module(llvm::Module& module, const target::Target& target);
 // The short list of passes.

@@ -60,13 +60,8 @@ double peak(const target::Target& target) {
   const double flops = 100'000.0 * 12 * 2 * target.lanes(4);
   return best_rate(flops, target.vector_bytes == 64 ? fma_chains_512 : fma_chains_256);
 }
-bool runs_here(const target::Target& target) {
-  return target.vector_bytes == 64 ? __builtin_cpu_supports("avx512bw")
-                                   : __builtin_cpu_supports("avx2");
-}
 #else
 double peak(const target::Target&) { return 0; }
-bool runs_here(const target::Target&) { return false; }
 #endif
 
 struct Buffers {

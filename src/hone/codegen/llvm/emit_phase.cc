@@ -4,6 +4,7 @@
 #include <bit>
 #include <set>
 
+#include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
 
 namespace hone::codegen {
@@ -102,8 +103,9 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
   }
   std::vector<llvm::Type*> types(used.size() + 1, pointer);
   types.insert(types.end(), {word, word});
-  function_ = llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), types, false),
-                                     llvm::Function::InternalLinkage, symbol + "_body", module_);
+  function_ =
+      llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), types, false),
+                             llvm::Function::InternalLinkage, symbol + kBodySuffix, module_);
   llvm::Function* kernel = llvm::Function::Create(
       llvm::FunctionType::get(builder_.getInt32Ty(),
                               {pointer, pointer, word, word, builder_.getInt32Ty()}, false),
@@ -114,9 +116,7 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
     f->addFnAttr("prefer-vector-width", width);
     f->addFnAttr("min-legal-vector-width", width);
     f->addFnAttr("target-cpu", target_.cpu);
-    std::string features;
-    for (const std::string& feature : target_.features)
-      features += (features.empty() ? "" : ",") + feature;
+    const std::string features = feature_string(target_);
     if (!features.empty()) f->addFnAttr("target-features", features);
   }
   function_->addFnAttr(llvm::Attribute::NoInline);

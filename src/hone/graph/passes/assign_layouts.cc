@@ -70,12 +70,11 @@ std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
   return {};
 }
 
-// A product or reduction whose result only a Transpose and then a Reshape read (the heads of
-// attention) writes it in the order in which the Reshape wants it, if rows stay rows.
+// Attention whose result only a Transpose and then a Reshape read (heads become one value again)
+// writes it in the order in which the Reshape wants it, if rows stay rows. (A lone product keeps
+// its order: its register tile would run along the heads, which share nothing.)
 std::vector<int> order_of_reader(const Graph& graph, const Uses& uses, const Node& node) {
-  const Kind kind = node.op->kind;
-  if ((kind != Kind::kContraction && kind != Kind::kReduction) || node.outputs.size() != 1)
-    return {};
+  if (node.type != "hone.Attention") return {};
   const auto& readers = uses.readers[static_cast<size_t>(node.outputs[0])];
   if (readers.size() != 1 || graph.is_output(node.outputs[0])) return {};
   const Node& transpose = graph.nodes[static_cast<size_t>(readers[0])];

@@ -1,0 +1,271 @@
+"""The rows of the kernels table: every distinct operator of models/ by class, and attention blocks of given lengths.
+
+A row is a kind of operator with its parameters, the models that have it and how often. Shapes come from the weightless graphs.
+"""
+import dataclasses
+import json
+import math
+
+import model_files
+
+DENSE_MODELS = ("resnet18", "resnet50", "vgg16", "googlenet", "inception_v3", "squeezenet1_1", "alexnet", "bert_base_s128", "gpt2_s128")
+DEPTHWISE_MODELS = ("mobilenet_v2", "mnasnet1_0", "efficientnet_b0")
+ATTENTION_TOKENS = (128, 256, 512)
+CLASSES = ("dense", "depthwise", "attention", "memory")
+CLASS_OF = {"conv": "dense", "gemm": "dense", "bmm": "dense", "depthwise": "depthwise", "block": "depthwise", "attention": "attention"}
+ACTIVATIONS = {"Relu": "relu", "Clip": "clip", "Sigmoid": "silu"}
+
+
+@dataclasses.dataclass
+class Row:
+    kind: str
+    parameters: dict
+    models: dict = dataclasses.field(default_factory=dict)  # name -> how often
+
+    @property
+    def key(self):
+        return f"{self.kind} {json.dumps(self.parameters, sort_keys=True)}"
+
+    @property
+    def class_name(self):
+        return CLASS_OF.get(self.kind, "memory")
+
+    @property
+    def name(self):
+        return f"{self.kind} {describe(self.kind, self.parameters)}"
+
+    @property
+    def winograd(self):
+        """Whether it is one of the 3x3 convolutions that have a target of their own."""
+        p = self.parameters
+        return (self.kind == "conv" and p["weights"][2:] == [3, 3] and p["strides"] == [1, 1] and p["dilations"] == [1, 1]
+                and p["groups"] == 1 and min(p["weights"][:2]) >= 64)
+
+    @property
+    def flops(self):
+        return flops(self.kind, self.parameters)
+
+    @property
+    def weight_bytes(self):
+        p = self.parameters
+        parts = p["parts"] if self.kind == "block" else [p]
+        if self.kind == "gemm":
+            return 4 * p["k"] * p["n"]
+        return sum(4 * math.prod(part["weights"]) for part in parts if "weights" in part)
+
+    @property
+    def activation_bytes(self):
+        """What is read and written beside weights."""
+        p = self.parameters
+        if self.kind == "block":
+            return 4 * (math.prod(p["parts"][0]["src"]) + math.prod(p["parts"][-1]["dst"]))
+        if self.kind in ("gemm", "bmm"):
+            moving = p["m"] * p["k"] + p["m"] * p["n"] + (p["k"] * p["n"] if self.kind == "bmm" else 0)
+            return 4 * p.get("batch", 1) * moving
+        if self.kind == "attention":
+            return 4 * 4 * p["tokens"] * p["heads"] * p["size"]
+        if "dst" in p:
+            return 4 * (math.prod(p["src"]) + math.prod(p["dst"]))
+        return 4 * math.prod(p["shape"]) * (3 if self.kind in ("add", "mul") else 2)
+
+
+def conv_flops(p):
+    return 2 * math.prod(p["dst"]) * math.prod(p["weights"][1:])
+
+
+def flops(kind, p):
+    """Of the products, every tap counted; 0 for what memory limits."""
+    if kind in ("conv", "depthwise"):
+        return conv_flops(p)
+    if kind == "block":
+        return sum(conv_flops(part) for part in p["parts"])
+    if kind in ("gemm", "bmm"):
+        return 2 * p.get("batch", 1) * p["m"] * p["n"] * p["k"]
+    if kind == "attention":
+        return 4 * p["heads"] * p["tokens"] ** 2 * p["size"]
+    return 0
+
+
+def extents(dims):
+    return "x".join(str(d) for d in dims)
+
+
+def describe_conv(p):
+    parts = [f"{extents(p['src'][1:])} -> {extents(p['dst'][1:])} {extents(p['weights'][2:])}"]
+    if p["strides"] != [1, 1]:
+        parts.append(f"s{extents(dict.fromkeys(p['strides']))}")
+    if p["dilations"] != [1, 1]:
+        parts.append(f"d{extents(dict.fromkeys(p['dilations']))}")
+    if p["groups"] not in (1, p["src"][1]):
+        parts.append(f"g{p['groups']}")
+    return " ".join(parts + ([p["activation"]] if p["activation"] else []))
+
+
+def describe(kind, p):
+    if kind in ("conv", "depthwise"):
+        return describe_conv(p)
+    if kind == "block":
+        return " + ".join(describe_conv(part) for part in p["parts"])
+    if kind == "gemm":
+        return f"{p['m']}x{p['n']}x{p['k']}" + (" bias" if p["bias"] else "") + (f" {p['activation']}" if p["activation"] else "")
+    if kind == "bmm":
+        return f"{p['batch']}x {p['m']}x{p['n']}x{p['k']}"
+    if kind == "attention":
+        return f"{p['tokens']} tokens, {p['heads']}x{p['size']}" + (", causal" if p["causal"] else "")
+    if kind == "pool":
+        return f"{p['operator']} {extents(p['src'][1:])} -> {extents(p['dst'][1:])}"
+    if kind == "transpose":
+        return f"{extents(p['shape'])} by {''.join(str(axis) for axis in p['perm'])}"
+    return extents(p["shape"]) + (f" {p['activation']}" if p.get("activation") else "") + (f" {p['form']}" if "form" in p else "")
+
+
+class Graph:
+    """Nodes with the shapes and the constness of what they read."""
+
+    def __init__(self, name):
+        import onnx
+
+        model = onnx.load(model_files.GRAPHS / model_files.entry(name)["file"])
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        self.nodes = model.graph.node
+        weights = {p.key: p.value for p in model.metadata_props}.get("weights", "{}")
+        described = json.loads(weights)
+        self.constants = {t.name for t in model.graph.initializer} | set(described)
+        self.constants |= {node.output[0] for node in self.nodes if node.op_type == "Constant"}
+        self.shapes = {name: list(d["shape"]) for name, d in described.items()}
+        self.shapes |= {t.name: list(t.dims) for t in model.graph.initializer}
+        for value in [*model.graph.input, *model.graph.value_info, *model.graph.output]:
+            self.shapes.setdefault(value.name, [d.dim_value for d in value.type.tensor_type.shape.dim])
+        self.readers = {}
+        for node in self.nodes:
+            for read in node.input:
+                self.readers.setdefault(read, []).append(node)
+
+    @staticmethod
+    def attributes(node):
+        import onnx
+
+        return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+
+    def activation_after(self, value):
+        """(kind or None, name of the value after it)."""
+        for reader in self.readers.get(value, []):
+            if reader.op_type in ("Relu", "Clip"):
+                return ACTIVATIONS[reader.op_type], reader.output[0]
+            if reader.op_type == "Sigmoid":
+                for other in self.readers.get(reader.output[0], []):
+                    if other.op_type == "Mul" and value in other.input:
+                        return "silu", other.output[0]
+        return None, value
+
+    def conv(self, node):
+        """Parameters of a convolution, and the value after its activation."""
+        attributes = self.attributes(node)
+        activation, after = self.activation_after(node.output[0])
+        return {"src": self.shapes[node.input[0]], "dst": self.shapes[node.output[0]], "weights": self.shapes[node.input[1]],
+                "groups": attributes.get("group", 1), "strides": list(attributes.get("strides", [1, 1])),
+                "dilations": list(attributes.get("dilations", [1, 1])), "pads": list(attributes.get("pads", [0, 0, 0, 0])),
+                "bias": len(node.input) > 2, "activation": activation}, after
+
+    def is_depthwise(self, p):
+        return p["groups"] == p["src"][1] and p["groups"] > 1
+
+    def product(self, node):
+        """(kind, parameters) of a Gemm or MatMul; None where it is neither."""
+        a, b = self.shapes[node.input[0]], self.shapes[node.input[1]]
+        attributes = self.attributes(node)
+        if attributes.get("transB", 0):
+            b = b[::-1]
+        if attributes.get("transA", 0):
+            a = a[::-1]
+        if not a or not b or min(*a, *b) < 1:
+            return None
+        after, bias = node.output[0], len(node.input) > 2
+        if node.input[1] not in self.constants:
+            return "bmm", {"batch": math.prod(a[:-2]), "m": a[-2], "n": b[-1], "k": a[-1]}
+        for reader in self.readers.get(after, []):
+            if reader.op_type == "Add" and any(i in self.constants for i in reader.input):
+                bias, after = True, reader.output[0]
+        activation, _ = self.activation_after(after)
+        return "gemm", {"m": math.prod(a[:-1]), "n": b[-1], "k": a[-1], "bias": bias, "activation": activation if activation == "relu" else None}
+
+    def dense(self):
+        for node in self.nodes:
+            if node.op_type == "Conv":
+                parameters, _ = self.conv(node)
+                if not self.is_depthwise(parameters):
+                    yield "conv", parameters
+            elif node.op_type in ("Gemm", "MatMul"):
+                found = self.product(node)
+                if found:
+                    yield found
+
+    def depthwise(self):
+        for node in self.nodes:
+            if node.op_type != "Conv":
+                continue
+            first, after = self.conv(node)
+            if not self.is_depthwise(first):
+                continue
+            yield "depthwise", first
+            for reader in self.readers.get(after, []):
+                if reader.op_type == "Conv" and reader.input[0] == after:
+                    second, _ = self.conv(reader)
+                    if second["weights"][2:] == [1, 1] and second["groups"] == 1:
+                        yield "block", {"parts": [first, second]}
+
+    def memory(self):
+        """Normalisation, softmax, GELU, pooling, elementwise operators and transposes."""
+        for node in self.nodes:
+            shape = self.shapes.get(node.output[0]) or []
+            if not shape or min(shape) < 1:
+                continue
+            kind = node.op_type
+            if kind == "LayerNormalization":
+                yield "layernorm", {"shape": shape}
+            elif kind == "Softmax":
+                yield "softmax", {"shape": shape}
+            elif kind == "Erf" or (kind == "Tanh" and len(shape) == 3):
+                yield "gelu", {"shape": shape, "form": "erf" if kind == "Erf" else "tanh"}
+            elif kind in ("MaxPool", "AveragePool", "GlobalAveragePool"):
+                attributes = {name: value for name, value in self.attributes(node).items() if name != "auto_pad"}
+                yield "pool", {"operator": kind, "src": self.shapes[node.input[0]], "dst": shape, "attributes": attributes}
+            elif kind == "Add" and not any(i in self.constants for i in node.input) and all(self.shapes.get(i) == shape for i in node.input):
+                activation, _ = self.activation_after(node.output[0])
+                yield "add", {"shape": shape, "activation": activation}
+            elif kind == "Sigmoid" and len(shape) == 4 and self.activation_after(node.input[0])[0] == "silu":
+                yield "silu", {"shape": shape}
+            elif kind == "Transpose":
+                yield "transpose", {"shape": self.shapes[node.input[0]], "perm": list(self.attributes(node)["perm"])}
+
+
+def attention():
+    for model, causal in (("bert_base_s128", False), ("gpt2_s128", True)):
+        for tokens in ATTENTION_TOKENS:
+            yield model, "attention", {"tokens": tokens, "heads": 12, "size": 64, "causal": causal}
+
+
+def rows(classes=CLASSES, models=None):
+    """All rows of these classes, in the models' order, each once."""
+    found = {}
+
+    def add(model, kind, parameters):
+        row = Row(kind, parameters)
+        row = found.setdefault(row.key, row)
+        row.models[model] = row.models.get(model, 0) + 1
+
+    for name in (*DENSE_MODELS, *DEPTHWISE_MODELS):
+        if models and name not in models:
+            continue
+        graph = Graph(name)
+        kinds = [("dense", graph.dense)] if name in DENSE_MODELS else []
+        kinds += [("depthwise", graph.depthwise)] if name in DEPTHWISE_MODELS else []
+        for class_name, operators in [*kinds, ("memory", graph.memory)]:
+            if class_name in classes:
+                for kind, parameters in operators():
+                    add(name, kind, parameters)
+    if "attention" in classes:
+        for model, kind, parameters in attention():
+            if not models or model in models:
+                add(model, kind, parameters)
+    return sorted(found.values(), key=lambda row: CLASSES.index(row.class_name))

@@ -1,0 +1,120 @@
+#include "hone/cost/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/compute/dag_testing.h"
+#include "hone/compute/dag_text.h"
+#include "hone/cost/registry.h"
+#include "hone/db/registry.h"
+#include "hone/target/target.h"
+
+namespace hone::cost {
+namespace {
+
+// A database of distinct schedules of two tasks, timed by the analytic model itself.
+class Database {
+ public:
+  Database() : store_(std::move(db::open_store(":memory:")).value()) {
+    add(compute::testing::gemm(32, 64, 32), "first", 12);
+    add(compute::testing::conv2d({.h = 8, .w = 8, .ic = 16, .oc = 16}), "second", 12);
+  }
+  db::Store& store() { return *store_; }
+  [[nodiscard]] const target::Target& target() const { return target_; }
+
+ private:
+  void add(const compute::Dag& dag, const std::string& model, int count) {
+    const auto space = space::Space::create(dag, target_);
+    const auto analytic = make_model("analytic");
+    ASSERT_TRUE(space.ok() && analytic.ok());
+    Rng rng(7);
+    std::set<std::string> seen;
+    while (std::ssize(seen) < count) {
+      const space::Point point = space->sample(rng);
+      const auto candidate = space->instantiate(point);
+      const std::string steps = schedule::to_string(space->steps(point));
+      if (!candidate.ok() || !seen.insert(steps).second) continue;
+      const Query query{&*candidate, &target_, 1, compute::task_key(dag)};
+      db::Record record;
+      record.task = query.task;
+      record.kernel_class = compute::kernel_class(dag);
+      record.task_text = compute::to_text(dag);
+      record.device = "device";
+      record.version = "1";
+      record.algorithm = "direct";
+      record.steps = steps;
+      record.centre = (*analytic)->predict({&query, 1}).value()[0];
+      record.low = record.high = record.centre;
+      record.times = {record.centre};
+      record.model = model;
+      ASSERT_TRUE(store_->add({&record, 1}).ok());
+    }
+  }
+  target::Target target_ = target::find("x86-64-avx2").value();
+  std::unique_ptr<db::Store> store_;
+};
+
+TEST(dataset, is_read_from_a_store) {
+  Database database;
+  const Result<Dataset> dataset = load_dataset(database.store(), "device");
+  ASSERT_TRUE(dataset.ok()) << dataset.status().message();
+  EXPECT_EQ(dataset->tasks.size(), 2u);
+  EXPECT_EQ(dataset->size(), 24);
+  EXPECT_EQ(dataset->left_out, 0);
+  EXPECT_EQ(dataset->models(), (std::set<std::string>{"first", "second"}));
+  const Dataset rest = without_models(*dataset, {"first"});
+  ASSERT_EQ(rest.tasks.size(), 1u);
+  EXPECT_EQ(rest.tasks[0].models, (std::set<std::string>{"second"}));
+  EXPECT_EQ(load_dataset(database.store(), "another device")->size(), 0);
+}
+
+TEST(dataset, counts_what_it_cannot_read) {
+  Database database;
+  db::Record broken;
+  broken.task = 1;
+  broken.kernel_class = "copy";
+  broken.task_text = "copy data[1] -> out[1]";
+  broken.device = "device";
+  broken.times = {1};
+  broken.centre = broken.low = broken.high = 1;
+  ASSERT_TRUE(database.store().add({&broken, 1}).ok());
+  EXPECT_EQ(load_dataset(database.store(), "device")->left_out, 1);
+}
+
+TEST(evaluate, a_model_of_what_was_measured_is_perfect) {
+  Database database;
+  const Dataset dataset = load_dataset(database.store(), "device").value();
+  const auto model = make_model("analytic");
+  const Result<Evaluation> evaluation = evaluate(dataset, database.target(), **model);
+  ASSERT_TRUE(evaluation.ok());
+  EXPECT_EQ(evaluation->classes.size(), 2u);
+  EXPECT_EQ(evaluation->all.tasks, 2);
+  EXPECT_EQ(evaluation->all.trials, 24);
+  EXPECT_DOUBLE_EQ(evaluation->all.pair_accuracy, 1);
+  EXPECT_DOUBLE_EQ(evaluation->all.top1, 1);
+  EXPECT_NEAR(evaluation->all.r_squared, 1, 1e-9);
+}
+
+TEST(evaluate, never_judges_by_what_was_trained_on) {
+  Database database;
+  const Dataset dataset = load_dataset(database.store(), "device").value();
+  for (const Split split : {Split::kByModel, Split::kByTask, Split::kWithin}) {
+    std::vector<int64_t> trained;
+    const Result<Evaluation> evaluation =
+        cross_evaluate(dataset, database.target(), split, [&](const Dataset& train) {
+          trained.push_back(train.size());
+          return make_model("analytic");
+        });
+    ASSERT_TRUE(evaluation.ok());
+    int64_t left_out = 0;
+    for (const int64_t size : trained) left_out += dataset.size() - size;
+    EXPECT_EQ(left_out, dataset.size());
+  }
+}
+
+TEST(evaluate, knows_its_splits) {
+  for (const std::string& name : split_names()) EXPECT_TRUE(parse_split(name).ok());
+  EXPECT_FALSE(parse_split("at-random").ok());
+}
+
+}  // namespace
+}  // namespace hone::cost

@@ -1,0 +1,55 @@
+#include "hone/cost/metrics.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "hone/base/assert.h"
+
+namespace hone::cost {
+
+double pair_accuracy(std::span<const double> measured, std::span<const double> predicted) {
+  HONE_ASSERT(measured.size() == predicted.size(), "one prediction per measurement");
+  int64_t pairs = 0, halves = 0;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (measured[i] == measured[j]) continue;
+      ++pairs;
+      if (predicted[i] == predicted[j])
+        halves += 1;
+      else if ((predicted[i] < predicted[j]) == (measured[i] < measured[j]))
+        halves += 2;
+    }
+  }
+  return pairs == 0 ? 1 : 0.5 * static_cast<double>(halves) / static_cast<double>(pairs);
+}
+
+double top_score(std::span<const double> measured, std::span<const double> predicted, int k) {
+  HONE_ASSERT(measured.size() == predicted.size() && !measured.empty() && k > 0,
+              "one prediction per measurement, and at least one");
+  std::vector<size_t> order(measured.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return predicted[a] != predicted[b] ? predicted[a] < predicted[b] : measured[a] > measured[b];
+  });
+  order.resize(std::min(order.size(), static_cast<size_t>(k)));
+  double reached = std::numeric_limits<double>::infinity();
+  for (const size_t i : order) reached = std::min(reached, measured[i]);
+  return *std::min_element(measured.begin(), measured.end()) / reached;
+}
+
+double r_squared(std::span<const double> actual, std::span<const double> predicted) {
+  HONE_ASSERT(actual.size() == predicted.size(), "one prediction per value");
+  double mean = 0;
+  for (const double x : actual) mean += x / static_cast<double>(actual.size());
+  double error = 0, variance = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    error += (actual[i] - predicted[i]) * (actual[i] - predicted[i]);
+    variance += (actual[i] - mean) * (actual[i] - mean);
+  }
+  return variance > 0 ? 1 - error / variance : 0;
+}
+
+}  // namespace hone::cost

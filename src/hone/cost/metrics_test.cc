@@ -1,0 +1,47 @@
+#include "hone/cost/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace hone::cost {
+namespace {
+
+using Values = std::vector<double>;
+
+TEST(metrics, pair_accuracy_counts_pairs_in_order) {
+  const Values measured = {1, 2, 3, 4};
+  EXPECT_EQ(pair_accuracy(measured, Values{10, 20, 30, 40}), 1);
+  EXPECT_EQ(pair_accuracy(measured, Values{4, 3, 2, 1}), 0);
+  EXPECT_DOUBLE_EQ(pair_accuracy(measured, Values{2, 1, 3, 4}), 5.0 / 6);
+}
+
+TEST(metrics, pair_accuracy_of_ties) {
+  EXPECT_EQ(pair_accuracy(Values{1, 2, 3}, Values{7, 7, 7}), 0.5);
+  // Equal measurements have no order to predict.
+  EXPECT_EQ(pair_accuracy(Values{1, 1, 2}, Values{5, 3, 9}), 1);
+  EXPECT_EQ(pair_accuracy(Values{1}, Values{1}), 1);
+}
+
+TEST(metrics, top_score_is_what_k_measurements_reach) {
+  const Values measured = {4, 2, 1, 8}, predicted = {1, 2, 3, 4};
+  EXPECT_DOUBLE_EQ(top_score(measured, predicted, 1), 0.25);
+  EXPECT_DOUBLE_EQ(top_score(measured, predicted, 2), 0.5);
+  EXPECT_DOUBLE_EQ(top_score(measured, predicted, 3), 1);
+  EXPECT_DOUBLE_EQ(top_score(measured, predicted, 100), 1);
+}
+
+TEST(metrics, top_score_gains_nothing_from_ties) {
+  EXPECT_DOUBLE_EQ(top_score(Values{1, 5}, Values{3, 3}, 1), 0.2);
+}
+
+TEST(metrics, r_squared_compares_with_the_mean) {
+  const Values actual = {1, 2, 3};
+  EXPECT_DOUBLE_EQ(r_squared(actual, actual), 1);
+  EXPECT_DOUBLE_EQ(r_squared(actual, Values{2, 2, 2}), 0);
+  EXPECT_DOUBLE_EQ(r_squared(actual, Values{3, 2, 1}), -3);
+  EXPECT_EQ(r_squared(Values{2, 2}, Values{1, 3}), 0);
+}
+
+}  // namespace
+}  // namespace hone::cost

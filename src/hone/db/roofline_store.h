@@ -1,0 +1,21 @@
+// db/roofline_store.h - the measured limits of devices, in the same database as the trials. A
+// device has one set of figures: new ones replace the old.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hone/base/status.h"
+#include "hone/measure/roofline.h"
+
+namespace hone::db {
+
+// `where` as in open_store(); `device` is target::device_key.
+[[nodiscard]] Status save_roofline(std::string_view where, const std::string& device,
+                                   const measure::Roofline& roofline);
+// Nothing if the device was not measured, or there is no database at the default path.
+[[nodiscard]] Result<std::optional<measure::Roofline>> load_roofline(std::string_view where,
+                                                                     const std::string& device);
+
+}  // namespace hone::db

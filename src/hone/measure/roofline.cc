@@ -1,0 +1,81 @@
+#include "hone/measure/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/base/assert.h"
+
+namespace hone::measure {
+namespace {
+
+bool is_rate(const Rate& rate) {
+  return std::isfinite(rate.one) && std::isfinite(rate.all) && rate.one > 0 && rate.all > 0;
+}
+
+std::string level_name(const RooflineLevel& level) {
+  return level.level == 0 ? "memory" : fmt::format("L{}", level.level);
+}
+
+}  // namespace
+
+Status check(const Roofline& roofline) {
+  if (roofline.cores < 1)
+    return invalid("a roofline has {} cores, expected at least 1", roofline.cores);
+  if (!is_rate(roofline.flops)) return invalid("a roofline needs positive FLOP/s");
+  if (!std::isfinite(roofline.fork_join_seconds) || roofline.fork_join_seconds < 0)
+    return invalid("a roofline has a fork and join of {} s", roofline.fork_join_seconds);
+  if (!std::isfinite(roofline.host_load)) return invalid("a roofline has no host load");
+  if (roofline.levels.empty() || roofline.levels.back().level != 0)
+    return invalid("a roofline's last level must be memory");
+  for (const RooflineLevel& level : roofline.levels) {
+    if (!is_rate(level.read) || !is_rate(level.write))
+      return invalid("a roofline needs positive bandwidths of {}", level_name(level));
+    const bool memory = &level == &roofline.levels.back();
+    if (level.shared_by < 1 || (level.level == 0) != memory || (level.bytes > 0) == memory)
+      return invalid("a roofline has a {} of {} bytes shared by {}", level_name(level), level.bytes,
+                     level.shared_by);
+  }
+  return ok_status();
+}
+
+double rate_of(const Rate& rate, int cores, int threads) {
+  if (threads >= cores) return std::max(rate.all, rate.one);
+  return std::min(rate.one * std::max(threads, 1), std::max(rate.all, rate.one));
+}
+
+const RooflineLevel& level_of(const Roofline& roofline, double working_set, int threads) {
+  HONE_ASSERT(!roofline.levels.empty(), "a roofline has a memory");
+  const int busy = std::clamp(threads, 1, roofline.cores);
+  for (const RooflineLevel& level : roofline.levels) {
+    const int caches = (busy + level.shared_by - 1) / level.shared_by;
+    if (level.level > 0 && working_set <= static_cast<double>(level.bytes) * caches) return level;
+  }
+  return roofline.levels.back();
+}
+
+double bound_seconds(double flops, double bytes, double working_set, const Roofline& roofline,
+                     int threads) {
+  const RooflineLevel& level = level_of(roofline, working_set, threads);
+  const double bandwidth = std::max(rate_of(level.read, roofline.cores, threads),
+                                    rate_of(level.write, roofline.cores, threads));
+  return std::max(flops / rate_of(roofline.flops, roofline.cores, threads), bytes / bandwidth);
+}
+
+std::string describe(const Roofline& roofline) {
+  std::string text =
+      fmt::format("measured peak: {:.1f} GFLOP/s by one core, {:.1f} by {} (float32)\n",
+                  roofline.flops.one * 1e-9, roofline.flops.all * 1e-9, roofline.cores);
+  for (const RooflineLevel& level : roofline.levels) {
+    text += fmt::format(
+        "measured {}: read {:.1f} GB/s by one core, {:.1f} by {}; write {:.1f}, {:.1f}\n",
+        level_name(level), level.read.one * 1e-9, level.read.all * 1e-9, roofline.cores,
+        level.write.one * 1e-9, level.write.all * 1e-9);
+  }
+  if (roofline.fork_join_seconds > 0) {
+    text += fmt::format("measured fork and join of {} threads: {:.2f} us\n", roofline.cores,
+                        roofline.fork_join_seconds * 1e6);
+  }
+  return text;
+}
+
+}  // namespace hone::measure

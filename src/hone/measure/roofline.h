@@ -1,0 +1,54 @@
+// measure/roofline.h - what a machine can do at best, as found by running (measure_roofline.h): the
+// limits that a kernel's time is compared with (Williams et al., CACM 52(4), 2009, with a roof per
+// cache level).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hone/base/status.h"
+
+namespace hone::measure {
+
+// By one core alone, and by all cores together.
+struct Rate {
+  double one = 0, all = 0;
+};
+
+struct RooflineLevel {
+  int level = 0;      // 1 = closest cache; 0 = memory
+  int64_t bytes = 0;  // of one such cache; of memory: 0
+  int shared_by = 1;  // cores that share one
+  Rate read, write;   // bytes a second
+};
+
+struct Roofline {
+  int cores = 1;
+  Rate flops;                         // float32 operations a second, an FMA is two
+  double fork_join_seconds = 0;       // a phase of one tile a core, workers awake; 0: one core
+  std::vector<RooflineLevel> levels;  // the closest first, memory last
+  int64_t unix_time = 0;              // when it was measured, seconds
+  double host_load = 0;               // the 1-minute load average then
+};
+
+// Why these are no figures of a machine, or ok: all rates are positive and finite, memory is last.
+[[nodiscard]] Status check(const Roofline& roofline);
+
+// The rate of so many threads: they add up until all cores together can do no more.
+[[nodiscard]] double rate_of(const Rate& rate, int cores, int threads);
+
+// The level in which `working_set` bytes live that so many threads, one a core, share evenly.
+[[nodiscard]] const RooflineLevel& level_of(const Roofline& roofline, double working_set,
+                                            int threads);
+
+// The least seconds for `flops` operations on `bytes` read or written, which live where a working
+// set of that many bytes does; the greater of the time to compute and the time to move. The
+// bandwidth is that of reads, the greater one: no mix of reads and writes beats it.
+[[nodiscard]] double bound_seconds(double flops, double bytes, double working_set,
+                                   const Roofline& roofline, int threads);
+
+// One line per figure, for `hone devices`.
+[[nodiscard]] std::string describe(const Roofline& roofline);
+
+}  // namespace hone::measure

@@ -1,0 +1,87 @@
+#include "hone/search/incumbent.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace hone::search {
+namespace {
+
+// Of a new time that agrees with the drift so far: the rest is the samples' noise.
+constexpr double kNewShare = 0.3;
+
+Result<std::optional<measure::Measurement>> measure_now(measure::Runner& runner, measure::Job job) {
+  const uint64_t id = job.id;
+  std::vector<measure::Job> jobs;
+  jobs.push_back(std::move(job));
+  HONE_RETURN_IF_ERROR(runner.submit(std::move(jobs)));
+  HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, runner.collect());
+  if (answers.size() != 1 || answers[0].id != id)
+    return std::optional<measure::Measurement>();  // cancelled
+  return std::optional<measure::Measurement>(std::move(answers[0]));
+}
+
+}  // namespace
+
+void Incumbent::install(measure::Job job, double measured, double reference, double now) {
+  job_ = std::move(job);
+  seconds_ = reference > 0 ? reference : measured;
+  drift_ = measured / seconds_;
+  stale_ = false, timed_at_ = now, since_ = 0;
+}
+
+bool Incumbent::due(double now) const {
+  return known() && (stale_ || since_ >= options_.every_candidates ||
+                     now - timed_at_ >= options_.every_seconds || now < timed_at_);
+}
+
+Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
+  if (!due(clock.now_seconds())) return ok_status();
+  measure::Job job = *job_;
+  job.rival.reset();
+  job.tolerance = 0;  // it was verified
+  job.timing.best = std::numeric_limits<double>::infinity();
+  job.timing.precision = std::max(job.timing.precision, 0.03);
+  job.timing.max_samples = std::min(job.timing.max_samples, 15);
+  job.timing.max_seconds = std::min(job.timing.max_seconds, 0.06);
+  HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m,
+                        measure_now(runner, std::move(job)));
+  timed_at_ = clock.now_seconds(), since_ = 0;
+  if (!m || m->outcome != measure::Outcome::kOk) return ok_status();
+  const double drift = m->timing.centre / seconds_;
+  const bool agrees = m->timing.low <= seconds_now() && seconds_now() <= m->timing.high;
+  drift_ = agrees && !stale_ ? drift_ * std::pow(drift / drift_, kNewShare) : drift;
+  stale_ = false;
+  return ok_status();
+}
+
+Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::Runner& runner) {
+  return challenge(challenger, runner, options_.duel);
+}
+
+Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::Runner& runner,
+                                       const measure::DuelOptions& duel) {
+  measure::Job job = challenger;
+  job.rival = std::make_shared<measure::Job>(*job_);
+  job.duel = duel;
+  job.timeout_seconds += 2 * duel.hard_seconds;
+  HONE_ASSIGN_OR_RETURN(std::optional<measure::Measurement> m, measure_now(runner, std::move(job)));
+  Challenge result{.seconds = seconds_};
+  if (!m) return result;
+  result.measurement = *std::move(m);
+  const measure::Duel& fought = result.measurement.duel;
+  if (result.measurement.outcome != measure::Outcome::kOk || fought.pairs() == 0) return result;
+  result.verdict = measure::judge(fought, duel);
+  const double ratio = measure::duel_ratio(fought);
+  if (result.verdict != measure::Verdict::kFaster) {
+    result.seconds = seconds_ * std::max(1.0, ratio);
+    return result;
+  }
+  result.seconds = std::min(seconds_ * ratio, std::nextafter(seconds_, 0.0));
+  job_ = challenger;
+  seconds_ = result.seconds;
+  stale_ = true;
+  return result;
+}
+
+}  // namespace hone::search

@@ -1,0 +1,63 @@
+// search/incumbent.h - the best schedule of a task, as far as is known. It is timed again now and
+// then, which shows how the machine drifts, and replaced only by one that beats it in a duel: a
+// noisy machine crowns no loser.
+//
+// Seconds are on the task's scale: of the moment when its first incumbent was measured (in this run
+// or, if that comes from a store, in an earlier one). drift() is what the machine takes now, in
+// seconds of that scale.
+#pragma once
+
+#include <limits>
+#include <optional>
+
+#include "hone/base/clock.h"
+#include "hone/measure/runner.h"
+
+namespace hone::search {
+
+struct IncumbentOptions {
+  int every_candidates = 16;  // measured since the last time: it is timed again ...
+  double every_seconds = 2;   // ... or after so long
+  measure::DuelOptions duel;
+};
+
+struct Challenge {
+  measure::Verdict verdict = measure::Verdict::kUndecided;
+  double seconds = 0;  // of the challenger; never less than the incumbent's unless it won
+  measure::Measurement measurement;
+};
+
+class Incumbent {
+ public:
+  explicit Incumbent(const IncumbentOptions& options = {}) : options_(options) {}
+
+  [[nodiscard]] bool known() const { return job_.has_value(); }
+  [[nodiscard]] const measure::Job& job() const { return *job_; }
+  [[nodiscard]] double seconds() const { return seconds_; }  // infinity before the first
+  [[nodiscard]] double drift() const { return drift_; }
+  // Seconds that it takes now, as far as is known.
+  [[nodiscard]] double seconds_now() const { return seconds_ * drift_; }
+
+  // The first one. `reference`: its seconds in a store; 0: what was measured is the scale.
+  void install(measure::Job job, double measured, double reference, double now);
+  void count(int candidates) { since_ += candidates; }  // that were measured
+  [[nodiscard]] bool due(double now) const;
+  // Times it again if that is due; what the runner holds is collected.
+  [[nodiscard]] Status refresh(measure::Runner& runner, const Clock& clock);
+  // Runs both in turns. The challenger replaces the incumbent if it is faster with 95% confidence.
+  [[nodiscard]] Result<Challenge> challenge(const measure::Job& challenger,
+                                            measure::Runner& runner);
+  [[nodiscard]] Result<Challenge> challenge(const measure::Job& challenger, measure::Runner& runner,
+                                            const measure::DuelOptions& duel);
+
+ private:
+  IncumbentOptions options_;
+  std::optional<measure::Job> job_;
+  double seconds_ = std::numeric_limits<double>::infinity();
+  double drift_ = 1;
+  bool stale_ = false;  // the drift is another incumbent's
+  double timed_at_ = 0;
+  int since_ = 0;
+};
+
+}  // namespace hone::search

@@ -1,0 +1,85 @@
+// search/noisy_runner.h - for tests: a machine that exists only as numbers, with the noise of a
+// real one: jitter, heavy-tailed interruptions, bursts in which everything is slow, and a slow
+// drift of 30%. The timing, duels and statistics are the real ones.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "hone/base/clock.h"
+#include "hone/base/rng.h"
+#include "hone/measure/runner.h"
+
+namespace hone::search {
+
+struct Noise {
+  double jitter = 0.01;
+  double interruptions = 0.05;  // of samples; their length is Pareto's, without a variance
+  double drift = 0.3;           // slower at worst than at best, ...
+  double drift_period = 20;     // ... back and forth in so many seconds
+  double burst_every = 0.5, burst_seconds = 0.03, burst_factor = 2.5;  // mean gap and length
+};
+
+class NoisyRunner final : public measure::Runner {
+ public:
+  // `seconds` of a job on a quiet machine.
+  NoisyRunner(uint64_t seed, ManualClock& clock, std::function<double(const measure::Job&)> seconds,
+              const Noise& noise = {})
+      : rng_(seed), clock_(clock), seconds_(std::move(seconds)), noise_(noise) {}
+
+  [[nodiscard]] std::string_view name() const override { return "noisy"; }
+  [[nodiscard]] Status submit(std::vector<measure::Job> batch) override {
+    for (const measure::Job& job : batch) done_.push_back(measure(job));
+    return ok_status();
+  }
+  [[nodiscard]] Result<std::vector<measure::Measurement>> collect() override {
+    return std::exchange(done_, {});
+  }
+  void cancel() override {}
+  [[nodiscard]] int duels() const { return duels_; }
+
+ private:
+  [[nodiscard]] measure::Measurement measure(const measure::Job& job) {
+    clock_.advance(0.03);  // to build and load it
+    measure::Measurement m{.id = job.id};
+    if (job.rival != nullptr) {
+      ++duels_;
+      m.duel = measure::duel(runs(job), runs(*job.rival), job.duel);
+      m.timing.samples = m.duel.challenger;
+      measure::summarise(m.timing);
+    } else {
+      m.timing = measure::time_adaptively(runs(job), job.timing);
+    }
+    m.verified = job.tolerance > 0;
+    return m;
+  }
+
+  [[nodiscard]] std::function<double(int64_t)> runs(const measure::Job& job) {
+    return [this, quiet = seconds_(job)](int64_t n) {
+      const double now = clock_.now_seconds();
+      while (now >= burst_end_) {
+        burst_begin_ = burst_end_ - noise_.burst_every * std::log(1 - rng_.uniform());
+        burst_end_ = burst_begin_ - noise_.burst_seconds * std::log(1 - rng_.uniform());
+        burst_ = 1 + (noise_.burst_factor - 1) * rng_.uniform();
+      }
+      double seconds = quiet * static_cast<double>(n);
+      seconds *= 1 + noise_.drift / 2 * (1 - std::cos(2 * M_PI * now / noise_.drift_period));
+      seconds *= 1 + noise_.jitter * std::abs(rng_.normal());
+      if (now >= burst_begin_) seconds *= burst_;
+      if (rng_.chance(noise_.interruptions)) seconds *= std::pow(1 - rng_.uniform(), -1 / 1.5);
+      clock_.advance(seconds);
+      return seconds;
+    };
+  }
+
+  Rng rng_;
+  ManualClock& clock_;
+  std::function<double(const measure::Job&)> seconds_;
+  Noise noise_;
+  double burst_begin_ = 0, burst_end_ = 0, burst_ = 1;
+  std::vector<measure::Measurement> done_;
+  int duels_ = 0;
+};
+
+}  // namespace hone::search

@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include "hone/search/coordinate_searcher.h"
+#include "hone/search/searcher_testing.h"
+
+namespace hone::search {
+namespace {
+
+using testing::best_of;
+using testing::Fixture;
+
+// The fastest point there is, as far as 40 descents over pairs of neighbours find it.
+double known_best(const Fixture& f) {
+  Rng rng(11);
+  double best = INFINITY;
+  for (int start = 0; start < 40; ++start) {
+    space::Point point = f.space->sample(rng);
+    double seconds = f.seconds(point);
+    for (bool better = true; better;) {
+      better = false;
+      for (const space::Point& next : f.space->neighbours(point)) {
+        for (const space::Point& second : f.space->neighbours(next)) {
+          if (f.seconds(second) >= seconds) continue;
+          seconds = f.seconds(second), point = second, better = true;
+        }
+      }
+    }
+    best = std::min(best, seconds);
+  }
+  return best;
+}
+
+TEST(strategies, each_comes_close_to_the_known_best_and_beats_random_search) {
+  const Fixture f;
+  constexpr int kTrials = 96;
+  constexpr int kSeeds = 2;
+  const double best = known_best(f);
+  double random = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed)
+    random += best_of(f.run("random", seed, kTrials)) / best / kSeeds;
+  for (const std::string& name : searcher_names()) {
+    if (name == "random") continue;
+    double found = 0;
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed)
+      found += best_of(f.run(name, seed, kTrials)) / best / kSeeds;
+    RecordProperty(name, fmt::format("{:.3f}", found));
+    EXPECT_LT(found, 1.1) << name;
+    EXPECT_LT(found - 1, 0.5 * (random - 1)) << name;
+  }
+}
+
+TEST(strategies, descent_ends_by_significance_and_starts_again_elsewhere) {
+  const Fixture f;
+  CoordinateSearcher searcher(std::make_shared<Guide>(f.task(1)), {.significance = 0.01});
+  int trials = 0;
+  while (searcher.restarts() == 0 && trials < 400) {
+    const std::vector<space::Point> points = searcher.propose(8);
+    std::vector<double> times;
+    for (const space::Point& point : points) times.push_back(f.seconds(point));
+    searcher.observe(points, times);
+    trials += static_cast<int>(points.size());
+  }
+  // It ended before it had measured a tenth of the moves along each line: those that cannot gain
+  // were not tried.
+  EXPECT_GE(trials, 16);
+  EXPECT_LT(trials, 200);
+}
+
+}  // namespace
+}  // namespace hone::search

@@ -1,0 +1,92 @@
+// A depthwise convolution whose result only a pointwise one (1x1) reads, as one task: what lies
+// between them never leaves the cache.
+//
+//   parallel blocks of rows:
+//     depthwise convolution and what follows it: the block's rows, around a register tile
+//     pointwise convolution and what follows it: likewise
+#include <algorithm>
+
+#include "hone/space/contraction.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::StageInfo;
+using schedule::State;
+using schedule::Steps;
+
+// The stages in topological order.
+enum Part : uint8_t { kWindows, kBetween, kProduct, kResult, kParts };
+
+class SeparableGroup : public Group {
+ public:
+  std::shared_ptr<Contraction> windows, product;
+
+  [[nodiscard]] bool legal(const Choice& choice) const override {
+    return windows->legal(choice) && product->legal(choice);
+  }
+  void set_default(std::vector<int>& choices) const override {
+    windows->set_default(choices);
+    product->set_default(choices);
+  }
+  void append_steps(const Choice& choice, Steps& steps) const override {
+    product->append_steps(choice, steps);
+    steps.push_back(
+        schedule::ComputeAt{windows->epilogue, product->epilogue, product->rows_loop()});
+    windows->append_steps(choice, steps);
+  }
+};
+
+bool applies(const State& state) {
+  static constexpr bool kReduces[kParts] = {true, false, true, false};
+  if (state.stages.size() != kParts) return false;
+  for (size_t i = 0; i < kParts; ++i) {
+    const StageInfo& info = *state.stages[i].info;
+    const bool last = i + 1 == kParts;
+    if (info.stage.is_extern() || info.stage.where || info.constant ||
+        info.stage.outputs.size() != 1 || info.stage.reduce.empty() == kReduces[i])
+      return false;
+    const std::vector<int> readers = state.readers(info.stage.outputs[0].buffer);
+    if (readers != (last ? std::vector<int>{} : std::vector{static_cast<int>(i) + 1})) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool add_separable(SketchBuilder& builder) {
+  SketchBuilder trial = builder;
+  if (!inline_chains(trial).ok()) return false;
+  // Sums that nothing pointwise takes up get a stage that copies them.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const schedule::StageState& stage : trial.state.stages) {
+      const compute::Stage& what = stage.info->stage;
+      if (what.is_extern() || what.reduce.empty() || what.outputs.size() != 1) continue;
+      const std::vector<int> readers = trial.state.readers(what.outputs[0].buffer);
+      if (readers.size() == 1 &&
+          trial.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
+        continue;
+      if (!trial.add_step(schedule::CacheWrite{stage.name()}).ok()) return false;
+      changed = true;
+      break;
+    }
+    if (trial.state.stages.size() > kParts) return false;
+  }
+  if (!applies(trial.state)) return false;
+  const auto name = [&](Part part) { return trial.state.stages[part].name(); };
+  const std::string windows = name(kWindows), between = name(kBetween), product = name(kProduct),
+                    result = name(kResult);
+  auto group = std::make_shared<SeparableGroup>();
+  group->product = make_contraction(trial, result, product, {.by_rows = true});
+  if (!group->product || group->product->roles.row < 0) return false;
+  group->windows = make_contraction(trial, between, windows, {.nested = true});
+  if (!group->windows) return false;
+  group->product->own_decisions = trial.decisions;
+  group->windows->own_decisions = trial.decisions;
+  trial.groups.push_back(std::move(group));
+  builder.take(std::move(trial));
+  return true;
+}
+
+}  // namespace hone::space

@@ -1,0 +1,64 @@
+"""The benchmark of kernels runs: a small convolution and a small product, one round, all rivals that are there."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import support
+
+KERNELS = Path(__file__).resolve().parent.parent / "benchmarks" / "kernels.py"
+LIBRARY = os.environ.get("HONE_RIVALS", "")
+
+
+class Kernels(support.Case):
+    def kernels(self, *arguments):
+        done = subprocess.run([sys.executable, KERNELS, *map(str, arguments)], capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_small_rows(self):
+        output = self.folder / "rows.jsonl"
+        arguments = ["--hone", support.HONE, "--classes", "dense", "--models", "googlenet", "--only", "conv 480x14x14 -> 16x|gemm 1x1000x1024",
+                     "--threads", 1, "--rounds", 1, "--output", output]
+        arguments += ["--library", LIBRARY] if LIBRARY else []
+        printed = self.kernels(*arguments)
+        rows = [json.loads(line) for line in output.read_text().splitlines()]
+        self.assertEqual(sorted(row["kind"] for row in rows), ["conv", "gemm"])
+        for row in rows:
+            self.assertEqual(row["failures"], {}, row["name"])
+            expected = {"hone", "onnxruntime"} | ({"onednn"} if LIBRARY else set()) | ({"openblas"} if LIBRARY and row["kind"] == "gemm" else set())
+            self.assertLessEqual(expected, set(row["engines"]))
+            for name, engine in row["engines"].items():
+                self.assertEqual(len(engine["rounds"]), 1, name)
+                self.assertGreater(min(engine["rounds"][0]), 0, name)
+                self.assertLess(engine["error"], 1e-3, name)
+                self.assertTrue(0 < engine["share"] <= 1, name)
+            self.assertIn(row["name"], printed)
+        # What is stored is not measured again, and prints the same tables.
+        before = output.read_text()
+        self.assertEqual(self.kernels(*arguments), printed)
+        self.assertEqual(output.read_text(), before)
+        self.assertEqual(self.kernels("--report", output), printed)
+
+    def test_every_row_has_a_name_of_its_own_and_numbers(self):
+        import kernel_models
+        import kernel_rows
+
+        rows = kernel_rows.rows(models=["squeezenet1_1", "mobilenet_v2", "bert_base_s128"])
+        self.assertEqual({row.class_name for row in rows}, set(kernel_rows.CLASSES))
+        self.assertEqual(len({row.name for row in rows}), len(rows))
+        for row in rows:
+            self.assertGreater(row.activation_bytes, 0, row.name)
+            self.assertEqual(row.flops > 0, row.class_name != "memory", row.name)
+            self.assertGreaterEqual(kernel_models.copies_of(row), 1, row.name)
+
+    def test_a_row_that_does_not_exist_is_said(self):
+        done = subprocess.run([sys.executable, KERNELS, "--hone", support.HONE, "--models", "alexnet", "--only", "no such row"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (2, "no row has that name\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
