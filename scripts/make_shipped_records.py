@@ -1,79 +1,60 @@
 #!/usr/bin/env python3
-"""Makes the records that come with Hone (data/records/ISA.jsonl): tunes models, then keeps the fastest schedule of each kernel.
+"""Makes the records that come with Hone, data/records/ISA.jsonl: tunes models, then keeps the fastest schedules of each kernel.
 
-    scripts/make_shipped_records.py --hone build/tools/hone/hone --db FILE --budget 600s MODEL.onnx ...
-    scripts/make_shipped_records.py --db FILE            # only writes what the database has
+    build/venv/bin/python scripts/make_shipped_records.py --hone build/release/tools/hone/hone --db records.db [--budget 60s]
 
-What is already in the database is not lost: the same command goes on. The file is sorted, so that two runs on one database
-write the same bytes."""
+Times are only worth something on a quiet machine. What is in the database counts, too: a second run tunes further, --no-tuning only
+writes what there is."""
 import argparse
-import json
-import sqlite3
-import struct
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-# Fields of db/json_lines.h; the raw times are shortened to the centre, which is what is read of them.
-QUERY = """
-SELECT task.key, trial.outcome, trial.seed, task.kernel_class, task.text, device.key, trial.threads, trial.version, trial.algorithm,
-       trial.steps, trial.decisions, trial.message, trial.times, trial.centre, trial.low, trial.high, trial.verified, trial.unix_time,
-       trial.host_load, trial.model
-FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device
-WHERE trial.verified = 1 ORDER BY trial.centre, trial.id
-"""
-FIELDS = ("task outcome seed kernel text device threads version algorithm steps decisions message times centre low high verified unix_time "
-          "host_load model").split()
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY / "benchmarks"))
+
+# Of every family of kernels several models, so that there is something left when one is excluded.
+MODELS = ("resnet50", "vgg16", "mobilenet_v2", "efficientnet_b0", "googlenet", "inception_v3", "bert_base_s128", "gpt2_s128")
 
 
-def fastest(database):
-    """By instruction set, the fastest record of each task, device and number of threads."""
-    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    seen, by_isa = set(), {}
-    for row in connection.execute(QUERY):
-        record = dict(zip(FIELDS, row))
-        group = (record["task"], record["device"], record["threads"])
-        if group in seen:
-            continue
-        seen.add(group)
-        if len(record["times"]) % 8 or not record["times"]:
-            raise ValueError(f"trial of task {record['task']} has torn times")
-        record["times"] = list(struct.unpack("<d", record["times"][:8]))
-        record["verified"] = True
-        record["host_load"] = round(record["host_load"], 2)
-        by_isa.setdefault(record["device"].split("-")[0], []).append(record)
-    connection.close()
-    return by_isa
+def model_path(name):
+    """An ONNX file as it is, or a model of models/ filled with its weights."""
+    if name.endswith(".onnx"):
+        return Path(name)
+    import model_files
 
-
-def write(by_isa, folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    for isa, records in sorted(by_isa.items()):
-        records.sort(key=lambda r: (r["kernel"], r["text"], r["device"], r["threads"]))
-        path = folder / f"{isa}.jsonl"
-        path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
-        print(f"{path}: {len(records)} records")
+    return model_files.filled(name)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", type=Path, help="ONNX models to tune first")
-    parser.add_argument("--hone", default="build/tools/hone/hone", help="the program")
+    parser.add_argument("--hone", default=REPOSITORY / "build" / "release" / "tools" / "hone" / "hone", type=Path, help="the program")
     parser.add_argument("--db", required=True, type=Path, help="where the trials are kept")
-    parser.add_argument("--budget", default="300s", help="of tuning each model, per number of threads")
-    parser.add_argument("--threads", default="0", help="numbers of threads to tune for: 1,2; 0: all cores")
-    parser.add_argument("--output", type=Path, default=Path(__file__).resolve().parent.parent / "data" / "records", help="the folder")
+    parser.add_argument("--models", nargs="+", default=MODELS, help="names in models/, or ONNX files")
+    parser.add_argument("--budget", default="60s", help="of tuning each model, per number of threads")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads to tune for")
+    parser.add_argument("--no-tuning", action="store_true", help="only write what the database has")
+    parser.add_argument("--output", type=Path, default=REPOSITORY / "data" / "records", help="the folder")
     options = parser.parse_args()
+    if not re.fullmatch(r"\d+(,\d+)*", options.threads):
+        parser.error(f"--threads: found '{options.threads}', expected numbers such as 1,2")
     library = options.db.with_suffix(".so")
-    for threads in options.threads.split(","):
-        for model in options.models:
-            command = [options.hone, "tune", model, "-o", library, "--db", options.db, "--budget", options.budget, "--threads", threads]
-            print(" ".join(map(str, command)), flush=True)
-            if subprocess.run(command).returncode != 0:
-                sys.exit(f"tuning {model} failed")
+    if not options.no_tuning:
+        for name in options.models:
+            model = model_path(name)
+            for threads in options.threads.split(","):
+                print(f"tuning {name} for {threads} threads", flush=True)
+                # Without what is shipped already: the same machine and models lead to the same kind of file.
+                subprocess.run([options.hone, "tune", model, "-o", library, "--db", options.db, "--budget", options.budget, "--threads", threads,
+                                "--no-shipped"], check=True, stdout=subprocess.DEVNULL)
     library.unlink(missing_ok=True)
-    write(fastest(options.db), options.output)
+    options.output.mkdir(parents=True, exist_ok=True)
+    subprocess.run([options.hone, "db", "ship", options.output, "--db", options.db], check=True)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f"{' '.join(map(str, failed.cmd))}: exit code {failed.returncode}")

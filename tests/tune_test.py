@@ -81,7 +81,13 @@ class Tuning(Case):
         self.check_library()
         first = self.trials()
         self.assertGreater(report["trials"], 10)
-        self.assertEqual(self.query("SELECT count(*) FROM (SELECT DISTINCT task, steps FROM trial)")[0][0], first)
+        # Nothing is stored twice but what became the best only in a last, longer duel.
+        self.assertEqual(self.query("SELECT count(*) FROM (SELECT DISTINCT task, steps FROM trial)")[0][0],
+                         first - self.query("SELECT count(*) FROM (SELECT 1 FROM trial GROUP BY task, steps HAVING count(*) > 1)")[0][0])
+        self.assertEqual(self.query("SELECT count(*) FROM trial WHERE crowned = 1 AND verified = 0")[0][0], 0)
+        # The best of each task was crowned: the first of its task, or the winner of a duel.
+        self.assertEqual(self.query("SELECT count(*) FROM trial AS t WHERE verified = 1 AND crowned = 0 AND centre < "
+                                    "(SELECT min(centre) FROM trial WHERE task = t.task AND crowned = 1)")[0][0], 0)
         self.assertEqual(self.query("SELECT count(*) FROM trial WHERE outcome = 'wrong answer'")[0][0], 0)
         self.assertTrue(all(kernel["seconds"] > 0 for kernel in report["kernels"]))
 
@@ -189,7 +195,8 @@ class Tuning(Case):
     def test_progress_lines_come_at_most_once_a_second(self):
         done = support.hone(*self.arguments("5s"))
         self.assertEqual(done.returncode, 0, done.stderr)
-        times = [float(line.split(" s: ")[0]) for line in done.stderr.splitlines()]
+        # A line of a busy machine is said once, between them.
+        times = [float(line.split(" s: ")[0]) for line in done.stderr.splitlines() if not line.startswith("hone: warning: ")]
         self.assertGreaterEqual(len(times), 2)
         self.assertTrue(all(later - earlier >= 0.9 for earlier, later in zip(times, times[1:])), times)
         self.assertIn("trials", done.stderr)

@@ -11,10 +11,6 @@
 namespace hone {
 namespace {
 
-bool excludes(const CompileOptions& options, const std::string& model) {
-  return std::count(options.exclude_models.begin(), options.exclude_models.end(), model) > 0;
-}
-
 std::string describe_source(const search::Transferred& transferred) {
   const db::Record& from = *transferred.from;
   return fmt::format("{} {}{}{}", from.kernel_class, hash_hex(from.task),
@@ -72,22 +68,17 @@ Status check_tuned(const ModelTasks& model, const std::vector<Choice>& choices) 
 Result<search::TransferPool> make_pool(const ModelTasks& model, db::Store* store,
                                        const CompileOptions& options) {
   search::TransferPool pool;
-  if (options.transfer == "off") return pool;
-  if (options.transfer != "pool" && options.transfer != "one")
-    return invalid("transfer '{}', expected pool, one or off", options.transfer);
-  if (store) HONE_RETURN_IF_ERROR(pool.add_store(*store));
+  if (store && options.transfer != "off") HONE_RETURN_IF_ERROR(pool.add_store(*store));
   if (options.use_shipped) {
     HONE_ASSIGN_OR_RETURN(std::vector<db::Record> shipped,
                           shipped_records(model.target, options.shipped.empty() ? shipped_folder()
                                                                                 : options.shipped));
     for (db::Record& record : shipped) pool.add(std::move(record));
   }
-  for (const std::string& name : options.exclude_models) {
-    pool.exclude_model(name);
-    // Its tasks may stand there under the name of another model.
-    for (const graph::TaskGroup& group : model.tasks.groups) {
-      if (name == model.name) pool.exclude_task(group.key);
-    }
+  for (const std::string& name : options.exclude_models) pool.exclude_model(name);
+  if (excludes(options, model.name)) {  // its tasks may stand there under another model's name
+    for (const graph::TaskGroup& group : model.tasks.groups) pool.exclude_task(group.key);
+    for (const Alternative& other : model.alternatives) pool.exclude_task(other.key);
   }
   return pool;
 }
@@ -145,10 +136,11 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, const Kn
   for (size_t g = 0; g < count; ++g) {
     HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
                           exact_record(model, g, knowledge, options));
+    model.summaries[g].source.clear();
     if (!record) continue;
     HONE_ASSIGN_OR_RETURN(schedules[g], schedule::parse_steps(record->steps));
     model.summaries[g].source = "stored";
-    model.summaries[g].seconds = record->centre;
+    model.summaries[g].seconds = record->quiet_seconds();
     model.summaries[g].from = record->model;
   }
   std::vector<Status> statuses(count);
@@ -173,7 +165,7 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, const Kn
     schedules[g] = choice.steps;
     summary.source = choice.is_default ? "default" : "predicted";
     summary.predicted_seconds = choice.predicted.seconds;
-    if (pool.empty()) return;
+    if (pool.empty() || options.transfer == "off") return;
     const search::TransferResult found =
         search::transfer(search_task(model, g, *choice.space, options.seed), model.dag(g), pool,
                          {.device = model.device});

@@ -17,7 +17,7 @@ inline constexpr double kTransferTrust = 1.10;
 
 struct Knowledge {
   db::Store* store = nullptr;  // may be null
-  search::TransferPool pool;   // empty if nothing may be transferred
+  search::TransferPool pool;   // of other tasks; the shipped records may be of the same ones, too
 };
 
 // Null if there is none to read from.
@@ -25,7 +25,8 @@ struct Knowledge {
 // The store (may be null) and, unless no database is to be used, the pool.
 [[nodiscard]] Result<Knowledge> learn(const ModelTasks& model, db::Store* store,
                                       const CompileOptions& options);
-// The pool of an open database (may be null) and the shipped records, without what is excluded.
+// The fastest of a database (may be null; left out if nothing may be transferred) and the shipped
+// records, without what is excluded.
 [[nodiscard]] Result<search::TransferPool> make_pool(const ModelTasks& model, db::Store* store,
                                                      const CompileOptions& options);
 

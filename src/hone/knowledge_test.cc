@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "hone/base/file.h"
-#include "hone/db/json_lines.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
 #include "hone/schedule/step.h"
@@ -33,6 +32,7 @@ graph::Graph network(const std::string& name, int64_t size, int64_t channels = 1
 struct Fixture {
   TempDir folder = std::move(TempDir::create()).value();
   CompileOptions options;
+  std::unique_ptr<db::Store> reading;
   ThreadPool threads{1};
   Fixture() {
     options.db = folder.file("hone.db");
@@ -73,9 +73,14 @@ struct Fixture {
     ASSERT_TRUE(store.ok()) << store.status().message();
     ASSERT_TRUE((*store)->add(records).ok());
   }
+  // Of a store that is open until the next call.
+  Result<Knowledge> learned(const ModelTasks& model) {
+    HONE_ASSIGN_OR_RETURN(reading, open_for_reading(options));
+    return learn(model, reading.get(), options);
+  }
   // The schedules' sources, by kernel.
   std::vector<std::string> sources(ModelTasks& model) {
-    const Result<Knowledge> knowledge = open_knowledge(model, options);
+    const Result<Knowledge> knowledge = learned(model);
     EXPECT_TRUE(knowledge.ok()) << knowledge.status().message();
     const auto steps = known_schedules(model, *knowledge, options, threads);
     EXPECT_TRUE(steps.ok()) << steps.status().message();
@@ -106,7 +111,7 @@ TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
   f.options.transfer = "off";
   ModelTasks other = f.tasks(network("other", 24));
   const Result<std::vector<schedule::Steps>> best =
-      known_schedules(other, *open_knowledge(other, f.options), f.options, f.threads);
+      known_schedules(other, *f.learned(other), f.options, f.threads);
   ASSERT_TRUE(best.ok()) << best.status().message();
   std::vector<db::Record> records = f.records(other);
   for (size_t g = 0; g < records.size(); ++g) {
@@ -150,7 +155,7 @@ TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
   records.pop_back();
   f.store(records);
   f.options.require_tuned = true;
-  const Result<Knowledge> knowledge = open_knowledge(model, f.options);
+  const Result<Knowledge> knowledge = f.learned(model);
   ASSERT_TRUE(knowledge.ok());
   const auto steps = known_schedules(model, *knowledge, f.options, f.threads);
   ASSERT_FALSE(steps.ok());
@@ -162,12 +167,14 @@ TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   std::string text;
-  for (const db::Record& record : f.records(model)) text += db::to_json_line(record) + "\n";
-  std::ofstream(f.folder.file(shipped_file_name(model.target))) << text;
+  for (const db::Record& record : f.records(model)) text += to_shipped_line(record);
+  std::ofstream(f.folder.file("any.jsonl")) << text;
   f.options.db = f.folder.file("empty.db");
   f.store({});
   f.options.use_shipped = true;
   f.options.shipped = f.folder.path();
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  f.options.transfer = "off";  // they are of the same tasks
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
   f.options.exclude_models = {"net"};
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
@@ -176,25 +183,26 @@ TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
 }
 
-TEST(knowledge, a_broken_shipped_file_is_named) {
+TEST(knowledge, nothing_shipped_and_no_database_is_no_error) {
   Fixture f;
-  std::ofstream(f.folder.file("avx2.jsonl")) << "{}\n";
-  const auto records = shipped_records(target::find("x86-64-avx2").value(), f.folder.path());
-  ASSERT_FALSE(records.ok());
-  EXPECT_NE(records.status().message().find("avx2.jsonl line 1"), std::string::npos);
-  // Another instruction set has no file of its own: it gets all there are.
-  EXPECT_FALSE(shipped_records(target::find("aarch64-neon").value(), f.folder.path()).ok());
-  EXPECT_TRUE(shipped_records(target::find("aarch64-neon").value(), "")->empty());
+  ModelTasks model = f.tasks(network("net", 20));
+  f.options.use_db = false;
+  for (const std::string& source : f.sources(model))
+    EXPECT_TRUE(source == "default" || source == "predicted") << source;
+  f.options.use_db = true;
+  f.options.use_shipped = true;
+  f.store({});
+  f.options.shipped = f.folder.file("nothing");  // there is no such folder
+  for (const std::string& source : f.sources(model))
+    EXPECT_TRUE(source == "default" || source == "predicted") << source;
 }
 
 TEST(knowledge, modes_are_checked) {
   Fixture f;
-  ModelTasks model = f.tasks(network("net", 20));
-  f.store({});
   f.options.transfer = "some";
-  EXPECT_EQ(open_knowledge(model, f.options).status().code(), Code::kInvalid);
+  EXPECT_EQ(make_tasks(network("net", 20), f.options).status().code(), Code::kInvalid);
   f.options.transfer = "one";
-  EXPECT_TRUE(open_knowledge(model, f.options).ok());
+  EXPECT_TRUE(make_tasks(network("net", 20), f.options).ok());
 }
 
 }  // namespace

@@ -22,22 +22,32 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
 
 namespace {
 
-// The best record of a task on the model's device; an empty list if there is none.
-Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
-                                            uint64_t key) {
-  return store.best({.task = key,
-                     .device = model.device,
-                     .threads = model.threads,
-                     .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""});
+// The best measured seconds of a task on the model's device.
+std::optional<double> stored_seconds(const ModelTasks& model, const CompileOptions& options,
+                                     db::Store& store, uint64_t key) {
+  if (excludes(options, model.name)) return std::nullopt;
+  const Result<std::vector<db::Record>> best =
+      store.best({.task = key,
+                  .device = model.device,
+                  .threads = model.threads,
+                  .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""});
+  if (!best.ok() || best->empty() || excludes(options, (*best)[0].model)) return std::nullopt;
+  return (*best)[0].quiet_seconds();
 }
 
 }  // namespace
+
+bool excludes(const CompileOptions& options, const std::string& model) {
+  return std::count(options.exclude_models.begin(), options.exclude_models.end(), model) > 0;
+}
 
 Status check_options(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(target::find(options.device).status());
   HONE_RETURN_IF_ERROR(cost::make_model(options.cost).status());
   if (options.accuracy != "default" && options.accuracy != "strict")
     return invalid("accuracy '{}', expected default or strict", options.accuracy);
+  if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")
+    return invalid("transfer '{}', expected pool, one or off", options.transfer);
   return ok_status();
 }
 
@@ -59,9 +69,7 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                            if (const auto seconds = knowledge.measured(key)) return seconds;
                          }
                          if (knowledge.store == nullptr) return std::nullopt;
-                         const auto best = best_stored(model, *knowledge.store, key);
-                         return best.ok() && !best->empty() ? std::optional((*best)[0].centre)
-                                                            : std::nullopt;
+                         return stored_seconds(model, options, *knowledge.store, key);
                        },
                        knowledge.decided});
   const auto join = [&](const compute::Dag& joined, const compute::Dag& first,

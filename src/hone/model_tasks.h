@@ -44,6 +44,8 @@ struct TaskKnowledge {
 };
 [[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                                             const TaskKnowledge& knowledge = {});
+// Whether what was learned from a model of that name counts as unknown.
+[[nodiscard]] bool excludes(const CompileOptions& options, const std::string& model);
 // An error if a name among the options stands for nothing.
 [[nodiscard]] Status check_options(const CompileOptions& options);
 // An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.

@@ -39,8 +39,8 @@ struct Task {
 
 class Reporter {
  public:
-  Reporter(ModelTasks& model, const TransferReportOptions& options)
-      : model_(model), options_(options), threads_(model.target.cores) {}
+  Reporter(ModelTasks& model, db::Store* store, const TransferReportOptions& options)
+      : model_(model), store_(store), options_(options), threads_(model.target.cores) {}
   Result<TransferReport> run();
 
  private:
@@ -54,6 +54,7 @@ class Reporter {
   Result<search::TaskTuner*> open_tuner(size_t group);
 
   ModelTasks& model_;
+  db::Store* store_;  // may be null
   const TransferReportOptions& options_;
   ThreadPool threads_;
   search::TaskContext context_;
@@ -97,13 +98,14 @@ Status Reporter::find_tasks(const Knowledge& knowledge) {
   return ok_status();
 }
 
-// The time that passed while the records of the model's tasks were made, pauses left out.
+// The time that passed while the records of the model's tasks were made for it, pauses left out.
 Status Reporter::find_full_tuning(db::Store& store) {
   std::vector<int64_t> times;
   for (const Task& task : tasks_) {
     HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records,
                           store.query({.task = model_.tasks.groups[task.group].key,
                                        .device = model_.device,
+                                       .model = model_.name,
                                        .threads = model_.threads}));
     for (const db::Record& record : records) times.push_back(record.unix_time);
   }
@@ -130,7 +132,8 @@ Result<Source> Reporter::named_source(const std::string& name,
     compile.shapes.clear();
     compile.bind.clear();
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(name, compile));
-    HONE_ASSIGN_OR_RETURN(const ModelTasks tasks, make_tasks(std::move(graph), compile));
+    HONE_ASSIGN_OR_RETURN(const ModelTasks tasks,
+                          make_tasks(std::move(graph), compile, {.store = store_}));
     std::set<uint64_t> keys;
     for (const graph::TaskGroup& group : tasks.tasks.groups) keys.insert(group.key);
     for (const db::Record& record : everything.records()) {
@@ -275,9 +278,9 @@ Status Reporter::compare() {
 Result<TransferReport> Reporter::run() {
   report_.model = model_.name;
   context_ = task_context(model_, options_.compile.seed);
-  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, open_knowledge(model_, options_.compile));
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model_, store_, options_.compile));
   HONE_RETURN_IF_ERROR(find_tasks(knowledge));
-  if (knowledge.store) HONE_RETURN_IF_ERROR(find_full_tuning(*knowledge.store));
+  if (store_) HONE_RETURN_IF_ERROR(find_full_tuning(*store_));
   search::TransferPool everything = knowledge.pool;
   for (const graph::TaskGroup& group : model_.tasks.groups) everything.exclude_task(group.key);
   HONE_ASSIGN_OR_RETURN(const std::vector<Source> sources, make_sources(everything));
@@ -306,8 +309,11 @@ Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportO
     return invalid("a database is needed: it has what the sources know and what the best is");
   if (options.compile.transfer == "off")
     return invalid("transfer 'off', expected pool: the report is about transferring");
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options.compile));
-  return Reporter(model, options).run();
+  HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(std::move(graph), options.compile, {.store = store.get()}));
+  return Reporter(model, store.get(), options).run();
 }
 
 Result<TransferReport> transfer_report(const std::string& model,

@@ -135,8 +135,9 @@ TEST(transfer_report, the_same_model_of_another_size_is_a_source) {
 
 TEST(transfer_report, what_is_missing_is_said) {
   Fixture f;
-  f.store(network("other", 24), "other");
+  ASSERT_TRUE(db::open_store(f.options.compile.db).ok());
   EXPECT_EQ(transfer_report(network("target", 20), f.options).status().code(), Code::kNotFound);
+  f.store(network("other", 24), "other");
   f.store(network("target", 20), "target");
   f.options.from = {"third"};
   const Status status = transfer_report(network("target", 20), f.options).status();

@@ -141,8 +141,9 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   loop.context.searcher = options.search;
   loop.runner = runner.get();
   loop.store = store.get();
+  loop.learn = !excludes(options.compile, model.name);
   search::TransferPool pool_of_others;
-  if (options.compile.use_db) {
+  if (options.compile.use_db && options.compile.transfer != "off") {
     HONE_ASSIGN_OR_RETURN(pool_of_others, make_pool(model, store.get(), options.compile));
   }
   loop.pool = pool_of_others.empty() ? nullptr : &pool_of_others;

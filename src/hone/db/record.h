@@ -40,6 +40,10 @@ struct Record {
   double others = 0;      // ... the share of all cores that other programs took ...
   double steal = 0;       // ... and that the machine's own host took away
   std::string model;      // where the task came from; may be empty
+
+  // Seconds that can be compared with another task's: `centre`, unless the machine has been faster
+  // since the task's first time.
+  [[nodiscard]] double quiet_seconds() const { return drift < 1 ? centre * drift : centre; }
 };
 
 // Why a store must refuse this record, or ok: an ok record has times, a verified one is ok, a

@@ -9,7 +9,8 @@
 namespace hone::measure {
 namespace {
 
-constexpr int64_t kZone = 128;  // bytes behind each piece
+constexpr int64_t kZone = 128;   // bytes behind each piece, and before the first
+constexpr int64_t kPage = 4096;  // the first piece begins there: the zone before it costs no more
 constexpr unsigned char kZoneByte = 0xa5;
 constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -18,7 +19,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 Status Arena::reserve(const std::vector<int64_t>& sizes) {
   offsets_.clear();
   sizes_ = sizes;
-  int64_t end = 0;
+  int64_t end = kPage;
   for (const int64_t size : sizes) {
     if (size < 0 || size > (int64_t{1} << 46)) return invalid("a buffer of {} bytes", size);
     offsets_.push_back(end);
@@ -40,6 +41,8 @@ Status Arena::reserve(const std::vector<int64_t>& sizes) {
 }
 
 void Arena::restore_zones() {
+  if (base_ == nullptr) return;
+  std::memset(base_ + kPage - kZone, kZoneByte, static_cast<size_t>(kZone));
   for (size_t i = 0; i < sizes_.size(); ++i) {
     std::memset(base_ + offsets_[i] + sizes_[i], kZoneByte, static_cast<size_t>(kZone));
   }
@@ -48,10 +51,13 @@ void Arena::restore_zones() {
 void Arena::poison(size_t i) { std::memset(piece(i), 0xff, static_cast<size_t>(sizes_[i])); }
 
 int Arena::damaged() const {
+  const auto intact = [&](int64_t offset) {
+    const auto* zone = reinterpret_cast<const unsigned char*>(base_ + offset);
+    return std::all_of(zone, zone + kZone, [](unsigned char b) { return b == kZoneByte; });
+  };
+  if (!sizes_.empty() && !intact(kPage - kZone)) return 0;
   for (size_t i = 0; i < sizes_.size(); ++i) {
-    const auto* zone = reinterpret_cast<const unsigned char*>(base_ + offsets_[i] + sizes_[i]);
-    if (!std::all_of(zone, zone + kZone, [](unsigned char b) { return b == kZoneByte; }))
-      return static_cast<int>(i);
+    if (!intact(offsets_[i] + sizes_[i])) return static_cast<int>(i);
   }
   return -1;
 }

@@ -1,6 +1,6 @@
 // measure/arena.h - memory of a worker: page-aligned, in huge pages where the system gives them, so
-// that a kernel's time does not depend on how its buffers happen to be paged. Behind each piece
-// lies a zone that nobody may write.
+// that a kernel's time does not depend on how its buffers happen to be paged. Before the first
+// piece and behind each lies a zone that nobody may write.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Arena {
   void poison(size_t i);
   // After damage, which would be found again for ever.
   void restore_zones();
-  // Index of the first piece that something was written behind, or -1.
+  // Index of the first piece that something was written behind (or before: 0), or -1.
   [[nodiscard]] int damaged() const;
   [[nodiscard]] Status make_read_only();
 

@@ -180,7 +180,7 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
   // Also after timing: a kernel may go wrong only when it runs again, or on some other thread.
   const auto check = [&]() -> std::optional<Measurement> {
     if (memory_.damaged() >= 0 || (operands != nullptr && operands->damaged())) {
-      return wrong(job, 0, "something was written behind a buffer");
+      return wrong(job, 0, "something was written outside a buffer");
     }
     const auto error = operands == nullptr ? std::nullopt : operands->error();
     if (!error)

@@ -1,5 +1,6 @@
 #include "hone/measure/local_runner.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -8,6 +9,9 @@
 
 namespace hone::measure {
 namespace {
+
+constexpr int kMoreStarts = 4;
+constexpr std::chrono::milliseconds kBetweenStarts{50};
 
 class LocalRunner final : public Runner {
  public:
@@ -95,6 +99,11 @@ class LocalRunner final : public Runner {
   void restart() {
     if (worker_ != nullptr && worker_->alive()) return;
     auto worker = WorkerProcess::start(options_.worker);
+    // Where one has started another will, unless somebody kills it or memory is short just now.
+    for (int again = 1; again <= kMoreStarts && started_ && !worker.ok(); ++again) {
+      std::this_thread::sleep_for(again * kBetweenStarts);
+      worker = WorkerProcess::start(options_.worker);
+    }
     if (worker.ok()) {
       replace(*std::move(worker));
       return;

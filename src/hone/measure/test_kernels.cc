@@ -78,6 +78,16 @@ KERNEL(writes_behind) {
   output(args)[4 * kTile] = 0;
   return 0;
 }
+KERNEL(writes_before) {
+  twice(args, scratch, first, last, thread);
+  output(args)[-1] = 0;
+  return 0;
+}
+KERNEL(writes_far_behind) {
+  twice(args, scratch, first, last, thread);
+  *static_cast<volatile float*>(output(args) + (int64_t{1} << 44)) = 0;
+  return 0;
+}
 KERNEL(writes_its_input) {
   UNUSED;
   *static_cast<volatile float*>(args[0]) = 1;

@@ -13,9 +13,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <thread>
 
+#include "hone/measure/child_processes.h"
 #include "hone/measure/local_runner.h"
 #include "hone/measure/protocol.h"
 #include "hone/measure/sweep.h"
@@ -37,26 +37,6 @@ Measurement measure_one(Runner& runner, Job job) {
   EXPECT_TRUE(all.ok()) << all.status().message();
   EXPECT_EQ(all->size(), 1U);
   return all->front();
-}
-
-// Processes whose parent is `parent`, this one's workers.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> result;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid <= 0) continue;
-    std::ifstream file(entry.path() / "stat");
-    std::string text((std::istreambuf_iterator<char>(file)), {});
-    const size_t end = text.rfind(')');
-    if (end == std::string::npos) continue;
-    char state = 0;
-    int ppid = 0;
-    if (std::sscanf(text.c_str() + end + 1, " %c %d", &state, &ppid) == 2 && ppid == parent &&
-        state != 'Z') {
-      result.push_back(pid);
-    }
-  }
-  return result;
 }
 
 TEST(worker, runs_verifies_and_times_a_kernel) {
@@ -99,8 +79,8 @@ TEST(worker, without_tolerance_nothing_is_verified) {
 TEST(worker, wrong_answers_are_found) {
   const auto runner = local();
   const auto operands = test_operands(), sparse = test_operands(kTestFloats, true);
-  for (const char* kernel :
-       {"thrice", "forgets_the_last", "right_only_once", "writes_behind", "returns_seven"}) {
+  for (const char* kernel : {"thrice", "forgets_the_last", "right_only_once", "writes_behind",
+                             "writes_before", "returns_seven"}) {
     // A good candidate before leaves a right answer in the output: it must not help.
     EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
     const Measurement m = measure_one(*runner, test_job(kernel, operands));
@@ -134,7 +114,8 @@ TEST(worker, what_cannot_be_loaded_is_said) {
 TEST(worker, a_crash_kills_one_candidate) {
   const auto runner = local();
   const auto operands = test_operands();
-  for (const char* kernel : {"reads_null", "aborts", "writes_its_input", "kills_itself"}) {
+  for (const char* kernel :
+       {"reads_null", "aborts", "writes_its_input", "writes_far_behind", "kills_itself"}) {
     ASSERT_TRUE(runner
                     ->submit({test_job("twice", operands, 1), test_job(kernel, operands, 2),
                               test_job("twice", operands, 3)})

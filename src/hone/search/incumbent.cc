@@ -26,7 +26,8 @@ Result<std::optional<measure::Measurement>> measure_now(measure::Runner& runner,
 void Incumbent::install(measure::Job job, double measured, double reference, double now) {
   job_ = std::move(job);
   seconds_ = reference > 0 ? reference : measured;
-  drift_ = measured / seconds_;
+  first_drift_ = drift_ = measured / seconds_;
+  quiet_ = std::min(1.0, drift_);
   stale_ = false, timed_at_ = now, since_ = 0;
 }
 
@@ -49,8 +50,10 @@ Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
   timed_at_ = clock.now_seconds(), since_ = 0;
   if (!m || m->outcome != measure::Outcome::kOk) return ok_status();
   const double drift = m->timing.centre / seconds_;
+  if (stale_) first_drift_ *= drift / drift_;  // another incumbent, not another machine
   const bool agrees = m->timing.low <= seconds_now() && seconds_now() <= m->timing.high;
   drift_ = agrees && !stale_ ? drift_ * std::pow(drift / drift_, kNewShare) : drift;
+  quiet_ = std::min(quiet_, drift_);
   stale_ = false;
   return ok_status();
 }

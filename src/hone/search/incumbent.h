@@ -35,6 +35,11 @@ class Incumbent {
   [[nodiscard]] const measure::Job& job() const { return *job_; }
   [[nodiscard]] double seconds() const { return seconds_; }  // infinity before the first
   [[nodiscard]] double drift() const { return drift_; }
+  // How much slower the machine is than at the start of this run.
+  [[nodiscard]] double slowdown() const { return drift_ / first_drift_; }
+  // The machine at its least disturbed, in seconds of the scale; at most 1. Seconds of two tasks
+  // are compared after multiplying with it: either scale may be of a disturbed moment.
+  [[nodiscard]] double quiet() const { return quiet_; }
   // Seconds that it takes now, as far as is known.
   [[nodiscard]] double seconds_now() const { return seconds_ * drift_; }
 
@@ -54,7 +59,7 @@ class Incumbent {
   IncumbentOptions options_;
   std::optional<measure::Job> job_;
   double seconds_ = std::numeric_limits<double>::infinity();
-  double drift_ = 1;
+  double drift_ = 1, first_drift_ = 1, quiet_ = 1;
   bool stale_ = false;  // the drift is another incumbent's
   double timed_at_ = 0;
   int since_ = 0;

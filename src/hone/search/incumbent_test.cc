@@ -110,6 +110,7 @@ TEST(incumbent, the_drift_of_the_machine_is_divided_out) {
   ASSERT_TRUE(incumbent.due(search.clock.now_seconds())) << "it was long ago";
   ASSERT_TRUE(incumbent.refresh(search.runner, search.clock).ok());
   EXPECT_NEAR(incumbent.drift(), 1.3, 0.02);
+  EXPECT_NEAR(incumbent.slowdown(), 1.3, 0.02);
   EXPECT_NEAR(search.measured(job_of(2, 1.1e-4)) / incumbent.drift(), 1.1e-4, 0.02e-4);
   EXPECT_NEAR(incumbent.seconds_now(), 1.3e-4, 0.03e-4);
   EXPECT_FALSE(incumbent.due(search.clock.now_seconds()));
@@ -124,10 +125,26 @@ TEST(incumbent, a_stored_time_is_the_scale) {
   incumbent.install(stored, search.measured(stored), 1e-4, 0);
   EXPECT_EQ(incumbent.seconds(), 1e-4);
   EXPECT_NEAR(incumbent.drift(), 1.25, 0.02);
+  EXPECT_NEAR(incumbent.slowdown(), 1, 0.02);
   const auto won = incumbent.challenge(job_of(2, 1e-4), search.runner);
   ASSERT_TRUE(won.ok());
   EXPECT_EQ(won->verdict, measure::Verdict::kFaster);
   EXPECT_NEAR(incumbent.seconds(), 0.8e-4, 0.01e-4);
+}
+
+TEST(incumbent, a_disturbed_first_time_is_known_once_the_machine_is_quiet) {
+  Search search(3, {.jitter = 0.002, .interruptions = 0, .drift = 0, .burst_every = 1e9});
+  Incumbent incumbent;
+  const measure::Job first = job_of(1, 1e-4);
+  incumbent.install(first, 3e-4, 0, 0);
+  EXPECT_EQ(incumbent.seconds() * incumbent.quiet(), 3e-4);
+  search.clock.advance(10);
+  ASSERT_TRUE(incumbent.refresh(search.runner, search.clock).ok());
+  EXPECT_EQ(incumbent.seconds(), 3e-4) << "what is stored stays comparable";
+  EXPECT_NEAR(incumbent.seconds() * incumbent.quiet(), 1e-4, 0.02e-4);
+  // Disturbed again, it is still known.
+  incumbent.install(first, 5e-4, 1e-4, 20);
+  EXPECT_EQ(incumbent.seconds() * incumbent.quiet(), 1e-4);
 }
 
 TEST(incumbent, a_clock_that_jumps_back_makes_it_due_and_no_worse) {

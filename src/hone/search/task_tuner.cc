@@ -1,7 +1,5 @@
 #include "hone/search/task_tuner.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -30,11 +28,6 @@ constexpr double kPackRate = 2e7;      // bytes a second, at the very least, to 
 constexpr double kFinalDuel = 1.08;    // times the best: worth a longer duel at the end
 constexpr measure::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6};
 constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
-
-double load_average() {
-  double load = 0;
-  return getloadavg(&load, 1) == 1 ? load : 0;
-}
 
 }  // namespace
 
@@ -454,7 +447,9 @@ db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) con
   record.seed = context_.seed;
   record.verified = measurement.verified && measurement.outcome == measure::Outcome::kOk;
   record.unix_time = static_cast<int64_t>(std::time(nullptr));
-  record.host_load = load_average();
+  record.host_load = host_load_.average;
+  record.others = host_load_.others;
+  record.steal = host_load_.steal;
   record.model = context_.source;
   return record;
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "hone/db/store.h"
+#include "hone/measure/host_load.h"
 #include "hone/measure/job.h"
 #include "hone/search/incumbent.h"
 #include "hone/search/transfer.h"
@@ -70,8 +71,9 @@ class TaskTuner {
   // Schedules of other tasks are tried right after this task's own best and the default.
   void start_from(const TransferPool& pool);
 
-  // What is known to be good, the default point, what is good for other tasks, then what the
-  // searcher says. The first call makes the operands and the reference.
+  // What the store knows to be best, then the default point, then what is good for other tasks or
+  // known to be good, then what the searcher says. The first call makes the operands and the
+  // reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
   // Steps to try soon, as they are.
   void suggest(const schedule::Steps& steps);
@@ -95,17 +97,25 @@ class TaskTuner {
   [[nodiscard]] Result<std::vector<db::Record>> observe(
       std::span<const Candidate> candidates, std::vector<measure::Measurement> measurements,
       measure::Runner& runner, const Clock& clock);
+  // What the machine does besides, from now on: records carry it.
+  void set_host_load(const measure::HostLoad& load) { host_load_ = load; }
   // At the end: longer duels of the best with those that are hardly slower. Returns what to store.
   [[nodiscard]] Result<std::vector<db::Record>> settle(measure::Runner& runner);
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
   [[nodiscard]] double best_seconds() const { return incumbent_.seconds(); }  // infinity: none yet
+  // ... that can be compared with another task's.
+  [[nodiscard]] double quiet_seconds() const { return best_seconds() * incumbent_.quiet(); }
   [[nodiscard]] const Incumbent& incumbent() const { return incumbent_; }
   [[nodiscard]] double default_seconds() const { return default_seconds_; }
   [[nodiscard]] double predicted_seconds() const {
     return predicted_seconds_;
   }  // of the default point
   [[nodiscard]] const schedule::Steps& default_steps() const { return default_steps_; }
+  // The stored best, if its time can be compared with this run's; nullptr: there is none.
+  [[nodiscard]] const std::pair<schedule::Steps, double>* stored_best() const {
+    return stored_.empty() || stored_[0].second == 0 ? nullptr : &stored_[0];
+  }
   // Fastest first: the first one is the incumbent.
   [[nodiscard]] const std::vector<Finalist>& finalists() const { return finalists_; }
   [[nodiscard]] int trials() const { return trials_; }
@@ -147,6 +157,7 @@ class TaskTuner {
   Incumbent incumbent_;
   std::vector<std::pair<schedule::Steps, double>> stored_;  // best ones and their seconds
   std::vector<Finalist> finalists_;
+  measure::HostLoad host_load_;
   int trials_ = 0;
   size_t learned_ = 0;  // records of earlier runs
   uint64_t next_id_ = 1;

@@ -56,6 +56,7 @@ class Loop {
   Loop(std::span<const TuneTask> tasks, const TuneLoopOptions& options)
       : options_(options),
         clock_(options.clock ? *options.clock : real_clock()),
+        host_(options.host ? *options.host : own_host_),
         begin_(clock_.now_seconds()),
         overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
         pool_(compile_threads()),
@@ -92,6 +93,8 @@ class Loop {
 
   const TuneLoopOptions& options_;
   Clock& clock_;
+  measure::HostMonitor own_host_;
+  measure::HostMonitor& host_;
   double begin_;
   double search_end_ = 0;
   bool overlap_;
@@ -179,18 +182,21 @@ Status Loop::finish(const Batch& batch) {
     measurements.push_back(std::move(measurement));
     measured.push_back(candidate);
   }
+  task.set_host_load(host_.sample());
   HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records,
                         task.observe(measured, std::move(measurements), *options_.runner, clock_));
   const double now = clock_.now_seconds();
   const double best =
-      std::isfinite(task.best_seconds()) ? task.best_seconds() : scheduler_->best(batch.task);
+      std::isfinite(task.quiet_seconds()) ? task.quiet_seconds() : scheduler_->best(batch.task);
   scheduler_->report(batch.task, now - last_report_, best);
   last_report_ = now;
-  if (std::isfinite(task.best_seconds()) && bounds_.learn(*task.task().dag, task.best_seconds())) {
+  if (std::isfinite(best) && bounds_.learn(*task.task().dag, best)) {
     for (int i = 0; i < std::ssize(tuners_); ++i)
       scheduler_->set_bound(i, bounds_.bound(*tuner(i).task().dag));
   }
   HONE_RETURN_IF_ERROR(keep(records));
+  if (const std::string text = host_.complaint(task.incumbent().slowdown()); !text.empty())
+    log_warning("{}", text);
   suggest_to_similar(batch.task);
   report_progress(batch.task);
   return ok_status();
@@ -222,7 +228,7 @@ Status Loop::settle() {
     if (tuner(i).finalists().size() > 1) order.push_back(i);
   }
   const auto share = [&](int i) {
-    return tuner(i).task().multiplicity * tuner(i).best_seconds() / whole;
+    return tuner(i).task().multiplicity * tuner(i).quiet_seconds() / whole;
   };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
   for (const int i : order) {
@@ -243,9 +249,10 @@ void Loop::report_progress(int task) const {
   progress.trials_per_second = trials_ / std::max(now - begin_, 1e-9);
   progress.task = task;
   for (const std::unique_ptr<TaskTuner>& t : tuners_) {
-    const double best = std::isfinite(t->best_seconds()) ? t->best_seconds() : 0;
+    const double quiet = t->incumbent().quiet();
+    const double best = std::isfinite(t->quiet_seconds()) ? t->quiet_seconds() : 0;
     progress.tasks.push_back(
-        {t->task().name, t->task().multiplicity, t->default_seconds(), best, t->trials()});
+        {t->task().name, t->task().multiplicity, t->default_seconds() * quiet, best, t->trials()});
   }
   options_.on_progress(progress);
 }
@@ -253,7 +260,7 @@ void Loop::report_progress(int task) const {
 Result<TuneResult> Loop::run() {
   std::vector<ScheduledTask> scheduled;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
-    HONE_RETURN_IF_ERROR(task->open(options_.store));
+    HONE_RETURN_IF_ERROR(task->open(options_.learn ? options_.store : nullptr));
     scheduled.push_back(
         {task->task().multiplicity, task->predicted_seconds(), bounds_.bound(*task->task().dag)});
   }
@@ -284,11 +291,14 @@ Result<TuneResult> Loop::run() {
 
   TuneResult result;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
-    TunedTask tuned{task->default_steps(), task->default_steps(), 0, task->default_seconds(),
-                    task->trials()};
+    const double quiet = task->incumbent().quiet();
+    TunedTask tuned{task->default_steps(), task->default_steps(), 0,
+                    task->default_seconds() * quiet, task->trials()};
     if (!task->finalists().empty()) {
       tuned.steps = task->finalists().front().candidate.steps;
-      tuned.seconds = task->finalists().front().seconds;
+      tuned.seconds = task->finalists().front().seconds * quiet;
+    } else if (const auto* stored = task->stored_best(); stored != nullptr) {
+      tuned.steps = stored->first, tuned.seconds = stored->second;
     }
     result.tasks.push_back(std::move(tuned));
   }

@@ -31,11 +31,13 @@ struct TuneProgress {
 struct TuneLoopOptions {
   TaskContext context;
   measure::Runner* runner = nullptr;
-  db::Store* store = nullptr;          // null: nothing is kept or known
-  const TransferPool* pool = nullptr;  // schedules of other tasks to start from; null: none
-  Clock* clock = nullptr;              // null: the machine's
-  double start = 0;                    // on that clock: when the budget began to run
-  double deadline = 0;                 // on that clock
+  db::Store* store = nullptr;            // null: nothing is kept or known
+  bool learn = true;                     // from what the store has of the tasks
+  const TransferPool* pool = nullptr;    // schedules of other tasks to start from; null: none
+  Clock* clock = nullptr;                // null: the machine's
+  measure::HostMonitor* host = nullptr;  // null: the machine's
+  double start = 0;                      // on that clock: when the budget began to run
+  double deadline = 0;                   // on that clock
   int batch = 8;
   int max_trials = 0;           // 0: no limit
   int compile_threads = 0;      // 0: the cores that measuring leaves, or all between batches
@@ -46,7 +48,7 @@ struct TuneLoopOptions {
 };
 
 struct TunedTask {
-  schedule::Steps steps;  // the best verified, else the default
+  schedule::Steps steps;  // the best verified of this run, else the stored, else the default
   schedule::Steps default_steps;
   double seconds = 0;  // of the best; 0 if nothing was measured
   double default_seconds = 0;
