@@ -7,9 +7,10 @@ import subprocess
 import time
 
 import numpy as np
+from onnx import helper
 
 import support
-from support import Case, relu_model, small_network
+from support import Case, make_model, relu_model, small_network, value
 
 
 class Commands(Case):
@@ -45,6 +46,29 @@ class Commands(Case):
         self.assertEqual(operators["Conv"]["becomes"], "contraction")
         self.assertFalse([name for name in operators if name.startswith("hone.")])
         self.assertIn("HardSwish", self.succeed("ops"))
+
+
+class InPlace(Case):
+    def test_a_residual_sum_takes_the_place_of_its_operand(self):
+        """Three tensors of one size live at a time; in place two are enough."""
+        rng = np.random.default_rng(7)
+        weights = {f"w{i}": (rng.standard_normal((16, 16, 1, 1)) * 0.1).astype(np.float32) for i in range(4)}
+        nodes = [helper.make_node("Conv", ["x", "w0"], ["a"], name="stem"), helper.make_node("Sigmoid", ["a"], ["r"], name="act"),
+                 helper.make_node("Conv", ["r", "w1"], ["b"], name="first"), helper.make_node("Relu", ["b"], ["c"], name="relu"),
+                 helper.make_node("Conv", ["c", "w2"], ["d"], name="second"), helper.make_node("Add", ["d", "r"], ["s"], name="sum"),
+                 helper.make_node("Conv", ["s", "w3"], ["y"], name="last")]
+        shape = (1, 16, 24, 24)
+        model = self.save(make_model(nodes, [value("x", shape)], [value("y", shape)], weights))
+        library = self.folder / "model.so"
+        report = self.succeed_json("compile", model, "-o", library, "--no-db", "--threads", "1")
+        tensor = 4 * int(np.prod(shape))
+        self.assertGreaterEqual(report["arena_bytes"], 2 * tensor)
+        self.assertLess(report["arena_bytes"], 3 * tensor)
+        x = rng.standard_normal(shape).astype(np.float32)
+        np.save(self.folder / "x.npy", x)
+        self.succeed("run", library, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
+        expected = support.reference(model, {"x": x})["y"]
+        self.assertLessEqual(support.relative_error(np.load(self.folder / "y.npy"), expected), 1e-4)
 
 
 class Library(Case):

@@ -7,6 +7,7 @@
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/codegen/runtime/cpu_features.h"
+#include "hone/ir/in_place.h"
 
 namespace hone {
 namespace {
@@ -65,6 +66,25 @@ Result<std::vector<Tensor>> constant_arguments(const graph::TaskList& tasks,
   return arguments;
 }
 
+// Where a kernel may write its result over an operand in the arena.
+std::vector<graph::InPlace> in_place_calls(const graph::TaskList& tasks,
+                                           std::span<const Kernel> kernels) {
+  std::vector<graph::InPlace> result;
+  for (const graph::TaskGroup& group : tasks.groups) {
+    const auto g = static_cast<size_t>(&group - tasks.groups.data());
+    for (const ir::InPlacePair& pair : ir::in_place_pairs(kernels[g].program)) {
+      for (const int c : group.calls) {
+        const std::vector<graph::Argument>& arguments =
+            tasks.calls[static_cast<size_t>(c)].arguments;
+        const graph::Argument &in = arguments[pair.input], &out = arguments[pair.output];
+        if (in.kind == graph::Argument::Kind::kArena && out.kind == graph::Argument::Kind::kArena)
+          result.push_back({c, in.index, out.index});
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule::Steps> schedules,
@@ -93,7 +113,9 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
 
   Assembly assembly;
   codegen::ArtifactSpec& spec = assembly.spec;
-  assembly.plan = graph::plan_memory(tasks);
+  const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
+  assembly.plan = graph::plan_memory(tasks, in_place);
+  HONE_RETURN_IF_ERROR(graph::verify(assembly.plan, tasks, in_place));
   const graph::MemoryPlan& plan = assembly.plan;
   spec.zeroed = plan.zeroed;
   spec.features = checked_features(target);

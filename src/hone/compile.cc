@@ -21,7 +21,7 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
   HONE_ASSIGN_OR_RETURN(const Written written,
                         write_model(model, schedules, output, options, pool));
   return CompileSummary{std::move(model.summaries), real_clock().now_seconds() - start,
-                        written.bytes};
+                        written.bytes, written.arena_bytes};
 }
 
 Result<CompileSummary> compile(const std::string& model, const std::string& output,

@@ -1,6 +1,7 @@
 #include "hone/knowledge.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hone/base/file.h"
 #include "hone/db/registry.h"
@@ -35,17 +36,23 @@ Status predict(const ModelTasks& model, size_t g, uint64_t seed, Choice& choice)
   return ok_status();
 }
 
-// With one source only: the model whose schedules promise most for what is not known.
-void keep_best_source(search::TransferPool& pool, const ModelTasks& model,
-                      const std::vector<Choice>& choices) {
-  std::map<std::string, double> seconds;
-  for (size_t g = 0; g < choices.size(); ++g) {
-    if (choices[g].space)
-      seconds[model.summaries[g].kernel_class] +=
-          model.summaries[g].multiplicity * choices[g].predicted.default_seconds;
+// With one source only: the model whose schedules promise most for what costs most untuned.
+Status keep_best_source(search::TransferPool& pool, const ModelTasks& model) {
+  std::map<std::string, double> seconds;  // by class
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
+    HONE_ASSIGN_OR_RETURN(const space::Space space,
+                          space::Space::create(model.dag(g), model.target, model.accuracy));
+    const space::Point point = space.default_point();
+    const TaskSummary& summary = model.summaries[g];
+    seconds[summary.kernel_class] +=
+        summary.multiplicity *
+        std::exp(search::predict_log_seconds(search_task(model, g, space, 0), {&point, 1})[0]);
   }
-  const std::vector<search::SourceScore> sources = search::rank_sources(pool, seconds);
+  search::TransferPool others = pool;
+  for (const graph::TaskGroup& group : model.tasks.groups) others.exclude_task(group.key);
+  const std::vector<search::SourceScore> sources = search::rank_sources(others, seconds);
   pool.keep_model(sources.empty() ? "" : sources[0].model);
+  return ok_status();
 }
 
 Status check_tuned(const ModelTasks& model, const std::vector<Choice>& choices) {
@@ -65,24 +72,6 @@ Status check_tuned(const ModelTasks& model, const std::vector<Choice>& choices) 
 
 }  // namespace
 
-Result<search::TransferPool> make_pool(const ModelTasks& model, db::Store* store,
-                                       const CompileOptions& options) {
-  search::TransferPool pool;
-  if (store && options.transfer != "off") HONE_RETURN_IF_ERROR(pool.add_store(*store));
-  if (options.use_shipped) {
-    HONE_ASSIGN_OR_RETURN(std::vector<db::Record> shipped,
-                          shipped_records(model.target, options.shipped.empty() ? shipped_folder()
-                                                                                : options.shipped));
-    for (db::Record& record : shipped) pool.add(std::move(record));
-  }
-  for (const std::string& name : options.exclude_models) pool.exclude_model(name);
-  if (excludes(options, model.name)) {  // its tasks may stand there under another model's name
-    for (const graph::TaskGroup& group : model.tasks.groups) pool.exclude_task(group.key);
-    for (const Alternative& other : model.alternatives) pool.exclude_task(other.key);
-  }
-  return pool;
-}
-
 Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
   if (!options.use_db) return std::unique_ptr<db::Store>();
   std::string where = options.db;
@@ -95,10 +84,29 @@ Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& option
 }
 
 Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const CompileOptions& options) {
-  Knowledge knowledge{store, {}};
-  if (options.use_db) {
-    HONE_ASSIGN_OR_RETURN(knowledge.pool, make_pool(model, store, options));
+  Knowledge knowledge;
+  if (!options.use_db) return knowledge;
+  knowledge.store = store;
+  search::TransferPool shipped;
+  if (options.use_shipped) {
+    HONE_ASSIGN_OR_RETURN(std::vector<db::Record> records,
+                          shipped_records(model.target, options.shipped.empty() ? shipped_folder()
+                                                                                : options.shipped));
+    for (db::Record& record : records) shipped.add(std::move(record));
   }
+  search::TransferPool& pool = knowledge.pool;
+  if (store && options.transfer != "off") HONE_RETURN_IF_ERROR(pool.add_store(*store));
+  for (search::TransferPool* from : {&shipped, &pool}) {
+    for (const std::string& name : options.exclude_models) from->exclude_model(name);
+    if (!excludes(options, model.name)) continue;
+    // Its tasks may stand there under another model's name.
+    for (const graph::TaskGroup& group : model.tasks.groups) from->exclude_task(group.key);
+    for (const Alternative& other : model.alternatives) from->exclude_task(other.key);
+  }
+  knowledge.shipped = shipped.records();
+  if (options.transfer == "off") return knowledge;
+  for (const db::Record& record : knowledge.shipped) pool.add(record);
+  if (options.transfer == "one") HONE_RETURN_IF_ERROR(keep_best_source(pool, model));
   return knowledge;
 }
 
@@ -115,7 +123,7 @@ Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t g
                                                         .algorithm = strict ? "direct" : ""}));
     std::erase_if(found, [&](const db::Record& r) { return excludes(options, r.model); });
   }
-  for (const db::Record& record : knowledge.pool.records()) {
+  for (const db::Record& record : knowledge.shipped) {
     if (record.task == key && record.device == model.device && record.threads == model.threads &&
         (!strict || record.algorithm == "direct"))
       found.push_back(record);
@@ -157,18 +165,16 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, const Kn
   }
   if (options.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, choices));
 
-  search::TransferPool pool = knowledge.pool;
-  if (options.transfer == "one") keep_best_source(pool, model, choices);
   for_unknown([&](size_t g) {
     TaskSummary& summary = model.summaries[g];
     const Choice& choice = choices[g];
     schedules[g] = choice.steps;
     summary.source = choice.is_default ? "default" : "predicted";
     summary.predicted_seconds = choice.predicted.seconds;
-    if (pool.empty() || options.transfer == "off") return;
+    if (knowledge.pool.empty()) return;
     const search::TransferResult found =
-        search::transfer(search_task(model, g, *choice.space, options.seed), model.dag(g), pool,
-                         {.device = model.device});
+        search::transfer(search_task(model, g, *choice.space, options.seed), model.dag(g),
+                         knowledge.pool, {.device = model.device});
     if (found.candidates.empty()) return;
     const search::Transferred& best = found.candidates[0];
     if (best.steps != choice.steps && best.predicted > kTransferTrust * choice.predicted.seconds)

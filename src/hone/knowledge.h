@@ -16,19 +16,17 @@ namespace hone {
 inline constexpr double kTransferTrust = 1.10;
 
 struct Knowledge {
-  db::Store* store = nullptr;  // may be null
-  search::TransferPool pool;   // of other tasks; the shipped records may be of the same ones, too
+  db::Store* store = nullptr;       // may be null
+  std::vector<db::Record> shipped;  // the records that come with Hone, of any task
+  search::TransferPool pool;        // empty if nothing may be transferred
 };
 
 // Null if there is none to read from.
 [[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
-// The store (may be null) and, unless no database is to be used, the pool.
+// What a database (may be null) and the shipped records say, without what is excluded: nothing if
+// no database is to be used.
 [[nodiscard]] Result<Knowledge> learn(const ModelTasks& model, db::Store* store,
                                       const CompileOptions& options);
-// The fastest of a database (may be null; left out if nothing may be transferred) and the shipped
-// records, without what is excluded.
-[[nodiscard]] Result<search::TransferPool> make_pool(const ModelTasks& model, db::Store* store,
-                                                     const CompileOptions& options);
 
 // The record of exactly this task on this device, if its schedule still applies; else null.
 [[nodiscard]] Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t group,

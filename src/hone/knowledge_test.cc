@@ -183,6 +183,22 @@ TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
 }
 
+TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  f.store(f.records(model));
+  f.store(f.records(f.tasks(network("many", 24))));
+  std::vector<db::Record> few = f.records(f.tasks(network("few", 28)));
+  few.resize(1);
+  f.store(few);
+  f.options.transfer = "one";
+  const Result<Knowledge> knowledge = f.learned(model);
+  ASSERT_TRUE(knowledge.ok()) << knowledge.status().message();
+  ASSERT_FALSE(knowledge->pool.empty());
+  for (const db::Record& record : knowledge->pool.records()) EXPECT_EQ(record.model, "many");
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+}
+
 TEST(knowledge, nothing_shipped_and_no_database_is_no_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));

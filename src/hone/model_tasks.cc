@@ -175,6 +175,7 @@ Result<Written> write_model(const ModelTasks& model, std::span<const schedule::S
   std::error_code ignored;
   written.bytes = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
   written.seconds = real_clock().now_seconds() - start;
+  written.arena_bytes = assembly.spec.arena_bytes;
   return written;
 }
 

@@ -61,7 +61,8 @@ struct TaskKnowledge {
 
 struct Written {
   int64_t bytes = 0;
-  double seconds = 0;  // to compile, pack, link and write
+  double seconds = 0;       // to compile, pack, link and write
+  int64_t arena_bytes = 0;  // while it runs
 };
 [[nodiscard]] Result<Written> write_model(const ModelTasks& model,
                                           std::span<const schedule::Steps> schedules,

@@ -142,11 +142,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   loop.runner = runner.get();
   loop.store = store.get();
   loop.learn = !excludes(options.compile, model.name);
-  search::TransferPool pool_of_others;
-  if (options.compile.use_db && options.compile.transfer != "off") {
-    HONE_ASSIGN_OR_RETURN(pool_of_others, make_pool(model, store.get(), options.compile));
-  }
-  loop.pool = pool_of_others.empty() ? nullptr : &pool_of_others;
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), options.compile));
+  loop.pool = &knowledge.pool;
   loop.start = start;
   loop.deadline = end - reserve;
   loop.batch = options.batch;
@@ -210,7 +207,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     HONE_ASSIGN_OR_RETURN(written, write_model(model, defaults, output, options.compile, pool));
     std::swap(summary.model_seconds, summary.default_model_seconds);
   }
-  summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes};
+  summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes,
+                     written.arena_bytes};
   return summary;
 }
 

@@ -82,6 +82,8 @@ struct CompileSummary {
   std::vector<TaskSummary> tasks;
   double seconds = 0;  // from start to the library on disk
   int64_t bytes = 0;   // of the library
+  // Of intermediate tensors while it runs; each thread's scratch memory comes on top.
+  int64_t arena_bytes = 0;
 };
 
 struct TuneSummary {

@@ -41,7 +41,8 @@ std::string coverage(const CompileSummary& summary) {
 }
 
 Json to_json(const CompileSummary& summary) {
-  Json json = {{"seconds", summary.seconds}, {"bytes", summary.bytes}};
+  Json json = {
+      {"seconds", summary.seconds}, {"bytes", summary.bytes}, {"arena_bytes", summary.arena_bytes}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
     json["kernels"].push_back({{"name", task.name},

@@ -24,9 +24,10 @@ Status run(const Options& options) {
     json["output"] = options.output;
     fmt::print("{}", json_text(json));
   } else {
-    fmt::print("{}{}wrote {}: {} bytes in {}\n", kernel_table(summary), coverage(summary),
-               options.output, format_count(static_cast<double>(summary.bytes)),
-               format_seconds(summary.seconds));
+    fmt::print("{}{}wrote {}: {} bytes in {}; {} bytes of intermediate tensors while it runs\n",
+               kernel_table(summary), coverage(summary), options.output,
+               format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
+               format_count(static_cast<double>(summary.arena_bytes)));
   }
   return ok_status();
 }

@@ -61,7 +61,7 @@ void print_text(const Inspection& model) {
   }
   fmt::print("{}\n{} nodes, {} tasks, {} distinct\n", table.text(), model.graph.nodes.size(),
              model.tasks.calls.size(), model.tasks.groups.size());
-  fmt::print("{:.3f} GFLOP, {:.2f} MiB of weights, {:.2f} MiB of memory at the peak\n",
+  fmt::print("{:.3f} GFLOP, {:.2f} MiB of weights, at most {:.2f} MiB of intermediate tensors\n",
              graph::total_flops(model.tasks) * 1e-9,
              static_cast<double>(model.weight_bytes) / kMebibyte,
              static_cast<double>(model.plan.arena_bytes) / kMebibyte);

@@ -1,15 +1,15 @@
 #include "hone/graph/memory_plan.h"
 
 #include <algorithm>
+#include <set>
 
 namespace hone::graph {
 namespace {
 
-// What shares one place: an unbordered buffer alone, or all bordered buffers that take turns.
+// Bordered buffers that take turns in one place.
 struct Block {
   int64_t bytes = 0;
   std::vector<int> buffers;
-  bool pinned = false;  // its memory may not be used by others at any time
 };
 
 int64_t rounded(int64_t bytes) {
@@ -24,13 +24,38 @@ bool alike(const Buffer& a, const Buffer& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.border == b.border;
 }
 
-}  // namespace
+// Whether `a` may lie where `b` does although a call needs both: in place, whichever is the result.
+class InPlaceTable {
+ public:
+  InPlaceTable(const MemoryPlan& plan, const TaskList& tasks, std::span<const InPlace> in_place) {
+    for (const InPlace& pair : in_place) {
+      const auto in = static_cast<size_t>(pair.input), out = static_cast<size_t>(pair.output);
+      const Buffer& buffer = tasks.buffers[in];
+      // An argument that occurs twice may be read elsewhere too.
+      const std::vector<Argument>& all = tasks.calls[static_cast<size_t>(pair.call)].arguments;
+      const auto once = [&](int index) {
+        return std::count_if(all.begin(), all.end(), [&](const Argument& a) {
+                 return a.kind == Argument::Kind::kArena && a.index == index;
+               }) == 1;
+      };
+      if (plan.lives[in].second == pair.call && plan.lives[out].first == pair.call &&
+          alike(buffer, tasks.buffers[out]) && once(pair.input) && once(pair.output))
+        pairs_.insert({std::min(pair.input, pair.output), std::max(pair.input, pair.output)});
+    }
+  }
+  [[nodiscard]] bool contains(int a, int b) const {
+    return pairs_.contains({std::min(a, b), std::max(a, b)});
+  }
 
-MemoryPlan plan_memory(const TaskList& tasks) {
+ private:
+  std::set<std::pair<int, int>> pairs_;
+};
+
+// Lives of all buffers; nothing is placed.
+MemoryPlan plan_lives(const TaskList& tasks) {
   MemoryPlan plan;
-  const size_t count = tasks.buffers.size();
-  plan.offsets.assign(count, -1);
-  plan.lives.assign(count, {-1, -1});
+  plan.offsets.assign(tasks.buffers.size(), -1);
+  plan.lives.assign(tasks.buffers.size(), {-1, -1});
   for (size_t i = 0; i < tasks.calls.size(); ++i) {
     for (const Argument& argument : tasks.calls[i].arguments) {
       if (argument.kind != Argument::Kind::kArena) continue;
@@ -39,77 +64,113 @@ MemoryPlan plan_memory(const TaskList& tasks) {
       last = static_cast<int>(i);
     }
   }
-
   for (const TensorInfo& output : tasks.outputs) {  // read after the last call
     if (output.extents >= 0)
       plan.lives[static_cast<size_t>(output.extents)].second = static_cast<int>(tasks.calls.size());
   }
-
-  // Bordered buffers first: like ones take turns in one block.
-  std::vector<Block> blocks;
-  std::vector<int> free_buffers;
-  for (size_t i = 0; i < count; ++i) {
-    const Buffer& buffer = tasks.buffers[i];
-    if (plan.lives[i].first < 0) continue;
-    if (!buffer.has_border()) {
-      free_buffers.push_back(static_cast<int>(i));
-      continue;
-    }
-    const auto fits = [&](const Block& block) {
-      return alike(tasks.buffers[static_cast<size_t>(block.buffers.front())], buffer) &&
-             std::none_of(block.buffers.begin(), block.buffers.end(), [&](int other) {
-               return overlap(plan.lives[static_cast<size_t>(other)], plan.lives[i]);
-             });
-    };
-    const auto block = std::find_if(blocks.begin(), blocks.end(), fits);
-    if (block != blocks.end()) {
-      block->buffers.push_back(static_cast<int>(i));
-    } else {
-      blocks.push_back({rounded(buffer.bytes()), {static_cast<int>(i)}, true});
-    }
-  }
-  int64_t end = 0;
-  for (const Block& block : blocks) {
-    for (const int buffer : block.buffers) plan.offsets[static_cast<size_t>(buffer)] = end;
-    plan.zeroed.push_back({end, block.bytes});
-    end += block.bytes;
-  }
-
-  // The others behind them, the largest first, each in the tightest gap between those that live
-  // then.
-  const int64_t base = end;
-  std::stable_sort(free_buffers.begin(), free_buffers.end(), [&](int a, int b) {
-    return tasks.buffers[static_cast<size_t>(a)].bytes() >
-           tasks.buffers[static_cast<size_t>(b)].bytes();
-  });
-  std::vector<int> placed;
-  for (const int buffer : free_buffers) {
-    const int64_t bytes = rounded(tasks.buffers[static_cast<size_t>(buffer)].bytes());
-    std::vector<std::pair<int64_t, int64_t>> taken;  // offset, end
-    for (const int other : placed) {
-      if (!overlap(plan.lives[static_cast<size_t>(other)], plan.lives[static_cast<size_t>(buffer)]))
-        continue;
-      const int64_t at = plan.offsets[static_cast<size_t>(other)];
-      taken.push_back({at, at + rounded(tasks.buffers[static_cast<size_t>(other)].bytes())});
-    }
-    std::sort(taken.begin(), taken.end());
-    int64_t at = base, best = -1, best_gap = 0;
-    for (const auto& [start, stop] : taken) {
-      const int64_t gap = start - at;
-      if (gap >= bytes && (best < 0 || gap < best_gap)) best = at, best_gap = gap;
-      at = std::max(at, stop);
-    }
-    if (best < 0) best = at;
-    plan.offsets[static_cast<size_t>(buffer)] = best;
-    end = std::max(end, best + bytes);
-    placed.push_back(buffer);
-  }
-  plan.arena_bytes = end;
   return plan;
 }
 
-Status verify(const MemoryPlan& plan, const TaskList& tasks) {
+// Like buffers with a border take turns in one block; all blocks lie at the start.
+void place_bordered(MemoryPlan& plan, const TaskList& tasks, const InPlaceTable& in_place) {
+  std::vector<Block> blocks;
+  for (int i = 0; i < std::ssize(tasks.buffers); ++i) {
+    const Buffer& buffer = tasks.buffers[static_cast<size_t>(i)];
+    if (plan.lives[static_cast<size_t>(i)].first < 0 || !buffer.has_border()) continue;
+    const auto meets = [&](int other) {
+      return overlap(plan.lives[static_cast<size_t>(other)], plan.lives[static_cast<size_t>(i)]) &&
+             !in_place.contains(i, other);
+    };
+    const auto fits = [&](const Block& block) {
+      return alike(tasks.buffers[static_cast<size_t>(block.buffers.front())], buffer) &&
+             std::none_of(block.buffers.begin(), block.buffers.end(), meets);
+    };
+    const auto block = std::find_if(blocks.begin(), blocks.end(), fits);
+    if (block != blocks.end()) {
+      block->buffers.push_back(i);
+    } else {
+      blocks.push_back({rounded(buffer.bytes()), {i}});
+    }
+  }
+  for (const Block& block : blocks) {
+    for (const int buffer : block.buffers)
+      plan.offsets[static_cast<size_t>(buffer)] = plan.arena_bytes;
+    plan.zeroed.push_back({plan.arena_bytes, block.bytes});
+    plan.arena_bytes += block.bytes;
+  }
+}
+
+// The others behind them, the largest first, each where it works in place, or else in the tightest
+// gap between those that live then.
+void place_others(MemoryPlan& plan, const TaskList& tasks, const InPlaceTable& in_place) {
+  const auto bytes_of = [&](int i) {
+    return rounded(tasks.buffers[static_cast<size_t>(i)].bytes());
+  };
+  std::vector<int> order;
+  for (int i = 0; i < std::ssize(tasks.buffers); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (plan.lives[at].first >= 0 && !tasks.buffers[at].has_border()) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return bytes_of(a) > bytes_of(b); });
+  const int64_t base = plan.arena_bytes;
+  std::vector<int> placed;
+  for (const int buffer : order) {
+    const int64_t bytes = bytes_of(buffer);
+    std::vector<std::pair<int64_t, int64_t>> taken;  // offset, end
+    std::vector<int64_t> partners;                   // offsets
+    for (const int other : placed) {
+      const int64_t at = plan.offsets[static_cast<size_t>(other)];
+      if (!overlap(plan.lives[static_cast<size_t>(other)], plan.lives[static_cast<size_t>(buffer)]))
+        continue;
+      if (in_place.contains(buffer, other)) partners.push_back(at);
+      taken.push_back({at, at + bytes_of(other)});
+    }
+    std::sort(taken.begin(), taken.end());
+    const auto meets_one = [&](int64_t at) {
+      return std::count_if(taken.begin(), taken.end(), [&](const auto& range) {
+               return range.first < at + bytes && at < range.second;
+             }) == 1;
+    };
+    int64_t& offset = plan.offsets[static_cast<size_t>(buffer)];
+    const auto partner = std::find_if(partners.begin(), partners.end(), meets_one);
+    if (partner != partners.end()) {
+      offset = *partner;
+    } else {
+      int64_t at = base, best = -1, best_gap = 0;
+      for (const auto& [start, stop] : taken) {
+        const int64_t gap = start - at;
+        if (gap >= bytes && (best < 0 || gap < best_gap)) best = at, best_gap = gap;
+        at = std::max(at, stop);
+      }
+      offset = best < 0 ? at : best;
+    }
+    plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes);
+    placed.push_back(buffer);
+  }
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const TaskList& tasks, std::span<const InPlace> in_place) {
+  const MemoryPlan lives = plan_lives(tasks);
+  const auto place = [&](std::span<const InPlace> pairs) {
+    MemoryPlan plan = lives;
+    const InPlaceTable table(lives, tasks, pairs);
+    place_bordered(plan, tasks, table);
+    place_others(plan, tasks, table);
+    return plan;
+  };
+  MemoryPlan plan = place(in_place);
+  if (in_place.empty()) return plan;
+  // What is fixed early may leave worse gaps for the rest.
+  MemoryPlan apart = place({});
+  return apart.arena_bytes < plan.arena_bytes ? apart : plan;
+}
+
+Status verify(const MemoryPlan& plan, const TaskList& tasks, std::span<const InPlace> in_place) {
   const size_t count = tasks.buffers.size();
+  const InPlaceTable table(plan, tasks, in_place);
   for (size_t i = 0; i < count; ++i) {
     if (plan.offsets[i] < 0) continue;
     const Buffer& a = tasks.buffers[i];
@@ -122,7 +183,9 @@ Status verify(const MemoryPlan& plan, const TaskList& tasks) {
       const Buffer& b = tasks.buffers[k];
       const bool shares = plan.offsets[i] < plan.offsets[k] + b.bytes() && plan.offsets[k] < a_end;
       if (!shares) continue;
-      if (overlap(plan.lives[i], plan.lives[k])) {
+      const bool works_in_place = plan.offsets[i] == plan.offsets[k] &&
+                                  table.contains(static_cast<int>(i), static_cast<int>(k));
+      if (overlap(plan.lives[i], plan.lives[k]) && !works_in_place) {
         return error(Code::kInternal, "buffers {} and {} live at the same time and overlap", i, k);
       }
       const bool same = plan.offsets[i] == plan.offsets[k] && alike(a, b);

@@ -1,11 +1,20 @@
 // graph/memory_plan.h - places the arena's buffers: what does not live at the same time may share
-// memory. A buffer with a border is zeroed once, when a model is created, and its border is never
+// memory, and so may a task's operand that nobody needs any more with the result that it is read
+// for. A buffer with a border is zeroed once, when a model is created, and its border is never
 // written; so it shares only with buffers of the same shape and border, element for element.
 #pragma once
+
+#include <span>
 
 #include "hone/graph/tasks.h"
 
 namespace hone::graph {
+
+// A call may overwrite one buffer with another (ir/in_place.h).
+struct InPlace {
+  int call;
+  int input, output;  // of TaskList::buffers
+};
 
 struct MemoryPlan {
   static constexpr int64_t kAlignment = 64;  // one cache line, one AVX-512 vector
@@ -16,9 +25,11 @@ struct MemoryPlan {
   std::vector<std::pair<int64_t, int64_t>> zeroed;
 };
 
-[[nodiscard]] MemoryPlan plan_memory(const TaskList& tasks);
-// That no two buffers that live at the same time overlap, and that nothing but its like overlaps a
-// buffer with a border.
-[[nodiscard]] Status verify(const MemoryPlan& plan, const TaskList& tasks);
+// `in_place`: what the kernels allow; pairs whose buffers are needed elsewhere are passed over.
+[[nodiscard]] MemoryPlan plan_memory(const TaskList& tasks, std::span<const InPlace> in_place = {});
+// That no two buffers that live at the same time overlap unless a call works in place, and that
+// nothing but its like overlaps a buffer with a border.
+[[nodiscard]] Status verify(const MemoryPlan& plan, const TaskList& tasks,
+                            std::span<const InPlace> in_place = {});
 
 }  // namespace hone::graph

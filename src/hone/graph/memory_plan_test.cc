@@ -74,6 +74,40 @@ TEST(memory_plan, verify_finds_each_kind_of_overlap) {
   EXPECT_NE(verify(plan, tasks).message().find("leaves the arena"), std::string::npos);
 }
 
+TEST(memory_plan, a_result_takes_the_place_of_an_operand_that_nobody_needs_any_more) {
+  // A residual block: 0 is the input of the block and added to the last result.
+  const TaskList tasks = task_list({buffer(64), buffer(64), buffer(64), buffer(64), buffer(62, 1)},
+                                   {{0}, {0, 1}, {1, 0, 2}, {2, 3}, {3, 4}});
+  const InPlace pairs[] = {{2, 0, 2}, {3, 2, 3}, {4, 3, 4}};
+  EXPECT_EQ(plan_memory(tasks).arena_bytes, 4 * 64 * 4);
+  const MemoryPlan plan = plan_memory(tasks, pairs);
+  EXPECT_TRUE(verify(plan, tasks, pairs).ok()) << verify(plan, tasks, pairs).message();
+  EXPECT_EQ(plan.offsets[2], plan.offsets[0]);
+  EXPECT_EQ(plan.offsets[3], plan.offsets[0]);
+  EXPECT_NE(plan.offsets[4], plan.offsets[3]) << "another border";
+  EXPECT_EQ(plan.arena_bytes, 3 * 64 * 4);
+  EXPECT_NE(verify(plan, tasks).message().find("live at the same time"), std::string::npos);
+}
+
+TEST(memory_plan, bordered_buffers_too) {
+  const TaskList tasks = task_list({buffer(62, 1), buffer(62, 1)}, {{0}, {0, 1}, {1}});
+  const InPlace pairs[] = {{1, 0, 1}};
+  const MemoryPlan plan = plan_memory(tasks, pairs);
+  EXPECT_TRUE(verify(plan, tasks, pairs).ok()) << verify(plan, tasks, pairs).message();
+  EXPECT_EQ(plan.arena_bytes, 64 * 4);
+}
+
+TEST(memory_plan, an_operand_that_is_needed_again_stays) {
+  const InPlace pairs[] = {{1, 0, 1}};
+  const auto bytes = [&](const TaskList& tasks) { return plan_memory(tasks, pairs).arena_bytes; };
+  EXPECT_EQ(bytes(task_list({buffer(64), buffer(64)}, {{0}, {0, 1}, {0, 1}})), 2 * 64 * 4);
+  EXPECT_EQ(bytes(task_list({buffer(64), buffer(64)}, {{0}, {0, 0, 1}})), 2 * 64 * 4)
+      << "it is another operand as well";
+  EXPECT_EQ(bytes(task_list({buffer(64), buffer(64)}, {{1}, {0, 1}})), 2 * 64 * 4)
+      << "a part of the result is there before";
+  EXPECT_EQ(bytes(task_list({buffer(64), buffer(64)}, {{0}, {0, 1}})), 64 * 4);
+}
+
 TEST(memory_plan, no_live_buffers_overlap_in_random_task_lists) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
@@ -92,6 +126,15 @@ TEST(memory_plan, no_live_buffers_overlap_in_random_task_lists) {
     const TaskList tasks = task_list(buffers, uses);
     const MemoryPlan plan = plan_memory(tasks);
     EXPECT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
+    std::vector<InPlace> pairs;
+    for (int64_t i = 0; i < 30; ++i) {
+      pairs.push_back({static_cast<int>(rng.below(calls)), static_cast<int>(rng.below(count)),
+                       static_cast<int>(rng.below(count))});
+      if (pairs.back().input == pairs.back().output) pairs.pop_back();
+    }
+    const MemoryPlan in_place = plan_memory(tasks, pairs);
+    EXPECT_TRUE(verify(in_place, tasks, pairs).ok()) << verify(in_place, tasks, pairs).message();
+    EXPECT_LE(in_place.arena_bytes, plan.arena_bytes);
     // Never worse than no sharing at all, never better than what is live at one time.
     int64_t sum = 0;
     for (const Buffer& b : buffers) sum += (b.bytes() + 63) / 64 * 64;

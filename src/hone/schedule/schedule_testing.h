@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/base/rng.h"
+#include "hone/ir/in_place.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/verifier.h"
 #include "hone/schedule/lower.h"
@@ -47,14 +48,18 @@ inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_
   return args;
 }
 
-// Output values of a program, in the order of its params; empty after a failure.
-inline std::vector<Tensor> outputs_of(const ir::Program& program, uint64_t seed) {
+// Output values of a program, in the order of its params; empty after a failure. `shared`: an input
+// and the output that overwrites it.
+inline std::vector<Tensor> outputs_of(const ir::Program& program, uint64_t seed,
+                                      const ir::InPlacePair* shared = nullptr) {
   if (const Status status = ir::verify(program); !status.ok()) {
     ADD_FAILURE() << status.message();
     return {};
   }
   std::vector<Tensor> args = integer_arguments(program, seed);
-  if (const Status status = ir::run(program, args); !status.ok()) {
+  if (shared != nullptr) args[shared->output] = args[shared->input];
+  if (const Status status = ir::run(program, args, {.keep_outputs = shared != nullptr});
+      !status.ok()) {
     ADD_FAILURE() << status.message();
     return {};
   }
@@ -83,12 +88,17 @@ inline void expect_close(const std::vector<Tensor>& want, const std::vector<Tens
 }
 
 // interpreter(naive) == interpreter(scheduled); tolerance relative to the largest output, 0: exact.
+// So too where the schedule may work in place.
 inline void expect_same(const compute::Dag& dag, const Steps& steps, double tolerance = 0,
                         uint64_t seed = 1) {
   const Result<ir::Program> scheduled = lower(dag, steps);
   ASSERT_TRUE(scheduled.ok()) << scheduled.status().message();
-  expect_close(outputs_of(compute::naive_program(dag), seed), outputs_of(*scheduled, seed),
-               tolerance);
+  const std::vector<Tensor> want = outputs_of(compute::naive_program(dag), seed);
+  expect_close(want, outputs_of(*scheduled, seed), tolerance);
+  for (const ir::InPlacePair& pair : ir::in_place_pairs(*scheduled)) {
+    SCOPED_TRACE("in place of " + scheduled->params[pair.input].buffer->name);
+    expect_close(want, outputs_of(*scheduled, seed, &pair), tolerance);
+  }
 }
 
 inline void expect_same(const compute::Dag& dag, std::string_view steps, double tolerance = 0) {

@@ -6,6 +6,7 @@
 
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
+#include "hone/ir/in_place.h"
 
 namespace hone::codegen {
 namespace {
@@ -131,9 +132,15 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
   builder_.CreateCall(function_, arguments);
   builder_.CreateRet(builder_.getInt32(0));
 
+  std::vector<bool> shares(used.size() + 1, false);  // memory with another argument, perhaps
+  for (const ir::InPlacePair& pair : ir::in_place_pairs(program_)) {
+    for (size_t a = 0; a < used.size(); ++a)
+      shares[a] = shares[a] || used[a] == pair.input || used[a] == pair.output;
+  }
   for (unsigned a = 0; a <= used.size(); ++a) {
     llvm::AttrBuilder attributes(context);
-    attributes.addAttribute(llvm::Attribute::NoAlias).addAlignmentAttr(kBaseAlignment);
+    attributes.addAlignmentAttr(kBaseAlignment);
+    if (!shares[a]) attributes.addAttribute(llvm::Attribute::NoAlias);
     if (a < used.size()) {
       const ir::Buffer* buffer = program_.params[used[a]].buffer.get();
       const int64_t bytes = buffer->num_elements() * dtype_bytes(buffer->dtype);
@@ -143,7 +150,7 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
       BufferInfo info;
       info.base = function_->getArg(a);
       info.strides = dense_strides(buffer->shape, buffer->shape.empty() ? 1 : buffer->shape.back());
-      info.read_only = read_only;
+      info.read_only = read_only && !shares[a];
       add_buffer(buffer, std::move(info));
     }
     function_->addParamAttrs(a, attributes);

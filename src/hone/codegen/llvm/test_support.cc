@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "hone/codegen/runtime/kernel_abi.h"
+#include "hone/ir/in_place.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/printer.h"
 
@@ -57,14 +58,23 @@ void fill(Tensor& t) {
 
 }  // namespace
 
-std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, double tolerance) {
-  std::vector<Tensor> expected = ir::random_arguments(program, seed);
-  if (Status s = ir::run(program, expected); !s.ok()) return "interpreter: " + s.message();
+// The same for one way to lay out the arguments; `shared`: an input and an output in one place.
+static std::string compare(const ir::Program& program, uint64_t seed, double tolerance,
+                           const ir::InPlacePair* shared) {
+  const auto arguments = [&] {
+    std::vector<Tensor> args = ir::random_arguments(program, seed);
+    if (shared != nullptr) args[shared->output] = args[shared->input];
+    return args;
+  };
+  std::vector<Tensor> expected = arguments();
+  if (Status s = ir::run(program, expected, {.keep_outputs = shared != nullptr}); !s.ok())
+    return "interpreter: " + s.message();
   for (const target::Target& target : runnable_targets()) {
-    std::vector<Tensor> found = ir::random_arguments(program, seed);
+    std::vector<Tensor> found = arguments();
     for (size_t p = 0; p < found.size(); ++p) {
       if (program.params[p].role != ir::Role::kInput &&
-          program.params[p].role != ir::Role::kConstant)
+          program.params[p].role != ir::Role::kConstant &&
+          (shared == nullptr || p != shared->output))
         fill(found[p]);
     }
     if (Status s = run_machine_code(program, target, found); !s.ok())
@@ -83,12 +93,21 @@ std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, 
         if (want == have || (std::isnan(want) && std::isnan(have))) continue;
         if (std::fabs(want - have) <= (is_float(found[p].dtype()) ? tolerance * largest : 0))
           continue;
-        return fmt::format("{}: {}[{}] is {}, expected {} (seed {})\n{}", target.name,
-                           param.buffer->name, i, have, want, seed, ir::print(program));
+        return fmt::format("{}: {}[{}] is {}, expected {} (seed {}{})\n{}", target.name,
+                           param.buffer->name, i, have, want, seed,
+                           shared != nullptr ? ", in place" : "", ir::print(program));
       }
     }
   }
   return "";
+}
+
+std::string compare_with_interpreter(const ir::Program& program, uint64_t seed, double tolerance) {
+  std::string difference = compare(program, seed, tolerance, nullptr);
+  for (const ir::InPlacePair& pair : ir::in_place_pairs(program)) {
+    if (difference.empty()) difference = compare(program, seed, tolerance, &pair);
+  }
+  return difference;
 }
 
 ir::Stmt loop(const ir::VarPtr& v, int64_t extent, ir::ForKind kind, std::vector<ir::Stmt> body) {

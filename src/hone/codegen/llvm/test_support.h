@@ -18,7 +18,8 @@ namespace hone::codegen {
                                       std::span<Tensor> args);
 
 // "" if machine code and interpreter agree on all outputs for every runnable target, else what
-// differs. Floats may differ by tolerance * max(1, largest value of the output).
+// differs. Floats may differ by tolerance * max(1, largest value of the output). The same where an
+// output may overwrite an input.
 [[nodiscard]] std::string compare_with_interpreter(const ir::Program& program, uint64_t seed,
                                                    double tolerance = 1e-5);
 
