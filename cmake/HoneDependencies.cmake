@@ -34,4 +34,5 @@ find_package(CLI11 QUIET)
 hone_require(CLI11_FOUND libcli11-dev)
 find_package(nlohmann_json QUIET)
 hone_require(nlohmann_json_FOUND nlohmann-json3-dev)
+pkg_check_modules(libpq QUIET IMPORTED_TARGET libpq)  # optional: PostgreSQL as a store
 find_package(dnnl QUIET)  # optional: a rival in benchmarks/

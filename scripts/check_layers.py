@@ -18,6 +18,7 @@ OWNERS = {
     r"onnx/": "graph",
     r"google/protobuf/": "graph",
     r"sqlite3\.h": "db",
+    r"libpq": "db",
     r"hwloc": "target",
     r"zlib\.h": "tensor",
 }

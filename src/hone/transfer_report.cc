@@ -123,7 +123,8 @@ Result<Source> Reporter::named_source(const std::string& name,
   std::error_code ignored;
   if (name == "pool") {
     source.pool = everything;
-  } else if (!std::filesystem::is_regular_file(name, ignored)) {
+  } else if (!std::filesystem::is_regular_file(name, ignored) &&
+             name.find("://") == std::string::npos) {
     source.pool = everything;
     source.pool.keep_model(name);
   } else if (std::filesystem::path(name).extension() == ".onnx") {

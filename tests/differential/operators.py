@@ -5,7 +5,7 @@ import numpy as np
 FLOATS = (np.float32, np.float32, np.float32, np.float32, np.float64, np.float16)
 INTEGERS = (np.int64, np.int32, np.int64, np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64)
 
-# Name, since which opset, whether results jump where operands differ a little, attributes that may be given.
+# Name, since which opset, whether results jump (or, as atanh at 1, rise without bound) where operands differ a little.
 UNARY = [
     ("Abs", 13, False), ("Neg", 13, False), ("Relu", 14, False), ("Exp", 13, False), ("Sigmoid", 13, False), ("Tanh", 13, False),
     ("Sqrt", 13, False), ("Erf", 13, False), ("Sin", 13, False), ("Cos", 13, False), ("Softplus", 13, False), ("Softsign", 13, False),
@@ -13,7 +13,7 @@ UNARY = [
     ("Celu", 13, False), ("Gelu", 20, False), ("Mish", 18, False), ("ThresholdedRelu", 13, True), ("Reciprocal", 13, False),
     ("Log", 13, False), ("Ceil", 13, True), ("Floor", 13, True), ("Round", 13, True), ("Sign", 13, True), ("Sinh", 13, False),
     ("Cosh", 13, False), ("Tan", 13, False), ("Asinh", 13, False), ("Atan", 13, False), ("Acos", 13, False), ("Asin", 13, False),
-    ("Acosh", 13, False), ("Atanh", 13, False), ("IsNaN", 13, True), ("IsInf", 13, True), ("Identity", 13, False), ("Shrink", 13, True),
+    ("Acosh", 13, False), ("Atanh", 13, True), ("IsNaN", 13, True), ("IsInf", 13, True), ("Identity", 13, False), ("Shrink", 13, True),
     ("Not", 13, True), ("BitwiseNot", 18, True)]
 EXACT = {"Abs", "Neg", "Relu", "Identity", "Ceil", "Floor", "Round", "Sign", "IsNaN", "IsInf", "Not", "BitwiseNot", "Add", "Sub", "Mul",
          "Min", "Max", "And", "Or", "Xor", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "BitwiseAnd", "BitwiseOr",

@@ -31,6 +31,7 @@ struct Command {
 [[nodiscard]] Command db_show_command(CLI::App& db);
 [[nodiscard]] Command db_best_command(CLI::App& db);
 [[nodiscard]] Command db_ship_command(CLI::App& db);
+[[nodiscard]] std::vector<Command> db_record_commands(CLI::App& db);
 [[nodiscard]] Command eval_command(CLI::App& root);
 [[nodiscard]] Command ops_command(CLI::App& root);
 [[nodiscard]] Command devices_command(CLI::App& root);

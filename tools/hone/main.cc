@@ -37,10 +37,12 @@ int run_tool(int argc, char** argv) {
   std::vector<Command> commands = {tune_command(app),    compile_command(app), run_command(app),
                                    bench_command(app),   show_command(app),    verify_command(app),
                                    transfer_command(app)};
-  CLI::App* db = app.add_subcommand("db", "What was measured: show, best, ship");
+  CLI::App* db = app.add_subcommand(
+      "db", "What was measured: show, best, stat, import, export, merge, verify, gc, ship");
   db->require_subcommand(1);
   commands.push_back(db_show_command(*db));
   commands.push_back(db_best_command(*db));
+  for (Command& command : db_record_commands(*db)) commands.push_back(std::move(command));
   commands.push_back(db_ship_command(*db));
   commands.push_back(eval_command(app));
   commands.push_back(ops_command(app));

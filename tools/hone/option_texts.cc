@@ -46,8 +46,10 @@ void add_inputs(CLI::App& app, std::vector<std::string>& texts) {
       ->take_all();
 }
 void add_db(CLI::App& app, std::string& path) {
-  app.add_option("--db", path, "The database of measurements; default: ~/.local/share/hone/hone.db")
-      ->type_name("FILE");
+  app.add_option("--db", path,
+                 "The database of measurements, a file or postgres://user@host/name; default: "
+                 "~/.local/share/hone/hone.db")
+      ->type_name("DB");
 }
 void add_device(CLI::App& app, std::string& name) {
   app.add_option("--device", name,

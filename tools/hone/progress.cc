@@ -12,11 +12,17 @@
 namespace hone::tool {
 namespace {
 
-size_t terminal_columns() {
+constexpr size_t kTableRows = 10;
+
+winsize terminal_size() {
   winsize size = {};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
-  return size.ws_col;
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+  if (!known || size.ws_col < 20) size.ws_col = 80;
+  if (!known || size.ws_row == 0) size.ws_row = 24;
+  return size;
 }
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 // Of the kernels that were measured, with their multiplicity.
 struct Totals {
@@ -54,9 +60,8 @@ std::string progress_text(const search::TuneProgress& progress) {
     }
     text += ", ";
   }
-  text +=
-      fmt::format("{} trials, {:.1f}/s, {:.1f} s left", progress.trials, progress.trials_per_second,
-                  std::max(0.0, progress.budget - progress.elapsed));
+  text += fmt::format("{} trials, {:.1f}/s, {:.1f} s left", progress.trials,
+                      progress.trials_per_second, progress.left);
   if (progress.task >= 0 && progress.task < std::ssize(progress.tasks)) {
     text += fmt::format(", {}", progress.tasks[static_cast<size_t>(progress.task)].name);
   }
@@ -75,6 +80,23 @@ std::string progress_bar(const search::TuneProgress& progress, size_t columns) {
   return bar + text.substr(0, columns - bar.size());
 }
 
+std::string progress_table(const search::TuneProgress& progress, size_t rows) {
+  std::vector<const search::TaskProgress*> order;
+  for (const search::TaskProgress& task : progress.tasks) order.push_back(&task);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->share > b->share; });
+  if (order.size() > rows) order.resize(rows);
+  Table table({"kernel", "count", "best", "of limit", "share", "gain in 10 s"});
+  for (const search::TaskProgress* task : order) {
+    const bool limited = task->best_seconds > 0 && task->bound_seconds > 0;
+    table.add({shorten(task->name, 32), fmt::format("{:g}", task->multiplicity),
+               format_seconds(task->best_seconds),
+               limited ? percent(std::min(1.0, task->bound_seconds / task->best_seconds)) : "-",
+               percent(task->share), task->at_limit ? "done" : percent(task->expected_gain)});
+  }
+  return table.text();
+}
+
 ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void ProgressDisplay::show(const search::TuneProgress& progress) {
@@ -82,11 +104,29 @@ void ProgressDisplay::show(const search::TuneProgress& progress) {
   if (last_shown_ >= 0 && progress.elapsed < last_shown_ + pause) return;
   last_shown_ = progress.elapsed;
   if (terminal_) {
-    write_stderr(fmt::format("\r{}\x1b[K", progress_bar(progress, terminal_columns() - 1)));
-    bar_shown_ = true;
+    draw(progress);
   } else {
     write_stderr(fmt::format("{:.1f} s: {}\n", progress.elapsed, progress_text(progress)));
   }
+}
+
+void ProgressDisplay::draw(const search::TuneProgress& progress) {
+  const winsize size = terminal_size();
+  const size_t columns = size.ws_col - 1U;
+  // Header, rule and bar need three lines; the cursor can go up no further than the first one.
+  const size_t rows = size.ws_row > 6 ? std::min<size_t>(kTableRows, size.ws_row - 4U) : 0;
+  std::string text = "\r";
+  if (lines_above_ > 0) text += fmt::format("\x1b[{}A", lines_above_);
+  size_t lines = 0;
+  const std::string table = rows > 0 ? progress_table(progress, rows) : "";
+  for (size_t begin = 0; begin < table.size(); ++lines) {
+    const size_t end = table.find('\n', begin);
+    text += table.substr(begin, std::min(end - begin, columns)) + "\x1b[K\n";
+    begin = end + 1;
+  }
+  lines_above_ = lines;
+  write_stderr(text + progress_bar(progress, columns) + "\x1b[K\x1b[J");
+  bar_shown_ = true;
 }
 
 void ProgressDisplay::finish() {

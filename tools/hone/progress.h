@@ -1,5 +1,6 @@
-// tools/hone/progress.h - what a person sees while a model is tuned, on stderr: a bar that is
-// rewritten in place on a terminal, else a line at most once a second.
+// tools/hone/progress.h - what a person sees while a model is tuned, on stderr: on a terminal a
+// table of the kernels that cost most and a bar, rewritten in place, else a line at most once a
+// second.
 #pragma once
 
 #include <string>
@@ -14,6 +15,10 @@ namespace hone::tool {
 [[nodiscard]] std::string progress_text(const search::TuneProgress& progress);
 // The same after a bar, at most `columns` wide.
 [[nodiscard]] std::string progress_bar(const search::TuneProgress& progress, size_t columns);
+// The kernels with the largest shares of the model, `rows` of them at most: best time, how much of
+// the limit that is ("-" while not measured), share of the model, and what part of the model's time
+// ten more seconds on it may save ("done" at its limit).
+[[nodiscard]] std::string progress_table(const search::TuneProgress& progress, size_t rows);
 
 class ProgressDisplay {
  public:
@@ -25,8 +30,11 @@ class ProgressDisplay {
   void finish();  // leaves the terminal on a fresh line
 
  private:
+  void draw(const search::TuneProgress& progress);
+
   bool terminal_;
   bool bar_shown_ = false;
+  size_t lines_above_ = 0;  // of the table, above the bar
   double last_shown_ = -1;  // progress.elapsed
 };
 

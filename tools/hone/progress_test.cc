@@ -7,7 +7,7 @@ namespace {
 
 search::TuneProgress half_way() {
   search::TuneProgress progress;
-  progress.elapsed = 30, progress.budget = 60;
+  progress.elapsed = 30, progress.budget = 60, progress.left = 30;
   progress.trials = 480, progress.trials_per_second = 16;
   progress.task = 1;
   progress.tasks = {{"conv1", 2, 4e-3, 2e-3, 100}, {"fc", 1, 4e-3, 2e-3, 20}};
@@ -37,9 +37,25 @@ TEST(progress, the_bar_never_exceeds_the_terminal) {
     EXPECT_LE(progress_bar(half_way(), columns).size(), columns);
 }
 
+TEST(progress, the_table_shows_the_largest_shares_first) {
+  search::TuneProgress progress = half_way();
+  progress.tasks[0].share = 0.3, progress.tasks[0].expected_gain = 0.012;
+  progress.tasks[0].bound_seconds = 1e-3;
+  progress.tasks[1].share = 0.7, progress.tasks[1].bound_seconds = 1.96e-3;
+  progress.tasks[1].at_limit = true;
+  progress.tasks.push_back({.name = "pool", .share = 0.001});
+  EXPECT_EQ(progress_table(progress, 3),
+            "kernel  count     best  of limit   share  gain in 10 s\n"
+            "------------------------------------------------------\n"
+            "fc          1  2.00 ms    98.0 %  70.0 %          done\n"
+            "conv1       2  2.00 ms    50.0 %  30.0 %         1.2 %\n"
+            "pool        1        -         -   0.1 %         0.0 %\n");
+  EXPECT_EQ(progress_table(progress, 1).find("conv1"), std::string::npos);
+}
+
 TEST(progress, a_late_report_stays_in_the_bar) {
   search::TuneProgress progress = half_way();
-  progress.elapsed = 61;
+  progress.elapsed = 61, progress.left = 0;
   EXPECT_TRUE(progress_bar(progress, 200).starts_with("[####################] 100%  "));
   EXPECT_NE(progress_text(progress).find("0.0 s left"), std::string::npos);
 }

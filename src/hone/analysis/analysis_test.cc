@@ -119,6 +119,23 @@ TEST(features, a_multiply_add_is_counted_as_one) {
   EXPECT_EQ(ops.add, 0);
 }
 
+TEST(nest, rows_that_are_powers_of_two_apart_share_few_sets) {
+  const std::vector<NestLoop> loops = {{0, 0, 8, {}, false}, {0, 1, 16, {}, false}};
+  const auto access = [](int64_t row) {
+    NestAccess a;
+    a.shape = {64, row};
+    a.move = {{1, 0}, {0, 1}};
+    a.spread = {0, 0};
+    return a;
+  };
+  const auto bytes = [&](int64_t row) { return access(row).occupied_bytes(loops, 0, 64, 64); };
+  const double one_way = 64 * 64;
+  EXPECT_EQ(bytes(16), one_way) << "a run of 8 lines";
+  EXPECT_EQ(bytes(1024), 8 * one_way) << "8 lines in one set";
+  EXPECT_EQ(bytes(512), 4 * one_way) << "8 lines in two sets";
+  EXPECT_EQ(bytes(1040), one_way) << "8 lines in as many sets";
+}
+
 TEST(cpu_measure, a_register_tile_beats_one_accumulator_and_threads_help) {
   const target::Target target = small_target();
   const compute::Dag dag = gemm(64, 64, 64);

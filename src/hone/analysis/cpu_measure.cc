@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace hone::analysis {
 namespace {
@@ -12,13 +13,16 @@ using schedule::Annotation;
 // cores.
 constexpr double kMathCycles = 12;  // a polynomial of exp or tanh
 constexpr double kDivideCycles = 8;
-constexpr double kGatherCycles = 1.2;  // per element of a strided vector access
-constexpr double kLoopCycles = 1.0;    // per iteration of a loop that is not unrolled
-constexpr double kSpillCycles = 1.0;   // per register too many and body
-constexpr double kIssueWidth = 4;      // vector instructions and loads started per cycle
+// Load or store slots per element of a strided vector access.
+constexpr double kGatherSlots = 1.6, kScatterSlots = 1.2;
+constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unrolled
+constexpr double kSpillCycles = 1.0;  // per register too many and body
+constexpr double kIssueWidth = 4;     // vector instructions and loads started per cycle
 constexpr double kForkJoinSeconds = 1.5e-6;
 constexpr double kCacheShare = 0.75;  // of a cache that one loop nest can count on
 constexpr double kBranchCycles = 2;   // a test in an unrolled body
+constexpr int kLineBytes = 64;
+constexpr int64_t kFirstLevelSets = 64;  // of lines: a page, wherever the tag is physical
 
 struct Body {
   size_t first = 0;       // loops from here on are unrolled or vectorized
@@ -46,6 +50,19 @@ Body find_body(const Nest& nest, int lanes) {
   return body;
 }
 
+// Share of the vectors along loop `lane` that begin in one cache line and end in the next: each
+// costs twice.
+double split_share(const Nest& nest, const NestAccess& access, size_t lane, int lanes) {
+  const int64_t width = std::min<int64_t>(nest.loops[lane].extent, lanes) * access.element_bytes;
+  int64_t step = std::gcd<int64_t>(kLineBytes, width);  // between the vectors' beginnings
+  for (size_t i = 0; i < nest.loops.size(); ++i) {
+    if (i != lane) step = std::gcd(step, access.stride(i) * access.element_bytes);
+  }
+  int64_t splits = 0;
+  for (int64_t at = 0; at < kLineBytes; at += step) splits += at + width > kLineBytes ? 1 : 0;
+  return static_cast<double>(splits * step) / kLineBytes;
+}
+
 // Loads (or stores) of one access in a body, as load-port slots.
 double access_slots(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
   double slots = access.reads;
@@ -58,7 +75,9 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
     }
     const int64_t stride = access.stride(i);
     const double n = std::ceil(static_cast<double>(loop.extent) / lanes);
-    slots *= stride == 1 ? n : kGatherCycles * 2 * static_cast<double>(loop.extent);
+    const double strided =
+        (access.write ? kScatterSlots : kGatherSlots) * static_cast<double>(loop.extent);
+    slots *= stride == 1 ? n * (1 + split_share(nest, access, i, lanes)) : strided;
   }
   return slots;
 }
@@ -128,13 +147,19 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
   const size_t depth = nest.loops.size();
   const size_t count = nest.accesses.size();
   std::vector<double> footprint((depth + 1) * count, 0);
-  std::vector<double> total(depth + 1, 0);
+  // Register tiles of products live on few lines at a time; where nothing is multiplied, lines that
+  // fall into the same sets are what decides (docs/performance.md).
+  const bool conflicts = nest.ops.fma == 0;
+  std::vector<double> total(depth + 1, 0), first_level(depth + 1, 0);
   for (size_t a = 0; a < count; ++a) {
     const NestAccess& access = nest.accesses[a];
     if (access.scope == ir::Scope::kRegister || access.scope == ir::Scope::kStack) continue;
     for (size_t k = 0; k <= depth; ++k) {
-      footprint[k * count + a] = access.transfer_bytes(nest.loops, k, 64);
+      footprint[k * count + a] = access.transfer_bytes(nest.loops, k, kLineBytes);
       total[k] += footprint[k * count + a];
+      first_level[k] += conflicts
+                            ? access.occupied_bytes(nest.loops, k, kLineBytes, kFirstLevelSets)
+                            : footprint[k * count + a];
     }
   }
   for (size_t level = 0; level < target.caches.size(); ++level) {
@@ -142,7 +167,8 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
     const int sharers = std::max(1, std::min(cache.shared_by, threads));
     const double capacity = kCacheShare * static_cast<double>(cache.bytes) / sharers;
     size_t fits = 0;
-    while (fits < depth && total[fits] > capacity) ++fits;
+    const std::vector<double>& needed = level == 0 ? first_level : total;
+    while (fits < depth && needed[fits] > capacity) ++fits;
     double bytes = 0;
     if (fits == 0) {
       bytes = level == 0 ? total[0] : 0;  // warm: it is there already

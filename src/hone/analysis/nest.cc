@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace hone::analysis {
 
@@ -11,14 +12,17 @@ using schedule::AttachKind;
 using schedule::Bounds;
 using schedule::State;
 
+// Extent of the box along dimension d while loops first.. run.
+int64_t NestAccess::reach(const std::vector<NestLoop>& loops, size_t first, size_t d) const {
+  int64_t reach = 1 + spread[d];
+  for (size_t i = first; i < loops.size(); ++i)
+    reach += std::abs(move[d][i]) * (loops[i].extent - 1);
+  return std::min(reach, shape[d]);
+}
+
 double NestAccess::footprint(const std::vector<NestLoop>& loops, size_t first) const {
   double product = 1;
-  for (size_t d = 0; d < move.size(); ++d) {
-    int64_t reach = 1 + spread[d];
-    for (size_t i = first; i < loops.size(); ++i)
-      reach += std::abs(move[d][i]) * (loops[i].extent - 1);
-    product *= static_cast<double>(std::min(reach, shape[d]));
-  }
+  for (size_t d = 0; d < move.size(); ++d) product *= static_cast<double>(reach(loops, first, d));
   return product;
 }
 
@@ -28,17 +32,37 @@ double NestAccess::transfer_bytes(const std::vector<NestLoop>& loops, size_t fir
   double run = element_bytes, rows = 1;
   bool joined = true;
   for (size_t d = move.size(); d-- > 0;) {
-    int64_t reach = 1 + spread[d];
-    for (size_t i = first; i < loops.size(); ++i)
-      reach += std::abs(move[d][i]) * (loops[i].extent - 1);
-    reach = std::min(reach, shape[d]);
-    (joined ? run : rows) *= static_cast<double>(reach);
-    joined = joined && reach == shape[d];
+    const int64_t extent = reach(loops, first, d);
+    (joined ? run : rows) *= static_cast<double>(extent);
+    joined = joined && extent == shape[d];
   }
   // Short runs defeat the hardware's prefetchers: a single line costs about 1.6 of a streamed one.
   const double line = line_bytes;
   const double lines = std::ceil(run / line);
   return rows * lines * line * (1 + 0.6 / lines);
+}
+
+double NestAccess::occupied_bytes(const std::vector<NestLoop>& loops, size_t first, int line_bytes,
+                                  int64_t sets) const {
+  const int64_t period = sets * line_bytes;
+  int64_t stride = element_bytes, run = element_bytes, used = 1;
+  double lines = 1;
+  bool joined = true;
+  for (size_t d = move.size(); d-- > 0;) {
+    const int64_t extent = reach(loops, first, d);
+    if (joined) {
+      run *= extent;
+      const int64_t run_lines = (run + line_bytes - 1) / line_bytes;
+      used = std::min(sets, run_lines);
+      lines = static_cast<double>(run_lines);
+    } else {
+      used = std::min(sets, used * std::min(extent, period / std::gcd(period, stride)));
+      lines *= static_cast<double>(extent);
+    }
+    joined = joined && extent == shape[d];
+    stride *= shape[d];
+  }
+  return lines * line_bytes * static_cast<double>(sets) / static_cast<double>(used);
 }
 
 bool NestAccess::moves_with(size_t loop) const {

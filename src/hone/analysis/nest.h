@@ -32,8 +32,15 @@ struct NestAccess {
   // What it costs to bring them in, in bytes of whole cache lines; short runs count more.
   [[nodiscard]] double transfer_bytes(const std::vector<NestLoop>& loops, size_t first,
                                       int line_bytes) const;
+  // What the same lines take up of a cache with so many sets of lines, in bytes: as if every set
+  // held as many of them as the fullest. Large powers of two between rows put all into few sets.
+  [[nodiscard]] double occupied_bytes(const std::vector<NestLoop>& loops, size_t first,
+                                      int line_bytes, int64_t sets) const;
   [[nodiscard]] bool moves_with(size_t loop) const;
   [[nodiscard]] int64_t stride(size_t loop) const;  // elements, flattened
+
+ private:
+  [[nodiscard]] int64_t reach(const std::vector<NestLoop>& loops, size_t first, size_t d) const;
 };
 
 // Operations of one point of a stage.

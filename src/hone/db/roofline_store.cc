@@ -1,6 +1,7 @@
 #include "hone/db/roofline_store.h"
 
 #include "hone/base/file.h"
+#include "hone/db/postgres_store.h"
 #include "hone/db/registry.h"
 #include "hone/db/sqlite.h"
 #include "hone/db/sqlite_open.h"
@@ -77,6 +78,7 @@ Status save_roofline(std::string_view where, const std::string& device,
                      const measure::Roofline& roofline) {
   HONE_RETURN_IF_ERROR(measure::check(roofline));
   if (device.empty()) return invalid("a roofline needs a device key");
+  if (is_server(where)) return save_postgres_roofline(where, device, roofline);
   HONE_ASSIGN_OR_RETURN(const std::string path, store_path(where, {}));
   HONE_ASSIGN_OR_RETURN(const auto db, open_sqlite(path, {}));
   HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(*db));
@@ -87,6 +89,7 @@ Status save_roofline(std::string_view where, const std::string& device,
 
 Result<std::optional<measure::Roofline>> load_roofline(std::string_view where,
                                                        const std::string& device) {
+  if (is_server(where)) return load_postgres_roofline(where, device);
   const StoreOptions options = {.read_only = true, .create = false};
   const Result<std::string> path = store_path(where, options);
   const bool is_default = where.empty();

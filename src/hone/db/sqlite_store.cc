@@ -1,11 +1,10 @@
 #include "hone/db/sqlite_store.h"
 
 #include <bit>
-#include <charconv>
-#include <cmath>
 #include <cstring>
 
 #include "hone/base/hash.h"
+#include "hone/db/row.h"
 #include "hone/db/sqlite.h"
 #include "hone/db/sqlite_open.h"
 
@@ -15,18 +14,12 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "times are stored as little-endian doubles");
 
-constexpr const char* kColumns =
-    "trial.id, task.key, task.kernel_class, device.key, trial.threads, trial.version, trial.algorithm, "
-    "trial.steps, trial.decisions, trial.outcome, trial.message, trial.times, trial.centre, trial.low, "
-    "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
-constexpr const char* kColumnsOfVersion2 =
-    ", trial.drift, trial.crowned, trial.duel, trial.others, trial.steal";
-constexpr const char* kBeforeVersion2 = ", 1.0, 0, x'', 0.0, 0.0";  // a file that is only read
-constexpr int kNumColumns = 25;
+// A file of version 1 that is only read has no columns of version 2.
+constexpr const char* kBeforeVersion2 = ", 1.0, 0, x'', 0.0, 0.0";
 
 Result<std::string> columns_of(Connection& db) {
   HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
-  return std::string(kColumns) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2);
+  return std::string(kColumnsOfVersion1) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2);
 }
 
 // The first trial of each (task, device, threads) in the index trial_best, which is in order of
@@ -39,63 +32,26 @@ constexpr const char* kFastest =
     "ORDER BY next.task, next.device, next.threads, next.centre LIMIT 1) "
     "FROM fastest JOIN trial AS last ON last.id = fastest.id) ";
 
-Status bad_field(const std::string& path, int64_t id, const char* field, std::string_view found) {
-  return error(Code::kIo,
-               "database {} is corrupt (trial {} has {} '{}'); set it aside and use another --db",
-               path, id, field, found);
-}
-
-std::optional<uint64_t> parse_hex(std::string_view text) {
-  uint64_t value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (text.size() != 16 || end.ec != std::errc() || end.ptr != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
-std::vector<double> doubles_of(std::string_view bytes) {
-  std::vector<double> values((bytes.size() + sizeof(double) - 1) / sizeof(double));
-  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
-// A row of kColumns, and the task's text if `with_text`.
-Result<Record> read_record(const Statement& s, const std::string& path, bool with_text) {
-  Record r;
-  r.id = s.integer(0);
-  const std::string task = s.text(1), outcome = s.text(9), seed = s.text(16);
-  const auto key = parse_hex(task);
-  if (!key) return bad_field(path, r.id, "task key", task);
-  const auto parsed = measure::parse_outcome(outcome);
-  if (!parsed) return bad_field(path, r.id, "outcome", outcome);
-  const auto seed_value = parse_hex(seed);
-  if (!seed_value) return bad_field(path, r.id, "seed", seed);
-  r.task = *key, r.outcome = *parsed, r.seed = *seed_value;
-  r.kernel_class = s.text(2);
-  r.device = s.text(3);
-  r.threads = static_cast<int>(s.integer(4));
-  r.version = s.text(5), r.algorithm = s.text(6), r.steps = s.text(7), r.decisions = s.text(8);
-  r.message = s.text(10);
-  r.times = doubles_of(s.blob(11));
-  r.centre = s.real(12), r.low = s.real(13), r.high = s.real(14);
-  r.verified = s.integer(15) != 0;
-  r.unix_time = s.integer(17);
-  r.host_load = s.real(18);
-  r.model = s.text(19);
-  r.drift = s.real(20);
-  r.crowned = s.integer(21) != 0;
-  r.duel = doubles_of(s.blob(22));
-  r.others = s.real(23), r.steal = s.real(24);
-  if (with_text) r.task_text = s.text(kNumColumns);
-  return r;
-}
+// A statement's row as db/row.h reads it.
+struct SqliteRow {
+  const Statement& s;
+  [[nodiscard]] int64_t integer(int column) const { return s.integer(column); }
+  [[nodiscard]] double real(int column) const { return s.real(column); }
+  [[nodiscard]] std::string text(int column) const { return s.text(column); }
+  [[nodiscard]] std::vector<double> reals(int column) const {
+    const std::string_view bytes = s.blob(column);
+    std::vector<double> values((bytes.size() + sizeof(double) - 1) / sizeof(double));
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+};
 
 Result<std::vector<Record>> read_all(Statement& s, const std::string& path, bool with_text) {
   std::vector<Record> result;
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const bool row, s.step());
     if (!row) break;
-    auto record = read_record(s, path, with_text);
+    auto record = read_record(SqliteRow{s}, path, with_text);
     if (!record.ok()) {
       s.reset();
       return record.status();
@@ -164,8 +120,8 @@ Result<Statements> prepare_all(Connection& db) {
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(std::unique_ptr<Connection> db, Statements s)
-      : db_(std::move(db)), s_(std::move(s)) {}
+  SqliteStore(std::unique_ptr<Connection> db, Statements s, int busy_timeout_ms)
+      : db_(std::move(db)), s_(std::move(s)), busy_timeout_ms_(busy_timeout_ms) {}
 
   Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
     for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
@@ -191,33 +147,56 @@ class SqliteStore final : public Store {
   }
 
   Result<std::vector<Record>> query(const Filter& f) override {
+    Conditions conditions = conditions_of(f, -1);
+    if (f.fastest_only) {
+      conditions.where.insert(std::string_view("WHERE ").size(),
+                              "trial.id IN (SELECT id FROM fastest) AND ");
+    }
     HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(*db_));
-    std::string sql =
-        std::string(f.fastest_only ? kFastest : "") + "SELECT " + columns +
-        (f.with_task_text ? ", task.text" : "") +
-        " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device "
-        "WHERE trial.id > ?";
-    if (f.fastest_only) sql += " AND trial.id IN (SELECT id FROM fastest)";
-    if (f.task) sql += " AND trial.task = (SELECT id FROM task WHERE key = ?)";
-    if (f.kernel_class) sql += " AND task.kernel_class = ?";
-    if (f.device) sql += " AND device.key = ?";
-    if (f.version) sql += " AND trial.version = ?";
-    if (f.model) sql += " AND trial.model = ?";
-    if (f.threads) sql += " AND trial.threads = ?";
-    if (f.outcome) sql += " AND trial.outcome = ?";
-    if (f.verified_only) sql += " AND trial.verified = 1";
-    sql += " ORDER BY trial.id LIMIT ?";
-    HONE_ASSIGN_OR_RETURN(Statement s, Statement::prepare(*db_, sql));
-    s.bind(f.after_id);
-    if (f.task) s.bind(hash_hex(*f.task));
-    if (f.kernel_class) s.bind(*f.kernel_class);
-    if (f.device) s.bind(*f.device);
-    if (f.version) s.bind(*f.version);
-    if (f.model) s.bind(*f.model);
-    if (f.threads) s.bind(*f.threads);
-    if (f.outcome) s.bind(measure::outcome_name(*f.outcome));
-    s.bind(f.limit);
+    HONE_ASSIGN_OR_RETURN(
+        Statement s,
+        Statement::prepare(*db_, std::string(f.fastest_only ? kFastest : "") + "SELECT " + columns +
+                                     (f.with_task_text ? ", task.text" : "") + kFromTrial +
+                                     conditions.where));
+    for (const Parameter& parameter : conditions.parameters)
+      parameter.is_integer ? s.bind(parameter.integer) : s.bind(parameter.text);
     return read_all(s, db_->path(), f.with_task_text);
+  }
+
+  Status remove(std::span<const int64_t> ids) override {
+    {
+      HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(*db_));
+      HONE_ASSIGN_OR_RETURN(Statement s,
+                            Statement::prepare(*db_, "DELETE FROM trial WHERE id = ?"));
+      for (const int64_t id : ids) HONE_RETURN_IF_ERROR(s.bind(id).finish());
+      HONE_RETURN_IF_ERROR(db_->run("DELETE FROM task WHERE id NOT IN (SELECT task FROM trial)"));
+      HONE_RETURN_IF_ERROR(transaction.commit());
+    }
+    // Gives the room back, for which some is needed. Not while others read or write, nor on a full
+    // disk: then it is used again for new trials.
+    sqlite3_busy_timeout(db_->handle(), 0);
+    const Status compacted = db_->run("VACUUM");
+    const int code = sqlite3_extended_errcode(db_->handle()) & 0xff;
+    sqlite3_busy_timeout(db_->handle(), busy_timeout_ms_);
+    return code == SQLITE_BUSY || code == SQLITE_FULL ? ok_status() : compacted;
+  }
+
+  Result<std::vector<std::string>> verify() override {
+    std::vector<std::string> problems;
+    HONE_ASSIGN_OR_RETURN(Statement pages, Statement::prepare(*db_, "PRAGMA integrity_check(20)"));
+    for (;;) {
+      HONE_ASSIGN_OR_RETURN(const bool row, pages.step());
+      if (!row) break;
+      if (pages.text(0) != "ok") problems.push_back(pages.text(0));
+    }
+    HONE_ASSIGN_OR_RETURN(Statement keys, Statement::prepare(*db_, "PRAGMA foreign_key_check"));
+    for (;;) {
+      HONE_ASSIGN_OR_RETURN(const bool row, keys.step());
+      if (!row) break;
+      problems.push_back(fmt::format("{} {} names a {} that is not there", keys.text(0),
+                                     keys.integer(1), keys.text(2)));
+    }
+    return problems;
   }
 
   Status set_verified(int64_t id, bool correct, std::string_view message) override {
@@ -276,48 +255,17 @@ class SqliteStore final : public Store {
 
   std::unique_ptr<Connection> db_;
   Statements s_;  // after db_: statements go first
+  int busy_timeout_ms_;
 };
 
 }  // namespace
-
-Status check(const Record& r) {
-  if (r.device.empty()) return invalid("a record needs a device key");
-  if (r.threads < 1) return invalid("a record has {} threads, expected at least 1", r.threads);
-  const bool ok = r.outcome == measure::Outcome::kOk;
-  if (ok && r.times.empty()) return invalid("a successful record needs times");
-  if (ok && !(r.centre > 0 && std::isfinite(r.centre))) {
-    return invalid("a successful record has the centre {}, expected a positive time", r.centre);
-  }
-  if (!std::isfinite(r.low) || !std::isfinite(r.high) || !std::isfinite(r.host_load) ||
-      !std::isfinite(r.centre) || !std::isfinite(r.others) || !std::isfinite(r.steal)) {
-    return invalid("a record has a number that is not finite");
-  }
-  for (const double t : r.times) {
-    if (!(t > 0 && std::isfinite(t)))
-      return invalid("a record has the time {}, expected a positive one", t);
-  }
-  for (const double t : r.duel) {
-    if (!(t > 0 && std::isfinite(t)))
-      return invalid("a record's duel has the time {}, expected a positive one", t);
-  }
-  if (r.duel.size() % 2 != 0)
-    return invalid("a record's duel has {} times, expected pairs", r.duel.size());
-  if (!(r.drift > 0 && std::isfinite(r.drift)))
-    return invalid("a record has the drift {}, expected a positive number", r.drift);
-  if (r.crowned && !ok)
-    return invalid("a crowned record ended as '{}', expected ok", measure::outcome_name(r.outcome));
-  if (r.verified && !ok)
-    return invalid("a verified record ended as '{}', expected ok",
-                   measure::outcome_name(r.outcome));
-  return ok_status();
-}
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path,
                                                  const StoreOptions& options) {
   HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(path, options));
   HONE_ASSIGN_OR_RETURN(Statements statements, prepare_all(*db));
   return std::unique_ptr<Store>(
-      std::make_unique<SqliteStore>(std::move(db), std::move(statements)));
+      std::make_unique<SqliteStore>(std::move(db), std::move(statements), options.busy_timeout_ms));
 }
 
 }  // namespace hone::db

@@ -51,6 +51,10 @@ class Store {
   // The output of a stored trial was compared with the reference. If it was wrong, the trial's
   // outcome becomes kWrongAnswer and `message` says how.
   virtual Status set_verified(int64_t id, bool correct, std::string_view message) = 0;
+  // Deletes trials, and tasks that no trial is of any more, all or none, and gives their room back.
+  virtual Status remove(std::span<const int64_t> ids) = 0;
+  // Checks the structure of everything stored, which may take long: what is wrong, in words.
+  virtual Result<std::vector<std::string>> verify() = 0;
 };
 
 struct StoreOptions {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "hone/base/rng.h"
+#include "hone/db/postgres_schema.h"
 #include "hone/db/schema.h"
 #include "hone/db/store_test_support.h"
 
@@ -254,11 +255,23 @@ TEST(registry, default_path_is_made_where_xdg_says) {
   old.empty() ? unsetenv("XDG_DATA_HOME") : setenv("XDG_DATA_HOME", old.c_str(), 1);
 }
 
-TEST(registry, postgres_is_refused_clearly) {
-  const auto store = open_store("postgres://host/db");
-  ASSERT_FALSE(store.ok());
-  EXPECT_EQ(store.status().code(), Code::kUnsupported);
-  EXPECT_NE(store.status().message().find("PostgreSQL is not supported"), std::string::npos);
+TEST(registry, names_for_people_show_no_password) {
+  EXPECT_EQ(store_name("trials.db"), "trials.db");
+  EXPECT_EQ(store_name("postgres://me:se?c@ret@host:5/db"), "postgres://host:5/db");
+  EXPECT_EQ(store_name("postgres://host:5/db?password=x"), "postgres://host:5/db");
+  EXPECT_EQ(store_name("postgresql://host/db"), "postgresql://host/db");
+}
+
+TEST(registry, a_server_that_does_not_answer_is_named) {
+  for (const char* where : {"postgres://localhost:1/none", "postgresql://localhost:1/none"}) {
+    const auto store = open_store(where);
+    ASSERT_FALSE(store.ok());
+    const std::string message(store.status().message());
+    EXPECT_TRUE(message.starts_with("cannot connect to database localhost:1/none: ") ||
+                message.find("built without PostgreSQL") != std::string::npos)
+        << message;
+    EXPECT_FALSE(store_path(where, {}).ok()) << "a server is no file";
+  }
 }
 
 TEST(format, the_document_shows_the_schema) {
@@ -266,6 +279,8 @@ TEST(format, the_document_shows_the_schema) {
   std::stringstream text;
   text << file.rdbuf();
   for (const char* sql : kMigrations) EXPECT_NE(text.str().find(sql), std::string::npos) << sql;
+  for (const char* sql : kPostgresMigrations)
+    EXPECT_NE(text.str().find(sql), std::string::npos) << sql;
   for (const std::string_view name : measure::kOutcomeNames) {
     EXPECT_NE(text.str().find("`" + std::string(name) + "`"), std::string::npos) << name;
   }

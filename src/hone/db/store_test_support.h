@@ -58,6 +58,17 @@ inline Record sample_record(uint64_t task, double seconds, bool verified = true)
   return r;
 }
 
+// Numbers and texts that are lost easily.
+inline Record odd_record() {
+  Record r = sample_record(0xffffffffffffffffULL, 1.0 / 3e5);
+  r.message = "tab\t, \"quotes\" and\nlines";
+  r.times = {1e-300, 0.1 + 0.2, 1.7976931348623157e308};
+  r.outcome = measure::Outcome::kWrongAnswer;
+  r.verified = r.crowned = false;
+  r.unix_time = 1'800'000'000'000;
+  return r;
+}
+
 inline BestQuery best_of(uint64_t task, int limit = 1) {
   return {.task = task, .device = "avx512-x-2c", .threads = 2, .limit = limit};
 }

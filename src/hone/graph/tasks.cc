@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hone/base/hash.h"
+#include "hone/compute/collapse_axes.h"
 #include "hone/graph/emit.h"
 #include "hone/graph/unsupported_list.h"
 
@@ -62,7 +63,9 @@ class Extractor {
 
  private:
   Result<Emitted> emit(const std::vector<int>& group) const {
-    return EmitContext(graph_, group, non_negative_).run();
+    Result<Emitted> emitted = EmitContext(graph_, group, non_negative_).run();
+    if (emitted.ok()) emitted->dag = compute::collapse_axes(emitted->dag);
+    return emitted;
   }
 
   // Copies of values without elements.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "hone/base/rng.h"
+
 namespace hone::search {
 namespace {
 
@@ -70,6 +72,77 @@ TEST(task_scheduler, beats_an_even_split) {
   const std::vector<double> even(tasks.size(), 5);
   EXPECT_LT(latency(tasks, spent), latency(tasks, even));
   EXPECT_NEAR(std::accumulate(spent.begin(), spent.end(), 0.0), 20, 1e-9);
+}
+
+TEST(task_scheduler, a_task_at_its_limit_gets_nothing_more) {
+  TaskScheduler scheduler({{1, 4e-3, 1e-3}, {1, 4e-3, 1e-3}});
+  for (int i = 0; i < 2; ++i) {
+    const int task = scheduler.next();
+    scheduler.start(task);
+    scheduler.report(task, 1, task == 0 ? 1.02e-3 : 1.5e-3);
+  }
+  EXPECT_TRUE(scheduler.at_limit(0));
+  EXPECT_EQ(scheduler.gain(0), 0);
+  EXPECT_FALSE(scheduler.at_limit(1));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(scheduler.next(), 1);
+    scheduler.report(1, 1, 1.5e-3);
+  }
+  scheduler.report(1, 1, 1e-3);
+  EXPECT_EQ(scheduler.next(), -1);
+  // A cheaper algorithm or a faster clock than was thought of: there is something to gain again.
+  scheduler.set_bound(0, 5e-4);
+  EXPECT_EQ(scheduler.next(), 0);
+}
+
+TEST(task_scheduler, expects_of_a_task_what_similar_ones_reached) {
+  const auto gain = [](int family_of_good) {
+    TaskScheduler scheduler({{1, 4e-3, 1e-3, 1}, {1, 4e-3, 1e-3, family_of_good}});
+    scheduler.report(0, 1, 4e-3);
+    scheduler.report(1, 1, 1.1e-3);
+    return scheduler.gain(0);
+  };
+  EXPECT_GT(gain(1), 1.3 * gain(2));
+}
+
+TEST(task_scheduler, gains_are_expected_of_late_ones_less) {
+  TaskScheduler scheduler({{1, 4e-3, 1e-3}, {1, 4e-3, 1e-3}});
+  for (int i = 0; i < 10; ++i) {
+    scheduler.report(0, 1, i == 0 ? 2e-3 : 1.9e-3);
+    scheduler.report(1, 1, i < 6 ? 2e-3 : 1.9e-3);
+  }
+  EXPECT_GT(scheduler.gain(1), 1.5 * scheduler.gain(0));
+  EXPECT_NEAR(scheduler.gain_in(1, 1e-6), 1e-6 * scheduler.gain(1),
+              1e-3 * 1e-6 * scheduler.gain(1));
+  double last = 0;
+  for (const double seconds : {1.0, 10.0, 100.0, 1e9}) {
+    const double gain = scheduler.gain_in(1, seconds);
+    EXPECT_GT(gain, last);
+    EXPECT_LT(gain, scheduler.gain(1) * seconds);
+    EXPECT_LE(gain, 0.9e-3 + 1e-12);  // no more than the gap
+    last = gain;
+  }
+}
+
+// Tasks of all sorts: steep and flat, near and far from their bounds, those that stop gaining.
+TEST(task_scheduler, beats_taking_turns_on_random_models) {
+  double product = 1;
+  constexpr int kModels = 40;
+  for (uint64_t seed = 1; seed <= kModels; ++seed) {
+    Rng rng(seed);
+    std::vector<Simulated> tasks;
+    for (int i = 0; i < 12; ++i) {
+      const double start = std::exp(std::log(1e-4) + 4 * rng.uniform());
+      tasks.push_back({static_cast<double>(rng.between(1, 6)), start,
+                       start * (0.2 + 0.75 * rng.uniform()), 0.2 + 4 * rng.uniform()});
+    }
+    const double budget = 30;
+    const std::vector<double> even(tasks.size(), budget / static_cast<double>(tasks.size()));
+    const double ratio = latency(tasks, simulate(tasks, budget)) / latency(tasks, even);
+    EXPECT_LT(ratio, 1.0) << "seed " << seed;
+    product *= ratio;
+  }
+  EXPECT_LT(std::pow(product, 1.0 / kModels), 0.96);
 }
 
 TEST(task_scheduler, ends_when_every_task_is_finished) {

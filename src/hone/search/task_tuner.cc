@@ -38,6 +38,7 @@ Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
+  work_ = least_work(*task_.dag, *space_);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
   if (store) HONE_RETURN_IF_ERROR(learn(*store));
   suggest(default_steps_);
@@ -99,14 +100,27 @@ Status TaskTuner::learn(db::Store& store) {
   for (const db::Record& record : records) {
     const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
     if (!steps.ok()) continue;
-    const std::optional<space::Point> point = space_->locate(*steps);
-    if (!point || space_->steps(*point) != *steps) continue;
+    const std::optional<space::Point> point = point_of(*steps, record.decisions);
+    if (!point) continue;
     points.push_back(*point);
     seconds.push_back(record.outcome == measure::Outcome::kOk ? record.centre : INFINITY);
   }
   learned_ = records.size();
   searcher_->observe(points, seconds);
   return ok_status();
+}
+
+std::optional<space::Point> TaskTuner::point_of(const schedule::Steps& steps,
+                                                const std::string& decisions) const {
+  std::vector<space::Point> candidates;
+  if (const auto portable = space::parse_portable_point(decisions); portable.ok()) {
+    candidates = space::adapt(*portable, *space_);
+  } else if (const auto nearest = space_->locate(steps)) {  // far slower
+    candidates.push_back(*nearest);
+  }
+  const auto exact = std::find_if(candidates.begin(), candidates.end(),
+                                  [&](const auto& point) { return space_->steps(point) == steps; });
+  return exact == candidates.end() ? std::nullopt : std::optional(*exact);
 }
 
 void TaskTuner::suggest(const schedule::Steps& steps) {

@@ -13,6 +13,7 @@
 #include "hone/measure/host_load.h"
 #include "hone/measure/job.h"
 #include "hone/search/incumbent.h"
+#include "hone/search/task_bound.h"
 #include "hone/search/transfer.h"
 #include "hone/space/portable_point.h"
 
@@ -103,6 +104,7 @@ class TaskTuner {
   [[nodiscard]] Result<std::vector<db::Record>> settle(measure::Runner& runner);
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
+  [[nodiscard]] const TaskWork& work() const { return work_; }
   [[nodiscard]] double best_seconds() const { return incumbent_.seconds(); }  // infinity: none yet
   // ... that can be compared with another task's.
   [[nodiscard]] double quiet_seconds() const { return best_seconds() * incumbent_.quiet(); }
@@ -127,6 +129,9 @@ class TaskTuner {
   void suggest_like(const Example& example);
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
+  // The point that makes exactly these steps; `decisions` as in a record, may be empty.
+  [[nodiscard]] std::optional<space::Point> point_of(const schedule::Steps& steps,
+                                                     const std::string& decisions) const;
   [[nodiscard]] int64_t constant_bytes() const;
   // A trial on the task's scale: what observe() makes of a candidate and its measurement.
   struct Trial {
@@ -147,6 +152,7 @@ class TaskTuner {
   std::shared_ptr<const measure::Operands> operands_;
   std::map<const ir::Buffer*, int> operand_of_;  // looked up only
   schedule::Steps default_steps_;
+  TaskWork work_;
   double default_seconds_ = 0, predicted_seconds_ = 0;
   std::vector<schedule::Steps> first_;        // to be proposed before the searcher's, in order
   size_t own_ = 0;                            // of them, this task's own best and the default

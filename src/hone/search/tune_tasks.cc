@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "hone/base/log.h"
 #include "hone/base/thread_pool.h"
 #include "hone/compute/class_family.h"
+#include "hone/search/task_bound.h"
 #include "hone/search/task_scheduler.h"
 
 namespace hone::search {
@@ -13,43 +15,16 @@ namespace {
 
 constexpr int kFirstBatch = 4;
 
-// What no schedule is expected to beat: arithmetic at the best rate that any task reached so far,
-// and operands moved once at the rate of the last-level cache. Clocks and peaks of real machines
-// are not known exactly, so the rate starts from the description and is learned.
-class Bounds {
- public:
-  Bounds(const target::Target& target, int threads)
-      : cores_(std::min(threads, target.cores)),
-        flops_per_second_(0.8 * 2 * target.fma_per_cycle * target.lanes(4) * target.ghz * 1e9 *
-                          cores_) {
-    const double per_cycle = target.caches.empty() ? target.memory_bytes_per_cycle
-                                                   : target.caches.back().bytes_per_cycle;
-    bytes_per_second_ = 1.5 * per_cycle * target.ghz * 1e9 * cores_;
-  }
-  // True if the rate rose noticeably.
-  bool learn(const compute::Dag& dag, double seconds) {
-    const double rate = compute::flops(dag) / seconds;
-    if (!std::isfinite(rate) || rate < 1.02 * flops_per_second_) return false;
-    flops_per_second_ = rate;
-    return true;
-  }
-  [[nodiscard]] double bound(const compute::Dag& dag) const {
-    double bytes = 0;
-    for (const ir::Param& param : dag.params) {
-      bytes += static_cast<double>(param.buffer->num_elements() * dtype_bytes(param.buffer->dtype));
-    }
-    return std::max(compute::flops(dag) / flops_per_second_, bytes / bytes_per_second_);
-  }
-
- private:
-  double cores_, flops_per_second_, bytes_per_second_ = 0;
-};
-
-struct Batch {
+struct TaskBatch {
   int task = -1;
   double prepare_seconds = 0;
   std::vector<Candidate> candidates;
 };
+
+// What a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
+std::string anchor(const TaskTuner& task) {
+  return compute::class_family(compute::kernel_class(*task.task().dag));
+}
 
 class Loop {
  public:
@@ -83,9 +58,9 @@ class Loop {
   }
   [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
   [[nodiscard]] int batch_size(int task) const;
-  [[nodiscard]] Result<std::optional<Batch>> prepare();
-  [[nodiscard]] Status submit(Batch& batch);
-  [[nodiscard]] Status finish(const Batch& batch);
+  [[nodiscard]] Result<std::optional<TaskBatch>> prepare();
+  [[nodiscard]] Status submit(TaskBatch& batch);
+  [[nodiscard]] Status finish(const TaskBatch& batch);
   [[nodiscard]] Status settle();
   [[nodiscard]] Status keep(const std::vector<db::Record>& records);
   void suggest_to_similar(int task);
@@ -99,7 +74,7 @@ class Loop {
   double search_end_ = 0;
   bool overlap_;
   ThreadPool pool_;
-  Bounds bounds_;
+  TaskBounds bounds_;
   std::vector<std::unique_ptr<TaskTuner>> tuners_;
   std::optional<TaskScheduler> scheduler_;
   int handed_out_ = 0;      // candidates with machine code, measured or about to be
@@ -121,11 +96,11 @@ int Loop::batch_size(int task) const {
   return std::max(size, 1);
 }
 
-Result<std::optional<Batch>> Loop::prepare() {
+Result<std::optional<TaskBatch>> Loop::prepare() {
   while (!stopped()) {
-    Batch batch;
+    TaskBatch batch;
     batch.task = scheduler_->next();
-    if (batch.task < 0) return std::optional<Batch>();
+    if (batch.task < 0) return std::optional<TaskBatch>();
     const double start = clock_.now_seconds();
     TaskTuner& task = tuner(batch.task);
     Result<std::vector<Candidate>> proposed = task.propose(batch_size(batch.task));
@@ -149,12 +124,12 @@ Result<std::optional<Batch>> Loop::prepare() {
     }
     scheduler_->start(batch.task);
     for (const Candidate& candidate : batch.candidates) handed_out_ += candidate.runs();
-    return std::optional<Batch>(std::move(batch));
+    return std::optional<TaskBatch>(std::move(batch));
   }
-  return std::optional<Batch>();
+  return std::optional<TaskBatch>();
 }
 
-Status Loop::submit(Batch& batch) {
+Status Loop::submit(TaskBatch& batch) {
   HONE_RETURN_IF_ERROR(tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
   std::vector<measure::Job> jobs;
   for (const Candidate& candidate : batch.candidates) {
@@ -163,7 +138,7 @@ Status Loop::submit(Batch& batch) {
   return options_.runner->submit(std::move(jobs));
 }
 
-Status Loop::finish(const Batch& batch) {
+Status Loop::finish(const TaskBatch& batch) {
   HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, options_.runner->collect());
   std::vector<measure::Measurement> measurements;
   TaskTuner& task = tuner(batch.task);
@@ -190,9 +165,9 @@ Status Loop::finish(const Batch& batch) {
       std::isfinite(task.quiet_seconds()) ? task.quiet_seconds() : scheduler_->best(batch.task);
   scheduler_->report(batch.task, now - last_report_, best);
   last_report_ = now;
-  if (std::isfinite(best) && bounds_.learn(*task.task().dag, best)) {
+  if (std::isfinite(best) && bounds_.learn(task.work(), best)) {
     for (int i = 0; i < std::ssize(tuners_); ++i)
-      scheduler_->set_bound(i, bounds_.bound(*tuner(i).task().dag));
+      scheduler_->set_bound(i, bounds_.seconds(tuner(i).work()));
   }
   HONE_RETURN_IF_ERROR(keep(records));
   if (const std::string text = host_.complaint(task.incumbent().slowdown()); !text.empty())
@@ -206,10 +181,6 @@ void Loop::suggest_to_similar(int from) {
   const TaskTuner& source = tuner(from);
   const std::optional<Example> example = source.example();
   if (!example) return;
-  // What a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
-  const auto anchor = [](const TaskTuner& t) {
-    return compute::class_family(compute::kernel_class(*t.task().dag));
-  };
   for (const std::unique_ptr<TaskTuner>& other : tuners_) {
     if (other.get() == &source || other->trials() > 0 || anchor(*other) != anchor(source)) continue;
     other->adopt(*example);
@@ -248,21 +219,35 @@ void Loop::report_progress(int task) const {
   progress.trials = trials_;
   progress.trials_per_second = trials_ / std::max(now - begin_, 1e-9);
   progress.task = task;
-  for (const std::unique_ptr<TaskTuner>& t : tuners_) {
-    const double quiet = t->incumbent().quiet();
-    const double best = std::isfinite(t->quiet_seconds()) ? t->quiet_seconds() : 0;
-    progress.tasks.push_back(
-        {t->task().name, t->task().multiplicity, t->default_seconds() * quiet, best, t->trials()});
+  progress.left = std::max(0.0, options_.deadline - now);
+  if (options_.max_trials > 0 && trials_ > 0) {
+    progress.left = std::min(progress.left, (options_.max_trials - trials_) /
+                                                std::max(progress.trials_per_second, 1e-9));
+  }
+  const double whole = scheduler_->total();
+  for (int i = 0; i < std::ssize(tuners_); ++i) {
+    const TaskTuner& t = *tuners_[static_cast<size_t>(i)];
+    const double quiet = t.incumbent().quiet();
+    TaskProgress line{t.task().name, t.task().multiplicity, t.default_seconds() * quiet, 0,
+                      t.trials()};
+    if (std::isfinite(t.quiet_seconds())) line.best_seconds = t.quiet_seconds();
+    line.bound_seconds = scheduler_->bound(i);
+    line.share = whole > 0 ? line.multiplicity * scheduler_->best(i) / whole : 0;
+    line.expected_gain = whole > 0 ? scheduler_->gain_in(i, kGainSeconds) / whole : 0;
+    line.at_limit = scheduler_->at_limit(i);
+    progress.tasks.push_back(std::move(line));
   }
   options_.on_progress(progress);
 }
 
 Result<TuneResult> Loop::run() {
   std::vector<ScheduledTask> scheduled;
+  std::map<std::string, int64_t> families;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
     HONE_RETURN_IF_ERROR(task->open(options_.learn ? options_.store : nullptr));
-    scheduled.push_back(
-        {task->task().multiplicity, task->predicted_seconds(), bounds_.bound(*task->task().dag)});
+    const auto family = families.emplace(anchor(*task), std::ssize(families)).first;
+    scheduled.push_back({task->task().multiplicity, task->predicted_seconds(),
+                         bounds_.seconds(task->work()), static_cast<int>(family->second)});
   }
   if (options_.pool) {
     pool_.parallel_for(std::ssize(tuners_), [&](int64_t i) {
@@ -274,10 +259,10 @@ Result<TuneResult> Loop::run() {
   search_end_ =
       options_.deadline - options_.final_share * std::max(0.0, options_.deadline - last_report_);
 
-  HONE_ASSIGN_OR_RETURN(std::optional<Batch> current, prepare());
+  HONE_ASSIGN_OR_RETURN(std::optional<TaskBatch> current, prepare());
   while (current) {
     HONE_RETURN_IF_ERROR(submit(*current));
-    std::optional<Batch> next;
+    std::optional<TaskBatch> next;
     if (overlap_) {
       HONE_ASSIGN_OR_RETURN(next, prepare());
     }

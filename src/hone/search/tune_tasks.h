@@ -18,10 +18,16 @@ struct TaskProgress {
   double default_seconds = 0;  // 0: not measured yet
   double best_seconds = 0;
   int trials = 0;
+  double bound_seconds = 0;  // what no schedule is expected to beat
+  double share = 0;          // of the model's time
+  double expected_gain = 0;  // share of the model's time that kGainSeconds more on it may save
+  bool at_limit = false;     // it gets no more time
 };
+inline constexpr double kGainSeconds = 10;
 
 struct TuneProgress {
   double elapsed = 0, budget = 0;  // seconds
+  double left = 0;  // seconds until the time or the trials are spent, as it looks now
   int trials = 0;
   double trials_per_second = 0;
   int task = -1;  // that the last batch was of

@@ -13,6 +13,7 @@
 #include "hone/schedule/lower.h"
 #include "hone/search/noisy_runner.h"
 #include "hone/search/registry.h"
+#include "hone/search/task_bound.h"
 #include "hone/search/test_tasks.h"
 
 namespace hone::search {
@@ -101,6 +102,50 @@ TEST(tune_tasks, stops_at_the_deadline_and_when_interrupted) {
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE(second->interrupted);
   EXPECT_LE(second->trials, 32);
+}
+
+TEST(tune_tasks, ends_when_every_task_is_at_its_limit_and_tells_shares_and_limits) {
+  Fixture f;
+  const TuneLoopOptions& options = f.options;
+  const TaskBounds bounds(*options.context.target, options.context.threads);
+  std::map<std::string, double> limit;
+  for (const TuneTask& task : f.tasks) {
+    const Result<space::Space> space = space::Space::create(*task.dag, *options.context.target);
+    ASSERT_TRUE(space.ok());
+    limit[task.name] = bounds.seconds(least_work(*task.dag, *space));
+  }
+  // The convolution is at its limit at once, the product from its 20th measurement on.
+  int products = 0;
+  measure::NullRunner runner([&](const measure::Job& job) -> Result<double> {
+    f.clock.advance(0.05);
+    const bool near = job.label == "conv" || ++products >= 20;
+    return limit.at(job.label) * (near ? 1.02 : 3);
+  });
+  f.options.runner = &runner;
+  f.options.max_trials = 0;
+  f.options.deadline = 1000;
+  std::vector<TuneProgress> reports;
+  f.options.on_progress = [&](const TuneProgress& progress) { reports.push_back(progress); };
+  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_LT(f.clock.now_seconds(), 20);
+  EXPECT_LE(result->tasks[0].trials, 8) << "a batch is enough to see that it is at its limit";
+  EXPECT_GE(result->tasks[1].trials, 16);
+
+  bool gained = false;
+  for (const TuneProgress& report : reports) {
+    double shares = 0;
+    for (const TaskProgress& task : report.tasks) {
+      EXPECT_DOUBLE_EQ(task.bound_seconds, limit.at(task.name));
+      EXPECT_TRUE(!task.at_limit || task.expected_gain == 0);
+      gained = gained || task.expected_gain > 0;
+      shares += task.share;
+    }
+    EXPECT_NEAR(shares, 1, 1e-9);
+    EXPECT_NEAR(report.left, 1000 - report.elapsed, 1e-9);
+  }
+  EXPECT_TRUE(gained);
+  EXPECT_TRUE(reports.back().tasks[0].at_limit && reports.back().tasks[1].at_limit);
 }
 
 TEST(tune_tasks, goes_on_when_candidates_fail) {

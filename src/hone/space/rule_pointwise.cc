@@ -6,6 +6,8 @@ namespace hone::space {
 namespace {
 
 // for the other axes, fused, in parallel:  for blocks of the vector axis:  vector
+// or, where input and output are contiguous along different axes, so that the lines that a block
+// touches stay in the cache:  for blocks of the vector axis:  for the other axes:  vector
 class Pointwise : public Group {
  public:
   std::string stage;
@@ -13,6 +15,7 @@ class Pointwise : public Group {
   std::vector<int64_t> vector_axes;  // candidates: unit stride in the output, then in the input
   int64_t lanes = 8;
   int d_axis = -1, d_width = -1, d_parallel = -1;
+  int d_blocks_outside = -1;  // -1: there is no choice
   std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
@@ -31,12 +34,15 @@ class Pointwise : public Group {
   void append_steps(const Choice& choice, schedule::Steps& steps) const override {
     const int64_t vector = choice[d_axis];
     const std::string& vec = axes[vector].var->name;
-    steps.push_back(schedule::Split{stage, vec, {choice[d_width]}, schedule::Tail::kPeel});
+    const bool blocks_outside = d_blocks_outside >= 0 && choice[d_blocks_outside] == 1;
+    // A loop in parallel is never peeled.
+    const auto tail = blocks_outside ? schedule::Tail::kMask : schedule::Tail::kPeel;
+    steps.push_back(schedule::Split{stage, vec, {choice[d_width]}, tail});
     std::vector<std::string> outer;
     for (size_t a = 0; a < axes.size(); ++a) {
       if (static_cast<int64_t>(a) != vector) outer.push_back(axes[a].var->name);
     }
-    outer.push_back(vec + ".0");
+    outer.insert(blocks_outside ? outer.begin() : outer.end(), vec + ".0");
     std::vector<std::string> order = outer;
     order.push_back(vec + ".1");
     steps.push_back(schedule::Reorder{stage, order});
@@ -111,6 +117,10 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
   for (int64_t d = 1; d <= std::max<int64_t>(1, static_cast<int64_t>(group->axes.size()) - 1); ++d)
     depths.push_back(d);
   group->d_parallel = builder.add_decision(stage, "parallel", DecisionKind::kParallel, depths);
+  if (group->vector_axes.size() > 1) {
+    group->d_blocks_outside =
+        builder.add_decision(stage, "blocks_outside", DecisionKind::kOrder, {0, 1});
+  }
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return true;

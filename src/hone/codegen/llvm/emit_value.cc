@@ -376,7 +376,10 @@ llvm::Value* PhaseEmitter::function(Op op, llvm::Value* x, DType type) {
     case Op::kRound: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x);
     default: break;
   }
-  if (type != DType::kF64) return math_f32(builder_, op, x);
+  if (type != DType::kF64) {
+    const bool has_avx512 = target_.triple.starts_with("x86_64") && target_.vector_bytes == 64;
+    return math_f32(builder_, op, x, has_avx512);
+  }
   switch (op) {
     case Op::kExp: return library_call("exp", {x});
     case Op::kLog: return library_call("log", {x});

@@ -1,6 +1,7 @@
 #include "hone/codegen/llvm/vector_math.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <initializer_list>
 #include <limits>
@@ -17,6 +18,7 @@ using llvm::Value;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMagic = 0x1.8p23;  // adding it rounds a small float to an integer in its low bits
 constexpr double kMagic64 = 0x1.8p52;
+constexpr unsigned kLanes512 = 16;
 
 // Coefficients, highest first: minimax fits (reweighted least squares) of the named function over
 // the range after reduction; the error before rounding to float is below 0.1 ulp each.
@@ -25,14 +27,16 @@ constexpr std::initializer_list<double> kExp = {  // (e^r - 1 - r) / r^2, |r| <=
 constexpr std::initializer_list<double> kLog = {  // (log(1 + f) - f) / f^2, |f| <= 1/3
     -0x1.109f24p-3, 0x1.1ed906p-3,  -0x1.eeb8ecp-4, 0x1.1ebca2p-3, -0x1.55cd0ep-3,
     0x1.99d212p-3,  -0x1.fffd6ap-3, 0x1.555502p-2,  -0x1p-1};
-constexpr std::initializer_list<double> kTanh = {  // (tanh(x) - x) / x^3 in x^2, |x| <= 0.6
-    -0x1.830be6p-8, 0x1.54e014p-6, -0x1.b89ed8p-5, 0x1.1109dcp-3, -0x1.55553ep-2};
-constexpr std::initializer_list<double> kErfSmall = {  // erf(x) / x - 1 in x^2, |x| <= 0.93
-    0x1.5e062cp-14, -0x1.aaa2d6p-11, 0x1.54d42ap-8, -0x1.b80ff2p-6,
-    0x1.ce2e1cp-4,  -0x1.812744p-2,  0x1.06eba8p-3};
-constexpr std::initializer_list<double> kErfLarge = {  // -log(erfc(x)) / x - 1, 0.9 <= x <= 4
-    0x1.5e13c6p-17, -0x1.4a2714p-12, 0x1.d93634p-9, -0x1.843636p-6,
-    0x1.b2d3d4p-4,  0x1.4538aep-1,   0x1.0772ep-3};
+// tanh(x) / x as P / Q in x^2, |x| <= kTanhEnd, where it is 1 to the last place; erf alike.
+constexpr double kTanhEnd = 9.02, kErfEnd = 3.925;
+constexpr std::initializer_list<double> kTanhP = {0x1.c9a1bp-27, 0x1.59549ep-16, 0x1.c9f7fcp-9,
+                                                  0x1.120436p-3, 0x1p+0};
+constexpr std::initializer_list<double> kTanhQ = {0x1.a0b704p-21, 0x1.58416p-12, 0x1.a7defap-6,
+                                                  0x1.de5764p-2, 0x1p+0};
+constexpr std::initializer_list<double> kErfP = {0x1.129d8cp-19, 0x1.2aac7ep-12, 0x1.ee72f8p-9,
+                                                 0x1.b047eep-5,  0x1.8653a8p-3,  0x1.20dd74p+0};
+constexpr std::initializer_list<double> kErfQ = {0x1.3f2aacp-15, 0x1.3115bp-10, 0x1.eaf4cap-7,
+                                                 0x1.d3af48p-4,  0x1.012558p-1, 0x1p+0};
 constexpr std::initializer_list<double> kAtan = {  // (atan(x) - x) / x^3 in x^2, |x| <= tan(pi / 8)
     -0.0645869398564159, 0.10746035042156703, -0.14264198659691102, 0.19999548460573974,
     -0.3333333179263273};
@@ -44,8 +48,11 @@ constexpr std::initializer_list<double> kCos = {  // (cos(x) - 1 + x^2 / 2) / x^
 // Short names for building one function; all values have x's shape.
 class Math {
  public:
-  Math(llvm::IRBuilder<>& builder, Value* x)
-      : b_(builder), float_(x->getType()), int_(shaped(builder.getInt32Ty())) {}
+  Math(llvm::IRBuilder<>& builder, Value* x, bool has_avx512)
+      : b_(builder), float_(x->getType()), int_(shaped(builder.getInt32Ty())) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(float_);
+    avx512_ = has_avx512 && vector != nullptr && vector->getNumElements() == kLanes512;
+  }
 
   Value* exp(Value* x);
   Value* log(Value* x);
@@ -80,11 +87,16 @@ class Math {
   }
   Value* bits(Value* x) { return b_.CreateBitCast(x, int_); }
   Value* from_bits(Value* x) { return b_.CreateBitCast(x, float_); }
+  Value* odd_step(Value* x, double end, std::initializer_list<double> p,
+                  std::initializer_list<double> q);
+  Value* scale(Value* p, Value* n);
+  Value* quotient(Value* n, Value* d);
   Value* power_of_2(Value* n) { return from_bits(b_.CreateShl(b_.CreateAdd(n, i(127)), 23)); }
 
   llvm::IRBuilder<>& b_;
   llvm::Type* float_;
   llvm::Type* int_;
+  bool avx512_ = false;  // x is a whole register of it
 };
 
 // x = n ln 2 + r; e^r by polynomial; 2^n in two factors, so that denormal results are right.
@@ -96,10 +108,29 @@ Value* Math::exp(Value* x) {
   r = fma(n, f(-0x1.7f7d1cp-20), r);
   Value* p = fma(b_.CreateFMul(r, r), poly(r, kExp), r);
   p = b_.CreateFAdd(p, f(1.0));
+  if (avx512_) return scale(p, n);
   Value* exponent = b_.CreateSub(bits(shifted), bits(f(kMagic)));
   Value* half = b_.CreateAShr(exponent, 1);
   p = b_.CreateFMul(p, power_of_2(half));
   return b_.CreateFMul(p, power_of_2(b_.CreateSub(exponent, half)));
+}
+
+// p 2^n, rounded once.
+Value* Math::scale(Value* p, Value* n) {
+  Value* all = llvm::ConstantInt::getSigned(b_.getInt16Ty(), -1);
+  constexpr int kCurrentRounding = 4;
+  return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                            {p, n, p, all, b_.getInt32(kCurrentRounding)});
+}
+
+// For d of 1 to 1e30 or NaN; a division costs as much as ten multiplications where vectors are
+// long.
+Value* Math::quotient(Value* n, Value* d) {
+  if (!avx512_) return b_.CreateFDiv(n, d);
+  Value* all = llvm::ConstantInt::getSigned(b_.getInt16Ty(), -1);
+  Value* r = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_rcp14_ps_512, {}, {d, d, all});
+  r = fma(r, fma(b_.CreateFNeg(d), r, f(1.0)), r);  // 14 good bits become 28
+  return b_.CreateFMul(n, r);
 }
 
 // x = 2^e m with m in [2/3, 4/3).
@@ -119,29 +150,23 @@ Value* Math::log(Value* x) {
   return b_.CreateSelect(b_.CreateFCmpOEQ(x, f(0.0)), f(-kInfinity), result);
 }
 
-Value* Math::tanh(Value* x) {
-  Value* t = abs(x);
+// An odd function that is 1 from `end` on, as x P(x^2) / Q(x^2).
+Value* Math::odd_step(Value* x, double end, std::initializer_list<double> p,
+                      std::initializer_list<double> q) {
+  x = at_least(at_most(x, end), -end);
   Value* s = b_.CreateFMul(x, x);
-  Value* small = fma(b_.CreateFMul(s, poly(s, kTanh)), x, x);
-  Value* e = exp(b_.CreateFAdd(t, t));
-  Value* large = b_.CreateFSub(f(1.0), b_.CreateFDiv(f(2.0), b_.CreateFAdd(e, f(1.0))));
-  return b_.CreateSelect(b_.CreateFCmpOLT(t, f(0.6)), small, copysign(large, x));
+  Value* result = b_.CreateFMul(x, quotient(poly(s, p), poly(s, q)));
+  return at_least(at_most(result, 1.0), -1.0);
 }
 
-Value* Math::erf(Value* x) {
-  Value* t = at_most(abs(x), 4.0);
-  Value* s = b_.CreateFMul(x, x);
-  Value* small = fma(poly(s, kErfSmall), x, x);
-  Value* q = fma(poly(t, kErfLarge), t, t);
-  Value* large = b_.CreateFSub(f(1.0), exp(b_.CreateFNeg(q)));
-  return b_.CreateSelect(b_.CreateFCmpOLT(t, f(0.93)), small, copysign(large, x));
-}
+Value* Math::tanh(Value* x) { return odd_step(x, kTanhEnd, kTanhP, kTanhQ); }
+Value* Math::erf(Value* x) { return odd_step(x, kErfEnd, kErfP, kErfQ); }
 
 // Both halves from e^-|x|, so that neither overflows nor cancels.
 Value* Math::sigmoid(Value* x) {
   Value* e = exp(b_.CreateFNeg(abs(x)));
   Value* top = b_.CreateSelect(b_.CreateFCmpOLT(x, f(0.0)), e, f(1.0));
-  return b_.CreateFDiv(top, b_.CreateFAdd(e, f(1.0)));
+  return quotient(top, b_.CreateFAdd(e, f(1.0)));
 }
 
 // The multiple of pi / 2 is taken off in double precision.
@@ -185,8 +210,8 @@ Value* Math::atan(Value* x) {
 
 }  // namespace
 
-Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x) {
-  Math math(builder, x);
+Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x, bool has_avx512) {
+  Math math(builder, x, has_avx512);
   switch (op) {
     case Op::kExp: return math.exp(x);
     case Op::kLog: return math.log(x);

@@ -1,7 +1,7 @@
 // codegen/llvm/vector_math.h - functions of float32 as inline polynomials, scalar or vector alike.
 //
 // Largest error against the exact value, in units of the last place, over all floats (checked by
-// vector_math_test): exp 2, log 2, tanh 4, erf 4, sigmoid 4, sin and cos 2 for |x| <= 1e6,
+// vector_math_test): exp 2, log 2, tanh 8, erf 8, sigmoid 4, sin and cos 2 for |x| <= 1e6,
 // atan 3.
 // Infinities, NaN, zeros and denormal results are right.
 #pragma once
@@ -12,7 +12,9 @@
 
 namespace hone::codegen {
 
-// kExp, kLog, kTanh, kErf, kSigmoid, kSin, kCos or kAtan of float or <n x float>.
-[[nodiscard]] llvm::Value* math_f32(llvm::IRBuilder<>& builder, ir::Op op, llvm::Value* x);
+// kExp, kLog, kTanh, kErf, kSigmoid, kSin, kCos or kAtan of float or <n x float>. `has_avx512`: its
+// instructions may be used.
+[[nodiscard]] llvm::Value* math_f32(llvm::IRBuilder<>& builder, ir::Op op, llvm::Value* x,
+                                    bool has_avx512);
 
 }  // namespace hone::codegen

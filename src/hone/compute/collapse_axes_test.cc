@@ -1,0 +1,113 @@
+#include "hone/compute/collapse_axes.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/compute/dag_testing.h"
+#include "hone/ir/interpreter.h"
+
+namespace hone::compute {
+namespace {
+
+using Indices = std::vector<ir::Expr>;
+
+struct Case {
+  DagBuilder b;
+  std::vector<Axis> axes = {make_axis("n", 2), make_axis("c", 3), make_axis("h", 4),
+                            make_axis("w", 5)};
+  Indices v = variables(axes);
+  ir::BufferPtr x = b.input("x", {2, 3, 4, 5});
+
+  // relu(value) + x, in two stages.
+  Dag dag(const ir::Expr& value, const View& out) {
+    const ir::BufferPtr middle = b.intermediate("relu", {2, 3, 4, 5});
+    b.pointwise("relu", axes, View(middle), ir::max(value, ir::constant_float(0)));
+    const auto second = std::vector<Axis>{make_axis("n", 2), make_axis("c", 3), make_axis("h", 4),
+                                          make_axis("w", 5)};
+    const Indices u = variables(second);
+    b.pointwise("add", second, out, ir::load(middle, u) + ir::load(x, u));
+    return testing::finish(std::move(b));
+  }
+  Dag dag(const ir::Expr& value) { return dag(value, View(b.output("y", {2, 3, 4, 5}))); }
+};
+
+std::vector<int64_t> extents(const Dag& dag) {
+  std::vector<int64_t> result;
+  for (const Axis& axis : dag.stages.back().axes) result.push_back(axis.extent);
+  return result;
+}
+
+// The collapsed Dag is valid and computes the same on the same memory; its extents.
+std::vector<int64_t> collapsed(const Dag& dag) {
+  const Dag result = collapse_axes(dag);
+  EXPECT_TRUE(verify(result).ok()) << verify(result).message();
+  const ir::Program programs[] = {naive_program(dag), naive_program(result)};
+  std::vector<Tensor> args = ir::random_arguments(programs[0], 1);
+  std::vector<Tensor> others;
+  for (size_t i = 0; i < args.size(); ++i)
+    others.push_back(args[i].clone().reshaped(programs[1].params[i].buffer->shape));
+  EXPECT_TRUE(ir::run(programs[0], args).ok());
+  EXPECT_TRUE(ir::run(programs[1], others).ok());
+  for (size_t i = 0; i < args.size(); ++i) {
+    for (int64_t e = 0; e < args[i].size(); ++e) {
+      if (!std::isnan(args[i].at(e))) {
+        EXPECT_EQ(args[i].at(e), others[i].at(e)) << i << " " << e;
+      }
+    }
+  }
+  return extents(result);
+}
+
+using Extents = std::vector<int64_t>;
+
+TEST(collapse_axes, dense_operands_are_one_axis) {
+  Case c;
+  EXPECT_EQ(collapsed(c.dag(ir::load(c.x, c.v))), (Extents{120}));
+}
+
+TEST(collapse_axes, a_broadcast_operand_keeps_its_axes_apart) {
+  Case channel;
+  const auto bias = channel.b.constant("bias", {3});
+  EXPECT_EQ(collapsed(channel.dag(ir::load(channel.x, channel.v) + ir::load(bias, {channel.v[1]}))),
+            (Extents{2, 3, 20}));
+  Case gate;
+  const auto scale = gate.b.input("scale", {2, 3, 1, 1});
+  const Indices at = {gate.v[0], gate.v[1], ir::constant(0), ir::constant(0)};
+  EXPECT_EQ(collapsed(gate.dag(ir::load(gate.x, gate.v) * ir::load(scale, at))), (Extents{6, 20}));
+}
+
+TEST(collapse_axes, a_window_ends_a_run) {
+  Case padded;
+  const View inside(padded.b.output("y", {2, 3, 6, 7}), {0, 0, 1, 1}, {2, 3, 4, 5});
+  EXPECT_EQ(collapsed(padded.dag(ir::load(padded.x, padded.v), inside)), (Extents{6, 4, 5}));
+  Case first;  // a buffer with room behind the outermost axis of the run
+  const View start(first.b.output("y", {2, 7, 4, 5}), {0, 0, 0, 0}, {2, 3, 4, 5});
+  EXPECT_EQ(collapsed(first.dag(ir::load(first.x, first.v), start)), (Extents{2, 60}));
+}
+
+TEST(collapse_axes, transposed_operands_and_values_that_name_an_axis_stay) {
+  Case transposed;
+  const auto other = transposed.b.input("other", {5, 3, 4, 2});
+  const Indices& v = transposed.v;
+  EXPECT_EQ(collapsed(transposed.dag(ir::load(other, {v[3], v[1], v[2], v[0]}))),
+            (Extents{2, 12, 5}));
+  Case named;
+  const ir::Expr value = ir::load(named.x, named.v) * ir::cast(DType::kF32, named.v[2]);
+  EXPECT_EQ(collapsed(named.dag(value)), (Extents{6, 4, 5}));
+}
+
+TEST(collapse_axes, a_buffer_that_is_read_in_two_ways_is_split_in_one) {
+  Case c;
+  const auto square = c.b.input("square", {2, 3, 3, 5});
+  const Indices& v = c.v;
+  // [n, c, c, w] joins nothing that [n, c, 0, w] must keep apart.
+  EXPECT_EQ(collapsed(c.dag(ir::load(square, {v[0], v[1], ir::constant(0), v[3]}))),
+            (Extents{6, 4, 5}));
+}
+
+TEST(collapse_axes, reductions_stay) {
+  const Dag dag = testing::softmax(4, 8, 1);
+  EXPECT_EQ(task_key(collapse_axes(dag)), task_key(dag));
+}
+
+}  // namespace
+}  // namespace hone::compute

@@ -1,0 +1,101 @@
+#include "hone/db/json_lines.h"
+
+#include <fstream>
+
+#include "hone/base/file.h"
+#include "hone/db/copy.h"
+#include "hone/db/store_test_support.h"
+
+namespace hone::db {
+namespace {
+
+TEST(json_lines, a_record_survives_the_way_there_and_back) {
+  for (const Record& record : {sample_record(0x8000000000000001ULL, 1.0 / 3e3), odd_record()}) {
+    const std::string line = to_json_line(record);
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+    const Result<Record> back = parse_json_line(line);
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(to_json_line(*back), line);
+    EXPECT_EQ(back->task, record.task);
+    EXPECT_EQ(back->times, record.times);
+    EXPECT_EQ(back->duel, record.duel);
+    EXPECT_EQ(back->seed, record.seed);
+    EXPECT_EQ(back->message, record.message);
+    EXPECT_EQ(back->verified, record.verified);
+    EXPECT_EQ(identity(*back), identity(record));
+  }
+}
+
+TEST(json_lines, the_document_names_every_field) {
+  const std::string document = read_file(HONE_SOURCE_DIR "/docs/db_format.md").value();
+  const std::string section = document.substr(document.find("\n## JSON lines\n"));
+  const std::string line = to_json_line(sample_record(1, 1e-3));
+  size_t fields = 0;
+  for (size_t at = line.find("\":"); at != std::string::npos; at = line.find("\":", at + 1)) {
+    const size_t begin = line.rfind('"', at - 1) + 1;
+    const std::string name = line.substr(begin, at - begin);
+    EXPECT_NE(section.find("`" + name + "`"), std::string::npos) << name;
+    ++fields;
+  }
+  EXPECT_EQ(fields, 25U);
+}
+
+TEST(json_lines, what_is_wrong_with_a_line_is_said) {
+  const std::string good = to_json_line(sample_record(1, 1e-3));
+  const auto message = [&good](const std::string& from, const std::string& to) {
+    std::string line = good;
+    EXPECT_NE(line.find(from), std::string::npos) << from;
+    line.replace(line.find(from), from.size(), to);
+    const Result<Record> record = parse_json_line(line);
+    return record.ok() ? "parsed" : record.status().message();
+  };
+  EXPECT_EQ(message("\"threads\":2", "\"threads\":\"2\""),
+            "field 'threads': expected an integer of 32 bits");
+  EXPECT_EQ(message("\"threads\":2", "\"threads\":99999999999"),
+            "field 'threads': expected an integer of 32 bits");
+  EXPECT_EQ(message("1700000000", "9999999999999999999"),
+            "field 'unix_time': expected an integer of 64 bits");
+  EXPECT_EQ(message("\"threads\"", "\"thread\""), "there is no field 'threads'");
+  EXPECT_EQ(message("\"threads\":2", "\"threads\":0"),
+            "a record has 0 threads, expected at least 1");
+  EXPECT_EQ(message("\"task\":\"0", "\"task\":\"x"),
+            "field 'task': expected 16 hexadecimal digits");
+  EXPECT_EQ(message("\"ok\"", "\"fine\""), "field 'outcome': expected an outcome such as ok");
+  EXPECT_EQ(message("\"crowned\":true", "\"crowned\":1"),
+            "field 'crowned': expected true or false");
+  EXPECT_EQ(message("\"drift\":1.25", "\"drift\":null"), "field 'drift': expected a number");
+  EXPECT_EQ(message("\"drift\":1.25", "\"drift\":-1.25"),
+            "a record has the drift -1.25, expected a positive number");
+  EXPECT_EQ(message("\"duel\":[", "\"duel\":[\"\","), "field 'duel': expected a list of numbers");
+  EXPECT_EQ(message("\"model\":\"resnet18\"", "\"model\":[]"), "field 'model': expected a text");
+  EXPECT_EQ(message("{", "{\"more\":1,"), "found 26 fields, expected 25: one is unknown");
+  EXPECT_EQ(message("}", ""), "expected a JSON object");
+}
+
+TEST(json_lines, a_bad_line_of_a_text_or_a_file_is_named) {
+  const std::string good = to_json_line(sample_record(1, 1e-3));
+  EXPECT_EQ(parse_json_lines(good + "\n \r\n" + good, "f")->size(), 2U);
+  EXPECT_TRUE(parse_json_lines("", "f")->empty());
+  const std::string bad = good + "\n\n{\"task\": 1}\n";
+  EXPECT_EQ(parse_json_lines(bad, "f").status().message(),
+            "f line 3: field 'task': expected 16 hexadecimal digits");
+  const TestFolder folder;
+  const std::string file = folder.file("trials.jsonl");
+  std::ofstream(file) << bad;
+  int seen = 0;
+  const auto count = [&seen](Record&&) {
+    ++seen;
+    return ok_status();
+  };
+  EXPECT_EQ(for_each_json_line(file, count).message(),
+            file + " line 3: field 'task': expected 16 hexadecimal digits");
+  EXPECT_EQ(seen, 1);
+  EXPECT_EQ(for_each_json_line(folder.file("no"), count).code(), Code::kNotFound);
+  EXPECT_EQ(for_each_json_line(folder.path(), count).message(),
+            "cannot read " + folder.path() + ": is a directory");
+  EXPECT_EQ(for_each_json_line(file, [](Record&&) { return invalid("enough"); }).message(),
+            "enough");
+}
+
+}  // namespace
+}  // namespace hone::db

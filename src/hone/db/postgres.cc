@@ -1,0 +1,175 @@
+#include "hone/db/postgres.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace hone::db {
+namespace {
+
+constexpr const char* kConnectSeconds = "10";  // unless the URI says otherwise
+
+template <typename Number>
+Number parse_number(std::string_view text) {
+  Number value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// The server's messages end in a line end, and may be several lines.
+std::string one_line(const char* message) {
+  std::string text = message == nullptr ? "" : message;
+  text.erase(text.find_last_not_of(" \n") + 1);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+bool PostgresRows::succeeded() const {
+  const ExecStatusType status = PQresultStatus(result_.get());
+  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+int64_t PostgresRows::changed() const { return parse_number<int64_t>(PQcmdTuples(result_.get())); }
+
+std::string PostgresRows::Row::text(int column) const {
+  return {PQgetvalue(result, row, column), static_cast<size_t>(PQgetlength(result, row, column))};
+}
+int64_t PostgresRows::Row::integer(int column) const { return parse_number<int64_t>(text(column)); }
+double PostgresRows::Row::real(int column) const { return parse_number<double>(text(column)); }
+
+// "{1e-05,2.5e-05}"
+std::vector<double> PostgresRows::Row::reals(int column) const {
+  const std::string list = text(column);
+  std::vector<double> values;
+  for (size_t begin = 1; begin + 1 < list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size() - 1);
+    values.push_back(parse_number<double>(std::string_view(list).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return values;
+}
+
+PostgresConnection::PostgresConnection(PGconn* handle) : handle_(handle) {
+  const auto part = [](const char* text) { return std::string(text == nullptr ? "" : text); };
+  name_ = fmt::format("{}:{}/{}", part(PQhost(handle)), part(PQport(handle)), part(PQdb(handle)));
+}
+
+Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string_view uri) {
+  const std::string text(uri);
+  char* message = nullptr;
+  PQconninfoOption* parsed = PQconninfoParse(text.c_str(), &message);
+  if (parsed == nullptr) {
+    PQfreemem(message);  // it repeats the URI and with it the password
+    return invalid("--db: found no proper URI, expected postgres://user@host:port/database");
+  }
+  PQconninfoFree(parsed);
+  // Later ones win: the URI over the defaults.
+  const char* const keywords[] = {"connect_timeout", "application_name", "dbname", nullptr};
+  const char* const values[] = {kConnectSeconds, "hone", text.c_str(), nullptr};
+  PGconn* handle = PQconnectdbParams(keywords, values, 1);
+  if (handle == nullptr) return error(Code::kInternal, "out of memory");
+  std::unique_ptr<PostgresConnection> connection(new PostgresConnection(handle));
+  if (PQstatus(handle) != CONNECTION_OK) {
+    return error(Code::kIo, "cannot connect to database {}: {}", connection->name(),
+                 one_line(PQerrorMessage(handle)));
+  }
+  PQsetNoticeProcessor(
+      handle, [](void*, const char*) {}, nullptr);
+  HONE_RETURN_IF_ERROR(connection->set("SET client_encoding = 'UTF8'"));
+  return connection;
+}
+
+Status PostgresConnection::failure(const PGresult* result) const {
+  if (PQstatus(handle_) != CONNECTION_OK) {
+    return error(Code::kIo, "lost the connection to database {}; what was stored before is kept",
+                 name_);
+  }
+  const char* const field = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
+  const std::string state = field == nullptr ? "" : field;
+  const std::string detail =
+      one_line(result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr);
+  if (state == "25006") return error(Code::kInvalid, "database {} is open for reading only", name_);
+  if (state == "55P03") {
+    return error(Code::kIo,
+                 "database {} is locked by another process; wait for it to end or use another --db",
+                 name_);
+  }
+  if (state.starts_with("23") || state.starts_with("22"))
+    return invalid("database {} refuses the record: {}", name_, detail);
+  if (state.starts_with("53")) {
+    return error(Code::kIo, "no room to store in database {}; what was stored before is kept: {}",
+                 name_, detail);
+  }
+  return error(Code::kIo, "database {}: {}", name_, detail);
+}
+
+bool PostgresConnection::reconnect() {
+  if (PQstatus(handle_) == CONNECTION_OK || in_transaction_) return false;
+  PQreset(handle_);
+  prepared_.clear();
+  bool good = PQstatus(handle_) == CONNECTION_OK;
+  for (const std::string& sql : settings_)
+    good = good && PostgresRows(PQexec(handle_, sql.c_str())).succeeded();
+  return good;
+}
+
+PostgresRows PostgresConnection::execute(const std::string& sql,
+                                         std::span<const char* const> values) {
+  const auto known = std::find(prepared_.begin(), prepared_.end(), sql);
+  const std::string name = std::to_string(known - prepared_.begin());
+  if (known == prepared_.end()) {
+    PostgresRows made(PQprepare(handle_, name.c_str(), sql.c_str(), 0, nullptr));
+    if (!made.succeeded()) return made;
+    prepared_.push_back(sql);
+  }
+  return PostgresRows(PQexecPrepared(handle_, name.c_str(), static_cast<int>(values.size()),
+                                     values.data(), nullptr, nullptr, 0));
+}
+
+Result<PostgresRows> PostgresConnection::run(const std::string& sql,
+                                             std::span<const Parameter> parameters) {
+  std::vector<const char*> values;
+  for (const Parameter& parameter : parameters) {
+    if (parameter.text.find('\0') != std::string::npos)
+      return invalid("database {} stores no text with a zero byte", name_);
+    values.push_back(parameter.text.c_str());
+  }
+  PostgresRows rows = execute(sql, values);
+  if (!rows.succeeded() && reconnect()) rows = execute(sql, values);
+  if (!rows.succeeded()) return failure(rows.result());
+  return rows;
+}
+
+Status PostgresConnection::run_all(const char* sql) {
+  PostgresRows rows(PQexec(handle_, sql));
+  if (!rows.succeeded() && reconnect()) rows = PostgresRows(PQexec(handle_, sql));
+  return rows.succeeded() ? ok_status() : failure(rows.result());
+}
+
+Status PostgresConnection::set(const std::string& sql) {
+  HONE_RETURN_IF_ERROR(run_all(sql.c_str()));
+  settings_.push_back(sql);
+  return ok_status();
+}
+
+Result<PostgresTransaction> PostgresTransaction::begin(PostgresConnection& db) {
+  HONE_RETURN_IF_ERROR(db.run_all("BEGIN"));
+  db.in_transaction_ = true;
+  return PostgresTransaction(db);
+}
+
+PostgresTransaction::~PostgresTransaction() {
+  if (db_ == nullptr) return;
+  (void)db_->run_all("ROLLBACK");
+  db_->in_transaction_ = false;
+}
+
+Status PostgresTransaction::commit() {
+  PostgresConnection& db = *std::exchange(db_, nullptr);
+  const Status status = db.run_all("COMMIT");
+  db.in_transaction_ = false;
+  return status;
+}
+
+}  // namespace hone::db

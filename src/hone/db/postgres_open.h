@@ -1,0 +1,17 @@
+// db/postgres_open.h - connects to a server: checks that its tables are not newer than this
+// program, then, if they may be written to, makes them or brings them up to date.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "hone/base/status.h"
+#include "hone/db/postgres.h"
+#include "hone/db/store.h"
+
+namespace hone::db {
+
+[[nodiscard]] Result<std::unique_ptr<PostgresConnection>> open_postgres(
+    std::string_view uri, const StoreOptions& options);
+
+}  // namespace hone::db

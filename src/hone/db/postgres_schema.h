@@ -1,0 +1,76 @@
+// db/postgres_schema.h - the tables of the PostgreSQL store, by version. kPostgresMigrations[v]
+// leads from version v to v + 1; released ones are never edited.
+#pragma once
+
+#include <iterator>
+
+namespace hone::db {
+
+inline constexpr const char* kPostgresMigrations[] = {
+    R"sql(
+CREATE TABLE hone_version (version integer NOT NULL);
+INSERT INTO hone_version VALUES (1);
+CREATE TABLE task (
+  id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  key          text NOT NULL UNIQUE,
+  kernel_class text NOT NULL,
+  text         text NOT NULL
+);
+CREATE TABLE device (
+  id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  key text NOT NULL UNIQUE
+);
+CREATE TABLE trial (
+  id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  task      bigint NOT NULL REFERENCES task(id),
+  device    bigint NOT NULL REFERENCES device(id),
+  threads   integer NOT NULL CHECK (threads > 0),
+  version   text NOT NULL,
+  algorithm text NOT NULL,
+  steps     text NOT NULL,
+  decisions text NOT NULL,
+  outcome   text NOT NULL,
+  message   text NOT NULL,
+  times     double precision[] NOT NULL,
+  centre    double precision NOT NULL,
+  low       double precision NOT NULL,
+  high      double precision NOT NULL,
+  verified  integer NOT NULL CHECK (verified = 0 OR (verified = 1 AND outcome = 'ok')),
+  seed      text NOT NULL,
+  unix_time bigint NOT NULL,
+  host_load double precision NOT NULL,
+  model     text NOT NULL,
+  drift     double precision NOT NULL CHECK (drift > 0),
+  crowned   integer NOT NULL CHECK (crowned = 0 OR (crowned = 1 AND outcome = 'ok')),
+  duel      double precision[] NOT NULL CHECK (cardinality(duel) % 2 = 0),
+  others    double precision NOT NULL,
+  steal     double precision NOT NULL
+);
+CREATE INDEX trial_best ON trial (task, device, threads, centre, id) WHERE verified = 1;
+CREATE INDEX trial_task ON trial (task);
+CREATE TABLE roofline (
+  device     bigint PRIMARY KEY REFERENCES device(id),
+  cores      integer NOT NULL CHECK (cores > 0),
+  flops_one  double precision NOT NULL,
+  flops_all  double precision NOT NULL,
+  fork_join  double precision NOT NULL,
+  unix_time  bigint NOT NULL,
+  host_load  double precision NOT NULL
+);
+CREATE TABLE roofline_level (
+  device    bigint NOT NULL REFERENCES roofline(device) ON DELETE CASCADE,
+  place     integer NOT NULL,
+  level     integer NOT NULL,
+  bytes     bigint NOT NULL,
+  shared_by integer NOT NULL,
+  read_one  double precision NOT NULL,
+  read_all  double precision NOT NULL,
+  write_one double precision NOT NULL,
+  write_all double precision NOT NULL,
+  PRIMARY KEY (device, place)
+);
+)sql",
+};
+inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));
+
+}  // namespace hone::db

@@ -1,0 +1,211 @@
+#include "hone/db/postgres_store.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "hone/base/hash.h"
+#include "hone/db/postgres.h"
+#include "hone/db/postgres_open.h"
+
+namespace hone::db {
+namespace {
+
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();  // for LIMIT
+const std::string kColumns = std::string(kColumnsOfVersion1) + kColumnsOfVersion2;
+
+Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string& name,
+                                     bool with_text) {
+  std::vector<Record> records;
+  for (int i = 0; i < rows.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), name, with_text));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+class PostgresStore final : public Store {
+ public:
+  explicit PostgresStore(std::unique_ptr<PostgresConnection> db) : db_(std::move(db)) {}
+
+  Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
+    for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
+    std::vector<int64_t> ids;
+    if (batch.empty()) return ids;
+    HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
+    HONE_ASSIGN_OR_RETURN(const Ids tasks, intern_tasks(batch));
+    HONE_ASSIGN_OR_RETURN(const Ids devices, intern_devices(batch));
+    for (const Record& r : batch) {
+      HONE_ASSIGN_OR_RETURN(const int64_t id,
+                            insert(r, tasks.at(hash_hex(r.task)), devices.at(r.device)));
+      ids.push_back(id);
+    }
+    HONE_RETURN_IF_ERROR(transaction.commit());
+    return ids;
+  }
+
+  Result<std::vector<Record>> best(const BestQuery& q) override {
+    const Parameter parameters[] = {hash_hex(q.task), q.device,    int64_t{q.threads},
+                                    q.version,        q.algorithm, int64_t{q.limit}};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run("SELECT " + kColumns + kFromTrial +
+                     "WHERE trial.verified = 1 AND trial.task = (SELECT id FROM task WHERE key = "
+                     "$1) AND trial.device = (SELECT id FROM device WHERE key = $2) AND "
+                     "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
+                     "'' OR trial.algorithm = $5) ORDER BY trial.centre, trial.id LIMIT $6",
+                 parameters));
+    return read_all(rows, db_->name(), false);
+  }
+
+  Result<std::vector<Record>> query(const Filter& f) override {
+    Conditions conditions = conditions_of(f, kAll);
+    if (f.fastest_only) {
+      conditions.where.insert(
+          std::string_view("WHERE ").size(),
+          "trial.id IN (SELECT DISTINCT ON (task, device, threads) id FROM trial WHERE verified = "
+          "1 ORDER BY task, device, threads, centre, id) AND ");
+    }
+    HONE_ASSIGN_OR_RETURN(const PostgresRows rows,
+                          db_->run("SELECT " + kColumns + (f.with_task_text ? ", task.text" : "") +
+                                       kFromTrial + conditions.where,
+                                   conditions.parameters));
+    return read_all(rows, db_->name(), f.with_task_text);
+  }
+
+  Status set_verified(int64_t id, bool correct, std::string_view message) override {
+    const Parameter parameters[] = {id, std::string(message)};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        correct
+            ? db_->run("UPDATE trial SET verified = 1 WHERE id = $1 AND outcome = 'ok'",
+                       std::span(parameters, 1))
+            : db_->run(
+                  "UPDATE trial SET verified = 0, crowned = 0, outcome = 'wrong answer', message = $2 "
+                  "WHERE id = $1",
+                  parameters));
+    if (rows.changed() == 1) return ok_status();
+    return error(Code::kNotFound, "database {} has no successful trial {}", db_->name(), id);
+  }
+
+  Status remove(std::span<const int64_t> ids) override {
+    const Parameter list[] = {list_of(ids)};
+    HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
+    HONE_RETURN_IF_ERROR(db_->run("DELETE FROM trial WHERE id = ANY($1::bigint[])", list).status());
+    // A tuner that adds a trial of such a task right now holds a lock on the task's row.
+    HONE_RETURN_IF_ERROR(db_->run("DELETE FROM task WHERE NOT EXISTS (SELECT FROM trial WHERE "
+                                  "trial.task = task.id)")
+                             .status());
+    return transaction.commit();  // the server's autovacuum gives the room back
+  }
+
+  Result<std::vector<std::string>> verify() override {
+    // The server keeps pages and keys whole; what is left are records that no hone could read.
+    std::vector<std::string> problems;
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run("SELECT id FROM trial WHERE outcome = 'ok' AND (cardinality(times) = 0 OR NOT "
+                 "centre > 0) LIMIT 20"));
+    for (int i = 0; i < rows.size(); ++i)
+      problems.push_back(fmt::format("trial {} is ok but has no time", rows.row(i).integer(0)));
+    return problems;
+  }
+
+ private:
+  using Ids = std::map<std::string, int64_t>;
+
+  // In the order of the keys, as in every other tuner: two of them never wait for each other.
+  Result<Ids> intern_tasks(std::span<const Record> batch) {
+    std::map<std::string, const Record*> tasks;
+    for (const Record& r : batch) {
+      const Record*& first = tasks.try_emplace(hash_hex(r.task), &r).first->second;
+      if (first->task_text.empty()) first = &r;
+    }
+    Ids ids;
+    for (const auto& [key, record] : tasks) {
+      const Parameter parameters[] = {key, record->kernel_class, record->task_text};
+      HONE_RETURN_IF_ERROR(
+          db_->run("INSERT INTO task (key, kernel_class, text) VALUES ($1, $2, $3) ON CONFLICT "
+                   "(key) DO UPDATE SET text = excluded.text WHERE task.text = '' AND "
+                   "excluded.text <> ''",
+                   parameters)
+              .status());
+      HONE_ASSIGN_OR_RETURN(ids[key], lock_id("task", key));
+    }
+    return ids;
+  }
+
+  Result<Ids> intern_devices(std::span<const Record> batch) {
+    Ids ids;
+    for (const Record& r : batch) ids[r.device] = 0;
+    for (auto& [key, id] : ids) {
+      const Parameter parameters[] = {key};
+      HONE_RETURN_IF_ERROR(
+          db_->run("INSERT INTO device (key) VALUES ($1) ON CONFLICT (key) DO NOTHING", parameters)
+              .status());
+      HONE_ASSIGN_OR_RETURN(id, lock_id("device", key));
+    }
+    return ids;
+  }
+
+  // The lock keeps the row from being removed before the transaction ends.
+  Result<int64_t> lock_id(const char* table, const std::string& key) {
+    const Parameter parameters[] = {key};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run(fmt::format("SELECT id FROM {} WHERE key = $1 FOR KEY SHARE", table), parameters));
+    if (rows.size() != 1) {
+      return error(Code::kIo, "database {}: the {} {} was removed while it was stored, try again",
+                   db_->name(), table, key);
+    }
+    return rows.row(0).integer(0);
+  }
+
+  Result<int64_t> insert(const Record& r, int64_t task, int64_t device) {
+    const Parameter parameters[] = {task,
+                                    device,
+                                    int64_t{r.threads},
+                                    r.version,
+                                    r.algorithm,
+                                    r.steps,
+                                    r.decisions,
+                                    std::string(measure::outcome_name(r.outcome)),
+                                    r.message,
+                                    list_of(r.times),
+                                    real(r.centre),
+                                    real(r.low),
+                                    real(r.high),
+                                    int64_t{r.verified},
+                                    hash_hex(r.seed),
+                                    r.unix_time,
+                                    real(r.host_load),
+                                    r.model,
+                                    real(r.drift),
+                                    int64_t{r.crowned},
+                                    list_of(r.duel),
+                                    real(r.others),
+                                    real(r.steal)};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run(
+            "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, "
+            "outcome, message, times, centre, low, high, verified, seed, unix_time, host_load, "
+            "model, drift, crowned, duel, others, steal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, "
+            "$9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) RETURNING "
+            "id",
+            parameters));
+    return rows.row(0).integer(0);
+  }
+
+  std::unique_ptr<PostgresConnection> db_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_postgres_store(std::string_view uri,
+                                                   const StoreOptions& options) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> db, open_postgres(uri, options));
+  return std::unique_ptr<Store>(std::make_unique<PostgresStore>(std::move(db)));
+}
+
+}  // namespace hone::db

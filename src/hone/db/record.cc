@@ -1,0 +1,39 @@
+#include "hone/db/record.h"
+
+#include <cmath>
+
+namespace hone::db {
+
+Status check(const Record& r) {
+  if (r.device.empty()) return invalid("a record needs a device key");
+  if (r.threads < 1) return invalid("a record has {} threads, expected at least 1", r.threads);
+  const bool ok = r.outcome == measure::Outcome::kOk;
+  if (ok && r.times.empty()) return invalid("a successful record needs times");
+  if (ok && !(r.centre > 0 && std::isfinite(r.centre))) {
+    return invalid("a successful record has the centre {}, expected a positive time", r.centre);
+  }
+  if (!std::isfinite(r.low) || !std::isfinite(r.high) || !std::isfinite(r.host_load) ||
+      !std::isfinite(r.centre) || !std::isfinite(r.others) || !std::isfinite(r.steal)) {
+    return invalid("a record has a number that is not finite");
+  }
+  for (const double t : r.times) {
+    if (!(t > 0 && std::isfinite(t)))
+      return invalid("a record has the time {}, expected a positive one", t);
+  }
+  for (const double t : r.duel) {
+    if (!(t > 0 && std::isfinite(t)))
+      return invalid("a record's duel has the time {}, expected a positive one", t);
+  }
+  if (r.duel.size() % 2 != 0)
+    return invalid("a record's duel has {} times, expected pairs", r.duel.size());
+  if (!(r.drift > 0 && std::isfinite(r.drift)))
+    return invalid("a record has the drift {}, expected a positive number", r.drift);
+  if (r.crowned && !ok)
+    return invalid("a crowned record ended as '{}', expected ok", measure::outcome_name(r.outcome));
+  if (r.verified && !ok)
+    return invalid("a verified record ended as '{}', expected ok",
+                   measure::outcome_name(r.outcome));
+  return ok_status();
+}
+
+}  // namespace hone::db

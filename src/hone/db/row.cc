@@ -1,0 +1,47 @@
+#include "hone/db/row.h"
+
+#include <charconv>
+
+#include "hone/base/hash.h"
+
+namespace hone::db {
+
+std::optional<uint64_t> parse_key(std::string_view text) {
+  uint64_t value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (text.size() != 16 || end.ec != std::errc() || end.ptr != text.data() + text.size())
+    return std::nullopt;
+  return value;
+}
+
+Status bad_field(const std::string& store, int64_t id, const char* field, std::string_view found) {
+  return error(Code::kIo,
+               "database {} is corrupt (trial {} has {} '{}'); set it aside and use another --db",
+               store, id, field, found);
+}
+
+Conditions conditions_of(const Filter& f, int64_t unlimited) {
+  Conditions conditions;
+  std::string& where = conditions.where;
+  const auto parameter = [&conditions](Parameter value) {
+    conditions.parameters.push_back(std::move(value));
+    return fmt::format("${}", conditions.parameters.size());
+  };
+  where = "WHERE trial.id > " + parameter(f.after_id);
+  if (f.task) {
+    where += fmt::format(" AND trial.task = (SELECT id FROM task WHERE key = {})",
+                         parameter(hash_hex(*f.task)));
+  }
+  if (f.kernel_class) where += " AND task.kernel_class = " + parameter(*f.kernel_class);
+  if (f.device) where += " AND device.key = " + parameter(*f.device);
+  if (f.version) where += " AND trial.version = " + parameter(*f.version);
+  if (f.model) where += " AND trial.model = " + parameter(*f.model);
+  if (f.threads) where += " AND trial.threads = " + parameter(int64_t{*f.threads});
+  if (f.outcome)
+    where += " AND trial.outcome = " + parameter(std::string(measure::outcome_name(*f.outcome)));
+  if (f.verified_only) where += " AND trial.verified = 1";
+  where += " ORDER BY trial.id LIMIT " + parameter(f.limit < 0 ? unlimited : f.limit);
+  return conditions;
+}
+
+}  // namespace hone::db

@@ -1,0 +1,79 @@
+// db/row.h - what the SQL stores have in common: the columns of a trial, how a row of them becomes
+// a record, and the conditions of a filter (internal to db). Parameters are $1, $2, ..., in the
+// order in which they are bound, which both SQLite and PostgreSQL understand.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hone/db/store.h"
+
+namespace hone::db {
+
+inline constexpr const char* kColumnsOfVersion1 =
+    "trial.id, task.key, task.kernel_class, device.key, trial.threads, trial.version, trial.algorithm, "
+    "trial.steps, trial.decisions, trial.outcome, trial.message, trial.times, trial.centre, trial.low, "
+    "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
+inline constexpr const char* kColumnsOfVersion2 =
+    ", trial.drift, trial.crowned, trial.duel, trial.others, trial.steal";
+inline constexpr int kNumColumns = 25;
+inline constexpr const char* kFromTrial =
+    " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device ";
+
+// What hash_hex printed.
+[[nodiscard]] std::optional<uint64_t> parse_key(std::string_view text);
+[[nodiscard]] Status bad_field(const std::string& store, int64_t id, const char* field,
+                               std::string_view found);
+
+// A row of the columns of both versions, and the task's text if `with_text`. A Row has
+// integer(column), real(column), text(column) and reals(column), a list of times.
+template <typename Row>
+Result<Record> read_record(const Row& row, const std::string& store, bool with_text) {
+  Record r;
+  r.id = row.integer(0);
+  const std::string task = row.text(1), outcome = row.text(9), seed = row.text(16);
+  const std::optional<uint64_t> key = parse_key(task);
+  if (!key) return bad_field(store, r.id, "task key", task);
+  const std::optional<measure::Outcome> parsed = measure::parse_outcome(outcome);
+  if (!parsed) return bad_field(store, r.id, "outcome", outcome);
+  const std::optional<uint64_t> seed_value = parse_key(seed);
+  if (!seed_value) return bad_field(store, r.id, "seed", seed);
+  r.task = *key, r.outcome = *parsed, r.seed = *seed_value;
+  r.kernel_class = row.text(2);
+  r.device = row.text(3);
+  r.threads = static_cast<int>(row.integer(4));
+  r.version = row.text(5), r.algorithm = row.text(6), r.steps = row.text(7);
+  r.decisions = row.text(8);
+  r.message = row.text(10);
+  r.times = row.reals(11);
+  r.centre = row.real(12), r.low = row.real(13), r.high = row.real(14);
+  r.verified = row.integer(15) != 0;
+  r.unix_time = row.integer(17);
+  r.host_load = row.real(18);
+  r.model = row.text(19);
+  r.drift = row.real(20);
+  r.crowned = row.integer(21) != 0;
+  r.duel = row.reals(22);
+  r.others = row.real(23), r.steal = row.real(24);
+  if (with_text) r.task_text = row.text(kNumColumns);
+  return r;
+}
+
+struct Parameter {
+  Parameter(int64_t value)  // NOLINT: implicit by design
+      : is_integer(true), integer(value), text(std::to_string(value)) {}
+  Parameter(std::string value)  // NOLINT: implicit by design
+      : text(std::move(value)) {}
+  bool is_integer = false;
+  int64_t integer = 0;
+  std::string text;  // of an integer, too
+};
+struct Conditions {
+  std::string where;  // "WHERE trial.id > $1 AND ... ORDER BY trial.id LIMIT $7"
+  std::vector<Parameter> parameters;
+};
+// All of a filter but fastest_only; `unlimited` is what LIMIT takes for "all".
+[[nodiscard]] Conditions conditions_of(const Filter& filter, int64_t unlimited);
+
+}  // namespace hone::db

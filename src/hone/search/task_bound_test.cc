@@ -1,0 +1,50 @@
+#include "hone/search/task_bound.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/compute/dag_testing.h"
+
+namespace hone::search {
+namespace {
+
+target::Target machine() {
+  target::Target target;
+  target.vector_bytes = 32, target.fma_per_cycle = 2, target.ghz = 2, target.cores = 4;
+  target.caches = {{1, 32768, 64, 1, 64}, {3, 1 << 25, 64, 4, 8}};
+  return target;
+}
+
+TaskWork work_of(const compute::Dag& dag) {
+  const Result<space::Space> space = space::Space::create(dag, machine());
+  EXPECT_TRUE(space.ok());
+  return least_work(dag, *space);
+}
+
+TEST(task_bound, the_cheapest_algorithm_counts) {
+  const compute::Dag product = compute::testing::gemm(64, 64, 64);
+  EXPECT_EQ(work_of(product).flops, 2.0 * 64 * 64 * 64);
+  EXPECT_EQ(work_of(product).bytes, 3.0 * 64 * 64 * 4);
+  // Winograd's algorithm needs far fewer products than the direct one.
+  const compute::Dag conv = compute::testing::conv2d({.h = 28, .w = 28, .ic = 64, .oc = 64});
+  EXPECT_LT(work_of(conv).flops, 0.7 * compute::flops(conv));
+  EXPECT_GT(work_of(conv).flops, 0.1 * compute::flops(conv));
+}
+
+TEST(task_bound, arithmetic_at_peak_or_bytes_at_the_last_caches_rate) {
+  const TaskBounds one(machine(), 1), all(machine(), 8);
+  EXPECT_DOUBLE_EQ(one.seconds({.flops = 64e9, .bytes = 1}), 1);     // 2 x 2 x 8 lanes x 2 GHz
+  EXPECT_DOUBLE_EQ(one.seconds({.flops = 1, .bytes = 24e9}), 1);     // 1.5 x 8 B x 2 GHz
+  EXPECT_DOUBLE_EQ(all.seconds({.flops = 64e9, .bytes = 1}), 0.25);  // no more than 4 cores
+}
+
+TEST(task_bound, a_measured_rate_above_the_description_replaces_it) {
+  TaskBounds bounds(machine(), 1);
+  EXPECT_FALSE(bounds.learn({.flops = 64e9, .bytes = 1}, 2));
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 64e9, .bytes = 1}), 1);
+  EXPECT_TRUE(bounds.learn({.flops = 64e9, .bytes = 1}, 0.8));
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 64e9, .bytes = 1}), 0.8 / 1.1);  // a little may be left
+  EXPECT_FALSE(bounds.learn({.flops = 64e9, .bytes = 1}, INFINITY));
+}
+
+}  // namespace
+}  // namespace hone::search

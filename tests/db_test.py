@@ -1,0 +1,105 @@
+"""The commands of `hone db` on databases made of JSON lines: what they print, keep, refuse and leave behind."""
+import json
+import sqlite3
+import time
+import unittest
+
+from support import Case, hone
+
+
+def trial(task, seconds, **changes):
+    """One line as export writes it."""
+    fields = {"task": f"{task:016x}", "kernel_class": "conv2d+bias+relu", "task_text": "a task", "device": "machine", "threads": 2,
+              "version": "1", "algorithm": "direct", "steps": "", "decisions": "", "outcome": "ok", "message": "",
+              "times": [seconds, seconds], "centre": seconds, "low": seconds, "high": seconds, "verified": True,
+              "seed": "0000000000000001", "unix_time": 1_700_000_000, "host_load": 0.5, "model": "resnet18",
+              "drift": 1.0, "crowned": False, "duel": [], "others": 0.0, "steal": 0.0}
+    return json.dumps({**fields, **changes})
+
+
+class Db(Case):
+    def setUp(self):
+        super().setUp()
+        self.db = self.folder / "trials.db"
+
+    def lines(self, *texts, name="trials.jsonl"):
+        path = self.folder / name
+        path.write_text("".join(text + "\n" for text in texts))
+        return path
+
+    def fill(self, *texts, db=None):
+        return self.succeed("db", "import", self.lines(*texts), "--db", db or self.db)
+
+    def exported(self, db=None):
+        return self.succeed("db", "export", "-", "--db", db or self.db).splitlines()
+
+    def test_import_and_export_are_inverse(self):
+        first = [trial(1, 1e-3), trial(2, 1 / 3, model="näme"), trial(2, 2e-3, outcome="timeout", times=[], verified=False, centre=0)]
+        self.assertEqual(self.fill(*first), "3 trials added, 0 were there before\n")
+        self.assertEqual(self.fill(*first, trial(3, 1e-3)), "1 trials added, 3 were there before\n")
+        self.assertEqual([json.loads(line) for line in self.exported()], [json.loads(line) for line in [*first, trial(3, 1e-3)]])
+        out = self.folder / "out.jsonl"
+        self.succeed("db", "export", out, "--db", self.db)
+        self.assertEqual(out.read_text().splitlines(), self.exported())
+
+    def test_bad_lines_are_named_and_nothing_is_imported(self):
+        self.fill(trial(1, 1e-3))
+        bad = self.lines(trial(2, 1e-3), trial(3, -1.0), name="bad.jsonl")
+        self.refuse(f"{bad} line 2: ", "db", "import", bad, "--db", self.db)
+        self.refuse("cannot read", "db", "import", self.folder / "none", "--db", self.db)
+        self.assertEqual(len(self.exported()), 1)
+
+    def test_stat_counts(self):
+        self.fill(trial(1, 1e-3), trial(1, 2e-3, model="alexnet"), trial(2, 1e-3, outcome="crash", verified=False, times=[], centre=0))
+        stat = self.succeed_json("db", "stat", "--db", self.db)
+        self.assertEqual((stat["trials"], stat["verified"], stat["tasks"], stat["kernel_classes"]), (3, 2, 2, 1))
+        self.assertEqual(stat["outcomes"], {"crash": 1, "ok": 2})
+        self.assertEqual(stat["models"], {"alexnet": 1, "resnet18": 2})
+        text = self.succeed("db", "stat", "--db", self.db)
+        self.assertIn("3 trials, 2 of them verified, of 2 tasks in 1 kernel classes\nmeasured from 2023-11-14 to 2023-11-14\n", text)
+
+    def test_merge_adds_each_trial_once(self):
+        others = [self.folder / "a.db", self.folder / "b.db"]
+        self.fill(trial(1, 1e-3), trial(2, 1e-3), db=others[0])
+        self.fill(trial(2, 1e-3), trial(3, 1e-3), db=others[1])
+        text = self.succeed("db", "merge", *others, "--db", self.db)
+        self.assertEqual(text, f"{others[0]}: 2 trials added, 0 were there before\n{others[1]}: 1 trials added, 1 were there before\n")
+        self.assertEqual(len(self.exported()), 3)
+        self.refuse("does not exist", "db", "merge", others[0], self.folder / "none.db", "--db", self.folder / "new.db")
+
+    def test_verify_finds_what_is_wrong(self):
+        self.fill(*(trial(i, 1e-3) for i in range(40)))
+        self.assertEqual(self.succeed("db", "verify", "--db", self.db), "40 trials, nothing wrong\n")
+        with sqlite3.connect(self.db) as connection:
+            connection.execute("UPDATE trial SET steps = 'dance' WHERE id = 3")
+            connection.execute("UPDATE trial SET centre = -1 WHERE id = 4")
+            connection.execute("PRAGMA foreign_keys = OFF")
+            connection.execute("UPDATE trial SET device = 77 WHERE id = 5")
+        done = hone("db", "verify", "--db", self.db)
+        self.assertEqual(done.returncode, 2)
+        for problem in ("trial 3: ", "trial 4: ", "trial 5 names a device that is not there"):
+            self.assertIn(problem, done.stdout)
+        self.assertIn("the database has 3 problems in ", done.stderr)
+
+    def test_gc_keeps_the_fastest_and_the_new(self):
+        now = int(time.time())
+        self.fill(*(trial(1, 1e-3 * i) for i in range(1, 8)), *(trial(2, 1e-3 * i, threads=i) for i in range(1, 4)),
+                  trial(1, 9e-3, unix_time=now), trial(3, 1e-3, verified=False))
+        arguments = ["db", "gc", "--keep", "2", "--older-than", "1", "--db", self.db]
+        self.assertEqual(self.succeed(*arguments, "--dry-run"), "6 of 12 trials would be removed\n")
+        self.assertEqual(len(self.exported()), 12)
+        self.assertEqual(self.succeed(*arguments), "6 of 12 trials removed\n")
+        left = [json.loads(line) for line in self.exported()]
+        self.assertEqual(sorted(line["centre"] for line in left if line["task"].endswith("1")), [1e-3, 2e-3, 9e-3])
+        self.assertEqual(sum(line["task"].endswith("2") for line in left), 3)
+        self.assertEqual(sum(line["task"].endswith("3") for line in left), 0)
+        self.succeed("db", "verify", "--db", self.db)
+        self.refuse("--keep", "db", "gc", "--keep", "0", "--db", self.db)
+
+    def test_reading_commands_need_a_database(self):
+        for command in (["stat"], ["verify"], ["export", "-"], ["gc"]):
+            self.refuse("does not exist", "db", *command, "--db", self.folder / "none.db")
+
+
+if __name__ == "__main__":
+    unittest.main()

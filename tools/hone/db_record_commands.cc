@@ -1,0 +1,230 @@
+#include <ctime>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "hone/db/copy.h"
+#include "hone/db/registry.h"
+#include "hone/schedule/step.h"
+
+#include "command.h"
+#include "json_text.h"
+#include "option_texts.h"
+#include "table.h"
+
+namespace hone::tool {
+namespace {
+
+constexpr size_t kProblemsShown = 20;
+constexpr int kSecondsADay = 24 * 3600;
+
+struct Options {
+  std::string db;
+  std::string file;                 // import, export
+  std::vector<std::string> others;  // merge
+  std::string keep = "100";         // gc
+  std::string older_than = "0";     // gc: days
+  bool dry_run = false;
+  bool json = false;
+};
+
+Result<std::unique_ptr<db::Store>> open_to_read(const std::string& db) {
+  return db::open_store(db, {.read_only = true, .create = false});
+}
+
+std::string date(int64_t unix_time) {
+  const auto time = static_cast<std::time_t>(unix_time);
+  std::tm parts = {};
+  gmtime_r(&time, &parts);
+  return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
+}
+
+Status stat(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
+  std::set<uint64_t> tasks;
+  std::set<std::string> classes;
+  std::map<std::string, int64_t> devices, models, versions, outcomes;
+  int64_t trials = 0, verified = 0, first = 0, last = 0;
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
+    tasks.insert(record.task);
+    classes.insert(record.kernel_class);
+    ++devices[record.device], ++models[record.model], ++versions[record.version];
+    ++outcomes[std::string(measure::outcome_name(record.outcome))];
+    verified += record.verified;
+    first = trials == 0 ? record.unix_time : std::min(first, record.unix_time);
+    last = std::max(last, record.unix_time);
+    ++trials;
+    return ok_status();
+  }));
+  if (options.json) {
+    const Json json = {{"trials", trials},      {"verified", verified},
+                       {"tasks", tasks.size()}, {"kernel_classes", classes.size()},
+                       {"outcomes", outcomes},  {"devices", devices},
+                       {"models", models},      {"versions", versions},
+                       {"first_time", first},   {"last_time", last}};
+    fmt::print("{}", json_text(json));
+    return ok_status();
+  }
+  fmt::print("{} trials, {} of them verified, of {} tasks in {} kernel classes\n", trials, verified,
+             tasks.size(), classes.size());
+  if (trials > 0) fmt::print("measured from {} to {}\n", date(first), date(last));
+  Table table({"", "", "trials"}, 2);
+  const auto add = [&table](const char* what, const std::map<std::string, int64_t>& counts) {
+    for (const auto& [name, count] : counts)
+      table.add({what, name.empty() ? "-" : name, std::to_string(count)});
+  };
+  add("outcome", outcomes);
+  add("device", devices);
+  add("model", models);
+  add("version", versions);
+  if (trials > 0) fmt::print("{}", table.text());
+  return ok_status();
+}
+
+Status import_lines(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db));
+  HONE_ASSIGN_OR_RETURN(const db::Copied copied, db::import_json_lines(options.file, *store));
+  fmt::print("{} trials added, {} were there before\n", copied.added, copied.known);
+  return ok_status();
+}
+
+Status export_lines(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
+  HONE_ASSIGN_OR_RETURN(const int64_t lines, db::export_json_lines(*store, {}, options.file));
+  if (options.file != "-") fmt::print("wrote {}: {} trials\n", options.file, lines);
+  return ok_status();
+}
+
+Status merge(const Options& options) {
+  std::vector<std::unique_ptr<db::Store>> others;  // all of them exist before anything is changed
+  for (const std::string& other : options.others) {
+    HONE_ASSIGN_OR_RETURN(auto store, open_to_read(other));
+    others.push_back(std::move(store));
+  }
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db));
+  for (size_t i = 0; i < others.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const db::Copied copied, db::copy_records(*others[i], *store));
+    fmt::print("{}: {} trials added, {} were there before\n", db::store_name(options.others[i]),
+               copied.added, copied.known);
+  }
+  return ok_status();
+}
+
+Status verify(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
+  HONE_ASSIGN_OR_RETURN(std::vector<std::string> problems, store->verify());
+  int64_t trials = 0;
+  const Status read = db::for_each_record(*store, {}, [&](db::Record&& record) {
+    ++trials;
+    if (const Status status = db::check(record); !status.ok())
+      problems.push_back(fmt::format("trial {}: {}", record.id, status.message()));
+    const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+    if (!steps.ok())
+      problems.push_back(fmt::format("trial {}: {}", record.id, steps.status().message()));
+    return ok_status();
+  });
+  if (!read.ok()) problems.push_back(read.message());
+  for (size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
+    fmt::print("{}\n", problems[i]);
+  if (problems.empty()) {
+    fmt::print("{} trials, nothing wrong\n", trials);
+    return ok_status();
+  }
+  return error(Code::kIo, "the database has {} problem{} in {} trials", problems.size(),
+               problems.size() == 1 ? "" : "s", trials);
+}
+
+Status gc(const Options& options) {
+  constexpr int kMany = 1'000'000'000;
+  HONE_ASSIGN_OR_RETURN(const int keep, parse_count("--keep", options.keep, 1, kMany));
+  HONE_ASSIGN_OR_RETURN(const int days, parse_count("--older-than", options.older_than, 0, 100000));
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db, {.read_only = options.dry_run,
+                                                                      .create = false}));
+  const int64_t newest = static_cast<int64_t>(std::time(nullptr)) - int64_t{days} * kSecondsADay;
+  // The fastest verified trials of each task, device, number of threads and version stay.
+  std::map<std::tuple<uint64_t, std::string, int, std::string>,
+           std::vector<std::pair<double, int64_t>>>
+      verified;
+  std::set<int64_t> removed;
+  int64_t trials = 0;
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
+    ++trials;
+    if (record.unix_time <= newest) removed.insert(record.id);
+    if (record.verified)
+      verified[{record.task, record.device, record.threads, record.version}].emplace_back(
+          record.centre, record.id);
+    return ok_status();
+  }));
+  for (auto& [key, group] : verified) {
+    std::sort(group.begin(), group.end());
+    for (size_t i = 0; i < std::min(group.size(), static_cast<size_t>(keep)); ++i)
+      removed.erase(group[i].second);
+  }
+  if (!options.dry_run && !removed.empty())
+    HONE_RETURN_IF_ERROR(store->remove(std::vector<int64_t>(removed.begin(), removed.end())));
+  fmt::print("{} of {} trials {}\n", removed.size(), trials,
+             options.dry_run ? "would be removed" : "removed");
+  return ok_status();
+}
+
+}  // namespace
+
+std::vector<Command> db_record_commands(CLI::App& db) {
+  std::vector<Command> commands;
+  const auto make = [&](const char* name, const char* description,
+                        Status (*action)(const Options&)) -> std::pair<CLI::App*, Options*> {
+    const auto options = std::make_shared<Options>();
+    CLI::App* app = db.add_subcommand(name, description);
+    commands.push_back({app, [options, action] { return action(*options); }});
+    return {app, options.get()};
+  };
+  {
+    const auto [app, options] =
+        make("stat", "What the database holds: counts by device, model, version and outcome", stat);
+    add_db(*app, options->db);
+    add_json(*app, options->json);
+  }
+  {
+    const auto [app, options] =
+        make("import", "Add the trials of a file of JSON lines, each once", import_lines);
+    app->add_option("file", options->file, "What export wrote")->required()->type_name("FILE");
+    add_db(*app, options->db);
+  }
+  {
+    const auto [app, options] = make("export", "Write all trials as JSON lines", export_lines);
+    app->add_option("file", options->file, "The file to write; -: standard output")
+        ->required()
+        ->type_name("FILE");
+    add_db(*app, options->db);
+  }
+  {
+    const auto [app, options] =
+        make("merge", "Add the trials of other databases, each once", merge);
+    app->add_option("other", options->others, "Databases to read, as --db names them")
+        ->required()
+        ->type_name("DB");
+    add_db(*app, options->db);
+  }
+  {
+    const auto [app, options] = make(
+        "verify", "Check every page and every trial; exit code 2 if something is wrong", verify);
+    add_db(*app, options->db);
+  }
+  {
+    const auto [app, options] =
+        make("gc", "Remove old trials but the fastest, and give their room back", gc);
+    app->add_option("--keep", options->keep,
+                    "Verified trials that stay of each task, device, number of threads and version")
+        ->type_name("N")
+        ->capture_default_str();
+    app->add_option("--older-than", options->older_than,
+                    "Remove only what was measured so many days ago or earlier")
+        ->type_name("DAYS")
+        ->capture_default_str();
+    app->add_flag("--dry-run", options->dry_run, "Say what would be removed, and remove nothing");
+    add_db(*app, options->db);
+  }
+  return commands;
+}
+
+}  // namespace hone::tool
