@@ -11,8 +11,8 @@ from pathlib import Path
 
 GOLDEN = Path(__file__).resolve().parent / "cli_help"
 OPERATORS = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
-COMMANDS = ("", "tune", "compile", "run", "bench", "show", "explain", "verify", "train", "eval", "db", "db show", "db best", "db stat", "db import",
-            "db export", "db merge", "db verify", "db gc", "ops", "devices", "version")
+COMMANDS = ("", "tune", "compile", "run", "bench", "show", "explain", "verify", "transfer", "train", "eval", "db", "db show", "db best", "db stat",
+            "db import", "db export", "db merge", "db verify", "db gc", "db ship", "ops", "devices", "version")
 
 
 def check(path, update, *arguments):

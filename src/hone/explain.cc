@@ -8,6 +8,7 @@
 #include "hone/base/options.h"
 #include "hone/ir/printer.h"
 #include "hone/kernel.h"
+#include "hone/knowledge.h"
 #include "hone/measure/local_runner.h"
 #include "hone/model_tasks.h"
 #include "hone/search/prediction.h"
@@ -71,8 +72,9 @@ Result<Chosen> choose(const ModelTasks& model, size_t task, db::Store* store,
     return Chosen{std::move(steps), "given"};
   }
   if (store && from_store) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
-                          best_stored(model, *store, model.tasks.groups[task].key));
+    HONE_ASSIGN_OR_RETURN(
+        const std::vector<db::Record> best,
+        best_stored(model, options.compile, *store, model.tasks.groups[task].key));
     std::optional<schedule::Steps> steps;
     if (!best.empty()) steps = stored_steps(best[0], dag);
     if (steps) return Chosen{*std::move(steps), "stored"};
@@ -85,13 +87,9 @@ Result<Chosen> choose(const ModelTasks& model, size_t task, db::Store* store,
                         space::Space::create(dag, model.target, model.accuracy));
   if (options.schedule == Schedule::kDefault)
     return Chosen{space.steps(space.default_point()), "default"};
-  const search::SearchTask search{&space,
-                                  &model.target,
-                                  model.cost.get(),
-                                  model.threads,
-                                  model.tasks.groups[task].key,
-                                  options.compile.seed};
-  return Chosen{space.steps(search::best_predicted(search).point), "predicted"};
+  const search::Predicted best =
+      search::best_predicted(search_task(model, task, space, options.compile.seed));
+  return Chosen{space.steps(best.point), "predicted"};
 }
 
 // The latest record of exactly these steps.
@@ -119,7 +117,7 @@ Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t tas
 
 Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedule::Steps& steps,
                              const ExplainOptions& options) {
-  const search::TaskContext context = make_context(model, options.compile.seed);
+  const search::TaskContext context = task_context(model, options.compile.seed);
   search::TaskTuner tuner({.dag = &model.dag(task),
                            .key = model.tasks.groups[task].key,
                            .name = model.summaries[task].name},

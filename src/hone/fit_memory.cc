@@ -52,20 +52,19 @@ struct Move {
 // For each algorithm of the task's space the best schedule that is stored, else the best of some
 // that are predicted.
 Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group, db::Store* store,
-                                   uint64_t seed) {
+                                   const CompileOptions& options) {
   const compute::Dag& dag = model.dag(group);
   HONE_ASSIGN_OR_RETURN(const space::Space space,
                         space::Space::create(dag, model.target, model.accuracy));
   std::vector<Move> moves;
   if (space.num_sketches() == 1) return moves;
-  const uint64_t key = model.tasks.groups[group].key;
-  const search::SearchTask task{&space, &model.target, model.cost.get(), model.threads, key, seed};
   std::vector<space::Point> points;
   for (int sketch = 0; sketch < space.num_sketches(); ++sketch)
     points.push_back(space.default_point(sketch));
-  Rng rng(seed);
+  Rng rng(options.seed);
   for (int i = 0; i < kSamples; ++i) points.push_back(space.sample(rng));
-  const std::vector<double> logs = search::predict_log_seconds(task, points);
+  const std::vector<double> logs =
+      search::predict_log_seconds(search_task(model, group, space, options.seed), points);
   for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
     auto best = static_cast<size_t>(sketch);
     for (size_t i = 0; i < points.size(); ++i) {
@@ -74,10 +73,8 @@ Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group, db::St
     Move move{.group = group, .steps = space.steps(points[best]), .source = "predicted"};
     if (store != nullptr) {
       HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> stored,
-                            store->best({.task = key,
-                                         .device = model.device,
-                                         .threads = model.threads,
-                                         .algorithm = space.algorithm(sketch)}));
+                            best_stored(model, options, *store, model.tasks.groups[group].key,
+                                        space.algorithm(sketch)));
       Result<schedule::Steps> steps = stored.empty() ? Result<schedule::Steps>(schedule::Steps())
                                                      : schedule::parse_steps(stored[0].steps);
       if (!stored.empty() && steps.ok() && schedule::replay(dag, *steps).ok()) {
@@ -100,7 +97,7 @@ std::string mebibytes(int64_t bytes) {
 }  // namespace
 
 Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                           db::Store* store, uint64_t seed, int64_t allowed) {
+                           db::Store* store, const CompileOptions& options, int64_t allowed) {
   std::vector<Size> sizes;
   for (size_t g = 0; g < schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const Size size, size_of(model, g, schedules[g]));
@@ -121,7 +118,7 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
   for (size_t g = 0; g < schedules.size(); ++g) {
     const TaskSummary& summary = model.summaries[g];
     HONE_ASSIGN_OR_RETURN(const double predicted, predicted_seconds(model, g, schedules[g]));
-    HONE_ASSIGN_OR_RETURN(std::vector<Move> of_group, moves_of(model, g, store, seed));
+    HONE_ASSIGN_OR_RETURN(std::vector<Move> of_group, moves_of(model, g, store, options));
     for (Move& move : of_group) {
       const int64_t saved = sizes[g].weights - move.size.weights;
       if (saved <= 0) continue;
@@ -158,7 +155,7 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
   int64_t allowed = std::numeric_limits<int64_t>::max(), least = allowed;
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const int64_t known,
-                          fit_memory(model, schedules, store, options.seed, allowed));
+                          fit_memory(model, schedules, store, options, allowed));
     if (known >= least) break;
     least = known;
     HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool,

@@ -11,7 +11,8 @@ namespace hone {
 // more than `allowed` bytes or none can be exchanged for a smaller one. Updates the summaries.
 // Returns what they take then.
 [[nodiscard]] Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                                         db::Store* store, uint64_t seed, int64_t allowed);
+                                         db::Store* store, const CompileOptions& options,
+                                         int64_t allowed);
 
 // Like write_model(), within options.max_memory: an error if no choice of algorithms fits it.
 [[nodiscard]] Result<Written> write_within(ModelTasks& model,

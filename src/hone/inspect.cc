@@ -1,7 +1,7 @@
 #include "hone/inspect.h"
 
 #include "hone/base/cancel.h"
-#include "hone/model_tasks.h"
+#include "hone/knowledge.h"
 
 namespace hone {
 
@@ -14,9 +14,10 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
                         make_tasks(std::move(graph), options.compile,
                                    {.store = store.get(), .on_change = options.on_change}));
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), options.compile));
   ThreadPool pool(target::host().cores);
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
-                        known_schedules(model, store.get(), options.compile.seed, pool));
+                        known_schedules(model, knowledge, options.compile, pool));
   Inspection inspection;
   inspection.weight_bytes = constant_bytes(model.tasks);
   inspection.plan = graph::plan_memory(model.tasks);

@@ -12,10 +12,8 @@
 #include "hone/compute/bytes_moved.h"
 #include "hone/compute/dag_text.h"
 #include "hone/cost/registry.h"
-#include "hone/db/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/measure/sweep.h"
-#include "hone/search/prediction.h"
 
 namespace hone {
 namespace {
@@ -60,12 +58,23 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
                                     options.available);
 }
 
-Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
-                                            uint64_t key) {
-  return store.best({.task = key,
-                     .device = model.device,
-                     .threads = model.threads,
-                     .algorithm = model.accuracy == space::Accuracy::kStrict ? "direct" : ""});
+bool excludes(const CompileOptions& options, const std::string& model) {
+  return std::count(options.exclude_models.begin(), options.exclude_models.end(), model) > 0;
+}
+
+Result<std::vector<db::Record>> best_stored(const ModelTasks& model, const CompileOptions& options,
+                                            db::Store& store, uint64_t key,
+                                            const std::string& algorithm) {
+  if (excludes(options, model.name)) return std::vector<db::Record>();
+  const bool strict = model.accuracy == space::Accuracy::kStrict;
+  HONE_ASSIGN_OR_RETURN(
+      std::vector<db::Record> best,
+      store.best({.task = key,
+                  .device = model.device,
+                  .threads = model.threads,
+                  .algorithm = algorithm.empty() && strict ? "direct" : algorithm}));
+  std::erase_if(best, [&](const db::Record& record) { return excludes(options, record.model); });
+  return best;
 }
 
 Status check_options(const CompileOptions& options) {
@@ -73,6 +82,8 @@ Status check_options(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(cost::make_model(options.cost).status());
   if (options.accuracy != "default" && options.accuracy != "strict")
     return invalid("accuracy '{}', expected default or strict", options.accuracy);
+  if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")
+    return invalid("transfer '{}', expected pool, one or off", options.transfer);
   return ok_status();
 }
 
@@ -88,10 +99,10 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                            if (const auto seconds = knowledge.measured(key)) return seconds;
                          }
                          if (knowledge.store == nullptr) return std::nullopt;
-                         const auto best = best_stored(model, *knowledge.store, key);
-                         return best.ok() && !best->empty()
-                                    ? std::optional((*best)[0].quiet_seconds())
-                                    : std::nullopt;
+                         const Result<std::vector<db::Record>> best =
+                             best_stored(model, options, *knowledge.store, key);
+                         if (!best.ok() || best->empty()) return std::nullopt;
+                         return (*best)[0].quiet_seconds();
                        },
                        knowledge.decided});
   const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
@@ -147,15 +158,10 @@ Status check_output(const std::string& path, const CompileOptions& options) {
   return ok_status();
 }
 
-Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
-  if (!options.use_db) return std::unique_ptr<db::Store>();
-  std::string where = options.db;
-  if (where.empty()) {  // having none is no error then
-    const Result<std::string> path = db::default_path();
-    if (!path.ok() || !file_exists(*path)) return std::unique_ptr<db::Store>();
-    where = *path;
-  }
-  return db::open_store(where, {.read_only = true, .create = false});
+search::SearchTask search_task(const ModelTasks& model, size_t group, const space::Space& space,
+                               uint64_t seed) {
+  return {&space, &model.target, model.cost.get(), model.threads, model.tasks.groups[group].key,
+          seed};
 }
 
 int64_t constant_bytes(const graph::TaskList& tasks) {
@@ -164,7 +170,7 @@ int64_t constant_bytes(const graph::TaskList& tasks) {
   return bytes;
 }
 
-search::TaskContext make_context(const ModelTasks& model, uint64_t seed) {
+search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
   search::TaskContext context;
   context.target = &model.target;
   context.model = model.cost.get();
@@ -188,47 +194,6 @@ search::TaskContext make_context(const ModelTasks& model, uint64_t seed) {
     context.timing.max_samples = kColdSamples;
   }
   return context;
-}
-
-Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, db::Store* store,
-                                                     uint64_t seed, ThreadPool& pool) {
-  const size_t count = model.tasks.groups.size();
-  std::vector<schedule::Steps> schedules(count);
-  for (size_t g = 0; store && g < count; ++g) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
-                          best_stored(model, *store, model.tasks.groups[g].key));
-    if (best.empty()) continue;
-    Result<schedule::Steps> steps = schedule::parse_steps(best[0].steps);
-    if (!steps.ok() || !schedule::replay(model.dag(g), *steps).ok())
-      continue;  // of another version
-    schedules[g] = std::move(steps).value();
-    model.summaries[g].source = "stored";
-    model.summaries[g].seconds = best[0].quiet_seconds();
-  }
-  std::vector<Status> statuses(count);
-  pool.parallel_for(static_cast<int64_t>(count), [&](int64_t i) {
-    const auto g = static_cast<size_t>(i);
-    TaskSummary& summary = model.summaries[g];
-    if (summary.source == "stored") return;
-    const Result<space::Space> space =
-        space::Space::create(model.dag(g), model.target, model.accuracy);
-    if (!space.ok()) {
-      statuses[g] = space.status();
-      return;
-    }
-    const search::SearchTask task{
-        &*space, &model.target, model.cost.get(), model.threads, model.tasks.groups[g].key, seed};
-    const search::Predicted predicted = search::best_predicted(task);
-    schedules[g] = space->steps(predicted.point);
-    summary.source = predicted.point == space->default_point() ? "default" : "predicted";
-    summary.predicted_seconds = predicted.seconds;
-  });
-  for (size_t g = 0; g < count; ++g) {
-    if (!statuses[g].ok())
-      return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
-    model.summaries[g].steps = schedule::to_string(schedules[g]);
-  }
-  return schedules;
 }
 
 Result<double> predicted_seconds(const ModelTasks& model, size_t group,

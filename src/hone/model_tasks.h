@@ -1,5 +1,5 @@
-// model_tasks.h - a model ready to be compiled or tuned: its tasks, the device they are for and the
-// schedules that are known without measuring (internal to the facade).
+// model_tasks.h - a model ready to be compiled or tuned: its tasks and the device they are for
+// (internal to the facade).
 #pragma once
 
 #include <memory>
@@ -48,27 +48,27 @@ struct TaskKnowledge {
 // One task of the database instead of a model's, built again from its text.
 [[nodiscard]] Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key,
                                                   const CompileOptions& options);
+// Whether what was learned from a model of that name counts as unknown.
+[[nodiscard]] bool excludes(const CompileOptions& options, const std::string& model);
 // An error if a name among the options stands for nothing.
 [[nodiscard]] Status check_options(const CompileOptions& options);
 // An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
 [[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
 [[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);
-// Null if there is none to read from.
-[[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
+// The task of a group as cost models and searches see it; `space` is the group's.
+[[nodiscard]] search::SearchTask search_task(const ModelTasks& model, size_t group,
+                                             const space::Space& space, uint64_t seed);
 
 // Of all weights, equal ones once, before they are packed.
 [[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);
-// What the measuring of all tasks has in common; refers to `model`.
-[[nodiscard]] search::TaskContext make_context(const ModelTasks& model, uint64_t seed);
-// The best record of a task on the model's device that its accuracy allows; an empty list if there
-// is none.
-[[nodiscard]] Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
-                                                          uint64_t key);
-
-// Per group: the best stored, else the best predicted schedule. Fills in the summaries.
-[[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
-                                                                   db::Store* store, uint64_t seed,
-                                                                   ThreadPool& pool);
+// What the measuring of all tasks has in common; points into `model`.
+[[nodiscard]] search::TaskContext task_context(const ModelTasks& model, uint64_t seed);
+// The best record of a task on the model's device that its accuracy (or the algorithm given)
+// allows and that is not excluded; an empty list if there is none.
+[[nodiscard]] Result<std::vector<db::Record>> best_stored(const ModelTasks& model,
+                                                          const CompileOptions& options,
+                                                          db::Store& store, uint64_t key,
+                                                          const std::string& algorithm = "");
 
 // By the model's cost model.
 [[nodiscard]] Result<double> predicted_seconds(const ModelTasks& model, size_t group,

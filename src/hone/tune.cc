@@ -7,6 +7,7 @@
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
 #include "hone/fit_memory.h"
+#include "hone/knowledge.h"
 #include "hone/measure/local_runner.h"
 
 namespace hone {
@@ -136,10 +137,13 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                      "instead: " + compute::kernel_class(other.dag)});
   }
   search::TuneLoopOptions loop;
-  loop.context = make_context(model, options.compile.seed);
+  loop.context = task_context(model, options.compile.seed);
   loop.context.searcher = options.search;
   loop.runner = runner.get();
   loop.store = store.get();
+  loop.learn = !excludes(options.compile, model.name);
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), options.compile));
+  loop.pool = &knowledge.pool;
   loop.start = start;
   loop.deadline = end - reserve;
   loop.batch = options.batch;

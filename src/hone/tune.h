@@ -26,9 +26,17 @@ struct CompileOptions {
   std::map<std::string, Tensor> bind;   // inputs that become constants of the library
   // Inputs whose values are known: bound, too, where a value decides a shape.
   std::map<std::string, Tensor> available;
-  std::string device = "host";        // a name that target::find knows
-  std::string db;                     // db::open_store; empty: the default path
-  bool use_db = true;                 // false: nothing is looked up or kept
+  std::string device = "host";  // a name that target::find knows
+  std::string db;               // db::open_store; empty: the default path
+  bool use_db = true;           // false: nothing is looked up or kept
+  // Schedules of other tasks for those without a record: "pool": of all models; "one": of the model
+  // that promises most (search::rank_sources); "off": none.
+  std::string transfer = "pool";
+  std::vector<std::string>
+      exclude_models;                 // what was learned from models of these names is unknown
+  bool use_shipped = true;            // the records that come with Hone, if use_db
+  std::string shipped;                // their folder; empty: beside the program or as installed
+  bool require_tuned = false;         // compile(): a task without a record of its own is an error
   std::string cost = "analytic";      // cost::make_model
   std::string accuracy = "default";   // "strict": no algorithm that rounds more (space::Accuracy)
   std::string prefix = "hone_model";  // of the artifact's C symbols
@@ -62,10 +70,12 @@ struct TaskSummary {
   std::string name;          // of the first node
   std::string kernel_class;  // "conv2d+bias+relu"
   int multiplicity = 1;
-  double flops = 0;            // of one occurrence, as its operators are written
-  double least_flops = 0;      // of the algorithm that needs the least (Space::least_flops)
-  double bytes = 0;            // read and written by it, each once (compute::bytes_moved)
-  std::string source;          // of its schedule: "default", "predicted", "stored" or "tuned"
+  double flops = 0;        // of one occurrence, as its operators are written
+  double least_flops = 0;  // of the algorithm that needs the least (Space::least_flops)
+  double bytes = 0;        // read and written by it, each once (compute::bytes_moved)
+  // Of its schedule: "default", "predicted", "transferred", "stored" or "tuned".
+  std::string source;
+  std::string from;            // the model, or the task of another shape, that was measured
   double seconds = 0;          // measured or stored; 0 if unknown
   double default_seconds = 0;  // of the default schedule; 0 if unknown
   double predicted_seconds = 0;

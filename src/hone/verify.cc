@@ -8,7 +8,7 @@
 #include "hone/base/cancel.h"
 #include "hone/graph/op.h"
 #include "hone/graph/stored_value.h"
-#include "hone/model_tasks.h"
+#include "hone/knowledge.h"
 #include "hone/naive_run.h"
 #include "hone/step_run.h"
 
@@ -282,8 +282,9 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(imported, compile, {.store = store.get()}));
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(model, options));
   ThreadPool pool(target::host().cores);
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), compile));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
-                        known_schedules(model, store.get(), compile.seed, pool));
+                        known_schedules(model, knowledge, compile, pool));
   HONE_ASSIGN_OR_RETURN(const Assembly assembly,
                         assemble(model.tasks, schedules, model.target, pool, compile.interrupted));
   HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads));

@@ -1,5 +1,7 @@
 #include "build_report.h"
 
+#include <algorithm>
+
 #include "table.h"
 
 namespace hone::tool {
@@ -20,6 +22,26 @@ std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
   return table.text();
 }
 
+std::string coverage(const CompileSummary& summary) {
+  std::string text, counts;
+  const std::pair<const char*, const char*> kinds[] = {{"tuned", "tuned now"},
+                                                       {"stored", "of their own records"},
+                                                       {"transferred", "of other kernels' records"},
+                                                       {"predicted", "the best predicted"},
+                                                       {"default", "the default"}};
+  for (const auto& [source, meaning] : kinds) {
+    const auto count =
+        std::count_if(summary.tasks.begin(), summary.tasks.end(),
+                      [&](const TaskSummary& task) { return task.source == source; });
+    if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, meaning);
+  }
+  for (const TaskSummary& task : summary.tasks) {
+    if (task.source == "transferred")
+      text += fmt::format("{} {}: from {}\n", task.kernel_class, shorten(task.name, 28), task.from);
+  }
+  return text + fmt::format("schedules of {} kernels: {}\n", summary.tasks.size(), counts);
+}
+
 Json to_json(const CompileSummary& summary, const Limits& limits) {
   Json json = {{"seconds", summary.seconds},
                {"bytes", summary.bytes},
@@ -28,6 +50,7 @@ Json to_json(const CompileSummary& summary, const Limits& limits) {
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
     Json kernel = to_json(task, limits);
+    kernel["from"] = task.from;
     kernel["default_seconds"] = task.default_seconds;
     kernel["trials"] = task.trials;
     kernel["steps"] = task.steps;

@@ -28,8 +28,10 @@ struct Command {
 [[nodiscard]] Command show_command(CLI::App& root);
 [[nodiscard]] Command explain_command(CLI::App& root);
 [[nodiscard]] Command verify_command(CLI::App& root);
+[[nodiscard]] Command transfer_command(CLI::App& root);
 [[nodiscard]] Command db_show_command(CLI::App& db);
 [[nodiscard]] Command db_best_command(CLI::App& db);
+[[nodiscard]] Command db_ship_command(CLI::App& db);
 [[nodiscard]] std::vector<Command> db_record_commands(CLI::App& db);
 [[nodiscard]] Command train_command(CLI::App& root);
 [[nodiscard]] Command eval_command(CLI::App& root);

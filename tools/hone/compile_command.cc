@@ -10,11 +10,12 @@ namespace {
 struct Options {
   std::string model, output;
   BuildOptionTexts build;
-  bool json = false;
+  bool require_tuned = false, json = false;
 };
 
 Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(CompileOptions parsed, parse_build_options(options.build));
+  parsed.require_tuned = options.require_tuned;
   parsed.interrupted = &listen_for_interrupt();
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
@@ -25,8 +26,8 @@ Status run(const Options& options) {
     fmt::print("{}", json_text(json));
   } else {
     fmt::print(
-        "{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
-        kernel_table(summary, limits), options.output,
+        "{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
+        kernel_table(summary, limits), coverage(summary), options.output,
         format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
         format_count(static_cast<double>(summary.memory_bytes)),
         format_count(static_cast<double>(summary.arena_bytes)));
@@ -45,6 +46,8 @@ Command compile_command(CLI::App& root) {
       ->required()
       ->type_name("FILE");
   add_build_options(*app, options->build);
+  app->add_flag("--require-tuned", options->require_tuned,
+                "Fail if a kernel has no record of its own in the database");
   add_json(*app, options->json);
   return {app, [options] { return run(*options); }};
 }

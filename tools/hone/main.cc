@@ -34,15 +34,16 @@ int run_tool(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted.");
 
-  std::vector<Command> commands = {tune_command(app),  compile_command(app), run_command(app),
-                                   bench_command(app), show_command(app),    explain_command(app),
-                                   verify_command(app)};
+  std::vector<Command> commands = {tune_command(app),   compile_command(app), run_command(app),
+                                   bench_command(app),  show_command(app),    explain_command(app),
+                                   verify_command(app), transfer_command(app)};
   CLI::App* db = app.add_subcommand(
-      "db", "What was measured: show, best, stat, import, export, merge, verify, gc");
+      "db", "What was measured: show, best, stat, import, export, merge, verify, gc, ship");
   db->require_subcommand(1);
   commands.push_back(db_show_command(*db));
   commands.push_back(db_best_command(*db));
   for (Command& command : db_record_commands(*db)) commands.push_back(std::move(command));
+  commands.push_back(db_ship_command(*db));
   commands.push_back(train_command(app));
   commands.push_back(eval_command(app));
   commands.push_back(ops_command(app));

@@ -68,6 +68,18 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_device(app, texts.device);
   add_db(app, texts.db);
   app.add_flag("--no-db", texts.no_db, "Look up and keep nothing")->excludes("--db");
+  app.add_option(
+         "--transfer", texts.transfer,
+         "Schedules of other kernels for those without a record: pool: of all models; one: of the "
+         "model that promises most; off: none")
+      ->type_name("MODE")
+      ->capture_default_str();
+  app.add_option("--exclude-model", texts.exclude_models,
+                 "Forget what was learned from a model, as the database names it; repeat per model")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+  app.add_flag("--no-shipped", texts.no_shipped, "Leave out the records that come with Hone");
   app.add_option("--cost", texts.cost,
                  fmt::format("The cost model: {}, or a file that hone train wrote",
                              join_names(cost::model_names())))
@@ -115,6 +127,9 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.db = texts.db;
   options.use_db = !texts.no_db;
   options.device = texts.device;
+  options.transfer = texts.transfer;
+  options.exclude_models = texts.exclude_models;
+  options.use_shipped = !texts.no_shipped;
   options.cost = texts.cost;
   options.accuracy = texts.accuracy;
   options.prefix = texts.prefix;

@@ -33,6 +33,9 @@ struct BuildOptionTexts {
   std::string db;
   bool no_db = false;
   std::string device = CompileOptions().device;
+  std::string transfer = CompileOptions().transfer;
+  std::vector<std::string> exclude_models;
+  bool no_shipped = false;
   std::string cost = CompileOptions().cost;
   std::string accuracy = CompileOptions().accuracy;
   std::string prefix = CompileOptions().prefix;

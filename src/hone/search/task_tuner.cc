@@ -12,13 +12,14 @@
 #include "hone/search/prediction.h"
 #include "hone/search/reference.h"
 #include "hone/search/registry.h"
-#include "hone/space/portable_point.h"
 
 namespace hone::search {
 namespace {
 
 constexpr size_t kFinalists = 3;
 constexpr int kStoredBest = 2;         // of earlier runs, measured again
+constexpr size_t kTransferred = 6;     // schedules of other tasks, measured before any search ...
+constexpr size_t kKnownWell = 16;      // ... unless the task has so many records of its own
 constexpr size_t kAdopted = 3;         // schedules of similar tasks, tried at a time
 constexpr int64_t kMaxLearned = 2000;  // records of earlier runs that the searcher hears of
 constexpr double kTimeout = 5;         // seconds, for one candidate that nothing is known of ...
@@ -34,8 +35,7 @@ constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(space_,
                         space::Space::create(*task_.dag, *context_.target, context_.accuracy));
-  SearchTask search{&*space_,         context_.target, context_.model,
-                    context_.threads, task_.key,       context_.seed};
+  const SearchTask search = search_task();
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
   const space::Point start = space_->default_point();
   default_steps_ = space_->steps(start);
@@ -43,9 +43,34 @@ Status TaskTuner::open(db::Store* store) {
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
   if (store) HONE_RETURN_IF_ERROR(learn(*store));
   suggest(default_steps_);
-  for (int sketch = 0; sketch < space_->num_sketches(); ++sketch)
+  own_ = first_.size();
+  for (int sketch = 1; sketch < space_->num_sketches(); ++sketch)
     suggest(space_->steps(space_->default_point(sketch)));
   return ok_status();
+}
+
+void TaskTuner::start_from(const TransferPool& pool) {
+  if (learned_ >= kKnownWell) return;
+  const TransferResult found =
+      transfer(search_task(), *task_.dag, pool, {.device = context_.device});
+  // The best predicted of each algorithm first: between algorithms a model errs most.
+  std::vector<const Transferred*> firsts, others;
+  std::set<std::string> algorithms;
+  for (const Transferred& candidate : found.candidates) {
+    const bool first = algorithms.insert(schedule::algorithm_of(candidate.steps)).second;
+    (first ? firsts : others).push_back(&candidate);
+  }
+  firsts.insert(firsts.end(), others.begin(), others.end());
+  if (firsts.size() > kTransferred) firsts.resize(kTransferred);
+  std::vector<schedule::Steps> later(first_.begin() + static_cast<std::ptrdiff_t>(own_),
+                                     first_.end());
+  first_.resize(own_);
+  for (const Transferred* candidate : firsts) suggest(candidate->steps);
+  for (const schedule::Steps& steps : later) suggest(steps);
+}
+
+SearchTask TaskTuner::search_task() const {
+  return {&*space_, context_.target, context_.model, context_.threads, task_.key, context_.seed};
 }
 
 Status TaskTuner::learn(db::Store& store) {
@@ -81,6 +106,7 @@ Status TaskTuner::learn(db::Store& store) {
     points.push_back(*point);
     seconds.push_back(record.outcome == measure::Outcome::kOk ? record.centre : INFINITY);
   }
+  learned_ = records.size();
   teach(points, seconds);
   return ok_status();
 }
@@ -104,12 +130,8 @@ void TaskTuner::teach(std::span<const space::Point> points, std::span<const doub
 
 std::optional<space::Point> TaskTuner::point_of(const schedule::Steps& steps,
                                                 const std::string& decisions) const {
-  std::vector<space::Point> candidates;
-  if (const auto portable = space::parse_portable_point(decisions); portable.ok()) {
-    candidates = space::adapt(*portable, *space_);
-  } else if (const auto nearest = space_->locate(steps)) {  // far slower
-    candidates.push_back(*nearest);
-  }
+  const std::vector<space::Point> candidates =
+      space::adapt(space::known_point(decisions), steps, *space_);
   const auto exact = std::find_if(candidates.begin(), candidates.end(),
                                   [&](const auto& point) { return space_->steps(point) == steps; });
   return exact == candidates.end() ? std::nullopt : std::optional(*exact);
@@ -121,13 +143,26 @@ void TaskTuner::suggest(const schedule::Steps& steps) {
   first_.push_back(steps);
 }
 
-void TaskTuner::adopt(const schedule::Steps& steps) {
-  const std::optional<space::Point> point = space_->locate(steps);
-  if (!point || !space_->legal(*point)) return;
-  schedule::Steps own = space_->steps(*point);
-  std::erase(adopted_, own);
-  adopted_.push_back(std::move(own));
+std::optional<Example> TaskTuner::example() const {
+  if (finalists_.empty()) return std::nullopt;
+  const Candidate& best = finalists_.front().candidate;
+  Example example{std::nullopt, best.steps};
+  if (best.point) example.point = space::to_portable(*space_, *best.point);
+  return example;
+}
+
+void TaskTuner::adopt(const Example& example) {
+  std::erase_if(adopted_, [&](const Example& other) { return other.steps == example.steps; });
+  adopted_.push_back(example);
   if (adopted_.size() > kAdopted) adopted_.erase(adopted_.begin());
+}
+
+void TaskTuner::suggest_like(const Example& example) {
+  const std::vector<space::Point> points = space::adapt(example.point, example.steps, *space_);
+  if (points.empty()) return;
+  const std::vector<double> logs = predict_log_seconds(search_task(), points);
+  const auto fastest = std::min_element(logs.begin(), logs.end()) - logs.begin();
+  suggest(space_->steps(points[static_cast<size_t>(fastest)]));
 }
 
 Status TaskTuner::make_operands() {
@@ -167,7 +202,7 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
     if (!tried_.emplace(schedule::hash(steps), true).second) return;
     candidates.push_back({.point = std::move(point), .steps = std::move(steps)});
   };
-  for (const schedule::Steps& steps : std::exchange(adopted_, {})) suggest(steps);
+  for (const Example& example : std::exchange(adopted_, {})) suggest_like(example);
   while (!first_.empty() && static_cast<int>(candidates.size()) < n) {
     schedule::Steps steps = std::move(first_.front());
     first_.erase(first_.begin());
@@ -181,6 +216,17 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
         searcher_->propose(n - static_cast<int>(candidates.size()));
     if (points.empty()) break;
     for (const space::Point& point : points) add(point, space_->steps(point));
+  }
+  return candidates;
+}
+
+Result<std::vector<Candidate>> TaskTuner::candidates_of(
+    std::span<const schedule::Steps> schedules) {
+  if (!operands_) HONE_RETURN_IF_ERROR(make_operands());
+  std::vector<Candidate> candidates;
+  for (const schedule::Steps& steps : schedules) {
+    candidates.push_back({.point = std::nullopt, .steps = steps});
+    candidates.back().job.id = next_id_++;
   }
   return candidates;
 }

@@ -13,8 +13,9 @@
 #include "hone/measure/host_load.h"
 #include "hone/measure/job.h"
 #include "hone/search/incumbent.h"
-#include "hone/search/searcher.h"
 #include "hone/search/task_bound.h"
+#include "hone/search/transfer.h"
+#include "hone/space/portable_point.h"
 
 namespace hone::search {
 
@@ -51,6 +52,12 @@ struct Candidate {
   [[nodiscard]] bool runs() const { return status.ok(); }
 };
 
+// The best of a task, for others like it.
+struct Example {
+  std::optional<space::PortablePoint> point;  // none: steps from elsewhere
+  schedule::Steps steps;
+};
+
 // A schedule that was measured in this run and computes the right result.
 struct Finalist {
   Candidate candidate;
@@ -62,15 +69,22 @@ class TaskTuner {
   TaskTuner(const TuneTask& task, const TaskContext& context) : task_(task), context_(context) {}
   // Makes space and searcher and learns what `store` (may be null) knows of the task; cheap.
   [[nodiscard]] Status open(db::Store* store);
+  // Schedules of other tasks are tried right after this task's own best and the default.
+  void start_from(const TransferPool& pool);
 
-  // What the store knows to be best, then the default point, then what is known to be good, then
-  // what the searcher says. The first call makes the operands and the reference.
+  // What the store knows to be best, then the default point, then what is good for other tasks or
+  // known to be good, then what the searcher says. The first call makes the operands and the
+  // reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
   // Steps to try soon, as they are.
   void suggest(const schedule::Steps& steps);
-  // The best steps of a similar task: the nearest point of this space is tried soon. Only the last
-  // few count.
-  void adopt(const schedule::Steps& steps);
+  // The best of a similar task: of the points of this space that correspond to it, the one that is
+  // predicted best is tried soon. Only the last few count.
+  void adopt(const Example& example);
+  [[nodiscard]] std::optional<Example> example() const;  // this task's best
+  // Schedules to be measured as they are, outside of the search.
+  [[nodiscard]] Result<std::vector<Candidate>> candidates_of(
+      std::span<const schedule::Steps> schedules);
   // Makes machine code; safe for different candidates from several threads.
   void build(Candidate& candidate) const;
   // Drops candidates whose machine code was measured before, after telling the searcher.
@@ -111,6 +125,8 @@ class TaskTuner {
   [[nodiscard]] int max_batch() const;
 
  private:
+  [[nodiscard]] SearchTask search_task() const;
+  void suggest_like(const Example& example);
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
   // Tells searcher and cost model; infinity for what failed.
@@ -141,7 +157,8 @@ class TaskTuner {
   TaskWork work_;
   double default_seconds_ = 0, predicted_seconds_ = 0;
   std::vector<schedule::Steps> first_;        // to be proposed before the searcher's, in order
-  std::vector<schedule::Steps> adopted_;      // of similar tasks, the latest last
+  size_t own_ = 0;                            // of them, this task's own best and the default
+  std::vector<Example> adopted_;              // of similar tasks, the latest last
   std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
   std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
   std::set<uint64_t> in_flight_;                     // codes handed out and not yet heard of
@@ -150,6 +167,7 @@ class TaskTuner {
   std::vector<Finalist> finalists_;
   measure::HostLoad host_load_;
   int trials_ = 0;
+  size_t learned_ = 0;  // records of earlier runs
   uint64_t next_id_ = 1;
 };
 

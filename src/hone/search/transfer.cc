@@ -6,10 +6,13 @@
 #include <unordered_set>
 
 #include "hone/compute/class_family.h"
+#include "hone/compute/dag_text.h"
 #include "hone/space/portable_point.h"
 
 namespace hone::search {
 namespace {
+
+constexpr int kLocated = 8;  // records without decisions whose nearest point is looked for: slow
 
 // The extents that follow each name: "data[1,58,58,64]" and "conv2d(oh=56 ..)".
 std::map<std::string, std::vector<double>> extents(std::string_view text) {
@@ -112,7 +115,13 @@ std::vector<const db::Record*> choose_sources(const compute::Dag& dag, const Tra
 Status TransferPool::add_store(db::Store& store) {
   HONE_ASSIGN_OR_RETURN(std::vector<db::Record> fastest,
                         store.query({.fastest_only = true, .with_task_text = true}));
-  for (db::Record& record : fastest) add(std::move(record));
+  std::map<uint64_t, std::string> shapes;
+  for (db::Record& record : fastest) {
+    const auto [shape, added] = shapes.try_emplace(record.task);
+    if (added) shape->second = shape_text(record.task_text);
+    record.task_text = shape->second;
+    add(std::move(record));
+  }
   return ok_status();
 }
 
@@ -145,6 +154,11 @@ std::vector<const db::Record*> TransferPool::family(std::string_view kernel_clas
   return found;
 }
 
+std::string shape_text(const std::string& task_text) {
+  const Result<compute::Dag> dag = compute::parse_dag(task_text);
+  return dag.ok() ? compute::describe(*dag) : task_text;
+}
+
 double shape_distance(std::string_view a, std::string_view b) {
   const auto mine = extents(a), other = extents(b);
   double distance = 0;
@@ -164,17 +178,15 @@ TransferResult transfer(const SearchTask& task, const compute::Dag& dag, const T
                         const TransferOptions& options) {
   TransferResult result;
   Collector collector(*task.space, dag);
+  int located = 0;
   for (const db::Record* source : choose_sources(dag, pool, options)) {
     ++result.sources;
     Result<schedule::Steps> steps = schedule::parse_steps(source->steps);
-    const Result<space::PortablePoint> portable = space::parse_portable_point(source->decisions);
-    std::vector<space::Point> points;
-    if (!options.as_they_are && portable.ok()) {
-      points = space::adapt(*portable, *task.space);
-    } else if (!options.as_they_are && steps.ok()) {  // of a tuner that wrote no decisions
-      if (const auto nearest = task.space->locate(*steps)) points.push_back(*nearest);
+    const std::optional<space::PortablePoint> point = space::known_point(source->decisions);
+    if (!options.as_they_are && steps.ok() && (point || located++ < kLocated)) {
+      for (const space::Point& similar : space::adapt(point, *steps, *task.space))
+        collector.add_point(similar, *source);
     }
-    for (const space::Point& point : points) collector.add_point(point, *source);
     if (!steps.ok() || !collector.add_steps(*std::move(steps), *source)) ++result.invalid;
   }
   std::vector<Trial>& trials = collector.trials();

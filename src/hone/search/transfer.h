@@ -20,7 +20,7 @@ class TransferPool {
  public:
   // The fastest schedules of all tasks, devices and numbers of threads of a store.
   [[nodiscard]] Status add_store(db::Store& store);
-  // What is not verified is left out.
+  // What is not verified is left out; its task_text is a shape_text().
   void add(db::Record record);
   // Leaves out every task that occurs in a model of that name, wherever else it occurs: what would
   // be known if the model were new.
@@ -63,7 +63,10 @@ struct TransferResult {
 [[nodiscard]] TransferResult transfer(const SearchTask& task, const compute::Dag& dag,
                                       const TransferPool& pool, const TransferOptions& options);
 
-// How unlike two tasks' texts (compute::describe) are: differences of the logarithms of the extents
+// What a pool keeps of a record's task_text: compute::describe of it. Records of the first
+// databases have that instead.
+[[nodiscard]] std::string shape_text(const std::string& task_text);
+// How unlike two such texts are: differences of the logarithms of the extents
 // that stand at the same places; infinity if they have no extents in common.
 [[nodiscard]] double shape_distance(std::string_view a, std::string_view b);
 

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "hone/base/file.h"
 #include "hone/compute/dag_testing.h"
+#include "hone/compute/dag_text.h"
 #include "hone/cost/registry.h"
+#include "hone/db/registry.h"
 #include "hone/search/transfer_source.h"
 #include "hone/space/portable_point.h"
 
@@ -127,6 +130,23 @@ TEST(transfer, records_without_decisions_are_located) {
   record.decisions.clear();
   const TransferResult result = transfer(to.task, to.dag, pool_of({record}), {});
   ASSERT_FALSE(result.candidates.empty());
+}
+
+TEST(transfer_pool, of_a_store_knows_shapes_whatever_the_store_keeps_of_a_task) {
+  const Fixture a(conv(28, 32)), b(conv(14, 32));
+  db::Record whole = a.record(a.space.default_point()), old = b.record(b.space.default_point());
+  whole.task_text = compute::to_text(a.dag);
+  for (db::Record* record : {&whole, &old}) record->times = {1e-3}, record->version = "1";
+  const Result<TempDir> folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
+  ASSERT_TRUE(store.ok() && (*store)->add(std::vector{whole, old}).ok());
+  TransferPool pool;
+  ASSERT_TRUE(pool.add_store(**store).ok());
+  ASSERT_EQ(pool.records().size(), 2U);
+  for (const db::Record& record : pool.records()) {
+    EXPECT_EQ(record.task_text, compute::describe(record.task == a.task.key ? a.dag : b.dag));
+  }
 }
 
 TEST(transfer_pool, unverified_records_and_excluded_tasks_are_not_there) {

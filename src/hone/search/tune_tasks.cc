@@ -6,6 +6,7 @@
 
 #include "hone/base/log.h"
 #include "hone/base/thread_pool.h"
+#include "hone/compute/class_family.h"
 #include "hone/search/task_bound.h"
 #include "hone/search/task_scheduler.h"
 
@@ -20,10 +21,9 @@ struct TaskBatch {
   std::vector<Candidate> candidates;
 };
 
-// The anchor decides what a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
+// What a schedule is good for: "conv2d+bias+relu" and "conv2d+bias" are alike.
 std::string anchor(const TaskTuner& task) {
-  const std::string name = compute::kernel_class(*task.task().dag);
-  return name.substr(0, name.find('+'));
+  return compute::class_family(compute::kernel_class(*task.task().dag));
 }
 
 class Loop {
@@ -178,11 +178,12 @@ Status Loop::finish(const TaskBatch& batch) {
 }
 
 void Loop::suggest_to_similar(int from) {
-  TaskTuner& source = tuner(from);
-  if (source.finalists().empty()) return;
+  const TaskTuner& source = tuner(from);
+  const std::optional<Example> example = source.example();
+  if (!example) return;
   for (const std::unique_ptr<TaskTuner>& other : tuners_) {
     if (other.get() == &source || other->trials() > 0 || anchor(*other) != anchor(source)) continue;
-    other->adopt(source.finalists().front().candidate.steps);
+    other->adopt(*example);
   }
 }
 
@@ -243,10 +244,15 @@ Result<TuneResult> Loop::run() {
   std::vector<ScheduledTask> scheduled;
   std::map<std::string, int64_t> families;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
-    HONE_RETURN_IF_ERROR(task->open(options_.store));
+    HONE_RETURN_IF_ERROR(task->open(options_.learn ? options_.store : nullptr));
     const auto family = families.emplace(anchor(*task), std::ssize(families)).first;
     scheduled.push_back({task->task().multiplicity, task->predicted_seconds(),
                          bounds_.seconds(task->work()), static_cast<int>(family->second)});
+  }
+  if (options_.pool) {
+    pool_.parallel_for(std::ssize(tuners_), [&](int64_t i) {
+      tuners_[static_cast<size_t>(i)]->start_from(*options_.pool);
+    });
   }
   scheduler_.emplace(std::move(scheduled));
   last_report_ = clock_.now_seconds();

@@ -304,5 +304,44 @@ TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
   EXPECT_GT(drifted, 0U);
 }
 
+TEST(tune_tasks, a_second_model_starts_from_the_schedules_of_the_first) {
+  const Result<TempDir> folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  Fixture f;
+  f.options.store = store->get();
+  f.options.context.tolerance = 1e-4;
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  const Result<std::vector<db::Record>> first = (*store)->query({});
+  ASSERT_TRUE(first.ok());
+  TransferPool pool;
+  for (db::Record record : *first) {
+    record.verified = record.outcome == measure::Outcome::kOk;  // a null runner verifies nothing
+    pool.add(record);
+  }
+  ASSERT_FALSE(pool.empty());
+
+  const compute::Dag other =
+      compute::testing::conv2d({.h = 28, .w = 28, .ic = 16, .oc = 32, .residual = true});
+  const TuneTask task{&other, compute::task_key(other), 1, "other"};
+  Result<space::Space> space = space::Space::create(other, target::host());
+  ASSERT_TRUE(space.ok());
+  const SearchTask search{&*space, &target::host(), f.model.get(), 1, task.key, 1};
+  const TransferResult found = transfer(search, other, pool, {.device = "test"});
+  ASSERT_GE(found.candidates.size(), 3U);
+
+  f.options.pool = &pool;
+  f.options.max_trials = 8;
+  ASSERT_TRUE(tune_tasks({&task, 1}, f.options).ok());
+  const Result<std::vector<db::Record>> trials = (*store)->query({.task = task.key});
+  ASSERT_TRUE(trials.ok());
+  ASSERT_GE(trials->size(), 3U);
+  EXPECT_EQ((*trials)[0].steps, schedule::to_string(space->steps(space->default_point())));
+  std::set<std::string> tried;
+  for (const db::Record& trial : *trials) tried.insert(trial.steps);
+  EXPECT_TRUE(tried.contains(schedule::to_string(found.candidates[0].steps)));
+}
+
 }  // namespace
 }  // namespace hone::search

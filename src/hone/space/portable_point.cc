@@ -167,6 +167,12 @@ Result<PortablePoint> parse_portable_point(std::string_view text) {
   return point;
 }
 
+std::optional<PortablePoint> known_point(std::string_view text) {
+  Result<PortablePoint> point = parse_portable_point(text);
+  if (!point.ok()) return std::nullopt;
+  return *std::move(point);
+}
+
 std::vector<Point> adapt(const PortablePoint& point, const Space& space) {
   std::vector<Point> points;
   for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
@@ -184,6 +190,14 @@ std::vector<Point> adapt(const PortablePoint& point, const Space& space) {
     }
   }
   return points;
+}
+
+std::vector<Point> adapt(const std::optional<PortablePoint>& point, const schedule::Steps& steps,
+                         const Space& space) {
+  if (point) return adapt(*point, space);
+  const std::optional<Point> nearest = space.locate(steps);
+  if (!nearest || !space.legal(*nearest)) return {};
+  return {*nearest};
 }
 
 }  // namespace hone::space

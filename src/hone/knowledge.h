@@ -1,0 +1,44 @@
+// knowledge.h - what is known without measuring (internal to the facade): the database, the
+// schedules of other tasks in it, and those that come with Hone.
+#pragma once
+
+#include <memory>
+
+#include "hone/db/store.h"
+#include "hone/model_tasks.h"
+#include "hone/search/transfer.h"
+
+namespace hone {
+
+// A transferred schedule was the fastest of many that were measured; the best predicted is the
+// lowest of thousands of predictions, hence the one about which the model errs most in its favour.
+// So the former is taken if it looks slower by no more than this factor.
+inline constexpr double kTransferTrust = 1.10;
+
+struct Knowledge {
+  db::Store* store = nullptr;       // may be null
+  std::vector<db::Record> shipped;  // the records that come with Hone, of any task
+  search::TransferPool pool;        // empty if nothing may be transferred
+};
+
+// Null if there is none to read from.
+[[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
+// What a database (may be null) and the shipped records say, without what is excluded: nothing if
+// no database is to be used.
+[[nodiscard]] Result<Knowledge> learn(const ModelTasks& model, db::Store* store,
+                                      const CompileOptions& options);
+
+// The record of exactly this task on this device, if its schedule still applies; else null.
+[[nodiscard]] Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t group,
+                                                             const Knowledge& knowledge,
+                                                             const CompileOptions& options);
+
+// Per group: the schedule of its own record, else that of another task if it is predicted to be at
+// least about as fast as the best predicted one, else the best predicted. Fills in the summaries.
+// With require_tuned, a group without a record of its own is an error.
+[[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
+                                                                   const Knowledge& knowledge,
+                                                                   const CompileOptions& options,
+                                                                   ThreadPool& pool);
+
+}  // namespace hone

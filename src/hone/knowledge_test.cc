@@ -1,0 +1,225 @@
+#include "hone/knowledge.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "hone/base/file.h"
+#include "hone/db/registry.h"
+#include "hone/graph/test_model.h"
+#include "hone/schedule/step.h"
+#include "hone/shipped_records.h"
+#include "hone/space/portable_point.h"
+
+namespace hone {
+namespace {
+
+// Two convolutions of one class, on images of `size` points a side.
+graph::Graph network(const std::string& name, int64_t size, int64_t channels = 16) {
+  Rng rng(5);
+  graph::TestModel model;
+  model.input("x", {1, 8, size, size});
+  const graph::AttributeList same = {{"pads", graph::Attribute{std::vector<int64_t>{1, 1, 1, 1}}}};
+  model.constant("w0", graph::random_tensor({channels, 8, 3, 3}, rng));
+  model.constant("w1", graph::random_tensor({channels, channels, 3, 3}, rng));
+  model.node("Conv", {"x", "w0"}, {"a"}, same).node("Relu", {"a"}, {"b"});
+  model.node("Conv", {"b", "w1"}, {"c"}, same).node("Relu", {"c"}, {"y"}).output("y");
+  graph::Graph graph = model.graph();
+  graph.name = name;
+  return graph;
+}
+
+struct Fixture {
+  TempDir folder = std::move(TempDir::create()).value();
+  CompileOptions options;
+  std::unique_ptr<db::Store> reading;
+  ThreadPool threads{1};
+  Fixture() {
+    options.db = folder.file("hone.db");
+    options.use_shipped = false;
+    options.threads = 1;
+  }
+  ModelTasks tasks(graph::Graph graph) {
+    Result<ModelTasks> model = make_tasks(std::move(graph), options);
+    HONE_ASSERT(model.ok(), model.status().message().c_str());
+    return *std::move(model);
+  }
+  // What a tuner would have found out: a random point of each task's space.
+  std::vector<db::Record> records(const ModelTasks& model, uint64_t seed = 1) {
+    std::vector<db::Record> records;
+    for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
+      const space::Space space = space::Space::create(model.dag(g), model.target).value();
+      Rng rng(seed);
+      const space::Point point = space.sample(rng);
+      db::Record r;
+      r.task = model.tasks.groups[g].key;
+      r.kernel_class = model.summaries[g].kernel_class;
+      r.task_text = compute::describe(model.dag(g));
+      r.device = model.device;
+      r.version = "1";
+      r.threads = model.threads;
+      r.algorithm = space.algorithm(point.sketch);
+      r.steps = schedule::to_string(space.steps(point));
+      r.decisions = space::to_string(space::to_portable(space, point));
+      r.times = {1e-3}, r.centre = r.low = r.high = 1e-3;
+      r.verified = true;
+      r.model = model.name;
+      records.push_back(std::move(r));
+    }
+    return records;
+  }
+  void store(const std::vector<db::Record>& records) {
+    const Result<std::unique_ptr<db::Store>> store = db::open_store(options.db);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    ASSERT_TRUE((*store)->add(records).ok());
+  }
+  // Of a store that is open until the next call.
+  Result<Knowledge> learned(const ModelTasks& model) {
+    HONE_ASSIGN_OR_RETURN(reading, open_for_reading(options));
+    return learn(model, reading.get(), options);
+  }
+  // The schedules' sources, by kernel.
+  std::vector<std::string> sources(ModelTasks& model) {
+    const Result<Knowledge> knowledge = learned(model);
+    EXPECT_TRUE(knowledge.ok()) << knowledge.status().message();
+    const auto steps = known_schedules(model, *knowledge, options, threads);
+    EXPECT_TRUE(steps.ok()) << steps.status().message();
+    std::vector<std::string> found;
+    for (size_t g = 0; steps.ok() && g < steps->size(); ++g) {
+      EXPECT_TRUE(schedule::replay(model.dag(g), (*steps)[g]).ok());
+      found.push_back(model.summaries[g].source);
+    }
+    return found;
+  }
+};
+
+TEST(knowledge, a_record_of_its_own_comes_first) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  f.store(f.records(model));
+  const std::vector<db::Record> records = f.records(model);
+  f.options.require_tuned = true;
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  for (size_t g = 0; g < records.size(); ++g) EXPECT_EQ(model.summaries[g].steps, records[g].steps);
+}
+
+// The records of the other model are the best predicted points of its tasks, so that what they
+// become is predicted well here, too.
+TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
+  Fixture f;
+  f.store({});
+  f.options.transfer = "off";
+  ModelTasks other = f.tasks(network("other", 24));
+  const Result<std::vector<schedule::Steps>> best =
+      known_schedules(other, *f.learned(other), f.options, f.threads);
+  ASSERT_TRUE(best.ok()) << best.status().message();
+  std::vector<db::Record> records = f.records(other);
+  for (size_t g = 0; g < records.size(); ++g) {
+    const space::Space space = space::Space::create(other.dag(g), other.target).value();
+    const auto point = space.locate((*best)[g]);
+    ASSERT_TRUE(point.has_value());
+    records[g].steps = schedule::to_string((*best)[g]);
+    records[g].algorithm = space.algorithm(point->sketch);
+    records[g].decisions = space::to_string(space::to_portable(space, *point));
+  }
+  f.store(records);
+  ModelTasks model = f.tasks(network("net", 20));
+  for (const std::string& source : f.sources(model)) EXPECT_NE(source, "transferred");
+  f.options.transfer = "pool";
+  const std::vector<std::string> sources = f.sources(model);
+  EXPECT_GT(std::count(sources.begin(), sources.end(), "transferred"), 0);
+  for (const TaskSummary& summary : model.summaries) {
+    EXPECT_EQ(summary.from.find("other") != std::string::npos, summary.source == "transferred");
+    EXPECT_GT(summary.predicted_seconds, 0);
+  }
+}
+
+TEST(knowledge, an_excluded_model_is_unknown) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  std::vector<db::Record> records = f.records(model);
+  for (db::Record& record : records) record.model = "elsewhere";  // the same tasks, another model
+  f.store(records);
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  for (const char* excluded : {"elsewhere", "net"}) {
+    f.options.exclude_models = {excluded};
+    for (const std::string& source : f.sources(model))
+      EXPECT_TRUE(source == "default" || source == "predicted") << source;
+  }
+}
+
+TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  std::vector<db::Record> records = f.records(model);
+  records.pop_back();
+  f.store(records);
+  f.options.require_tuned = true;
+  const Result<Knowledge> knowledge = f.learned(model);
+  ASSERT_TRUE(knowledge.ok());
+  const auto steps = known_schedules(model, *knowledge, f.options, f.threads);
+  ASSERT_FALSE(steps.ok());
+  EXPECT_EQ(steps.status().code(), Code::kNotFound);
+  EXPECT_NE(steps.status().message().find("1 of "), std::string::npos) << steps.status().message();
+}
+
+TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  std::string text;
+  for (const db::Record& record : f.records(model)) text += to_shipped_line(record);
+  std::ofstream(f.folder.file("any.jsonl")) << text;
+  f.options.db = f.folder.file("empty.db");
+  f.store({});
+  f.options.use_shipped = true;
+  f.options.shipped = f.folder.path();
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  f.options.transfer = "off";  // they are of the same tasks
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  f.options.exclude_models = {"net"};
+  for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
+  f.options.exclude_models.clear();
+  f.options.use_shipped = false;
+  for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
+}
+
+TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  f.store(f.records(model));
+  f.store(f.records(f.tasks(network("many", 24))));
+  std::vector<db::Record> few = f.records(f.tasks(network("few", 28)));
+  few.resize(1);
+  f.store(few);
+  f.options.transfer = "one";
+  const Result<Knowledge> knowledge = f.learned(model);
+  ASSERT_TRUE(knowledge.ok()) << knowledge.status().message();
+  ASSERT_FALSE(knowledge->pool.empty());
+  for (const db::Record& record : knowledge->pool.records()) EXPECT_EQ(record.model, "many");
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+}
+
+TEST(knowledge, nothing_shipped_and_no_database_is_no_error) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  f.options.use_db = false;
+  for (const std::string& source : f.sources(model))
+    EXPECT_TRUE(source == "default" || source == "predicted") << source;
+  f.options.use_db = true;
+  f.options.use_shipped = true;
+  f.store({});
+  f.options.shipped = f.folder.file("nothing");  // there is no such folder
+  for (const std::string& source : f.sources(model))
+    EXPECT_TRUE(source == "default" || source == "predicted") << source;
+}
+
+TEST(knowledge, modes_are_checked) {
+  Fixture f;
+  f.options.transfer = "some";
+  EXPECT_EQ(make_tasks(network("net", 20), f.options).status().code(), Code::kInvalid);
+  f.options.transfer = "one";
+  EXPECT_TRUE(make_tasks(network("net", 20), f.options).ok());
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,326 @@
+#include "hone/transfer_report.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "hone/base/cancel.h"
+#include "hone/base/clock.h"
+#include "hone/db/registry.h"
+#include "hone/knowledge.h"
+#include "hone/measure/local_runner.h"
+#include "hone/search/measure_schedules.h"
+#include "hone/search/prediction.h"
+#include "hone/search/transfer_source.h"
+
+namespace hone {
+namespace {
+
+constexpr size_t kRanked = 3;       // sources that the heuristic proposes
+constexpr int64_t kLongPause = 15;  // seconds between two records: nobody was tuning
+
+struct Source {
+  std::string name;
+  double score = 0;
+  search::TransferPool pool;
+};
+
+// A task whose best is known, and what is tried for it.
+struct Task {
+  size_t group = 0;
+  std::optional<space::Space> space;
+  schedule::Steps fallback, best;  // of compiling with an empty database; of the task's own record
+  double predicted = 0;            // of the former
+  std::vector<schedule::Steps> chosen;  // per source
+};
+
+class Reporter {
+ public:
+  Reporter(ModelTasks& model, db::Store* store, const TransferReportOptions& options)
+      : model_(model), store_(store), options_(options), threads_(model.target.cores) {}
+  Result<TransferReport> run();
+
+ private:
+  Status find_tasks(const Knowledge& knowledge);
+  Status find_full_tuning(db::Store& store);
+  Result<std::vector<Source>> make_sources(const search::TransferPool& everything);
+  Result<Source> named_source(const std::string& name, const search::TransferPool& everything);
+  Status try_source(const Source& source);
+  Result<schedule::Steps> choose(Task& task, const search::TransferResult& found);
+  Status compare();
+  Result<search::TaskTuner*> open_tuner(size_t group);
+
+  ModelTasks& model_;
+  db::Store* store_;  // may be null
+  const TransferReportOptions& options_;
+  ThreadPool threads_;
+  search::TaskContext context_;
+  measure::Runner* runner_ = nullptr;
+  std::vector<Task> tasks_;
+  std::unique_ptr<search::TaskTuner> tuner_;
+  size_t tuned_group_ = 0;
+  TransferReport report_;
+};
+
+Status Reporter::find_tasks(const Knowledge& knowledge) {
+  for (size_t g = 0; g < model_.tasks.groups.size(); ++g) {
+    Task task;
+    task.group = g;
+    HONE_ASSIGN_OR_RETURN(task.space,
+                          space::Space::create(model_.dag(g), model_.target, model_.accuracy));
+    if (task.space->size() <= 1) continue;
+    ++report_.tasks;
+    HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
+                          exact_record(model_, g, knowledge, options_.compile));
+    if (!record) {
+      ++report_.untuned;
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(task.best, schedule::parse_steps(record->steps));
+    tasks_.push_back(std::move(task));
+  }
+  if (tasks_.empty()) {
+    return error(Code::kNotFound,
+                 "the database has no record of {} on {} with {} threads: tune it first, to know "
+                 "what the best is",
+                 model_.name, model_.device, model_.threads);
+  }
+  threads_.parallel_for(std::ssize(tasks_), [&](int64_t i) {
+    Task& task = tasks_[static_cast<size_t>(i)];
+    const search::Predicted predicted =
+        search::best_predicted(search_task(model_, task.group, *task.space, options_.compile.seed));
+    task.fallback = task.space->steps(predicted.point);
+    task.predicted = predicted.seconds;
+  });
+  return ok_status();
+}
+
+// The time that passed while the records of the model's tasks were made for it, pauses left out.
+Status Reporter::find_full_tuning(db::Store& store) {
+  std::vector<int64_t> times;
+  for (const Task& task : tasks_) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records,
+                          store.query({.task = model_.tasks.groups[task.group].key,
+                                       .device = model_.device,
+                                       .model = model_.name,
+                                       .threads = model_.threads}));
+    for (const db::Record& record : records) times.push_back(record.unix_time);
+  }
+  report_.full_trials = static_cast<int>(times.size());
+  std::sort(times.begin(), times.end());
+  for (size_t i = 1; i < times.size(); ++i)
+    report_.full_seconds += static_cast<double>(std::min(times[i] - times[i - 1], kLongPause));
+  if (options_.full_seconds > 0) report_.full_seconds = options_.full_seconds;
+  return ok_status();
+}
+
+Result<Source> Reporter::named_source(const std::string& name,
+                                      const search::TransferPool& everything) {
+  Source source{name, 0, {}};
+  std::error_code ignored;
+  if (name == "pool") {
+    source.pool = everything;
+  } else if (!std::filesystem::is_regular_file(name, ignored) &&
+             name.find("://") == std::string::npos) {
+    source.pool = everything;
+    source.pool.keep_model(name);
+  } else if (std::filesystem::path(name).extension() == ".onnx") {
+    // Its tasks, whichever model they were measured for.
+    CompileOptions compile = options_.compile;
+    compile.shapes.clear();
+    compile.bind.clear();
+    HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(name, compile));
+    HONE_ASSIGN_OR_RETURN(const ModelTasks tasks,
+                          make_tasks(std::move(graph), compile, {.store = store_}));
+    std::set<uint64_t> keys;
+    for (const graph::TaskGroup& group : tasks.tasks.groups) keys.insert(group.key);
+    for (const db::Record& record : everything.records()) {
+      if (keys.contains(record.task)) source.pool.add(record);
+    }
+  } else {
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store,
+                          db::open_store(name, {.read_only = true, .create = false}));
+    HONE_RETURN_IF_ERROR(source.pool.add_store(*store));
+    for (const graph::TaskGroup& group : model_.tasks.groups) source.pool.exclude_task(group.key);
+  }
+  if (source.pool.empty()) {
+    std::set<std::string> names;
+    for (const db::Record& record : everything.records()) names.insert(record.model);
+    return error(Code::kNotFound,
+                 "there are no records of other tasks from '{}'; the database has {}", name,
+                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+  }
+  return source;
+}
+
+Result<std::vector<Source>> Reporter::make_sources(const search::TransferPool& everything) {
+  std::vector<Source> sources;
+  for (const std::string& name : options_.from) {
+    HONE_ASSIGN_OR_RETURN(Source source, named_source(name, everything));
+    sources.push_back(std::move(source));
+  }
+  if (!options_.from.empty()) return sources;
+  std::map<std::string, double> seconds;  // untuned, by class
+  for (const Task& task : tasks_) {
+    const TaskSummary& summary = model_.summaries[task.group];
+    seconds[summary.kernel_class] += summary.multiplicity * task.predicted;
+  }
+  for (const search::SourceScore& ranked : search::rank_sources(everything, seconds)) {
+    if (sources.size() >= kRanked) break;
+    sources.push_back({ranked.model, ranked.score, everything});
+    sources.back().pool.keep_model(ranked.model);
+  }
+  sources.push_back({"pool", 0, everything});
+  return sources;
+}
+
+Result<search::TaskTuner*> Reporter::open_tuner(size_t group) {
+  if (!tuner_ || tuned_group_ != group) {
+    const TaskSummary& summary = model_.summaries[group];
+    tuner_ = std::make_unique<search::TaskTuner>(
+        search::TuneTask{&model_.dag(group), model_.tasks.groups[group].key,
+                         static_cast<double>(summary.multiplicity), summary.name},
+        context_);
+    tuned_group_ = group;
+    HONE_RETURN_IF_ERROR(tuner_->open(nullptr));
+  }
+  return tuner_.get();
+}
+
+Result<schedule::Steps> Reporter::choose(Task& task, const search::TransferResult& found) {
+  if (found.candidates.empty()) return task.fallback;
+  const search::Transferred& first = found.candidates[0];
+  if (options_.measure == 0) {
+    const bool trusted = first.predicted <= kTransferTrust * task.predicted;
+    return trusted ? first.steps : task.fallback;
+  }
+  std::vector<schedule::Steps> tried = {task.fallback};
+  for (const search::Transferred& candidate : found.candidates) {
+    if (std::ssize(tried) <= options_.measure) tried.push_back(candidate.steps);
+  }
+  HONE_ASSIGN_OR_RETURN(search::TaskTuner * tuner, open_tuner(task.group));
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                        search::measure_schedules(*tuner, *runner_, tried, 1, threads_));
+  return tried[static_cast<size_t>(std::min_element(seconds.begin(), seconds.end()) -
+                                   seconds.begin())];
+}
+
+Status Reporter::try_source(const Source& source) {
+  TransferSource result{source.name, source.score, 0, {}, {}};
+  const double start = real_clock().now_seconds();
+  std::vector<search::TransferResult> found(tasks_.size());
+  threads_.parallel_for(std::ssize(tasks_), [&](int64_t i) {
+    const Task& task = tasks_[static_cast<size_t>(i)];
+    found[static_cast<size_t>(i)] =
+        search::transfer(search_task(model_, task.group, *task.space, options_.compile.seed),
+                         model_.dag(task.group), source.pool,
+                         {.device = model_.device,
+                          .same_class = options_.as_in_paper,
+                          .as_they_are = options_.as_in_paper});
+  });
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
+    Task& task = tasks_[i];
+    HONE_ASSIGN_OR_RETURN(schedule::Steps steps, choose(task, found[i]));
+    const std::string& name = model_.summaries[task.group].kernel_class;
+    auto at = std::find_if(result.classes.begin(), result.classes.end(),
+                           [&](const TransferClass& c) { return c.kernel_class == name; });
+    if (at == result.classes.end())
+      at = result.classes.insert(result.classes.end(), TransferClass{.kernel_class = name});
+    for (TransferClass* sum : {&*at, &result.total}) {
+      ++sum->tasks;
+      sum->used += steps != task.fallback;
+      sum->sources += found[i].sources;
+      sum->invalid += found[i].invalid;
+    }
+    task.chosen.push_back(std::move(steps));
+  }
+  result.search_seconds = real_clock().now_seconds() - start;
+  report_.sources.push_back(std::move(result));
+  return ok_status();
+}
+
+// Default, best and what each source led to, timed together.
+Status Reporter::compare() {
+  for (const Task& task : tasks_) {
+    HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
+    std::vector<schedule::Steps> schedules = {task.fallback, task.best};
+    schedules.insert(schedules.end(), task.chosen.begin(), task.chosen.end());
+    HONE_ASSIGN_OR_RETURN(search::TaskTuner * tuner, open_tuner(task.group));
+    HONE_ASSIGN_OR_RETURN(
+        const std::vector<double> seconds,
+        search::measure_schedules(*tuner, *runner_, schedules, options_.rounds, threads_));
+    const TaskSummary& summary = model_.summaries[task.group];
+    const double best = *std::min_element(seconds.begin(), seconds.end());
+    if (!std::isfinite(seconds[0])) {
+      return error(Code::kInternal, "the default schedule of {} ({}) does not run", summary.name,
+                   summary.kernel_class);
+    }
+    for (size_t s = 0; s < report_.sources.size(); ++s) {
+      TransferSource& source = report_.sources[s];
+      const auto at = std::find_if(
+          source.classes.begin(), source.classes.end(),
+          [&](const TransferClass& c) { return c.kernel_class == summary.kernel_class; });
+      // What fails when it is run is replaced by the default.
+      const double transferred = std::isfinite(seconds[2 + s]) ? seconds[2 + s] : seconds[0];
+      for (TransferClass* sum : {&*at, &source.total}) {
+        sum->default_seconds += summary.multiplicity * seconds[0];
+        sum->transfer_seconds += summary.multiplicity * transferred;
+        sum->best_seconds += summary.multiplicity * best;
+      }
+    }
+  }
+  return ok_status();
+}
+
+Result<TransferReport> Reporter::run() {
+  report_.model = model_.name;
+  context_ = task_context(model_, options_.compile.seed);
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model_, store_, options_.compile));
+  HONE_RETURN_IF_ERROR(find_tasks(knowledge));
+  if (store_) HONE_RETURN_IF_ERROR(find_full_tuning(*store_));
+  search::TransferPool everything = knowledge.pool;
+  for (const graph::TaskGroup& group : model_.tasks.groups) everything.exclude_task(group.key);
+  HONE_ASSIGN_OR_RETURN(const std::vector<Source> sources, make_sources(everything));
+  std::unique_ptr<measure::Runner> local;
+  if (!options_.runner) {
+    HONE_ASSIGN_OR_RETURN(
+        local, measure::make_local_runner({.worker = {.executable = options_.worker_executable,
+                                                      .arguments = options_.worker_arguments}}));
+  }
+  runner_ = options_.runner ? options_.runner : local.get();
+  for (const Source& source : sources) HONE_RETURN_IF_ERROR(try_source(source));
+  HONE_RETURN_IF_ERROR(compare());
+  return std::move(report_);
+}
+
+}  // namespace
+
+std::optional<double> TransferClass::share() const {
+  const double possible = default_seconds - best_seconds;
+  if (possible <= 1e-3 * default_seconds) return std::nullopt;
+  return (default_seconds - transfer_seconds) / possible;
+}
+
+Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportOptions& options) {
+  if (!options.compile.use_db)
+    return invalid("a database is needed: it has what the sources know and what the best is");
+  if (options.compile.transfer == "off")
+    return invalid("transfer 'off', expected pool: the report is about transferring");
+  HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(std::move(graph), options.compile, {.store = store.get()}));
+  return Reporter(model, store.get(), options).run();
+}
+
+Result<TransferReport> transfer_report(const std::string& model,
+                                       const TransferReportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options.compile));
+  return transfer_report(std::move(graph), options);
+}
+
+}  // namespace hone

@@ -1,0 +1,130 @@
+"""Schedules of one model used for another: what compile takes, what it reports, what --require-tuned refuses, what transferring is worth,
+what is shipped."""
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import support
+from support import Case, hone, small_network
+
+SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "make_shipped_records.py"
+
+
+class Transfer(Case):
+    def setUp(self):
+        super().setUp()
+        self.db = self.folder / "trials.db"
+        self.small = self.save(small_network(24), "small.onnx")
+        self.large = self.save(small_network(40), "large.onnx")
+        self.library = self.folder / "model.so"
+        self.common = ("--db", self.db, "--threads", "1", "--no-shipped")
+
+    def compile(self, model, *options):
+        report = self.succeed_json("compile", model, "-o", self.library, *self.common, *options)
+        return {kernel["name"]: kernel for kernel in report["kernels"]}
+
+    def tune(self, model):
+        """Until every kernel has a record: how much a slow machine measures in a few seconds, nobody knows."""
+        for _ in range(10):
+            self.succeed("tune", model, "-o", self.library, "--budget", "4s", *self.common)
+            done = hone("compile", model, "-o", self.library, "--require-tuned", *self.common)
+            if done.returncode == 0:
+                return
+        self.fail(done.stderr)
+
+    def check_library(self, model, size):
+        x = np.random.default_rng(1).standard_normal((1, 3, size, size)).astype(np.float32)
+        np.save(self.folder / "x.npy", x)
+        self.succeed("run", self.library, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
+        expected = support.reference(model, {"x": x})["y"]
+        self.assertLessEqual(support.relative_error(np.load(self.folder / "y.npy"), expected), 1e-4)
+
+    def test_from_one_size_to_another(self):
+        self.tune(self.small)
+        own = self.compile(self.small, "--require-tuned")
+        self.assertEqual({kernel["source"] for kernel in own.values()}, {"stored"})
+
+        # Another size: most of its kernels are new.
+        known = self.compile(self.large)
+        self.check_library(self.large, 40)
+        self.assertEqual(known["classify"]["source"], "stored")  # the same in both
+        self.assertNotEqual(known["conv1"]["source"], "stored")
+        for kernel in known.values():
+            self.assertEqual(kernel["source"] in ("transferred", "stored"), bool(kernel["from"]), kernel)
+        for kernel in self.compile(self.large, "--transfer", "off").values():
+            self.assertNotEqual(kernel["source"], "transferred")
+        # Both models are called "test".
+        for kernel in self.compile(self.large, "--exclude-model", "test").values():
+            self.assertIn(kernel["source"], ("default", "predicted"))
+        text = self.succeed("compile", self.large, "-o", self.library, *self.common)
+        self.assertIn(f"schedules of {len(known)} kernels: ", text)
+        self.library.unlink()
+        line = self.refuse("have no record of their own", "compile", self.large, "-o", self.library, "--require-tuned", *self.common)
+        self.assertIn("tune the model", line)
+
+        self.tune(self.large)
+        self.check_library(self.large, 40)
+        report = self.succeed_json("transfer", "--to", self.large, "--from", "test", "--measure", "2", *self.common)
+        self.assertEqual(report["model"], "test")
+        self.assertEqual(report["untuned"], 0)
+        self.assertGreater(report["full_trials"], 0)
+        source, = report["sources"]
+        self.assertEqual(source["source"], "test")
+        self.assertGreater(source["records"], 0)
+        for sums in (source, *source["classes"]):
+            self.assertGreaterEqual(sums["transfer_seconds"], sums["best_seconds"])
+            self.assertGreaterEqual(sums["records"], sums["invalid"])
+        text = self.succeed("transfer", "--to", self.large, "--from", self.small, *self.common)
+        self.assertIn("of the speed-up", text)
+        self.refuse("no records of other tasks from 'nothing'", "transfer", "--to", self.large, "--from", "nothing", *self.common)
+        self.succeed("transfer", "--to", self.large, "--from", self.db, *self.common)
+
+    def test_what_is_shipped_is_the_fastest_of_each_kernel(self):
+        records = self.folder / "records"
+        subprocess.run([sys.executable, SCRIPT, "--hone", support.HONE, "--db", self.db, "--models", self.small, self.large,
+                        "--budget", "3s", "--threads", "1", "--output", records], check=True, capture_output=True)
+        path, = records.glob("*.jsonl")
+        shipped = [json.loads(line) for line in path.read_text().splitlines()]
+        best = {entry["task"]: entry["best_seconds"] for entry in self.succeed_json("db", "best", "--db", self.db)}
+        self.assertEqual({task: min(r["seconds"] for r in shipped if r["task"] == task) for task in best}, best)
+        for record in shipped:
+            self.assertTrue(record["shape"].startswith(record["kernel"] + " "), record["shape"])
+        before = path.read_bytes()
+        subprocess.run([sys.executable, SCRIPT, "--hone", support.HONE, "--db", self.db, "--no-tuning", "--output", records], check=True,
+                       capture_output=True)
+        self.assertEqual(path.read_bytes(), before)
+        self.refuse("nothing", "db", "ship", self.folder, "--db", self.folder / "nothing.db")
+
+        # They are found beside the program. Nothing is known otherwise: there is no database.
+        program = self.folder / "bin" / "hone"
+        program.parent.mkdir()
+        shutil.copy(support.HONE, program)
+        beside = self.folder / "share" / "hone"
+        beside.mkdir(parents=True)
+        sources = self.sources_of(program)
+        self.assertEqual(sources & {"stored", "transferred"}, set())
+        records.rename(beside / "records")
+        self.assertEqual(self.sources_of(program), {"stored"})
+        self.assertEqual(self.sources_of(program, "--no-shipped"), sources)
+        self.assertEqual(self.sources_of(program, "--exclude-model", "test"), sources)
+        (beside / "records" / path.name).write_text("{}\n")
+        done = subprocess.run([program, "compile", self.small, "-o", self.library], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{path.name} line 1: field task", done.stderr)
+
+    def sources_of(self, program, *options):
+        done = subprocess.run([program, "compile", self.small, "-o", self.library, "--threads", "1", "--json", *options], check=True,
+                              capture_output=True, text=True)
+        return {kernel["source"] for kernel in json.loads(done.stdout)["kernels"]}
+
+    def test_options_are_checked(self):
+        self.refuse("transfer 'some', expected pool, one or off", "compile", self.small, "-o", self.library, "--transfer", "some")
+        self.refuse("--measure", "transfer", "--to", self.small, "--measure", "-1")
+        self.refuse("a database is needed", "transfer", "--to", self.small, "--no-db")
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,46 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "hone/base/file.h"
+#include "hone/db/registry.h"
+#include "hone/shipped_records.h"
+
+#include "command.h"
+#include "option_texts.h"
+#include "table.h"
+
+namespace hone::tool {
+namespace {
+
+struct Options {
+  std::string db, folder;
+};
+
+Status ship(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store,
+                        db::open_store(options.db, {.read_only = true, .create = false}));
+  HONE_ASSIGN_OR_RETURN(const auto files, make_shipped_files(*store));
+  if (files.empty()) return error(Code::kNotFound, "the database has no verified record");
+  for (const auto& [name, text] : files) {
+    const std::string path = (std::filesystem::path(options.folder) / name).string();
+    HONE_RETURN_IF_ERROR(write_file_atomic(path, text));
+    fmt::print("wrote {}: {} records, {} bytes\n", path, std::count(text.begin(), text.end(), '\n'),
+               format_count(static_cast<double>(text.size())));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Command db_ship_command(CLI::App& db) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = db.add_subcommand(
+      "ship", "Write the fastest schedules of each kernel as files that other machines start from");
+  app->add_option("folder", options->folder, "Where to write ISA.jsonl")
+      ->required()
+      ->type_name("FOLDER");
+  add_db(*app, options->db);
+  return {app, [options] { return ship(*options); }};
+}
+
+}  // namespace hone::tool
