@@ -337,8 +337,8 @@ class Database(Case):
         self.db = self.folder / "absent" / "trials.db"
         self.refuse_db("absent")
 
-    def test_postgres(self):
-        self.refuse("PostgreSQL", "tune", self.model, "-o", self.folder / "out.so", "--db", "postgres://host/db")
+    def test_database_server_that_does_not_answer(self):
+        self.refuse("cannot connect to database", "tune", self.model, "-o", self.folder / "out.so", "--db", "postgres://127.0.0.1:1/db")
 
     def test_bad_task_key(self):
         self.refuse("--task", "db", "best", "--task", "xyz")

@@ -25,14 +25,6 @@ class Commands(Case):
             self.assertIn(name, self.succeed("devices"))
         self.assertGreater(devices["host"]["cores"], 0)
 
-    def test_start_up(self):
-        times = []
-        for _ in range(20):
-            start = time.perf_counter()
-            self.succeed("version")
-            times.append(time.perf_counter() - start)
-        self.assertLess(min(times), 0.05)
-
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([support.HONE, "devices"], stdout=full, stderr=subprocess.PIPE, text=True)
@@ -393,7 +385,7 @@ class Library(Case):
             shown += part
         os.close(main)
         self.assertEqual(process.wait(), 0)
-        self.assertIn(b"\r[", shown)
+        self.assertRegex(shown, rb"\n\[#*-*\] +\d+%  ")
         self.assertTrue(shown.endswith(b"\n"))
 
 
