@@ -1,7 +1,6 @@
 #include "hone/db/roofline_store.h"
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include "hone/db/schema.h"
 #include "hone/db/store_test_support.h"
@@ -18,14 +17,6 @@ measure::Roofline sample() {
                      {0, 0, 2, {1e10, 1.5e10}, {8e9, 1.2e10}}},
           .unix_time = 1'700'000'000,
           .host_load = 0.25};
-}
-
-void run_sql(const std::string& path, const std::string& sql) {
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(db);
-  sqlite3_close(db);
 }
 
 // A database as the first release made it, with a trial.

@@ -17,8 +17,7 @@ static_assert(std::endian::native == std::endian::little,
 // A file of version 1 that is only read has no columns of version 2.
 constexpr const char* kBeforeVersion2 = ", 1.0, 0, x'', 0.0, 0.0";
 
-Result<std::string> columns_of(Connection& db) {
-  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
+std::string columns_of(int64_t version) {
   return std::string(kColumnsOfVersion1) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2);
 }
 
@@ -66,9 +65,7 @@ struct Statements {
   Statement add_task, find_task, add_device, find_device, add_trial, best, set_correct, set_wrong;
 };
 
-Result<Statements> prepare_all(Connection& db) {
-  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
-  HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(db));
+Result<Statements> prepare_all(Connection& db, int64_t version, const std::string& columns) {
   HONE_ASSIGN_OR_RETURN(
       Statement add_task,
       Statement::prepare(
@@ -120,8 +117,12 @@ Result<Statements> prepare_all(Connection& db) {
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(std::unique_ptr<Connection> db, Statements s, int busy_timeout_ms)
-      : db_(std::move(db)), s_(std::move(s)), busy_timeout_ms_(busy_timeout_ms) {}
+  SqliteStore(std::unique_ptr<Connection> db, Statements s, std::string columns,
+              int busy_timeout_ms)
+      : db_(std::move(db)),
+        s_(std::move(s)),
+        columns_(std::move(columns)),
+        busy_timeout_ms_(busy_timeout_ms) {}
 
   Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
     for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
@@ -152,12 +153,11 @@ class SqliteStore final : public Store {
       conditions.where.insert(std::string_view("WHERE ").size(),
                               "trial.id IN (SELECT id FROM fastest) AND ");
     }
-    HONE_ASSIGN_OR_RETURN(const std::string columns, columns_of(*db_));
     HONE_ASSIGN_OR_RETURN(
         Statement s,
-        Statement::prepare(*db_, std::string(f.fastest_only ? kFastest : "") + "SELECT " + columns +
-                                     (f.with_task_text ? ", task.text" : "") + kFromTrial +
-                                     conditions.where));
+        Statement::prepare(*db_, std::string(f.fastest_only ? kFastest : "") + "SELECT " +
+                                     columns_ + (f.with_task_text ? ", task.text" : "") +
+                                     kFromTrial + conditions.where));
     for (const Parameter& parameter : conditions.parameters)
       parameter.is_integer ? s.bind(parameter.integer) : s.bind(parameter.text);
     return read_all(s, db_->path(), f.with_task_text);
@@ -254,7 +254,8 @@ class SqliteStore final : public Store {
   }
 
   std::unique_ptr<Connection> db_;
-  Statements s_;  // after db_: statements go first
+  Statements s_;         // after db_: statements go first
+  std::string columns_;  // of a trial, as the file had them when it was opened
   int busy_timeout_ms_;
 };
 
@@ -263,9 +264,11 @@ class SqliteStore final : public Store {
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path,
                                                  const StoreOptions& options) {
   HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(path, options));
-  HONE_ASSIGN_OR_RETURN(Statements statements, prepare_all(*db));
-  return std::unique_ptr<Store>(
-      std::make_unique<SqliteStore>(std::move(db), std::move(statements), options.busy_timeout_ms));
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db->integer("PRAGMA user_version"));
+  std::string columns = columns_of(version);
+  HONE_ASSIGN_OR_RETURN(Statements statements, prepare_all(*db, version, columns));
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(
+      std::move(db), std::move(statements), std::move(columns), options.busy_timeout_ms));
 }
 
 }  // namespace hone::db

@@ -1,7 +1,6 @@
 #include "hone/db/store.h"
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <chrono>
 #include <cmath>
@@ -207,8 +206,6 @@ TEST(store, survives_being_closed_and_opened) {
 
 // As the first release wrote it.
 void write_version_1(const std::string& path) {
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
   const std::string sql =
       std::string(kMigrations[0]) +
       "INSERT INTO task VALUES (1, '0000000000000001', 'gemm', 'task text');"
@@ -216,9 +213,7 @@ void write_version_1(const std::string& path) {
       "INSERT INTO trial VALUES (5, 1, 1, 2, '1', 'direct', 'split i 8', '', 'ok', '', "
       "x'fca9f1d24d62503f', 1e-3, 1e-3, 1e-3, 1, '0000000000000007', 1700000000, 0.5, 'vgg16');" +
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1", kApplicationId);
-  ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(db);
-  sqlite3_close(db);
+  run_sql(path, sql);
 }
 
 TEST(format, version_1_is_brought_up_to_date) {

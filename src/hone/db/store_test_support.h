@@ -1,7 +1,9 @@
-// db/store_test_support.h - a folder for one test's files and a record to store in them.
+// db/store_test_support.h - a folder for one test's files, a record to store in them, and SQL to
+// change them behind the store's back.
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -29,6 +31,14 @@ class TestFolder {
  private:
   std::filesystem::path path_;
 };
+
+inline void run_sql(const std::string& path, const std::string& sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
 
 inline Record sample_record(uint64_t task, double seconds, bool verified = true) {
   Record r;

@@ -7,10 +7,11 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <vector>
+
+#include "hone/base/file.h"
 
 namespace hone::measure {
 namespace {
@@ -19,25 +20,26 @@ constexpr double kWindow = 50;  // ticks of all cores, usually 1/100 s each: few
 constexpr int kPatience = 4;    // windows in a row
 constexpr double kOthers = 0.15, kSteal = 0.05, kSlowdown = 1.2;
 
-std::string read_all(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+// Empty without such a file: a process that has ended, or a machine without /proc.
+std::string text_of(const std::string& path) {
+  Result<std::string> text = read_file(path);
+  return text.ok() ? *std::move(text) : "";
 }
 
 // This process with all that its threads started and that still lives: the workers.
 double own_ticks() {
-  double ticks = parse_process_ticks(read_all("/proc/self/stat"), true).value_or(0);
+  double ticks = parse_process_ticks(text_of("/proc/self/stat"), true).value_or(0);
   std::error_code failure;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", failure)) {
-    std::istringstream children(read_all(task.path() / "children"));
+    std::istringstream children(text_of(task.path() / "children"));
     for (int pid = 0; children >> pid;)
-      ticks += parse_process_ticks(read_all(fmt::format("/proc/{}/stat", pid)), false).value_or(0);
+      ticks += parse_process_ticks(text_of(fmt::format("/proc/{}/stat", pid)), false).value_or(0);
   }
   return ticks;
 }
 
 std::optional<HostMonitor::Sample> sample_machine() {
-  const std::optional<CpuTicks> cpu = parse_cpu_ticks(read_all("/proc/stat"));
+  const std::optional<CpuTicks> cpu = parse_cpu_ticks(text_of("/proc/stat"));
   if (!cpu) return std::nullopt;
   double average = 0;
   if (getloadavg(&average, 1) != 1) average = 0;

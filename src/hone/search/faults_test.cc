@@ -20,6 +20,7 @@
 #include "hone/db/registry.h"
 #include "hone/measure/child_processes.h"
 #include "hone/measure/local_runner.h"
+#include "hone/measure/test_job.h"
 #include "hone/measure/worker.h"
 #include "hone/search/test_tasks.h"
 
@@ -101,10 +102,7 @@ std::string database_of(const Result<TempDir>& folder) {
 // Every third job has a kernel of measure/test_kernels.cc instead of its own, or wants too much.
 class FaultyRunner final : public measure::Runner {
  public:
-  explicit FaultyRunner(measure::Runner& runner) : runner_(runner) {
-    std::ifstream file(HONE_TEST_KERNELS, std::ios::binary);
-    bad_kernels_.assign(std::istreambuf_iterator<char>(file), {});
-  }
+  explicit FaultyRunner(measure::Runner& runner) : runner_(runner) {}
   [[nodiscard]] std::string_view name() const override { return "faulty"; }
   [[nodiscard]] Status submit(std::vector<measure::Job> batch) override {
     static constexpr const char* kFaults[] = {
@@ -117,7 +115,7 @@ class FaultyRunner final : public measure::Runner {
         job.scratch_bytes = int64_t{100} << 30;
         continue;
       }
-      job.object = bad_kernels_;
+      job.object = measure::test_object();
       job.phases = {{fault, 1, false}};
       job.timeout_seconds = 0.3;
     }
@@ -131,7 +129,6 @@ class FaultyRunner final : public measure::Runner {
 
  private:
   measure::Runner& runner_;
-  std::string bad_kernels_;
   int jobs_ = 0;
   size_t faults_ = 0;
 };

@@ -7,6 +7,7 @@
 
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
+#include "hone/ir/in_place.h"
 
 namespace hone::codegen {
 namespace {
@@ -31,8 +32,9 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
   llvm::Module module(program.name, context);
   HONE_RETURN_IF_ERROR(prepare_module(module, target));
   ObjectCode out;
+  const std::vector<ir::InPlacePair> in_place = ir::in_place_pairs(program);
   for (const ir::Phase& phase : program.phases) {
-    PhaseEmitter emitter(module, program, target, {options.max_statements});
+    PhaseEmitter emitter(module, program, in_place, target, {options.max_statements});
     out.phases.push_back({fmt::format("{}_{}", options.symbol_prefix, out.phases.size()),
                           phase.num_tiles(), phase.prepare});
     HONE_RETURN_IF_ERROR(emitter.emit(phase, out.phases.back().symbol));

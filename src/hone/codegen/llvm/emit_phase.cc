@@ -6,7 +6,6 @@
 
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
-#include "hone/ir/in_place.h"
 
 namespace hone::codegen {
 namespace {
@@ -52,9 +51,11 @@ void collect(const StmtNode& s, Usage& usage) {
 }  // namespace
 
 PhaseEmitter::PhaseEmitter(llvm::Module& module, const ir::Program& program,
-                           const target::Target& target, const EmitLimits& limits)
+                           std::span<const ir::InPlacePair> in_place, const target::Target& target,
+                           const EmitLimits& limits)
     : module_(module),
       program_(program),
+      in_place_(in_place),
       target_(target),
       limits_(limits),
       builder_(module.getContext()) {
@@ -133,7 +134,7 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
   builder_.CreateRet(builder_.getInt32(0));
 
   std::vector<bool> shares(used.size() + 1, false);  // memory with another argument, perhaps
-  for (const ir::InPlacePair& pair : ir::in_place_pairs(program_)) {
+  for (const ir::InPlacePair& pair : in_place_) {
     for (size_t a = 0; a < used.size(); ++a)
       shares[a] = shares[a] || used[a] == pair.input || used[a] == pair.output;
   }

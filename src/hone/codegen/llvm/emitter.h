@@ -10,6 +10,7 @@
 #include <llvm/IR/Module.h>
 
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "hone/base/status.h"
 #include "hone/codegen/llvm/index_form.h"
 #include "hone/codegen/llvm/lane_analysis.h"
+#include "hone/ir/in_place.h"
 #include "hone/ir/stmt.h"
 #include "hone/target/target.h"
 
@@ -28,7 +30,9 @@ struct EmitLimits {
 
 class PhaseEmitter {
  public:
-  PhaseEmitter(llvm::Module& module, const ir::Program& program, const target::Target& target,
+  // `in_place` are the pairs of params that may share their memory: ir::in_place_pairs(program).
+  PhaseEmitter(llvm::Module& module, const ir::Program& program,
+               std::span<const ir::InPlacePair> in_place, const target::Target& target,
                const EmitLimits& limits);
   // Adds the function `symbol` to the module.
   [[nodiscard]] Status emit(const ir::Phase& phase, const std::string& symbol);
@@ -166,6 +170,7 @@ class PhaseEmitter {
 
   llvm::Module& module_;
   const ir::Program& program_;
+  std::span<const ir::InPlacePair> in_place_;
   const target::Target& target_;
   EmitLimits limits_;
   llvm::IRBuilder<> builder_;
