@@ -48,48 +48,34 @@ Result<Found> find_task(const std::string& path, db::Store* store, const Explain
                groups.size());
 }
 
-std::optional<schedule::Steps> stored_steps(const db::Record& record, const compute::Dag& dag) {
-  Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-  if (!steps.ok() || !schedule::replay(dag, *steps).ok()) return std::nullopt;
-  return std::move(steps).value();
-}
-
-struct Chosen {
-  schedule::Steps steps;
-  std::string source;
-};
-
-Result<Chosen> choose(const ModelTasks& model, size_t task, db::Store* store,
-                      const ExplainOptions& options) {
+Result<KnownSchedule> choose(const ModelTasks& model, size_t task, db::Store* store,
+                             const ExplainOptions& options) {
   const compute::Dag& dag = model.dag(task);
-  const bool from_store =
-      options.schedule == Schedule::kKnown || options.schedule == Schedule::kBest;
+  KnownSchedule chosen;
   if (options.schedule == Schedule::kGiven) {
     std::string lines = options.steps;
     std::replace(lines.begin(), lines.end(), ';', '\n');
-    HONE_ASSIGN_OR_RETURN(schedule::Steps steps, schedule::parse_steps(lines));
-    HONE_RETURN_IF_ERROR(schedule::replay(dag, steps).status());
-    return Chosen{std::move(steps), "given"};
+    HONE_ASSIGN_OR_RETURN(chosen.steps, schedule::parse_steps(lines));
+    HONE_RETURN_IF_ERROR(schedule::replay(dag, chosen.steps).status());
+    chosen.source = "given";
+    return chosen;
   }
-  if (store && from_store) {
-    HONE_ASSIGN_OR_RETURN(
-        const std::vector<db::Record> best,
-        best_stored(model, options.compile, *store, model.tasks.groups[task].key));
-    std::optional<schedule::Steps> steps;
-    if (!best.empty()) steps = stored_steps(best[0], dag);
-    if (steps) return Chosen{*std::move(steps), "stored"};
+  if (options.schedule == Schedule::kDefault) {
+    HONE_ASSIGN_OR_RETURN(const space::Space space,
+                          space::Space::create(dag, model.target, model.accuracy));
+    chosen.steps = space.steps(space.default_point());
+    chosen.source = "default";
+    return chosen;
   }
+  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store, options.compile));
+  HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
+                        stored_schedule(model, task, knowledge, options.compile));
+  if (stored) return *std::move(stored);
   if (options.schedule == Schedule::kBest) {
     return error(Code::kNotFound, "the database has no best schedule of task {} with {} threads",
                  options.task, model.threads);
   }
-  HONE_ASSIGN_OR_RETURN(const space::Space space,
-                        space::Space::create(dag, model.target, model.accuracy));
-  if (options.schedule == Schedule::kDefault)
-    return Chosen{space.steps(space.default_point()), "default"};
-  const search::Predicted best =
-      search::best_predicted(search_task(model, task, space, options.compile.seed));
-  return Chosen{space.steps(best.point), "predicted"};
+  return unmeasured_schedule(model, task, knowledge, options.compile);
 }
 
 // The latest record of exactly these steps.
@@ -183,11 +169,12 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   HONE_ASSIGN_OR_RETURN(const Found found, find_task(path, store.get(), options));
   const auto& [model, task] = found;
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
-  HONE_ASSIGN_OR_RETURN(const Chosen chosen, choose(model, task, store.get(), options));
+  HONE_ASSIGN_OR_RETURN(const KnownSchedule chosen, choose(model, task, store.get(), options));
 
   Explanation out;
   out.task = model.summaries[task];
   out.task.source = chosen.source;
+  out.task.from = chosen.from;
   out.task.steps = schedule::to_string(chosen.steps);
   out.key = model.tasks.groups[task].key;
   out.threads = model.threads;

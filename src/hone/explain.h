@@ -14,7 +14,7 @@ struct ExplainOptions {
   CompileOptions compile;
   std::string task;  // its key in hexadecimal, or its number as in Inspection::summaries, from 1
   enum class Schedule : uint8_t {
-    kKnown,    // the best stored one, else the best predicted: what `compile` takes
+    kKnown,    // the best stored or transferred one, else the best predicted: as `compile`
     kBest,     // the best stored one, or an error
     kDefault,  // by rule of thumb
     kGiven,    // `steps`

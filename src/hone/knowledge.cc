@@ -19,23 +19,6 @@ std::string describe_source(const search::Transferred& transferred) {
                      transferred.replayed ? "" : ", rescaled");
 }
 
-// What one group gets if it has no record of its own.
-struct Choice {
-  search::Predicted predicted;
-  bool is_default = false;
-  schedule::Steps steps;
-  std::optional<space::Space> space;
-};
-
-Status predict(const ModelTasks& model, size_t g, uint64_t seed, Choice& choice) {
-  HONE_ASSIGN_OR_RETURN(choice.space,
-                        space::Space::create(model.dag(g), model.target, model.accuracy));
-  choice.predicted = search::best_predicted(search_task(model, g, *choice.space, seed));
-  choice.is_default = choice.predicted.point == choice.space->default_point();
-  choice.steps = choice.space->steps(choice.predicted.point);
-  return ok_status();
-}
-
 // With one source only: the model whose schedules promise most for what costs most untuned.
 Status keep_best_source(search::TransferPool& pool, const ModelTasks& model) {
   std::map<std::string, double> seconds;  // by class
@@ -55,11 +38,11 @@ Status keep_best_source(search::TransferPool& pool, const ModelTasks& model) {
   return ok_status();
 }
 
-Status check_tuned(const ModelTasks& model, const std::vector<Choice>& choices) {
+Status check_tuned(const ModelTasks& model, std::span<const KnownSchedule> known) {
   int missing = 0;
   const TaskSummary* first = nullptr;
-  for (size_t g = 0; g < choices.size(); ++g) {
-    if (!choices[g].space || choices[g].space->size() <= 1) continue;  // nothing to tune
+  for (size_t g = 0; g < known.size(); ++g) {
+    if (!known[g].untuned) continue;
     if (++missing == 1) first = &model.summaries[g];
   }
   if (missing == 0) return ok_status();
@@ -67,7 +50,22 @@ Status check_tuned(const ModelTasks& model, const std::vector<Choice>& choices) 
       Code::kNotFound,
       "{} of {} kernels have no record of their own, the first is {} ({}): tune the model, or "
       "leave --require-tuned out",
-      missing, choices.size(), first->name, first->kernel_class);
+      missing, known.size(), first->name, first->kernel_class);
+}
+
+// Takes the schedule of another task if it is predicted to be about as fast as `best`.
+void take_transferred(const search::SearchTask& task, const compute::Dag& dag,
+                      const search::TransferPool& pool, const std::string& device,
+                      KnownSchedule& known) {
+  const search::TransferResult found = search::transfer(task, dag, pool, {.device = device});
+  if (found.candidates.empty()) return;
+  const search::Transferred& best = found.candidates[0];
+  if (best.steps != known.steps && best.predicted > kTransferTrust * known.predicted_seconds)
+    return;
+  known.steps = best.steps;
+  known.source = "transferred";
+  known.predicted_seconds = best.predicted;
+  known.from = describe_source(best);
 }
 
 }  // namespace
@@ -131,56 +129,74 @@ Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t g
   return std::optional<db::Record>();  // or of a version whose schedules do not apply any more
 }
 
+Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, size_t group,
+                                                     const Knowledge& knowledge,
+                                                     const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
+                        exact_record(model, group, knowledge, options));
+  if (!record) return std::optional<KnownSchedule>();
+  KnownSchedule known;
+  HONE_ASSIGN_OR_RETURN(known.steps, schedule::parse_steps(record->steps));
+  known.source = "stored";
+  known.from = record->model;
+  known.seconds = record->quiet_seconds();
+  return std::optional(std::move(known));
+}
+
+Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
+                                          const Knowledge& knowledge,
+                                          const CompileOptions& options) {
+  KnownSchedule known;
+  HONE_ASSIGN_OR_RETURN(const space::Space space,
+                        space::Space::create(model.dag(group), model.target, model.accuracy));
+  const search::SearchTask task = search_task(model, group, space, options.seed);
+  const search::Predicted predicted = search::best_predicted(task);
+  known.steps = space.steps(predicted.point);
+  known.source = predicted.point == space.default_point() ? "default" : "predicted";
+  known.predicted_seconds = predicted.seconds;
+  known.untuned = space.size() > 1;
+  if (!knowledge.pool.empty())
+    take_transferred(task, model.dag(group), knowledge.pool, model.device, known);
+  return known;
+}
+
 Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, const Knowledge& knowledge,
                                                      const CompileOptions& options,
                                                      ThreadPool& threads) {
   const size_t count = model.tasks.groups.size();
-  std::vector<schedule::Steps> schedules(count);
-  std::vector<Choice> choices(count);
+  std::vector<KnownSchedule> known(count);
+  std::vector<size_t> others;
   for (size_t g = 0; g < count; ++g) {
-    HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
-                          exact_record(model, g, knowledge, options));
-    model.summaries[g].source.clear();
-    if (!record) continue;
-    HONE_ASSIGN_OR_RETURN(schedules[g], schedule::parse_steps(record->steps));
-    model.summaries[g].source = "stored";
-    model.summaries[g].seconds = record->quiet_seconds();
-    model.summaries[g].from = record->model;
+    HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
+                          stored_schedule(model, g, knowledge, options));
+    if (stored)
+      known[g] = *std::move(stored);
+    else
+      others.push_back(g);
   }
   std::vector<Status> statuses(count);
-  const auto for_unknown = [&](const auto& visit) {
-    threads.parallel_for(static_cast<int64_t>(count), [&](int64_t i) {
-      const auto g = static_cast<size_t>(i);
-      if (model.summaries[g].source != "stored") visit(g);
-    });
-  };
-  for_unknown([&](size_t g) { statuses[g] = predict(model, g, options.seed, choices[g]); });
+  threads.parallel_for(std::ssize(others), [&](int64_t i) {
+    const size_t g = others[static_cast<size_t>(i)];
+    Result<KnownSchedule> found = unmeasured_schedule(model, g, knowledge, options);
+    statuses[g] = found.status();
+    if (found.ok()) known[g] = *std::move(found);
+  });
   for (size_t g = 0; g < count; ++g) {
     if (!statuses[g].ok())
       return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
   }
-  if (options.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, choices));
+  if (options.require_tuned) HONE_RETURN_IF_ERROR(check_tuned(model, known));
 
-  for_unknown([&](size_t g) {
+  std::vector<schedule::Steps> schedules;
+  for (size_t g = 0; g < count; ++g) {
     TaskSummary& summary = model.summaries[g];
-    const Choice& choice = choices[g];
-    schedules[g] = choice.steps;
-    summary.source = choice.is_default ? "default" : "predicted";
-    summary.predicted_seconds = choice.predicted.seconds;
-    if (knowledge.pool.empty()) return;
-    const search::TransferResult found =
-        search::transfer(search_task(model, g, *choice.space, options.seed), model.dag(g),
-                         knowledge.pool, {.device = model.device});
-    if (found.candidates.empty()) return;
-    const search::Transferred& best = found.candidates[0];
-    if (best.steps != choice.steps && best.predicted > kTransferTrust * choice.predicted.seconds)
-      return;
-    schedules[g] = best.steps;
-    summary.source = "transferred";
-    summary.predicted_seconds = best.predicted;
-    summary.from = describe_source(best);
-  });
-  for (size_t g = 0; g < count; ++g) model.summaries[g].steps = schedule::to_string(schedules[g]);
+    summary.source = std::move(known[g].source);
+    summary.from = std::move(known[g].from);
+    summary.seconds = known[g].seconds;
+    summary.predicted_seconds = known[g].predicted_seconds;
+    summary.steps = schedule::to_string(known[g].steps);
+    schedules.push_back(std::move(known[g].steps));
+  }
   return schedules;
 }
 

@@ -33,9 +33,25 @@ struct Knowledge {
                                                              const Knowledge& knowledge,
                                                              const CompileOptions& options);
 
-// Per group: the schedule of its own record, else that of another task if it is predicted to be at
-// least about as fast as the best predicted one, else the best predicted. Fills in the summaries.
-// With require_tuned, a group without a record of its own is an error.
+struct KnownSchedule {
+  schedule::Steps steps;
+  std::string source, from;      // as in TaskSummary
+  double seconds = 0;            // stored; 0: unknown
+  double predicted_seconds = 0;  // if it is not
+  bool untuned = false;          // no record of its own although there is a choice
+};
+// The schedule of the group's own record, if it has one.
+[[nodiscard]] Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model,
+                                                                   size_t group,
+                                                                   const Knowledge& knowledge,
+                                                                   const CompileOptions& options);
+// That of another task if it is predicted to be at least about as fast as the best predicted one,
+// else the best predicted.
+[[nodiscard]] Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
+                                                        const Knowledge& knowledge,
+                                                        const CompileOptions& options);
+// For each group the former, else the latter. Fills in the summaries. With require_tuned, a group
+// without a record of its own is an error.
 [[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
                                                                    const Knowledge& knowledge,
                                                                    const CompileOptions& options,

@@ -112,7 +112,8 @@ void print_text(const Explanation& e, const target::Target& target, const Limits
   fmt::print("task {}: {} ({}), {} in the model, {} FLOPs, {} bytes\n\n", hash_hex(e.key),
              e.task.kernel_class, e.task.name, e.task.multiplicity, format_count(e.task.flops),
              format_count(e.task.bytes));
-  fmt::print("schedule ({}):\n{}\n", e.task.source, indented(e.task.steps));
+  const std::string from = e.task.from.empty() ? "" : " from " + e.task.from;
+  fmt::print("schedule ({}{}):\n{}\n", e.task.source, from, indented(e.task.steps));
   fmt::print("loop program:\n{}\n", indented(e.program));
   fmt::print(
       "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} registers\n\n",
