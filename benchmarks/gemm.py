@@ -30,7 +30,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="hone-gemm") as folder:
         onnx.save_model(model, f"{folder}/gemm.onnx")
         subprocess.run([options.hone.resolve(), "tune", f"{folder}/gemm.onnx", "-o", f"{folder}/gemm.so", "--db", f"{folder}/gemm.db",
-                        "--threads", "1", "--budget", options.budget], check=True)
+                        "--no-shipped", "--threads", "1", "--budget", options.budget], check=True)
         subprocess.run([options.rival.resolve(), f"{folder}/gemm.so"], check=True)
 
 

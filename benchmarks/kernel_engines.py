@@ -60,7 +60,7 @@ class Hone(engines.Hone):
         output = model_path.with_suffix(f".{next(cls.numbers)}.so")
         command = [options.hone, "tune" if seconds else "compile", model_path, "-o", output, "--threads", str(threads), "--json"]
         command += ["--budget", f"{seconds:g}s"] if seconds else []
-        command += ["--db", options.db] if options.db else ["--no-db"]
+        command += ["--db", options.db, "--no-shipped"] if options.db else ["--no-db"]
         command += ["--device", options.device] if options.device else []
         command += ["--accuracy", options.accuracy] if options.accuracy else []
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True)

@@ -40,8 +40,8 @@ def tune(hone, model, strategy, seed, options, folder):
     """[(seconds since the start, latency)] of each trial that ran, in order."""
     db = folder / f"{model.stem}_{strategy}_{seed}.db"
     start = time.time()
-    subprocess.run([hone, "tune", model, "-o", folder / "model.so", "--db", db, "--budget", f"{options.budget}s", "--threads",
-                    str(options.threads), "--search", strategy, "--seed", str(seed)],
+    subprocess.run([hone, "tune", model, "-o", folder / "model.so", "--db", db, "--no-shipped", "--budget", f"{options.budget}s",
+                    "--threads", str(options.threads), "--search", strategy, "--seed", str(seed)],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with sqlite3.connect(db) as connection:
         rows = connection.execute("SELECT unix_time, centre FROM trial WHERE outcome = 'ok' AND verified ORDER BY id").fetchall()

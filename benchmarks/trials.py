@@ -30,7 +30,7 @@ def main():
         db = f"{folder}/trials.db"
         model = model_files.filled(options.model)
         start = time.perf_counter()
-        subprocess.run([str(options.hone.resolve()), "tune", str(model), "-o", f"{folder}/model.so", "--db", db, "--budget",
+        subprocess.run([str(options.hone.resolve()), "tune", str(model), "-o", f"{folder}/model.so", "--db", db, "--no-shipped", "--budget",
                         options.budget, "--threads", options.threads], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wall = time.perf_counter() - start
         with sqlite3.connect(db) as connection:
