@@ -60,6 +60,7 @@ bool TaskChooser::join(const compute::Dag& joined, const compute::Dag& first,
   const compute::Dag* dags[] = {&joined, &first, &second};
   const uint64_t keys[] = {compute::task_key(joined), compute::task_key(first),
                            compute::task_key(second)};
+  weighed_.insert(std::begin(keys), std::end(keys));
   const Decision decision = decide(dags, keys);
   decisions_[keys[0]] = decision;
   if (!decision.doubtful) return decision.joins;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "hone/cost/cost_model.h"
 #include "hone/graph/tasks.h"
@@ -49,6 +50,8 @@ class TaskChooser {
   // Where predictions were too close to call and not all times are known.
   [[nodiscard]] const std::vector<Alternative>& alternatives() const { return alternatives_; }
   [[nodiscard]] const Decisions& decisions() const { return decisions_; }
+  // All tasks that took part in a choice, also those that lost.
+  [[nodiscard]] const std::set<uint64_t>& weighed() const { return weighed_; }
 
  private:
   [[nodiscard]] Decision decide(const compute::Dag* const dags[3], const uint64_t keys[3]);
@@ -59,6 +62,7 @@ class TaskChooser {
   std::map<uint64_t, double> predicted_;  // seconds by key
   std::vector<Alternative> alternatives_;
   Decisions decisions_;
+  std::set<uint64_t> weighed_;
 };
 
 }  // namespace hone

@@ -16,11 +16,11 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                         make_tasks(std::move(graph), options, {.store = store.get()}));
   HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
   ThreadPool pool(target::host().cores);
-  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), options));
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), options));
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, options, pool));
   HONE_ASSIGN_OR_RETURN(const Written written,
-                        write_within(model, schedules, store.get(), output, options, pool));
+                        write_within(model, schedules, knowledge, output, options, pool));
   return CompileSummary{std::move(model.summaries), real_clock().now_seconds() - start,
                         written.bytes, written.arena_bytes, written.memory_bytes};
 }

@@ -67,18 +67,19 @@ Result<KnownSchedule> choose(const ModelTasks& model, size_t task, db::Store* st
     chosen.source = "default";
     return chosen;
   }
-  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store, options.compile));
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store, options.compile));
   HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
-                        stored_schedule(model, task, knowledge, options.compile));
+                        stored_schedule(model, task, knowledge));
   if (stored) return *std::move(stored);
   if (options.schedule == Schedule::kBest) {
     return error(Code::kNotFound, "the database has no best schedule of task {} with {} threads",
                  options.task, model.threads);
   }
+  HONE_RETURN_IF_ERROR(learn_from_others(model, options.compile, knowledge));
   return unmeasured_schedule(model, task, knowledge, options.compile);
 }
 
-// The latest record of exactly these steps.
+// The fastest record of exactly these steps.
 Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t task, db::Store* store,
                                              const std::string& steps) {
   std::optional<MeasuredTime> found;
@@ -91,6 +92,7 @@ Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t tas
   HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, store->query(filter));
   for (const db::Record& record : records) {
     if (record.steps != steps) continue;
+    if (found && found->seconds <= record.quiet_seconds()) continue;
     const double quiet = record.quiet_seconds() / record.centre;
     found = MeasuredTime{.seconds = record.centre * quiet,
                          .low = record.low * quiet,
@@ -134,9 +136,8 @@ Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedul
 
 Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& steps,
                Explanation& out) {
-  HONE_ASSIGN_OR_RETURN(schedule::State state, schedule::replay(model.dag(task), steps));
-  HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
-  const space::Candidate candidate{std::move(state), std::move(bounds)};
+  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
+                        space::make_candidate(model.dag(task), steps));
   HONE_ASSIGN_OR_RETURN(out.task.predicted_seconds, predicted_seconds(model, task, steps));
   const analysis::CpuMeasure measure =
       analysis::measure_cpu(candidate.state, candidate.bounds, model.target, model.threads);

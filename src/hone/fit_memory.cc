@@ -42,7 +42,7 @@ Result<Size> size_of(const ModelTasks& model, size_t group, const schedule::Step
 struct Move {
   size_t group = 0;
   schedule::Steps steps;
-  std::string source;
+  std::string source, from;
   double measured = 0;   // seconds; 0: not known
   double predicted = 0;  // likewise
   Size size;
@@ -51,8 +51,8 @@ struct Move {
 
 // For each algorithm of the task's space the best schedule that is stored, else the best of some
 // that are predicted.
-Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group, db::Store* store,
-                                   const CompileOptions& options) {
+Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group,
+                                   const Knowledge& knowledge, const CompileOptions& options) {
   const compute::Dag& dag = model.dag(group);
   HONE_ASSIGN_OR_RETURN(const space::Space space,
                         space::Space::create(dag, model.target, model.accuracy));
@@ -71,17 +71,15 @@ Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group, db::St
       if (points[i].sketch == sketch && logs[i] < logs[best]) best = i;
     }
     Move move{.group = group, .steps = space.steps(points[best]), .source = "predicted"};
-    if (store != nullptr) {
-      HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> stored,
-                            best_stored(model, options, *store, model.tasks.groups[group].key,
-                                        space.algorithm(sketch)));
-      Result<schedule::Steps> steps = stored.empty() ? Result<schedule::Steps>(schedule::Steps())
-                                                     : schedule::parse_steps(stored[0].steps);
-      if (!stored.empty() && steps.ok() && schedule::replay(dag, *steps).ok()) {
-        move.steps = *std::move(steps);
-        move.source = "stored";
-        move.measured = stored[0].quiet_seconds();
-      }
+    HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> stored,
+                          exact_record(model, group, knowledge, space.algorithm(sketch)));
+    if (stored) {
+      HONE_ASSIGN_OR_RETURN(move.steps, schedule::parse_steps(stored->steps));
+      move.source = "stored";
+      move.from = stored->model;
+      move.measured = stored->quiet_seconds();
+    } else if (options.require_tuned) {
+      continue;
     }
     HONE_ASSIGN_OR_RETURN(move.predicted, predicted_seconds(model, group, move.steps));
     HONE_ASSIGN_OR_RETURN(move.size, size_of(model, group, move.steps));
@@ -97,7 +95,8 @@ std::string mebibytes(int64_t bytes) {
 }  // namespace
 
 Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                           db::Store* store, const CompileOptions& options, int64_t allowed) {
+                           const Knowledge& knowledge, const CompileOptions& options,
+                           int64_t allowed) {
   std::vector<Size> sizes;
   for (size_t g = 0; g < schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const Size size, size_of(model, g, schedules[g]));
@@ -118,7 +117,7 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
   for (size_t g = 0; g < schedules.size(); ++g) {
     const TaskSummary& summary = model.summaries[g];
     HONE_ASSIGN_OR_RETURN(const double predicted, predicted_seconds(model, g, schedules[g]));
-    HONE_ASSIGN_OR_RETURN(std::vector<Move> of_group, moves_of(model, g, store, options));
+    HONE_ASSIGN_OR_RETURN(std::vector<Move> of_group, moves_of(model, g, knowledge, options));
     for (Move& move : of_group) {
       const int64_t saved = sizes[g].weights - move.size.weights;
       if (saved <= 0) continue;
@@ -137,6 +136,7 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
     schedules[move.group] = std::move(move.steps);
     TaskSummary& summary = model.summaries[move.group];
     summary.source = move.source;
+    summary.from = move.from;
     summary.seconds = move.measured;
     summary.predicted_seconds = move.predicted;
     summary.steps = schedule::to_string(schedules[move.group]);
@@ -145,7 +145,7 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
 }
 
 Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                             db::Store* store, const std::string& output,
+                             const Knowledge& knowledge, const std::string& output,
                              const CompileOptions& options, ThreadPool& pool) {
   if (options.max_memory <= 0) return write_model(model, schedules, output, options, pool);
   const double start = real_clock().now_seconds();
@@ -155,7 +155,7 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
   int64_t allowed = std::numeric_limits<int64_t>::max(), least = allowed;
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const int64_t known,
-                          fit_memory(model, schedules, store, options, allowed));
+                          fit_memory(model, schedules, knowledge, options, allowed));
     if (known >= least) break;
     least = known;
     HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool,

@@ -3,7 +3,7 @@
 // least time for a byte (internal to the facade).
 #pragma once
 
-#include "hone/model_tasks.h"
+#include "hone/knowledge.h"
 
 namespace hone {
 
@@ -11,13 +11,14 @@ namespace hone {
 // more than `allowed` bytes or none can be exchanged for a smaller one. Updates the summaries.
 // Returns what they take then.
 [[nodiscard]] Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                                         db::Store* store, const CompileOptions& options,
+                                         const Knowledge& knowledge, const CompileOptions& options,
                                          int64_t allowed);
 
-// Like write_model(), within options.max_memory: an error if no choice of algorithms fits it.
+// Like write_model(), within options.max_memory: an error if the algorithms with the smallest
+// weights do not fit it. With require_tuned only measured schedules take another's place.
 [[nodiscard]] Result<Written> write_within(ModelTasks& model,
                                            std::vector<schedule::Steps>& schedules,
-                                           db::Store* store, const std::string& output,
+                                           const Knowledge& knowledge, const std::string& output,
                                            const CompileOptions& options, ThreadPool& pool);
 
 }  // namespace hone

@@ -14,7 +14,7 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
                         make_tasks(std::move(graph), options.compile,
                                    {.store = store.get(), .on_change = options.on_change}));
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
-  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), options.compile));
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), options.compile));
   ThreadPool pool(target::host().cores);
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, options.compile, pool));

@@ -5,6 +5,7 @@
 
 #include "hone/base/file.h"
 #include "hone/db/registry.h"
+#include "hone/kernel.h"
 #include "hone/search/prediction.h"
 #include "hone/search/transfer_source.h"
 #include "hone/shipped_records.h"
@@ -32,7 +33,7 @@ Status keep_best_source(search::TransferPool& pool, const ModelTasks& model) {
         std::exp(search::predict_log_seconds(search_task(model, g, space, 0), {&point, 1})[0]);
   }
   search::TransferPool others = pool;
-  for (const graph::TaskGroup& group : model.tasks.groups) others.exclude_task(group.key);
+  others.exclude_tasks(model.own);
   const std::vector<search::SourceScore> sources = search::rank_sources(others, seconds);
   pool.keep_model(sources.empty() ? "" : sources[0].model);
   return ok_status();
@@ -53,19 +54,28 @@ Status check_tuned(const ModelTasks& model, std::span<const KnownSchedule> known
       missing, known.size(), first->name, first->kernel_class);
 }
 
-// Takes the schedule of another task if it is predicted to be about as fast as `best`.
-void take_transferred(const search::SearchTask& task, const compute::Dag& dag,
-                      const search::TransferPool& pool, const std::string& device,
-                      KnownSchedule& known) {
-  const search::TransferResult found = search::transfer(task, dag, pool, {.device = device});
-  if (found.candidates.empty()) return;
-  const search::Transferred& best = found.candidates[0];
-  if (best.steps != known.steps && best.predicted > kTransferTrust * known.predicted_seconds)
+// Takes the schedule of another task if it is predicted to be about as fast as the best predicted.
+// One that is no point of the task's own space may ask for more code than can be made of it.
+void take_transferred(const ModelTasks& model, size_t group, const search::SearchTask& task,
+                      const search::TransferPool& pool, KnownSchedule& known) {
+  const compute::Dag& dag = model.dag(group);
+  const search::TransferResult found = search::transfer(task, dag, pool, {.device = model.device});
+  for (const search::Transferred& best : found.candidates) {
+    if (best.steps != known.steps && best.predicted > kTransferTrust * known.predicted_seconds)
+      return;
+    if (!best.point && !build_kernel(dag, best.steps, model.target, "hone_kernel").ok()) continue;
+    known.steps = best.steps;
+    known.source = "transferred";
+    known.predicted_seconds = best.predicted;
+    known.from = describe_source(best);
     return;
-  known.steps = best.steps;
-  known.source = "transferred";
-  known.predicted_seconds = best.predicted;
-  known.from = describe_source(best);
+  }
+}
+
+Result<std::vector<db::Record>> read_shipped(const CompileOptions& options,
+                                             const target::Target& target) {
+  if (!options.use_shipped) return std::vector<db::Record>();
+  return shipped_records(target, options.shipped.empty() ? shipped_folder() : options.shipped);
 }
 
 }  // namespace
@@ -81,45 +91,63 @@ Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& option
   return db::open_store(where, {.read_only = true, .create = false});
 }
 
+bool excludes(const CompileOptions& options, const std::string& model) {
+  return std::count(options.exclude_models.begin(), options.exclude_models.end(), model) > 0;
+}
+
+Result<std::set<uint64_t>> forgotten_tasks(const CompileOptions& options,
+                                           const target::Target& target, db::Store* store) {
+  std::set<uint64_t> tasks;
+  if (options.exclude_models.empty() || !options.use_db) return tasks;
+  HONE_ASSIGN_OR_RETURN(std::vector<db::Record> records, read_shipped(options, target));
+  for (const std::string& name : options.exclude_models) {
+    if (!store) break;
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> measured, store->query({.model = name}));
+    records.insert(records.end(), measured.begin(), measured.end());
+  }
+  for (const db::Record& record : records) {
+    if (excludes(options, record.model)) tasks.insert(record.task);
+  }
+  return tasks;
+}
+
 Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const CompileOptions& options) {
   Knowledge knowledge;
   if (!options.use_db) return knowledge;
   knowledge.store = store;
-  search::TransferPool shipped;
-  if (options.use_shipped) {
-    HONE_ASSIGN_OR_RETURN(std::vector<db::Record> records,
-                          shipped_records(model.target, options.shipped.empty() ? shipped_folder()
-                                                                                : options.shipped));
-    for (db::Record& record : records) shipped.add(std::move(record));
-  }
+  HONE_ASSIGN_OR_RETURN(knowledge.shipped, read_shipped(options, model.target));
+  std::erase_if(knowledge.shipped,
+                [&](const db::Record& record) { return model.forgotten.contains(record.task); });
+  std::stable_sort(knowledge.shipped.begin(), knowledge.shipped.end(),
+                   [](const db::Record& a, const db::Record& b) { return a.centre < b.centre; });
+  return knowledge;
+}
+
+Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
+                         Knowledge& knowledge) {
+  if (options.transfer == "off" || knowledge.asked_others) return ok_status();
+  knowledge.asked_others = true;
   search::TransferPool& pool = knowledge.pool;
-  if (store && options.transfer != "off") HONE_RETURN_IF_ERROR(pool.add_store(*store));
-  for (search::TransferPool* from : {&shipped, &pool}) {
-    for (const std::string& name : options.exclude_models) from->exclude_model(name);
-    if (!excludes(options, model.name)) continue;
-    // Its tasks may stand there under another model's name.
-    for (const graph::TaskGroup& group : model.tasks.groups) from->exclude_task(group.key);
-    for (const Alternative& other : model.alternatives) from->exclude_task(other.key);
-  }
-  knowledge.shipped = shipped.records();
-  if (options.transfer == "off") return knowledge;
+  if (knowledge.store) HONE_RETURN_IF_ERROR(pool.add_store(*knowledge.store));
+  pool.exclude_tasks(model.forgotten);
   for (const db::Record& record : knowledge.shipped) pool.add(record);
   if (options.transfer == "one") HONE_RETURN_IF_ERROR(keep_best_source(pool, model));
-  return knowledge;
+  return ok_status();
 }
 
 Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t group,
                                                const Knowledge& knowledge,
-                                               const CompileOptions& options) {
+                                               const std::string& algorithm) {
   const uint64_t key = model.tasks.groups[group].key;
   const bool strict = model.accuracy == space::Accuracy::kStrict;
+  const std::string wanted = algorithm.empty() && strict ? "direct" : algorithm;
   std::vector<db::Record> found;
   if (knowledge.store) {
-    HONE_ASSIGN_OR_RETURN(found, best_stored(model, options, *knowledge.store, key));
+    HONE_ASSIGN_OR_RETURN(found, best_stored(model, *knowledge.store, key, algorithm));
   }
   for (const db::Record& record : knowledge.shipped) {
     if (record.task == key && record.device == model.device && record.threads == model.threads &&
-        (!strict || record.algorithm == "direct"))
+        (wanted.empty() || record.algorithm == wanted))
       found.push_back(record);
   }
   for (db::Record& record : found) {
@@ -130,10 +158,9 @@ Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t g
 }
 
 Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, size_t group,
-                                                     const Knowledge& knowledge,
-                                                     const CompileOptions& options) {
+                                                     const Knowledge& knowledge) {
   HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
-                        exact_record(model, group, knowledge, options));
+                        exact_record(model, group, knowledge));
   if (!record) return std::optional<KnownSchedule>();
   KnownSchedule known;
   HONE_ASSIGN_OR_RETURN(known.steps, schedule::parse_steps(record->steps));
@@ -155,12 +182,11 @@ Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
   known.source = predicted.point == space.default_point() ? "default" : "predicted";
   known.predicted_seconds = predicted.seconds;
   known.untuned = space.size() > 1;
-  if (!knowledge.pool.empty())
-    take_transferred(task, model.dag(group), knowledge.pool, model.device, known);
+  if (!knowledge.pool.empty()) take_transferred(model, group, task, knowledge.pool, known);
   return known;
 }
 
-Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, const Knowledge& knowledge,
+Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, Knowledge& knowledge,
                                                      const CompileOptions& options,
                                                      ThreadPool& threads) {
   const size_t count = model.tasks.groups.size();
@@ -168,12 +194,13 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, const Kn
   std::vector<size_t> others;
   for (size_t g = 0; g < count; ++g) {
     HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
-                          stored_schedule(model, g, knowledge, options));
+                          stored_schedule(model, g, knowledge));
     if (stored)
       known[g] = *std::move(stored);
     else
       others.push_back(g);
   }
+  if (!others.empty()) HONE_RETURN_IF_ERROR(learn_from_others(model, options, knowledge));
   std::vector<Status> statuses(count);
   threads.parallel_for(std::ssize(others), [&](int64_t i) {
     const size_t g = others[static_cast<size_t>(i)];

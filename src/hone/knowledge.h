@@ -18,20 +18,32 @@ inline constexpr double kTransferTrust = 1.10;
 struct Knowledge {
   db::Store* store = nullptr;       // may be null
   std::vector<db::Record> shipped;  // the records that come with Hone, of any task
-  search::TransferPool pool;        // empty if nothing may be transferred
+  search::TransferPool pool;        // of learn_from_others()
+  bool asked_others = false;
 };
 
 // Null if there is none to read from.
 [[nodiscard]] Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options);
-// What a database (may be null) and the shipped records say, without what is excluded: nothing if
-// no database is to be used.
+// Whether what was learned from a model of that name counts as unknown.
+[[nodiscard]] bool excludes(const CompileOptions& options, const std::string& model);
+// Every task that one of the excluded models has, whoever measured it.
+[[nodiscard]] Result<std::set<uint64_t>> forgotten_tasks(const CompileOptions& options,
+                                                         const target::Target& target,
+                                                         db::Store* store);
+// What a database (may be null) and the shipped records say of the model's own tasks, without what
+// is forgotten: nothing if no database is to be used.
 [[nodiscard]] Result<Knowledge> learn(const ModelTasks& model, db::Store* store,
                                       const CompileOptions& options);
 
-// The record of exactly this task on this device, if its schedule still applies; else null.
+// Adds what they say of other tasks, if anything may be transferred.
+[[nodiscard]] Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
+                                       Knowledge& knowledge);
+
+// The record of exactly this task on this device (of that algorithm, if one is given) whose
+// schedule still applies: one that was measured here, else the fastest shipped one; else null.
 [[nodiscard]] Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t group,
                                                              const Knowledge& knowledge,
-                                                             const CompileOptions& options);
+                                                             const std::string& algorithm = "");
 
 struct KnownSchedule {
   schedule::Steps steps;
@@ -43,8 +55,7 @@ struct KnownSchedule {
 // The schedule of the group's own record, if it has one.
 [[nodiscard]] Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model,
                                                                    size_t group,
-                                                                   const Knowledge& knowledge,
-                                                                   const CompileOptions& options);
+                                                                   const Knowledge& knowledge);
 // That of another task if it is predicted to be at least about as fast as the best predicted one,
 // else the best predicted.
 [[nodiscard]] Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
@@ -53,7 +64,7 @@ struct KnownSchedule {
 // For each group the former, else the latter. Fills in the summaries. With require_tuned, a group
 // without a record of its own is an error.
 [[nodiscard]] Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model,
-                                                                   const Knowledge& knowledge,
+                                                                   Knowledge& knowledge,
                                                                    const CompileOptions& options,
                                                                    ThreadPool& pool);
 

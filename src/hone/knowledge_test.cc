@@ -40,7 +40,9 @@ struct Fixture {
     options.threads = 1;
   }
   ModelTasks tasks(graph::Graph graph) {
-    Result<ModelTasks> model = make_tasks(std::move(graph), options);
+    Result<std::unique_ptr<db::Store>> store = open_for_reading(options);
+    Result<ModelTasks> model =
+        make_tasks(std::move(graph), options, {.store = store.ok() ? store->get() : nullptr});
     HONE_ASSERT(model.ok(), model.status().message().c_str());
     return *std::move(model);
   }
@@ -80,7 +82,7 @@ struct Fixture {
   }
   // The schedules' sources, by kernel.
   std::vector<std::string> sources(ModelTasks& model) {
-    const Result<Knowledge> knowledge = learned(model);
+    Result<Knowledge> knowledge = learned(model);
     EXPECT_TRUE(knowledge.ok()) << knowledge.status().message();
     const auto steps = known_schedules(model, *knowledge, options, threads);
     EXPECT_TRUE(steps.ok()) << steps.status().message();
@@ -110,8 +112,10 @@ TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
   f.store({});
   f.options.transfer = "off";
   ModelTasks other = f.tasks(network("other", 24));
+  Result<Knowledge> nothing = f.learned(other);
+  ASSERT_TRUE(nothing.ok()) << nothing.status().message();
   const Result<std::vector<schedule::Steps>> best =
-      known_schedules(other, *f.learned(other), f.options, f.threads);
+      known_schedules(other, *nothing, f.options, f.threads);
   ASSERT_TRUE(best.ok()) << best.status().message();
   std::vector<db::Record> records = f.records(other);
   for (size_t g = 0; g < records.size(); ++g) {
@@ -141,11 +145,36 @@ TEST(knowledge, an_excluded_model_is_unknown) {
   for (db::Record& record : records) record.model = "elsewhere";  // the same tasks, another model
   f.store(records);
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
-  for (const char* excluded : {"elsewhere", "net"}) {
+  // A slower record of another model makes the tasks that one's, too.
+  for (db::Record& record : records) {
+    record.model = "slower";
+    record.times = {2e-3}, record.centre = record.low = record.high = 2e-3;
+  }
+  f.store(records);
+  for (const char* excluded : {"elsewhere", "slower", "net"}) {
     f.options.exclude_models = {excluded};
+    model = f.tasks(network("net", 20));
     for (const std::string& source : f.sources(model))
       EXPECT_TRUE(source == "default" || source == "predicted") << source;
   }
+}
+
+TEST(knowledge, the_fastest_shipped_record_is_taken) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  std::vector<db::Record> slow = f.records(model, 1), fast = f.records(model, 7);
+  std::string text;
+  for (const db::Record& record : slow) text += to_shipped_line(record);
+  for (db::Record& record : fast) {
+    record.times = {1e-4}, record.centre = record.low = record.high = 1e-4;
+    text += to_shipped_line(record);
+  }
+  std::ofstream(f.folder.file("any.jsonl")) << text;
+  f.store({});
+  f.options.use_shipped = true;
+  f.options.shipped = f.folder.path();
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  for (size_t g = 0; g < fast.size(); ++g) EXPECT_EQ(model.summaries[g].steps, fast[g].steps);
 }
 
 TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
@@ -155,7 +184,7 @@ TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
   records.pop_back();
   f.store(records);
   f.options.require_tuned = true;
-  const Result<Knowledge> knowledge = f.learned(model);
+  Result<Knowledge> knowledge = f.learned(model);
   ASSERT_TRUE(knowledge.ok());
   const auto steps = known_schedules(model, *knowledge, f.options, f.threads);
   ASSERT_FALSE(steps.ok());
@@ -177,8 +206,10 @@ TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   f.options.transfer = "off";  // they are of the same tasks
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
   f.options.exclude_models = {"net"};
+  model = f.tasks(network("net", 20));
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
   f.options.exclude_models.clear();
+  model = f.tasks(network("net", 20));
   f.options.use_shipped = false;
   for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
 }
@@ -192,8 +223,9 @@ TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
   few.resize(1);
   f.store(few);
   f.options.transfer = "one";
-  const Result<Knowledge> knowledge = f.learned(model);
+  Result<Knowledge> knowledge = f.learned(model);
   ASSERT_TRUE(knowledge.ok()) << knowledge.status().message();
+  ASSERT_TRUE(learn_from_others(model, f.options, *knowledge).ok());
   ASSERT_FALSE(knowledge->pool.empty());
   for (const db::Record& record : knowledge->pool.records()) EXPECT_EQ(record.model, "many");
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");

@@ -13,6 +13,7 @@
 #include "hone/compute/dag_text.h"
 #include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
+#include "hone/knowledge.h"
 #include "hone/measure/sweep.h"
 
 namespace hone {
@@ -58,23 +59,14 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
                                     options.available);
 }
 
-bool excludes(const CompileOptions& options, const std::string& model) {
-  return std::count(options.exclude_models.begin(), options.exclude_models.end(), model) > 0;
-}
-
-Result<std::vector<db::Record>> best_stored(const ModelTasks& model, const CompileOptions& options,
-                                            db::Store& store, uint64_t key,
+Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store, uint64_t key,
                                             const std::string& algorithm) {
-  if (excludes(options, model.name)) return std::vector<db::Record>();
+  if (model.forgotten.contains(key)) return std::vector<db::Record>();
   const bool strict = model.accuracy == space::Accuracy::kStrict;
-  HONE_ASSIGN_OR_RETURN(
-      std::vector<db::Record> best,
-      store.best({.task = key,
-                  .device = model.device,
-                  .threads = model.threads,
-                  .algorithm = algorithm.empty() && strict ? "direct" : algorithm}));
-  std::erase_if(best, [&](const db::Record& record) { return excludes(options, record.model); });
-  return best;
+  return store.best({.task = key,
+                     .device = model.device,
+                     .threads = model.threads,
+                     .algorithm = algorithm.empty() && strict ? "direct" : algorithm});
 }
 
 Status check_options(const CompileOptions& options) {
@@ -93,14 +85,16 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
   HONE_RETURN_IF_ERROR(
       graph::optimize(graph, {.skip = options.skip_passes, .on_change = knowledge.on_change}));
   model.name = graph.name;
+  HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(options, model.target, knowledge.store));
+  const bool forgets_itself = excludes(options, model.name);
   TaskChooser chooser({model.target, *model.cost, model.threads, model.accuracy, options.seed,
                        [&](uint64_t key) -> std::optional<double> {
                          if (knowledge.measured) {
                            if (const auto seconds = knowledge.measured(key)) return seconds;
                          }
-                         if (knowledge.store == nullptr) return std::nullopt;
+                         if (knowledge.store == nullptr || forgets_itself) return std::nullopt;
                          const Result<std::vector<db::Record>> best =
-                             best_stored(model, options, *knowledge.store, key);
+                             best_stored(model, *knowledge.store, key);
                          if (!best.ok() || best->empty()) return std::nullopt;
                          return (*best)[0].quiet_seconds();
                        },
@@ -110,6 +104,9 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
   HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph, {.join = join}));
   model.alternatives = chooser.alternatives();
   model.decisions = chooser.decisions();
+  model.own = chooser.weighed();
+  for (const graph::TaskGroup& group : model.tasks.groups) model.own.insert(group.key);
+  if (forgets_itself) model.forgotten.insert(model.own.begin(), model.own.end());
   summarise(model);
   model.graph = std::move(graph);
   return model;
@@ -129,6 +126,8 @@ Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key, const Compil
                  hash_hex(key), dag.status().message());
   }
   model.name = records[0].model;
+  HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(options, model.target, &store));
+  model.own = {key};
   model.tasks.groups = {{key, {0}}};
   model.tasks.calls.push_back({*std::move(dag), key, {}, {}, records[0].model, 0});
   summarise(model);
@@ -170,6 +169,17 @@ int64_t constant_bytes(const graph::TaskList& tasks) {
   return bytes;
 }
 
+// A task of the database comes without its model's weights: those that it has itself count.
+static int64_t weight_bytes(const ModelTasks& model) {
+  if (!model.tasks.constants.empty()) return constant_bytes(model.tasks);
+  int64_t bytes = 0;
+  for (const ir::Param& param : model.dag(0).params) {
+    if (param.role == ir::Role::kConstant)
+      bytes += param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
+  }
+  return bytes;
+}
+
 search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
   search::TaskContext context;
   context.target = &model.target;
@@ -187,7 +197,8 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
     if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
   }
   context.own_cache_bytes = own_cache;
-  const int64_t weights = constant_bytes(model.tasks);
+  context.forgotten = &model.forgotten;
+  const int64_t weights = weight_bytes(model);
   if (weights > 2 * own_cache) {
     context.weights =
         measure::stays_in_cache(weights) ? measure::Weights::kShared : measure::Weights::kMemory;
@@ -198,9 +209,8 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
 
 Result<double> predicted_seconds(const ModelTasks& model, size_t group,
                                  const schedule::Steps& steps) {
-  HONE_ASSIGN_OR_RETURN(schedule::State state, schedule::replay(model.dag(group), steps));
-  HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
-  const space::Candidate candidate{std::move(state), std::move(bounds)};
+  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
+                        space::make_candidate(model.dag(group), steps));
   const cost::Query query{&candidate, &model.target, model.threads, model.tasks.groups[group].key};
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
                         model.cost->predict(std::span(&query, 1)));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 
 #include "hone/assemble.h"
 #include "hone/base/thread_pool.h"
@@ -28,6 +29,8 @@ struct ModelTasks {
   std::unique_ptr<cost::CostModel> cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
   std::vector<Alternative> alternatives;
+  std::set<uint64_t> own;        // its tasks, and those that may have taken their place
+  std::set<uint64_t> forgotten;  // tasks whose records count as unknown (exclude_models)
   Decisions decisions;
   [[nodiscard]] const compute::Dag& dag(size_t group) const {
     return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])].dag;
@@ -48,8 +51,6 @@ struct TaskKnowledge {
 // One task of the database instead of a model's, built again from its text.
 [[nodiscard]] Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key,
                                                   const CompileOptions& options);
-// Whether what was learned from a model of that name counts as unknown.
-[[nodiscard]] bool excludes(const CompileOptions& options, const std::string& model);
 // An error if a name among the options stands for nothing.
 [[nodiscard]] Status check_options(const CompileOptions& options);
 // An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
@@ -64,10 +65,9 @@ struct TaskKnowledge {
 // What the measuring of all tasks has in common; points into `model`.
 [[nodiscard]] search::TaskContext task_context(const ModelTasks& model, uint64_t seed);
 // The best record of a task on the model's device that its accuracy (or the algorithm given)
-// allows and that is not excluded; an empty list if there is none.
-[[nodiscard]] Result<std::vector<db::Record>> best_stored(const ModelTasks& model,
-                                                          const CompileOptions& options,
-                                                          db::Store& store, uint64_t key,
+// allows; an empty list if there is none or the task is forgotten.
+[[nodiscard]] Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
+                                                          uint64_t key,
                                                           const std::string& algorithm = "");
 
 // By the model's cost model.

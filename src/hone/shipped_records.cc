@@ -55,7 +55,7 @@ Result<db::Record> parse_line(std::string_view line) {
   record.decisions = text("decisions");
   record.model = text("model");
   if (const Json* threads = find("threads", "an integer", &Json::is_number_integer))
-    record.threads = static_cast<int>(threads->get<int64_t>());
+    record.threads = threads->get<int64_t>() < 65536 ? threads->get<int>() : 0;  // 0 is refused
   if (const Json* seconds = find("seconds", "a number", &Json::is_number))
     record.centre = seconds->get<double>();
   HONE_RETURN_IF_ERROR(status);

@@ -74,7 +74,7 @@ Status Reporter::find_tasks(const Knowledge& knowledge) {
     if (task.space->size() <= 1) continue;
     ++report_.tasks;
     HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
-                          exact_record(model_, g, knowledge, options_.compile));
+                          exact_record(model_, g, knowledge));
     if (!record) {
       ++report_.untuned;
       continue;
@@ -144,7 +144,8 @@ Result<Source> Reporter::named_source(const std::string& name,
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store,
                           db::open_store(name, {.read_only = true, .create = false}));
     HONE_RETURN_IF_ERROR(source.pool.add_store(*store));
-    for (const graph::TaskGroup& group : model_.tasks.groups) source.pool.exclude_task(group.key);
+    source.pool.exclude_tasks(model_.own);
+    source.pool.exclude_tasks(model_.forgotten);
   }
   if (source.pool.empty()) {
     std::set<std::string> names;
@@ -279,11 +280,12 @@ Status Reporter::compare() {
 Result<TransferReport> Reporter::run() {
   report_.model = model_.name;
   context_ = task_context(model_, options_.compile.seed);
-  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model_, store_, options_.compile));
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model_, store_, options_.compile));
+  HONE_RETURN_IF_ERROR(learn_from_others(model_, options_.compile, knowledge));
   HONE_RETURN_IF_ERROR(find_tasks(knowledge));
   if (store_) HONE_RETURN_IF_ERROR(find_full_tuning(*store_));
   search::TransferPool everything = knowledge.pool;
-  for (const graph::TaskGroup& group : model_.tasks.groups) everything.exclude_task(group.key);
+  everything.exclude_tasks(model_.own);
   HONE_ASSIGN_OR_RETURN(const std::vector<Source> sources, make_sources(everything));
   std::unique_ptr<measure::Runner> local;
   if (!options_.runner) {
@@ -311,6 +313,16 @@ Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportO
   if (options.compile.transfer == "off")
     return invalid("transfer 'off', expected pool: the report is about transferring");
   HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
+  if (!target::runs_here(device)) {
+    return error(Code::kUnsupported,
+                 "device {} cannot be measured here, expected host or a part of it",
+                 options.compile.device);
+  }
+  if (excludes(options.compile, graph.name)) {
+    return invalid("--exclude-model {}: the report needs the records of the model that it is about",
+                   graph.name);
+  }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
   HONE_ASSIGN_OR_RETURN(ModelTasks model,
                         make_tasks(std::move(graph), options.compile, {.store = store.get()}));

@@ -64,12 +64,59 @@ Result<std::unique_ptr<db::Store>> open_for_tuning(const CompileOptions& options
   return db::open_store(options.db);
 }
 
-Result<std::vector<schedule::Steps>> default_schedules(const ModelTasks& model) {
+// What `compile` would make of the model before anything is measured.
+struct Untuned {
+  ModelTasks model;
+  Knowledge knowledge;
+  std::vector<schedule::Steps> schedules;  // by group
+};
+
+Result<Untuned> make_untuned(graph::Graph graph, db::Store* store, const CompileOptions& options,
+                             ThreadPool& pool) {
+  Untuned untuned;
+  HONE_ASSIGN_OR_RETURN(untuned.model, make_tasks(std::move(graph), options, {.store = store}));
+  HONE_ASSIGN_OR_RETURN(untuned.knowledge, learn(untuned.model, store, options));
+  HONE_ASSIGN_OR_RETURN(untuned.schedules,
+                        known_schedules(untuned.model, untuned.knowledge, options, pool));
+  return untuned;
+}
+
+using TunedByKey = std::map<uint64_t, const search::TunedTask*>;
+
+// The schedules of `model`, the partition that the measured times speak for: the tuned ones, and
+// where the time was too short for a task, what was known of it before. Fills in the summaries.
+Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Untuned& before,
+                                                     const TunedByKey& tuned,
+                                                     const CompileOptions& options) {
+  std::map<uint64_t, size_t> known;
+  for (size_t g = 0; g < before.schedules.size(); ++g) known[before.model.tasks.groups[g].key] = g;
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
-    HONE_ASSIGN_OR_RETURN(const space::Space space,
-                          space::Space::create(model.dag(g), model.target, model.accuracy));
-    schedules.push_back(space.steps(space.default_point()));
+    const uint64_t key = model.tasks.groups[g].key;
+    const auto found = tuned.find(key);
+    HONE_ASSERT(found != tuned.end(), "a choice between tasks that were all tuned");
+    const search::TunedTask& task = *found->second;
+    TaskSummary& line = model.summaries[g];
+    schedule::Steps steps = task.steps;
+    if (task.seconds > 0) {
+      line.source = task.trials == 0                   ? "stored"
+                    : task.steps == task.default_steps ? "default"
+                                                       : "tuned";
+      line.seconds = task.seconds;
+    } else if (const auto at = known.find(key); at != known.end()) {
+      line = before.model.summaries[at->second];
+      steps = before.schedules[at->second];
+    } else {  // a task that takes another's place
+      HONE_ASSIGN_OR_RETURN(KnownSchedule other,
+                            unmeasured_schedule(model, g, before.knowledge, options));
+      line.source = other.source, line.from = other.from;
+      line.predicted_seconds = other.predicted_seconds;
+      steps = std::move(other.steps);
+    }
+    line.default_seconds = task.default_seconds;
+    line.trials = task.trials;
+    line.steps = schedule::to_string(steps);
+    schedules.push_back(std::move(steps));
   }
   return schedules;
 }
@@ -93,21 +140,21 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   HONE_RETURN_IF_ERROR(check_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model,
-                        make_tasks(graph, options.compile, {.store = store.get()}));
+  const target::Target host = target::host();
+  ThreadPool pool(host.cores);
+  HONE_ASSIGN_OR_RETURN(Untuned untuned, make_untuned(graph, store.get(), options.compile, pool));
+  ModelTasks& model = untuned.model;
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<measure::Runner> runner,
       measure::make_local_runner({.worker = {.executable = options.worker_executable,
                                              .arguments = options.worker_arguments}}));
-  ThreadPool pool(model.target.cores);
   HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
-  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> defaults, default_schedules(model));
 
-  // The default model comes first: it says how long writing one takes, and what must be beaten.
-  const std::string default_library = folder.file("default.so");
+  // The untuned model comes first: it says how long writing one takes, and what must be beaten.
+  const std::string untuned_library = folder.file("untuned.so");
   const int64_t weight_bytes = constant_bytes(model.tasks);
   const bool compares = weight_bytes <= kCompareBytes && options.budget_seconds >= 10;
-  double write_seconds = 0.5 + 0.05 * static_cast<double>(defaults.size()) +
+  double write_seconds = 0.5 + 0.05 * static_cast<double>(untuned.schedules.size()) +
                          static_cast<double>(weight_bytes) / kWriteRate;
   // What is measured is a shared library, whatever is wanted.
   const bool is_static = is_static_library(output, options.compile);
@@ -115,8 +162,9 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   plain.header = false;
   plain.static_library = false;
   if (compares || plain.max_memory > 0) {  // what can never fit is to fail before the search
-    HONE_ASSIGN_OR_RETURN(const Written written,
-                          write_within(model, defaults, store.get(), default_library, plain, pool));
+    HONE_ASSIGN_OR_RETURN(
+        const Written written,
+        write_within(model, untuned.schedules, untuned.knowledge, untuned_library, plain, pool));
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
   }
   const double compare_seconds =
@@ -131,7 +179,7 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                      static_cast<double>(model.summaries[g].multiplicity),
                      model.summaries[g].name});
   }
-  const std::vector<Alternative> alternatives = std::move(model.alternatives);
+  const std::vector<Alternative> alternatives = model.alternatives;
   for (const Alternative& other : alternatives) {
     tasks.push_back({&other.dag, other.key, static_cast<double>(other.multiplicity),
                      "instead: " + compute::kernel_class(other.dag)});
@@ -141,9 +189,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   loop.context.searcher = options.search;
   loop.runner = runner.get();
   loop.store = store.get();
-  loop.learn = !excludes(options.compile, model.name);
-  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), options.compile));
-  loop.pool = &knowledge.pool;
+  HONE_RETURN_IF_ERROR(learn_from_others(model, options.compile, untuned.knowledge));
+  loop.pool = &untuned.knowledge.pool;
   loop.start = start;
   loop.deadline = end - reserve;
   loop.batch = options.batch;
@@ -156,60 +203,54 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   summary.trials = tuned.trials;
   summary.search_seconds = tuned.seconds;
   summary.interrupted = tuned.interrupted;
-  std::map<uint64_t, const search::TunedTask*> by_key;
+  TunedByKey by_key;
   for (size_t i = 0; i < tasks.size(); ++i) by_key[tasks[i].key] = &tuned.tasks[i];
+  ModelTasks repartitioned;
   if (!alternatives.empty()) {  // their times are known now
     const auto measured = [&](uint64_t key) -> std::optional<double> {
       const auto task = by_key.find(key);
       if (task == by_key.end() || task->second->seconds <= 0) return std::nullopt;
       return task->second->seconds;
     };
-    HONE_ASSIGN_OR_RETURN(model, make_tasks(std::move(graph), options.compile,
-                                            {.measured = measured, .decided = model.decisions}));
-    HONE_ASSIGN_OR_RETURN(defaults, default_schedules(model));
+    HONE_ASSIGN_OR_RETURN(repartitioned,
+                          make_tasks(std::move(graph), options.compile,
+                                     {.measured = measured, .decided = model.decisions}));
   }
-  std::vector<schedule::Steps> schedules;
-  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
-    const auto found = by_key.find(model.tasks.groups[g].key);
-    HONE_ASSERT(found != by_key.end(), "a choice between tasks that were all tuned");
-    const search::TunedTask& task = *found->second;
-    TaskSummary& line = model.summaries[g];
-    line.source = task.steps == defaults[g] ? "default" : "tuned";
-    line.seconds = task.seconds;
-    line.default_seconds = task.default_seconds;
-    line.trials = task.trials;
-    line.steps = schedule::to_string(task.steps);
-    schedules.push_back(task.steps);
-  }
-  HONE_ASSIGN_OR_RETURN(Written written,
-                        write_within(model, schedules, store.get(), output, options.compile, pool));
+  ModelTasks& chosen = alternatives.empty() ? model : repartitioned;
+  std::vector<TaskSummary> untuned_summaries = model.summaries;
+  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
+                        tuned_schedules(chosen, untuned, by_key, options.compile));
+  HONE_ASSIGN_OR_RETURN(Written written, write_within(chosen, schedules, untuned.knowledge, output,
+                                                      options.compile, pool));
   std::string tuned_library = output;
   if (is_static && compares && !tuned.interrupted) {
     tuned_library = folder.file("tuned.so");
-    HONE_RETURN_IF_ERROR(write_model(model, schedules, tuned_library, plain, pool).status());
+    HONE_RETURN_IF_ERROR(write_model(chosen, schedules, tuned_library, plain, pool).status());
   }
 
   // Never worse: what was measured kernel by kernel must hold for the whole model.
   const double left = end - clock.now_seconds() - 0.2;
   if (compares && left > 0.3 && !tuned.interrupted) {
     const Result<std::vector<double>> times =
-        compare({tuned_library, default_library}, model.threads, std::min(compare_seconds, left));
+        compare({tuned_library, untuned_library}, model.threads, std::min(compare_seconds, left));
     if (times.ok()) {
       summary.model_seconds = (*times)[0];
-      summary.default_model_seconds = (*times)[1];
-      summary.kept_default = summary.model_seconds > summary.default_model_seconds;
+      summary.untuned_model_seconds = (*times)[1];
+      summary.kept_untuned = summary.model_seconds > summary.untuned_model_seconds;
     } else {
-      log_warning("the tuned model was not compared with the default: {}",
+      log_warning("the tuned model was not compared with the untuned one: {}",
                   times.status().message());
     }
   }
-  if (summary.kept_default) {
-    HONE_ASSIGN_OR_RETURN(
-        written, write_within(model, defaults, store.get(), output, options.compile, pool));
-    std::swap(summary.model_seconds, summary.default_model_seconds);
+  if (summary.kept_untuned) {
+    model.summaries = std::move(untuned_summaries);
+    HONE_ASSIGN_OR_RETURN(written, write_within(model, untuned.schedules, untuned.knowledge, output,
+                                                options.compile, pool));
+    std::swap(summary.model_seconds, summary.untuned_model_seconds);
   }
-  summary.compile = {std::move(model.summaries), clock.now_seconds() - start, written.bytes,
-                     written.arena_bytes, written.memory_bytes};
+  summary.compile = {std::move(summary.kept_untuned ? model.summaries : chosen.summaries),
+                     clock.now_seconds() - start, written.bytes, written.arena_bytes,
+                     written.memory_bytes};
   return summary;
 }
 

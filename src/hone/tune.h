@@ -97,9 +97,10 @@ struct TuneSummary {
   int trials = 0;
   double search_seconds = 0;  // of the tuning loop
   bool interrupted = false;
-  // The whole model, tuned and with default schedules, measured in turns; 0 if there was no time.
-  double model_seconds = 0, default_model_seconds = 0;
-  bool kept_default = false;  // the tuned one was no faster
+  // The whole model, tuned and as compile() would have made it before, measured in turns; 0 if
+  // there was no time.
+  double model_seconds = 0, untuned_model_seconds = 0;
+  bool kept_untuned = false;  // the tuned one was no faster
 };
 
 // Bad input is Code::kInvalid, kNotFound or kUnsupported; nothing is written then.

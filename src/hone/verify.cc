@@ -282,7 +282,7 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(imported, compile, {.store = store.get()}));
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(model, options));
   ThreadPool pool(target::host().cores);
-  HONE_ASSIGN_OR_RETURN(const Knowledge knowledge, learn(model, store.get(), compile));
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), compile));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, compile, pool));
   HONE_ASSIGN_OR_RETURN(const Assembly assembly,

@@ -17,9 +17,9 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(CompileOptions parsed, parse_build_options(options.build));
   parsed.require_tuned = options.require_tuned;
   parsed.interrupted = &listen_for_interrupt();
+  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed));
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
-  HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed));
   if (options.json) {
     Json json = to_json(summary, limits);
     json["output"] = options.output;
@@ -47,7 +47,7 @@ Command compile_command(CLI::App& root) {
       ->type_name("FILE");
   add_build_options(*app, options->build);
   app->add_flag("--require-tuned", options->require_tuned,
-                "Fail if a kernel has no record of its own in the database");
+                "Fail if a kernel has no record of its own");
   add_json(*app, options->json);
   return {app, [options] { return run(*options); }};
 }

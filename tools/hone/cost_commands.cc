@@ -70,7 +70,10 @@ Result<cost::FeatureSet> learning_model(const std::string& name) {
   for (const auto set : {cost::FeatureSet::kStatements, cost::FeatureSet::kStatementsAndMeasure}) {
     if (name == cost::model_name(set)) return set;
   }
-  return invalid("cost model '{}' is not trained, expected gbdt or combined", name);
+  return invalid(
+      "cost model '{}' cannot be trained here, expected gbdt or combined (a trained file is judged "
+      "as it is, without --split)",
+      name);
 }
 
 Status evaluate(const EvalOptions& options) {
@@ -101,6 +104,10 @@ struct TrainOptions {
 
 Status train(const TrainOptions& options) {
   HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, learning_model(options.cost));
+  if (!cost::is_model_file(options.output))
+    return invalid(
+        "--output {}: --cost would not take it for a file, expected a name ending in .model",
+        options.output);
   HONE_ASSIGN_OR_RETURN(const Data data, load(options.db, options.device));
   const std::set<std::string> models = data.dataset.models();
   for (const std::string& name : options.excluded) {

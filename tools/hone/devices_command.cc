@@ -1,4 +1,5 @@
 
+#include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
 #include "hone/measure/measure_roofline.h"
 #include "hone/target/target.h"
@@ -59,12 +60,17 @@ struct Options {
 Status show_devices(const Options& options) {
   const std::string host = target::device_key(target::host());
   if (options.measure) {
+    // Seconds of measuring are not to end at a database that cannot be written.
+    HONE_RETURN_IF_ERROR(db::open_store(options.db).status());
     HONE_ASSIGN_OR_RETURN(
         const measure::Roofline roofline,
         measure::measure_roofline(target::host(), {.interrupted = &listen_for_interrupt()}));
     HONE_RETURN_IF_ERROR(db::save_roofline(options.db, host, roofline));
   }
-  HONE_ASSIGN_OR_RETURN(const auto roofline, db::load_roofline(options.db, host));
+  auto loaded = db::load_roofline(options.db, host);
+  if (!loaded.ok() && !options.db.empty()) return loaded.status();
+  const std::optional<measure::Roofline> roofline =
+      loaded.ok() ? *std::move(loaded) : std::optional<measure::Roofline>();
   Json json = Json::array();
   std::string text;
   for (const std::string& name : target::names()) {

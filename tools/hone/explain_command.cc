@@ -147,6 +147,7 @@ Json to_json(const codegen::InnerLoop& loop) {
 
 void print_json(const Explanation& e, const Limits& limits) {
   Json json = to_json(e.task, limits);
+  json["from"] = e.task.from;
   json["task"] = hash_hex(e.key);
   json["steps"] = e.task.steps;
   json["program"] = e.program;
@@ -216,8 +217,8 @@ Command explain_command(CLI::App& root) {
       ->type_name("N|KEY");
   app->add_option(
          "--schedule", options->steps,
-         "Steps with semicolons between, or @FILE with one step a line; default: the best\n"
-         "stored schedule, else the best predicted one")
+         "Steps with semicolons between, or @FILE with one step a line; default: what\n"
+         "compile takes, which is the best stored, a transferred or the best predicted one")
       ->type_name("STEPS");
   app->add_flag("--best", options->best, "The best stored schedule, or fail")
       ->excludes("--schedule");

@@ -80,8 +80,8 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
   for (auto& [key, collected] : tasks) {
     for (const std::string& text : collected.order) {
       Result<schedule::Steps> steps = schedule::parse_steps(text);
-      const bool usable =
-          collected.readable && steps.ok() && make_candidate(*collected.task.dag, *steps).ok();
+      const bool usable = collected.readable && steps.ok() &&
+                          space::make_candidate(*collected.task.dag, *steps).ok();
       if (usable)
         collected.task.trials.push_back(
             {std::move(steps).value(), median(collected.seconds.at(text))});
@@ -102,12 +102,6 @@ Dataset without_models(const Dataset& dataset, const std::set<std::string>& mode
     if (!theirs) rest.tasks.push_back(task);
   }
   return rest;
-}
-
-Result<space::Candidate> make_candidate(const compute::Dag& dag, const schedule::Steps& steps) {
-  HONE_ASSIGN_OR_RETURN(schedule::State state, schedule::replay(dag, steps));
-  HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
-  return space::Candidate{std::move(state), std::move(bounds)};
 }
 
 }  // namespace hone::cost

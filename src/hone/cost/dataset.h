@@ -41,8 +41,4 @@ struct Dataset {
 // Without every task that one of the models has.
 [[nodiscard]] Dataset without_models(const Dataset& dataset, const std::set<std::string>& models);
 
-// Ready for features; an error if the steps do not fit the Dag.
-[[nodiscard]] Result<space::Candidate> make_candidate(const compute::Dag& dag,
-                                                      const schedule::Steps& steps);
-
 }  // namespace hone::cost

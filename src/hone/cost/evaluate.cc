@@ -45,7 +45,8 @@ Status judge(const Dataset& dataset, const target::Target& target, const CostMod
     std::vector<Query> queries;
     std::vector<double> measured;
     for (const MeasuredSteps& trial : task.trials) {
-      HONE_ASSIGN_OR_RETURN(space::Candidate candidate, make_candidate(*task.dag, trial.steps));
+      HONE_ASSIGN_OR_RETURN(space::Candidate candidate,
+                            space::make_candidate(*task.dag, trial.steps));
       candidates.push_back(std::move(candidate));
       queries.push_back({&candidates.back(), &target, task.threads, task.key});
       measured.push_back(trial.seconds);

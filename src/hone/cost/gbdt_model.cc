@@ -114,7 +114,7 @@ Result<TrainedTrees> train(const Dataset& dataset, const target::Target& target,
   for (const TaskTrials& task : dataset.tasks) {
     for (const MeasuredSteps& trial : task.trials) {
       HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
-                            make_candidate(*task.dag, trial.steps));
+                            space::make_candidate(*task.dag, trial.steps));
       // The number of threads makes another order of the same schedules.
       const uint64_t group = hash_combine(task.key, static_cast<uint64_t>(task.threads));
       samples.push_back(

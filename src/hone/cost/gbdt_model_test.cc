@@ -67,7 +67,7 @@ class GbdtModel : public ::testing::Test {
 TEST(candidate_features, have_a_name_each) {
   const Dataset dataset = make_dataset(1);
   const space::Candidate candidate =
-      make_candidate(*dataset.tasks[0].dag, dataset.tasks[0].trials[0].steps).value();
+      space::make_candidate(*dataset.tasks[0].dag, dataset.tasks[0].trials[0].steps).value();
   const Query query{&candidate, &machine(), 1, 0};
   for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
     const CandidateFeatures features = candidate_features(query, set);
@@ -100,7 +100,7 @@ TEST_F(GbdtModel, learns_while_it_is_used) {
   EXPECT_EQ(model->revision(), 0u);
   for (const TaskTrials& task : dataset.tasks) {
     for (const MeasuredSteps& trial : task.trials) {
-      const space::Candidate candidate = make_candidate(*task.dag, trial.steps).value();
+      const space::Candidate candidate = space::make_candidate(*task.dag, trial.steps).value();
       const Observation observation{{&candidate, &machine(), 1, task.key}, trial.seconds};
       ASSERT_TRUE(model->update({&observation, 1}).ok());
     }
@@ -117,7 +117,7 @@ TEST_F(GbdtModel, learns_the_same_from_the_same) {
     predicted.emplace_back();
     for (const TaskTrials& task : dataset.tasks) {
       for (const MeasuredSteps& trial : task.trials) {
-        const space::Candidate candidate = make_candidate(*task.dag, trial.steps).value();
+        const space::Candidate candidate = space::make_candidate(*task.dag, trial.steps).value();
         const Query query{&candidate, &machine(), 1, task.key};
         predicted.back().push_back(model->predict({&query, 1}).value()[0]);
         const Observation both[] = {{query, INFINITY}, {query, trial.seconds}};

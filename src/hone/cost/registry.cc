@@ -22,12 +22,16 @@ Result<std::unique_ptr<CostModel>> make_model(std::string_view name) {
   for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
     if (name == model_name(set)) return make_trained(pretrained_text(set), name);
   }
-  if (name.ends_with(".model") || name.find('/') != std::string_view::npos) {
+  if (is_model_file(name)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, read_file(std::string(name)));
     return make_trained(text, name);
   }
   return invalid("unknown cost model '{}', expected one of {} or a file FILE.model", name,
                  fmt::join(model_names(), ", "));
+}
+
+bool is_model_file(std::string_view name) {
+  return name.ends_with(".model") || name.find('/') != std::string_view::npos;
 }
 
 std::vector<std::string> model_names() { return {"analytic", "gbdt", "combined"}; }

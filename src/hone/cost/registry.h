@@ -14,5 +14,7 @@ namespace hone::cost {
 // file.
 [[nodiscard]] Result<std::unique_ptr<CostModel>> make_model(std::string_view name);
 [[nodiscard]] std::vector<std::string> model_names();
+// Whether make_model() takes the name for a file's.
+[[nodiscard]] bool is_model_file(std::string_view name);
 
 }  // namespace hone::cost

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/compute/bytes_moved.h"
+
 namespace hone::search {
 namespace {
 
@@ -14,23 +16,7 @@ constexpr double kHeadroom = 1.1;
 }  // namespace
 
 TaskWork least_work(const compute::Dag& dag, const space::Space& space) {
-  TaskWork work{.flops = compute::flops(dag)};
-  // An algorithm is a sketch. Its stages are counted once each: what a schedule computes again
-  // comes on top. Constant stages run at compile time.
-  for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
-    const Result<space::Candidate> candidate = space.instantiate(space.default_point(sketch));
-    if (!candidate.ok()) continue;
-    compute::Dag needed;
-    for (const schedule::StageState& stage : candidate->state.stages) {
-      if (!stage.info->constant) needed.stages.push_back(stage.info->stage);
-    }
-    work.flops = std::min(work.flops, compute::flops(needed));
-  }
-  for (const ir::Param& param : dag.params) {
-    work.bytes +=
-        static_cast<double>(param.buffer->num_elements() * dtype_bytes(param.buffer->dtype));
-  }
-  return work;
+  return {space.least_flops(), compute::bytes_moved(dag)};
 }
 
 TaskBounds::TaskBounds(const target::Target& target, int threads) {

@@ -9,8 +9,8 @@ namespace hone::search {
 
 // What any schedule has to do, whichever algorithm it takes.
 struct TaskWork {
-  double flops = 0;  // of the cheapest of the space's algorithms
-  double bytes = 0;  // of inputs, constants and outputs
+  double flops = 0;  // of the cheapest of the space's algorithms (Space::least_flops)
+  double bytes = 0;  // of what it needs of inputs, constants and outputs (compute::bytes_moved)
 };
 [[nodiscard]] TaskWork least_work(const compute::Dag& dag, const space::Space& space);
 

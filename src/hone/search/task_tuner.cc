@@ -41,11 +41,14 @@ Status TaskTuner::open(db::Store* store) {
   default_steps_ = space_->steps(start);
   work_ = least_work(*task_.dag, *space_);
   predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
-  if (store) HONE_RETURN_IF_ERROR(learn(*store));
-  suggest(default_steps_);
+  const bool forgotten = context_.forgotten && context_.forgotten->contains(task_.key);
+  if (store && !forgotten) HONE_RETURN_IF_ERROR(learn(*store));
+  suggest(default_steps_, start);
   own_ = first_.size();
-  for (int sketch = 1; sketch < space_->num_sketches(); ++sketch)
-    suggest(space_->steps(space_->default_point(sketch)));
+  for (int sketch = 1; sketch < space_->num_sketches(); ++sketch) {
+    const space::Point point = space_->default_point(sketch);
+    suggest(space_->steps(point), point);
+  }
   return ok_status();
 }
 
@@ -53,20 +56,21 @@ void TaskTuner::start_from(const TransferPool& pool) {
   if (learned_ >= kKnownWell) return;
   const TransferResult found =
       transfer(search_task(), *task_.dag, pool, {.device = context_.device});
+  const std::vector<Suggestion> later(first_.begin() + static_cast<std::ptrdiff_t>(own_),
+                                      first_.end());
+  first_.resize(own_);
   // The best predicted of each algorithm first: between algorithms a model errs most.
   std::vector<const Transferred*> firsts, others;
   std::set<std::string> algorithms;
   for (const Transferred& candidate : found.candidates) {
+    if (suggested(candidate.steps)) continue;
     const bool first = algorithms.insert(schedule::algorithm_of(candidate.steps)).second;
     (first ? firsts : others).push_back(&candidate);
   }
   firsts.insert(firsts.end(), others.begin(), others.end());
   if (firsts.size() > kTransferred) firsts.resize(kTransferred);
-  std::vector<schedule::Steps> later(first_.begin() + static_cast<std::ptrdiff_t>(own_),
-                                     first_.end());
-  first_.resize(own_);
-  for (const Transferred* candidate : firsts) suggest(candidate->steps);
-  for (const schedule::Steps& steps : later) suggest(steps);
+  for (const Transferred* candidate : firsts) suggest(candidate->steps, candidate->point);
+  for (const Suggestion& suggestion : later) suggest(suggestion.steps, suggestion.point);
 }
 
 SearchTask TaskTuner::search_task() const {
@@ -137,10 +141,14 @@ std::optional<space::Point> TaskTuner::point_of(const schedule::Steps& steps,
   return exact == candidates.end() ? std::nullopt : std::optional(*exact);
 }
 
-void TaskTuner::suggest(const schedule::Steps& steps) {
-  if (tried_.contains(schedule::hash(steps)) || std::count(first_.begin(), first_.end(), steps) > 0)
-    return;
-  first_.push_back(steps);
+bool TaskTuner::suggested(const schedule::Steps& steps) const {
+  return std::any_of(first_.begin(), first_.end(),
+                     [&](const Suggestion& suggestion) { return suggestion.steps == steps; });
+}
+
+void TaskTuner::suggest(const schedule::Steps& steps, const std::optional<space::Point>& point) {
+  if (tried_.contains(schedule::hash(steps)) || suggested(steps)) return;
+  first_.push_back({steps, point});
 }
 
 std::optional<Example> TaskTuner::example() const {
@@ -162,7 +170,8 @@ void TaskTuner::suggest_like(const Example& example) {
   if (points.empty()) return;
   const std::vector<double> logs = predict_log_seconds(search_task(), points);
   const auto fastest = std::min_element(logs.begin(), logs.end()) - logs.begin();
-  suggest(space_->steps(points[static_cast<size_t>(fastest)]));
+  const space::Point& best = points[static_cast<size_t>(fastest)];
+  suggest(space_->steps(best), best);
 }
 
 Status TaskTuner::make_operands() {
@@ -204,11 +213,13 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
   };
   for (const Example& example : std::exchange(adopted_, {})) suggest_like(example);
   while (!first_.empty() && static_cast<int>(candidates.size()) < n) {
-    schedule::Steps steps = std::move(first_.front());
+    Suggestion next = std::move(first_.front());
     first_.erase(first_.begin());
-    std::optional<space::Point> point = space_->locate(steps);
-    if (point && space_->steps(*point) != steps) point.reset();
-    add(std::move(point), std::move(steps));
+    if (!next.point) {
+      next.point = space_->locate(next.steps);
+      if (next.point && space_->steps(*next.point) != next.steps) next.point.reset();
+    }
+    add(std::move(next.point), std::move(next.steps));
   }
   // The searcher may name a point that was suggested: ask again until the batch is full.
   for (int round = 0; round < 3 && static_cast<int>(candidates.size()) < n; ++round) {

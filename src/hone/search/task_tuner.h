@@ -36,6 +36,7 @@ struct TaskContext {
   std::string source;   // Record::model
   int threads = 1;      // that the kernels run on
   uint64_t seed = 1;
+  const std::set<uint64_t>* forgotten = nullptr;  // tasks of which nothing stored counts
   space::Accuracy accuracy = space::Accuracy::kDefault;
   double tolerance = 1e-4;  // of the largest output
   measure::Weights weights = measure::Weights::kWarm;
@@ -76,8 +77,8 @@ class TaskTuner {
   // known to be good, then what the searcher says. The first call makes the operands and the
   // reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
-  // Steps to try soon, as they are.
-  void suggest(const schedule::Steps& steps);
+  // Steps to try soon, as they are; `point` if it is known which one they are.
+  void suggest(const schedule::Steps& steps, const std::optional<space::Point>& point = {});
   // The best of a similar task: of the points of this space that correspond to it, the one that is
   // predicted best is tried soon. Only the last few count.
   void adopt(const Example& example);
@@ -127,6 +128,7 @@ class TaskTuner {
  private:
   [[nodiscard]] SearchTask search_task() const;
   void suggest_like(const Example& example);
+  [[nodiscard]] bool suggested(const schedule::Steps& steps) const;
   [[nodiscard]] Status make_operands();
   [[nodiscard]] Status learn(db::Store& store);
   // Tells searcher and cost model; infinity for what failed.
@@ -156,7 +158,11 @@ class TaskTuner {
   schedule::Steps default_steps_;
   TaskWork work_;
   double default_seconds_ = 0, predicted_seconds_ = 0;
-  std::vector<schedule::Steps> first_;        // to be proposed before the searcher's, in order
+  struct Suggestion {
+    schedule::Steps steps;
+    std::optional<space::Point> point;  // none: not looked for yet
+  };
+  std::vector<Suggestion> first_;             // to be proposed before the searcher's, in order
   size_t own_ = 0;                            // of them, this task's own best and the default
   std::vector<Example> adopted_;              // of similar tasks, the latest last
   std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run

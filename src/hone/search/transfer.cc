@@ -129,16 +129,8 @@ void TransferPool::add(db::Record record) {
   if (record.verified) records_.push_back(std::move(record));
 }
 
-void TransferPool::exclude_model(std::string_view model) {
-  std::set<uint64_t> tasks;
-  for (const db::Record& record : records_) {
-    if (record.model == model) tasks.insert(record.task);
-  }
+void TransferPool::exclude_tasks(const std::set<uint64_t>& tasks) {
   std::erase_if(records_, [&](const db::Record& record) { return tasks.contains(record.task); });
-}
-
-void TransferPool::exclude_task(uint64_t task) {
-  std::erase_if(records_, [&](const db::Record& record) { return record.task == task; });
 }
 
 void TransferPool::keep_model(std::string_view model) {
@@ -196,7 +188,7 @@ TransferResult transfer(const SearchTask& task, const compute::Dag& dag, const T
   const Result<std::vector<double>> seconds = task.model->predict(queries);
   for (size_t i = 0; i < trials.size(); ++i) {
     Transferred& transferred = trials[i].transferred;
-    transferred.predicted = seconds.ok() ? (*seconds)[i] : 0.0;
+    transferred.predicted = seconds.ok() ? (*seconds)[i] : INFINITY;
     result.candidates.push_back(std::move(transferred));
   }
   std::stable_sort(

@@ -22,10 +22,7 @@ class TransferPool {
   [[nodiscard]] Status add_store(db::Store& store);
   // What is not verified is left out; its task_text is a shape_text().
   void add(db::Record record);
-  // Leaves out every task that occurs in a model of that name, wherever else it occurs: what would
-  // be known if the model were new.
-  void exclude_model(std::string_view model);
-  void exclude_task(uint64_t task);
+  void exclude_tasks(const std::set<uint64_t>& tasks);
   // Only records of that model are left.
   void keep_model(std::string_view model);
 

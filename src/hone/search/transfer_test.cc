@@ -158,15 +158,12 @@ TEST(transfer_pool, unverified_records_and_excluded_tasks_are_not_there) {
       pool_of({unverified, a.record(a.space.default_point(), "one"),
                a.record(a.space.default_point(), "two"), b.record(b.space.default_point(), "two")});
   EXPECT_EQ(pool.records().size(), 3U);
-  TransferPool without_one = pool;
-  without_one.exclude_model("one");
-  ASSERT_EQ(without_one.records().size(), 1U);
-  EXPECT_EQ(without_one.records()[0].task, b.task.key);
   TransferPool only_two = pool;
   only_two.keep_model("two");
   EXPECT_EQ(only_two.records().size(), 2U);
-  pool.exclude_task(a.task.key);
-  EXPECT_EQ(pool.records().size(), 1U);
+  pool.exclude_tasks({a.task.key});
+  ASSERT_EQ(pool.records().size(), 1U);
+  EXPECT_EQ(pool.records()[0].task, b.task.key);
 }
 
 TEST(transfer, shapes_are_compared_place_by_place) {

@@ -244,7 +244,7 @@ Result<TuneResult> Loop::run() {
   std::vector<ScheduledTask> scheduled;
   std::map<std::string, int64_t> families;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
-    HONE_RETURN_IF_ERROR(task->open(options_.learn ? options_.store : nullptr));
+    HONE_RETURN_IF_ERROR(task->open(options_.store));
     const auto family = families.emplace(anchor(*task), std::ssize(families)).first;
     scheduled.push_back({task->task().multiplicity, task->predicted_seconds(),
                          bounds_.seconds(task->work()), static_cast<int>(family->second)});

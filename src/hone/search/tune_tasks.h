@@ -38,7 +38,6 @@ struct TuneLoopOptions {
   TaskContext context;
   measure::Runner* runner = nullptr;
   db::Store* store = nullptr;            // null: nothing is kept or known
-  bool learn = true;                     // from what the store has of the tasks
   const TransferPool* pool = nullptr;    // schedules of other tasks to start from; null: none
   Clock* clock = nullptr;                // null: the machine's
   measure::HostMonitor* host = nullptr;  // null: the machine's

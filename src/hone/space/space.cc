@@ -382,6 +382,12 @@ Result<Candidate> Space::instantiate(const Point& point) const {
   return Candidate{std::move(state), std::move(bounds)};
 }
 
+Result<Candidate> make_candidate(const compute::Dag& dag, const schedule::Steps& steps) {
+  HONE_ASSIGN_OR_RETURN(State state, schedule::replay(dag, steps));
+  HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
+  return Candidate{std::move(state), std::move(bounds)};
+}
+
 bool Space::legal(const Point& point) const {
   return sketches_[point.sketch]->legal(point.choices);
 }

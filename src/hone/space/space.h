@@ -44,6 +44,10 @@ struct Candidate {
   schedule::Bounds bounds;
 };
 
+// Of any schedule, whether it is a point of a space or not; an error if its steps do not apply.
+[[nodiscard]] Result<Candidate> make_candidate(const compute::Dag& dag,
+                                               const schedule::Steps& steps);
+
 class Space {
  public:
   // The sketches that the rules find for a task on a target. Never empty: the last resort runs
