@@ -98,14 +98,14 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
     const search::TunedTask& task = *found->second;
     TaskSummary& line = model.summaries[g];
     schedule::Steps steps = task.steps;
-    if (task.seconds > 0) {
-      line.source = task.trials == 0                   ? "stored"
-                    : task.steps == task.default_steps ? "default"
-                                                       : "tuned";
-      line.seconds = task.seconds;
-    } else if (const auto at = known.find(key); at != known.end()) {
+    const auto at = known.find(key);
+    if (at != known.end() && (task.seconds <= 0 || task.steps == task.untuned_steps)) {
       line = before.model.summaries[at->second];
       steps = before.schedules[at->second];
+      if (task.seconds > 0) line.seconds = task.seconds;
+    } else if (task.seconds > 0) {
+      line.source = task.trials == 0 ? "stored" : "tuned";
+      line.seconds = task.seconds;
     } else {  // a task that takes another's place
       HONE_ASSIGN_OR_RETURN(KnownSchedule other,
                             unmeasured_schedule(model, g, before.knowledge, options));
@@ -113,7 +113,7 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
       line.predicted_seconds = other.predicted_seconds;
       steps = std::move(other.steps);
     }
-    line.default_seconds = task.default_seconds;
+    line.untuned_seconds = task.untuned_seconds;
     line.trials = task.trials;
     line.steps = schedule::to_string(steps);
     schedules.push_back(std::move(steps));
@@ -176,8 +176,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   std::vector<search::TuneTask> tasks;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
     tasks.push_back({&model.dag(g), model.tasks.groups[g].key,
-                     static_cast<double>(model.summaries[g].multiplicity),
-                     model.summaries[g].name});
+                     static_cast<double>(model.summaries[g].multiplicity), model.summaries[g].name,
+                     untuned.schedules[g]});
   }
   const std::vector<Alternative> alternatives = model.alternatives;
   for (const Alternative& other : alternatives) {

@@ -77,7 +77,7 @@ struct TaskSummary {
   std::string source;
   std::string from;            // the model, or the task of another shape, that was measured
   double seconds = 0;          // measured or stored; 0 if unknown
-  double default_seconds = 0;  // of the default schedule; 0 if unknown
+  double untuned_seconds = 0;  // measured, of the schedule before tuning; 0 if unknown
   double predicted_seconds = 0;
   int trials = 0;
   std::string steps;  // the schedule's text

@@ -7,7 +7,7 @@
 namespace hone::tool {
 
 std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
-  Table table(limits.header({"kernel", "first node", "schedule", "times", "trials", "default",
+  Table table(limits.header({"kernel", "first node", "schedule", "times", "trials", "before",
                              "best", "GFLOP/s"}),
               3);
   for (const TaskSummary& task : summary.tasks) {
@@ -15,7 +15,7 @@ std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
     const std::string time = task.seconds > 0 ? format_seconds(best) : "~" + format_seconds(best);
     table.add(limits.row({shorten(task.kernel_class, 36), shorten(task.name, 28), task.source,
                           std::to_string(task.multiplicity), std::to_string(task.trials),
-                          format_seconds(task.default_seconds), best > 0 ? time : "-",
+                          format_seconds(task.untuned_seconds), best > 0 ? time : "-",
                           best > 0 ? fmt::format("{:.1f}", task.flops / best * 1e-9) : "-"},
                          limits.of(task), task.seconds));
   }
@@ -51,7 +51,7 @@ Json to_json(const CompileSummary& summary, const Limits& limits) {
   for (const TaskSummary& task : summary.tasks) {
     Json kernel = to_json(task, limits);
     kernel["from"] = task.from;
-    kernel["default_seconds"] = task.default_seconds;
+    kernel["untuned_seconds"] = task.untuned_seconds;
     kernel["trials"] = task.trials;
     kernel["steps"] = task.steps;
     json["kernels"].push_back(std::move(kernel));

@@ -37,7 +37,7 @@ Totals totals(const search::TuneProgress& progress) {
     totals.best += task.multiplicity * task.best_seconds;
     // A default schedule that does not run gains nothing that could be told.
     totals.before +=
-        task.multiplicity * (task.default_seconds > 0 ? task.default_seconds : task.best_seconds);
+        task.multiplicity * (task.untuned_seconds > 0 ? task.untuned_seconds : task.best_seconds);
     ++totals.measured;
   }
   return totals;

@@ -37,18 +37,27 @@ Status TaskTuner::open(db::Store* store) {
                         space::Space::create(*task_.dag, *context_.target, context_.accuracy));
   const SearchTask search = search_task();
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
-  const space::Point start = space_->default_point();
-  default_steps_ = space_->steps(start);
+  HONE_RETURN_IF_ERROR(find_start());
   work_ = least_work(*task_.dag, *space_);
-  predicted_seconds_ = std::exp(predict_log_seconds(search, std::span(&start, 1))[0]);
   const bool forgotten = context_.forgotten && context_.forgotten->contains(task_.key);
   if (store && !forgotten) HONE_RETURN_IF_ERROR(learn(*store));
-  suggest(default_steps_, start);
+  suggest(untuned_steps_);
   own_ = first_.size();
-  for (int sketch = 1; sketch < space_->num_sketches(); ++sketch) {
+  for (int sketch = 0; sketch < space_->num_sketches(); ++sketch) {
     const space::Point point = space_->default_point(sketch);
     suggest(space_->steps(point), point);
   }
+  return ok_status();
+}
+
+Status TaskTuner::find_start() {
+  untuned_steps_ = task_.start ? *task_.start : space_->steps(space_->default_point());
+  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
+                        space::make_candidate(*task_.dag, untuned_steps_));
+  const cost::Query query{&candidate, context_.target, context_.threads, task_.key};
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                        context_.model->predict(std::span(&query, 1)));
+  predicted_seconds_ = seconds.at(0);
   return ok_status();
 }
 
@@ -342,7 +351,7 @@ void TaskTuner::install(std::span<const Candidate> candidates, std::span<const T
   double reference = 0;
   for (size_t k = 0; k < stored_.size() && first == candidates.size(); ++k)
     first = place(stored_[k].first), reference = stored_[k].second;
-  if (first == candidates.size()) first = place(default_steps_), reference = 0;
+  if (first == candidates.size()) first = place(untuned_steps_), reference = 0;
   for (size_t i = 0; i < candidates.size() && first == candidates.size(); ++i) {
     if (trials[i].usable) first = i;
   }
@@ -416,8 +425,8 @@ Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> ca
     if (candidate.point) points.push_back(*candidate.point), seconds.push_back(trial.seconds);
     in_flight_.erase(candidate.code);
     if (candidate.runs()) known_code_[candidate.code] = trial.seconds, ++ran;
-    if (candidate.steps == default_steps_ && std::isfinite(trial.seconds))
-      default_seconds_ = trial.seconds;
+    if (candidate.steps == untuned_steps_ && std::isfinite(trial.seconds))
+      untuned_seconds_ = trial.seconds;
     records.push_back(record(candidate, trial));
     if (trial.usable) insert_finalist(candidate, trial.seconds);
   }

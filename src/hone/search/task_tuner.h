@@ -24,6 +24,8 @@ struct TuneTask {
   uint64_t key = 0;
   double multiplicity = 1;
   std::string name;  // for people
+  // What is to be beaten, where the search begins; none: the space's default point.
+  std::optional<schedule::Steps> start = {};
 };
 
 // What all tasks of a run have in common; everything pointed to outlives the run.
@@ -110,11 +112,11 @@ class TaskTuner {
   // ... that can be compared with another task's.
   [[nodiscard]] double quiet_seconds() const { return best_seconds() * incumbent_.quiet(); }
   [[nodiscard]] const Incumbent& incumbent() const { return incumbent_; }
-  [[nodiscard]] double default_seconds() const { return default_seconds_; }
+  [[nodiscard]] double untuned_seconds() const { return untuned_seconds_; }
   [[nodiscard]] double predicted_seconds() const {
     return predicted_seconds_;
   }  // of the default point
-  [[nodiscard]] const schedule::Steps& default_steps() const { return default_steps_; }
+  [[nodiscard]] const schedule::Steps& untuned_steps() const { return untuned_steps_; }
   // The stored best, if its time can be compared with this run's; nullptr: there is none.
   [[nodiscard]] const std::pair<schedule::Steps, double>* stored_best() const {
     return stored_.empty() || stored_[0].second == 0 ? nullptr : &stored_[0];
@@ -127,6 +129,7 @@ class TaskTuner {
 
  private:
   [[nodiscard]] SearchTask search_task() const;
+  [[nodiscard]] Status find_start();
   void suggest_like(const Example& example);
   [[nodiscard]] bool suggested(const schedule::Steps& steps) const;
   [[nodiscard]] Status make_operands();
@@ -155,9 +158,9 @@ class TaskTuner {
   std::unique_ptr<Searcher> searcher_;
   std::shared_ptr<const measure::Operands> operands_;
   std::map<const ir::Buffer*, int> operand_of_;  // looked up only
-  schedule::Steps default_steps_;
+  schedule::Steps untuned_steps_;
   TaskWork work_;
-  double default_seconds_ = 0, predicted_seconds_ = 0;
+  double untuned_seconds_ = 0, predicted_seconds_ = 0;
   struct Suggestion {
     schedule::Steps steps;
     std::optional<space::Point> point;  // none: not looked for yet

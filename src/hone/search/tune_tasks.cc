@@ -228,7 +228,7 @@ void Loop::report_progress(int task) const {
   for (int i = 0; i < std::ssize(tuners_); ++i) {
     const TaskTuner& t = *tuners_[static_cast<size_t>(i)];
     const double quiet = t.incumbent().quiet();
-    TaskProgress line{t.task().name, t.task().multiplicity, t.default_seconds() * quiet, 0,
+    TaskProgress line{t.task().name, t.task().multiplicity, t.untuned_seconds() * quiet, 0,
                       t.trials()};
     if (std::isfinite(t.quiet_seconds())) line.best_seconds = t.quiet_seconds();
     line.bound_seconds = scheduler_->bound(i);
@@ -277,8 +277,8 @@ Result<TuneResult> Loop::run() {
   TuneResult result;
   for (const std::unique_ptr<TaskTuner>& task : tuners_) {
     const double quiet = task->incumbent().quiet();
-    TunedTask tuned{task->default_steps(), task->default_steps(), 0,
-                    task->default_seconds() * quiet, task->trials()};
+    TunedTask tuned{task->untuned_steps(), task->untuned_steps(), 0,
+                    task->untuned_seconds() * quiet, task->trials()};
     if (!task->finalists().empty()) {
       tuned.steps = task->finalists().front().candidate.steps;
       tuned.seconds = task->finalists().front().seconds * quiet;

@@ -15,7 +15,7 @@ namespace hone::search {
 struct TaskProgress {
   std::string name;
   double multiplicity = 1;
-  double default_seconds = 0;  // 0: not measured yet
+  double untuned_seconds = 0;  // 0: not measured yet
   double best_seconds = 0;
   int trials = 0;
   double bound_seconds = 0;  // what no schedule is expected to beat
@@ -54,9 +54,9 @@ struct TuneLoopOptions {
 
 struct TunedTask {
   schedule::Steps steps;  // the best verified of this run, else the stored, else the default
-  schedule::Steps default_steps;
+  schedule::Steps untuned_steps;
   double seconds = 0;  // of the best; 0 if nothing was measured
-  double default_seconds = 0;
+  double untuned_seconds = 0;
   int trials = 0;
 };
 

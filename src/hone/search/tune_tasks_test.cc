@@ -72,8 +72,8 @@ TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
   const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
   ASSERT_TRUE(result.ok());
   for (const TunedTask& task : result->tasks) {
-    EXPECT_GT(task.default_seconds, 0);
-    EXPECT_LE(task.seconds, task.default_seconds);
+    EXPECT_GT(task.untuned_seconds, 0);
+    EXPECT_LE(task.seconds, task.untuned_seconds);
     EXPECT_GT(task.trials, 0);
   }
   // A few points of small tasks make the same code, which is not measured again.
