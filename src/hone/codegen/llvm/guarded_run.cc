@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "hone/codegen/runtime/denormals.h"
 #include "hone/codegen/runtime/pool.h"
 
 namespace hone::codegen {
@@ -214,31 +215,57 @@ Status check(const Memory& memory, const Memory& first, const ir::Program& progr
     if (role != ir::Role::kOutput && role != ir::Role::kPacked) continue;
     const auto bytes = static_cast<size_t>(memory.buffers[i].bytes());
     if (bytes > 0 && std::memcmp(memory.args[i], first.args[i], bytes) != 0)
-      return error(Code::kInternal, "{}: {} differs from a run of all tiles at once", run_name,
-                   memory.names[i]);
+      return error(Code::kInternal, "{}: {} differs from the first run", run_name, memory.names[i]);
   }
   return ok_status();
 }
 
-Status run_child(const ir::Program& program, const std::vector<Kernel>& kernels,
-                 const Memory& below, const Memory& above, std::span<const Tensor> args,
-                 const GuardOptions& options) {
-  const size_t num_params = program.params.size();
-  faulting = &below;
-  run_name = "all tiles at once, buffers behind a guard";
-  HONE_RETURN_IF_ERROR(fill(below, program, args, options));
-  run_all_at_once(below, kernels, below.buffers[num_params]);
-  HONE_RETURN_IF_ERROR(check(below, below, program));
-  faulting = &above;
-  run_name = "tiles one by one, buffers before a guard";
-  HONE_RETURN_IF_ERROR(fill(above, program, args, options));
-  run_one_by_one(above, kernels, above.buffers[num_params]);
-  HONE_RETURN_IF_ERROR(check(above, below, program));
-  run_name = "tiles by a pool of threads, buffers before a guard";
-  HONE_RETURN_IF_ERROR(fill(above, program, args, options));
-  HONE_RETURN_IF_ERROR(run_in_pool(above, kernels, options.threads, num_params));
-  return check(above, below, program);
-}
+// Two ways to run in different memory, compared.
+struct Child {
+  const ir::Program& program;
+  const std::vector<Kernel>& kernels;
+  const Memory &below, &above;
+  std::span<const Tensor> args;
+  const GuardOptions& options;
+
+  [[nodiscard]] const GuardedBuffer& scratch(const Memory& memory) const {
+    return memory.buffers[program.params.size()];
+  }
+  [[nodiscard]] Status begin(const Memory& memory, const char* name) const {
+    faulting = &memory;
+    run_name = name;
+    return fill(memory, program, args, options);
+  }
+  [[nodiscard]] Status run_pool(const Memory& memory, int threads) const {
+    return run_in_pool(memory, kernels, threads, program.params.size());
+  }
+  [[nodiscard]] Status run_pools() const {
+    if (!options.flush_denormals) {
+      HONE_RETURN_IF_ERROR(begin(below, "a pool of one thread, buffers behind a guard"));
+      HONE_RETURN_IF_ERROR(run_pool(below, 1));
+    }
+    HONE_RETURN_IF_ERROR(begin(above, "tiles by a pool of threads, buffers before a guard"));
+    HONE_RETURN_IF_ERROR(run_pool(above, options.threads));
+    return check(above, below, program);
+  }
+  [[nodiscard]] Status run_calls() const {
+    HONE_RETURN_IF_ERROR(begin(below, "all tiles at once, buffers behind a guard"));
+    run_all_at_once(below, kernels, scratch(below));
+    HONE_RETURN_IF_ERROR(check(below, below, program));
+    HONE_RETURN_IF_ERROR(begin(above, "tiles one by one, buffers before a guard"));
+    run_one_by_one(above, kernels, scratch(above));
+    return check(above, below, program);
+  }
+  [[nodiscard]] Status run() const {
+    if (!options.flush_denormals) {
+      HONE_RETURN_IF_ERROR(run_pools());
+      return run_calls();
+    }
+    const runtime::FlushDenormals mode;
+    HONE_RETURN_IF_ERROR(run_calls());
+    return run_pools();
+  }
+};
 
 }  // namespace
 
@@ -269,7 +296,7 @@ Status run_guarded(const ir::Program& program, const ObjectCode& code, std::span
     for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) sigaction(signal, &action, nullptr);
     const rlimit limit = {options.seconds, options.seconds + 1};
     setrlimit(RLIMIT_CPU, &limit);
-    const Status status = run_child(program, kernels, below, above, args, options);
+    const Status status = Child{program, kernels, below, above, args, options}.run();
     say(status.message());
     _exit(status.ok() ? 0 : 1);
   }
