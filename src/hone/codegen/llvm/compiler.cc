@@ -34,7 +34,8 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
   ObjectCode out;
   const std::vector<ir::InPlacePair> in_place = ir::in_place_pairs(program);
   for (const ir::Phase& phase : program.phases) {
-    PhaseEmitter emitter(module, program, in_place, target, {options.max_statements});
+    PhaseEmitter emitter(module, program, in_place, target,
+                         {options.max_statements, options.argument_alignment});
     out.phases.push_back({fmt::format("{}_{}", options.symbol_prefix, out.phases.size()),
                           phase.num_tiles(), phase.prepare});
     HONE_RETURN_IF_ERROR(emitter.emit(phase, out.phases.back().symbol));

@@ -35,6 +35,9 @@ struct CompileOptions {
   std::string symbol_prefix = "hone_kernel";  // phase i is <prefix>_<i>
   bool keep_assembly = false;
   int64_t max_statements = 8'000;  // after unrolling, a phase; more is an error
+  // Of the buffers in args, bytes, a power of two; less than the ABI's only for tests in which a
+  // buffer ends where its page does.
+  int64_t argument_alignment = 64;
 };
 
 // May be called from any thread.

@@ -93,7 +93,7 @@ llvm::Value* PhaseEmitter::address(const Access& access) {
 }
 
 llvm::Align PhaseEmitter::alignment(const Access& access, bool vector) const {
-  int64_t step = std::gcd(kBaseAlignment, access.form.constant * access.bytes);
+  int64_t step = std::gcd(access.buffer->alignment, access.form.constant * access.bytes);
   for (const auto& [atom, coefficient] : access.form.terms)
     step = std::gcd(step, coefficient * access.bytes);
   if (!vector && access.form.lane != 0) step = std::gcd(step, access.form.lane * access.bytes);

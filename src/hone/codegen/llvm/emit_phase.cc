@@ -140,9 +140,11 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
   }
   for (unsigned a = 0; a <= used.size(); ++a) {
     llvm::AttrBuilder attributes(context);
-    attributes.addAlignmentAttr(kBaseAlignment);
+    const bool given = a < used.size();  // by the caller, not the scratch memory
+    const int64_t aligned = given ? limits_.argument_alignment : kBaseAlignment;
+    attributes.addAlignmentAttr(static_cast<uint64_t>(aligned));
     if (!shares[a]) attributes.addAttribute(llvm::Attribute::NoAlias);
-    if (a < used.size()) {
+    if (given) {
       const ir::Buffer* buffer = program_.params[used[a]].buffer.get();
       const int64_t bytes = buffer->num_elements() * dtype_bytes(buffer->dtype);
       if (bytes > 0) attributes.addDereferenceableAttr(static_cast<uint64_t>(bytes));
@@ -150,6 +152,7 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
       if (read_only) attributes.addAttribute(llvm::Attribute::ReadOnly);
       BufferInfo info;
       info.base = function_->getArg(a);
+      info.alignment = aligned;
       info.strides = dense_strides(buffer->shape, buffer->shape.empty() ? 1 : buffer->shape.back());
       info.read_only = read_only && !shares[a];
       add_buffer(buffer, std::move(info));

@@ -26,6 +26,7 @@ namespace hone::codegen {
 
 struct EmitLimits {
   int64_t max_statements = 8'000;
+  int64_t argument_alignment = 64;
 };
 
 class PhaseEmitter {
@@ -55,6 +56,7 @@ class PhaseEmitter {
     llvm::Value* base = nullptr;
     std::vector<int64_t> strides;  // elements
     int64_t padded_row = 0;        // length in memory of a row that is padded to whole vectors
+    int64_t alignment = 64;        // of the base, bytes
     int lane_copies = 1;           // elements per element: allocated inside a vectorized loop
     bool local = false;            // on the stack: any address in it is safe to read
     bool read_only = false;        // in this phase

@@ -1,0 +1,175 @@
+// A seed: the kernels of random tasks (random_task.h), by every sketch of the space and some of its
+// points, for this machine with all that it can do or limited to AVX2, between guard pages
+// (codegen/llvm/guarded_run.h), compute what the naive program does in the interpreter; NaN,
+// infinite and denormal operands are among the data. Threads change nothing: no sketch splits a sum
+// over tiles.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "hone/codegen/llvm/guarded_run.h"
+#include "hone/ir/interpreter.h"
+#include "hone/ir/printer.h"
+#include "hone/schedule/lower.h"
+#include "hone/space/space.h"
+
+#include "fuzz.h"
+#include "random_task.h"
+
+namespace hone::fuzz {
+
+std::string make_input(Rng& rng) {
+  const uint64_t seed = rng.next();
+  return {reinterpret_cast<const char*>(&seed), sizeof(seed)};
+}
+
+namespace {
+
+enum class Data : uint8_t { kPlain, kIntegers, kInfinite, kNan, kDenormal };
+
+double element(Data data, double scale, Rng& rng) {
+  const double plain = rng.uniform() * 2 - 1;
+  switch (data) {
+    case Data::kPlain: return plain;
+    case Data::kNan:
+      if (rng.chance(0.01)) return std::numeric_limits<double>::quiet_NaN();
+      return plain;
+    case Data::kInfinite:
+      if (rng.chance(0.01)) return rng.chance(0.5) ? HUGE_VAL : -HUGE_VAL;
+      return plain;
+    case Data::kIntegers:
+    case Data::kDenormal: break;
+  }
+  return static_cast<double>(rng.between(-3, 3)) * scale;
+}
+
+// Outputs begin as in guarded runs: what no stage writes is the same in both.
+std::vector<Tensor> arguments(const ir::Program& program, Data data, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<Tensor> args;
+  for (const ir::Param& param : program.params) {
+    Tensor tensor(param.buffer->dtype, param.buffer->shape);
+    const bool given = param.role == ir::Role::kInput || param.role == ir::Role::kConstant;
+    // Denormal data times weights that are integers have exact sums.
+    const bool tiny = data == Data::kDenormal && param.role == ir::Role::kInput;
+    const double scale = tiny ? std::ldexp(1.0, -static_cast<int>(rng.between(127, 149))) : 1;
+    if (!given) std::memset(tensor.data(), 0xFF, static_cast<size_t>(tensor.bytes()));
+    for (int64_t i = 0; given && i < tensor.size(); ++i) {
+      const std::vector<float>& known = param.buffer->values;
+      tensor.set(i, known.empty() ? element(data, scale, rng)
+                                  : static_cast<double>(known[static_cast<size_t>(i)]));
+    }
+    args.push_back(std::move(tensor));
+  }
+  return args;
+}
+
+// "" if each element is within `tolerance` of the largest finite one, or as infinite or as little
+// of a number. `in_place`: what no stage writes is what an input left there.
+std::string difference(const ir::Program& program, const std::vector<Tensor>& want,
+                       const std::vector<Tensor>& got, double tolerance, bool in_place) {
+  for (size_t p = 0; p < want.size(); ++p) {
+    if (program.params[p].role != ir::Role::kOutput) continue;
+    double largest = 0;
+    for (int64_t i = 0; i < want[p].size(); ++i) {
+      const double v = std::fabs(want[p].at(i));
+      if (std::isfinite(v)) largest = std::max(largest, v);
+    }
+    const double allowed = tolerance * largest + 4 * std::ldexp(1.0, -149);
+    for (int64_t i = 0; i < want[p].size(); ++i) {
+      const double w = want[p].at(i), g = got[p].at(i);
+      if (w == g || std::fabs(w - g) <= allowed) continue;
+      if (std::isnan(w) && (std::isnan(g) || in_place)) continue;
+      return fmt::format("{}[{}] is {}, expected {} (largest {})", program.params[p].buffer->name,
+                         i, g, w, largest);
+    }
+  }
+  return "";
+}
+
+struct Oracle {
+  Data data;
+  uint64_t seed;
+  std::vector<Tensor> want;
+};
+
+// "" or what is wrong with the kernel of a schedule.
+std::string check(const compute::Dag& dag, const schedule::Steps& steps,
+                  const target::Target& target, const Oracle& oracle, double tolerance,
+                  int64_t alignment) {
+  const Result<ir::Program> program = schedule::lower(dag, steps);
+  if (!program.ok()) return "lower: " + program.status().message();
+  const auto code = codegen::compile(*program, target, {.argument_alignment = alignment});
+  if (code.status().code() == Code::kUnsupported) return "";
+  if (!code.ok()) return "compile: " + code.status().message();
+  const std::vector<ir::InPlacePair> pairs = ir::in_place_pairs(*program);
+  const bool in_place = !pairs.empty() && oracle.seed % 2 == 0;
+  std::vector<Tensor> got = arguments(*program, oracle.data, oracle.seed);
+  const Status ran = codegen::run_guarded(*program, *code, got,
+                                          {.alignment = alignment,
+                                           .shared = in_place ? &pairs[0] : nullptr,
+                                           .flush_denormals = oracle.data != Data::kDenormal});
+  if (!ran.ok()) return ran.message() + "\n" + ir::print(*program);
+  got.resize(dag.params.size());  // they come first, in order
+  const std::string wrong = difference(*program, oracle.want, got, tolerance, in_place);
+  return wrong.empty() ? "" : wrong + "\n" + ir::print(*program);
+}
+
+// Its default, and a sample, of which half are moved.
+std::vector<space::Point> points_of(const space::Space& space, int sketch, Rng& rng) {
+  std::vector<space::Point> points = {space.default_point(sketch)};
+  for (int attempt = 0; attempt < 30 && points.size() < 3; ++attempt) {
+    space::Point point = space.sample(rng);
+    if (point.sketch != sketch) continue;
+    if (rng.chance(0.5)) point = space.mutate(point, rng);
+    if (point.sketch == sketch) points.push_back(std::move(point));
+  }
+  return points;
+}
+
+void check_task(const RandomTasks& tasks, const compute::Dag& dag, Rng& rng) {
+  static const std::vector<Data> kKinds = {Data::kPlain,    Data::kPlain, Data::kIntegers,
+                                           Data::kIntegers, Data::kNan,   Data::kInfinite,
+                                           Data::kDenormal};
+  Oracle oracle{rng.choice(kKinds), rng.next(), {}};
+  if (oracle.data == Data::kNan && tasks.is_extremum) oracle.data = Data::kInfinite;
+  const ir::Program naive = compute::naive_program(dag);
+  oracle.want = arguments(naive, oracle.data, oracle.seed);
+  HONE_ASSERT(ir::run(naive, oracle.want, {.keep_outputs = true}).ok(),
+              "the naive program is out of bounds");
+  oracle.want.resize(dag.params.size());
+  const Result<target::Target> target =
+      target::find(rng.chance(0.5) && runs_here(*target::find("host-avx2")) ? "host-avx2" : "host");
+  HONE_ASSERT(target.ok(), "the host is known");
+  const Result<space::Space> space = space::Space::create(dag, *target);
+  HONE_ASSERT(space.ok(), space.status().message().c_str());
+  for (int sketch = 0; sketch < space->num_sketches(); ++sketch) {
+    const bool direct = space->algorithm(sketch) == "direct";
+    // Winograd's algorithm adds what is far apart: an infinite or tiny operand spoils a whole tile.
+    if (!direct && oracle.data != Data::kPlain && oracle.data != Data::kIntegers) continue;
+    for (const space::Point& point : points_of(*space, sketch, rng)) {
+      if (!space->instantiate(point).ok()) continue;  // an ordinary result, for a search, too
+      const schedule::Steps steps = space->steps(point);
+      const int64_t alignment = rng.chance(0.5) ? 4 : 64;
+      const std::string wrong = check(dag, steps, *target, oracle, direct ? 2e-5 : 1e-3, alignment);
+      if (wrong.empty()) continue;
+      fmt::print(stderr, "{}: {}\ntarget {}, data {}, alignment {}\n{}{}\n", tasks.family,
+                 compute::describe(dag), target->name, static_cast<int>(oracle.data), alignment,
+                 schedule::to_string(steps), wrong);
+      HONE_ASSERT(false, "a kernel is wrong");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace hone;
+  uint64_t seed = 0;
+  std::memcpy(&seed, data, std::min(size, sizeof(seed)));
+  Rng rng(seed);
+  const fuzz::RandomTasks tasks = fuzz::random_tasks(rng);
+  for (const compute::Dag& dag : tasks.dags) fuzz::check_task(tasks, dag, rng);
+  return 0;
+}

@@ -1,0 +1,23 @@
+// fuzz/random_task.h - random tasks of every kernel family with odd extents, as the compiler makes
+// them of a model of a few operators: with its layouts, borders, fused followers and copies.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hone/base/rng.h"
+#include "hone/compute/dag.h"
+
+namespace hone::fuzz {
+
+struct RandomTasks {
+  std::string family;
+  std::vector<compute::Dag> dags;  // distinct ones; none if the model was not legal
+  // A maximum (or minimum) of many: whether a NaN among them stays depends on their order.
+  bool is_extremum = false;
+};
+
+// Small enough for the interpreter.
+[[nodiscard]] RandomTasks random_tasks(Rng& rng);
+
+}  // namespace hone::fuzz

@@ -1,0 +1,35 @@
+// codegen/llvm/guarded_run.h - for tests: runs machine code in a child process where every buffer
+// lies between pages that fault, once flush against the page before it and once against the page
+// behind it, and what is only read cannot be written. So a load or store of one byte outside of a
+// buffer is an error that names the buffer, and a crash or an endless loop is one, too.
+//
+// The runs differ in how tiles are called as well: all at once; one by one from the last to the
+// first; by a pool of threads. Their outputs must be equal bit for bit.
+#pragma once
+
+#include <span>
+
+#include "hone/codegen/llvm/compiler.h"
+#include "hone/ir/in_place.h"
+#include "hone/tensor/tensor.h"
+
+namespace hone::codegen {
+
+struct GuardOptions {
+  // CompileOptions::argument_alignment of the code. A buffer ends that many bytes before the page
+  // behind it at most; these are checked for stores, not for loads.
+  int64_t alignment = 64;
+  int threads = 2;                          // of the pool
+  const ir::InPlacePair* shared = nullptr;  // an input and an output in one place
+  unsigned seconds = 20;                    // of the processor, for all runs
+  // As the pool always does (codegen/runtime/denormals.h). If not, the calls without a pool compute
+  // with denormals, their outputs are the result, and pools are compared with each other only.
+  bool flush_denormals = true;
+};
+
+// `args` as for ir::run; what the program writes is all ones (NaN, -1) before each run and, where
+// the runs are right, in `args` after it.
+[[nodiscard]] Status run_guarded(const ir::Program& program, const ObjectCode& code,
+                                 std::span<Tensor> args, const GuardOptions& options = {});
+
+}  // namespace hone::codegen
