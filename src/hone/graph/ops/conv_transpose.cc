@@ -82,6 +82,9 @@ Result<std::vector<Extent>> extents_of(const InferContext& c) {
   return extents;
 }
 
+// As many channels leave vector lanes empty: phases with equal windows are then one convolution.
+constexpr int64_t kFewChannels = 8;
+
 class Builder {
  public:
   Builder(ExpandContext& c, std::vector<Extent> extents)
@@ -117,8 +120,9 @@ class Builder {
   }
 
   ValueId run() {
+    if (channels_ <= kFewChannels && phases_.size() > 1 && align_phases()) return merged();
     std::vector<ValueId> parts;
-    for (const auto& phase : phases_) parts.push_back(results_of(phase));
+    for (const auto& phase : phases_) parts.push_back(results_of(phase, weights_of(phase)));
     if (parts.size() == 1) return parts[0];
     return c_.add("hone.Interleave", parts, {{"steps", steps_}});
   }
@@ -126,6 +130,8 @@ class Builder {
  private:
   // The flipped weights of one phase.
   ValueId weights_of(const std::vector<Phase>& phase) {
+    if (std::any_of(phase.begin(), phase.end(), [](const Phase& p) { return p.taps == 0; }))
+      return weights_;
     std::vector<int64_t> begins, ends, steps, axes;
     bool whole = true;
     for (size_t d = 0; d < rank_; ++d) {
@@ -142,10 +148,10 @@ class Builder {
                             c_.integers(steps)});
   }
 
-  ValueId results_of(const std::vector<Phase>& phase) {
+  ValueId results_of(const std::vector<Phase>& phase, ValueId weights) {
     ValueId x = c_.input(0);
     std::vector<int64_t> pads(2 * rank_), dilations;
-    Shape shape = {c_.shape(0)[0], channels_};
+    Shape shape = {c_.shape(0)[0], c_.shape_of(weights)[0]};
     bool reaches = true;
     for (size_t d = 0; d < rank_; ++d) {
       const Extent& e = extents_[d];
@@ -164,16 +170,76 @@ class Builder {
       pads[rank_ + d] = std::max<int64_t>(0, high);
     }
     if (reaches) {
-      std::vector<ValueId> operands = {x, weights_of(phase)};
-      if (c_.has(2)) operands.push_back(c_.input(2));
+      std::vector<ValueId> operands = {x, weights};
+      if (c_.has(2) && c_.shape_of(weights)[0] == channels_) operands.push_back(c_.input(2));
       return c_.add("Conv", operands,
                     {{"dilations", dilations}, {"group", group_}, {"pads", pads}});
     }
     const ValueId nothing = c_.constant(Tensor(c_.dtype(0), shape));
-    if (!c_.has(2)) return nothing;
-    Shape of_bias(rank_ + 1, 1);
-    of_bias[0] = channels_;
-    return c_.binary("Add", nothing, c_.reshape(c_.input(2), of_bias));
+    return shape[1] == channels_ ? biased(nothing) : nothing;
+  }
+
+  ValueId biased(ValueId y) {
+    if (!c_.has(2)) return y;
+    Shape shape(rank_ + 1, 1);
+    shape[0] = channels_;
+    return c_.binary("Add", y, c_.reshape(c_.input(2), shape));
+  }
+
+  // The phases by r instead, from the first v to the last of all results, if all have the same
+  // window: then they can be one convolution.
+  bool align_phases() {
+    if (group_ != 1) return false;
+    std::vector<std::vector<Phase>> aligned = {{}};
+    for (const Extent& e : extents_) {
+      std::vector<std::vector<Phase>> more;
+      const int64_t from = e.pad_low / e.stride;
+      for (const auto& before : aligned) {
+        for (int64_t r = 0; r < e.stride; ++r) {
+          Phase phase = phase_at({e.input, e.kernel, e.stride, e.dilation, e.output, 0}, r);
+          phase.from = from;
+          phase.count = (e.pad_low + e.output - 1) / e.stride - from + 1;
+          more.push_back(before);
+          more.back().push_back(phase);
+        }
+      }
+      aligned = std::move(more);
+    }
+    for (const auto& phase : aligned) {
+      for (size_t d = 0; d < rank_; ++d) {
+        const Phase &a = phase[d], &b = aligned[0][d];
+        if (a.taps != b.taps || a.delay != b.delay || a.spread != b.spread || a.taps == 0)
+          return false;
+      }
+    }
+    phases_ = std::move(aligned);
+    return true;
+  }
+
+  // [N, phases * channels, v...] from one convolution, then interleaved and cropped by copies.
+  ValueId merged() {
+    std::vector<ValueId> weights;
+    for (const auto& phase : phases_) weights.push_back(weights_of(phase));
+    ValueId y = results_of(phases_[0], c_.add("Concat", weights, {{"axis", int64_t{0}}}));
+    Shape apart = {c_.shape(0)[0]}, joined = {c_.shape(0)[0], channels_};
+    const auto rank = static_cast<int64_t>(rank_);
+    for (const Extent& e : extents_) apart.push_back(e.stride);
+    std::vector<int64_t> perm = {0, rank + 1};
+    apart.push_back(channels_);
+    for (size_t d = 0; d < rank_; ++d) {
+      apart.push_back(phases_[0][d].count);
+      perm.push_back(rank + 2 + static_cast<int64_t>(d));
+      perm.push_back(1 + static_cast<int64_t>(d));
+      joined.push_back(phases_[0][d].count * extents_[d].stride);
+    }
+    y = c_.reshape(c_.transpose(c_.reshape(y, apart), perm), joined);
+    for (size_t d = 0; d < rank_; ++d) {
+      const Extent& e = extents_[d];
+      const int64_t begin = e.pad_low % e.stride;
+      if (begin > 0 || e.output < joined[d + 2])
+        y = c_.slice(y, static_cast<int64_t>(d) + 2, begin, begin + e.output);
+    }
+    return biased(y);
   }
 
   ExpandContext& c_;

@@ -102,6 +102,7 @@ TEST_P(ConvTranspose, equals_its_definition) {
 }
 
 const Case kCases[] = {
+    {"many_channels", {2, 3, 5, 4}, {3, 9, 4, 4}, 1, {2, 2}, {1, 1}, {1, 2, 1, 1}, {0, 1}, true},
     {"even_kernel", {2, 3, 5, 4}, {3, 7, 4, 4}, 1, {2, 2}, {1, 1}, {1, 1, 1, 1}, {0, 0}, true},
     {"odd_kernel", {1, 3, 5, 6}, {3, 4, 3, 3}, 1, {2, 2}, {1, 1}, {1, 1, 1, 1}, {1, 1}, true},
     {"odd_result", {1, 3, 5, 6}, {3, 4, 3, 3}, 1, {2, 2}, {1, 1}, {1, 1, 1, 1}, {0, 1}, false},
@@ -164,10 +165,10 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(conv_transpose, ConvTranspose, testing::ValuesIn(kCases),
                          [](const auto& param) { return std::string(param.param.name); });
 
-// x[1, 3, 5, 6] -> ConvTranspose of stride 2 -> c[1, 4, 10, 12]
+// x[1, 3, 5, 6] -> ConvTranspose of stride 2 -> c[1, 9, 10, 12]
 TestModel upsampled(Rng& rng) {
   TestModel model;
-  model.input("x", {1, 3, 5, 6}).constant("w", random_tensor({3, 4, 4, 4}, rng));
+  model.input("x", {1, 3, 5, 6}).constant("w", random_tensor({3, 9, 4, 4}, rng));
   model.node("ConvTranspose", {"x", "w"}, {"c"},
              {{"strides", Shape{2, 2}}, {"pads", Shape{1, 1, 1, 1}}});
   return model;
@@ -177,9 +178,9 @@ TEST(conv_transpose, its_phases_take_what_follows_and_write_in_place) {
   Rng rng(32);
   TestModel model = upsampled(rng);
   for (const char* name : {"scale", "shift", "mean", "var"})
-    model.constant(name, random_tensor({4}, rng, 0.5, 1));
+    model.constant(name, random_tensor({9}, rng, 0.5, 1));
   model.node("BatchNormalization", {"c", "scale", "shift", "mean", "var"}, {"n"});
-  model.node("Relu", {"n"}, {"r"}).constant("k", random_tensor({4, 4, 3, 3}, rng));
+  model.node("Relu", {"n"}, {"r"}).constant("k", random_tensor({4, 9, 3, 3}, rng));
   model.node("Conv", {"r", "k"}, {"y"}, {{"pads", Shape{1, 1, 1, 1}}}).output("y");
   Graph graph = model.graph();
   const Tensor x = random_tensor({1, 3, 5, 6}, rng);
@@ -195,11 +196,11 @@ TEST(conv_transpose, its_phases_take_what_follows_and_write_in_place) {
 TEST(conv_transpose, what_varies_along_the_image_stays_behind_it) {
   Rng rng(33);
   TestModel model = upsampled(rng);
-  model.input("s", {1, 4, 10, 12}).constant("row", random_tensor({12}, rng));
+  model.input("s", {1, 9, 10, 12}).constant("row", random_tensor({12}, rng));
   model.node("Add", {"c", "s"}, {"a"}).node("Mul", {"c", "row"}, {"m"});
   const Graph graph = model.output("a").output("m").graph();
   const std::vector<Tensor> inputs = {random_tensor({1, 3, 5, 6}, rng),
-                                      random_tensor({1, 4, 10, 12}, rng)};
+                                      random_tensor({1, 9, 10, 12}, rng)};
   const auto expected = run_plainly(graph, inputs), actual = run_optimized(graph, inputs);
   for (size_t i = 0; i < expected.size(); ++i)
     EXPECT_LT(relative_error(actual[i], expected[i]), 1e-5);
