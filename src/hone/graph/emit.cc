@@ -22,6 +22,7 @@ Storage storage_or_dense(const Value& value) {
   dense.order = order_of(value);
   for (const int dim : dense.order) dense.extent.push_back(value.shape[static_cast<size_t>(dim)]);
   dense.offset.assign(dense.order.size(), 0);
+  dense.step.assign(dense.order.size(), 1);
   dense.border_low.assign(dense.order.size(), 0);
   dense.border_high = dense.border_low;
   return dense;
@@ -90,7 +91,8 @@ std::vector<Expr> place_in(const Storage& storage, const std::vector<Expr>& inde
   HONE_ASSERT(index.size() == storage.order.size(), "one coordinate per dimension");
   std::vector<Expr> at;
   for (size_t j = 0; j < storage.order.size(); ++j) {
-    at.push_back(index[static_cast<size_t>(storage.order[j])] + storage.offset[j]);
+    const Expr& along = index[static_cast<size_t>(storage.order[j])];
+    at.push_back((storage.step[j] == 1 ? along : along * storage.step[j]) + storage.offset[j]);
   }
   return at;
 }

@@ -33,12 +33,12 @@ struct Buffer {
 };
 
 // Where a value lies: dimension order[j] of the value is dimension j of a dense array of `extent`
-// elements at the start of `buffer`, of which the value is the window at `offset`.
+// elements at the start of `buffer`, of which the value is every step-th from `offset` on.
 struct Storage {
   int buffer = -1;
   std::vector<int> order;
   Shape extent;
-  Shape offset;
+  Shape offset, step;
   Shape border_low, border_high;  // zeros around the window, per dimension of the value
 };
 

@@ -10,6 +10,15 @@
 
 namespace hone::graph {
 
+bool joins_parts(const Node& node) {
+  return node.type == "Concat" || node.type == "hone.Interleave";
+}
+
+bool is_reshape(const Node& node) {
+  return node.op->kind == Kind::kView && node.type != "Transpose" && node.type != "hone.Window" &&
+         !joins_parts(node);
+}
+
 bool Padding::any() const {
   const auto positive = [](int64_t p) { return p > 0; };
   return std::any_of(low.begin(), low.end(), positive) ||

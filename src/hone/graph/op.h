@@ -20,6 +20,11 @@ enum class Kind : uint8_t {
   kOpaque,       // a task of its own
 };
 
+// A view that gives the same elements, in the same order, another shape.
+[[nodiscard]] bool is_reshape(const Node& node);
+// A view whose operands are parts of its result: Concat, hone.Interleave.
+[[nodiscard]] bool joins_parts(const Node& node);
+
 // In which memory order an operator wants its activations of rank 4 and gives its result.
 enum class Layout : uint8_t {
   kFollow,        // that of the first operand with the shape of the result

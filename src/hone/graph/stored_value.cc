@@ -14,7 +14,7 @@ Tensor stored_value(const Value& value, const void* buffer) {
   Shape stride(rank);
   int64_t position = 0, below = 1;
   for (size_t j = rank; j-- > 0;) {
-    stride[static_cast<size_t>(storage.order[j])] = below;
+    stride[static_cast<size_t>(storage.order[j])] = below * storage.step[j];
     position += storage.offset[j] * below;
     below *= storage.extent[j];
   }

@@ -12,6 +12,7 @@ Value value_of(const Shape& shape, std::vector<int> order, Shape extent, Shape o
   value.storage.buffer = 0;
   value.storage.order = std::move(order);
   value.storage.extent = std::move(extent);
+  value.storage.step.assign(offset.size(), 1);
   value.storage.offset = std::move(offset);
   return value;
 }
@@ -33,6 +34,12 @@ TEST(stored_value, follows_the_order_of_the_dimensions) {
 TEST(stored_value, cuts_out_its_window) {
   EXPECT_EQ(elements(value_of({2, 2}, {0, 1}, {4, 5}, {1, 2})),
             (std::vector<int64_t>{7, 8, 12, 13}));
+}
+
+TEST(stored_value, takes_every_step_th_element) {
+  Value value = value_of({2, 2}, {0, 1}, {4, 5}, {1, 0});
+  value.storage.step = {2, 3};
+  EXPECT_EQ(elements(value), (std::vector<int64_t>{5, 8, 15, 18}));
 }
 
 TEST(stored_value, may_be_a_scalar_or_empty) {

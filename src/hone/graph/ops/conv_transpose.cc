@@ -1,6 +1,6 @@
 // ConvTranspose as ordinary convolutions. Of the results along a dimension with stride s, those at
 // places o with (o + pad) mod s = r, phase r, are a convolution with every s-th weight, flipped.
-// Phases with equal windows are one convolution with more channels; the results are interleaved.
+// The phases' results are interleaved: each convolution writes its own where it lies in the whole.
 #include <algorithm>
 #include <numeric>
 
@@ -13,25 +13,26 @@ namespace {
 // One dimension of the window.
 struct Extent {
   int64_t input, kernel, stride, dilation, output, pad_low;
-  // With u = o + pad_low = stride * v + r: the v of all results.
-  [[nodiscard]] int64_t first() const { return pad_low / stride; }
-  [[nodiscard]] int64_t count() const { return (pad_low + output - 1) / stride - first() + 1; }
 };
 
-// The weights of one phase of one dimension: first, first + step, ... (`taps` of them); result v
+// One phase of one dimension: the weights first, first + step, ... (`taps` of them). With
+// o + pad_low = stride * v + r, its results are v = from, from + 1, ... (`count` of them), and v
 // reads the inputs v - delay, v - delay - spread, ...
 struct Phase {
-  int64_t first = 0, step = 1, taps = 0, delay = 0, spread = 1;
-  bool operator==(const Phase&) const = default;
+  int64_t first = 0, step = 1, taps = 0, delay = 0, spread = 1, from = 0, count = 0;
 };
 
-Phase phase_of(const Extent& e, int64_t r) {
+// The phase of result o = at.
+Phase phase_at(const Extent& e, int64_t at) {
   Phase phase;
   const int64_t common = std::gcd(e.stride, e.dilation);
+  const int64_t r = (at + e.pad_low) % e.stride;
   phase.step = e.stride / common;
   phase.spread = e.dilation / common;
+  phase.from = (at + e.pad_low) / e.stride;
+  phase.count = (e.output - 1 - at) / e.stride + 1;
   while (phase.first < e.kernel && (phase.first * e.dilation) % e.stride != r) ++phase.first;
-  if (phase.first >= e.kernel) return {};
+  if (phase.first >= e.kernel) return phase;
   phase.taps = (e.kernel - 1 - phase.first) / phase.step + 1;
   phase.delay = (phase.first * e.dilation - r) / e.stride;
   return phase;
@@ -81,6 +82,9 @@ Result<std::vector<Extent>> extents_of(const InferContext& c) {
   return extents;
 }
 
+// As many channels leave vector lanes empty: phases with equal windows are then one convolution.
+constexpr int64_t kFewChannels = 8;
+
 class Builder {
  public:
   Builder(ExpandContext& c, std::vector<Extent> extents)
@@ -89,9 +93,9 @@ class Builder {
         rank_(extents_.size()),
         group_(c.attributes().integer("group", 1)) {
     const Shape& w = c.shape(1);
-    channels_ = w[1];
+    channels_ = group_ * w[1];
     // Weights as a convolution's: [group * channels, inputs, kernel].
-    Shape apart = {group_, w[0] / group_, w[1]}, joined = {group_ * w[1], w[0] / group_};
+    Shape apart = {group_, w[0] / group_, w[1]}, joined = {channels_, w[0] / group_};
     std::vector<int64_t> perm = {0, 2, 1};
     for (size_t d = 0; d < rank_; ++d) {
       apart.push_back(w[d + 2]);
@@ -99,14 +103,16 @@ class Builder {
       perm.push_back(static_cast<int64_t>(d) + 3);
     }
     weights_ = c.reshape(c.transpose(c.reshape(c.input(1), apart), perm), joined);
+    steps_ = {1, 1};
     // Phases of all dimensions together, the last one's fastest.
     phases_ = {{}};
     for (const Extent& e : extents_) {
       std::vector<std::vector<Phase>> more;
+      steps_.push_back(std::min(e.stride, e.output));
       for (const auto& before : phases_) {
-        for (int64_t r = 0; r < e.stride; ++r) {
+        for (int64_t at = 0; at < steps_.back(); ++at) {
           more.push_back(before);
-          more.back().push_back(phase_of(e, r));
+          more.back().push_back(phase_at(e, at));
         }
       }
       phases_ = std::move(more);
@@ -114,23 +120,18 @@ class Builder {
   }
 
   ValueId run() {
-    const auto same_window = [&](const std::vector<Phase>& phase) {
-      for (size_t d = 0; d < rank_; ++d) {
-        const Phase &a = phase[d], &b = phases_[0][d];
-        if (a.taps != b.taps || a.delay != b.delay || a.spread != b.spread || a.taps == 0)
-          return false;
-      }
-      return true;
-    };
-    const bool merge = (group_ == 1 || channels_ == 1) && phases_.size() > 1 &&
-                       std::all_of(phases_.begin(), phases_.end(), same_window);
-    const ValueId parts = merge ? merged() : separate();
-    return cropped(interleaved(parts, merge && group_ > 1));
+    if (channels_ <= kFewChannels && phases_.size() > 1 && align_phases()) return merged();
+    std::vector<ValueId> parts;
+    for (const auto& phase : phases_) parts.push_back(results_of(phase, weights_of(phase)));
+    if (parts.size() == 1) return parts[0];
+    return c_.add("hone.Interleave", parts, {{"steps", steps_}});
   }
 
  private:
   // The flipped weights of one phase.
   ValueId weights_of(const std::vector<Phase>& phase) {
+    if (std::any_of(phase.begin(), phase.end(), [](const Phase& p) { return p.taps == 0; }))
+      return weights_;
     std::vector<int64_t> begins, ends, steps, axes;
     bool whole = true;
     for (size_t d = 0; d < rank_; ++d) {
@@ -147,20 +148,19 @@ class Builder {
                             c_.integers(steps)});
   }
 
-  // The results v of one phase, or of all phases with this window.
-  ValueId convolved(const std::vector<Phase>& phase, ValueId weights) {
+  ValueId results_of(const std::vector<Phase>& phase, ValueId weights) {
     ValueId x = c_.input(0);
     std::vector<int64_t> pads(2 * rank_), dilations;
-    Shape nothing = {c_.shape(0)[0], c_.shape_of(weights)[0]};
+    Shape shape = {c_.shape(0)[0], c_.shape_of(weights)[0]};
     bool reaches = true;
     for (size_t d = 0; d < rank_; ++d) {
       const Extent& e = extents_[d];
       const Phase& p = phase[d];
-      nothing.push_back(e.count());
+      shape.push_back(p.count);
       dilations.push_back(p.spread);
       const int64_t reach = p.delay + (p.taps - 1) * p.spread;  // the furthest input read
-      const int64_t low = reach - e.first();
-      const int64_t high = e.first() + e.count() - 1 - p.delay - (e.input - 1);
+      const int64_t low = reach - p.from;
+      const int64_t high = p.from + p.count - 1 - p.delay - (e.input - 1);
       const int64_t begin = std::max<int64_t>(0, -low);
       const int64_t end = std::min(e.input, e.input + high);
       reaches = reaches && p.taps > 0 && begin < end;
@@ -169,70 +169,77 @@ class Builder {
       pads[d] = std::max<int64_t>(0, low);
       pads[rank_ + d] = std::max<int64_t>(0, high);
     }
-    if (!reaches) return c_.constant(Tensor(c_.dtype(0), nothing));
-    return c_.add("Conv", {x, weights},
-                  {{"dilations", dilations}, {"group", group_}, {"pads", pads}});
+    if (reaches) {
+      std::vector<ValueId> operands = {x, weights};
+      if (c_.has(2) && c_.shape_of(weights)[0] == channels_) operands.push_back(c_.input(2));
+      return c_.add("Conv", operands,
+                    {{"dilations", dilations}, {"group", group_}, {"pads", pads}});
+    }
+    const ValueId nothing = c_.constant(Tensor(c_.dtype(0), shape));
+    return shape[1] == channels_ ? biased(nothing) : nothing;
   }
 
-  // [N, phases * channels, v...]; [N, channels * phases, v...] with one channel per group.
+  ValueId biased(ValueId y) {
+    if (!c_.has(2)) return y;
+    Shape shape(rank_ + 1, 1);
+    shape[0] = channels_;
+    return c_.binary("Add", y, c_.reshape(c_.input(2), shape));
+  }
+
+  // The phases by r instead, from the first v to the last of all results, if all have the same
+  // window: then they can be one convolution.
+  bool align_phases() {
+    if (group_ != 1) return false;
+    std::vector<std::vector<Phase>> aligned = {{}};
+    for (const Extent& e : extents_) {
+      std::vector<std::vector<Phase>> more;
+      const int64_t from = e.pad_low / e.stride;
+      for (const auto& before : aligned) {
+        for (int64_t r = 0; r < e.stride; ++r) {
+          Phase phase = phase_at({e.input, e.kernel, e.stride, e.dilation, e.output, 0}, r);
+          phase.from = from;
+          phase.count = (e.pad_low + e.output - 1) / e.stride - from + 1;
+          more.push_back(before);
+          more.back().push_back(phase);
+        }
+      }
+      aligned = std::move(more);
+    }
+    for (const auto& phase : aligned) {
+      for (size_t d = 0; d < rank_; ++d) {
+        const Phase &a = phase[d], &b = aligned[0][d];
+        if (a.taps != b.taps || a.delay != b.delay || a.spread != b.spread || a.taps == 0)
+          return false;
+      }
+    }
+    phases_ = std::move(aligned);
+    return true;
+  }
+
+  // [N, phases * channels, v...] from one convolution, then interleaved and cropped by copies.
   ValueId merged() {
     std::vector<ValueId> weights;
     for (const auto& phase : phases_) weights.push_back(weights_of(phase));
-    const Shape one = c_.shape_of(weights[0]);
-    if (group_ == 1)
-      return convolved(phases_[0], c_.add("Concat", weights, {{"axis", int64_t{0}}}));
-    Shape joined = one;
-    joined[0] *= static_cast<int64_t>(phases_.size());
-    Shape apart = one;
-    apart.insert(apart.begin() + 1, 1);
-    for (ValueId& w : weights) w = c_.reshape(w, apart);
-    return convolved(phases_[0],
-                     c_.reshape(c_.add("Concat", weights, {{"axis", int64_t{1}}}), joined));
-  }
-
-  // [N, phases * channels, v...]
-  ValueId separate() {
-    std::vector<ValueId> parts;
-    for (const auto& phase : phases_) {
-      const bool none =
-          std::any_of(phase.begin(), phase.end(), [](const Phase& p) { return p.taps == 0; });
-      parts.push_back(convolved(phase, none ? weights_ : weights_of(phase)));
-    }
-    return parts.size() == 1 ? parts[0] : c_.add("Concat", parts, {{"axis", int64_t{1}}});
-  }
-
-  // [N, channels, stride * v...]
-  ValueId interleaved(ValueId parts, bool channels_first) {
-    if (phases_.size() == 1) return parts;
-    const int64_t channels = group_ * channels_;
-    Shape apart = {c_.shape(0)[0]};
-    Shape joined = {c_.shape(0)[0], channels};
-    std::vector<int64_t> of_phase(rank_, -1);
-    if (channels_first) apart.push_back(channels);
+    ValueId y = results_of(phases_[0], c_.add("Concat", weights, {{"axis", int64_t{0}}}));
+    Shape apart = {c_.shape(0)[0]}, joined = {c_.shape(0)[0], channels_};
+    const auto rank = static_cast<int64_t>(rank_);
+    for (const Extent& e : extents_) apart.push_back(e.stride);
+    std::vector<int64_t> perm = {0, rank + 1};
+    apart.push_back(channels_);
     for (size_t d = 0; d < rank_; ++d) {
-      if (extents_[d].stride == 1) continue;
-      of_phase[d] = static_cast<int64_t>(apart.size());
-      apart.push_back(extents_[d].stride);
+      apart.push_back(phases_[0][d].count);
+      perm.push_back(rank + 2 + static_cast<int64_t>(d));
+      perm.push_back(1 + static_cast<int64_t>(d));
+      joined.push_back(phases_[0][d].count * extents_[d].stride);
     }
-    std::vector<int64_t> perm = {0, channels_first ? 1 : static_cast<int64_t>(apart.size())};
-    if (!channels_first) apart.push_back(channels);
-    for (size_t d = 0; d < rank_; ++d) {
-      perm.push_back(static_cast<int64_t>(apart.size()));
-      apart.push_back(extents_[d].count());
-      if (of_phase[d] >= 0) perm.push_back(of_phase[d]);
-      joined.push_back(extents_[d].count() * extents_[d].stride);
-    }
-    return c_.reshape(c_.transpose(c_.reshape(parts, apart), perm), joined);
-  }
-
-  ValueId cropped(ValueId y) {
+    y = c_.reshape(c_.transpose(c_.reshape(y, apart), perm), joined);
     for (size_t d = 0; d < rank_; ++d) {
       const Extent& e = extents_[d];
-      const int64_t begin = e.pad_low - e.first() * e.stride;
-      if (begin > 0 || e.output < e.count() * e.stride)
+      const int64_t begin = e.pad_low % e.stride;
+      if (begin > 0 || e.output < joined[d + 2])
         y = c_.slice(y, static_cast<int64_t>(d) + 2, begin, begin + e.output);
     }
-    return y;
+    return biased(y);
   }
 
   ExpandContext& c_;
@@ -240,6 +247,7 @@ class Builder {
   size_t rank_;
   int64_t group_, channels_ = 1;
   ValueId weights_ = kNoValue;
+  Shape steps_;  // how many phases each dimension of the result has
   std::vector<std::vector<Phase>> phases_;
 };
 
@@ -253,18 +261,11 @@ Status expand_conv_transpose(ExpandContext& c) {
     return c.fail("data of type {} and weights of type {}", dtype_name(c.dtype(0)),
                   dtype_name(c.dtype(1)));
   int64_t phases = 1;
-  for (const Extent& e : extents) phases *= e.stride;
+  for (const Extent& e : extents) phases *= std::min(e.stride, e.output);
   if (phases > 4096) return c.unsupported("strides with {} phases", phases);
   if (c.has(2) && c.shape(2) != Shape{w[1] * group})
     return c.fail("bias of shape {}, expected [{}]", to_string(c.shape(2)), w[1] * group);
-  const size_t rank = extents.size();
-  ValueId y = Builder(c, std::move(extents)).run();
-  if (c.has(2)) {
-    Shape shape(rank + 1, 1);
-    shape[0] = w[1] * group;
-    y = c.binary("Add", y, c.reshape(c.input(2), shape));
-  }
-  c.result(0, y);
+  c.result(0, Builder(c, std::move(extents)).run());
   return ok_status();
 }
 

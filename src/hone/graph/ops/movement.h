@@ -1,4 +1,5 @@
-// graph/ops/movement.h - which part of its operand a Slice takes.
+// graph/ops/movement.h - which part of its operand a Slice takes, and where the operands of a
+// hone.Interleave lie in its result.
 #pragma once
 
 #include "hone/graph/op.h"
@@ -11,5 +12,13 @@ struct SliceRange {
 };
 // Of a Slice node whose shape rule has run.
 [[nodiscard]] SliceRange slice_range(const Graph& graph, const Node& node);
+
+// Element i of dimension d of a part is element start[d] + i * step[d] of the whole.
+struct PartPlace {
+  Shape start, step;
+};
+// Of a hone.Interleave: its attribute "steps" says for each dimension how many parts take turns
+// along it; the operands are all combinations of these, the last dimension's fastest.
+[[nodiscard]] std::vector<PartPlace> interleaved_parts(const Node& node);
 
 }  // namespace hone::graph

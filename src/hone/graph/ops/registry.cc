@@ -15,6 +15,7 @@ const std::vector<const Op*>& all_ops() {
                                              gather_ops(),
                                              generate_ops(),
                                              grid_sample_ops(),
+                                             interleave_ops(),
                                              internal_ops(),
                                              layer_norm_ops(),
                                              logic_ops(),

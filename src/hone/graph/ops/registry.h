@@ -28,6 +28,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> gather_ops();
 [[nodiscard]] std::span<const Op> generate_ops();
 [[nodiscard]] std::span<const Op> grid_sample_ops();
+[[nodiscard]] std::span<const Op> interleave_ops();
 [[nodiscard]] std::span<const Op> internal_ops();
 [[nodiscard]] std::span<const Op> matrix_ops();
 [[nodiscard]] std::span<const Op> rnn_ops();

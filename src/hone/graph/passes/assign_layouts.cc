@@ -46,10 +46,6 @@ std::vector<int> followed(const Graph& graph, const Node& node, const Shape& sha
   return similar ? order_of(*similar) : plain_order(shape.size());
 }
 
-bool is_reshape(const Node& node) {
-  return node.op->kind == Kind::kView && node.type != "Transpose" && node.type != "Concat";
-}
-
 // The order in which a node wants operand k; empty if it takes any.
 std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
   const ValueId id = node.inputs[k];

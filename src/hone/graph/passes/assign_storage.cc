@@ -10,18 +10,24 @@
 namespace hone::graph {
 namespace {
 
-bool is_concat(const Node& node) { return node.type == "Concat"; }
 bool is_transpose(const Node& node) { return node.type == "Transpose"; }
 bool is_window(const Node& node) { return node.type == "hone.Window"; }
-bool is_reshape(const Node& node) {
-  return node.op->kind == Kind::kView && !is_concat(node) && !is_transpose(node) &&
-         !is_window(node);
-}
 bool computes(const Node& node) { return node.op->kind != Kind::kView; }
 
-size_t concat_axis(const Graph& graph, const Node& node) {
-  const auto rank = static_cast<int64_t>(graph.value(node.outputs[0]).shape.size());
-  return static_cast<size_t>(*normalize_axis(node.attributes.integer("axis", 0), rank));
+// Where the operands of a Concat or hone.Interleave lie in its result.
+std::vector<PartPlace> parts_of(const Graph& graph, const Node& node) {
+  if (node.type == "hone.Interleave") return interleaved_parts(node);
+  const size_t rank = graph.value(node.outputs[0]).shape.size();
+  const auto axis = static_cast<size_t>(
+      *normalize_axis(node.attributes.integer("axis", 0), static_cast<int64_t>(rank)));
+  std::vector<PartPlace> parts;
+  int64_t start = 0;
+  for (const ValueId in : node.inputs) {
+    parts.push_back({Shape(rank, 0), Shape(rank, 1)});
+    parts.back().start[axis] = start;
+    start += graph.value(in).shape[axis];
+  }
+  return parts;
 }
 
 struct Border {
@@ -54,7 +60,7 @@ class Assigner {
     make_windows();
     copy_for_borders();
     copy_outputs();
-    claim_concat_operands();
+    claim_parts();
     collect_borders();
     spread_borders();
     bind_outputs();
@@ -71,8 +77,7 @@ class Assigner {
  private:
   struct Claim {
     ValueId whole;
-    size_t axis;
-    int64_t start;
+    PartPlace part;
   };
 
   // A slice without steps is read where its operand lies, unless its elements must be side by side
@@ -105,7 +110,7 @@ class Assigner {
     if (graph_.is_output(id)) return true;
     for (const int reader : uses.readers[static_cast<size_t>(id)]) {
       const Node& node = graph_.nodes[static_cast<size_t>(reader)];
-      if (is_reshape(node) || is_concat(node)) return true;
+      if (is_reshape(node) || joins_parts(node)) return true;
       for (size_t k = 0; k < node.inputs.size(); ++k) {
         if (node.inputs[k] == id && is_right_operand(node, k)) return true;
       }
@@ -143,7 +148,7 @@ class Assigner {
     for (const Node& node : graph_.nodes) {
       const bool makes = std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
       if (makes && is_window(node)) return can_have_border(uses, node.inputs[0]);
-      if (makes && !computes(node) && !is_concat(node)) return false;
+      if (makes && !computes(node) && !joins_parts(node)) return false;
     }
     return !viewed_densely(id);
   }
@@ -154,7 +159,7 @@ class Assigner {
       const int producer = uses.producer[static_cast<size_t>(id)];
       if (producer < 0) return id;
       const Node& node = graph_.nodes[static_cast<size_t>(producer)];
-      if (computes(node) || is_concat(node)) return id;
+      if (computes(node) || joins_parts(node)) return id;
       id = node.inputs[0];
     }
   }
@@ -177,13 +182,12 @@ class Assigner {
     output_bases_ = bases;
   }
 
-  // Each operand of a concatenation is written straight to its window, or copied there.
-  void claim_concat_operands() {
+  // Each part of a joined value is written straight to its place, or copied there.
+  void claim_parts() {
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
-      if (!is_concat(graph_.nodes[i])) continue;
+      if (!joins_parts(graph_.nodes[i])) continue;
       const ValueId whole = graph_.nodes[i].outputs[0];
-      const size_t axis = concat_axis(graph_, graph_.nodes[i]);
-      int64_t start = 0;
+      const std::vector<PartPlace> parts = parts_of(graph_, graph_.nodes[i]);
       size_t at = i;
       for (size_t k = 0; k < graph_.nodes[at].inputs.size(); ++k) {
         ValueId part = graph_.nodes[at].inputs[k];
@@ -193,8 +197,7 @@ class Assigner {
           ++at;
           graph_.nodes[at].inputs[k] = part = copy;
         }
-        claims_[part] = {whole, axis, start};
-        start += graph_.value(part).shape[axis];
+        claims_[part] = {whole, parts[k]};
       }
     }
   }
@@ -204,7 +207,7 @@ class Assigner {
       return false;
     if (std::count(output_bases_.begin(), output_bases_.end(), part) > 0) return false;
     const Node* node = maker(part);
-    return node != nullptr && (computes(*node) || is_concat(*node)) && !viewed_densely(part);
+    return node != nullptr && (computes(*node) || joins_parts(*node)) && !viewed_densely(part);
   }
 
   // Whether it is viewed in another shape, itself or through transposes: it must be dense then.
@@ -229,19 +232,19 @@ class Assigner {
     }
   }
 
-  // The value of which this one is a part, itself or through others, as a concatenation's operand
-  // or a window; there is no border along dimensions of which it is not all.
+  // The value of which this one is a part, itself or through others, or a window; there is no
+  // border along dimensions of which it is not all.
   ValueId bordered_whole(ValueId id, Border& border) const {
     for (;;) {
-      if (const auto claim = claims_.find(id); claim != claims_.end()) {
-        border.low[claim->second.axis] = border.high[claim->second.axis] = 0;
-        id = claim->second.whole;
-        continue;
-      }
-      const Node* window = maker(id);
-      if (window == nullptr || !is_window(*window)) return id;
       const Shape& part = graph_.value(id).shape;
-      id = window->inputs[0];
+      const Node* window = maker(id);
+      if (const auto claim = claims_.find(id); claim != claims_.end()) {
+        id = claim->second.whole;
+      } else if (window != nullptr && is_window(*window)) {
+        id = window->inputs[0];
+      } else {
+        return id;
+      }
       for (size_t d = 0; d < part.size(); ++d) {
         if (part[d] != graph_.value(id).shape[d]) border.low[d] = border.high[d] = 0;
       }
@@ -260,7 +263,7 @@ class Assigner {
   void spread_borders() {
     std::vector<bool> owner(graph_.values.size(), false);
     for (const Node& node : graph_.nodes) {
-      if (!computes(node) && !is_concat(node)) continue;
+      if (!computes(node) && !joins_parts(node)) continue;
       const ValueId id = node.outputs[0];
       owner[static_cast<size_t>(id)] =
           claims_.count(id) == 0 && !viewed_densely(id) &&
@@ -316,6 +319,7 @@ class Assigner {
       buffer.border[j] = border.low[d];
       buffer.border[rank + j] = border.high[d];
       storage.offset.push_back(border.low[d]);
+      storage.step.push_back(1);
     }
     storage.extent = buffer.shape;
     storage.border_low = border.low;
@@ -325,33 +329,37 @@ class Assigner {
     graph_.buffers.push_back(std::move(buffer));
   }
 
+  // From the storage of the whole to that of a part; no border where it is not all.
+  static void narrow(Storage& storage, const PartPlace& part, const Shape& shape,
+                     const Shape& whole) {
+    for (size_t j = 0; j < storage.order.size(); ++j) {
+      const auto d = static_cast<size_t>(storage.order[j]);
+      storage.offset[j] += part.start[d] * storage.step[j];
+      storage.step[j] *= part.step[d];
+      if (shape[d] != whole[d]) storage.border_low[d] = storage.border_high[d] = 0;
+    }
+  }
+
   const Storage& storage(ValueId id) {
     Value& value = graph_.value(id);
     if (value.storage.buffer >= 0) return value.storage;
     if (const auto claim = claims_.find(id); claim != claims_.end()) {
       Storage window = storage(claim->second.whole);
-      const auto at =
-          std::find(window.order.begin(), window.order.end(), static_cast<int>(claim->second.axis));
-      window.offset[static_cast<size_t>(at - window.order.begin())] += claim->second.start;
-      window.border_low[claim->second.axis] = window.border_high[claim->second.axis] = 0;
+      const Shape& whole = graph_.value(claim->second.whole).shape;
+      narrow(window, claim->second.part, value.shape, whole);
       value.storage = std::move(window);
       return value.storage;
     }
     const Node* view = maker(id);
-    if (view == nullptr || computes(*view) || is_concat(*view) ||
+    if (view == nullptr || computes(*view) || joins_parts(*view) ||
         graph_.value(view->inputs[0]).constant) {
       place(id, Buffer::Kind::kArena, 0);
       return value.storage;
     }
     Storage same = storage(view->inputs[0]);
     if (is_window(*view)) {
-      const Shape start = view->attributes.integers("starts");
-      const Shape& whole = graph_.value(view->inputs[0]).shape;
-      for (size_t j = 0; j < same.order.size(); ++j) {
-        const auto d = static_cast<size_t>(same.order[j]);
-        same.offset[j] += start[d];
-        if (value.shape[d] != whole[d]) same.border_low[d] = same.border_high[d] = 0;
-      }
+      const PartPlace part{view->attributes.integers("starts"), Shape(value.shape.size(), 1)};
+      narrow(same, part, value.shape, graph_.value(view->inputs[0]).shape);
     } else if (is_transpose(*view)) {
       const std::vector<int> from = same.order;
       const Storage old = same;
@@ -367,6 +375,7 @@ class Assigner {
       same.order = order_of(value);
       same.extent = value.shape;
       same.offset.assign(value.shape.size(), 0);
+      same.step.assign(value.shape.size(), 1);
       same.border_low = same.border_high = same.offset;
     }
     value.storage = std::move(same);

@@ -76,8 +76,7 @@ ValueId before_views(const Graph& graph, const Uses& uses, ValueId id) {
     const int producer = uses.producer[static_cast<size_t>(id)];
     if (producer < 0) return id;
     const Node& view = graph.nodes[static_cast<size_t>(producer)];
-    if (view.op->kind != Kind::kView || view.type == "Transpose" || view.type == "Concat")
-      return id;
+    if (!is_reshape(view)) return id;
     id = view.inputs[0];
   }
 }

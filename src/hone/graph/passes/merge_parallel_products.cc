@@ -182,7 +182,7 @@ class Merger {
     const Shape& shape = graph_.value(member.result).shape;
     for (const int reader : uses_.readers[static_cast<size_t>(member.result)]) {
       const Node& node = graph_.nodes[static_cast<size_t>(reader)];
-      if (node.type == "Concat") return false;
+      if (joins_parts(node)) return false;
       if (node.op->kind != Kind::kView || node.type == "Transpose") continue;
       // Any part that begins at a multiple of its own size will do.
       const Node& product = graph_.nodes[member.product];

@@ -19,6 +19,7 @@ constexpr Pass kPasses[] = {
     {"eliminate_common_subexpressions",
      eliminate_common_subexpressions},  // before patterns: their parts are then used by one node
     {"recognize_patterns", recognize_patterns},
+    {"interleave_last", interleave_last},  // after recognize_patterns: activations are one node
     {"fold_batch_norm", fold_batch_norm},  // after fold_constants: needs constant parameters
     {"fold_scales", fold_scales},
     {"merge_parallel_products", merge_parallel_products, When::kIfAsked},

@@ -34,6 +34,8 @@ struct PassOptions {
 // LayerNormalization, RMSNormalization, Softmax, Gelu, Swish, HardSwish, Mish and Softplus take the
 // place of the simpler operators by which models write them.
 [[nodiscard]] Status recognize_patterns(Graph& graph);
+// Elementwise operators behind interleaved values (phases of a ConvTranspose) move before them.
+[[nodiscard]] Status interleave_last(Graph& graph);
 // BatchNormalization goes into the weights before it, or becomes a Mul and an Add.
 [[nodiscard]] Status fold_batch_norm(Graph& graph);
 // Scales and shifts per channel before and after a convolution or matrix product go into its

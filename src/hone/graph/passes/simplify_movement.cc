@@ -8,10 +8,6 @@
 namespace hone::graph {
 namespace {
 
-bool is_reshape(const Node& node) {
-  return node.op->kind == Kind::kView && node.type != "Transpose" && node.type != "Concat";
-}
-
 // Values whose shape data decides at run time keep their operators.
 bool varies(const RewriteSite& site) {
   return site.result().extents != kNoValue || site.operand(0).extents != kNoValue;
