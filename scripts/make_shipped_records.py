@@ -6,6 +6,7 @@
 Times are only worth something on a quiet machine. What is in the database counts, too: a second run tunes further, --no-tuning only
 writes what there is."""
 import argparse
+import itertools
 import re
 import subprocess
 import sys
@@ -15,7 +16,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 
 # Of every family of kernels several models, so that there is something left when one is excluded.
-MODELS = ("resnet50", "vgg16", "mobilenet_v2", "efficientnet_b0", "googlenet", "inception_v3", "bert_base_s128", "gpt2_s128")
+MODELS = ("resnet18", "resnet50", "vgg16", "alexnet", "mobilenet_v2", "mnasnet1_0", "efficientnet_b0", "squeezenet1_1", "googlenet",
+          "inception_v3", "ssdlite320_raw", "bert_base_s128", "mobilebert_s128", "gpt2_s128")
 
 
 def model_path(name):
@@ -33,7 +35,8 @@ def main():
     parser.add_argument("--db", required=True, type=Path, help="where the trials are kept")
     parser.add_argument("--models", nargs="+", default=MODELS, help="names in models/, or ONNX files")
     parser.add_argument("--budget", default="60s", help="of tuning each model, per number of threads")
-    parser.add_argument("--threads", default="1,2", help="numbers of threads to tune for")
+    parser.add_argument("--threads", default="2", help="numbers of threads to tune for, such as 1,2")
+    parser.add_argument("--devices", nargs="+", default=["host"], help="host, host-avx2: a file for each instruction set")
     parser.add_argument("--no-tuning", action="store_true", help="only write what the database has")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "data" / "records", help="the folder")
     options = parser.parse_args()
@@ -41,13 +44,11 @@ def main():
         parser.error(f"--threads: found '{options.threads}', expected numbers such as 1,2")
     library = options.db.with_suffix(".so")
     if not options.no_tuning:
-        for name in options.models:
-            model = model_path(name)
-            for threads in options.threads.split(","):
-                print(f"tuning {name} for {threads} threads", flush=True)
-                # Without what is shipped already: the same machine and models lead to the same kind of file.
-                subprocess.run([options.hone, "tune", model, "-o", library, "--db", options.db, "--budget", options.budget, "--threads", threads,
-                                "--no-shipped"], check=True, stdout=subprocess.DEVNULL)
+        for name, device, threads in itertools.product(options.models, options.devices, options.threads.split(",")):
+            print(f"tuning {name} for {device}, {threads} threads", flush=True)
+            # Without what is shipped already: the same machine and models lead to the same kind of file.
+            subprocess.run([options.hone, "tune", model_path(name), "-o", library, "--db", options.db, "--budget", options.budget,
+                            "--threads", threads, "--device", device, "--no-shipped"], check=True, stdout=subprocess.DEVNULL)
     library.unlink(missing_ok=True)
     options.output.mkdir(parents=True, exist_ok=True)
     subprocess.run([options.hone, "db", "ship", options.output, "--db", options.db], check=True)
