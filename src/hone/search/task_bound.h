@@ -1,6 +1,7 @@
 // search/task_bound.h - what no schedule of a task is expected to beat: the arithmetic of its
 // cheapest algorithm at the device's peak, and every operand moved once. Clocks and peaks of real
-// machines are not known exactly: rates start from the description and rise with what was measured.
+// machines are not known exactly: rates start above the description and rise with what was
+// measured.
 #pragma once
 
 #include "hone/space/space.h"
