@@ -4,8 +4,10 @@
 // target is one file that defines the two functions below; it aborts when it finds a bug.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "hone/base/rng.h"
@@ -14,6 +16,13 @@ namespace hone::fuzz {
 
 // The input of a seeded run.
 std::string make_input(Rng& rng);
+
+// For targets whose input is a seed: its first bytes, the missing ones 0.
+inline uint64_t seed_of(const uint8_t* data, size_t size) {
+  uint64_t seed = 0;
+  std::memcpy(&seed, data, std::min(size, sizeof(seed)));
+  return seed;
+}
 
 }  // namespace hone::fuzz
 

@@ -1,6 +1,5 @@
 // A seed: every pass keeps a random program valid and what it computes.
 #include <cmath>
-#include <cstring>
 
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/interpreter.h"
@@ -49,8 +48,7 @@ void check(const ir::Program& before, const ir::Program& after, const char* pass
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hone;
-  uint64_t seed = 0;
-  std::memcpy(&seed, data, std::min(size, sizeof(seed)));
+  const uint64_t seed = fuzz::seed_of(data, size);
   // Only f32: casts to integers turn a difference in the last bit into one in the first.
   const ir::Program p = ir::random_program(seed, {.only_f32 = true});
   fuzz::check(p, ir::simplify(p), "simplify", seed);

@@ -166,9 +166,7 @@ void check_task(const RandomTasks& tasks, const compute::Dag& dag, Rng& rng) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hone;
-  uint64_t seed = 0;
-  std::memcpy(&seed, data, std::min(size, sizeof(seed)));
-  Rng rng(seed);
+  Rng rng(fuzz::seed_of(data, size));
   const fuzz::RandomTasks tasks = fuzz::random_tasks(rng);
   for (const compute::Dag& dag : tasks.dags) fuzz::check_task(tasks, dag, rng);
   return 0;

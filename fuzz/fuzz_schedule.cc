@@ -1,7 +1,6 @@
 // A seed: a random legal schedule of a random small task computes what the naive program computes,
 // in the interpreter and as machine code, and survives its text form.
 #include <cmath>
-#include <cstring>
 
 #include "hone/codegen/llvm/test_support.h"
 #include "hone/ir/interpreter.h"
@@ -56,8 +55,7 @@ bool same_outputs(const ir::Program& a, const std::vector<Tensor>& x, const ir::
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hone;
-  uint64_t seed = 0;
-  std::memcpy(&seed, data, std::min(size, sizeof(seed)));
+  const uint64_t seed = fuzz::seed_of(data, size);
   Rng rng(seed);
   const compute::Dag dag = schedule::random_dag(rng);
   const schedule::Steps steps = schedule::random_steps(dag, rng, 30);

@@ -15,6 +15,7 @@
 #include "hone/graph/import_onnx.h"
 #include "hone/knowledge.h"
 #include "hone/measure/sweep.h"
+#include "hone/search/prediction.h"
 
 namespace hone {
 namespace {
@@ -209,12 +210,11 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
 
 Result<double> predicted_seconds(const ModelTasks& model, size_t group,
                                  const schedule::Steps& steps) {
-  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
-                        space::make_candidate(model.dag(group), steps));
-  const cost::Query query{&candidate, &model.target, model.threads, model.tasks.groups[group].key};
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                        model.cost->predict(std::span(&query, 1)));
-  return seconds.at(0);
+  const search::SearchTask task{.target = &model.target,
+                                .model = model.cost.get(),
+                                .threads = model.threads,
+                                .key = model.tasks.groups[group].key};
+  return search::predict_seconds(task, model.dag(group), steps);
 }
 
 Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,

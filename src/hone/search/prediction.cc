@@ -28,6 +28,15 @@ std::vector<double> predict_log_seconds(const SearchTask& task,
   return logs;
 }
 
+Result<double> predict_seconds(const SearchTask& task, const compute::Dag& dag,
+                               const schedule::Steps& steps) {
+  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate, space::make_candidate(dag, steps));
+  const cost::Query query{&candidate, task.target, task.threads, task.key};
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                        task.model->predict(std::span(&query, 1)));
+  return seconds.at(0);
+}
+
 Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
   Guide guide(task);
   const space::Point start = task.space->default_point();

@@ -10,6 +10,11 @@ namespace hone::search {
 [[nodiscard]] std::vector<double> predict_log_seconds(const SearchTask& task,
                                                       std::span<const space::Point> points);
 
+// Of any schedule of the task, whether it is a point of a space or not (`task.space` is not asked);
+// an error if its steps do not apply or the model fails.
+[[nodiscard]] Result<double> predict_seconds(const SearchTask& task, const compute::Dag& dag,
+                                             const schedule::Steps& steps);
+
 struct Predicted {
   space::Point point;
   double seconds;          // predicted

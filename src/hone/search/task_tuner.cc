@@ -35,8 +35,7 @@ constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(space_,
                         space::Space::create(*task_.dag, *context_.target, context_.accuracy));
-  const SearchTask search = search_task();
-  HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search));
+  HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search_task()));
   HONE_RETURN_IF_ERROR(find_start());
   work_ = least_work(*task_.dag, *space_);
   const bool forgotten = context_.forgotten && context_.forgotten->contains(task_.key);
@@ -52,12 +51,8 @@ Status TaskTuner::open(db::Store* store) {
 
 Status TaskTuner::find_start() {
   untuned_steps_ = task_.start ? *task_.start : space_->steps(space_->default_point());
-  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
-                        space::make_candidate(*task_.dag, untuned_steps_));
-  const cost::Query query{&candidate, context_.target, context_.threads, task_.key};
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                        context_.model->predict(std::span(&query, 1)));
-  predicted_seconds_ = seconds.at(0);
+  HONE_ASSIGN_OR_RETURN(predicted_seconds_,
+                        predict_seconds(search_task(), *task_.dag, untuned_steps_));
   return ok_status();
 }
 

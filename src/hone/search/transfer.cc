@@ -65,13 +65,10 @@ class Collector {
   bool add_steps(schedule::Steps steps, const db::Record& from) {
     if (seen_.contains(schedule::hash(steps))) return true;
     if (!algorithms_.contains(schedule::algorithm_of(steps))) return false;  // rounds more
-    Result<schedule::State> state = schedule::replay(dag_, steps);
-    if (!state.ok()) return false;
-    Result<schedule::Bounds> bounds = schedule::infer_bounds(*state);
-    if (!bounds.ok()) return false;
+    Result<space::Candidate> candidate = space::make_candidate(dag_, steps);
+    if (!candidate.ok()) return false;
     seen_.insert(schedule::hash(steps));
-    trials_.push_back({{std::nullopt, std::move(steps), 0, &from, true},
-                       {*std::move(state), *std::move(bounds)}});
+    trials_.push_back({{std::nullopt, std::move(steps), 0, &from, true}, *std::move(candidate)});
     return true;
   }
   [[nodiscard]] std::vector<Trial>& trials() { return trials_; }
