@@ -167,10 +167,11 @@ class Parser : ExprParser {
       return make_if(condition, std::move(stmts));
     }
     if (accept("alloc")) return alloc();
-    if (accept("prefetch")) {
+    const bool far = accept("prefetch_l2");
+    if (far || accept("prefetch")) {
       HONE_ASSIGN_OR_RETURN(const BufferPtr buffer, buffer_name());
       HONE_ASSIGN_OR_RETURN(std::vector<Expr> index, indices(*buffer));
-      return make_prefetch(buffer, std::move(index));
+      return make_prefetch(buffer, std::move(index), far ? 2 : 1);
     }
     if (accept("extern")) {
       HONE_ASSIGN_OR_RETURN(std::string function, label());

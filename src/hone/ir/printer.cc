@@ -15,10 +15,10 @@ namespace hone::ir {
 namespace {
 
 constexpr std::string_view kWords[] = {
-    "program", "input", "constant", "packed",     "workspace", "output",   "phase",
-    "prepare", "for",   "parallel", "vectorized", "unrolled",  "in",       "peel",
-    "if",      "alloc", "global",   "thread",     "stack",     "register", "prefetch",
-    "extern",  "true",  "false",    "inf",        "nan"};
+    "program",     "input",  "constant", "packed",     "workspace", "output",   "phase",
+    "prepare",     "for",    "parallel", "vectorized", "unrolled",  "in",       "peel",
+    "if",          "alloc",  "global",   "thread",     "stack",     "register", "prefetch",
+    "prefetch_l2", "extern", "true",     "false",      "inf",       "nan"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -145,7 +145,7 @@ class Printer {
         expression(*s.value, kOrLevel);
         break;
       case StmtKind::kPrefetch:
-        put("prefetch ");
+        put("{} ", s.cache == 2 ? "prefetch_l2" : "prefetch");
         access(s.buffer, s.indices);
         break;
       case StmtKind::kExtern:

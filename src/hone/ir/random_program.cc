@@ -193,7 +193,8 @@ class Generator {
     if (!sources_.empty() && rng_.chance(0.1)) {
       const BufferPtr ahead = rng_.choice(sources_);
       body.insert(body.begin(),
-                  make_prefetch(ahead, std::vector<Expr>(ahead->shape.size(), affine())));
+                  make_prefetch(ahead, std::vector<Expr>(ahead->shape.size(), affine()),
+                                static_cast<int>(rng_.between(1, 2))));
     }
     if (!is_true(guard)) body = {make_if(guard, std::move(body))};
     for (size_t l = loops.size(); l-- > 0;) {

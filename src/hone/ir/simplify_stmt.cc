@@ -62,7 +62,7 @@ class StmtSimplifier {
         if (equal(own, value)) return make_block({});  // x = x
         return make_store(s->buffer, std::move(indices), value);
       }
-      case StmtKind::kPrefetch: return make_prefetch(s->buffer, all(s->indices));
+      case StmtKind::kPrefetch: return make_prefetch(s->buffer, all(s->indices), s->cache);
       case StmtKind::kExtern: return s;
     }
     HONE_ASSERT(false, "an unknown statement");

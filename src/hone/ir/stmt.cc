@@ -75,10 +75,12 @@ Stmt make_alloc(BufferPtr buffer, std::vector<Stmt> body) {
       {.kind = StmtKind::kAlloc, .buffer = std::move(buffer), .body = flatten(std::move(body))});
 }
 
-Stmt make_prefetch(BufferPtr buffer, std::vector<Expr> indices) {
+Stmt make_prefetch(BufferPtr buffer, std::vector<Expr> indices, int cache) {
   HONE_ASSERT(indices.size() == buffer->shape.size(), "a prefetch needs one index per dimension");
-  return node(
-      {.kind = StmtKind::kPrefetch, .buffer = std::move(buffer), .indices = std::move(indices)});
+  return node({.kind = StmtKind::kPrefetch,
+               .buffer = std::move(buffer),
+               .indices = std::move(indices),
+               .cache = cache});
 }
 
 Stmt make_extern(std::string name, std::vector<BufferPtr> buffers) {
@@ -119,10 +121,10 @@ Stmt with_exprs(const StmtNode& n, Expr min, Expr extent, Expr condition, std::v
 bool equal(const Stmt& a, const Stmt& b) {
   if (a == b) return true;
   if (a->kind != b->kind || a->for_kind != b->for_kind || a->peel != b->peel || a->var != b->var ||
-      a->buffer != b->buffer || a->name != b->name || a->buffers != b->buffers ||
-      a->body.size() != b->body.size() || !equal(a->min, b->min) || !equal(a->extent, b->extent) ||
-      !equal(a->condition, b->condition) || !equal(a->value, b->value) ||
-      !equal_all(a->indices, b->indices)) {
+      a->buffer != b->buffer || a->cache != b->cache || a->name != b->name ||
+      a->buffers != b->buffers || a->body.size() != b->body.size() || !equal(a->min, b->min) ||
+      !equal(a->extent, b->extent) || !equal(a->condition, b->condition) ||
+      !equal(a->value, b->value) || !equal_all(a->indices, b->indices)) {
     return false;
   }
   for (size_t i = 0; i < a->body.size(); ++i) {

@@ -24,6 +24,7 @@ struct StmtNode {
   Expr condition;                  // kIf
   BufferPtr buffer;                // kStore, kAlloc, kPrefetch
   std::vector<Expr> indices;       // kStore, kPrefetch
+  int cache = 1;                   // kPrefetch: the level of cache that it fills, 1 or 2
   Expr value;                      // kStore
   std::string name;                // kExtern: the registered function
   std::vector<BufferPtr> buffers;  // kExtern: its arguments, outputs last
@@ -37,7 +38,8 @@ struct StmtNode {
 [[nodiscard]] Stmt make_block(std::vector<Stmt> body);  // flattens; a single statement is itself
 // The buffer lives while the body runs; its content is undefined at the start.
 [[nodiscard]] Stmt make_alloc(BufferPtr buffer, std::vector<Stmt> body);
-[[nodiscard]] Stmt make_prefetch(BufferPtr buffer, std::vector<Expr> indices);
+// Hints that memory will be read. The place may lie outside the buffer; nothing is accessed.
+[[nodiscard]] Stmt make_prefetch(BufferPtr buffer, std::vector<Expr> indices, int cache = 1);
 [[nodiscard]] Stmt make_extern(std::string name, std::vector<BufferPtr> buffers);
 [[nodiscard]] std::string_view for_kind_name(ForKind kind);
 

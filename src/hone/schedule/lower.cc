@@ -6,6 +6,7 @@
 #include "hone/compute/stage_body.h"
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/partition_loops.h"
+#include "hone/ir/prefetch_blocks.h"
 #include "hone/ir/simplify.h"
 
 namespace hone::schedule {
@@ -453,6 +454,7 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));
   program = ir::simplify(std::move(program));
   program = ir::hoist_guards(std::move(program));
+  program = ir::prefetch_blocks(std::move(program));
   program = ir::partition_loops(std::move(program));
   return ir::simplify(std::move(program));
 }

@@ -388,9 +388,9 @@ void PhaseEmitter::emit_prefetch(const StmtNode& s) {
   if (failed() || !target.buffer->base) return;  // no base: known values, not in memory
   target.form.lane = 0;
   std::erase_if(target.form.terms, [&](const auto& t) { return space_.atom(t.first).varying; });
-  builder_.CreateIntrinsic(
-      llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-      {address(target), builder_.getInt32(0), builder_.getInt32(3), builder_.getInt32(1)});
+  builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+                           {address(target), builder_.getInt32(0),
+                            builder_.getInt32(s.cache == 2 ? 2 : 3), builder_.getInt32(1)});
 }
 
 }  // namespace hone::codegen

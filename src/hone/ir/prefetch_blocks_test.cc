@@ -1,0 +1,175 @@
+#include "hone/ir/prefetch_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "hone/ir/interpreter.h"
+#include "hone/ir/printer.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr int64_t kColumns = 64, kDepth = 32, kTile = 4, kLanes = 16;
+constexpr int64_t kLine = 16;  // floats
+
+Stmt loop(const VarPtr& v, int64_t extent, std::vector<Stmt> body,
+          ForKind kind = ForKind::kSerial) {
+  return make_for(v, constant(0), constant(extent), kind, std::move(body));
+}
+int64_t count(const Stmt& s, StmtKind kind) {
+  int64_t n = s->kind == kind;
+  for (const Stmt& child : s->body) n += count(child, kind);
+  return n;
+}
+Stmt first(const Stmt& s, StmtKind kind) {
+  if (s->kind == kind) return s;
+  for (const Stmt& child : s->body) {
+    if (Stmt found = first(child, kind)) return found;
+  }
+  return nullptr;
+}
+
+Stmt zero(const BufferPtr& buffer) {
+  std::vector<Expr> at;
+  std::vector<VarPtr> vars;
+  for (size_t d = 0; d < buffer->shape.size(); ++d) {
+    vars.push_back(make_var("z"));
+    at.push_back(variable(vars.back()));
+  }
+  Stmt s = make_store(buffer, at, constant_float(0));
+  for (size_t d = vars.size(); d-- > 0;) s = loop(vars[d], buffer->shape[d], {s});
+  return s;
+}
+
+// out[i, n] += a[i, k] * w[n / 16, k, n % 16] in tiles of 4 rows and 16 columns.
+struct Product {
+  int64_t rows;
+  BufferPtr a = make_buffer("a", DType::kF32, {rows, kDepth});
+  BufferPtr w = make_buffer("w", DType::kF32, {kColumns / kLanes, kDepth, kLanes});
+  BufferPtr out = make_buffer("out", DType::kF32, {rows, kColumns});
+  VarPtr m = make_var("m"), n = make_var("n"), k = make_var("k"), i = make_var("i"),
+         lane = make_var("lane"), tile = make_var("tile");
+
+  Stmt inside(const Expr& row_tile, const Expr& panel) const {
+    const Expr row = row_tile * kTile + variable(i);
+    const std::vector<Expr> at = {row, panel * kLanes + variable(lane)};
+    const Expr product =
+        load(a, {row, variable(k)}) * load(w, {panel, variable(k), variable(lane)});
+    const Stmt lanes =
+        loop(lane, kLanes, {make_store(out, at, load(out, at) + product)}, ForKind::kVectorized);
+    return loop(k, kDepth, {loop(i, kTile, {lanes}, ForKind::kUnrolled)});
+  }
+  Program of(const Stmt& body) const {
+    return {"product",
+            {{a, Role::kInput}, {w, Role::kPacked}, {out, Role::kOutput}},
+            {{zero(out)}, {body}}};
+  }
+  // The weights' panels outside, the rows inside.
+  Program by_panel() const {
+    const Stmt rows_inside = loop(m, rows / kTile, {inside(variable(m), variable(n))});
+    return of(loop(n, kColumns / kLanes, {rows_inside}, ForKind::kParallel));
+  }
+  // Both in one loop.
+  Program fused() const {
+    const int64_t tiles = rows / kTile;
+    const Stmt body = inside(floormod(variable(tile), tiles), floordiv(variable(tile), tiles));
+    return of(loop(tile, tiles * kColumns / kLanes, {body}, ForKind::kParallel));
+  }
+  Program by_row() const {
+    const Stmt panels_inside = loop(n, kColumns / kLanes, {inside(variable(m), variable(n))});
+    return of(loop(m, rows / kTile, {panels_inside}));
+  }
+};
+
+// How often each line of a buffer, and of as much again behind it, is prefetched.
+std::vector<float> prefetched(Program program, const BufferPtr& buffer) {
+  const BufferPtr counts = make_buffer("counts", DType::kF32, {2 * buffer->num_elements() / kLine});
+  const auto as_store = [&](const auto& self, const Stmt& s) -> Stmt {
+    if (s->kind == StmtKind::kPrefetch && s->buffer == buffer) {
+      for (size_t d = 0; d + 1 < s->indices.size(); ++d)
+        EXPECT_TRUE(is_const_int(s->indices[d], 0));
+      const std::vector<Expr> at = {floordiv(s->indices.back(), kLine)};
+      return make_store(counts, at, load(counts, at) + constant_float(1));
+    }
+    std::vector<Stmt> body;
+    for (const Stmt& child : s->body) body.push_back(self(self, child));
+    return s->body.empty() ? s : with_body(*s, std::move(body));
+  };
+  program.phases[1].body = as_store(as_store, program.phases[1].body);
+  program.phases.insert(program.phases.begin(), {zero(counts)});
+  program.params.push_back({counts, Role::kOutput});
+  std::vector<Tensor> arguments = random_arguments(program, 1);
+  const Status status = run(program, arguments);
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::vector<float> result;
+  for (int64_t i = 0; i < counts->num_elements(); ++i)
+    result.push_back(static_cast<float>(arguments.back().at(i)));
+  return result;
+}
+
+TEST(prefetch_blocks, each_line_of_every_next_block_once_or_more) {
+  for (const int64_t rows : {12, 16, 28, 128}) {
+    const Product p{rows};
+    for (const Program& program : {p.by_panel(), p.fused()}) {
+      const Program hinted = prefetch_blocks(program);
+      const std::vector<float> lines = prefetched(hinted, p.w);
+      const auto panel = static_cast<size_t>(kDepth);  // lines of one
+      const size_t panels = kColumns / kLanes;
+      for (size_t i = 0; i < panel; ++i) EXPECT_EQ(lines[i], 0) << "the first comes from nowhere";
+      for (size_t i = panel; i < (panels + 1) * panel; ++i)
+        EXPECT_GE(lines[i], 1) << "line " << i << " with " << rows << " rows\n" << print(hinted);
+      // What lies behind is asked for at most once: steps are rounded up.
+      for (size_t i = (panels + 2) * panel; i < lines.size(); ++i) EXPECT_EQ(lines[i], 0);
+    }
+  }
+}
+
+TEST(prefetch_blocks, a_block_that_is_read_again_goes_to_the_second_level_cache) {
+  const Program hinted = prefetch_blocks(Product{16}.by_panel());
+  const Stmt hint = first(hinted.phases[1].body, StmtKind::kPrefetch);
+  ASSERT_TRUE(hint);
+  EXPECT_EQ(hint->buffer->name, "w");
+  EXPECT_EQ(hint->cache, 2);
+  EXPECT_EQ(count(hinted.phases[1].body, StmtKind::kPrefetch), 1);
+}
+
+TEST(prefetch_blocks, a_block_that_is_read_once_only_of_a_large_buffer) {
+  const Product p{16};
+  PrefetchOptions options;
+  EXPECT_EQ(count(prefetch_blocks(p.by_row(), options).phases[1].body, StmtKind::kPrefetch), 1)
+      << "the rows, which each panel reads again";
+  options.min_stream = p.w->num_elements() * 4;
+  const Program hinted = prefetch_blocks(p.by_row(), options);
+  EXPECT_EQ(count(hinted.phases[1].body, StmtKind::kPrefetch), 2);
+  const std::vector<float> lines = prefetched(hinted, p.w);
+  for (size_t i = kDepth; i < kDepth * kColumns / kLanes; ++i) EXPECT_EQ(lines[i], 16 / kTile);
+  options.min_rows = kTile + 1;
+  EXPECT_EQ(count(prefetch_blocks(p.by_row(), options).phases[1].body, StmtKind::kPrefetch), 1);
+}
+
+TEST(prefetch_blocks, blocks_larger_than_the_limit_are_left) {
+  PrefetchOptions options;
+  options.max_block = kDepth * kLanes * 4 - 1;
+  EXPECT_EQ(
+      count(prefetch_blocks(Product{16}.by_panel(), options).phases[1].body, StmtKind::kPrefetch),
+      0);
+}
+
+TEST(prefetch_blocks, results_and_prepare_phases_stay_as_they_are) {
+  const Product p{16};
+  Program program = p.by_panel();
+  const Program hinted = prefetch_blocks(program);
+  std::vector<Tensor> before = random_arguments(program, 1), after = random_arguments(program, 1);
+  ASSERT_TRUE(run(program, before).ok());
+  ASSERT_TRUE(run(hinted, after).ok());
+  for (int64_t i = 0; i < before[2].size(); ++i) {
+    const double a = before[2].at(i), b = after[2].at(i);
+    EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << a << " and " << b;
+  }
+  program.phases[1].prepare = true;
+  EXPECT_EQ(count(prefetch_blocks(program).phases[1].body, StmtKind::kPrefetch), 0);
+}
+
+}  // namespace
+}  // namespace hone::ir
