@@ -72,6 +72,11 @@ Linear flat_index(const Expr& load) {
   return linearize(flat);
 }
 
+bool depends(const Linear& form, const VarPtr& var) {
+  return std::any_of(form.terms.begin(), form.terms.end(),
+                     [&](const auto& term) { return uses(term.first, var); });
+}
+
 // How many steps of the variable an atom stays the same: v -> 1, v // c and v // c % n -> c.
 std::optional<int64_t> steps_alike(const Expr& atom, const VarPtr& var) {
   if (atom->op == Op::kVar) return atom->var == var ? std::optional<int64_t>(1) : std::nullopt;
@@ -161,6 +166,7 @@ class Pass {
       const int64_t stride = block.base.coefficient(unit->var);
       if (stride != 0) extents.push_back({stride, unit->extent->int_value});
       block.base = without(block.base, variable(unit->var));
+      if (depends(block.base, unit->var)) return std::nullopt;
     }
     for (size_t l = loops_.size(); l > 0; --l) {
       const StmtNode& loop = *loops_[l - 1];
@@ -174,6 +180,7 @@ class Pass {
         if (dense(wider)) {
           extents = std::move(wider);
           block.base = without(block.base, var);
+          if (depends(block.base, loop.var)) return std::nullopt;
           add_digit(block, {var, count});
           continue;
         }

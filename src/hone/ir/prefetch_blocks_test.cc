@@ -148,6 +148,17 @@ TEST(prefetch_blocks, a_block_that_is_read_once_only_of_a_large_buffer) {
   EXPECT_EQ(count(prefetch_blocks(p.by_row(), options).phases[1].body, StmtKind::kPrefetch), 1);
 }
 
+TEST(prefetch_blocks, an_index_that_takes_the_tile_apart_is_left) {
+  const Product p{16};
+  Program program = p.by_panel();
+  const Expr lane = variable(p.lane);
+  program.phases[1].body = rewrite_exprs(program.phases[1].body, [&](const Expr& e) -> Expr {
+    if (e->op != Op::kLoad || e->buffer != p.w) return nullptr;
+    return load(p.w, {e->args[0], e->args[1], floordiv(lane, 2) + floormod(lane, 2) * 8});
+  });
+  EXPECT_EQ(count(prefetch_blocks(program).phases[1].body, StmtKind::kPrefetch), 0);
+}
+
 TEST(prefetch_blocks, blocks_larger_than_the_limit_are_left) {
   PrefetchOptions options;
   options.max_block = kDepth * kLanes * 4 - 1;
