@@ -8,6 +8,7 @@
 #include "hone/ir/partition_loops.h"
 #include "hone/ir/prefetch_blocks.h"
 #include "hone/ir/simplify.h"
+#include "hone/schedule/packing_order.h"
 
 namespace hone::schedule {
 namespace {
@@ -460,7 +461,8 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
 }
 
 Result<ir::Program> lower(const compute::Dag& dag, const Steps& steps) {
-  HONE_ASSIGN_OR_RETURN(const State state, replay(dag, steps));
+  HONE_ASSIGN_OR_RETURN(State state, replay(dag, steps));
+  order_packing(state);
   HONE_ASSIGN_OR_RETURN(const Bounds bounds, infer_bounds(state));
   return lower(state, bounds);
 }
