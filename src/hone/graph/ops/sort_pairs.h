@@ -24,6 +24,9 @@ class SortPairs {
   [[nodiscard]] ir::Stmt with_memory(std::vector<ir::Stmt> body) const;
 
  private:
+  [[nodiscard]] ir::Stmt sort_few(const ir::Expr& count) const;
+  [[nodiscard]] ir::Stmt sort_many(const ir::Expr& count) const;
+
   ir::BufferPtr key_, place_, other_key_, other_place_, counts_;
   Local at_;
 };
