@@ -65,7 +65,7 @@ std::vector<Stmt> copy_box(const BoxSides& to, const Expr& at, const BoxSides& f
 BoxGrid::BoxGrid(DType type, int64_t most, BoxSides box)
     : type_(type),
       buckets_(std::clamp<int64_t>(
-          static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most / 8))), 64, 1 << 14)),
+          static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most / 16))), 64, 1 << 14)),
       chunks_(4 * most / kLanes + std::min(buckets_, 4 * most)),
       box_(std::move(box)),
       sides_(box_sides("near_", type, {chunks_ * kLanes}, ir::Scope::kThread)),
@@ -92,9 +92,9 @@ BoxGrid::BoxGrid(DType type, int64_t most, BoxSides box)
       plainly_("plainly", DType::kBool) {}
 
 Stmt BoxGrid::with_memory(std::vector<Stmt> body) const {
-  body = {with_locals({made_, levels_, widths_, noted_, level_, bucket_, near_, cost_, listed_, at_,
-                       plainly_},
-                      std::move(body))};
+  body = {with_locals(
+      {made_, levels_, widths_, noted_, level_, bucket_, near_, cost_, listed_, at_, plainly_},
+      std::move(body))};
   for (const ir::BufferPtr& buffer :
        {last_, filled_, before_, used_, scale_, first_x_, first_y_, wide_, high_, list_})
     body = {ir::make_alloc(buffer, std::move(body))};
@@ -129,7 +129,7 @@ Expr BoxGrid::cell_of(size_t side, const Expr& level) const {
 Expr BoxGrid::bucket_of(const Expr& x, const Expr& y, const Expr& level) const {
   const Expr mixed = ir::make(ir::Op::kBitXor, {x * number(kMixX), y * number(kMixY)});
   return ir::make(ir::Op::kBitAnd, {ir::make(ir::Op::kBitXor, {mixed, level * number(kMixLevel)}),
-                                number(buckets_ - 1)});
+                                    number(buckets_ - 1)});
 }
 
 Expr BoxGrid::chunks_of(const Expr& bucket) const {
@@ -175,9 +175,9 @@ Stmt BoxGrid::choose_cells() const {
 // Sets the cells of a level that the box covers.
 std::vector<Stmt> BoxGrid::find_cells(const Expr& level) const {
   const auto range = [&](size_t low, const ir::BufferPtr& first, const ir::BufferPtr& extent) {
-    return std::vector{ir::make_store(first, {level}, cell_of(low, level)),
-                       ir::make_store(extent, {level},
-                                      cell_of(low + 1, level) - ir::load(first, {level}) + 1)};
+    return std::vector{
+        ir::make_store(first, {level}, cell_of(low, level)),
+        ir::make_store(extent, {level}, cell_of(low + 1, level) - ir::load(first, {level}) + 1)};
   };
   std::vector<Stmt> steps = range(0, first_y_, high_);
   for (Stmt& step : range(2, first_x_, wide_)) steps.push_back(std::move(step));
@@ -187,8 +187,8 @@ std::vector<Stmt> BoxGrid::find_cells(const Expr& level) const {
 Stmt BoxGrid::for_cells(const Expr& level, const WithCell& body) const {
   return count_to("y", ir::load(high_, {level}), [&](const Expr& y) {
     return std::vector{count_to("x", ir::load(wide_, {level}), [&](const Expr& x) {
-      std::vector<Stmt> steps = {bucket_.set(bucket_of(ir::load(first_x_, {level}) + x,
-                                                       ir::load(first_y_, {level}) + y, level))};
+      std::vector<Stmt> steps = {bucket_.set(
+          bucket_of(ir::load(first_x_, {level}) + x, ir::load(first_y_, {level}) + y, level))};
       for (Stmt& step : body(bucket_.get())) steps.push_back(std::move(step));
       return steps;
     })};
@@ -218,8 +218,7 @@ Stmt BoxGrid::add() const {
       levels_.set(ir::max(levels_.get(), level_.get() + 1)),
       ir::make_store(used_, {level_.get()}, ir::load(used_, {level_.get()}) + 1)};
   for (Stmt& step : find_cells(level_.get())) steps.push_back(std::move(step));
-  steps.push_back(
-      for_cells(level_.get(), [&](const Expr& bucket) { return add_to(bucket); }));
+  steps.push_back(for_cells(level_.get(), [&](const Expr& bucket) { return add_to(bucket); }));
   return ir::make_if(has_inside(), std::move(steps));
 }
 
@@ -238,28 +237,25 @@ Stmt BoxGrid::test(const Local& dead, const TestChunk& chunk, const Stmt& all,
   });
   const Stmt collect = levels([&](const Expr& l) {
     return std::vector{for_cells(l, [&](const Expr& bucket) {
-      return std::vector{ir::make_if(ir::less(number(0), ir::load(filled_, {bucket})),
-                                     {ir::make_store(list_, {listed_.get()}, bucket),
-                                      listed_.set(listed_.get() + 1),
-                                      cost_.set(cost_.get() + chunks_of(bucket))})};
+      return std::vector{ir::make_if(
+          ir::less(number(0), ir::load(filled_, {bucket})),
+          {ir::make_store(list_, {listed_.get()}, bucket), listed_.set(listed_.get() + 1),
+           cost_.set(cost_.get() + chunks_of(bucket))})};
     })};
   });
   const Stmt each = count_to("n", listed_.get(), [&](const Expr& n) {
     std::vector<Stmt> step = chunk(sides_, at_.get() * number(kLanes));
     step.push_back(at_.set(ir::load(before_, {at_.get()})));
-    const Stmt chain =
-        count_to("c", ir::select(dead.get(), number(0), chunks_of(bucket_.get())),
-                 [&](const Expr&) {
-                   return std::vector{ir::make_if(logical_not(dead.get()), step)};
-                 });
-    return std::vector{bucket_.set(ir::load(list_, {n})),
-                       at_.set(ir::load(last_, {bucket_.get()})), chain};
+    const Stmt chain = count_to(
+        "c", ir::select(dead.get(), number(0), chunks_of(bucket_.get())),
+        [&](const Expr&) { return std::vector{ir::make_if(logical_not(dead.get()), step)}; });
+    return std::vector{bucket_.set(ir::load(list_, {n})), at_.set(ir::load(last_, {bucket_.get()})),
+                       chain};
   });
-  const Stmt look = ir::make_if(
-      ir::less_equal(near_.get(), limit),
-      {collect,
-       ir::make_if(ir::less_equal(cost_.get(), blocks), {plainly_.set(ir::constant_bool(false)),
-                                                         each})});
+  const Stmt look =
+      ir::make_if(ir::less_equal(near_.get(), limit),
+                  {collect, ir::make_if(ir::less_equal(cost_.get(), blocks),
+                                        {plainly_.set(ir::constant_bool(false)), each})});
   const Stmt near = ir::make_if(ir::less(number(1), limit), {measure, look});
   return ir::make_if(has_inside(), {plainly_.set(ir::constant_bool(true)), near_.set(number(0)),
                                     cost_.set(number(0)), listed_.set(number(0)), near,

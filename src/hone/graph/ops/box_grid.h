@@ -22,7 +22,7 @@ using BoxSides = std::array<ir::BufferPtr, 5>;
 
 class BoxGrid {
  public:
-  static constexpr int64_t kLanes = 16;  // boxes of a chunk
+  static constexpr int64_t kLanes = 32;  // boxes of a chunk, or of a block of all
 
   // Of at most `most` boxes that are set one after the other in `box`.
   BoxGrid(DType type, int64_t most, BoxSides box);

@@ -88,10 +88,9 @@ class Selector {
   Stmt select_in_order(const std::vector<Expr>& point) {
     const ir::VarPtr i = ir::make_var("i"), block = ir::make_var("block");
     const Expr blocks = ir::floordiv(count_.get() + (kBlock - 1), kBlock);
-    const Stmt all =
-        ir::make_for(block, number(0), blocks, ir::ForKind::kSerial,
-                     {ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}),
-                                  test_lanes(kept_, ir::variable(block) * kBlock, kBlock))});
+    const Stmt all = ir::make_for(block, number(0), blocks, ir::ForKind::kSerial,
+                                  {ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}),
+                                               test_block(kept_, ir::variable(block) * kBlock))});
     std::vector<Stmt> keep = {c_.store(0, {point[0], point[1], count_.get()}, box_.get())};
     for (Stmt& step : copy_box(kept_, count_.get(), sides_)) keep.push_back(std::move(step));
     keep.push_back(count_.set(count_.get() + 1));
@@ -99,7 +98,7 @@ class Selector {
     if (grid_) {
       keep.push_back(grid_->add());
       const auto chunk = [&](const BoxSides& boxes, const Expr& at) {
-        return test_lanes(boxes, at, BoxGrid::kLanes);
+        return test_block(boxes, at);
       };
       tests = grid_->test(dead_, chunk, all, blocks);
     }
@@ -151,16 +150,16 @@ class Selector {
   }
   static int64_t rounded(int64_t count) { return (count + kBlock - 1) / kBlock * kBlock; }
 
-  // Marks the box as out if its intersection with one of `count` boxes is more than that part of
+  // Marks the box as out if its intersection with one of a block of boxes is more than that part of
   // their union. In vector lanes: hits of all, then their maximum by halves.
-  std::vector<Stmt> test_lanes(const BoxSides& boxes, const Expr& first, int64_t count) {
+  std::vector<Stmt> test_block(const BoxSides& boxes, const Expr& first) {
     const auto lanes = [](int64_t extent, const auto& make) {
       const ir::VarPtr j = ir::make_var("j");
       return ir::make_for(j, number(0), number(extent), ir::ForKind::kVectorized,
                           {make(ir::variable(j))});
     };
     const auto own = [&](size_t k) { return ir::load(sides_[k], {}); };
-    std::vector<Stmt> steps = {lanes(count, [&](const Expr& j) {
+    std::vector<Stmt> steps = {lanes(kBlock, [&](const Expr& j) {
       const auto other = [&](size_t k) { return ir::load(boxes[k], {first + j}); };
       Expr common, hit;
       for (const size_t dim : {0, 1}) {
@@ -173,7 +172,7 @@ class Selector {
       hit = ir::logical_and(hit, ir::less(threshold(2) * (own(4) + other(4) - common), common));
       return ir::make_store(hits_, {j}, ir::select(hit, literal(type_, 1), literal(type_, 0)));
     })};
-    for (int64_t half = count / 2; half > 0; half /= 2) {
+    for (int64_t half = kBlock / 2; half > 0; half /= 2) {
       steps.push_back(lanes(half, [&](const Expr& j) {
         return ir::make_store(hits_, {j},
                               ir::max(ir::load(hits_, {j}), ir::load(hits_, {j + half})));
@@ -183,7 +182,7 @@ class Selector {
     return steps;
   }
 
-  static constexpr int64_t kBlock = 32;  // selected boxes that are tested together
+  static constexpr int64_t kBlock = BoxGrid::kLanes;  // boxes that are tested together
   EmitContext& c_;
   int64_t boxes_, most_;
   DType type_;

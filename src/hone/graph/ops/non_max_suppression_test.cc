@@ -37,8 +37,8 @@ Box box_of(const Case& c, int64_t image, int64_t i) {
     box.low[d] = static_cast<float>(c.center ? a - b * 0.5 : least(a, b));
     box.high[d] = static_cast<float>(c.center ? a + b * 0.5 : most(a, b));
   }
-  box.area = static_cast<float>((double{box.high[0]} - box.low[0]) *
-                                (double{box.high[1]} - box.low[1]));
+  box.area =
+      static_cast<float>((double{box.high[0]} - box.low[0]) * (double{box.high[1]} - box.low[1]));
   return box;
 }
 

@@ -133,17 +133,16 @@ Stmt top_of_many(EmitContext& c, bool largest, int64_t extent, int64_t k, const 
   const Local count("count", DType::kI64), last("last", type), key("next_key", type);
   const compute::Axis n = compute::make_axis("n", extent), o = compute::make_axis("o", k);
   const Expr from = ir::variable(n.var), to = ir::variable(o.var), all = ir::constant(k);
-  const Expr better = ir::make(ir::Op::kOr, {ir::less(count.get(), all),
-                                             ir::less(key.get(), last.get())});
+  const Expr better =
+      ir::make(ir::Op::kOr, {ir::less(count.get(), all), ir::less(key.get(), last.get())});
   std::vector<Stmt> take = best.add(count, key.get(), from);
   if (most < extent) {
-    take.push_back(ir::make_if(ir::make(ir::Op::kEq, {count.get(), ir::constant(most)}),
-                               {best.sort(count.get()), last.set(best.key(all + -1)),
-                                count.set(all)}));
+    take.push_back(
+        ir::make_if(ir::make(ir::Op::kEq, {count.get(), ir::constant(most)}),
+                    {best.sort(count.get()), last.set(best.key(all + -1)), count.set(all)}));
   }
-  const Stmt scan =
-      loops_over({n}, {key.set(sort_key(c.read(0, "data", at(from)), largest)),
-                       ir::make_if(better, std::move(take))});
+  const Stmt scan = loops_over({n}, {key.set(sort_key(c.read(0, "data", at(from)), largest)),
+                                     ir::make_if(better, std::move(take))});
   std::vector<Stmt> write = {c.store(0, at(to), c.read(0, "data", at(best.place(to)))),
                              c.store(1, at(to), best.place(to))};
   std::erase(write, nullptr);

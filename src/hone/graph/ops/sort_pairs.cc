@@ -22,8 +22,7 @@ Expr rising_bits(const Expr& bits) {
 }
 
 Expr digit(const Expr& key, int64_t byte) {
-  const Expr shifted =
-      ir::make(ir::Op::kShr, {ir::cast(DType::kI64, key), ir::constant(8 * byte)});
+  const Expr shifted = ir::make(ir::Op::kShr, {ir::cast(DType::kI64, key), ir::constant(8 * byte)});
   const Expr low = ir::make(ir::Op::kBitAnd, {shifted, ir::constant(kDigits - 1)});
   const bool has_sign = byte == dtype_bytes(key->type) - 1;
   return has_sign ? ir::make(ir::Op::kBitXor, {low, ir::constant(kDigits / 2)}) : low;
@@ -49,8 +48,8 @@ Expr sort_key(const Expr& value, bool largest_first) {
     return largest_first ? ir::constant_int(-1, type) - key : key;
   };
   if (value->type == DType::kU64)
-    return turned(ir::make(
-        ir::Op::kBitXor, {ir::bit_cast(type, value), ir::constant_int(INT64_MIN, type)}));
+    return turned(
+        ir::make(ir::Op::kBitXor, {ir::bit_cast(type, value), ir::constant_int(INT64_MIN, type)}));
   if (!is_float(value->type)) return turned(ir::cast(type, value));
   const Expr zero = literal(value->type, 0);
   const Expr is_zero = ir::make(ir::Op::kEq, {value, zero});
@@ -65,8 +64,8 @@ SortPairs::SortPairs(DType key, int64_t most)
       place_(ir::make_buffer("place", DType::kI64, {most}, ir::Scope::kThread)),
       other_key_(ir::make_buffer("other_key", key, {most}, ir::Scope::kThread)),
       other_place_(ir::make_buffer("other_place", DType::kI64, {most}, ir::Scope::kThread)),
-      counts_(ir::make_buffer("counts", DType::kI64, {dtype_bytes(key) * kDigits},
-                              ir::Scope::kThread)),
+      counts_(
+          ir::make_buffer("counts", DType::kI64, {dtype_bytes(key) * kDigits}, ir::Scope::kThread)),
       at_("at", DType::kI64) {}
 
 std::vector<Stmt> SortPairs::add(const Local& count, const Expr& key, const Expr& place) const {
@@ -90,8 +89,8 @@ Stmt SortPairs::sort_few(const Expr& count) const {
     };
     std::vector<Stmt> move = put(at_.get(), this->key(before), this->place(before));
     move.push_back(at_.set(before));
-    const Expr goes_on = ir::logical_and(ir::less(number(0), at_.get()),
-                                         ir::less(key, this->key(before)));
+    const Expr goes_on =
+        ir::logical_and(ir::less(number(0), at_.get()), ir::less(key, this->key(before)));
     std::vector<Stmt> steps = {
         ir::make_store(other_key_, {number(0)}, this->key(i)),
         ir::make_store(other_place_, {number(0)}, this->place(i)), at_.set(i),
