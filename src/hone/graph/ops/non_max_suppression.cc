@@ -1,12 +1,13 @@
 // NonMaxSuppression: per image and class the boxes with the best scores, without those that overlap
 // a better one; then all of them in one list.
 #include <algorithm>
-#include <array>
+#include <optional>
 
 #include "hone/graph/evaluate.h"
 #include "hone/graph/extents.h"
-#include "hone/graph/ops/indices.h"
+#include "hone/graph/ops/box_grid.h"
 #include "hone/graph/ops/registry.h"
+#include "hone/graph/ops/sort_pairs.h"
 
 namespace hone::graph {
 namespace {
@@ -26,115 +27,88 @@ Status infer_select(InferContext& c) {
   return c.set(0, DType::kI64, {scores[0], scores[1], most});
 }
 
+// Sorted once; then each box is tested against those that were selected before it: all of them, or
+// where there may be many, those near it.
 class Selector {
  public:
   explicit Selector(EmitContext& c)
       : c_(c),
         boxes_(c.input(0).shape[1]),
+        most_(c.result().shape[2]),
         type_(compute_type(c.input(0).dtype)),
         box_("box", DType::kI64),
         count_("count", DType::kI64),
-        left_("left", DType::kI64),
-        right_("right", DType::kI64),
+        wanted_("wanted", DType::kI64),
         dead_("dead", DType::kBool),
-        box_sides_(sides("box_", {})),
-        kept_sides_(sides("kept_", {rounded(c.result().shape[2])})),
-        order_(ir::make_buffer("order", DType::kI64, {boxes_}, ir::Scope::kThread)),
-        other_(ir::make_buffer("other", DType::kI64, {boxes_}, ir::Scope::kThread)),
-        hits_(ir::make_buffer("hits", type_, {kBlock}, ir::Scope::kStack)) {}
+        sides_(box_sides("box_", type_, {}, ir::Scope::kStack)),
+        kept_(box_sides("kept_", type_, {rounded(most_)}, ir::Scope::kThread)),
+        hits_(ir::make_buffer("hits", type_, {kBlock}, ir::Scope::kStack)),
+        sorted_(sort_key_type(type_), boxes_) {
+    if (BoxGrid::pays(most_)) grid_.emplace(type_, most_, sides_);
+  }
 
   void emit() {
-    const Shape& shape = c_.result().shape;
-    const compute::Axis turn = compute::make_axis("turn", shape[2]);
-    c_.body("select_boxes", axes_of(shape, 0, 2), [&](const std::vector<Expr>& point) {
-      const Stmt clear = loops_over(
-          {turn}, {c_.store(0, {point[0], point[1], ir::variable(turn.var)}, number(0))});
-      std::vector<Stmt> body = {clear, count_.set(number(0))};
-      for (Stmt& step : clear_kept(shape[2])) body.push_back(std::move(step));
-      for (Stmt& step : sort(point)) body.push_back(std::move(step));
-      body.push_back(select_in_order(point, shape[2]));
+    const compute::Axis turn = compute::make_axis("turn", most_);
+    c_.body("select_boxes", axes_of(c_.result().shape, 0, 2), [&](const std::vector<Expr>& point) {
+      std::vector<Stmt> body = {
+          loops_over({turn},
+                     {c_.store(0, {point[0], point[1], ir::variable(turn.var)}, number(0))}),
+          clear_kept(), count_.set(number(0)), wanted_.set(number(0))};
+      if (grid_) body.push_back(grid_->clear());
+      body.push_back(collect(point));
+      if (grid_) body.push_back(grid_->choose_cells());
+      body.push_back(sorted_.sort(wanted_.get()));
+      body.push_back(select_in_order(point));
       body.push_back(c_.store(1, {point[0], point[1]}, count_.get()));
-      Stmt all = ir::make_alloc(hits_, std::move(body));
-      all = ir::make_alloc(order_, {ir::make_alloc(other_, {all})});
-      for (const Sides& group : {box_sides_, kept_sides_}) {
-        for (const ir::BufferPtr& buffer : group) all = ir::make_alloc(buffer, {all});
+      if (grid_) body = {grid_->with_memory(std::move(body))};
+      body = {ir::make_alloc(hits_, {sorted_.with_memory(std::move(body))})};
+      for (const BoxSides& group : {sides_, kept_}) {
+        for (const ir::BufferPtr& buffer : group) body = {ir::make_alloc(buffer, std::move(body))};
       }
-      return std::vector{with_locals({box_, count_, left_, right_, dead_}, {all})};
+      return std::vector{with_locals({box_, count_, wanted_, dead_}, std::move(body))};
     });
   }
 
  private:
-  // What is known of a box or, of those that were selected, a list each: low and high edge in both
-  // dimensions, and the area.
-  using Sides = std::array<ir::BufferPtr, 5>;
-  [[nodiscard]] Sides sides(const std::string& prefix, const Shape& shape) const {
-    const ir::Scope scope = shape.empty() ? ir::Scope::kStack : ir::Scope::kThread;
-    Sides made;
-    constexpr const char* kNames[] = {"low0", "high0", "low1", "high1", "area"};
-    for (size_t i = 0; i < made.size(); ++i)
-      made[i] = ir::make_buffer(prefix + kNames[i], type_, shape, scope);
-    return made;
-  }
-
-  Expr score(const std::vector<Expr>& point, const Expr& box) {
-    return c_.read(1, "scores", {point[0], point[1], box});
-  }
-
-  // order_ = the boxes by falling score, equal ones as they stand: a merge sort from runs of one.
-  std::vector<Stmt> sort(const std::vector<Expr>& point) {
-    const compute::Axis all = compute::make_axis("i", boxes_);
-    std::vector<Stmt> steps = {loops_over(
-        {all}, {ir::make_store(order_, {ir::variable(all.var)}, ir::variable(all.var))})};
-    for (int64_t run = 1; run < boxes_; run *= 2) {
-      const int64_t pairs = (boxes_ + 2 * run - 1) / (2 * run);
-      const compute::Axis pair = compute::make_axis("pair", pairs);
-      const compute::Axis place = compute::make_axis("place", 2 * run);
-      const Expr first = ir::variable(pair.var) * (2 * run), to = first + ir::variable(place.var);
-      const auto from = [&](const Local& at) {
-        return ir::load(order_, {ir::min(at.get(), number(boxes_ - 1))});
-      };
-      const Expr left_end = ir::min(first + run, number(boxes_));
-      const Expr right_end = ir::min(first + 2 * run, number(boxes_));
-      const Expr not_less =
-          ir::make(ir::Op::kNot, {ir::less(score(point, from(left_)), score(point, from(right_)))});
-      const Expr take_left = ir::logical_and(
-          ir::less(left_.get(), left_end),
-          ir::make(ir::Op::kOr, {ir::less_equal(right_end, right_.get()), not_less}));
-      // `dead_` remembers the choice: storing changes what it was made from.
-      const std::vector<Stmt> merge = {
-          dead_.set(take_left),
-          ir::make_store(other_, {to}, ir::select(dead_.get(), from(left_), from(right_))),
-          left_.set(ir::select(dead_.get(), left_.get() + 1, left_.get())),
-          right_.set(ir::select(dead_.get(), right_.get(), right_.get() + 1))};
-      steps.push_back(loops_over(
-          {pair}, {left_.set(first), right_.set(first + run),
-                   loops_over({place}, {ir::make_if(ir::less(to, number(boxes_)), merge)})}));
-      std::swap(order_, other_);
+  // The boxes whose score is high enough.
+  Stmt collect(const std::vector<Expr>& point) {
+    const compute::Axis i = compute::make_axis("i", boxes_);
+    const Expr box = ir::variable(i.var);
+    const Expr score = c_.read(1, "scores", {point[0], point[1], box});
+    std::vector<Stmt> take = sorted_.add(wanted_, sort_key(score, true), box);
+    if (grid_) {
+      for (Stmt& step : measure(point[0], box)) take.push_back(std::move(step));
+      take.push_back(grid_->note_width());
     }
-    return steps;
+    if (!c_.node().has_input(3)) return loops_over({i}, std::move(take));
+    return loops_over({i}, {ir::make_if(ir::less(threshold(3), score), std::move(take))});
   }
 
   // A box is selected if it overlaps none that was.
-  Stmt select_in_order(const std::vector<Expr>& point, int64_t most) {
-    const compute::Axis i = compute::make_axis("i", boxes_);
-    const ir::VarPtr block = ir::make_var("block");
-    const Stmt tests = ir::make_for(
-        block, number(0), ir::floordiv(count_.get() + (kBlock - 1), kBlock), ir::ForKind::kSerial,
-        {ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}),
-                     test_block(ir::variable(block) * kBlock))});
+  Stmt select_in_order(const std::vector<Expr>& point) {
+    const ir::VarPtr i = ir::make_var("i"), block = ir::make_var("block");
+    const Expr blocks = ir::floordiv(count_.get() + (kBlock - 1), kBlock);
+    const Stmt all = ir::make_for(block, number(0), blocks, ir::ForKind::kSerial,
+                                  {ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}),
+                                               test_block(kept_, ir::variable(block) * kBlock))});
     std::vector<Stmt> keep = {c_.store(0, {point[0], point[1], count_.get()}, box_.get())};
-    for (size_t k = 0; k < box_sides_.size(); ++k)
-      keep.push_back(ir::make_store(kept_sides_[k], {count_.get()}, ir::load(box_sides_[k], {})));
+    for (Stmt& step : copy_box(kept_, count_.get(), sides_)) keep.push_back(std::move(step));
     keep.push_back(count_.set(count_.get() + 1));
-    const Stmt take = ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), std::move(keep));
-    Expr wanted = ir::less(count_.get(), number(most));
-    if (c_.node().has_input(3))
-      wanted = ir::logical_and(wanted, ir::less(threshold(3), score(point, box_.get())));
-    std::vector<Stmt> body = measure(point[0]);
-    for (const Stmt& step : {dead_.set(ir::constant_bool(false)), tests, take})
-      body.push_back(step);
-    return loops_over({i}, {box_.set(ir::load(order_, {ir::variable(i.var)})),
-                            ir::make_if(wanted, std::move(body))});
+    Stmt tests = all;
+    if (grid_) {
+      keep.push_back(grid_->add());
+      const auto chunk = [&](const BoxSides& boxes, const Expr& at) {
+        return test_block(boxes, at);
+      };
+      tests = grid_->test(dead_, chunk, all, blocks);
+    }
+    std::vector<Stmt> body = {box_.set(sorted_.place(ir::variable(i)))};
+    for (Stmt& step : measure(point[0], box_.get())) body.push_back(std::move(step));
+    body.push_back(dead_.set(ir::constant_bool(false)));
+    body.push_back(tests);
+    body.push_back(ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), std::move(keep)));
+    return ir::make_for(i, number(0), wanted_.get(), ir::ForKind::kSerial,
+                        {ir::make_if(ir::less(count_.get(), number(most_)), std::move(body))});
   }
 
   Expr threshold(size_t operand) {
@@ -153,56 +127,49 @@ class Selector {
     return {a - half, a + half};
   }
 
-  // Sets box_sides_ for box_.
-  std::vector<Stmt> measure(const Expr& image) {
+  // Sets sides_.
+  std::vector<Stmt> measure(const Expr& image, const Expr& box) {
     std::vector<Stmt> steps;
     Expr area;
     for (const int64_t dim : {0, 1}) {
-      const auto [low, high] = edges(image, box_.get(), dim);
+      const auto [low, high] = edges(image, box, dim);
       const auto at = static_cast<size_t>(2 * dim);
-      steps.push_back(ir::make_store(box_sides_[at], {}, low));
-      steps.push_back(ir::make_store(box_sides_[at + 1], {}, high));
-      const Expr side = ir::load(box_sides_[at + 1], {}) - ir::load(box_sides_[at], {});
+      steps.push_back(ir::make_store(sides_[at], {}, low));
+      steps.push_back(ir::make_store(sides_[at + 1], {}, high));
+      const Expr side = ir::load(sides_[at + 1], {}) - ir::load(sides_[at], {});
       area = area ? area * side : side;
     }
-    steps.push_back(ir::make_store(box_sides_[4], {}, area));
+    steps.push_back(ir::make_store(sides_[4], {}, area));
     return steps;
   }
 
   // Selected boxes that are not there yet lie nowhere.
-  std::vector<Stmt> clear_kept(int64_t most) {
-    const compute::Axis all = compute::make_axis("kept", rounded(most));
-    constexpr double kFar = 1e30;
-    constexpr double kNowhere[] = {kFar, -kFar, kFar, -kFar, 0};
-    std::vector<Stmt> stores;
-    for (size_t k = 0; k < kept_sides_.size(); ++k) {
-      stores.push_back(
-          ir::make_store(kept_sides_[k], {ir::variable(all.var)}, literal(type_, kNowhere[k])));
-    }
-    return {loops_over({all}, std::move(stores))};
+  Stmt clear_kept() const {
+    const compute::Axis all = compute::make_axis("kept", rounded(most_));
+    return loops_over({all}, store_nowhere(kept_, ir::variable(all.var)));
   }
   static int64_t rounded(int64_t count) { return (count + kBlock - 1) / kBlock * kBlock; }
 
-  // Marks the box as out if its intersection with one of a block of selected ones is more than that
-  // part of their union. In vector lanes: hits of all, then their maximum by halves.
-  std::vector<Stmt> test_block(const Expr& first) {
+  // Marks the box as out if its intersection with one of a block of boxes is more than that part of
+  // their union. In vector lanes: hits of all, then their maximum by halves.
+  std::vector<Stmt> test_block(const BoxSides& boxes, const Expr& first) {
     const auto lanes = [](int64_t extent, const auto& make) {
       const ir::VarPtr j = ir::make_var("j");
       return ir::make_for(j, number(0), number(extent), ir::ForKind::kVectorized,
                           {make(ir::variable(j))});
     };
-    const auto own = [&](size_t k) { return ir::load(box_sides_[k], {}); };
+    const auto own = [&](size_t k) { return ir::load(sides_[k], {}); };
     std::vector<Stmt> steps = {lanes(kBlock, [&](const Expr& j) {
-      const auto kept = [&](size_t k) { return ir::load(kept_sides_[k], {first + j}); };
+      const auto other = [&](size_t k) { return ir::load(boxes[k], {first + j}); };
       Expr common, hit;
       for (const size_t dim : {0, 1}) {
         const Expr shared =
-            ir::min(own(2 * dim + 1), kept(2 * dim + 1)) - ir::max(own(2 * dim), kept(2 * dim));
+            ir::min(own(2 * dim + 1), other(2 * dim + 1)) - ir::max(own(2 * dim), other(2 * dim));
         const Expr meets = ir::less(literal(type_, 0), shared);
         common = common ? common * shared : shared;
         hit = hit ? ir::logical_and(hit, meets) : meets;
       }
-      hit = ir::logical_and(hit, ir::less(threshold(2) * (own(4) + kept(4) - common), common));
+      hit = ir::logical_and(hit, ir::less(threshold(2) * (own(4) + other(4) - common), common));
       return ir::make_store(hits_, {j}, ir::select(hit, literal(type_, 1), literal(type_, 0)));
     })};
     for (int64_t half = kBlock / 2; half > 0; half /= 2) {
@@ -215,13 +182,15 @@ class Selector {
     return steps;
   }
 
-  static constexpr int64_t kBlock = 32;  // selected boxes that are tested together
+  static constexpr int64_t kBlock = BoxGrid::kLanes;  // boxes that are tested together
   EmitContext& c_;
-  int64_t boxes_;
+  int64_t boxes_, most_;
   DType type_;
-  Local box_, count_, left_, right_, dead_;
-  Sides box_sides_, kept_sides_;
-  ir::BufferPtr order_, other_, hits_;
+  Local box_, count_, wanted_, dead_;
+  BoxSides sides_, kept_;  // the box at hand, those that were selected
+  ir::BufferPtr hits_;
+  SortPairs sorted_;
+  std::optional<BoxGrid> grid_;
 };
 
 void emit_select(EmitContext& c) { Selector(c).emit(); }

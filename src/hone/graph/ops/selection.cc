@@ -1,6 +1,7 @@
 // The largest elements and their places: ArgMax, ArgMin, Hardmax, TopK.
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/pointwise.h"
+#include "hone/graph/ops/sort_pairs.h"
 
 namespace hone::graph {
 namespace {
@@ -120,6 +121,36 @@ Status infer_top_k(InferContext& c) {
   return c.set(1, DType::kI64, std::move(shape));
 }
 
+using Row = std::function<std::vector<Expr>(const Expr& r)>;  // where its element r is
+
+// A row's largest or smallest elements if they are many: the best are sorted and cut off to k each
+// time when so many have come together, and what is no better than the last of k is left out.
+Stmt top_of_many(EmitContext& c, bool largest, int64_t extent, int64_t k, const Row& at) {
+  constexpr int64_t kRoom = 512;  // so that a sort's fixed cost is shared
+  const int64_t most = std::min(extent, 2 * k + kRoom);
+  const DType type = sort_key_type(compute_type(c.input(0).dtype));
+  const SortPairs best(type, most);
+  const Local count("count", DType::kI64), last("last", type), key("next_key", type);
+  const compute::Axis n = compute::make_axis("n", extent), o = compute::make_axis("o", k);
+  const Expr from = ir::variable(n.var), to = ir::variable(o.var), all = ir::constant(k);
+  const Expr better =
+      ir::make(ir::Op::kOr, {ir::less(count.get(), all), ir::less(key.get(), last.get())});
+  std::vector<Stmt> take = best.add(count, key.get(), from);
+  if (most < extent) {
+    take.push_back(
+        ir::make_if(ir::make(ir::Op::kEq, {count.get(), ir::constant(most)}),
+                    {best.sort(count.get()), last.set(best.key(all + -1)), count.set(all)}));
+  }
+  const Stmt scan = loops_over({n}, {key.set(sort_key(c.read(0, "data", at(from)), largest)),
+                                     ir::make_if(better, std::move(take))});
+  std::vector<Stmt> write = {c.store(0, at(to), c.read(0, "data", at(best.place(to)))),
+                             c.store(1, at(to), best.place(to))};
+  std::erase(write, nullptr);
+  return best.with_memory({with_locals(
+      {count, last, key}, {count.set(ir::constant(0)), last.set(highest(type)), scan,
+                           best.sort(count.get()), loops_over({o}, std::move(write))})});
+}
+
 // A row's elements one after the other into a sorted list of k: an element that stands before the
 // last of the list pushes those behind its place on. Equal values stay in order.
 void emit_top_k(EmitContext& c) {
@@ -159,6 +190,8 @@ void emit_top_k(EmitContext& c) {
       index.insert(index.begin() + static_cast<long>(axis), r);
       return index;
     };
+    constexpr int64_t kMany = 48;  // from here on, in time
+    if (k >= kMany) return std::vector{top_of_many(c, largest, shape[axis], k, at)};
     const Pair list = pair("list", k), next = pair("next", 1), old = pair("old", 1);
     const Expr zero = ir::constant(0), last = ir::constant(k - 1);
     const auto loop = [](const char* name, int64_t extent, const auto& body) {

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
 #include "hone/graph/test_model.h"
 
 namespace hone::graph {
@@ -37,6 +41,73 @@ TEST(top_k, computes_one_result_without_the_other) {
   values.input("x", {1, 4}).constant("k", ints({2}));
   values.node("TopK", {"x", "k"}, {"v"}).output("v");
   EXPECT_EQ(relative_error(run_optimized(values.graph(), {x})[0], floats({1, 2}, {4, 3})), 0);
+}
+
+template <typename T>
+void expect_top_as_sorted(DType dtype, const std::vector<T>& values, int64_t rows, int64_t k,
+                          bool largest) {
+  const auto extent = static_cast<int64_t>(values.size()) / rows;
+  Tensor x(dtype, {rows, extent});
+  std::copy(values.begin(), values.end(), x.as<T>().begin());
+  TestModel model;
+  model.input("x", {rows, extent}, dtype).constant("k", ints({k}));
+  model.node("TopK", {"x", "k"}, {"v", "i"}, topk_attributes(largest)).output("v").output("i");
+  const std::vector<Tensor> found = run_optimized(model.graph(), {x});
+  for (int64_t row = 0; row < rows; ++row) {
+    const T* of = values.data() + row * extent;
+    std::vector<int64_t> order(static_cast<size_t>(extent));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+      if (of[j] != of[j]) return of[i] == of[i];  // not-a-number comes last
+      return largest ? of[i] > of[j] : of[i] < of[j];
+    });
+    for (int64_t i = 0; i < k; ++i) {
+      const int64_t place = order[static_cast<size_t>(i)];
+      ASSERT_EQ(found[1].as<int64_t>()[static_cast<size_t>(row * k + i)], place)
+          << "row " << row << ", place " << i << " of " << k;
+      const T value = found[0].as<T>()[static_cast<size_t>(row * k + i)];
+      EXPECT_TRUE(value == of[place] || value != value);
+    }
+  }
+}
+
+template <typename T>
+std::vector<T> random_values(Rng& rng, int64_t count) {
+  std::vector<T> values;
+  const double scale = std::pow(10, rng.between(0, 3));
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<T>(scale * rng.normal()));
+  return values;
+}
+
+TEST(top_k, of_many_is_a_sorted_row_s_begin) {
+  Rng rng(0);
+  for (const int64_t k : {48, 60, 200}) {
+    for (const bool largest : {true, false}) {
+      for (const int64_t extent : {k, 4 * k, int64_t{3000}}) {
+        std::vector<float> x = random_values<float>(rng, 2 * extent);
+        for (const float odd : {HUGE_VALF, -HUGE_VALF, NAN, -0.F, 0.F, -NAN})
+          x[static_cast<size_t>(rng.below(2 * extent))] = odd;
+        expect_top_as_sorted(DType::kF32, x, 2, k, largest);
+      }
+      expect_top_as_sorted(DType::kF64, random_values<double>(rng, 500), 1, k, largest);
+      expect_top_as_sorted(DType::kI64, random_values<int64_t>(rng, 500), 1, k, largest);
+      expect_top_as_sorted(DType::kI32, random_values<int32_t>(rng, 500), 1, k, largest);
+      std::vector<uint8_t> bytes;
+      for (int i = 0; i < 500; ++i) bytes.push_back(static_cast<uint8_t>(rng.below(256)));
+      expect_top_as_sorted(DType::kU8, bytes, 1, k, largest);
+      std::vector<uint64_t> words;
+      for (int i = 0; i < 500; ++i) words.push_back(rng.next());
+      expect_top_as_sorted(DType::kU64, words, 1, k, largest);
+    }
+  }
+}
+
+// Each element is better than all before it.
+TEST(top_k, of_many_in_rising_order) {
+  std::vector<float> rising;
+  for (int i = 0; i < 4000; ++i) rising.push_back(static_cast<float>(i));
+  expect_top_as_sorted(DType::kF32, rising, 1, 100, true);
+  expect_top_as_sorted(DType::kF32, rising, 1, 100, false);
 }
 
 TEST(top_k, of_more_than_there_is_fails) {

@@ -1,0 +1,34 @@
+// graph/ops/sort_pairs.h - a sort for bodies of extern stages: pairs (key, place) by rising key,
+// equal keys as they stand. A radix sort by bytes, so its time does not hang on the data.
+#pragma once
+
+#include "hone/graph/ops/indices.h"
+
+namespace hone::graph {
+
+// The key of a value: what comes first has the smaller one. Not-a-number comes last, zeros of both
+// signs are equal. The type is kI32 where the value has no more than 4 bytes, else kI64.
+[[nodiscard]] ir::Expr sort_key(const ir::Expr& value, bool largest_first);
+[[nodiscard]] DType sort_key_type(DType value);
+
+class SortPairs {
+ public:
+  SortPairs(DType key, int64_t most);
+  [[nodiscard]] ir::Expr key(const ir::Expr& at) const { return ir::load(key_, {at}); }
+  [[nodiscard]] ir::Expr place(const ir::Expr& at) const { return ir::load(place_, {at}); }
+  // Puts a pair at the end of those that there are, and counts it.
+  [[nodiscard]] std::vector<ir::Stmt> add(const Local& count, const ir::Expr& key,
+                                          const ir::Expr& place) const;
+  [[nodiscard]] ir::Stmt sort(const ir::Expr& count) const;
+  // The statements with the memory that all this uses.
+  [[nodiscard]] ir::Stmt with_memory(std::vector<ir::Stmt> body) const;
+
+ private:
+  [[nodiscard]] ir::Stmt sort_few(const ir::Expr& count) const;
+  [[nodiscard]] ir::Stmt sort_many(const ir::Expr& count) const;
+
+  ir::BufferPtr key_, place_, other_key_, other_place_, counts_;
+  Local at_;
+};
+
+}  // namespace hone::graph
