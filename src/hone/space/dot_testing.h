@@ -14,8 +14,7 @@ struct DotShape {
 inline compute::Dag dot_product(const DotShape& s) {
   compute::DagBuilder b;
   const auto data = b.input("data", {s.m, s.k});
-  const auto weight =
-      s.constant ? b.constant("weight", {s.n, s.k}) : b.input("weight", {s.n, s.k});
+  const auto weight = s.constant ? b.constant("weight", {s.n, s.k}) : b.input("weight", {s.n, s.k});
   const auto out = b.output("out", {s.m, s.n});
   const auto sums = b.intermediate("matmul", {s.m, s.n});
   const std::vector<compute::Axis> a = {compute::make_axis("m", s.m), compute::make_axis("n", s.n)};

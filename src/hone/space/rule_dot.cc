@@ -1,7 +1,7 @@
 // Sums along contiguous elements with the vector lanes along the sum: for results too few to fill
 // lanes, and where lanes along a result would gather. E is the pointwise epilogue of the sum R.
 //
-//   parallel blocks of E's rows and columns:
+//   blocks of E's rows and columns, in parallel or, where that takes longer, not:
 //     R.rf: for reduce loops: for rows, columns and vectors (unrolled): lanes; in registers
 //     R: the sum of the lanes
 //     E: the tile of results: bias, activation, store
@@ -18,6 +18,8 @@ namespace {
 using schedule::Steps;
 using schedule::Tail;
 
+constexpr double kLeastShared = 20'000;  // vectors of products that are worth a second thread
+
 class Dot : public Group {
  public:
   std::string epilogue, reduction, packed;   // stage names; packed = "" if no operand is packed
@@ -31,7 +33,7 @@ class Dot : public Group {
   bool pad_column = false;                   // only the packed operand moves with the column
   int registers = 16;
   int64_t lanes = 8;
-  int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_order = -1;
+  int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_order = -1, d_parallel = -1;
   std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
@@ -77,6 +79,10 @@ void Dot::set_default(std::vector<int>& choices) const {
   };
   set(d_lanes, lanes);
   set(d_order, 0);
+  double products = static_cast<double>(length);
+  for (const compute::Axis& axis : axes) products *= static_cast<double>(axis.extent);
+  for (const compute::Axis& tap : taps) products *= static_cast<double>(tap.extent);
+  set(d_parallel, products > kLeastShared * static_cast<double>(lanes) ? 1 : 0);
   for (const int64_t vectors : options(d_vectors)) {
     for (const int64_t rows : options(d_row)) {
       for (const int64_t columns : options(d_column)) {
@@ -86,13 +92,13 @@ void Dot::set_default(std::vector<int>& choices) const {
         const double fma = results * static_cast<double>(vectors);
         const double loads = static_cast<double>((rows + columns) * vectors);
         // The latency of a dependent multiply-add bounds small tiles; lanes are summed at the end.
-        const double steps = std::ceil(static_cast<double>(length) /
-                                       static_cast<double>(vectors * lanes));
+        const double steps =
+            std::ceil(static_cast<double>(length) / static_cast<double>(vectors * lanes));
         const double cycles =
             steps * (std::max({fma / 2, loads / 2, 4.0}) + 0.1 * loads + 1) + 8 * results;
-        const double tiles =
-            column < 0 ? 1 : std::ceil(static_cast<double>(axes[column].extent) /
-                                       static_cast<double>(columns));
+        const double tiles = column < 0 ? 1
+                                        : std::ceil(static_cast<double>(axes[column].extent) /
+                                                    static_cast<double>(columns));
         const double cost = cycles * tiles / static_cast<double>(rows);
         if (cost >= best) continue;
         best = cost;
@@ -132,7 +138,7 @@ std::string Dot::append_epilogue(const Choice& choice, Steps& steps) const {
   std::string fused = outer[0];
   for (size_t i = 1; i < outer.size(); ++i) fused += "@" + outer[i];
   if (outer.size() > 1) steps.push_back(schedule::Fuse{epilogue, outer});
-  steps.push_back(schedule::Parallel{epilogue, fused});
+  if (choice[d_parallel] == 1) steps.push_back(schedule::Parallel{epilogue, fused});
   if (inner.size() > 1) steps.push_back(schedule::Unroll{epilogue, inner[0]});
   if (!inner.empty()) steps.push_back(schedule::Vectorize{epilogue, inner.back()});
   return peel ? holder : fused;
@@ -209,11 +215,12 @@ bool moves(const compute::Access& read, size_t axis) {
 
 // Neighbouring points of the axis are neighbours in memory.
 bool is_contiguous(const compute::Access& read, size_t axis) {
-  for (size_t d = 0; d < read.index.size(); ++d) {
-    const bool last = d + 1 == read.index.size();
-    if (read.index[d].coef[axis] != (last ? 1 : 0)) return false;
+  int64_t stride = 0, elements = 1;
+  for (size_t d = read.index.size(); d-- > 0;) {
+    stride += read.index[d].coef[axis] * elements;
+    elements *= read.buffer->shape[d];
   }
-  return !read.index.empty();
+  return stride == 1;
 }
 
 // The operand that is packed, by a stage or by one to be made; null if there is none.
@@ -261,8 +268,8 @@ void add_decisions(SketchBuilder& builder, Dot& group) {
   constexpr int64_t kMost = 8;  // rows or columns of a tile
   if (group.row >= 0) {
     const int64_t rows = group.axes[group.row].extent;
-    group.d_row = builder.add_decision(stage, "dot_row", DecisionKind::kTile,
-                                       divisors(rows, kMost), rows);
+    group.d_row =
+        builder.add_decision(stage, "dot_row", DecisionKind::kTile, divisors(rows, kMost), rows);
   }
   if (group.column >= 0) {
     const int64_t columns = group.axes[group.column].extent;
@@ -271,6 +278,7 @@ void add_decisions(SketchBuilder& builder, Dot& group) {
   }
   if (group.row >= 0 && group.column >= 0)
     group.d_order = builder.add_decision(stage, "dot_order", DecisionKind::kOrder, {0, 1});
+  group.d_parallel = builder.add_decision(stage, "dot_parallel", DecisionKind::kParallel, {0, 1});
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace {
 
 using schedule::Steps;
 
-constexpr int64_t kLeastTerms = 512;       // of a part
-constexpr int64_t kLeastWork = 1 << 19;    // products, all told: two forks and joins take theirs
-constexpr int64_t kVectorsPerCore = 8;     // with more there is work for all without parts
+constexpr int64_t kLeastTerms = 512;     // of a part
+constexpr int64_t kLeastWork = 1 << 19;  // products, all told: two forks and joins take theirs
+constexpr int64_t kVectorsPerCore = 8;   // with more there is work for all without parts
 constexpr int64_t kMostParts = 64;
 
 class SplitSum : public Group {
@@ -124,8 +124,7 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
 
   // The constant operand is packed as a whole, before the sum is cut.
   std::string packed;
-  if (const compute::Access* operand =
-          packable(builder.state, *r, static_cast<int>(longest))) {
+  if (const compute::Access* operand = packable(builder.state, *r, static_cast<int>(longest))) {
     const std::string buffer = operand->buffer->name;
     if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return false;
     packed = builder.state.stages[builder.state.find_stage(reduction) - 1].name();
