@@ -1,8 +1,8 @@
 // A seed: the kernels of random tasks (random_task.h), by every sketch of the space and some of its
 // points, for this machine with all that it can do or limited to AVX2, between guard pages
 // (codegen/llvm/guarded_run.h), compute what the naive program does in the interpreter; NaN,
-// infinite and denormal operands are among the data. Threads change nothing: no sketch splits a sum
-// over tiles.
+// infinite and denormal operands are among the data. Threads change nothing: a sum that is split
+// over tiles has as many parts as its schedule says.
 #include <cmath>
 #include <cstring>
 #include <limits>

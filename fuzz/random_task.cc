@@ -100,7 +100,8 @@ void product(TestModel& model, Rng& rng) {
 }
 
 void gemm(TestModel& model, Rng& rng) {
-  const std::vector<int64_t> e = extents(rng, 3);
+  std::vector<int64_t> e = extents(rng, 3);
+  if (rng.chance(0.1)) e = {1, rng.choice<int64_t>({33, 64, 97}), 16384};  // sums cut into parts
   const int64_t ta = rng.below(2), tb = rng.below(2);
   model.input("a", ta != 0 ? Shape{e[2], e[0]} : Shape{e[0], e[2]});
   const Shape b = tb != 0 ? Shape{e[1], e[2]} : Shape{e[2], e[1]};

@@ -21,6 +21,7 @@ constexpr double kIssueWidth = 4;     // vector instructions and loads started p
 constexpr double kForkJoinSeconds = 1.5e-6;
 constexpr double kCacheShare = 0.75;  // of a cache that one loop nest can count on
 constexpr double kBranchCycles = 2;   // a test in an unrolled body
+constexpr double kHalvingCycles = 6;  // until the lanes of a vector are added to the other half
 constexpr int kLineBytes = 64;
 constexpr int64_t kFirstLevelSets = 64;  // of lines: a page, wherever the tag is physical
 
@@ -129,6 +130,9 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   cycles += kBranchCycles * ops.select * body.vectors;
   out.registers = write.scope == ir::Scope::kRegister ? accumulators + widest + 1 : widest + 2;
   cycles += kSpillCycles * std::max(0.0, out.registers - target.vector_registers);
+  // The lanes of a register tile are summed up by halves: one after the other, tiles side by side.
+  if (is_vector && nest.loops.back().reduce && write.scope == ir::Scope::kRegister)
+    cycles += std::log2(lanes) * (kHalvingCycles + accumulators);
   cycles += kLoopCycles;
   out.body_instructions = flops + loads + stores;
   out.body_cycles = cycles;

@@ -114,8 +114,9 @@ class Legality {
             writer >= 0
                 ? padded_extent(state_.stages[writer], bounds_.stages[writer], static_cast<int>(d))
                 : access.buffer->shape[d];
-        // A guard knows nothing of padding, but keeps the dimensions that it tests.
-        if (access.guarded && !padded) continue;
+        // A guard, of the read or of the stage's points, knows nothing of padding, but keeps the
+        // dimensions that it tests.
+        if ((access.guarded || state_.stages[s].info->stage.where) && !padded) continue;
         if (low < 0 || high >= available) {
           return invalid("{}: a padded tail would read {}..{} of {} elements of {}",
                          state_.stages[s].name(), low, high, available, access.buffer->name);

@@ -40,6 +40,27 @@ parallel(matmul, m@n.0)
   }
 }
 
+TEST(proof, gemm_keeps_a_sum_in_lanes_along_k) {
+  for (const int64_t k : {1, 7, 32, 33}) {
+    expect_same(gemm(5, 3, k), R"(
+rfactor(matmul, k, 8, strided)
+parallel(matmul, m)
+reorder(matmul, [m, n, ki])
+compute_at(matmul.rf, matmul, m)
+scope(matmul.rf, register)
+layout(matmul.rf, [m, n, ki])
+split(matmul.rf, k, [1], peel)
+reorder(matmul.rf, [k.0, k.1, m, n, ki])
+unroll(matmul.rf, k.1)
+unroll(matmul.rf, m)
+unroll(matmul.rf, n)
+vectorize(matmul.rf, ki)
+unroll(matmul, n)
+vectorize(matmul, ki)
+)");
+  }
+}
+
 TEST(proof, gemm_blocks_k_in_cache) {
   expect_same(gemm(7, 10, 29), R"(
 rfactor(matmul, k, 8)

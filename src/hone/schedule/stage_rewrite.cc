@@ -253,32 +253,35 @@ Status rfactor(const RFactor& step, State& state) {
     if (!output.merge) return invalid("{} cannot be merged from parts", step.stage);
   }
   const int64_t factor = std::min(step.factor, axis->extent);
-  const int64_t parts = (axis->extent + factor - 1) / factor;
-  const compute::Axis outer = compute::make_axis(step.axis + "o", parts);
-  const compute::Axis inner = compute::make_axis(step.axis, factor);
+  const int64_t blocks = (axis->extent + factor - 1) / factor;
+  const bool strided = step.parts == Parts::kStrided;
+  const int64_t parts = strided ? factor : blocks;
+  const compute::Axis each = compute::make_axis(step.axis + (strided ? "i" : "o"), parts);
+  const compute::Axis rest = compute::make_axis(step.axis, strided ? blocks : factor);
+  const compute::Axis &outer = strided ? rest : each, &inner = strided ? each : rest;
   const Expr whole = ir::variable(outer.var) * factor + ir::variable(inner.var);
   const ir::VarMap map = {{axis->var, whole}};
 
   compute::Stage part = stage;
   part.name = unique_name(state, stage.name + ".rf");
   part.op.clear();
-  part.axes.insert(part.axes.begin(), outer);
+  part.axes.insert(part.axes.begin(), each);
   for (compute::Axis& reduce : part.reduce) {
-    if (reduce.var == axis->var) reduce = inner;
+    if (reduce.var == axis->var) reduce = rest;
   }
   if (stage.where) part.where = ir::substitute(stage.where, map);
-  if (parts * factor != axis->extent) {
+  if (blocks * factor != axis->extent) {
     const Expr inside = ir::less(whole, ir::constant(axis->extent));
     part.where = part.where ? ir::logical_and(part.where, inside) : inside;
   }
   compute::Stage merged = stage;
-  const compute::Axis merge_axis = renamed(outer);
+  const compute::Axis merge_axis = renamed(each);
   merged.reduce = {merge_axis};
   std::vector<ir::BufferPtr> from, to;
   std::vector<std::vector<Expr>> at;
   for (const compute::Output& output : stage.outputs) {
     std::vector<int64_t> shape = {parts};
-    std::vector<Expr> place = {ir::variable(outer.var)};
+    std::vector<Expr> place = {ir::variable(each.var)};
     for (const compute::Axis& a : stage.axes) {
       bool used = stage.outputs.size() == 1;
       for (const Expr& e : output.write) {

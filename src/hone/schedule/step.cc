@@ -17,8 +17,10 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.loops);
   } else if constexpr (std::is_same_v<T, ComputeAt> || std::is_same_v<T, StoreAt>) {
     f(step.stage), f(step.at), f(step.loop);
-  } else if constexpr (std::is_same_v<T, Fold> || std::is_same_v<T, RFactor>) {
+  } else if constexpr (std::is_same_v<T, Fold>) {
     f(step.stage), f(step.axis), f(step.factor);
+  } else if constexpr (std::is_same_v<T, RFactor>) {
+    f(step.stage), f(step.axis), f(step.factor), f(step.parts);
   } else if constexpr (std::is_same_v<T, Inline> || std::is_same_v<T, CacheWrite>) {
     f(step.stage);
   } else if constexpr (std::is_same_v<T, Winograd>) {
@@ -53,6 +55,9 @@ struct Printer {
   void operator()(const std::string& s) { separate(), text += s; }
   void operator()(int64_t n) { separate(), text += std::to_string(n); }
   void operator()(Tail t) { separate(), text += kTailNames[static_cast<int>(t)]; }
+  void operator()(Parts p) {
+    if (p == Parts::kStrided) separate(), text += "strided";
+  }
   void operator()(ir::Scope s) { separate(), text += ir::scope_name(s); }
   template <typename T>
   void operator()(const std::vector<T>& list) {
@@ -116,6 +121,12 @@ struct Parser {
       if (text == kTailNames[i]) return void(tail = static_cast<Tail>(i));
     }
     fail("mask, peel or pad", text);
+  }
+  void operator()(Parts& parts) {
+    if (next == arguments.size()) return;  // blocks are not named
+    const std::string_view text = take();
+    if (text != "strided") return fail("strided", text);
+    parts = Parts::kStrided;
   }
   void operator()(ir::Scope& scope) {
     const std::string_view text = take();

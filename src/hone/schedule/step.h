@@ -89,10 +89,17 @@ struct Layout {
   std::vector<std::string> dims;
   bool operator==(const Layout&) const = default;
 };
-// sum over k  -->  stage.rf[.., ko] = sum over factor of k;  stage = sum over ko of stage.rf
+// What a part of a sum adds up.
+enum class Parts : uint8_t {
+  kBlocks,   // `factor` terms, one behind the other: part p those from p * factor on
+  kStrided,  // every factor-th term, from the p-th on: neighbouring terms are of different parts
+};
+// sum over k  -->  stage.rf[ko, ..] = sum over factor of k;  stage = sum over ko of stage.rf
+// strided:         stage.rf[ki, ..] = sum over k / factor;   stage = sum over ki of stage.rf
 struct RFactor {
   std::string stage, axis;
   int64_t factor = 0;
+  Parts parts = Parts::kBlocks;
   bool operator==(const RFactor&) const = default;
 };
 // A convolution of stride 1 by Winograd's F(outputs, taps) in each dimension (winograd.h).

@@ -34,6 +34,15 @@ TEST(step, every_kind_prints_and_parses) {
   EXPECT_EQ(hash(*parsed), hash(steps));
 }
 
+TEST(step, parts_of_a_sum_are_blocks_unless_strided) {
+  EXPECT_EQ(to_string(RFactor{"matmul", "k", 8}), "rfactor(matmul, k, 8)");
+  const Steps strided = {RFactor{"matmul", "k", 8, Parts::kStrided}};
+  EXPECT_EQ(to_string(strided), "rfactor(matmul, k, 8, strided)\n");
+  const Result<Steps> parsed = parse_steps(to_string(strided));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(*parsed, strided);
+}
+
 TEST(step, parse_errors_name_the_line_and_what_was_expected) {
   const std::pair<const char*, const char*> cases[] = {
       {"inline(bias)\nsplat(a)", "line 2: unknown step 'splat'"},
@@ -41,6 +50,7 @@ TEST(step, parse_errors_name_the_line_and_what_was_expected) {
       {"split(a, b, [x])", "expected an integer, found 'x'"},
       {"split(a, b, 4)", "expected a list in brackets, found '4'"},
       {"split(a, b, [4], half)", "expected mask, peel or pad, found 'half'"},
+      {"rfactor(a, k, 4, blocks)", "expected strided, found 'blocks'"},
       {"scope(a, shelf)", "expected a scope, found 'shelf'"},
       {"inline(a, b)", "expected no more arguments, found 'b'"},
       {"inline a", "expected name(arguments)"},

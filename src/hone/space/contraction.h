@@ -92,6 +92,11 @@ struct ContractionOptions {
 [[nodiscard]] std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
                                                                  const schedule::StageInfo& r);
 
+// The largest constant operand of R that moves with an axis (position in r.axes) and whose
+// dimensions are single axes: worth packing; null if there is none.
+[[nodiscard]] const compute::Access* packable(const schedule::State& state,
+                                              const schedule::StageInfo& r, int axis);
+
 // Instructions per useful multiply-add of a register tile of column x rows points by vectors x
 // lanes channels, tails counted: lower is better.
 [[nodiscard]] double tile_cost(int64_t column, int64_t vectors, int64_t lanes, int64_t columns,

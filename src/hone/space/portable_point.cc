@@ -89,6 +89,10 @@ std::vector<const PortableChoice*> match(const PortablePoint& point,
   return found;
 }
 
+std::ptrdiff_t spoken_of(const std::vector<const PortableChoice*>& choices) {
+  return std::count_if(choices.begin(), choices.end(), [](const auto* c) { return c != nullptr; });
+}
+
 // The legal point fewest steps away, along decisions one index at a time; the point itself if it is
 // legal.
 std::optional<Point> nearest_legal(const Space& space, const Point& start) {
@@ -174,11 +178,20 @@ std::optional<PortablePoint> known_point(std::string_view text) {
 }
 
 std::vector<Point> adapt(const PortablePoint& point, const Space& space) {
+  // Of the sketches of its algorithm, those that most of its choices speak of.
+  std::vector<std::vector<const PortableChoice*>> matches;
+  std::ptrdiff_t most = 0;
+  for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
+    matches.emplace_back();
+    if (space.algorithm(sketch) != point.algorithm) continue;
+    matches.back() = match(point, space.decisions(sketch));
+    most = std::max(most, spoken_of(matches.back()));
+  }
   std::vector<Point> points;
   for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
-    if (space.algorithm(sketch) != point.algorithm) continue;
+    const std::vector<const PortableChoice*>& choices = matches[static_cast<size_t>(sketch)];
+    if (space.algorithm(sketch) != point.algorithm || spoken_of(choices) < most) continue;
     const std::vector<Decision>& decisions = space.decisions(sketch);
-    const std::vector<const PortableChoice*> choices = match(point, decisions);
     for (const Mode mode : {Mode::kKeep, Mode::kDivide, Mode::kScale}) {
       Point wanted = space.default_point(sketch);
       for (size_t d = 0; d < decisions.size(); ++d) {

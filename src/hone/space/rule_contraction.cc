@@ -13,41 +13,6 @@
 namespace hone::space {
 namespace {
 
-// The largest constant operand of R that moves with the vector lanes and whose dimensions are
-// single axes: worth packing.
-const compute::Access* packable(const schedule::State& state, const schedule::StageInfo& r,
-                                int vector_axis) {
-  const compute::Access* best = nullptr;
-  for (const compute::Access& read : r.reads) {
-    const ir::Param* param = state.find_param(read.buffer);
-    if (!param || param->role != ir::Role::kConstant || read.guarded ||
-        !read.buffer->values.empty())
-      continue;
-    bool simple = true, moves = false;
-    std::vector<int> seen;
-    for (size_t d = 0; d < read.index.size(); ++d) {
-      int terms = 0;
-      for (size_t a = 0; a < read.index[d].coef.size(); ++a) {
-        if (read.index[d].coef[a] == 0) continue;
-        ++terms;
-        simple = simple && read.index[d].coef[a] == 1 &&
-                 std::count(seen.begin(), seen.end(), static_cast<int>(a)) == 0;
-        seen.push_back(static_cast<int>(a));
-        moves = moves || static_cast<int>(a) == vector_axis;
-      }
-      simple = simple && terms <= 1 && read.index[d].constant == 0 &&
-               (terms == 1 || read.buffer->shape[d] == 1);
-      for (size_t a = 0; a < read.index[d].coef.size(); ++a) {
-        if (read.index[d].coef[a] != 0)
-          simple = simple && r.axes[a].extent == read.buffer->shape[d];
-      }
-    }
-    if (simple && moves && (!best || read.buffer->num_elements() > best->buffer->num_elements()))
-      best = &read;
-  }
-  return best;
-}
-
 void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
   const std::string& stage = group.epilogue;
   const int64_t channels = group.axes[group.roles.vector].extent;
@@ -106,6 +71,39 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
 }
 
 }  // namespace
+
+const compute::Access* packable(const schedule::State& state, const schedule::StageInfo& r,
+                                int axis) {
+  const compute::Access* best = nullptr;
+  for (const compute::Access& read : r.reads) {
+    const ir::Param* param = state.find_param(read.buffer);
+    if (!param || param->role != ir::Role::kConstant || read.guarded ||
+        !read.buffer->values.empty())
+      continue;
+    bool simple = true, moves = false;
+    std::vector<int> seen;
+    for (size_t d = 0; d < read.index.size(); ++d) {
+      int terms = 0;
+      for (size_t a = 0; a < read.index[d].coef.size(); ++a) {
+        if (read.index[d].coef[a] == 0) continue;
+        ++terms;
+        simple = simple && read.index[d].coef[a] == 1 &&
+                 std::count(seen.begin(), seen.end(), static_cast<int>(a)) == 0;
+        seen.push_back(static_cast<int>(a));
+        moves = moves || static_cast<int>(a) == axis;
+      }
+      simple = simple && terms <= 1 && read.index[d].constant == 0 &&
+               (terms == 1 || read.buffer->shape[d] == 1);
+      for (size_t a = 0; a < read.index[d].coef.size(); ++a) {
+        if (read.index[d].coef[a] != 0)
+          simple = simple && r.axes[a].extent == read.buffer->shape[d];
+      }
+    }
+    if (simple && moves && (!best || read.buffer->num_elements() > best->buffer->num_elements()))
+      best = &read;
+  }
+  return best;
+}
 
 std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
                                                    const schedule::StageInfo& r) {

@@ -57,6 +57,18 @@ struct SketchBuilder {
 // A reduction (accumulator) with its pointwise epilogue: multi-level tiling around a register tile.
 [[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
                                    const std::string& reduction);
+// How well a sum suits vector lanes along the sum: not at all, as another way, or as the best one.
+enum class DotFit : uint8_t { kNone, kPossible, kBest };
+struct DotOptions {
+  std::string packed = {};  // the stage that makes the constant operand; "": one is made if it can
+  int fixed = 0;            // so many of the epilogue's leading axes stay untiled
+};
+// A reduction with its pointwise epilogue, its lanes along contiguous elements of the sum.
+[[nodiscard]] DotFit add_dot(SketchBuilder& builder, const std::string& epilogue,
+                             const std::string& reduction, const DotOptions& options = {});
+// The same in parts of the sum that run in parallel and are added up in a phase of their own.
+[[nodiscard]] bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
+                                 const std::string& reduction);
 // A convolution of stride 1 with its epilogue by Winograd's F(outputs, taps).
 [[nodiscard]] bool add_winograd(SketchBuilder& builder, const std::string& epilogue,
                                 const std::string& conv, int64_t outputs);

@@ -239,12 +239,19 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     return space;
   }
   HONE_RETURN_IF_ERROR(simplify_structure(builder));
-  SketchBuilder direct = builder;
-  add_groups(direct);
-  HONE_RETURN_IF_ERROR(finish(std::move(direct)));
   const State& state = builder.state;
-  if (accuracy == Accuracy::kStrict || state.stages.size() != 2) return space;
-  const std::string epilogue = epilogue_of(state, 0);
+  const std::string epilogue = state.stages.size() == 2 ? epilogue_of(state, 0) : "";
+  SketchBuilder direct = builder, dot = builder;
+  add_groups(direct);
+  const DotFit fit =
+      epilogue.empty() ? DotFit::kNone : add_dot(dot, epilogue, state.stages[0].name());
+  if (fit == DotFit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
+  HONE_RETURN_IF_ERROR(finish(std::move(direct)));
+  if (fit == DotFit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
+  SketchBuilder split = builder;
+  if (!epilogue.empty() && add_split_sum(split, epilogue, state.stages[0].name()))
+    HONE_RETURN_IF_ERROR(finish(std::move(split)));
+  if (accuracy == Accuracy::kStrict) return space;
   for (const int64_t outputs : {2, 4, 6}) {
     SketchBuilder winograd = builder;
     if (epilogue.empty() || !add_winograd(winograd, epilogue, state.stages[0].name(), outputs))

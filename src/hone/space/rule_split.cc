@@ -1,0 +1,153 @@
+// A long sum of few results in parts, so that all threads have work: the parts are results of a
+// first phase, which another rule computes, and a second one adds them up. Their number is a
+// decision, never the number of threads, so that a schedule's results are the same on any.
+//
+//   R.rf: parallel parts (and what the other rule runs in parallel)
+//   E: parallel vectors of results:  R: the sum of the parts, in registers
+#include <algorithm>
+
+#include "hone/space/contraction.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Steps;
+
+constexpr int64_t kLeastTerms = 512;     // of a part
+constexpr int64_t kLeastWork = 1 << 19;  // products, all told: two forks and joins take theirs
+constexpr int64_t kVectorsPerCore = 8;   // with more there is work for all without parts
+constexpr int64_t kMostParts = 64;
+
+class SplitSum : public Group {
+ public:
+  std::string epilogue, reduction, axis;
+  int64_t length = 1;                        // of the sum
+  std::vector<compute::Axis> axes;           // of E
+  std::vector<std::string> reduction_names;  // R's name of each of E's axes
+  int vector = -1;                           // E's axis along the lanes
+  int64_t lanes = 8;
+  std::shared_ptr<const Group> part;
+  int d_parts = -1, d_merge = -1;
+
+  [[nodiscard]] bool legal(const Choice& choice) const override { return part->legal(choice); }
+  void set_default(std::vector<int>& choices) const override {
+    part->set_default(choices);
+    choices[d_parts] = 0;
+    choices[d_merge] = 0;
+  }
+  void append_steps(const Choice& choice, Steps& steps) const override {
+    const std::string partial = reduction + ".rf";
+    steps.push_back(schedule::RFactor{reduction, axis, length / choice[d_parts]});
+    steps.push_back(schedule::CacheWrite{partial});
+    part->append_steps(choice, steps);
+
+    const std::string& vec = axes[vector].var->name;
+    steps.push_back(
+        schedule::Split{epilogue, vec, {choice[d_merge], lanes}, schedule::Tail::kMask});
+    std::vector<std::string> outer, order;
+    for (size_t a = 0; a < axes.size(); ++a) {
+      if (static_cast<int>(a) != vector) outer.push_back(axes[a].var->name);
+    }
+    outer.push_back(vec + ".0");
+    order = outer;
+    order.push_back(vec + ".1");
+    order.push_back(vec + ".2");
+    steps.push_back(schedule::Reorder{epilogue, order});
+    std::string fused = outer[0];
+    for (size_t i = 1; i < outer.size(); ++i) fused += "@" + outer[i];
+    if (outer.size() > 1) steps.push_back(schedule::Fuse{epilogue, outer});
+    steps.push_back(schedule::Parallel{epilogue, fused});
+    steps.push_back(schedule::Unroll{epilogue, vec + ".1"});
+    steps.push_back(schedule::Vectorize{epilogue, vec + ".2"});
+
+    steps.push_back(schedule::ComputeAt{reduction, epilogue, fused});
+    steps.push_back(schedule::SetScope{reduction, ir::Scope::kRegister});
+    const std::string& rvec = reduction_names[vector];
+    steps.push_back(schedule::Split{reduction, rvec, {lanes}, schedule::Tail::kMask});
+    order = {axis + "o"};
+    for (size_t a = 0; a < axes.size(); ++a) {
+      if (static_cast<int>(a) != vector) order.push_back(reduction_names[a]);
+    }
+    order.push_back(rvec + ".0");
+    order.push_back(rvec + ".1");
+    steps.push_back(schedule::Reorder{reduction, order});
+    for (size_t i = 1; i + 1 < order.size(); ++i)
+      steps.push_back(schedule::Unroll{reduction, order[i]});
+    steps.push_back(schedule::Vectorize{reduction, order.back()});
+  }
+};
+
+// How often a sum can be cut so that every part has whole unrolled vectors.
+std::vector<int64_t> part_options(int64_t length, int64_t lanes) {
+  std::vector<int64_t> parts;
+  for (int64_t n = 2; n <= kMostParts; ++n) {
+    if (length % n == 0 && length / n % (8 * lanes) == 0 && length / n >= kLeastTerms)
+      parts.push_back(n);
+  }
+  return parts;
+}
+
+}  // namespace
+
+bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
+                   const std::string& reduction) {
+  const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
+  const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
+  if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1 ||
+      !r->stage.outputs[0].merge)
+    return false;
+  const auto names = match_axes(*e, *r);
+  const int vector = unit_stride_axis(*e);
+  if (!names || vector < 0) return false;
+  auto group = std::make_shared<SplitSum>();
+  group->lanes =
+      builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
+  int64_t results = 1, terms = 1;
+  for (const compute::Axis& axis : e->stage.axes) results *= axis.extent;
+  size_t longest = static_cast<size_t>(r->num_spatial());
+  for (size_t a = longest; a < r->axes.size(); ++a) {
+    terms *= r->axes[a].extent;
+    if (r->axes[a].extent > r->axes[longest].extent) longest = a;
+  }
+  if (results * terms < kLeastWork ||
+      results > kVectorsPerCore * builder.target.cores * group->lanes)
+    return false;
+  group->length = r->axes[longest].extent;
+  const std::vector<int64_t> parts = part_options(group->length, group->lanes);
+  if (parts.empty()) return false;
+  group->epilogue = epilogue;
+  group->reduction = reduction;
+  group->axis = r->axes[longest].var->name;
+  group->axes = e->stage.axes;
+  group->reduction_names = *names;
+  group->vector = vector;
+
+  // The constant operand is packed as a whole, before the sum is cut.
+  std::string packed;
+  if (const compute::Access* operand = packable(builder.state, *r, static_cast<int>(longest))) {
+    const std::string buffer = operand->buffer->name;
+    if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return false;
+    packed = builder.state.stages[builder.state.find_stage(reduction) - 1].name();
+  }
+  // The other rule sees the smallest parts; its decisions suit larger ones.
+  SketchBuilder probe = builder;
+  const std::string partial = reduction + ".rf";
+  if (!probe.add_step(schedule::RFactor{reduction, group->axis, group->length / parts.back()})
+           .ok() ||
+      !probe.add_step(schedule::CacheWrite{partial}).ok())
+    return false;
+  if (add_dot(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != DotFit::kNone) {
+    group->part = probe.groups.back();
+  } else {
+    group->part =
+        make_contraction(probe, partial, partial + ".acc", {.fixed = 1, .packed = packed});
+  }
+  if (!group->part) return false;
+  builder.decisions = std::move(probe.decisions);
+  group->d_parts = builder.add_decision(epilogue, "parts", DecisionKind::kParallel, parts);
+  group->d_merge = builder.add_decision(epilogue, "merge", DecisionKind::kVector, {1, 2, 4});
+  builder.groups.push_back(std::move(group));
+  return true;
+}
+
+}  // namespace hone::space
