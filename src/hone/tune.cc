@@ -7,6 +7,7 @@
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
 #include "hone/fit_memory.h"
+#include "hone/in_model.h"
 #include "hone/knowledge.h"
 #include "hone/measure/local_runner.h"
 
@@ -17,7 +18,10 @@ constexpr int64_t kCompareBytes = 256 << 20;  // of weights; a larger model is n
 constexpr double kCompareSeconds = 1.5;       // for comparing tuned and default model
 constexpr double kWriteRate =
     0.12e9;  // bytes of weights packed, linked and written in a second, on a slow day
-constexpr double kMinimumSearch = 0.2;  // of the budget, whatever the rest needs
+constexpr double kInModelShare = 0.05;  // of the budget, for comparing kernels in the model
+constexpr int64_t kInModelBytes = int64_t{1} << 30;  // of weights; a larger model is not held twice
+constexpr double kPackRate = 0.5e9;                  // bytes of weights packed in a second
+constexpr double kMinimumSearch = 0.2;               // of the budget, whatever the rest needs
 
 // Seconds of a run of each model, in turns, so that what disturbs one disturbs the others too:
 // medians over rounds.
@@ -121,6 +125,40 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
   return schedules;
 }
 
+// Compares the best few schedules of the tasks inside the model and takes the fastest there.
+Status choose_in_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                       const TunedByKey& tuned, const InModelOptions& options, ThreadPool& pool,
+                       InModelSummary& summary) {
+  const double start = real_clock().now_seconds();
+  std::vector<std::vector<search::MeasuredSchedule>> runners_up;
+  for (const graph::TaskGroup& group : model.tasks.groups)
+    runners_up.push_back(tuned.at(group.key)->runners_up);
+  const std::vector<Contest> contests = contests_of(model, schedules, runners_up);
+  if (contests.empty()) {
+    summary.skipped = "no kernel has a second schedule that is about as fast";
+    return ok_status();
+  }
+  HONE_ASSIGN_OR_RETURN(const InModelResult result,
+                        compare_in_model(model, schedules, contests, options, pool));
+  summary.compared = static_cast<int>(contests.size());
+  summary.model_seconds = result.model_seconds;
+  for (size_t c = 0; c < contests.size(); ++c) {
+    if (result.winners[c] < 0) continue;
+    const size_t group = contests[c].group;
+    const auto& winner = contests[c].challengers[static_cast<size_t>(result.winners[c])];
+    ++summary.changed;
+    summary.saved_seconds += result.seconds[c];
+    schedules[group] = winner.steps;
+    TaskSummary& line = model.summaries[group];
+    line.source = "tuned";
+    line.from.clear();
+    line.seconds = winner.seconds;
+    line.steps = schedule::to_string(winner.steps);
+  }
+  summary.seconds = real_clock().now_seconds() - start;
+  return ok_status();
+}
+
 }  // namespace
 
 Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
@@ -156,6 +194,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   const bool compares = weight_bytes <= kCompareBytes && options.budget_seconds >= 10;
   double write_seconds = 0.5 + 0.05 * static_cast<double>(untuned.schedules.size()) +
                          static_cast<double>(weight_bytes) / kWriteRate;
+  double assembly_seconds = 0.03 * static_cast<double>(untuned.schedules.size()) +
+                            static_cast<double>(weight_bytes) / kPackRate;
   // What is measured is a shared library, whatever is wanted.
   const bool is_static = is_static_library(output, options.compile);
   CompileOptions plain = options.compile;
@@ -166,12 +206,20 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
         const Written written,
         write_within(model, untuned.schedules, untuned.knowledge, untuned_library, plain, pool));
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
+    assembly_seconds = written.assembly;
   }
   const double compare_seconds =
       compares ? std::min(kCompareSeconds, 0.05 * options.budget_seconds) : 0;
+  TuneSummary summary;
+  InModelSummary& in_model = summary.in_model;
+  double in_model_seconds = kInModelShare * options.budget_seconds;
+  if (weight_bytes > kInModelBytes) in_model.skipped = "the model is too large";
+  if (assembly_seconds > 0.5 * in_model_seconds) in_model.skipped = "the budget is too short";
+  if (!in_model.skipped.empty()) in_model_seconds = 0;
   const int copies = is_static && compares ? 2 : 1;
-  const double reserve = std::min(copies * write_seconds + (compares ? 0.5 + compare_seconds : 0),
-                                  (1 - kMinimumSearch) * options.budget_seconds);
+  const double finish = copies * write_seconds + (compares ? 0.5 + compare_seconds : 0);
+  const double reserve =
+      std::min(in_model_seconds + finish, (1 - kMinimumSearch) * options.budget_seconds);
 
   std::vector<search::TuneTask> tasks;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
@@ -199,7 +247,6 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   loop.on_progress = options.on_progress;
   HONE_ASSIGN_OR_RETURN(const search::TuneResult tuned, search::tune_tasks(tasks, loop));
 
-  TuneSummary summary;
   summary.trials = tuned.trials;
   summary.search_seconds = tuned.seconds;
   summary.interrupted = tuned.interrupted;
@@ -220,6 +267,18 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   std::vector<TaskSummary> untuned_summaries = model.summaries;
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         tuned_schedules(chosen, untuned, by_key, options.compile));
+  if (tuned.interrupted) in_model.skipped = "interrupted";
+  if (in_model.skipped.empty()) {
+    const double deadline = std::min(clock.now_seconds() + in_model_seconds, end - finish);
+    const InModelOptions how = {deadline, options.compile.seed, options.interrupted};
+    const Status status = choose_in_model(chosen, schedules, by_key, how, pool, in_model);
+    if (status.code() == Code::kCancelled) {
+      in_model.skipped = "interrupted";
+    } else if (!status.ok()) {
+      in_model.skipped = status.message();
+      log_warning("no kernels were compared inside the model: {}", status.message());
+    }
+  }
   HONE_ASSIGN_OR_RETURN(Written written, write_within(chosen, schedules, untuned.knowledge, output,
                                                       options.compile, pool));
   std::string tuned_library = output;
