@@ -162,9 +162,10 @@ class Comparison {
 
 }  // namespace
 
-std::vector<Contest> contests_of(
-    const ModelTasks& model, std::span<const schedule::Steps> schedules,
-    std::span<const std::vector<search::MeasuredSchedule>> runners_up) {
+std::vector<Contest> contests_of(const ModelTasks& model,
+                                 std::span<const schedule::Steps> schedules,
+                                 std::span<const std::vector<search::MeasuredSchedule>> runners_up,
+                                 int most) {
   double whole = 0;
   const auto seconds_of = [&](size_t g) {
     const TaskSummary& task = model.summaries[g];
@@ -173,17 +174,25 @@ std::vector<Contest> contests_of(
   for (size_t g = 0; g < schedules.size(); ++g) whole += seconds_of(g);
   std::vector<Contest> contests;
   for (size_t g = 0; g < schedules.size(); ++g) {
-    Contest contest{g, {}};
-    if (seconds_of(g) < kShare * whole || model.summaries[g].seconds <= 0) continue;
-    for (const search::MeasuredSchedule& next : runners_up[g]) {
-      if (next.seconds <= kClose * model.summaries[g].seconds && next.steps != schedules[g])
-        contest.challengers.push_back(next);
-    }
+    const double best = model.summaries[g].seconds;
+    if (best <= 0 || seconds_of(g) < kShare * whole) continue;
+    Contest contest{g, runners_up[g]};
+    std::erase_if(contest.challengers, [&](const search::MeasuredSchedule& next) {
+      return next.seconds > kClose * best || next.steps == schedules[g];
+    });
     if (!contest.challengers.empty()) contests.push_back(std::move(contest));
   }
   std::stable_sort(contests.begin(), contests.end(), [&](const Contest& a, const Contest& b) {
     return seconds_of(a.group) > seconds_of(b.group);
   });
+  const auto allowed = static_cast<size_t>(std::max(most, 0));
+  if (contests.size() > allowed) contests.resize(allowed);
+  size_t more = allowed - contests.size();
+  for (Contest& contest : contests) {
+    const size_t others = std::min(contest.challengers.size() - 1, more);
+    contest.challengers.resize(1 + others);
+    more -= others;
+  }
   return contests;
 }
 

@@ -14,9 +14,10 @@ struct Contest {
   std::vector<search::MeasuredSchedule> challengers;
 };
 // The tasks that matter to the model's time, the most important ones first; `runners_up` per group.
+// At most `most` challengers, each task's first one before any second one.
 [[nodiscard]] std::vector<Contest> contests_of(
     const ModelTasks& model, std::span<const schedule::Steps> schedules,
-    std::span<const std::vector<search::MeasuredSchedule>> runners_up);
+    std::span<const std::vector<search::MeasuredSchedule>> runners_up, int most);
 
 // Of a task's challengers the one that is to take the place of the best so far; -1: none. `duels`:
 // per challenger, seconds in the model. Chance lets one win that is no faster in at most 5 of 100

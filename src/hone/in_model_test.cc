@@ -134,7 +134,7 @@ TEST(in_model, close_runners_up_of_tasks_that_matter_are_compared) {
     const std::vector<std::vector<search::MeasuredSchedule>> runners_up = {
         {{f.slow[0], first}}, {{f.fast[1], 1e-3}, {f.slow[1], second}}};
     std::vector<size_t> found;
-    for (const Contest& contest : contests_of(f.model, f.fast, runners_up)) {
+    for (const Contest& contest : contests_of(f.model, f.fast, runners_up, 10)) {
       found.push_back(contest.group);
       EXPECT_EQ(contest.challengers.size(), 1U) << "one of them is the best itself";
     }
@@ -144,6 +144,20 @@ TEST(in_model, close_runners_up_of_tasks_that_matter_are_compared) {
   EXPECT_TRUE(groups(1e-6, 1.2e-3).empty());
   f.model.summaries[0].seconds = 0.4e-3;
   EXPECT_EQ(groups(0.41e-3, 1.05e-3), (std::vector<size_t>{1, 0}));
+
+  const std::vector<std::vector<search::MeasuredSchedule>> runners_up = {
+      {{f.slow[0], 0.4e-3}, {{}, 0.4e-3}}, {{f.slow[1], 1e-3}, {{}, 1e-3}}};
+  const auto counts = [&](int most) {
+    std::vector<size_t> found;
+    for (const Contest& contest : contests_of(f.model, f.fast, runners_up, most))
+      found.push_back(contest.challengers.size());
+    return found;
+  };
+  EXPECT_EQ(counts(10), (std::vector<size_t>{2, 2}));
+  EXPECT_EQ(counts(3), (std::vector<size_t>{2, 1}));
+  EXPECT_EQ(counts(2), (std::vector<size_t>{1, 1}));
+  EXPECT_EQ(counts(1), std::vector<size_t>{1});
+  EXPECT_TRUE(counts(0).empty());
 }
 
 }  // namespace

@@ -127,19 +127,23 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
 
 // Compares the best few schedules of the tasks inside the model and takes the fastest there.
 Status choose_in_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                       const TunedByKey& tuned, const InModelOptions& options, ThreadPool& pool,
-                       InModelSummary& summary) {
+                       const TunedByKey& tuned, int most, const InModelOptions& options,
+                       ThreadPool& pool, InModelSummary& summary) {
   const double start = real_clock().now_seconds();
   std::vector<std::vector<search::MeasuredSchedule>> runners_up;
   for (const graph::TaskGroup& group : model.tasks.groups)
     runners_up.push_back(tuned.at(group.key)->runners_up);
-  const std::vector<Contest> contests = contests_of(model, schedules, runners_up);
+  const std::vector<Contest> contests = contests_of(model, schedules, runners_up, most);
   if (contests.empty()) {
     summary.skipped = "no kernel has a second schedule that is about as fast";
     return ok_status();
   }
   HONE_ASSIGN_OR_RETURN(const InModelResult result,
                         compare_in_model(model, schedules, contests, options, pool));
+  if (result.rounds == 0) {
+    summary.skipped = "there was no time left";
+    return ok_status();
+  }
   summary.compared = static_cast<int>(contests.size());
   summary.model_seconds = result.model_seconds;
   for (size_t c = 0; c < contests.size(); ++c) {
@@ -271,7 +275,10 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   if (in_model.skipped.empty()) {
     const double deadline = std::min(clock.now_seconds() + in_model_seconds, end - finish);
     const InModelOptions how = {deadline, options.compile.seed, options.interrupted};
-    const Status status = choose_in_model(chosen, schedules, by_key, how, pool, in_model);
+    // Half the time is for compiling and packing, each challenger as long as a kernel of the model.
+    const double many = 0.5 * in_model_seconds / std::max(assembly_seconds, 1e-3) - 1;
+    const int most = std::max(4, static_cast<int>(many * static_cast<double>(schedules.size())));
+    const Status status = choose_in_model(chosen, schedules, by_key, most, how, pool, in_model);
     if (status.code() == Code::kCancelled) {
       in_model.skipped = "interrupted";
     } else if (!status.ok()) {
