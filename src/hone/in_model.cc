@@ -15,6 +15,7 @@ constexpr double kClose = 1.10;   // times the best, measured alone: may be fast
 constexpr double kShare = 0.005;  // of the model's time, at least
 constexpr double kError = 0.05;   // of crowning one that is no faster
 constexpr int kMaxRounds = 400;
+constexpr double kSampling = 0.6;  // of the time; the rest is for whole runs
 
 // The model's calls, those of contests once more for each challenger: all fit one memory plan, and
 // a run takes one of each.
@@ -152,6 +153,21 @@ class Comparison {
     totals.push_back(both / 2);
     return true;
   }
+  // One run with the winners, one with the best of all as they were.
+  Status whole_runs(const std::vector<int>& winners, measure::Duel& duel) {
+    std::vector<int> before(extended_.contest.size(), 0), after = before;
+    for (size_t c = 0; c < after.size(); ++c) {
+      if (extended_.contest[c] >= 0)
+        after[c] = winners[static_cast<size_t>(extended_.contest[c])] + 1;
+    }
+    const bool after_first = rng_.chance(0.5);
+    for (const bool turn : {after_first, !after_first}) {
+      HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, run(turn ? after : before));
+      (turn ? duel.challenger : duel.incumbent)
+          .push_back(std::accumulate(seconds.begin(), seconds.end(), 0.0));
+    }
+    return ok_status();
+  }
 
  private:
   const Extended& extended_;
@@ -227,23 +243,34 @@ Result<InModelResult> compare_in_model(const ModelTasks& model,
   std::vector<Scores> scores;
   for (const Contest& contest : contests) scores.emplace_back(contest.challengers.size());
   std::vector<double> totals;
-  while (result.rounds < kMaxRounds && !is_cancelled(options.interrupted) &&
-         real_clock().now_seconds() < options.deadline) {
-    HONE_ASSIGN_OR_RETURN(const bool goes_on, comparison.round(scores, totals));
-    if (!goes_on) break;
+  const double start = real_clock().now_seconds();
+  const double sampling_end = start + kSampling * (options.deadline - start);
+  const auto goes_on = [&](double end) {
+    return !is_cancelled(options.interrupted) && real_clock().now_seconds() < end;
+  };
+  while (result.rounds < kMaxRounds && goes_on(sampling_end)) {
+    HONE_ASSIGN_OR_RETURN(const bool undecided, comparison.round(scores, totals));
+    if (!undecided) break;
     ++result.rounds;
   }
-  if (!totals.empty()) result.model_seconds = measure::median(totals);
-  for (size_t c = 0; c < contests.size(); ++c) {
-    result.winners.push_back(winner(scores[c].duels));
-    result.seconds.push_back(0);
-    if (result.winners[c] < 0) continue;
-    const measure::Duel& duel = scores[c].duels[static_cast<size_t>(result.winners[c])];
-    std::vector<double> saved;
-    for (size_t p = 0; p < duel.pairs(); ++p)
-      saved.push_back(duel.incumbent[p] - duel.challenger[p]);
-    result.seconds[c] = measure::median(saved) * model.summaries[contests[c].group].multiplicity;
+  if (totals.empty()) return result;
+  result.model_seconds = measure::median(totals);
+  for (const Scores& score : scores) result.winners.push_back(winner(score.duels));
+  if (std::count(result.winners.begin(), result.winners.end(), -1) == std::ssize(contests))
+    return result;
+  measure::Duel whole;
+  while (std::ssize(whole.challenger) < kMaxRounds && goes_on(options.deadline)) {
+    HONE_RETURN_IF_ERROR(comparison.whole_runs(result.winners, whole));
+    if (winner({&whole, 1}) == 0) break;
   }
+  if (winner({&whole, 1}) < 0) {
+    result.winners.assign(contests.size(), -1);
+    return result;
+  }
+  std::vector<double> saved;
+  for (size_t p = 0; p < whole.pairs(); ++p)
+    saved.push_back(whole.incumbent[p] - whole.challenger[p]);
+  result.saved_seconds = measure::median(saved);
   return result;
 }
 

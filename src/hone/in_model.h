@@ -30,14 +30,16 @@ struct InModelOptions {
   const std::atomic<bool>* interrupted = nullptr;
 };
 struct InModelResult {
-  std::vector<int> winners;     // per contest: the challenger, or -1
-  std::vector<double> seconds;  // per contest: saved of the model's time
-  double model_seconds = 0;     // before
+  std::vector<int> winners;  // per contest: the challenger, or -1
+  double model_seconds = 0;  // of a run before
+  double saved_seconds = 0;  // of it, by all winners together
   int rounds = 0;
 };
 // Runs the model again and again, until the deadline or until all is decided. In a round it runs
 // twice: each call of a contest's task once with the best and once with a challenger, in an order
-// drawn for this call. So whatever else happens in one of the two runs favours neither.
+// drawn for this call. So whatever else happens in one of the two runs favours neither. A kernel
+// may be faster at its neighbours' cost: all winners together must make whole runs faster, or none
+// wins.
 [[nodiscard]] Result<InModelResult> compare_in_model(const ModelTasks& model,
                                                      std::span<const schedule::Steps> schedules,
                                                      std::span<const Contest> contests,

@@ -146,12 +146,12 @@ Status choose_in_model(ModelTasks& model, std::vector<schedule::Steps>& schedule
   }
   summary.compared = static_cast<int>(contests.size());
   summary.model_seconds = result.model_seconds;
+  summary.saved_seconds = result.saved_seconds;
   for (size_t c = 0; c < contests.size(); ++c) {
     if (result.winners[c] < 0) continue;
     const size_t group = contests[c].group;
     const auto& winner = contests[c].challengers[static_cast<size_t>(result.winners[c])];
     ++summary.changed;
-    summary.saved_seconds += result.seconds[c];
     schedules[group] = winner.steps;
     TaskSummary& line = model.summaries[group];
     line.source = "tuned";
@@ -218,7 +218,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   InModelSummary& in_model = summary.in_model;
   double in_model_seconds = kInModelShare * options.budget_seconds;
   if (weight_bytes > kInModelBytes) in_model.skipped = "the model is too large";
-  if (assembly_seconds > 0.5 * in_model_seconds) in_model.skipped = "the budget is too short";
+  // Half the time is for compiling and packing; tuned code takes about twice as long.
+  if (assembly_seconds > 0.2 * in_model_seconds) in_model.skipped = "the budget is too short";
   if (!in_model.skipped.empty()) in_model_seconds = 0;
   const int copies = is_static && compares ? 2 : 1;
   const double finish = copies * write_seconds + (compares ? 0.5 + compare_seconds : 0);
@@ -275,8 +276,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   if (in_model.skipped.empty()) {
     const double deadline = std::min(clock.now_seconds() + in_model_seconds, end - finish);
     const InModelOptions how = {deadline, options.compile.seed, options.interrupted};
-    // Half the time is for compiling and packing, each challenger as long as a kernel of the model.
-    const double many = 0.5 * in_model_seconds / std::max(assembly_seconds, 1e-3) - 1;
+    // Each challenger takes as long to compile as a kernel of the model.
+    const double many = 0.25 * in_model_seconds / std::max(assembly_seconds, 1e-3) - 1;
     const int most = std::max(4, static_cast<int>(many * static_cast<double>(schedules.size())));
     const Status status = choose_in_model(chosen, schedules, by_key, most, how, pool, in_model);
     if (status.code() == Code::kCancelled) {
