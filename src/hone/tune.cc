@@ -10,6 +10,7 @@
 #include "hone/in_model.h"
 #include "hone/knowledge.h"
 #include "hone/measure/local_runner.h"
+#include "hone/measure/statistics.h"
 
 namespace hone {
 namespace {
@@ -23,10 +24,9 @@ constexpr int64_t kInModelBytes = int64_t{1} << 30;  // of weights; a larger mod
 constexpr double kPackRate = 0.5e9;                  // bytes of weights packed in a second
 constexpr double kMinimumSearch = 0.2;               // of the budget, whatever the rest needs
 
-// Seconds of a run of each model, in turns, so that what disturbs one disturbs the others too:
-// medians over rounds.
-Result<std::vector<double>> compare(const std::vector<std::string>& libraries, int threads,
-                                    double seconds) {
+// Seconds of the runs of each model, in turns, so that what disturbs one disturbs the others too.
+Result<std::vector<std::vector<double>>> compare(const std::vector<std::string>& libraries,
+                                                 int threads, double seconds) {
   struct Entry {
     codegen::LoadedModel model;
     std::vector<Tensor> inputs, outputs;
@@ -55,12 +55,9 @@ Result<std::vector<double>> compare(const std::vector<std::string>& libraries, i
       if (round > 0) entry.times.push_back(clock.now_seconds() - start);
     }
   }
-  std::vector<double> medians;
-  for (Entry& entry : entries) {
-    std::sort(entry.times.begin(), entry.times.end());
-    medians.push_back(entry.times[entry.times.size() / 2]);
-  }
-  return medians;
+  std::vector<std::vector<double>> times;
+  for (Entry& entry : entries) times.push_back(std::move(entry.times));
+  return times;
 }
 
 Result<std::unique_ptr<db::Store>> open_for_tuning(const CompileOptions& options) {
@@ -298,12 +295,13 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   // Never worse: what was measured kernel by kernel must hold for the whole model.
   const double left = end - clock.now_seconds() - 0.2;
   if (compares && left > 0.3 && !tuned.interrupted) {
-    const Result<std::vector<double>> times =
+    const Result<std::vector<std::vector<double>>> times =
         compare({tuned_library, untuned_library}, model.threads, std::min(compare_seconds, left));
     if (times.ok()) {
-      summary.model_seconds = (*times)[0];
-      summary.untuned_model_seconds = (*times)[1];
-      summary.kept_untuned = summary.model_seconds > summary.untuned_model_seconds;
+      const measure::Duel duel = {.challenger = (*times)[1], .incumbent = (*times)[0]};
+      summary.model_seconds = measure::median(duel.incumbent);
+      summary.untuned_model_seconds = measure::median(duel.challenger);
+      summary.kept_untuned = winner({&duel, 1}) == 0;  // else noise would undo the tuning
     } else {
       log_warning("the tuned model was not compared with the untuned one: {}",
                   times.status().message());

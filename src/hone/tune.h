@@ -109,7 +109,7 @@ struct TuneSummary {
   // The whole model, tuned and as compile() would have made it before, measured in turns; 0 if
   // there was no time.
   double model_seconds = 0, untuned_model_seconds = 0;
-  bool kept_untuned = false;  // the tuned one was no faster
+  bool kept_untuned = false;  // the tuned one was slower, with 95 % confidence
   InModelSummary in_model;
 };
 
