@@ -7,6 +7,7 @@ Each task is an ONNX model of one operator. The strategies take turns, each with
 meets them all. A trial's time is the centre that was stored; the best known of a task is the fastest of all strategies and runs.
 """
 import argparse
+import collections
 import json
 import sqlite3
 import subprocess
@@ -36,6 +37,15 @@ TASKS = {
 }
 
 
+def spread(stored, start):
+    """Seconds since `start` of each trial, of the times stored: those are whole seconds, so the trials of one second are spread over it."""
+    counts, before, moments = collections.Counter(stored), collections.Counter(), []
+    for second in stored:
+        moments.append(max(0.0, second - start) + before[second] / counts[second])
+        before[second] += 1
+    return moments
+
+
 def tune(hone, model, strategy, seed, options, folder):
     """[(seconds since the start, latency)] of each trial that ran, in order."""
     db = folder / f"{model.stem}_{strategy}_{seed}.db"
@@ -45,12 +55,7 @@ def tune(hone, model, strategy, seed, options, folder):
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with sqlite3.connect(db) as connection:
         rows = connection.execute("SELECT unix_time, centre FROM trial WHERE outcome = 'ok' AND verified ORDER BY id").fetchall()
-    # Stored times are whole seconds: the trials of one second are spread over it.
-    points = []
-    for i, (second, latency) in enumerate(rows):
-        same = [j for j, row in enumerate(rows) if row[0] == second]
-        points.append((max(0.0, second - start) + (i - same[0]) / len(same), latency))
-    return points
+    return list(zip(spread([second for second, _ in rows], start), (latency for _, latency in rows)))
 
 
 def best_so_far(points):

@@ -90,6 +90,10 @@ class Tuning(Case):
                                     "(SELECT min(centre) FROM trial WHERE task = t.task AND crowned = 1)")[0][0], 0)
         self.assertEqual(self.query("SELECT count(*) FROM trial WHERE outcome = 'wrong answer'")[0][0], 0)
         self.assertTrue(all(kernel["seconds"] > 0 for kernel in report["kernels"]))
+        in_model = report["in_model"]
+        self.assertEqual(in_model["skipped"] == "", in_model["compared"] > 0, in_model)
+        self.assertLessEqual(in_model["changed"], in_model["compared"])
+        self.assertEqual(in_model["saved_seconds"] > 0, in_model["changed"] > 0, in_model)
 
         self.succeed_json(*self.arguments("4s"))
         self.check_library()
@@ -103,6 +107,12 @@ class Tuning(Case):
         for kernel in compiled["kernels"]:
             self.assertEqual(kernel["source"], "stored", kernel["name"])
             self.assertIn(kernel["steps"].strip(), stored)
+
+    def test_a_short_budget_leaves_the_comparison_inside_the_model_out(self):
+        done = support.hone(*self.arguments("600ms"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("inside the model: no kernels compared: the budget is too short", done.stdout)
+        self.check_library()
 
     def test_interrupt_keeps_trials_and_the_same_command_resumes(self):
         process = self.start("120s")

@@ -26,6 +26,14 @@ struct Assembly {
                                         const target::Target& target, ThreadPool& pool,
                                         const std::atomic<bool>* interrupted = nullptr);
 
+// The kernels of a spec's objects, in this process.
+struct LoadedKernels {
+  std::vector<std::unique_ptr<codegen::LoadedCode>> code;
+  std::vector<hone_kernel> functions;  // per spec.kernel_symbols
+};
+// An error if this machine cannot run them.
+[[nodiscard]] Result<LoadedKernels> load_kernels(const codegen::ArtifactSpec& spec);
+
 // What a model takes when it runs, but for what its process takes anyway.
 struct ModelMemory {
   int64_t weights = 0, code = 0;

@@ -234,6 +234,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
     if (step.bytes > 0)
       step.least_flops = model.summaries[static_cast<size_t>(call.group)].least_flops;
   }
+  const double assembled = real_clock().now_seconds();
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.prefix;
   const Status linked = is_static_library(output, options)
@@ -248,6 +249,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
     HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header));
   }
   Written written;
+  written.assembly = assembled - start;
   written.memory_bytes = memory_of(assembly.spec, model.threads).total();
   std::error_code ignored;
   written.bytes = static_cast<int64_t>(std::filesystem::file_size(output, ignored));

@@ -77,6 +77,7 @@ struct TaskKnowledge {
 struct Written {
   int64_t bytes = 0;
   double seconds = 0;        // to compile, pack, link and write
+  double assembly = 0;       // of them, to compile and pack
   int64_t arena_bytes = 0;   // while it runs
   int64_t memory_bytes = 0;  // ModelMemory
 };

@@ -2,29 +2,11 @@
 
 #include <cstring>
 
-#include "hone/codegen/runtime/cpu_features.h"
-
 namespace hone {
 
 Result<StepRun> StepRun::create(const Assembly& assembly, int threads) {
-  const codegen::ArtifactSpec& spec = assembly.spec;
-  for (const std::string& feature : spec.features) {
-    if (runtime::cpu_feature(feature.c_str()) != runtime::FeatureState::kPresent)
-      return error(Code::kUnsupported, "this CPU lacks {}, which the device has", feature);
-  }
   StepRun run(assembly, threads);
-  for (const std::string& object : spec.objects) {
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<codegen::LoadedCode> code,
-                          codegen::LoadedCode::load(object));
-    run.code_.push_back(std::move(code));
-  }
-  for (const std::string& symbol : spec.kernel_symbols) {
-    void* found = nullptr;
-    for (size_t i = 0; i < run.code_.size() && found == nullptr; ++i)
-      found = run.code_[i]->symbol(symbol);
-    if (found == nullptr) return error(Code::kInternal, "compiled code has no symbol {}", symbol);
-    run.kernels_.push_back(reinterpret_cast<hone_kernel>(found));
-  }
+  HONE_ASSIGN_OR_RETURN(run.kernels_, load_kernels(assembly.spec));
   return run;
 }
 
@@ -64,8 +46,8 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
       if (argument.kind == codegen::ArgumentKind::kWeight) base = spec.weights[i].data;
       args.push_back(const_cast<char*>(static_cast<const char*>(base)) + argument.offset);
     }
-    const Status status = run_tiles(kernels_[static_cast<size_t>(step.kernel)], step.num_tiles,
-                                    spec.scratch_bytes, args.data(), threads_);
+    const Status status = run_tiles(kernels_.functions[static_cast<size_t>(step.kernel)],
+                                    step.num_tiles, spec.scratch_bytes, args.data(), threads_);
     if (!status.ok()) return error(status.code(), "{}: {}", step.name, status.message());
     const bool last = s + 1 == spec.steps.size() || assembly_->calls[s + 1] != assembly_->calls[s];
     if (last) HONE_RETURN_IF_ERROR(on_call(assembly_->calls[s]));

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "hone/assemble.h"
-#include "hone/codegen/llvm/compiler.h"
 
 namespace hone {
 
@@ -27,8 +26,7 @@ class StepRun {
   StepRun(const Assembly& assembly, int threads) : assembly_(&assembly), threads_(threads) {}
   const Assembly* assembly_;  // outlives this
   int threads_;
-  std::vector<std::unique_ptr<codegen::LoadedCode>> code_;
-  std::vector<hone_kernel> kernels_;
+  LoadedKernels kernels_;
   std::vector<Tensor> inputs_, outputs_;
   Tensor arena_;
 };

@@ -7,8 +7,10 @@
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
 #include "hone/fit_memory.h"
+#include "hone/in_model.h"
 #include "hone/knowledge.h"
 #include "hone/measure/local_runner.h"
+#include "hone/measure/statistics.h"
 
 namespace hone {
 namespace {
@@ -17,12 +19,14 @@ constexpr int64_t kCompareBytes = 256 << 20;  // of weights; a larger model is n
 constexpr double kCompareSeconds = 1.5;       // for comparing tuned and default model
 constexpr double kWriteRate =
     0.12e9;  // bytes of weights packed, linked and written in a second, on a slow day
-constexpr double kMinimumSearch = 0.2;  // of the budget, whatever the rest needs
+constexpr double kInModelShare = 0.05;  // of the budget, for comparing kernels in the model
+constexpr int64_t kInModelBytes = int64_t{1} << 30;  // of weights; a larger model is not held twice
+constexpr double kPackRate = 0.5e9;                  // bytes of weights packed in a second
+constexpr double kMinimumSearch = 0.2;               // of the budget, whatever the rest needs
 
-// Seconds of a run of each model, in turns, so that what disturbs one disturbs the others too:
-// medians over rounds.
-Result<std::vector<double>> compare(const std::vector<std::string>& libraries, int threads,
-                                    double seconds) {
+// Seconds of the runs of each model, in turns, so that what disturbs one disturbs the others too.
+Result<std::vector<std::vector<double>>> compare(const std::vector<std::string>& libraries,
+                                                 int threads, double seconds) {
   struct Entry {
     codegen::LoadedModel model;
     std::vector<Tensor> inputs, outputs;
@@ -51,12 +55,9 @@ Result<std::vector<double>> compare(const std::vector<std::string>& libraries, i
       if (round > 0) entry.times.push_back(clock.now_seconds() - start);
     }
   }
-  std::vector<double> medians;
-  for (Entry& entry : entries) {
-    std::sort(entry.times.begin(), entry.times.end());
-    medians.push_back(entry.times[entry.times.size() / 2]);
-  }
-  return medians;
+  std::vector<std::vector<double>> times;
+  for (Entry& entry : entries) times.push_back(std::move(entry.times));
+  return times;
 }
 
 Result<std::unique_ptr<db::Store>> open_for_tuning(const CompileOptions& options) {
@@ -121,6 +122,44 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
   return schedules;
 }
 
+// Compares the best few schedules of the tasks inside the model and takes the fastest there.
+Status choose_in_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                       const TunedByKey& tuned, int most, const InModelOptions& options,
+                       ThreadPool& pool, InModelSummary& summary) {
+  const double start = real_clock().now_seconds();
+  std::vector<std::vector<search::MeasuredSchedule>> runners_up;
+  for (const graph::TaskGroup& group : model.tasks.groups)
+    runners_up.push_back(tuned.at(group.key)->runners_up);
+  const std::vector<Contest> contests = contests_of(model, schedules, runners_up, most);
+  if (contests.empty()) {
+    summary.skipped = "no kernel has a second schedule that is about as fast";
+    return ok_status();
+  }
+  HONE_ASSIGN_OR_RETURN(const InModelResult result,
+                        compare_in_model(model, schedules, contests, options, pool));
+  if (result.rounds == 0) {
+    summary.skipped = "there was no time left";
+    return ok_status();
+  }
+  summary.compared = static_cast<int>(contests.size());
+  summary.model_seconds = result.model_seconds;
+  summary.saved_seconds = result.saved_seconds;
+  for (size_t c = 0; c < contests.size(); ++c) {
+    if (result.winners[c] < 0) continue;
+    const size_t group = contests[c].group;
+    const auto& winner = contests[c].challengers[static_cast<size_t>(result.winners[c])];
+    ++summary.changed;
+    schedules[group] = winner.steps;
+    TaskSummary& line = model.summaries[group];
+    line.source = "tuned";
+    line.from.clear();
+    line.seconds = winner.seconds;
+    line.steps = schedule::to_string(winner.steps);
+  }
+  summary.seconds = real_clock().now_seconds() - start;
+  return ok_status();
+}
+
 }  // namespace
 
 Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
@@ -156,6 +195,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   const bool compares = weight_bytes <= kCompareBytes && options.budget_seconds >= 10;
   double write_seconds = 0.5 + 0.05 * static_cast<double>(untuned.schedules.size()) +
                          static_cast<double>(weight_bytes) / kWriteRate;
+  double assembly_seconds = 0.03 * static_cast<double>(untuned.schedules.size()) +
+                            static_cast<double>(weight_bytes) / kPackRate;
   // What is measured is a shared library, whatever is wanted.
   const bool is_static = is_static_library(output, options.compile);
   CompileOptions plain = options.compile;
@@ -166,12 +207,21 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
         const Written written,
         write_within(model, untuned.schedules, untuned.knowledge, untuned_library, plain, pool));
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
+    assembly_seconds = written.assembly;
   }
   const double compare_seconds =
       compares ? std::min(kCompareSeconds, 0.05 * options.budget_seconds) : 0;
+  TuneSummary summary;
+  InModelSummary& in_model = summary.in_model;
+  double in_model_seconds = kInModelShare * options.budget_seconds;
+  if (weight_bytes > kInModelBytes) in_model.skipped = "the model is too large";
+  // Half the time is for compiling and packing; tuned code takes about twice as long.
+  if (assembly_seconds > 0.2 * in_model_seconds) in_model.skipped = "the budget is too short";
+  if (!in_model.skipped.empty()) in_model_seconds = 0;
   const int copies = is_static && compares ? 2 : 1;
-  const double reserve = std::min(copies * write_seconds + (compares ? 0.5 + compare_seconds : 0),
-                                  (1 - kMinimumSearch) * options.budget_seconds);
+  const double finish = copies * write_seconds + (compares ? 0.5 + compare_seconds : 0);
+  const double reserve =
+      std::min(in_model_seconds + finish, (1 - kMinimumSearch) * options.budget_seconds);
 
   std::vector<search::TuneTask> tasks;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
@@ -199,7 +249,6 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   loop.on_progress = options.on_progress;
   HONE_ASSIGN_OR_RETURN(const search::TuneResult tuned, search::tune_tasks(tasks, loop));
 
-  TuneSummary summary;
   summary.trials = tuned.trials;
   summary.search_seconds = tuned.seconds;
   summary.interrupted = tuned.interrupted;
@@ -220,6 +269,21 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   std::vector<TaskSummary> untuned_summaries = model.summaries;
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         tuned_schedules(chosen, untuned, by_key, options.compile));
+  if (tuned.interrupted) in_model.skipped = "interrupted";
+  if (in_model.skipped.empty()) {
+    const double deadline = std::min(clock.now_seconds() + in_model_seconds, end - finish);
+    const InModelOptions how = {deadline, options.compile.seed, options.interrupted};
+    // Each challenger takes as long to compile as a kernel of the model.
+    const double many = 0.25 * in_model_seconds / std::max(assembly_seconds, 1e-3) - 1;
+    const int most = std::max(4, static_cast<int>(many * static_cast<double>(schedules.size())));
+    const Status status = choose_in_model(chosen, schedules, by_key, most, how, pool, in_model);
+    if (status.code() == Code::kCancelled) {
+      in_model.skipped = "interrupted";
+    } else if (!status.ok()) {
+      in_model.skipped = status.message();
+      log_warning("no kernels were compared inside the model: {}", status.message());
+    }
+  }
   HONE_ASSIGN_OR_RETURN(Written written, write_within(chosen, schedules, untuned.knowledge, output,
                                                       options.compile, pool));
   std::string tuned_library = output;
@@ -231,12 +295,13 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   // Never worse: what was measured kernel by kernel must hold for the whole model.
   const double left = end - clock.now_seconds() - 0.2;
   if (compares && left > 0.3 && !tuned.interrupted) {
-    const Result<std::vector<double>> times =
+    const Result<std::vector<std::vector<double>>> times =
         compare({tuned_library, untuned_library}, model.threads, std::min(compare_seconds, left));
     if (times.ok()) {
-      summary.model_seconds = (*times)[0];
-      summary.untuned_model_seconds = (*times)[1];
-      summary.kept_untuned = summary.model_seconds > summary.untuned_model_seconds;
+      const measure::Duel duel = {.challenger = (*times)[1], .incumbent = (*times)[0]};
+      summary.model_seconds = measure::median(duel.incumbent);
+      summary.untuned_model_seconds = measure::median(duel.challenger);
+      summary.kept_untuned = winner({&duel, 1}) == 0;  // else noise would undo the tuning
     } else {
       log_warning("the tuned model was not compared with the untuned one: {}",
                   times.status().message());

@@ -92,6 +92,15 @@ struct CompileSummary {
   int64_t memory_bytes = 0;  // these, weights, code and scratch memory
 };
 
+// Kernels whose best few schedules were compared inside the whole model.
+struct InModelSummary {
+  int compared = 0, changed = 0;
+  double saved_seconds = 0;  // of a run, by those changed
+  double model_seconds = 0;  // of a run before
+  double seconds = 0;        // that the comparison took
+  std::string skipped;       // why there was none; empty: there was
+};
+
 struct TuneSummary {
   CompileSummary compile;
   int trials = 0;
@@ -100,7 +109,8 @@ struct TuneSummary {
   // The whole model, tuned and as compile() would have made it before, measured in turns; 0 if
   // there was no time.
   double model_seconds = 0, untuned_model_seconds = 0;
-  bool kept_untuned = false;  // the tuned one was no faster
+  bool kept_untuned = false;  // the tuned one was slower, with 95 % confidence
+  InModelSummary in_model;
 };
 
 // Bad input is Code::kInvalid, kNotFound or kUnsupported; nothing is written then.

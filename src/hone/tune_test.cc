@@ -135,6 +135,9 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_GT(summary->trials, 10);
   EXPECT_GT(calls, 2);
+  const InModelSummary& in_model = summary->in_model;
+  EXPECT_EQ(in_model.skipped.empty(), in_model.compared > 0) << in_model.skipped;
+  EXPECT_LE(in_model.changed, in_model.compared);
   f.expect_right_outputs();
 
   Result<std::unique_ptr<db::Store>> store = db::open_store(f.options.compile.db);
@@ -161,6 +164,7 @@ TEST(facade, an_interrupted_run_still_writes_the_library) {
   const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_TRUE(summary->interrupted);
+  EXPECT_EQ(summary->in_model.skipped, "interrupted");
   f.expect_right_outputs();
 }
 

@@ -34,6 +34,27 @@ std::string default_output(const std::string& model, bool is_static) {
   return std::filesystem::path(model).filename().replace_extension(extension).string();
 }
 
+Json to_json(const InModelSummary& in_model) {
+  return {{"compared", in_model.compared},
+          {"changed", in_model.changed},
+          {"saved_seconds", in_model.saved_seconds},
+          {"model_seconds", in_model.model_seconds},
+          {"seconds", in_model.seconds},
+          {"skipped", in_model.skipped}};
+}
+
+std::string describe(const InModelSummary& in_model) {
+  if (!in_model.skipped.empty())
+    return fmt::format("inside the model: no kernels compared: {}\n", in_model.skipped);
+  std::string gain;
+  if (in_model.changed > 0) {
+    gain =
+        fmt::format(": {:.1f} % less time", 100 * in_model.saved_seconds / in_model.model_seconds);
+  }
+  return fmt::format("inside the model: {} kernels compared with their runners-up, {} changed{}\n",
+                     in_model.compared, in_model.changed, gain);
+}
+
 void print(const TuneSummary& summary, const std::string& output, const Limits& limits,
            bool as_json) {
   if (as_json) {
@@ -45,10 +66,12 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["model_seconds"] = summary.model_seconds;
     json["untuned_model_seconds"] = summary.untuned_model_seconds;
     json["kept_untuned"] = summary.kept_untuned;
+    json["in_model"] = to_json(summary.in_model);
     fmt::print("{}", json_text(json));
     return;
   }
   fmt::print("{}", kernel_table(summary.compile, limits));
+  fmt::print("{}", describe(summary.in_model));
   if (summary.model_seconds > 0) {
     fmt::print("whole model: {} tuned, {} before{}\n", format_seconds(summary.model_seconds),
                format_seconds(summary.untuned_model_seconds),

@@ -52,12 +52,18 @@ struct TuneLoopOptions {
   std::function<void(const TuneProgress&)> on_progress;
 };
 
+struct MeasuredSchedule {
+  schedule::Steps steps;
+  double seconds = 0;
+};
+
 struct TunedTask {
   schedule::Steps steps;  // the best verified of this run, else the stored, else the default
   schedule::Steps untuned_steps;
   double seconds = 0;  // of the best; 0 if nothing was measured
   double untuned_seconds = 0;
   int trials = 0;
+  std::vector<MeasuredSchedule> runners_up = {};  // next best, verified in this run; fastest first
 };
 
 struct TuneResult {

@@ -44,6 +44,8 @@ class Model {
   int64_t scratch_stride = 0;
   char** staging = nullptr;  // per input, then per output
   PhaseCall* phases = nullptr;
+  PhaseCall* chosen = nullptr;  // of them, what a run consists of; null: all
+  int64_t num_chosen = 0;
   void** arguments = nullptr;  // of all phases
   int64_t* step_ns = nullptr;
   bool profile = false;
@@ -247,7 +249,9 @@ int run_bound(Model& model, const void* const* inputs, void* const* outputs) {
     return 1;
   }
   if (bind_arrays(model, inputs, outputs) != 0) return 1;
-  const int result = pool_run(model.pool, model.phases, plan.num_steps, model.scratch,
+  const bool all = model.chosen == nullptr;
+  const int result = pool_run(model.pool, all ? model.phases : model.chosen,
+                              all ? plan.num_steps : model.num_chosen, model.scratch,
                               model.scratch_stride, model.profile ? model.step_ns : nullptr);
   if (result != 0) {
     say(model.error, "a kernel failed with code %d", result);
@@ -294,6 +298,7 @@ void model_destroy(Model* model) {
   if (model->memory != nullptr) munmap(model->memory, static_cast<size_t>(model->memory_bytes));
   free(model->staging);
   free(model->phases);
+  free(model->chosen);
   free(model->arguments);
   free(model->step_ns);
   free(model);
@@ -313,6 +318,18 @@ int model_run(Model& model, const void* const* inputs, void* const* outputs) {
   const int result = run_bound(model, inputs, outputs);
   model.running.store(false, std::memory_order_release);
   return result;
+}
+
+bool model_choose(Model& model, const int32_t* steps, int32_t count) {
+  const auto available = static_cast<int32_t>(model.plan->num_steps);
+  if (count < 0 || count > available) return false;  // profiles have room for so many
+  for (int32_t i = 0; i < count; ++i) {
+    if (steps[i] < 0 || steps[i] >= available) return false;
+  }
+  if (model.chosen == nullptr && !allocate(model.chosen, model.plan->num_steps)) return false;
+  for (int32_t i = 0; i < count; ++i) model.chosen[i] = model.phases[steps[i]];
+  model.num_chosen = count;
+  return true;
 }
 
 const int64_t* model_output_shape(const Model& model, int output) {

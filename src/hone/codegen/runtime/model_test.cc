@@ -27,6 +27,11 @@ int add_one(void* const* args, void*, int64_t first, int64_t last, int) {
     static_cast<float*>(args[1])[i] = static_cast<const float*>(args[0])[i] + 1;
   return 0;
 }
+int add_ten(void* const* args, void*, int64_t first, int64_t last, int) {
+  for (int64_t i = first; i < last; ++i)
+    static_cast<float*>(args[1])[i] = static_cast<const float*>(args[0])[i] + 10;
+  return 0;
+}
 int wait_for_release(void* const*, void*, int64_t, int64_t, int) {
   entered.store(true);
   while (!release.load()) std::this_thread::yield();
@@ -98,6 +103,45 @@ TEST(model, instances_run_at_the_same_time) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(model, runs_the_steps_that_were_chosen) {
+  ArtifactSpec spec;
+  spec.inputs = {{"x", DType::kF32, {kTiles}}};
+  spec.outputs = {{"y", DType::kF32, {kTiles}}};
+  spec.kernel_symbols = {"one", "ten"};
+  const std::vector<codegen::ArtifactArgument> x_to_y = {{ArgumentKind::kInput, 0, 0},
+                                                         {ArgumentKind::kOutput, 0, 0}};
+  const std::vector<codegen::ArtifactArgument> y_to_y = {x_to_y[1], x_to_y[1]};
+  spec.steps = {{"one", 0, kTiles, 0, 0, x_to_y},
+                {"ten", 1, kTiles, 0, 0, x_to_y},
+                {"ten more", 1, kTiles, 0, 0, y_to_y}};
+  const std::string plan = codegen::encode_plan(spec).value();
+  const hone_kernel kernels[] = {add_one, add_ten};
+  char message[kErrorBytes] = "";
+  const ModelPtr model(
+      model_create({plan.data(), plan.size(), kernels, nullptr}, {.num_threads = 2}, message),
+      model_destroy);
+  ASSERT_TRUE(model) << message;
+  std::vector<float> x(kTiles, 1), y(kTiles);
+  const auto result_of = [&](const std::vector<int32_t>& steps) {
+    EXPECT_TRUE(model_choose(*model, steps.data(), static_cast<int32_t>(steps.size())));
+    EXPECT_EQ(run(*model, x, y), 0);
+    return y[kTiles - 1];
+  };
+  EXPECT_EQ(result_of({0}), 2);
+  EXPECT_EQ(result_of({1}), 11);
+  EXPECT_EQ(result_of({0, 2}), 12);
+  EXPECT_EQ(result_of({1, 2}), 21);
+  model_profile(*model, true);
+  EXPECT_EQ(result_of({1, 2}), 21);
+  EXPECT_GT(model_step_seconds(*model, 0) + model_step_seconds(*model, 1), 0);
+  EXPECT_EQ(model_step_seconds(*model, 2), 0) << "profiles count by the place in the list";
+  for (const std::vector<int32_t>& wrong :
+       {std::vector<int32_t>{3}, std::vector<int32_t>{-1}, std::vector<int32_t>{0, 0, 0, 0}})
+    EXPECT_FALSE(model_choose(*model, wrong.data(), static_cast<int32_t>(wrong.size())));
+  EXPECT_EQ(run(*model, x, y), 0);
+  EXPECT_EQ(y[0], 21) << "what was chosen before";
 }
 
 TEST(model, in_use_refuses_a_second_run) {
