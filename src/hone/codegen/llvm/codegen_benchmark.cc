@@ -88,8 +88,7 @@ struct Buffers {
 
 void run_program(benchmark::State& state, const ir::Program& program, const target::Target& target,
                  double flops) {
-  if (!executes(target))
-    return state.SkipWithError("this machine lacks the target's instructions");
+  if (!executes(target)) return state.SkipWithError("this machine lacks the target's instructions");
   CompileOptions options;
   options.keep_assembly = std::getenv("HONE_BENCHMARK_ASSEMBLY") != nullptr;
   auto code = compile(program, target, options);
