@@ -17,12 +17,11 @@ import os
 import platform
 import sqlite3
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+import compare
 import engines
 import interleaved
 import model_files
@@ -57,10 +56,8 @@ def moments(budget):
 
 
 def hone(options, *arguments):
-    done = subprocess.run([str(part) for part in (options.hone, *arguments, "--threads", options.threads, "--json")], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"hone {arguments[0]} {arguments[1]}: exit code {done.returncode}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    """(wall seconds, what it printed as JSON)."""
+    return compare.build([options.hone, *arguments, "--threads", options.threads, "--json"], f"hone {arguments[0]} {arguments[1]}")
 
 
 def database_until(db, copy, start, seconds):
@@ -79,8 +76,7 @@ def libraries(options, model, folder):
     """[{"seconds", "trials", "path"}]: compiled from what was known at each moment; the last one is the run's own."""
     db, tuned = folder / "trials.db", folder / "tuned.so"
     start = time.time()
-    report = hone(options, "tune", model, "-o", tuned, "--db", db, "--no-shipped", "--budget", f"{options.budget}s", "--seed", options.seed)
-    wall = time.time() - start
+    wall, report = hone(options, "tune", model, "-o", tuned, "--db", db, "--no-shipped", "--budget", f"{options.budget}s", "--seed", options.seed)
     points = []
     for seconds in moments(options.budget):
         if seconds >= wall:

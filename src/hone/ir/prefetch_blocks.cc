@@ -93,7 +93,6 @@ struct Block {
   int64_t size = 0;
   int64_t next = 0;  // from here to the next block
   int64_t reuse = 1;
-  int64_t steps = 1;
   std::vector<Digit> digits;  // of the step
   int cache = 2;              // where the next block goes
 };
@@ -133,11 +132,12 @@ class Pass {
   std::optional<Block> choose_block(const Expr& load,
                                     const std::vector<const StmtNode*>& units) const {
     const int64_t element = dtype_bytes(load->buffer->dtype);
-    std::optional<Block> block = find_block(load, units, true);
+    const Linear flat = flat_index(load);
+    std::optional<Block> block = find_block(flat, units, true);
     if (!block || block->reuse < options_.min_reuse) {
       const bool is_large = load->buffer->num_elements() * element >= options_.min_stream;
-      if (!is_large || rows_of(load, units) < options_.min_rows) return std::nullopt;
-      block = find_block(load, units, false);
+      if (!is_large || rows_of(flat, units) < options_.min_rows) return std::nullopt;
+      block = find_block(flat, units, false);
       if (block) block->cache = 1;  // it is needed at once
     }
     if (!block || block->size * element > options_.max_block) return std::nullopt;
@@ -145,8 +145,7 @@ class Pass {
   }
 
   // How often the register tile uses an element that it has loaded: multiplications per load.
-  static int64_t rows_of(const Expr& load, const std::vector<const StmtNode*>& units) {
-    const Linear flat = flat_index(load);
+  static int64_t rows_of(const Linear& flat, const std::vector<const StmtNode*>& units) {
     int64_t rows = 1;
     for (const StmtNode* unit : units) {
       const bool again = flat.coefficient(unit->var) == 0 && is_const_int(unit->extent);
@@ -156,10 +155,10 @@ class Pass {
   }
 
   // `whole`: as many inner loops as run through memory without a hole; else the innermost only.
-  std::optional<Block> find_block(const Expr& load, const std::vector<const StmtNode*>& units,
+  std::optional<Block> find_block(const Linear& flat, const std::vector<const StmtNode*>& units,
                                   bool whole) const {
     Block block;
-    block.base = flat_index(load);
+    block.base = flat;
     std::vector<Extent> extents;
     for (const StmtNode* unit : units) {
       if (!is_const_int(unit->min, 0) || !is_const_int(unit->extent)) return std::nullopt;
@@ -207,17 +206,19 @@ class Pass {
   }
 
   static void add_digit(Block& block, Digit digit) {
-    if (digit.extent == 1) return;
-    block.steps *= digit.extent;
-    block.digits.insert(block.digits.begin(), std::move(digit));
+    if (digit.extent > 1) block.digits.insert(block.digits.begin(), std::move(digit));
   }
 
   // In each step as many elements of the next block as all steps together need.
   static std::vector<Stmt> spread(const Expr& load, const Block& block) {
     Expr step = constant(0);
-    for (const Digit& digit : block.digits) step = step * digit.extent + digit.value;
+    int64_t steps = 1;
+    for (const Digit& digit : block.digits) {
+      step = step * digit.extent + digit.value;
+      steps *= digit.extent;
+    }
     const int64_t line = std::max<int64_t>(kLine / dtype_bytes(load->buffer->dtype), 1);
-    const int64_t part = (block.size + block.steps - 1) / block.steps;
+    const int64_t part = (block.size + steps - 1) / steps;
     std::vector<Stmt> all;
     for (int64_t offset = 0; offset < part; offset += line) {
       std::vector<Expr> indices(load->args.size(), constant(0));

@@ -139,16 +139,11 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   const size_t depth =
       std::min(outer.size(), fixed + static_cast<size_t>(value(choice, d_parallel)));
   std::string attach = outer.back();
-  if (!nested && depth > 1) {
-    schedule::Fuse fuse{epilogue,
-                        {outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(depth)}};
-    std::string fused = fuse.loops[0];
-    for (size_t i = 1; i < fuse.loops.size(); ++i) fused += "@" + fuse.loops[i];
-    if (depth == outer.size()) attach = fused;
-    steps.push_back(std::move(fuse));
+  if (!nested) {
+    const auto end = outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(depth, 1));
+    const std::string fused = fuse_loops(epilogue, {outer.begin(), end}, steps);
+    if (end == outer.end()) attach = fused;
     steps.push_back(schedule::Parallel{epilogue, fused});
-  } else if (!nested) {
-    steps.push_back(schedule::Parallel{epilogue, outer[0]});
   }
   for (size_t i = 0; i + 1 < inner.size(); ++i)
     steps.push_back(schedule::Unroll{epilogue, inner[i]});

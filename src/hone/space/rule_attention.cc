@@ -66,9 +66,7 @@ class AttentionGroup : public Group {
     std::vector<std::string> order = tiles;
     order.insert(order.end(), {query + ".1", lane});
     steps.push_back(schedule::Reorder{root, order});
-    std::string tile = tiles[0];
-    for (size_t i = 1; i < tiles.size(); ++i) tile += "@" + tiles[i];
-    if (tiles.size() > 1) steps.push_back(schedule::Fuse{root, tiles});
+    const std::string tile = fuse_loops(root, tiles, steps);
     steps.push_back(schedule::Parallel{root, tile});
     steps.push_back(schedule::Vectorize{root, lane});
     for (size_t part = kResult; part-- > 0;) {

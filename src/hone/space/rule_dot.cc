@@ -135,9 +135,7 @@ std::string Dot::append_epilogue(const Choice& choice, Steps& steps) const {
   steps.push_back(schedule::Reorder{epilogue, order});
   std::string holder = outer.back();
   if (peel) outer.pop_back();
-  std::string fused = outer[0];
-  for (size_t i = 1; i < outer.size(); ++i) fused += "@" + outer[i];
-  if (outer.size() > 1) steps.push_back(schedule::Fuse{epilogue, outer});
+  const std::string fused = fuse_loops(epilogue, outer, steps);
   if (choice[d_parallel] == 1) steps.push_back(schedule::Parallel{epilogue, fused});
   if (inner.size() > 1) steps.push_back(schedule::Unroll{epilogue, inner[0]});
   if (!inner.empty()) steps.push_back(schedule::Vectorize{epilogue, inner.back()});

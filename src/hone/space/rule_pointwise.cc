@@ -47,16 +47,8 @@ class Pointwise : public Group {
     order.push_back(vec + ".1");
     steps.push_back(schedule::Reorder{stage, order});
     const size_t depth = std::min<size_t>(outer.size(), static_cast<size_t>(choice[d_parallel]));
-    if (depth > 1) {
-      schedule::Fuse fuse{stage,
-                          {outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(depth)}};
-      std::string fused = fuse.loops[0];
-      for (size_t i = 1; i < depth; ++i) fused += "@" + fuse.loops[i];
-      steps.push_back(std::move(fuse));
-      steps.push_back(schedule::Parallel{stage, fused});
-    } else {
-      steps.push_back(schedule::Parallel{stage, outer[0]});
-    }
+    outer.resize(std::max<size_t>(depth, 1));
+    steps.push_back(schedule::Parallel{stage, fuse_loops(stage, outer, steps)});
     steps.push_back(schedule::Vectorize{stage, vec + ".1"});
   }
 };
@@ -69,9 +61,7 @@ class Extern : public Group {
   void set_default(std::vector<int>&) const override {}
   void append_steps(const Choice&, schedule::Steps& steps) const override {
     if (axes.empty()) return;
-    std::string fused = axes[0];
-    for (size_t i = 1; i < axes.size(); ++i) fused += "@" + axes[i];
-    if (axes.size() > 1) steps.push_back(schedule::Fuse{stage, axes});
+    const std::string fused = fuse_loops(stage, axes, steps);
     steps.push_back(schedule::Parallel{stage, fused});
   }
 };

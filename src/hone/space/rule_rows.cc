@@ -97,9 +97,7 @@ class Rows : public Group {
     order.insert(order.end(), row.begin(), row.end());
     if (!column.empty()) order.push_back(column + ".1");
     if (order.size() > 1) steps.push_back(schedule::Reorder{root, order});
-    std::string fused = parallel[0];
-    for (size_t i = 1; i < parallel.size(); ++i) fused += "@" + parallel[i];
-    if (parallel.size() > 1) steps.push_back(schedule::Fuse{root, parallel});
+    const std::string fused = fuse_loops(root, parallel, steps);
     steps.push_back(schedule::Parallel{root, fused});
     if (order.size() > parallel.size()) steps.push_back(schedule::Vectorize{root, order.back()});
     for (size_t i = inner.size(); i-- > 0;) {

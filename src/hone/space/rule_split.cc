@@ -53,9 +53,7 @@ class SplitSum : public Group {
     order.push_back(vec + ".1");
     order.push_back(vec + ".2");
     steps.push_back(schedule::Reorder{epilogue, order});
-    std::string fused = outer[0];
-    for (size_t i = 1; i < outer.size(); ++i) fused += "@" + outer[i];
-    if (outer.size() > 1) steps.push_back(schedule::Fuse{epilogue, outer});
+    const std::string fused = fuse_loops(epilogue, outer, steps);
     steps.push_back(schedule::Parallel{epilogue, fused});
     steps.push_back(schedule::Unroll{epilogue, vec + ".1"});
     steps.push_back(schedule::Vectorize{epilogue, vec + ".2"});

@@ -186,9 +186,7 @@ std::string WinogradGroup::append_epilogue(const Choice& choice, Steps& steps) c
   order.insert(order.end(), places.begin(), places.end());
   order.push_back(channel + ".4");
   steps.push_back(schedule::Reorder{epilogue, order});
-  std::string fused = outer[0];
-  for (size_t i = 1; i < outer.size(); ++i) fused += "@" + outer[i];
-  if (outer.size() > 1) steps.push_back(schedule::Fuse{epilogue, outer});
+  const std::string fused = fuse_loops(epilogue, outer, steps);
   steps.push_back(schedule::Parallel{epilogue, fused});
   for (const std::string& place : places) steps.push_back(schedule::Unroll{epilogue, place});
   steps.push_back(schedule::Vectorize{epilogue, channel + ".4"});

@@ -50,6 +50,9 @@ struct SketchBuilder {
 [[nodiscard]] int nearest_option(const Decision& decision, int64_t value);
 // {1, 2, 3, .., limit} thinned out above 8 to divisors of extent and multiples of 2.
 [[nodiscard]] std::vector<int64_t> tile_options(int64_t extent, int64_t limit);
+// Makes one loop of several of a stage, the outermost first; its name, the loop's own if it is one.
+[[nodiscard]] std::string fuse_loops(const std::string& stage,
+                                     const std::vector<std::string>& loops, schedule::Steps& steps);
 // The spatial axis that moves through the last dimension of the stage's output by one; -1 if none.
 [[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);
 

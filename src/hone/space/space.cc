@@ -94,6 +94,14 @@ Status inline_chains(SketchBuilder& builder) {
   return ok_status();
 }
 
+std::string fuse_loops(const std::string& stage, const std::vector<std::string>& loops,
+                       Steps& steps) {
+  if (loops.size() > 1) steps.push_back(schedule::Fuse{stage, loops});
+  std::string fused = loops[0];
+  for (size_t i = 1; i < loops.size(); ++i) fused += "@" + loops[i];
+  return fused;
+}
+
 int unit_stride_axis(const schedule::StageInfo& info) {
   const compute::AffineRow& last = info.writes[0].back();
   for (int a = 0; a < info.num_spatial(); ++a) {

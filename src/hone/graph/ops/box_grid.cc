@@ -18,14 +18,7 @@ constexpr double kFar = 1e30;       // edges beyond count as there
 constexpr double kMostCells = 1 << 20;
 constexpr int64_t kMixX = 73856093, kMixY = 19349663, kMixLevel = 83492791;  // odd, as hashes go
 
-Expr number(int64_t value) { return ir::constant(value); }
 Expr logical_not(const Expr& e) { return ir::make(ir::Op::kNot, {e}); }
-
-Stmt count_to(const char* name, const Expr& count,
-              const std::function<std::vector<Stmt>(const Expr& i)>& body) {
-  const ir::VarPtr i = ir::make_var(name);
-  return ir::make_for(i, number(0), count, ir::ForKind::kSerial, body(ir::variable(i)));
-}
 
 // Of the float type: bits of the fraction, and the exponent's value for 1.
 int64_t fraction_bits(DType type) { return type == DType::kF64 ? 52 : 23; }
@@ -114,7 +107,7 @@ Expr BoxGrid::width_exponent() const {
     return ir::load(box_[low + 1], {}) - ir::load(box_[low], {});
   };
   const Expr bits = ir::bit_cast(bits_type(type_), ir::max(side(0), side(2)));
-  return ir::make(ir::Op::kShr, {ir::cast(DType::kI64, bits), number(fraction_bits(type_))});
+  return ir::make(ir::Op::kShr, {ir::cast(DType::kI64, bits), ir::constant(fraction_bits(type_))});
 }
 
 // Never falls where the edge rises.
@@ -127,9 +120,10 @@ Expr BoxGrid::cell_of(size_t side, const Expr& level) const {
 }
 
 Expr BoxGrid::bucket_of(const Expr& x, const Expr& y, const Expr& level) const {
-  const Expr mixed = ir::make(ir::Op::kBitXor, {x * number(kMixX), y * number(kMixY)});
-  return ir::make(ir::Op::kBitAnd, {ir::make(ir::Op::kBitXor, {mixed, level * number(kMixLevel)}),
-                                    number(buckets_ - 1)});
+  const Expr mixed = ir::make(ir::Op::kBitXor, {x * ir::constant(kMixX), y * ir::constant(kMixY)});
+  return ir::make(ir::Op::kBitAnd,
+                  {ir::make(ir::Op::kBitXor, {mixed, level * ir::constant(kMixLevel)}),
+                   ir::constant(buckets_ - 1)});
 }
 
 Expr BoxGrid::chunks_of(const Expr& bucket) const {
@@ -137,20 +131,22 @@ Expr BoxGrid::chunks_of(const Expr& bucket) const {
 }
 
 Stmt BoxGrid::clear() const {
-  return ir::make_block(
-      {made_.set(number(0)), levels_.set(number(0)), widths_.set(number(0)), noted_.set(number(0)),
-       count_to("l", number(kLevels),
-                [&](const Expr& l) { return std::vector{ir::make_store(used_, {l}, number(0))}; }),
-       count_to("b", number(buckets_), [&](const Expr& b) {
-         return std::vector{ir::make_store(filled_, {b}, number(0)),
-                            ir::make_store(last_, {b}, number(0))};
-       })});
+  return ir::make_block({made_.set(ir::constant(0)), levels_.set(ir::constant(0)),
+                         widths_.set(ir::constant(0)), noted_.set(ir::constant(0)),
+                         count_to("l", ir::constant(kLevels),
+                                  [&](const Expr& l) {
+                                    return std::vector{ir::make_store(used_, {l}, ir::constant(0))};
+                                  }),
+                         count_to("b", ir::constant(buckets_), [&](const Expr& b) {
+                           return std::vector{ir::make_store(filled_, {b}, ir::constant(0)),
+                                              ir::make_store(last_, {b}, ir::constant(0))};
+                         })});
 }
 
 Stmt BoxGrid::note_width() const {
   const int64_t beyond = 2 * exponent_of_one(type_) + 1;  // the exponent of what is infinite
-  const Expr usual =
-      ir::logical_and(ir::less(number(0), level_.get()), ir::less(level_.get(), number(beyond)));
+  const Expr usual = ir::logical_and(ir::less(ir::constant(0), level_.get()),
+                                     ir::less(level_.get(), ir::constant(beyond)));
   return ir::make_if(has_inside(), {level_.set(width_exponent()),
                                     ir::make_if(usual, {widths_.set(widths_.get() + level_.get()),
                                                         noted_.set(noted_.get() + 1)})});
@@ -159,17 +155,17 @@ Stmt BoxGrid::note_width() const {
 // The first level's cells are some times as wide as the geometric mean of the boxes' widths.
 Stmt BoxGrid::choose_cells() const {
   const int64_t one = exponent_of_one(type_);
-  const Expr mean = ir::make(ir::Op::kDiv, {widths_.get(), ir::max(noted_.get(), number(1))});
+  const Expr mean = ir::make(ir::Op::kDiv, {widths_.get(), ir::max(noted_.get(), ir::constant(1))});
   const Expr cell =
-      ir::min(ir::max(mean + kWider, number(one - kMostBits)), number(one + kMostBits));
-  const Stmt scales = count_to("l", number(kLevels - 1), [&](const Expr& l) {
-    const Expr exponent = number(2 * one) - widths_.get() - l * number(kLevelStep);
-    const Expr bits = ir::make(ir::Op::kShl, {exponent, number(fraction_bits(type_))});
+      ir::min(ir::max(mean + kWider, ir::constant(one - kMostBits)), ir::constant(one + kMostBits));
+  const Stmt scales = count_to("l", ir::constant(kLevels - 1), [&](const Expr& l) {
+    const Expr exponent = ir::constant(2 * one) - widths_.get() - l * ir::constant(kLevelStep);
+    const Expr bits = ir::make(ir::Op::kShl, {exponent, ir::constant(fraction_bits(type_))});
     return std::vector{
         ir::make_store(scale_, {l}, ir::bit_cast(type_, ir::cast(bits_type(type_), bits)))};
   });
   return ir::make_block({widths_.set(cell), scales,
-                         ir::make_store(scale_, {number(kLevels - 1)}, literal(type_, 0))});
+                         ir::make_store(scale_, {ir::constant(kLevels - 1)}, literal(type_, 0))});
 }
 
 // Sets the cells of a level that the box covers.
@@ -197,14 +193,14 @@ Stmt BoxGrid::for_cells(const Expr& level, const WithCell& body) const {
 
 std::vector<Stmt> BoxGrid::add_to(const Expr& bucket) const {
   const Expr place = ir::floormod(ir::load(filled_, {bucket}), kLanes);
-  const Stmt clear_chunk = count_to("lane", number(kLanes), [&](const Expr& lane) {
-    return store_nowhere(sides_, made_.get() * number(kLanes) + lane);
+  const Stmt clear_chunk = count_to("lane", ir::constant(kLanes), [&](const Expr& lane) {
+    return store_nowhere(sides_, made_.get() * ir::constant(kLanes) + lane);
   });
   std::vector<Stmt> steps = {
-      ir::make_if(ir::make(ir::Op::kEq, {place, number(0)}),
+      ir::make_if(ir::make(ir::Op::kEq, {place, ir::constant(0)}),
                   {clear_chunk, ir::make_store(before_, {made_.get()}, ir::load(last_, {bucket})),
                    ir::make_store(last_, {bucket}, made_.get()), made_.set(made_.get() + 1)}),
-      at_.set(ir::load(last_, {bucket}) * number(kLanes) + place)};
+      at_.set(ir::load(last_, {bucket}) * ir::constant(kLanes) + place)};
   for (Stmt& step : copy_box(sides_, at_.get(), box_)) steps.push_back(std::move(step));
   steps.push_back(ir::make_store(filled_, {bucket}, ir::load(filled_, {bucket}) + 1));
   return steps;
@@ -214,7 +210,7 @@ Stmt BoxGrid::add() const {
   // widths_ is now the exponent of the first level's cells.
   const Expr level = ir::floordiv(width_exponent() + kLevelStep - widths_.get(), kLevelStep);
   std::vector<Stmt> steps = {
-      level_.set(ir::min(ir::max(level, number(0)), number(kLevels - 1))),
+      level_.set(ir::min(ir::max(level, ir::constant(0)), ir::constant(kLevels - 1))),
       levels_.set(ir::max(levels_.get(), level_.get() + 1)),
       ir::make_store(used_, {level_.get()}, ir::load(used_, {level_.get()}) + 1)};
   for (Stmt& step : find_cells(level_.get())) steps.push_back(std::move(step));
@@ -224,10 +220,10 @@ Stmt BoxGrid::add() const {
 
 Stmt BoxGrid::test(const Local& dead, const TestChunk& chunk, const Stmt& all,
                    const Expr& blocks) const {
-  const Expr limit = ir::min(ir::floordiv(blocks, 2), number(kMostNear));
+  const Expr limit = ir::min(ir::floordiv(blocks, 2), ir::constant(kMostNear));
   const auto levels = [&](const auto& body) {
     return count_to("l", levels_.get(), [&](const Expr& l) {
-      return std::vector{ir::make_if(ir::less(number(0), ir::load(used_, {l})), body(l))};
+      return std::vector{ir::make_if(ir::less(ir::constant(0), ir::load(used_, {l})), body(l))};
     });
   };
   const Stmt measure = levels([&](const Expr& l) {
@@ -238,16 +234,16 @@ Stmt BoxGrid::test(const Local& dead, const TestChunk& chunk, const Stmt& all,
   const Stmt collect = levels([&](const Expr& l) {
     return std::vector{for_cells(l, [&](const Expr& bucket) {
       return std::vector{ir::make_if(
-          ir::less(number(0), ir::load(filled_, {bucket})),
+          ir::less(ir::constant(0), ir::load(filled_, {bucket})),
           {ir::make_store(list_, {listed_.get()}, bucket), listed_.set(listed_.get() + 1),
            cost_.set(cost_.get() + chunks_of(bucket))})};
     })};
   });
   const Stmt each = count_to("n", listed_.get(), [&](const Expr& n) {
-    std::vector<Stmt> step = chunk(sides_, at_.get() * number(kLanes));
+    std::vector<Stmt> step = chunk(sides_, at_.get() * ir::constant(kLanes));
     step.push_back(at_.set(ir::load(before_, {at_.get()})));
     const Stmt chain = count_to(
-        "c", ir::select(dead.get(), number(0), chunks_of(bucket_.get())),
+        "c", ir::select(dead.get(), ir::constant(0), chunks_of(bucket_.get())),
         [&](const Expr&) { return std::vector{ir::make_if(logical_not(dead.get()), step)}; });
     return std::vector{bucket_.set(ir::load(list_, {n})), at_.set(ir::load(last_, {bucket_.get()})),
                        chain};
@@ -256,10 +252,11 @@ Stmt BoxGrid::test(const Local& dead, const TestChunk& chunk, const Stmt& all,
       ir::make_if(ir::less_equal(near_.get(), limit),
                   {collect, ir::make_if(ir::less_equal(cost_.get(), blocks),
                                         {plainly_.set(ir::constant_bool(false)), each})});
-  const Stmt near = ir::make_if(ir::less(number(1), limit), {measure, look});
-  return ir::make_if(has_inside(), {plainly_.set(ir::constant_bool(true)), near_.set(number(0)),
-                                    cost_.set(number(0)), listed_.set(number(0)), near,
-                                    ir::make_if(plainly_.get(), {all})});
+  const Stmt near = ir::make_if(ir::less(ir::constant(1), limit), {measure, look});
+  return ir::make_if(has_inside(),
+                     {plainly_.set(ir::constant_bool(true)), near_.set(ir::constant(0)),
+                      cost_.set(ir::constant(0)), listed_.set(ir::constant(0)), near,
+                      ir::make_if(plainly_.get(), {all})});
 }
 
 }  // namespace hone::graph

@@ -24,6 +24,11 @@ namespace hone::graph {
 void element_body(EmitContext& c, const StageTag& tag,
                   const std::function<ir::Expr(const std::vector<ir::Expr>& index)>& value);
 
+// for i in 0 .. count, as many times as the body's data say.
+[[nodiscard]] ir::Stmt count_to(
+    const char* name, const ir::Expr& count,
+    const std::function<std::vector<ir::Stmt>(const ir::Expr& i)>& body);
+
 // A variable of a body: a scalar on the stack.
 struct Local {
   explicit Local(const char* name, DType dtype)

@@ -86,11 +86,11 @@ class Selector {
 
   // A box is selected if it overlaps none that was.
   Stmt select_in_order(const std::vector<Expr>& point) {
-    const ir::VarPtr i = ir::make_var("i"), block = ir::make_var("block");
     const Expr blocks = ir::floordiv(count_.get() + (kBlock - 1), kBlock);
-    const Stmt all = ir::make_for(block, number(0), blocks, ir::ForKind::kSerial,
-                                  {ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}),
-                                               test_block(kept_, ir::variable(block) * kBlock))});
+    const Stmt all = count_to("block", blocks, [&](const Expr& block) {
+      return std::vector{
+          ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), test_block(kept_, block * kBlock))};
+    });
     std::vector<Stmt> keep = {c_.store(0, {point[0], point[1], count_.get()}, box_.get())};
     for (Stmt& step : copy_box(kept_, count_.get(), sides_)) keep.push_back(std::move(step));
     keep.push_back(count_.set(count_.get() + 1));
@@ -102,13 +102,14 @@ class Selector {
       };
       tests = grid_->test(dead_, chunk, all, blocks);
     }
-    std::vector<Stmt> body = {box_.set(sorted_.place(ir::variable(i)))};
-    for (Stmt& step : measure(point[0], box_.get())) body.push_back(std::move(step));
-    body.push_back(dead_.set(ir::constant_bool(false)));
-    body.push_back(tests);
-    body.push_back(ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), std::move(keep)));
-    return ir::make_for(i, number(0), wanted_.get(), ir::ForKind::kSerial,
-                        {ir::make_if(ir::less(count_.get(), number(most_)), std::move(body))});
+    return count_to("i", wanted_.get(), [&](const Expr& i) {
+      std::vector<Stmt> body = {box_.set(sorted_.place(i))};
+      for (Stmt& step : measure(point[0], box_.get())) body.push_back(std::move(step));
+      body.push_back(dead_.set(ir::constant_bool(false)));
+      body.push_back(tests);
+      body.push_back(ir::make_if(ir::make(ir::Op::kNot, {dead_.get()}), keep));
+      return std::vector{ir::make_if(ir::less(count_.get(), number(most_)), std::move(body))};
+    });
   }
 
   Expr threshold(size_t operand) {

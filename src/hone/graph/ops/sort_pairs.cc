@@ -28,14 +28,6 @@ Expr digit(const Expr& key, int64_t byte) {
   return has_sign ? ir::make(ir::Op::kBitXor, {low, ir::constant(kDigits / 2)}) : low;
 }
 
-Expr number(int64_t value) { return ir::constant(value); }
-
-Stmt count_to(const char* name, const Expr& count,
-              const std::function<std::vector<Stmt>(const Expr& i)>& body) {
-  const ir::VarPtr i = ir::make_var(name);
-  return ir::make_for(i, ir::constant(0), count, ir::ForKind::kSerial, body(ir::variable(i)));
-}
-
 }  // namespace
 
 DType sort_key_type(DType value) {
@@ -74,7 +66,7 @@ std::vector<Stmt> SortPairs::add(const Local& count, const Expr& key, const Expr
 }
 
 Stmt SortPairs::sort(const Expr& count) const {
-  const Expr few = ir::less_equal(count, number(kFew));
+  const Expr few = ir::less_equal(count, ir::constant(kFew));
   return ir::make_block({ir::make_if(few, {sort_few(count)}),
                          ir::make_if(ir::make(ir::Op::kNot, {few}), {sort_many(count)})});
 }
@@ -82,18 +74,19 @@ Stmt SortPairs::sort(const Expr& count) const {
 // Each pair moves up past those with greater keys.
 Stmt SortPairs::sort_few(const Expr& count) const {
   return count_to("i", count, [&](const Expr& i) {
-    const Expr key = ir::load(other_key_, {number(0)}), place = ir::load(other_place_, {number(0)});
-    const Expr before = ir::max(at_.get() + -1, number(0));
+    const Expr key = ir::load(other_key_, {ir::constant(0)}),
+               place = ir::load(other_place_, {ir::constant(0)});
+    const Expr before = ir::max(at_.get() + -1, ir::constant(0));
     const auto put = [&](const Expr& at, const Expr& k, const Expr& p) {
       return std::vector{ir::make_store(key_, {at}, k), ir::make_store(place_, {at}, p)};
     };
     std::vector<Stmt> move = put(at_.get(), this->key(before), this->place(before));
     move.push_back(at_.set(before));
     const Expr goes_on =
-        ir::logical_and(ir::less(number(0), at_.get()), ir::less(key, this->key(before)));
+        ir::logical_and(ir::less(ir::constant(0), at_.get()), ir::less(key, this->key(before)));
     std::vector<Stmt> steps = {
-        ir::make_store(other_key_, {number(0)}, this->key(i)),
-        ir::make_store(other_place_, {number(0)}, this->place(i)), at_.set(i),
+        ir::make_store(other_key_, {ir::constant(0)}, this->key(i)),
+        ir::make_store(other_place_, {ir::constant(0)}, this->place(i)), at_.set(i),
         count_to("j", i, [&](const Expr&) { return std::vector{ir::make_if(goes_on, move)}; })};
     for (Stmt& step : put(at_.get(), key, place)) steps.push_back(std::move(step));
     return steps;
