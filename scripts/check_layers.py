@@ -15,6 +15,7 @@ OUTSIDE = FACADE + 1
 # Third-party headers -> the only folder of src/hone that may include them.
 OWNERS = {
     r"llvm(-c)?/": "codegen/llvm",
+    r"(ATen|torch|c10)/": "cost/torch",
     r"onnx/": "graph",
     r"google/protobuf/": "graph",
     r"sqlite3\.h": "db",

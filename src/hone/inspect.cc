@@ -27,4 +27,13 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
   return inspection;
 }
 
+Result<TaskCounts> count_tasks(const std::string& model, const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options));
+  HONE_ASSIGN_OR_RETURN(const ModelTasks made, make_tasks(std::move(graph), options));
+  TaskCounts counts{made.name, {}};
+  for (const graph::TaskGroup& group : made.tasks.groups)
+    counts.tasks[group.key] += static_cast<int>(group.calls.size());
+  return counts;
+}
+
 }  // namespace hone

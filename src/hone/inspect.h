@@ -24,4 +24,13 @@ struct InspectOptions {
 [[nodiscard]] Result<Inspection> inspect(const std::string& model,
                                          const InspectOptions& options = {});
 
+// The tasks of a model by their keys, and how often each occurs; nothing is predicted but whether
+// two become one.
+struct TaskCounts {
+  std::string model;  // its name
+  std::map<uint64_t, int> tasks;
+};
+[[nodiscard]] Result<TaskCounts> count_tasks(const std::string& model,
+                                             const CompileOptions& options = {});
+
 }  // namespace hone

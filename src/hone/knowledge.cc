@@ -140,6 +140,7 @@ Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t g
                                                const std::string& algorithm) {
   const uint64_t key = model.tasks.groups[group].key;
   const bool strict = model.accuracy == space::Accuracy::kStrict;
+  const bool fast = model.accuracy == space::Accuracy::kFast;
   const std::string wanted = algorithm.empty() && strict ? "direct" : algorithm;
   std::vector<db::Record> found;
   if (knowledge.store) {
@@ -147,7 +148,8 @@ Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t g
   }
   for (const db::Record& record : knowledge.shipped) {
     if (record.task == key && record.device == model.device && record.threads == model.threads &&
-        (wanted.empty() || record.algorithm == wanted))
+        (wanted.empty() || record.algorithm == wanted) &&
+        (fast || !schedule::is_narrow(record.algorithm)))
       found.push_back(record);
   }
   for (db::Record& record : found) {

@@ -11,16 +11,17 @@
 #include "hone/base/log.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/compute/dag_text.h"
-#include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/knowledge.h"
 #include "hone/measure/sweep.h"
+#include "hone/neural_model.h"
 #include "hone/search/prediction.h"
 
 namespace hone {
 namespace {
 
-constexpr int kColdSamples = 15;  // emptying the caches takes longer than many a run
+constexpr double kFastTolerance = 1e-2;  // of the largest output, with constants of 16 bits
+constexpr int kColdSamples = 15;         // emptying the caches takes longer than many a run
 
 double least_flops(const compute::Dag& dag, const ModelTasks& model) {
   const Result<space::Space> space = space::Space::create(dag, model.target, model.accuracy);
@@ -32,8 +33,10 @@ Result<ModelTasks> for_device(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(check_options(options));
   ModelTasks model;
   HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
-  HONE_ASSIGN_OR_RETURN(model.cost, cost::make_model(options.cost));
-  if (options.accuracy == "strict") model.accuracy = space::Accuracy::kStrict;
+  HONE_ASSIGN_OR_RETURN(
+      model.cost,
+      make_cost_model({.cost = options.cost, .db = options.db, .use_db = options.use_db}));
+  model.accuracy = *space::parse_accuracy(options.accuracy);
   model.device = target::device_key(model.target);
   model.threads = options.threads > 0 ? options.threads : model.target.cores;
   return model;
@@ -67,14 +70,15 @@ Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& 
   return store.best({.task = key,
                      .device = model.device,
                      .threads = model.threads,
-                     .algorithm = algorithm.empty() && strict ? "direct" : algorithm});
+                     .algorithm = algorithm.empty() && strict ? "direct" : algorithm,
+                     .narrow = model.accuracy == space::Accuracy::kFast});
 }
 
 Status check_options(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(target::find(options.device).status());
-  HONE_RETURN_IF_ERROR(cost::make_model(options.cost).status());
-  if (options.accuracy != "default" && options.accuracy != "strict")
-    return invalid("accuracy '{}', expected default or strict", options.accuracy);
+  HONE_RETURN_IF_ERROR(check_cost_model(options.cost));
+  if (!space::parse_accuracy(options.accuracy))
+    return invalid("accuracy '{}', expected strict, default or fast", options.accuracy);
   if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")
     return invalid("transfer '{}', expected pool, one or off", options.transfer);
   return ok_status();
@@ -181,11 +185,20 @@ static int64_t weight_bytes(const ModelTasks& model) {
   return bytes;
 }
 
+int64_t own_cache_bytes(const target::Target& target) {
+  int64_t bytes = 0;
+  for (const target::Cache& cache : target.caches) {
+    if (cache.level <= 2) bytes = std::max(bytes, cache.bytes);
+  }
+  return bytes;
+}
+
 search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
   search::TaskContext context;
   context.target = &model.target;
   context.model = model.cost.get();
   context.accuracy = model.accuracy;
+  if (model.accuracy == space::Accuracy::kFast) context.tolerance = kFastTolerance;
   context.device = model.device;
   context.version = kScheduleVersion;
   context.source = model.name;
@@ -193,10 +206,7 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
   context.seed = seed;
   // Between two runs of a kernel the whole model's weights pass by. Whether what the cores' own
   // caches cannot hold stays in the last-level cache, which strangers may share, is tried out.
-  int64_t own_cache = 0;
-  for (const target::Cache& cache : model.target.caches) {
-    if (cache.level <= 2) own_cache = std::max(own_cache, cache.bytes);
-  }
+  const int64_t own_cache = own_cache_bytes(model.target);
   context.own_cache_bytes = own_cache;
   context.forgotten = &model.forgotten;
   const int64_t weights = weight_bytes(model);

@@ -62,6 +62,8 @@ struct TaskKnowledge {
 
 // Of all weights, equal ones once, before they are packed.
 [[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);
+// Of a core: the largest cache that it does not share with many.
+[[nodiscard]] int64_t own_cache_bytes(const target::Target& target);
 // What the measuring of all tasks has in common; points into `model`.
 [[nodiscard]] search::TaskContext task_context(const ModelTasks& model, uint64_t seed);
 // The best record of a task on the model's device that its accuracy (or the algorithm given)

@@ -138,6 +138,7 @@ Result<std::map<std::string, std::string>> make_shipped_files(db::Store& store) 
     const bool last = std::ssize(page) < kPage;
     if (!last) filter.after_id = page.back().id;
     for (db::Record& record : page) {
+      if (schedule::is_narrow(record.algorithm)) continue;  // not for everybody
       db::Record& best = fastest[{record.task, record.device, record.threads}][record.algorithm];
       if (best.id == 0 || record.centre < best.centre) best = std::move(record);
     }

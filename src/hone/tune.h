@@ -37,8 +37,8 @@ struct CompileOptions {
   bool use_shipped = true;            // the records that come with Hone, if use_db
   std::string shipped;                // their folder; empty: beside the program or as installed
   bool require_tuned = false;         // compile(): a task without a record of its own is an error
-  std::string cost = "analytic";      // cost::make_model
-  std::string accuracy = "default";   // "strict": no algorithm that rounds more (space::Accuracy)
+  std::string cost = "analytic";      // make_cost_model (neural_model.h)
+  std::string accuracy = "default";   // space::parse_accuracy
   std::string prefix = "hone_model";  // of the artifact's C symbols
   std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
   int threads = 0;  // that the library will run on; 0 = all cores of the device

@@ -97,7 +97,7 @@ TEST(facade, strict_accuracy_keeps_to_the_models_own_sums) {
   EXPECT_EQ(algorithms("strict"), std::set<std::string>{"direct"});
   f.options.compile.accuracy = "rough";
   EXPECT_EQ(compile(f.graph, f.library, f.options.compile).status().message(),
-            "accuracy 'rough', expected default or strict");
+            "accuracy 'rough', expected strict, default or fast");
 }
 
 TEST(facade, compiles_without_measuring) {

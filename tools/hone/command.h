@@ -33,6 +33,11 @@ struct Command {
 [[nodiscard]] Command db_best_command(CLI::App& db);
 [[nodiscard]] Command db_ship_command(CLI::App& db);
 [[nodiscard]] std::vector<Command> db_record_commands(CLI::App& db);
+[[nodiscard]] Command dataset_make_command(CLI::App& dataset);
+[[nodiscard]] Command dataset_split_command(CLI::App& dataset);
+[[nodiscard]] Command dataset_stat_command(CLI::App& dataset);
+[[nodiscard]] Command dataset_import_command(CLI::App& dataset);
+[[nodiscard]] Command dataset_export_command(CLI::App& dataset);
 [[nodiscard]] Command train_command(CLI::App& root);
 [[nodiscard]] Command eval_command(CLI::App& root);
 [[nodiscard]] Command ops_command(CLI::App& root);

@@ -1,13 +1,17 @@
 #include <fmt/ranges.h>
 
-#include "hone/base/file.h"
+#include "hone/base/log.h"
 #include "hone/cost/evaluate.h"
 #include "hone/cost/gbdt_model.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
-#include "hone/target/target.h"
+#include "hone/inspect.h"
+#include "hone/model_tasks.h"
+#include "hone/neural_model.h"
 
 #include "command.h"
+#include "cost_data.h"
+#include "dataset_load.h"
 #include "json_text.h"
 #include "option_texts.h"
 #include "table.h"
@@ -16,7 +20,8 @@ namespace hone::tool {
 namespace {
 
 struct EvalOptions {
-  std::string db, cost = "analytic", split = "none", device = "host";
+  std::string db, cost = "analytic", split = "none", split_file, device = "host";
+  std::vector<std::string> networks;  // files
   bool json = false;
 };
 
@@ -28,42 +33,65 @@ Json to_json(const cost::Score& score) {
           {"clear_pair_accuracy", score.clear_pair_accuracy},
           {"top1", score.top1},
           {"top5", score.top5},
-          {"r_squared", score.r_squared}};
+          {"peak5", score.peak5},
+          {"r_squared", score.r_squared},
+          {"rmse", score.rmse}};
+}
+
+Json to_json(const cost::NetworkScore& score) {
+  return {{"network", score.network},
+          {"tasks", score.tasks},
+          {"best_seconds", score.best_seconds},
+          {"top1", score.top1()},
+          {"top5", score.top5()}};
+}
+
+void print_networks(std::span<const cost::NetworkScore> networks) {
+  if (networks.empty()) return;
+  Table table({"network", "tasks", "best ms", "top-1", "top-5"}, 1);
+  double top1 = 0, top5 = 0;
+  int tasks = 0;
+  for (const cost::NetworkScore& score : networks) {
+    table.add({shorten(score.network, 40), std::to_string(score.tasks),
+               fmt::format("{:.3f}", 1e3 * score.best_seconds), fmt::format("{:.3f}", score.top1()),
+               fmt::format("{:.3f}", score.top5())});
+    top1 += score.top1() / static_cast<double>(networks.size());
+    top5 += score.top5() / static_cast<double>(networks.size());
+    tasks += score.tasks;
+  }
+  table.add({"mean", std::to_string(tasks), "", fmt::format("{:.3f}", top1),
+             fmt::format("{:.3f}", top5)});
+  fmt::print("\n{}", table.text());
 }
 
 void print(const cost::Evaluation& evaluation, const cost::Dataset& dataset, bool json) {
   if (json) {
     Json list = Json::array();
     for (const cost::Score& score : evaluation.classes) list.push_back(to_json(score));
-    fmt::print("{}", json_text(Json{{"classes", list}, {"all", to_json(evaluation.all)}}));
+    Json networks = Json::array();
+    for (const cost::NetworkScore& score : evaluation.networks) networks.push_back(to_json(score));
+    fmt::print("{}",
+               json_text(Json{
+                   {"classes", list}, {"all", to_json(evaluation.all)}, {"networks", networks}}));
     return;
   }
-  Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "R^2"}, 1);
+  Table table(
+      {"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "R^2", "RMSE"},
+      1);
   const auto add = [&](const cost::Score& score) {
     table.add({shorten(score.kernel_class, 40), std::to_string(score.tasks),
                std::to_string(score.trials), fmt::format("{:.3f}", score.pair_accuracy),
                fmt::format("{:.3f}", score.clear_pair_accuracy), fmt::format("{:.3f}", score.top1),
-               fmt::format("{:.3f}", score.top5), fmt::format("{:.2f}", score.r_squared)});
+               fmt::format("{:.3f}", score.top5), fmt::format("{:.3f}", score.peak5),
+               fmt::format("{:.2f}", score.r_squared), fmt::format("{:.3f}", score.rmse)});
   };
   for (const cost::Score& score : evaluation.classes) add(score);
   add(evaluation.all);
   fmt::print("{}", table.text());
+  print_networks(evaluation.networks);
   if (dataset.left_out > 0)
     fmt::print("{} records left out: no schedule of this version can be made of them\n",
                dataset.left_out);
-}
-
-struct Data {
-  target::Target target;
-  cost::Dataset dataset;
-};
-
-Result<Data> load(const std::string& db, const std::string& device) {
-  Data data;
-  HONE_ASSIGN_OR_RETURN(data.target, target::find(device));
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
-  HONE_ASSIGN_OR_RETURN(data.dataset, cost::load_dataset(*store, target::device_key(data.target)));
-  return data;
 }
 
 Result<cost::FeatureSet> learning_model(const std::string& name) {
@@ -76,79 +104,72 @@ Result<cost::FeatureSet> learning_model(const std::string& name) {
       name);
 }
 
+Result<cost::Networks> count_tasks(const EvalOptions& options) {
+  cost::Networks networks;
+  for (const std::string& file : options.networks) {
+    HONE_ASSIGN_OR_RETURN(TaskCounts counts,
+                          hone::count_tasks(file, {.device = options.device, .use_db = false}));
+    networks[counts.model] = std::move(counts.tasks);
+  }
+  return networks;
+}
+
 Status evaluate(const EvalOptions& options) {
   HONE_ASSIGN_OR_RETURN(const cost::Split split, cost::parse_split(options.split));
-  const bool trains = split != cost::Split::kNone && options.cost != "analytic";
+  const bool by_file = !options.split_file.empty();
+  const bool trees = options.cost == "gbdt" || options.cost == "combined";
+  const bool trains = by_file ? trees : split != cost::Split::kNone && options.cost != "analytic";
   cost::FeatureSet features{};
   if (trains) {
     HONE_ASSIGN_OR_RETURN(features, learning_model(options.cost));
   } else {
-    HONE_RETURN_IF_ERROR(cost::make_model(options.cost).status());
+    HONE_RETURN_IF_ERROR(check_cost_model(options.cost));
   }
-  HONE_ASSIGN_OR_RETURN(const Data data, load(options.db, options.device));
+  HONE_ASSIGN_OR_RETURN(const cost::Networks networks, count_tasks(options));
+  HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(options.db, options.device));
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
-    if (!trains) return cost::make_model(options.cost);
+    if (!trains) return make_cost_model({.cost = options.cost, .db = options.db});
     HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees, cost::train(rest, data.target, features));
     return cost::make_gbdt_model(std::move(trees));
   };
-  HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
-                        cost::cross_evaluate(data.dataset, data.target, split, make));
-  print(evaluation, data.dataset, options.json);
-  return ok_status();
-}
-
-struct TrainOptions {
-  std::string db, output, cost = "combined", device = "host";
-  std::vector<std::string> excluded;
-};
-
-Status train(const TrainOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, learning_model(options.cost));
-  if (!cost::is_model_file(options.output))
-    return invalid(
-        "--output {}: --cost would not take it for a file, expected a name ending in .model",
-        options.output);
-  HONE_ASSIGN_OR_RETURN(const Data data, load(options.db, options.device));
-  const std::set<std::string> models = data.dataset.models();
-  for (const std::string& name : options.excluded) {
-    if (!models.contains(name))
-      return invalid("--exclude-model: the database has no trial of '{}', but of {}", name,
-                     fmt::join(models, ", "));
+  if (by_file) {
+    HONE_ASSIGN_OR_RETURN(const cost::SplitData parts, parts_of(data, options.split_file));
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, make(parts.train));
+    HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
+                          cost::evaluate(parts.test, data.target, *model, networks));
+    print(evaluation, data.dataset, options.json);
+    return ok_status();
   }
-  const cost::Dataset dataset =
-      cost::without_models(data.dataset, {options.excluded.begin(), options.excluded.end()});
-  if (dataset.tasks.empty())
-    return invalid("{}: no trials on device {} to train on", options.db,
-                   target::device_key(data.target));
-  HONE_ASSIGN_OR_RETURN(const cost::TrainedTrees trained,
-                        cost::train(dataset, data.target, features));
-  HONE_RETURN_IF_ERROR(write_file_atomic(options.output, cost::format(trained)));
-  fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", options.output,
-             trained.trees.size(), dataset.size(), dataset.tasks.size());
+  HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
+                        cost::cross_evaluate(data.dataset, data.target, split, make, networks));
+  print(evaluation, data.dataset, options.json);
   return ok_status();
 }
 
 }  // namespace
 
-Command train_command(CLI::App& root) {
-  const auto options = std::make_shared<TrainOptions>();
-  CLI::App* app =
-      root.add_subcommand("train", "Train a cost model on the measured schedules of a database");
-  add_db(*app, options->db);
-  add_device(*app, options->device);
-  app->add_option("-o,--output", options->output, "The file to write, FILE.model")
-      ->type_name("FILE")
-      ->required();
-  app->add_option("--cost", options->cost,
-                  "gbdt: trees over features of statements; combined: the analytic model, too")
-      ->type_name("NAME")
-      ->capture_default_str();
-  app->add_option("--exclude-model", options->excluded,
-                  "Leave out every task of this network; repeat per network")
-      ->type_name("NAME")
-      ->expected(1)
-      ->take_all();
-  return {app, [options] { return train(*options); }};
+Result<CostData> load_cost_data(const std::string& db, const std::string& device) {
+  CostData data;
+  HONE_ASSIGN_OR_RETURN(data.target, target::find(device));
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
+  const std::string key = target::device_key(data.target);
+  HONE_ASSIGN_OR_RETURN(data.dataset, cost::load_dataset(*store, key, 2, kScheduleVersion));
+  if (data.dataset.tasks.empty() && !data.dataset.other_versions.empty()) {
+    return invalid("{}: its records on device {} are of space version {}, expected {}",
+                   db::store_name(db), key, data.dataset.other_versions.begin()->first,
+                   kScheduleVersion);
+  }
+  return data;
+}
+
+Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_file) {
+  HONE_ASSIGN_OR_RETURN(const cost::DataSplit split, read_split(split_file));
+  cost::SplitData parts = cost::apply_split(data.dataset, split);
+  if (parts.unknown > 0) {
+    log_warning("{} schedules are left out: they were measured after {} was made", parts.unknown,
+                split_file);
+  }
+  return parts;
 }
 
 Command eval_command(CLI::App& root) {
@@ -168,10 +189,24 @@ Command eval_command(CLI::App& root) {
                   "tasks, of the schedules of each")
       ->type_name("SPLIT")
       ->capture_default_str();
+  app->add_option("--split-file", options->split_file,
+                  "Judge by the test part of a file of hone dataset split; gbdt and combined are "
+                  "trained anew on its training part")
+      ->type_name("FILE")
+      ->excludes("--split");
+  app->add_option("--network", options->networks,
+                  "A model whose tasks are judged together, each as often as it occurs; repeat per "
+                  "network. Default: those of the records, each task once")
+      ->type_name("MODEL.onnx")
+      ->expected(1)
+      ->take_all();
   add_json(*app, options->json);
   app->footer(
       "pairs: share of pairs of schedules in the right order; top-k: best time / best among the k "
-      "that are\npredicted to be fastest. Means over tasks of 8 schedules and more.");
+      "that are\npredicted to be fastest; peak-5: the mean of top-1 to top-5; R^2, RMSE: of best "
+      "time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules. Of a "
+      "network: the sum of its tasks' best times / the sum of what\nthe best of k takes; below it "
+      "the mean over networks.");
   return {app, [options] { return evaluate(*options); }};
 }
 

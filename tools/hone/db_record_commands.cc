@@ -141,8 +141,9 @@ Status gc(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db, {.read_only = options.dry_run,
                                                                       .create = false}));
   const int64_t newest = static_cast<int64_t>(std::time(nullptr)) - int64_t{days} * kSecondsADay;
-  // The fastest verified trials of each task, device, number of threads and version stay.
-  std::map<std::tuple<uint64_t, std::string, int, std::string>,
+  // The fastest verified trials of each task, device, number of threads, version and algorithm
+  // stay: not every --accuracy allows every algorithm.
+  std::map<std::tuple<uint64_t, std::string, int, std::string, std::string>,
            std::vector<std::pair<double, int64_t>>>
       verified;
   std::set<int64_t> removed;
@@ -151,8 +152,8 @@ Status gc(const Options& options) {
     ++trials;
     if (record.unix_time <= newest) removed.insert(record.id);
     if (record.verified)
-      verified[{record.task, record.device, record.threads, record.version}].emplace_back(
-          record.centre, record.id);
+      verified[{record.task, record.device, record.threads, record.version, record.algorithm}]
+          .emplace_back(record.centre, record.id);
     return ok_status();
   }));
   for (auto& [key, group] : verified) {

@@ -44,6 +44,12 @@ int run_tool(int argc, char** argv) {
   commands.push_back(db_best_command(*db));
   for (Command& command : db_record_commands(*db)) commands.push_back(std::move(command));
   commands.push_back(db_ship_command(*db));
+  CLI::App* dataset = app.add_subcommand(
+      "dataset", "Measured schedules for cost models: make, split, stat, import, export");
+  dataset->require_subcommand(1);
+  for (const auto make : {dataset_make_command, dataset_split_command, dataset_stat_command,
+                          dataset_import_command, dataset_export_command})
+    commands.push_back(make(*dataset));
   commands.push_back(train_command(app));
   commands.push_back(eval_command(app));
   commands.push_back(ops_command(app));
@@ -57,8 +63,9 @@ int run_tool(int argc, char** argv) {
   } catch (const CLI::RequiredError& e) {
     // A word that is no command is first of all a missing command to the parser.
     const std::vector<std::string> rest = app.remaining(true);
-    const bool no_command =
-        app.get_subcommands().empty() || (db->parsed() && db->get_subcommands().empty());
+    const bool no_command = app.get_subcommands().empty() ||
+                            (db->parsed() && db->get_subcommands().empty()) ||
+                            (dataset->parsed() && dataset->get_subcommands().empty());
     if (no_command && !rest.empty()) {
       return fail(Code::kInvalid,
                   fmt::format("unknown command '{}' (see hone --help)", rest.front()));

@@ -86,8 +86,8 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--accuracy", texts.accuracy,
-                 "default: any algorithm; strict: none that rounds more than the model's own sums "
-                 "(Winograd's convolutions)")
+                 "How much may be rounded: strict: nothing but the model's own sums; default: also "
+                 "Winograd's convolutions; fast: also weights, to bf16")
       ->type_name("LEVEL")
       ->capture_default_str();
   add_seed(app, texts.seed);

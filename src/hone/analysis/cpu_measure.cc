@@ -13,6 +13,7 @@ using schedule::Annotation;
 // cores.
 constexpr double kMathCycles = 12;  // a polynomial of exp or tanh
 constexpr double kDivideCycles = 8;
+constexpr double kWidenInstructions = 2;  // of a vector loaded in fewer bits: extend and shift
 // Load or store slots per element of a strided vector access.
 constexpr double kGatherSlots = 1.6, kScatterSlots = 1.2;
 constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unrolled
@@ -102,12 +103,13 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   const bool reduces =
       std::any_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.outer), nest.loops.end(),
                   [](const NestLoop& loop) { return loop.reduce; });
-  double loads = 0, widest = 0;
+  double loads = 0, widest = 0, widening = 0;
   for (const NestAccess& access : nest.accesses) {
     if (access.write) continue;
     const double slots =
         access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body, lanes);
     loads += slots;
+    if (access.element_bytes < write.element_bytes) widening += kWidenInstructions * slots;
     if (is_vector && access.moves_with(nest.loops.size() - 1))
       widest = std::max(widest, held_vectors(nest, access, body, lanes));
   }
@@ -119,7 +121,7 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   if (reduces && write.scope != ir::Scope::kRegister) loads += stores;  // read, add, write back
   const OpCounts& ops = nest.ops;
   const double arithmetic = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + ops.select;
-  const double flops = body.vectors * arithmetic;
+  const double flops = body.vectors * arithmetic + widening;
   double cycles = std::max(flops / target.fma_per_cycle, loads / target.loads_per_cycle);
   cycles = std::max(cycles, stores);
   cycles = std::max(cycles, (flops + 0.5 * loads + stores) / kIssueWidth);

@@ -13,7 +13,7 @@ float log_scale(double x) { return static_cast<float>(std::log2(1 + std::max(0.0
 // Fills a row from left to right; in a dry run it collects the names instead.
 class Writer {
  public:
-  explicit Writer(FeatureRow* row, std::vector<std::string>* names) : row_(row), names_(names) {}
+  Writer(float* row, std::vector<std::string>* names) : row_(row), names_(names) {}
   void group(std::string prefix) { prefix_ = std::move(prefix); }
   void count(const char* name, double value) { put(name, log_scale(value)); }
   void plain(const char* name, double value) { put(name, static_cast<float>(value)); }
@@ -22,11 +22,11 @@ class Writer {
  private:
   void put(const char* name, float value) {
     HONE_ASSERT(next_ < kNumFeatures, "a row is full");
-    if (row_) (*row_)[next_] = value;
+    if (row_) row_[next_] = value;
     if (names_) names_->push_back(prefix_ + "." + name);
     ++next_;
   }
-  FeatureRow* row_;
+  float* row_;
   std::vector<std::string>* names_;
   std::string prefix_;
   int next_ = 0;
@@ -224,7 +224,8 @@ void write_machine(const target::Target& target, int threads, Writer& out) {
   out.count("memory_rate", target.memory_bytes_per_cycle);
 }
 
-void write_row(const Nest& nest, const target::Target& target, int threads, Writer& out) {
+// All but the machine.
+void write_nest(const Nest& nest, const target::Target& target, Writer& out) {
   write_ops(nest, out);
   write_annotation(nest, Annotation::kVectorize, "vector", out);
   write_annotation(nest, Annotation::kUnroll, "unroll", out);
@@ -240,8 +241,8 @@ void write_row(const Nest& nest, const target::Target& target, int threads, Writ
   write_storage(nest, out);
   write_outer(nest, out);
   write_registers(nest, target, out);
-  write_machine(target, threads, out);
-  HONE_ASSERT(out.written() == kNumFeatures, "every feature of a row is written");
+  HONE_ASSERT(out.written() == kNumFeatures - kMachineFeatures,
+              "every feature of a row is written");
 }
 
 }  // namespace
@@ -279,15 +280,28 @@ std::vector<FeatureRow> statement_features(const schedule::State& state,
                                            const schedule::Bounds& bounds,
                                            const target::Target& target, int threads) {
   std::vector<FeatureRow> rows;
+  const MachineRow machine = machine_features(target, threads);
   for (const Nest& nest : build_nests(state, bounds))
-    rows.push_back(features_of(nest, target, threads));
+    rows.push_back(features_of(nest, target, machine));
   return rows;
 }
 
 FeatureRow features_of(const Nest& nest, const target::Target& target, int threads) {
+  return features_of(nest, target, machine_features(target, threads));
+}
+
+MachineRow machine_features(const target::Target& target, int threads) {
+  MachineRow row;
+  Writer writer(row.data(), nullptr);
+  write_machine(target, threads, writer);
+  return row;
+}
+
+FeatureRow features_of(const Nest& nest, const target::Target& target, const MachineRow& machine) {
   FeatureRow row;
-  Writer writer(&row, nullptr);
-  write_row(nest, target, threads, writer);
+  Writer writer(row.data(), nullptr);
+  write_nest(nest, target, writer);
+  std::copy(machine.begin(), machine.end(), row.end() - kMachineFeatures);
   return row;
 }
 
@@ -297,7 +311,8 @@ const std::vector<std::string>& feature_names() {
     nest.accesses.emplace_back();
     std::vector<std::string> collected;
     Writer writer(nullptr, &collected);
-    write_row(nest, target::Target(), 1, writer);
+    write_nest(nest, target::Target(), writer);
+    write_machine(target::Target(), 1, writer);
     return collected;
   }();
   return names;

@@ -14,10 +14,25 @@ using schedule::State;
 
 // Extent of the box along dimension d while loops first.. run.
 int64_t NestAccess::reach(const std::vector<NestLoop>& loops, size_t first, size_t d) const {
+  if (!reaches_.empty()) return reaches_[first * move.size() + d];
   int64_t reach = 1 + spread[d];
   for (size_t i = first; i < loops.size(); ++i)
     reach += std::abs(move[d][i]) * (loops[i].extent - 1);
   return std::min(reach, shape[d]);
+}
+
+void NestAccess::remember_reaches(const std::vector<NestLoop>& loops) {
+  const size_t dims = move.size();
+  std::vector<int64_t> reaches((loops.size() + 1) * dims);
+  for (size_t d = 0; d < dims; ++d) {
+    int64_t reach = 1 + spread[d];
+    reaches[loops.size() * dims + d] = std::min(reach, shape[d]);
+    for (size_t i = loops.size(); i-- > 0;) {
+      reach += std::abs(move[d][i]) * (loops[i].extent - 1);
+      reaches[i * dims + d] = std::min(reach, shape[d]);
+    }
+  }
+  reaches_ = std::move(reaches);
 }
 
 double NestAccess::footprint(const std::vector<NestLoop>& loops, size_t first) const {
@@ -85,11 +100,19 @@ double Nest::iterations(size_t first) const {
   return product;
 }
 
+double Nest::operations() const {
+  return iterations() * useful *
+         (ops.fma + ops.add + std::max(0.0, ops.mul) + ops.div + ops.compare + ops.select +
+          ops.math);
+}
+
 namespace {
 
 void count(const Expr& e, OpCounts& ops) {
   if (e->op == Op::kLoad) return;  // index arithmetic is the code generator's business
   if (e->args.empty()) return;
+  // The load widens what it loads: who counts loads sees their width.
+  if (e->op == Op::kCast && is_float(e->type) && e->args[0]->op == Op::kLoad) return;
   if (e->op == Op::kSelect) {
     ops.select += 1;
     count(e->args[1], ops);
@@ -133,6 +156,7 @@ class NestBuilder {
     nest.accesses.push_back(
         make_access(nest, s, info.stage.outputs[0].buffer, info.writes[0], true));
     nest.accesses.back().spread.resize(nest.accesses.back().move.size(), 0);
+    for (NestAccess& access : nest.accesses) access.remember_reaches(nest.loops);
     nest.ops = count_ops(info.stage);
     nest.useful = useful_share(s);
     return nest;

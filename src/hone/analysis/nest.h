@@ -38,9 +38,12 @@ struct NestAccess {
                                       int line_bytes, int64_t sets) const;
   [[nodiscard]] bool moves_with(size_t loop) const;
   [[nodiscard]] int64_t stride(size_t loop) const;  // elements, flattened
+  // Once all of it is known: what it touches is asked for again and again.
+  void remember_reaches(const std::vector<NestLoop>& loops);
 
  private:
   [[nodiscard]] int64_t reach(const std::vector<NestLoop>& loops, size_t first, size_t d) const;
+  std::vector<int64_t> reaches_;  // [first][dimension]; empty: not remembered
 };
 
 // Operations of one point of a stage.
@@ -57,6 +60,7 @@ struct Nest {
   OpCounts ops;
   double useful = 1;  // share of the loops' points that are computed
   [[nodiscard]] double iterations(size_t first = 0) const;  // product of extents from `first` on
+  [[nodiscard]] double operations() const;                  // of all points that are computed
 };
 
 [[nodiscard]] OpCounts count_ops(const compute::Stage& stage);

@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "hone/analysis/cpu_measure.h"
 #include "hone/analysis/features.h"
+#include "hone/cost/inputs/row_writer.h"
 
 namespace hone::cost {
 namespace {
@@ -20,32 +20,16 @@ using analysis::StageMeasure;
 constexpr size_t kCacheLevels = 3;
 constexpr size_t kLoops = 10;  // of the main statement, from the innermost out
 
-// Fills the row from left to right; in a dry run it collects the names instead.
-struct Writer {
-  std::vector<float>* row = nullptr;
-  std::vector<std::string>* names = nullptr;
-
-  void plain(std::string_view name, double value) const {
-    if (row) row->push_back(static_cast<float>(value));
-    if (names) names->emplace_back(name);
-  }
-  void count(std::string_view name, double value) const { plain(name, std::log2(1 + value)); }
-  void ratio(std::string_view name, double value, double of) const {
-    plain(name, std::log2((value + 1e-3) / (of + 1e-3)));
-  }
-};
-
 struct Parts {
-  CpuMeasure measure;
+  const CpuMeasure& measure;
   size_t main = 0;  // the nest with the most cycles
   const StageMeasure* main_stage = nullptr;
   const RootMeasure* main_root = nullptr;
 };
 
-Parts find_parts(const std::vector<Nest>& nests, const Query& query) {
-  Parts parts;
-  parts.measure = analysis::measure_cpu(nests, *query.target, query.threads);
-  for (const RootMeasure& root : parts.measure.roots) {
+Parts find_parts(std::span<const Nest> nests, const CpuMeasure& measure) {
+  Parts parts{measure};
+  for (const RootMeasure& root : measure.roots) {
     for (const StageMeasure& stage : root.stages) {
       if (parts.main_stage && stage.compute_cycles <= parts.main_stage->compute_cycles) continue;
       parts.main_stage = &stage;
@@ -58,25 +42,18 @@ Parts find_parts(const std::vector<Nest>& nests, const Query& query) {
   return parts;
 }
 
-double operations(const Nest& nest) {
-  const analysis::OpCounts& ops = nest.ops;
-  return nest.iterations() * nest.useful *
-         (ops.fma + ops.add + std::max(0.0, ops.mul) + ops.div + ops.compare + ops.select +
-          ops.math);
-}
-
 // The features of the main statement (analysis/features.h).
-void write_statement(const Nest* main, const Query& query, const Writer& out) {
-  if (out.names) {
-    for (const std::string& name : analysis::feature_names()) out.names->push_back("main." + name);
-    return;
-  }
-  const analysis::FeatureRow row =
-      main ? analysis::features_of(*main, *query.target, query.threads) : analysis::FeatureRow();
-  out.row->insert(out.row->end(), row.begin(), row.end());
+void write_statement(const Nest* main, const Query& query, RowWriter& out) {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const std::string& name : analysis::feature_names()) names.push_back("main." + name);
+    return names;
+  }();
+  out.copy(kNames, main ? analysis::features_of(*main, *query.target, query.threads)
+                        : analysis::FeatureRow());
 }
 
-void write_sums(const std::vector<Nest>& nests, double operations, const Writer& out) {
+void write_sums(std::span<const Nest> nests, double operations, RowWriter& out) {
   double unique = 0, written = 0;
   for (const Nest& nest : nests) {
     for (const analysis::NestAccess& access : nest.accesses)
@@ -98,7 +75,7 @@ double movement(const Nest& nest, size_t access, size_t loop) {
   return std::abs(a.stride(loop)) == 1 ? 2 : 1;
 }
 
-void write_loops(const Nest* nest, const Writer& out) {
+void write_loops(const Nest* nest, RowWriter& out) {
   static constexpr std::string_view kNames[] = {"extent",    "reduce", "annotation", "own",
                                                 "footprint", "first",  "second",     "write"};
   std::vector<size_t> inner;  // loops that repeat, innermost first
@@ -124,7 +101,7 @@ void write_loops(const Nest* nest, const Writer& out) {
                 nest->accesses.back().moves_with(i) ? 1.0 : 0.0};
     }
     for (size_t j = 0; j < values.size(); ++j) {
-      if (out.names)
+      if (out.names_only())
         out.plain(fmt::format("loop{}.{}", k, kNames[j]), values[j]);
       else
         out.plain("", values[j]);
@@ -133,7 +110,7 @@ void write_loops(const Nest* nest, const Writer& out) {
 }
 
 // How the main statement keeps its values.
-void write_tile(const Nest* nest, const target::Target& target, const Writer& out) {
+void write_tile(const Nest* nest, const target::Target& target, RowWriter& out) {
   const analysis::RegisterTile tile =
       nest ? analysis::register_tile(*nest, target) : analysis::RegisterTile();
   out.count("main.registers.tile", tile.vectors);
@@ -153,7 +130,7 @@ void write_tile(const Nest* nest, const target::Target& target, const Writer& ou
   out.plain("main.useful", nest ? nest->useful : 1);
 }
 
-void write_stage(const StageMeasure& stage, double operations, const Writer& out) {
+void write_stage(const StageMeasure& stage, double operations, RowWriter& out) {
   out.count("measure.main.body_cycles", stage.body_cycles);
   out.count("measure.main.body_instructions", stage.body_instructions);
   out.plain("measure.main.registers", stage.registers);
@@ -170,7 +147,7 @@ void write_stage(const StageMeasure& stage, double operations, const Writer& out
 // The measure's parts, per operation or as shares of each other: trees that look at sizes learn
 // tasks by heart instead of what makes a schedule slow.
 void write_measure(const Parts& parts, const Query& query, double total, double main_operations,
-                   double all_operations, const Writer& out) {
+                   double all_operations, RowWriter& out) {
   static const StageMeasure kNoStage;
   static const RootMeasure kNoRoot;
   write_stage(parts.main_stage ? *parts.main_stage : kNoStage, main_operations, out);
@@ -201,46 +178,55 @@ void write_measure(const Parts& parts, const Query& query, double total, double 
   out.ratio("measure.nanoseconds", 1e9 * total, all_operations);
 }
 
-void write(const std::vector<Nest>& nests, const Query& query, FeatureSet set, double* base,
-           const Writer& out) {
-  const Parts parts = find_parts(nests, query);
+// Returns the first guess.
+double write(std::span<const Nest> nests, const CpuMeasure& measure, const Query& query,
+             FeatureSet set, RowWriter& out) {
+  const Parts parts = find_parts(nests, measure);
   const Nest* main = nests.empty() ? nullptr : &nests[parts.main];
-  const double main_operations = main ? operations(*main) : 0;
+  const double main_operations = main ? main->operations() : 0;
   double all_operations = 0;
-  for (const Nest& nest : nests) all_operations += operations(nest);
+  for (const Nest& nest : nests) all_operations += nest.operations();
   const bool measured = set == FeatureSet::kStatementsAndMeasure;
-  const double total = std::max(parts.measure.seconds(*query.target, query.threads), 1e-12);
+  const target::Target& target = *query.target;
+  const double total = std::max(measure.seconds(target, query.threads), 1e-12);
   out.plain("all.statements", static_cast<double>(nests.size()));
   out.plain("all.main_share", main_operations / std::max(all_operations, 1.0));
   if (measured) {
-    write_tile(main, *query.target, out);
+    write_tile(main, target, out);
     write_measure(parts, query, total, main_operations, all_operations, out);
-  } else {
-    write_statement(main, query, out);
-    write_sums(nests, all_operations, out);
-    write_loops(main, out);
+    return total;
   }
-  if (base == nullptr) return;
-  const target::Target& target = *query.target;
+  write_statement(main, query, out);
+  write_sums(nests, all_operations, out);
+  write_loops(main, out);
   const double peak = target.lanes(4) * target.fma_per_cycle * target.ghz * 1e9 * query.threads;
-  *base = measured ? total : (1 + all_operations) / peak;
+  return (1 + all_operations) / peak;
 }
 
 }  // namespace
 
 CandidateFeatures candidate_features(const Query& query, FeatureSet set) {
   CandidateFeatures features;
+  features.row.resize(candidate_feature_names(set).size());
   const space::Candidate& candidate = *query.candidate;
   const std::vector<Nest> nests = analysis::build_nests(candidate.state, candidate.bounds);
-  write(nests, query, set, &features.base_seconds, {.row = &features.row});
+  const CpuMeasure measure = analysis::measure_cpu(nests, *query.target, query.threads);
+  features.base_seconds = write_candidate_features(nests, measure, query, set, features.row);
   return features;
+}
+
+double write_candidate_features(std::span<const Nest> nests, const CpuMeasure& measure,
+                                const Query& query, FeatureSet set, std::span<float> row) {
+  RowWriter writer(row);
+  return write(nests, measure, query, set, writer);
 }
 
 const std::vector<std::string>& candidate_feature_names(FeatureSet set) {
   const auto collect = [](FeatureSet s) {
     std::vector<std::string> names;
+    RowWriter writer(names);
     const target::Target target;
-    write({}, {nullptr, &target, 1, 0}, s, nullptr, {.names = &names});
+    (void)write({}, {}, {nullptr, &target, 1, 0}, s, writer);
     return names;
   };
   static const std::vector<std::string> statements = collect(FeatureSet::kStatements),

@@ -3,6 +3,7 @@
 // register tile of that statement and the parts of the analytic measure, relative to the work.
 #pragma once
 
+#include "hone/analysis/cpu_measure.h"
 #include "hone/cost/cost_model.h"
 
 namespace hone::cost {
@@ -14,6 +15,11 @@ struct CandidateFeatures {
   double base_seconds = 0;  // a first guess, which trees correct by a factor
 };
 [[nodiscard]] CandidateFeatures candidate_features(const Query& query, FeatureSet set);
+// The same where the candidate's nests and measure are known: fills the row, as long as the names,
+// and returns the first guess.
+double write_candidate_features(std::span<const analysis::Nest> nests,
+                                const analysis::CpuMeasure& measure, const Query& query,
+                                FeatureSet set, std::span<float> row);
 // What each number is: "main.ops.fma", "loop0.extent", "measure.root.tiles", ...
 [[nodiscard]] const std::vector<std::string>& candidate_feature_names(FeatureSet set);
 

@@ -1,4 +1,5 @@
-// cost/cost_model.h - predicts run times; batch in, batch out. Thread-compatible.
+// cost/cost_model.h - predicts run times; batch in, batch out. Several threads may predict at a
+// time, but not while one updates.
 #pragma once
 
 #include <span>

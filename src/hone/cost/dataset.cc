@@ -1,7 +1,7 @@
 #include "hone/cost/dataset.h"
 
 #include <algorithm>
-#include <map>
+#include <cmath>
 
 #include "hone/compute/dag_text.h"
 
@@ -24,6 +24,15 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+// Without those that are far off the median, of two the lower one; how many those are.
+int64_t drop_outliers(std::vector<double>& seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const double middle = seconds[(seconds.size() - 1) / 2];
+  return static_cast<int64_t>(std::erase_if(seconds, [&](double value) {
+    return value > kOutlierRatio * middle || middle > kOutlierRatio * value;
+  }));
+}
+
 // A duel compared it with the best so far. Without one the fastest sample counts: whatever disturbs
 // a machine only adds.
 double undisturbed(const db::Record& record) {
@@ -31,7 +40,12 @@ double undisturbed(const db::Record& record) {
   return *std::min_element(record.times.begin(), record.times.end()) / record.drift;
 }
 
-void add(const db::Record& record, std::map<Key, Collected>& tasks) {
+void add(const db::Record& record, std::map<Key, Collected>& tasks, Dataset& dataset) {
+  const double time = undisturbed(record);
+  if (!std::isfinite(time) || time <= 0) {
+    ++dataset.bad_times;
+    return;
+  }
   const auto [place, added] = tasks.try_emplace({record.task, record.threads});
   Collected& collected = place->second;
   if (added) {
@@ -46,7 +60,7 @@ void add(const db::Record& record, std::map<Key, Collected>& tasks) {
   if (!record.model.empty()) collected.task.models.insert(record.model);
   std::vector<double>& seconds = collected.seconds[record.steps];
   if (seconds.empty()) collected.order.push_back(record.steps);
-  seconds.push_back(undisturbed(record));
+  seconds.push_back(time);
 }
 
 }  // namespace
@@ -63,7 +77,10 @@ std::set<std::string> Dataset::models() const {
   return models;
 }
 
-Result<Dataset> load_dataset(db::Store& store, const std::string& device, int min_trials) {
+Result<Dataset> load_dataset(db::Store& store, const std::string& device, int min_trials,
+                             const std::string& version) {
+  Dataset dataset;
+  dataset.device = device;
   std::map<Key, Collected> tasks;
   db::Filter filter;
   filter.device = device;
@@ -72,19 +89,24 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
   filter.limit = kPage;
   while (true) {
     HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> page, store.query(filter));
-    for (const db::Record& record : page) add(record, tasks);
+    for (const db::Record& record : page) {
+      if (version.empty() || record.version == version)
+        add(record, tasks, dataset);
+      else
+        ++dataset.other_versions[record.version];
+    }
     if (std::ssize(page) < kPage) break;
     filter.after_id = page.back().id;
   }
-  Dataset dataset;
   for (auto& [key, collected] : tasks) {
     for (const std::string& text : collected.order) {
       Result<schedule::Steps> steps = schedule::parse_steps(text);
+      std::vector<double>& seconds = collected.seconds.at(text);
+      dataset.outliers += drop_outliers(seconds);
       const bool usable = collected.readable && steps.ok() &&
                           space::make_candidate(*collected.task.dag, *steps).ok();
       if (usable)
-        collected.task.trials.push_back(
-            {std::move(steps).value(), median(collected.seconds.at(text))});
+        collected.task.trials.push_back({std::move(steps).value(), median(seconds)});
       else
         ++dataset.left_out;
     }
@@ -96,6 +118,7 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
 
 Dataset without_models(const Dataset& dataset, const std::set<std::string>& models) {
   Dataset rest;
+  rest.device = dataset.device;
   for (const TaskTrials& task : dataset.tasks) {
     const bool theirs = std::any_of(task.models.begin(), task.models.end(),
                                     [&](const std::string& name) { return models.contains(name); });

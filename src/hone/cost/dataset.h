@@ -2,6 +2,7 @@
 // judged by.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,9 +14,18 @@
 
 namespace hone::cost {
 
+// Times that differ by less are in an order that the next measurement may change: such pairs teach
+// and prove nothing, and what makes pairs of schedules leaves them out.
+inline constexpr double kReliableRatio = 1.04;
+[[nodiscard]] inline bool reliable_pair(double a, double b) {
+  return a > kReliableRatio * b || b > kReliableRatio * a;
+}
+// Of several records of a schedule, those so many times off their median are outliers.
+inline constexpr double kOutlierRatio = 1.5;
+
 struct MeasuredSteps {
   schedule::Steps steps;
-  double seconds;  // the median, if it was measured several times
+  double seconds;  // the median, if it was measured several times, without outliers
 };
 
 // All trials of a task with one number of threads.
@@ -29,15 +39,20 @@ struct TaskTrials {
 };
 
 struct Dataset {
+  std::string device;             // target::device_key
   std::vector<TaskTrials> tasks;  // by key and threads
   int64_t left_out = 0;           // records that no schedule can be made of any more
+  int64_t outliers = 0;           // records left out because others of the schedule disagree
+  int64_t bad_times = 0;          // ... because their time is no positive number
+  std::map<std::string, int64_t> other_versions;  // records left out, by their space version
   [[nodiscard]] int64_t size() const;
   [[nodiscard]] std::set<std::string> models() const;
 };
 
-// What ran on `device` and gave a time. Tasks of fewer than `min_trials` schedules are left out.
+// What ran on `device` and gave a time. Tasks of fewer than `min_trials` schedules are left out,
+// and records of another space version than `version`, if that is not empty.
 [[nodiscard]] Result<Dataset> load_dataset(db::Store& store, const std::string& device,
-                                           int min_trials = 2);
+                                           int min_trials = 2, const std::string& version = {});
 // Without every task that one of the models has.
 [[nodiscard]] Dataset without_models(const Dataset& dataset, const std::set<std::string>& models);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 
 #include "hone/cost/cost_model.h"
 #include "hone/cost/dataset.h"
@@ -17,13 +18,30 @@ struct Score {
   double pair_accuracy = 0;
   double clear_pair_accuracy = 0;  // of pairs that differ by more than kClearRatio
   double top1 = 0, top5 = 0;
+  double peak5 = 0;      // the mean of top1 to top5
   double r_squared = 0;  // of best time / time
+  double rmse = 0;       // of it, over all trials
+};
+
+// A network whose every task runs by the best of the k schedules that are predicted to be fastest.
+struct NetworkScore {
+  std::string network;
+  int tasks = 0;
+  // Sums over its tasks, each as often as it occurs.
+  double best_seconds = 0, top1_seconds = 0, top5_seconds = 0;
+  [[nodiscard]] double top1() const { return best_seconds / top1_seconds; }
+  [[nodiscard]] double top5() const { return best_seconds / top5_seconds; }
 };
 
 struct Evaluation {
-  std::vector<Score> classes;  // by name
-  Score all;                   // kernel_class is "all"
+  std::vector<Score> classes;          // by name
+  Score all;                           // kernel_class is "all"
+  std::vector<NetworkScore> networks;  // by name
 };
+
+// How often each task, by its key, occurs in a network, by its name. Of a network that is not there
+// every task that was measured for it counts once.
+using Networks = std::map<std::string, std::map<uint64_t, int>>;
 
 // Tasks with fewer schedules say little about an order.
 inline constexpr int kMinTrialsToJudge = 8;
@@ -31,7 +49,7 @@ inline constexpr int kMinTrialsToJudge = 8;
 inline constexpr double kClearRatio = 1.05;
 
 [[nodiscard]] Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target,
-                                          const CostModel& model);
+                                          const CostModel& model, const Networks& networks = {});
 
 // What a model is trained on, and what it is judged by.
 enum class Split : uint8_t {
@@ -46,6 +64,7 @@ enum class Split : uint8_t {
 using Trainer = std::function<Result<std::unique_ptr<CostModel>>(const Dataset&)>;
 [[nodiscard]] Result<Evaluation> cross_evaluate(const Dataset& dataset,
                                                 const target::Target& target, Split split,
-                                                const Trainer& train);
+                                                const Trainer& train,
+                                                const Networks& networks = {});
 
 }  // namespace hone::cost

@@ -92,6 +92,42 @@ TEST(evaluate, a_model_of_what_was_measured_is_perfect) {
   EXPECT_DOUBLE_EQ(evaluation->all.pair_accuracy, 1);
   EXPECT_DOUBLE_EQ(evaluation->all.top1, 1);
   EXPECT_NEAR(evaluation->all.r_squared, 1, 1e-9);
+  EXPECT_DOUBLE_EQ(evaluation->all.peak5, 1);
+  EXPECT_NEAR(evaluation->all.rmse, 0, 1e-9);
+}
+
+// Says that every schedule takes as many seconds as it has steps.
+class Nonsense : public CostModel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "nonsense"; }
+  [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
+    std::vector<double> seconds;
+    for (const Query& query : queries)
+      seconds.push_back(static_cast<double>(hash(query.candidate->steps) % 1000));
+    return seconds;
+  }
+  [[nodiscard]] Status update(std::span<const Observation>) override { return ok_status(); }
+};
+
+TEST(evaluate, a_network_is_the_sum_of_its_tasks) {
+  Database database;
+  const Dataset dataset = load_dataset(database.store(), "device").value();
+  const Evaluation apart = evaluate(dataset, database.target(), Nonsense()).value();
+  ASSERT_EQ(apart.networks.size(), 2u);
+  EXPECT_EQ(apart.networks[0].network, "first");
+  EXPECT_EQ(apart.networks[0].tasks, 1);
+  EXPECT_LT(apart.networks[0].top1(), 1);
+  Networks both;
+  for (const TaskTrials& task : dataset.tasks)
+    both["both"][task.key] = task.models.contains("first") ? 3 : 1;
+  const Evaluation together = evaluate(dataset, database.target(), Nonsense(), both).value();
+  ASSERT_EQ(together.networks.size(), 1u);
+  const NetworkScore& sum = together.networks[0];
+  EXPECT_EQ(sum.tasks, 2);
+  EXPECT_DOUBLE_EQ(sum.best_seconds,
+                   3 * apart.networks[0].best_seconds + apart.networks[1].best_seconds);
+  EXPECT_DOUBLE_EQ(sum.top1_seconds,
+                   3 * apart.networks[0].top1_seconds + apart.networks[1].top1_seconds);
 }
 
 TEST(evaluate, never_judges_by_what_was_trained_on) {

@@ -42,16 +42,28 @@ double top_score(std::span<const double> measured, std::span<const double> predi
   return *std::min_element(measured.begin(), measured.end()) / reached;
 }
 
+double peak_score(std::span<const double> measured, std::span<const double> predicted, int k) {
+  double sum = 0;
+  for (int i = 1; i <= k; ++i) sum += top_score(measured, predicted, i);
+  return sum / k;
+}
+
+double squared_error(std::span<const double> actual, std::span<const double> predicted) {
+  HONE_ASSERT(actual.size() == predicted.size() && !actual.empty(), "one prediction per value");
+  double sum = 0;
+  for (size_t i = 0; i < actual.size(); ++i)
+    sum += (actual[i] - predicted[i]) * (actual[i] - predicted[i]);
+  return sum / static_cast<double>(actual.size());
+}
+
 double r_squared(std::span<const double> actual, std::span<const double> predicted) {
   HONE_ASSERT(actual.size() == predicted.size(), "one prediction per value");
   double mean = 0;
   for (const double x : actual) mean += x / static_cast<double>(actual.size());
-  double error = 0, variance = 0;
-  for (size_t i = 0; i < actual.size(); ++i) {
-    error += (actual[i] - predicted[i]) * (actual[i] - predicted[i]);
-    variance += (actual[i] - mean) * (actual[i] - mean);
-  }
-  return variance > 0 ? 1 - error / variance : 0;
+  double variance = 0;
+  for (const double x : actual)
+    variance += (x - mean) * (x - mean) / static_cast<double>(actual.size());
+  return variance > 0 ? 1 - squared_error(actual, predicted) / variance : 0;
 }
 
 }  // namespace hone::cost

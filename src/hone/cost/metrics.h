@@ -17,6 +17,14 @@ namespace hone::cost {
 [[nodiscard]] double top_score(std::span<const double> measured, std::span<const double> predicted,
                                int k);
 
+// The mean over i = 1 .. k of top_score() with i measurements: how soon the best comes.
+[[nodiscard]] double peak_score(std::span<const double> measured, std::span<const double> predicted,
+                                int k);
+
+// The mean of squared differences.
+[[nodiscard]] double squared_error(std::span<const double> actual,
+                                   std::span<const double> predicted);
+
 // 1 - squared error / variance of `actual`: 1 is perfect, 0 as good as knowing the mean. 0 if
 // `actual` does not vary.
 [[nodiscard]] double r_squared(std::span<const double> actual, std::span<const double> predicted);

@@ -42,6 +42,16 @@ TEST(metrics, top_score_gains_nothing_from_ties) {
   EXPECT_DOUBLE_EQ(top_score(Values{1, 5}, Values{3, 3}, 1), 0.2);
 }
 
+TEST(metrics, peak_score_is_the_mean_of_top_scores) {
+  const Values measured = {4, 2, 1, 8}, predicted = {1, 2, 3, 4};
+  EXPECT_DOUBLE_EQ(peak_score(measured, predicted, 1), 0.25);
+  EXPECT_DOUBLE_EQ(peak_score(measured, predicted, 4), (0.25 + 0.5 + 1 + 1) / 4);
+}
+
+TEST(metrics, squared_error_is_a_mean) {
+  EXPECT_DOUBLE_EQ(squared_error(Values{1, 2}, Values{1, 4}), 2);
+}
+
 TEST(metrics, r_squared_compares_with_the_mean) {
   const Values actual = {1, 2, 3};
   EXPECT_DOUBLE_EQ(r_squared(actual, actual), 1);

@@ -26,8 +26,8 @@ Result<std::unique_ptr<CostModel>> make_model(std::string_view name) {
     HONE_ASSIGN_OR_RETURN(const std::string text, read_file(std::string(name)));
     return make_trained(text, name);
   }
-  return invalid("unknown cost model '{}', expected one of {} or a file FILE.model", name,
-                 fmt::join(model_names(), ", "));
+  return invalid("unknown cost model '{}', expected one of {} or a file FILE.model or FILE.onnx",
+                 name, fmt::join(model_names(), ", "));
 }
 
 bool is_model_file(std::string_view name) {

@@ -62,7 +62,7 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
     r.device = i % 7 == 0 ? "other" : r.device;
     r.threads = 1 + i % 2;
     r.version = i % 4 == 0 ? "2" : "1";
-    r.algorithm = i % 6 == 0 ? "winograd_4" : "direct";
+    r.algorithm = i % 6 == 0 ? "winograd_4" : i % 11 == 0 ? "direct_bf16" : "direct";
     r.model = i % 8 == 0 ? "alexnet" : "resnet18";
     r.kernel_class = i % 5 == 2 ? "pool" : "conv2d";
     records.push_back(r);
@@ -75,9 +75,10 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
     for (const Record& record : *found) text += to_json_line(record) + "\n";
     return text;
   };
-  for (const BestQuery& query :
-       {best_of(1, 10), best_of(2, 1), best_of(99, 3), BestQuery{1, "avx512-x-2c", 2, "2", "", 5},
-        BestQuery{1, "avx512-x-2c", 2, "", "winograd_4", 5}})
+  for (const BestQuery& query : {best_of(1, 10), best_of(2, 1), best_of(99, 3),
+                                 BestQuery{1, "avx512-x-2c", 2, "2", "", false, 5},
+                                 BestQuery{1, "avx512-x-2c", 2, "", "winograd_4", false, 5},
+                                 BestQuery{1, "avx512-x-2c", 2, "", "", true, 5}})
     EXPECT_EQ(lines(postgres->best(query)), lines(sqlite->best(query)));
   const int64_t first = postgres->query({.limit = 1})->front().id;
   for (Filter filter : {Filter{}, Filter{.task = 3, .with_task_text = true},

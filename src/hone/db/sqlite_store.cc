@@ -25,9 +25,9 @@ std::string columns_of(int64_t version) {
 // time: one step through the index per group, however many trials there are.
 constexpr const char* kFastest =
     "WITH RECURSIVE fastest(id) AS (SELECT * FROM (SELECT id FROM trial INDEXED BY trial_best WHERE "
-    "verified = 1 ORDER BY task, device, threads, centre LIMIT 1) UNION ALL "
+    "verified = 1 AND algorithm NOT LIKE '%bf16' ORDER BY task, device, threads, centre LIMIT 1) UNION ALL "
     "SELECT (SELECT next.id FROM trial AS next INDEXED BY trial_best WHERE next.verified = 1 AND "
-    "(next.task, next.device, next.threads) > (last.task, last.device, last.threads) "
+    "next.algorithm NOT LIKE '%bf16' AND (next.task, next.device, next.threads) > (last.task, last.device, last.threads) "
     "ORDER BY next.task, next.device, next.threads, next.centre LIMIT 1) "
     "FROM fastest JOIN trial AS last ON last.id = fastest.id) ";
 
@@ -99,7 +99,7 @@ Result<Statements> prepare_all(Connection& db, int64_t version, const std::strin
               "JOIN device ON device.id = trial.device WHERE trial.verified = 1 AND trial.task = "
               "(SELECT id FROM task WHERE key = ?1) AND trial.device = (SELECT id FROM device WHERE key = ?2) "
               "AND trial.threads = ?3 AND (?4 = '' OR trial.version = ?4) AND (?5 = '' OR trial.algorithm = ?5) "
-              "ORDER BY trial.centre, trial.id LIMIT ?6"));
+              "AND (?6 OR trial.algorithm NOT LIKE '%bf16') ORDER BY trial.centre, trial.id LIMIT ?7"));
   HONE_ASSIGN_OR_RETURN(
       Statement set_correct,
       Statement::prepare(db, "UPDATE trial SET verified = 1 WHERE id = ? AND outcome = 'ok'"));
@@ -143,6 +143,7 @@ class SqliteStore final : public Store {
         .bind(q.threads)
         .bind(q.version)
         .bind(q.algorithm)
+        .bind(int64_t{q.narrow})
         .bind(q.limit);
     return read_all(s_.best, db_->path(), false);
   }

@@ -22,6 +22,7 @@ struct BestQuery {
   int threads = 1;
   std::string version;    // empty: any
   std::string algorithm;  // empty: any
+  bool narrow = false;    // also schedules that keep constants in 16 bits (schedule::Narrow)
   int limit = 1;
 };
 
@@ -32,8 +33,8 @@ struct Filter {
   std::optional<int> threads;
   std::optional<measure::Outcome> outcome;
   bool verified_only = false;
-  // Of each task, device and number of threads, only the fastest verified trial is looked at (and
-  // then has to agree with the other fields).
+  // Of each task, device and number of threads, only the fastest verified trial with constants of
+  // full width is looked at (and then has to agree with the other fields).
   bool fastest_only = false;
   bool with_task_text = false;
   int64_t after_id = 0;  // resume: only records with a greater id

@@ -85,6 +85,24 @@ TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
   EXPECT_TRUE(store->best(best_of(99))->empty());
 }
 
+TEST(store, schedules_with_constants_of_16_bits_are_for_those_who_ask) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3),
+                                 sample_record(2, 1e-3), sample_record(3, 1e-3)};
+  records[1].algorithm = "direct_bf16", records[2].algorithm = "winograd_4_bf16";
+  ASSERT_TRUE(store->add(records).ok());
+  EXPECT_EQ(store->best(best_of(1))->front().algorithm, records[0].algorithm);
+  EXPECT_TRUE(store->best(best_of(2))->empty());
+  BestQuery any = best_of(1);
+  any.narrow = true;
+  EXPECT_EQ(store->best(any)->front().algorithm, "direct_bf16");
+  const auto fastest = store->query({.fastest_only = true});
+  ASSERT_EQ(fastest->size(), 2U);
+  EXPECT_EQ((*fastest)[0].times[0], 3e-3);
+  EXPECT_EQ((*fastest)[1].task, records[3].task);
+}
+
 TEST(store, a_trial_becomes_a_best_only_by_verification) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));

@@ -10,41 +10,24 @@
 #include "hone/graph/reference.h"
 
 namespace hone::graph {
-namespace {
-
-void fill(onnx::TensorProto& to, const Tensor& from) {
-  to.set_data_type(static_cast<int>(from.dtype()));
-  for (const int64_t extent : from.shape()) to.add_dims(extent);
-  to.set_raw_data(from.data(), static_cast<size_t>(from.bytes()));
-}
-
-}  // namespace
 
 struct TestModel::Proto {
-  onnx::ModelProto model;
+  OnnxWriter writer;
 };
 
-TestModel::TestModel(int opset) : proto_(std::make_unique<Proto>()) {
-  proto_->model.set_ir_version(8);
-  proto_->model.add_opset_import()->set_version(opset);
-  proto_->model.mutable_graph()->set_name("test");
-}
+TestModel::TestModel(int opset)
+    : proto_(std::make_unique<Proto>(Proto{OnnxWriter("test", opset)})) {}
 
 TestModel::TestModel(TestModel&&) noexcept = default;
 TestModel::~TestModel() = default;
 
 TestModel& TestModel::input(const std::string& name, const Shape& shape, DType dtype) {
-  auto* value = proto_->model.mutable_graph()->add_input();
-  value->set_name(name);
-  auto* type = value->mutable_type()->mutable_tensor_type();
-  type->set_elem_type(static_cast<int>(dtype));
-  type->mutable_shape();
-  for (const int64_t extent : shape) type->mutable_shape()->add_dim()->set_dim_value(extent);
+  proto_->writer.input(name, shape, dtype);
   return *this;
 }
 
 TestModel& TestModel::open_input(const std::string& name, const std::vector<std::string>& shape) {
-  auto* value = proto_->model.mutable_graph()->add_input();
+  auto* value = proto_->writer.proto().mutable_graph()->add_input();
   value->set_name(name);
   auto* type = value->mutable_type()->mutable_tensor_type();
   type->set_elem_type(1);
@@ -60,15 +43,13 @@ TestModel& TestModel::open_input(const std::string& name, const std::vector<std:
 }
 
 TestModel& TestModel::constant(const std::string& name, const Tensor& tensor) {
-  auto* to = proto_->model.mutable_graph()->add_initializer();
-  to->set_name(name);
-  fill(*to, tensor);
+  proto_->writer.constant(name, tensor);
   return *this;
 }
 
 TestModel& TestModel::external(const std::string& name, const Shape& shape,
                                const std::string& location, int64_t offset, int64_t length) {
-  auto* to = proto_->model.mutable_graph()->add_initializer();
+  auto* to = proto_->writer.proto().mutable_graph()->add_initializer();
   to->set_name(name);
   to->set_data_type(1);
   for (const int64_t extent : shape) to->add_dims(extent);
@@ -87,37 +68,16 @@ TestModel& TestModel::external(const std::string& name, const Shape& shape,
 TestModel& TestModel::node(const std::string& type, const std::vector<std::string>& inputs,
                            const std::vector<std::string>& outputs, const AttributeList& attributes,
                            const std::string& domain) {
-  auto* node = proto_->model.mutable_graph()->add_node();
-  node->set_op_type(type);
-  node->set_domain(domain);
-  node->set_name("node_" + outputs[0]);
-  for (const std::string& name : inputs) node->add_input(name);
-  for (const std::string& name : outputs) node->add_output(name);
-  for (const auto& [name, value] : attributes) {
-    auto* a = node->add_attribute();
-    a->set_name(name);
-    using A = onnx::AttributeProto;
-    if (const auto* i = std::get_if<int64_t>(&value)) a->set_type(A::INT), a->set_i(*i);
-    if (const auto* f = std::get_if<float>(&value)) a->set_type(A::FLOAT), a->set_f(*f);
-    if (const auto* s = std::get_if<std::string>(&value)) a->set_type(A::STRING), a->set_s(*s);
-    if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
-      a->set_type(A::INTS);
-      for (const int64_t i : *list) a->add_ints(i);
-    }
-    if (const auto* tensor = std::get_if<Tensor>(&value)) {
-      a->set_type(A::TENSOR);
-      fill(*a->mutable_t(), *tensor);
-    }
-  }
+  proto_->writer.node(type, inputs, outputs, attributes, domain);
   return *this;
 }
 
 TestModel& TestModel::output(const std::string& name) {
-  proto_->model.mutable_graph()->add_output()->set_name(name);
+  proto_->writer.proto().mutable_graph()->add_output()->set_name(name);
   return *this;
 }
 
-std::string TestModel::bytes() const { return proto_->model.SerializeAsString(); }
+std::string TestModel::bytes() const { return proto_->writer.bytes(); }
 
 Result<Graph> TestModel::import() const {
   const std::string data = bytes();

@@ -4,12 +4,10 @@
 #include <memory>
 
 #include "hone/base/rng.h"
-#include "hone/graph/attributes.h"
 #include "hone/graph/graph.h"
+#include "hone/graph/onnx_writer.h"
 
 namespace hone::graph {
-
-using AttributeList = std::vector<std::pair<std::string, Attribute>>;
 
 class TestModel {
  public:

@@ -153,7 +153,7 @@ double LoadedCandidate::time(runtime::Pool* pool, int64_t runs, Weights weights,
     if (weights == Weights::kShared) {
       sweep.run(pool, others_);
     } else {
-      for (const auto& w : weights_) flush_from_caches(w);
+      flush_from_caches(pool, weights_);
     }
     const int64_t start = runtime::clock_ns();
     returned |= run(pool);

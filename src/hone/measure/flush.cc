@@ -1,5 +1,6 @@
 #include "hone/measure/flush.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -46,6 +47,26 @@ void flush_lines(uintptr_t first, uintptr_t end) {
 #error "no way to flush a cache line on this architecture"
 #endif
 
+constexpr size_t kTile = size_t{64} << 10;  // bytes
+
+using Pieces = std::span<const std::span<char>>;
+
+// A tile is so many bytes of the pieces laid end to end, each piece's last tile shorter.
+int flush_tiles(void* const* args, void*, int64_t first, int64_t last, int) {
+  int64_t tile = 0;
+  for (const std::span<char>& piece : *static_cast<const Pieces*>(args[0])) {
+    const auto tiles = static_cast<int64_t>((piece.size() + kTile - 1) / kTile);
+    const int64_t begin = std::max(first - tile, int64_t{0}), end = std::min(last - tile, tiles);
+    if (begin < end) {
+      const size_t from = static_cast<size_t>(begin) * kTile;
+      const size_t to = std::min(static_cast<size_t>(end) * kTile, piece.size());
+      flush_from_caches(piece.subspan(from, to - from));
+    }
+    tile += tiles;
+  }
+  return 0;
+}
+
 }  // namespace
 
 void flush_from_caches(std::span<const char> memory) {
@@ -54,6 +75,16 @@ void flush_from_caches(std::span<const char> memory) {
   const auto end = reinterpret_cast<uintptr_t>(memory.data()) + memory.size();
   flush_lines(first, end);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void flush_from_caches(runtime::Pool* pool, Pieces pieces) {
+  int64_t tiles = 0;
+  for (const std::span<char>& piece : pieces)
+    tiles += static_cast<int64_t>((piece.size() + kTile - 1) / kTile);
+  if (tiles == 0) return;
+  void* args[] = {&pieces};
+  const runtime::PhaseCall call{flush_tiles, args, tiles, 0};
+  (void)runtime::pool_run(pool, &call, 1, nullptr, 0);
 }
 
 }  // namespace hone::measure

@@ -3,8 +3,12 @@
 
 #include <span>
 
+#include "hone/codegen/runtime/pool.h"
+
 namespace hone::measure {
 
 void flush_from_caches(std::span<const char> memory);
+// By all threads of the pool, which are then as awake as in the middle of a model.
+void flush_from_caches(runtime::Pool* pool, std::span<const std::span<char>> pieces);
 
 }  // namespace hone::measure

@@ -333,6 +333,7 @@ struct Apply {
   Status operator()(const CacheWrite& s) const { return cache_write(s, state); }
   Status operator()(const RFactor& s) const { return rfactor(s, state); }
   Status operator()(const Winograd& s) const { return apply_winograd(s, state); }
+  Status operator()(const Narrow& s) const { return narrow(s, state); }
   Status operator()(const Layout& s) const { return apply_layout(s, state); }
   Status operator()(const Vectorize& s) const {
     return annotate(state, s.stage, s.loop, Annotation::kVectorize);

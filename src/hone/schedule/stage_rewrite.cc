@@ -240,6 +240,42 @@ Status cache_write(const CacheWrite& step, State& state) {
   return ok_status();
 }
 
+Status narrow(const Narrow& step, State& state) {
+  const int index = state.find_stage(step.stage);
+  if (index < 0) return invalid("no stage {}", step.stage);
+  if (step.dtype != DType::kBF16)
+    return invalid("{} as {}, expected bf16", step.stage, dtype_name(step.dtype));
+  const StageInfo& info = *state.stages[index].info;
+  const compute::Stage& stage = info.stage;
+  if (!info.constant) return invalid("{} does not run at compile time", step.stage);
+  if (stage.is_extern() || !stage.reduce.empty() || stage.outputs.size() != 1)
+    return invalid("{} is not a value per point", step.stage);
+  const ir::BufferPtr wide = stage.outputs[0].buffer;
+  if (wide->dtype != DType::kF32)
+    return invalid("{} is of {}, expected f32", step.stage, dtype_name(wide->dtype));
+  if (state.is_param(wide) || state.writers(wide).size() != 1)
+    return invalid("{} is not the only one that writes an intermediate result", step.stage);
+  for (const int reader : state.readers(wide)) {
+    if (state.stages[reader].info->stage.is_extern())
+      return invalid("{} is read by an extern stage", step.stage);
+  }
+  auto buffer = std::make_shared<ir::Buffer>(*wide);
+  buffer->dtype = step.dtype;
+  const ir::BufferPtr narrow = buffer;
+  for (const int reader : state.readers(wide)) {
+    replace_info(
+        state, reader,
+        redirect_reads(state.stages[reader].info->stage, wide, [&](const std::vector<Expr>& at) {
+          return ir::cast(DType::kF32, ir::load(narrow, at));
+        }));
+  }
+  compute::Stage rounded = stage;
+  rounded.outputs[0].buffer = narrow;
+  rounded.outputs[0].value = ir::cast(step.dtype, stage.outputs[0].value);
+  replace_info(state, index, std::move(rounded));
+  return ok_status();
+}
+
 Status rfactor(const RFactor& step, State& state) {
   const int index = state.find_stage(step.stage);
   if (index < 0) return invalid("no stage {}", step.stage);

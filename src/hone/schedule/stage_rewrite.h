@@ -18,6 +18,7 @@ void replace_stage(State& state, int index, std::vector<compute::Stage> stages);
 [[nodiscard]] Status inline_stage(const Inline& step, State& state);
 [[nodiscard]] Status cache_read(const CacheRead& step, State& state);
 [[nodiscard]] Status cache_write(const CacheWrite& step, State& state);
+[[nodiscard]] Status narrow(const Narrow& step, State& state);
 [[nodiscard]] Status rfactor(const RFactor& step, State& state);
 
 }  // namespace hone::schedule

@@ -25,6 +25,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage);
   } else if constexpr (std::is_same_v<T, Winograd>) {
     f(step.stage), f(step.outputs);
+  } else if constexpr (std::is_same_v<T, Narrow>) {
+    f(step.stage), f(step.dtype);
   } else if constexpr (std::is_same_v<T, CacheRead>) {
     f(step.buffer), f(step.reader);
   } else if constexpr (std::is_same_v<T, SetScope>) {
@@ -41,7 +43,7 @@ void for_each_field(S& step, F&& f) {
 constexpr std::string_view kNames[] = {
     "split",    "fuse",       "reorder",     "compute_at", "store_at", "fold",
     "inline",   "cache_read", "cache_write", "scope",      "layout",   "rfactor",
-    "winograd", "vectorize",  "unroll",      "parallel",   "prefetch"};
+    "winograd", "narrow",     "vectorize",   "unroll",     "parallel", "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,
@@ -59,6 +61,7 @@ struct Printer {
     if (p == Parts::kStrided) separate(), text += "strided";
   }
   void operator()(ir::Scope s) { separate(), text += ir::scope_name(s); }
+  void operator()(DType t) { separate(), text += dtype_name(t); }
   template <typename T>
   void operator()(const std::vector<T>& list) {
     separate(), text += fmt::format("[{}]", fmt::join(list, ", "));
@@ -135,6 +138,12 @@ struct Parser {
     }
     fail("a scope", text);
   }
+  void operator()(DType& dtype) {
+    const std::string_view text = take();
+    const std::optional<DType> parsed = parse_dtype(text);
+    if (!parsed) return fail("an element type", text);
+    dtype = *parsed;
+  }
   template <typename T>
   void operator()(std::vector<T>& list) {
     std::string_view text = take();
@@ -206,11 +215,14 @@ Result<Steps> parse_steps(std::string_view text) {
 uint64_t hash(const Steps& steps) { return hash_string(to_string(steps)); }
 
 std::string algorithm_of(const Steps& steps) {
+  std::string name = "direct", bits;
   for (const Step& step : steps) {
     if (const auto* winograd = std::get_if<Winograd>(&step))
-      return fmt::format("winograd_{}", winograd->outputs);
+      name = fmt::format("winograd_{}", winograd->outputs);
+    if (const auto* narrow = std::get_if<Narrow>(&step))
+      bits = fmt::format("_{}", dtype_name(narrow->dtype));
   }
-  return "direct";
+  return name + bits;
 }
 
 }  // namespace hone::schedule

@@ -108,6 +108,13 @@ struct Winograd {
   int64_t outputs = 0;
   bool operator==(const Winograd&) const = default;
 };
+// A stage that runs at compile time keeps its result in fewer bits (bf16); readers widen it. Half
+// the bytes of weights, each rounded by 2^-9 of itself at most.
+struct Narrow {
+  std::string stage;
+  DType dtype = DType::kBF16;
+  bool operator==(const Narrow&) const = default;
+};
 struct Vectorize {
   std::string stage, loop;
   bool operator==(const Vectorize&) const = default;
@@ -128,9 +135,9 @@ struct Prefetch {
   bool operator==(const Prefetch&) const = default;
 };
 
-using Step =
-    std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, CacheWrite,
-                 SetScope, Layout, RFactor, Winograd, Vectorize, Unroll, Parallel, Prefetch>;
+using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead,
+                          CacheWrite, SetScope, Layout, RFactor, Winograd, Narrow, Vectorize,
+                          Unroll, Parallel, Prefetch>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);
@@ -139,7 +146,11 @@ using Steps = std::vector<Step>;
 // line.
 [[nodiscard]] Result<Steps> parse_steps(std::string_view text);
 [[nodiscard]] uint64_t hash(const Steps& steps);
-// How a schedule computes: "direct", "winograd_4" (tiles of 4 results in each dimension).
+// How a schedule computes: "direct", "winograd_4" (tiles of 4 results in each dimension), and with
+// constants of fewer bits "direct_bf16", "winograd_4_bf16".
 [[nodiscard]] std::string algorithm_of(const Steps& steps);
+[[nodiscard]] inline bool is_narrow(std::string_view algorithm) {
+  return algorithm.ends_with("_bf16");
+}
 
 }  // namespace hone::schedule

@@ -23,6 +23,7 @@ TEST(step, every_kind_prints_and_parses) {
                        Layout{"weight.cache", {"oc/32", "ic", "oc/16%2", "oc%16"}},
                        RFactor{"matmul", "k", 8},
                        Winograd{"conv2d", 4},
+                       Narrow{"weight.cache", DType::kBF16},
                        Vectorize{"relu", "oc.1"},
                        Unroll{"relu", "ow.1"},
                        Parallel{"relu", "n@oh"},

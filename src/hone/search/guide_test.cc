@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hone/search/prediction.h"
 #include "hone/search/searcher_testing.h"
 
 namespace hone::search {
@@ -26,6 +27,34 @@ class FickleModel : public testing::BlindModel {
  private:
   uint64_t revision_ = 0;
 };
+
+// Fails if it is asked about few at a time.
+class FailingModel : public testing::BlindModel {
+ public:
+  FailingModel() : BlindModel(0.1) {}
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
+    if (queries.size() < 32) return invalid("too few");
+    return BlindModel::predict(queries);
+  }
+};
+
+TEST(prediction, is_the_same_by_several_threads) {
+  const testing::Fixture f;
+  SearchTask task = f.task(1);
+  Rng rng(1);
+  std::vector<space::Point> points;
+  for (int i = 0; i < 150; ++i) points.push_back(f.space->sample(rng));
+  const std::vector<double> alone = predict_log_seconds(task, points);
+  ThreadPool pool(3);
+  task.pool = &pool;
+  EXPECT_EQ(predict_log_seconds(task, points), alone);
+  // What a model cannot say of some, it says of none.
+  const FailingModel failing;
+  task.model = &failing;
+  const std::vector<double> failed = predict_log_seconds(task, points);
+  for (const double log : failed) EXPECT_TRUE(log == 0 || std::isinf(log)) << log;
+}
 
 TEST(guide, asks_again_when_the_model_has_learned) {
   const testing::Fixture f;

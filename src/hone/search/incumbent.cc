@@ -69,7 +69,7 @@ Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::
   job.duel = duel;
   job.timeout_seconds += 2 * duel.hard_seconds;
   HONE_ASSIGN_OR_RETURN(std::optional<measure::Measurement> m, measure_now(runner, std::move(job)));
-  Challenge result{.seconds = seconds_};
+  Challenge result{.seconds = just_slower()};
   if (!m) return result;
   result.measurement = *std::move(m);
   const measure::Duel& fought = result.measurement.duel;
@@ -77,7 +77,7 @@ Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::
   result.verdict = measure::judge(fought, duel);
   const double ratio = measure::duel_ratio(fought);
   if (result.verdict != measure::Verdict::kFaster) {
-    result.seconds = seconds_ * std::max(1.0, ratio);
+    result.seconds = std::max(seconds_ * ratio, just_slower());
     return result;
   }
   result.seconds = std::min(seconds_ * ratio, std::nextafter(seconds_, 0.0));

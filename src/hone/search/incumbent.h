@@ -7,6 +7,7 @@
 // seconds of that scale.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -34,6 +35,8 @@ class Incumbent {
   [[nodiscard]] bool known() const { return job_.has_value(); }
   [[nodiscard]] const measure::Job& job() const { return *job_; }
   [[nodiscard]] double seconds() const { return seconds_; }  // infinity before the first
+  // What is recorded of one that did not beat it: never as fast, so a store names one best alone.
+  [[nodiscard]] double just_slower() const { return std::nextafter(seconds_, INFINITY); }
   [[nodiscard]] double drift() const { return drift_; }
   // How much slower the machine is than at the start of this run.
   [[nodiscard]] double slowdown() const { return drift_ / first_drift_; }

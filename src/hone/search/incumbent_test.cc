@@ -88,7 +88,7 @@ TEST(incumbent, a_faster_challenger_wins_all_the_same) {
     const auto challenge = incumbent.challenge(fast, search.runner);
     ASSERT_TRUE(challenge.ok());
     if (challenge->verdict != measure::Verdict::kFaster) {
-      EXPECT_GE(challenge->seconds, incumbent.seconds());
+      EXPECT_GT(challenge->seconds, incumbent.seconds());
       continue;
     }
     ++won;

@@ -6,10 +6,13 @@
 #include "hone/search/guide.h"
 
 namespace hone::search {
+namespace {
 
-std::vector<double> predict_log_seconds(const SearchTask& task,
-                                        std::span<const space::Point> points) {
-  std::vector<double> logs(points.size(), INFINITY);
+constexpr size_t kPart = 32;  // points that one thread predicts at a time
+
+// Fills in the logarithms of the legal ones; whether the model could say.
+bool predict_part(const SearchTask& task, std::span<const space::Point> points,
+                  std::span<double> logs) {
   std::vector<space::Candidate> candidates;
   candidates.reserve(points.size());  // queries point into it
   std::vector<cost::Query> queries;
@@ -24,6 +27,31 @@ std::vector<double> predict_log_seconds(const SearchTask& task,
   const Result<std::vector<double>> seconds = task.model->predict(queries);
   for (size_t i = 0; i < places.size(); ++i) {
     logs[places[i]] = seconds.ok() ? std::log(std::max((*seconds)[i], 1e-12)) : 0.0;
+  }
+  return seconds.ok();
+}
+
+}  // namespace
+
+std::vector<double> predict_log_seconds(const SearchTask& task,
+                                        std::span<const space::Point> points) {
+  std::vector<double> logs(points.size(), INFINITY);
+  const size_t parts = (points.size() + kPart - 1) / kPart;
+  std::vector<char> known(parts);
+  const auto predict = [&](int64_t part) {
+    const auto p = static_cast<size_t>(part);
+    const size_t begin = p * kPart, size = std::min(kPart, points.size() - begin);
+    known[p] = predict_part(task, points.subspan(begin, size), std::span(logs).subspan(begin, size))
+                   ? 1
+                   : 0;
+  };
+  if (task.pool != nullptr && parts > 1) {
+    task.pool->parallel_for(static_cast<int64_t>(parts), predict);
+  } else {
+    for (size_t part = 0; part < parts; ++part) predict(static_cast<int64_t>(part));
+  }
+  if (std::count(known.begin(), known.end(), 0) > 0) {
+    for (double& log : logs) log = std::isfinite(log) ? 0 : log;
   }
   return logs;
 }

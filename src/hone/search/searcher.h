@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hone/base/thread_pool.h"
 #include "hone/cost/cost_model.h"
 
 namespace hone::search {
@@ -20,6 +21,7 @@ struct SearchTask {
   int threads = 1;
   uint64_t key = 0;  // task key
   uint64_t seed = 0;
+  ThreadPool* pool = nullptr;  // helps with predictions; may be null
 };
 
 class Searcher {

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <utility>
 
 #include "hone/base/log.h"
-#include "hone/compute/affine.h"
-#include "hone/compute/dag_text.h"
-#include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
-#include "hone/search/reference.h"
 #include "hone/search/registry.h"
 
 namespace hone::search {
@@ -25,9 +20,9 @@ constexpr int64_t kMaxLearned = 2000;  // records of earlier runs that the searc
 constexpr double kTimeout = 5;         // seconds, for one candidate that nothing is known of ...
 constexpr double kTimeoutOfBest = 50;  // ... and for others so many times the best, ...
 constexpr double kLeastTimeout = 2;    // ... but no less: somebody else may have the machine
-constexpr double kPackRate = 2e7;      // bytes a second, at the very least, to pack its constants
 constexpr double kFinalDuel = 1.08;    // times the best: worth a longer duel at the end
 constexpr measure::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6};
+constexpr int kRounds = 6;                  // of questions to the searcher for one batch
 constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 
 }  // namespace
@@ -78,7 +73,8 @@ void TaskTuner::start_from(const TransferPool& pool) {
 }
 
 SearchTask TaskTuner::search_task() const {
-  return {&*space_, context_.target, context_.model, context_.threads, task_.key, context_.seed};
+  return {&*space_,  context_.target, context_.model, context_.threads,
+          task_.key, context_.seed,   pool_};
 }
 
 Status TaskTuner::learn(db::Store& store) {
@@ -88,6 +84,7 @@ Status TaskTuner::learn(db::Store& store) {
                                     .device = context_.device,
                                     .threads = context_.threads,
                                     .algorithm = strict ? "direct" : "",
+                                    .narrow = context_.accuracy == space::Accuracy::kFast,
                                     .limit = kStoredBest}));
   for (const db::Record& record : best) {
     Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
@@ -179,41 +176,31 @@ void TaskTuner::suggest_like(const Example& example) {
 }
 
 Status TaskTuner::make_operands() {
-  std::vector<Tensor> arguments = task_arguments(*task_.dag, context_.seed);
-  HONE_ASSIGN_OR_RETURN(
-      const std::vector<measure::Expected> expected,
-      reference_outputs(*task_.dag, arguments,
-                        {.seed = context_.seed, .threads = context_.target->cores}));
-  std::vector<measure::OperandSpec> specs;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const ir::Param& param = task_.dag->params[i];
-    const bool given = param.role != ir::Role::kOutput;
-    specs.push_back({param.role, arguments[i].bytes(), given ? arguments[i].data() : nullptr});
-    operand_of_[param.buffer.get()] = static_cast<int>(i);
-  }
-  // Small constants that the Dag itself carries.
-  for (const compute::Stage& stage : task_.dag->stages) {
-    for (const compute::Access& access : compute::reads(stage)) {
-      const ir::Buffer& buffer = *access.buffer;
-      if (buffer.values.empty() || operand_of_.contains(&buffer)) continue;
-      Tensor tensor(buffer.dtype, buffer.shape);
-      for (size_t j = 0; j < buffer.values.size(); ++j)
-        tensor.set(static_cast<int64_t>(j), buffer.values[j]);
-      operand_of_[&buffer] = static_cast<int>(specs.size());
-      specs.push_back({ir::Role::kConstant, tensor.bytes(), tensor.data()});
-      arguments.push_back(std::move(tensor));
-    }
-  }
-  HONE_ASSIGN_OR_RETURN(operands_, measure::Operands::create(specs, expected));
+  HONE_ASSIGN_OR_RETURN(operands_,
+                        search::make_operands(*task_.dag, context_.seed, context_.target->cores));
   return ok_status();
 }
 
+bool TaskTuner::lower(Candidate& candidate) {
+  search::lower(candidate, *task_.dag);
+  if (!candidate.runs()) return true;
+  const auto [place, added] = programs_.emplace(candidate.program_hash, 0);
+  if (added) return true;
+  const auto known = known_code_.find(place->second);
+  if (known != known_code_.end() && candidate.point)
+    searcher_->observe({&*candidate.point, 1}, {&known->second, 1});
+  return false;
+}
+
 Result<std::vector<Candidate>> TaskTuner::propose(int n) {
-  if (!operands_) HONE_RETURN_IF_ERROR(make_operands());
+  if (!operands_.memory) HONE_RETURN_IF_ERROR(make_operands());
   std::vector<Candidate> candidates;
+  exhausted_ = true;
   const auto add = [&](std::optional<space::Point> point, schedule::Steps steps) {
     if (!tried_.emplace(schedule::hash(steps), true).second) return;
-    candidates.push_back({.point = std::move(point), .steps = std::move(steps)});
+    exhausted_ = false;
+    Candidate candidate{.point = std::move(point), .steps = std::move(steps)};
+    if (lower(candidate)) candidates.push_back(std::move(candidate));
   };
   for (const Example& example : std::exchange(adopted_, {})) suggest_like(example);
   while (!first_.empty() && static_cast<int>(candidates.size()) < n) {
@@ -225,8 +212,9 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
     }
     add(std::move(next.point), std::move(next.steps));
   }
-  // The searcher may name a point that was suggested: ask again until the batch is full.
-  for (int round = 0; round < 3 && static_cast<int>(candidates.size()) < n; ++round) {
+  // The searcher may name a point that was suggested or differs from another only in words: ask
+  // again until the batch is full.
+  for (int round = 0; round < kRounds && static_cast<int>(candidates.size()) < n; ++round) {
     const std::vector<space::Point> points =
         searcher_->propose(n - static_cast<int>(candidates.size()));
     if (points.empty()) break;
@@ -237,7 +225,7 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
 
 Result<std::vector<Candidate>> TaskTuner::candidates_of(
     std::span<const schedule::Steps> schedules) {
-  if (!operands_) HONE_RETURN_IF_ERROR(make_operands());
+  if (!operands_.memory) HONE_RETURN_IF_ERROR(make_operands());
   std::vector<Candidate> candidates;
   for (const schedule::Steps& steps : schedules) {
     candidates.push_back({.point = std::nullopt, .steps = steps});
@@ -247,39 +235,23 @@ Result<std::vector<Candidate>> TaskTuner::candidates_of(
 }
 
 void TaskTuner::build(Candidate& candidate) const {
-  Result<ir::Program> program = schedule::lower(*task_.dag, candidate.steps);
-  if (!program.ok()) {
-    candidate.status = program.status();
-    return;
-  }
-  Result<codegen::ObjectCode> code = codegen::compile(*program, *context_.target);
-  if (!code.ok()) {
-    candidate.status = code.status();
-    return;
-  }
+  if (!candidate.runs()) return;
+  search::build(candidate, *task_.dag, *context_.target, operands_);
+  if (!candidate.runs()) return;
   measure::Job& job = candidate.job;
-  for (const ir::Param& param : program->params) {
-    measure::Argument argument{param.role,
-                               param.buffer->num_elements() * dtype_bytes(param.buffer->dtype), -1};
-    const auto operand = operand_of_.find(param.buffer.get());
-    if (operand != operand_of_.end()) argument.operand = operand->second;
-    job.arguments.push_back(argument);
-  }
-  candidate.code = hash_string(code->object);
-  job.object = std::move(code->object);
-  job.phases = std::move(code->phases);
-  job.scratch_bytes = code->scratch_bytes;
-  job.operands = operands_;
   job.threads = context_.threads;
   job.timing = context_.timing;
   job.weights = context_.weights;
   job.own_cache_bytes = context_.own_cache_bytes;
   job.tolerance = context_.tolerance;
-  job.timeout_seconds = kTimeout + static_cast<double>(constant_bytes()) / kPackRate;
+  job.timeout_seconds = kTimeout + pack_seconds(operands_.constant_bytes);
   job.label = task_.name;
 }
 
 void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
+  for (const Candidate& candidate : candidates) {
+    if (candidate.runs()) programs_[candidate.program_hash] = candidate.code;
+  }
   std::vector<space::Point> points;
   std::vector<double> seconds;
   std::erase_if(candidates, [&](const Candidate& candidate) {
@@ -307,18 +279,9 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
   searcher_->observe(points, seconds);
 }
 
-int64_t TaskTuner::constant_bytes() const {
-  int64_t bytes = 0;
-  for (const ir::Param& param : task_.dag->params) {
-    if (param.role == ir::Role::kConstant)
-      bytes += param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
-  }
-  return bytes;
-}
-
 int TaskTuner::max_batch() const {
   return static_cast<int>(
-      std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes(), 1), 2, 1024));
+      std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes(*task_.dag), 1), 2, 1024));
 }
 
 Status TaskTuner::refresh(std::span<Candidate> candidates, measure::Runner& runner,
@@ -326,7 +289,7 @@ Status TaskTuner::refresh(std::span<Candidate> candidates, measure::Runner& runn
   if (!incumbent_.known()) return ok_status();
   HONE_RETURN_IF_ERROR(incumbent_.refresh(runner, clock));
   const double best = incumbent_.seconds_now();
-  const double pack = static_cast<double>(constant_bytes()) / kPackRate;
+  const double pack = pack_seconds(operands_.constant_bytes);
   for (Candidate& candidate : candidates) {
     candidate.job.timing.best = best;
     candidate.job.timeout_seconds = std::max(kLeastTimeout, kTimeoutOfBest * best) + pack;
@@ -404,7 +367,7 @@ Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> ca
     Trial& trial = trials[i];
     if (!trial.usable || trial.seconds >= best_seconds() || trial.crowned) continue;
     if (trial.measurement.timing.stopped_early) {
-      trial.seconds = best_seconds();  // the drift changed under it: it was slower then
+      trial.seconds = incumbent_.just_slower();  // the drift changed under it: it was slower then
     } else {
       HONE_RETURN_IF_ERROR(hold_duel(candidates[i], trial, runner, measure::DuelOptions()));
     }
@@ -452,42 +415,12 @@ Result<std::vector<db::Record>> TaskTuner::settle(measure::Runner& runner) {
 }
 
 db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) const {
-  const measure::Measurement& measurement = trial.measurement;
-  db::Record record;
-  record.task = task_.key;
-  record.kernel_class = compute::kernel_class(*task_.dag);
-  record.task_text = compute::to_text(*task_.dag);
-  record.device = context_.device;
-  record.version = context_.version;
-  record.algorithm = schedule::algorithm_of(candidate.steps);
-  record.steps = schedule::to_string(candidate.steps);
-  if (candidate.point) {
-    record.decisions = space::to_string(space::to_portable(*space_, *candidate.point));
-  }
-  record.outcome = measurement.outcome;
-  record.message = measurement.message;
-  if (measurement.outcome == measure::Outcome::kOk) {
-    record.times = measurement.timing.samples;
-    record.centre = trial.seconds;
-    record.low = measurement.timing.low * trial.seconds / measurement.timing.centre;
-    record.high = measurement.timing.high * trial.seconds / measurement.timing.centre;
-  }
-  if (record.outcome == measure::Outcome::kOk) {
-    record.drift = incumbent_.drift();
-    record.crowned = trial.crowned;
-    for (size_t i = 0; i < measurement.duel.pairs(); ++i) {
-      record.duel.push_back(measurement.duel.challenger[i]);
-      record.duel.push_back(measurement.duel.incumbent[i]);
-    }
-  }
-  record.threads = context_.threads;
-  record.seed = context_.seed;
-  record.verified = measurement.verified && measurement.outcome == measure::Outcome::kOk;
-  record.unix_time = static_cast<int64_t>(std::time(nullptr));
-  record.host_load = host_load_.average;
-  record.others = host_load_.others;
-  record.steal = host_load_.steal;
-  record.model = context_.source;
+  const TrialSource source = {task_.dag,        &*space_,         task_.key,
+                              context_.device,  context_.version, context_.source,
+                              context_.threads, context_.seed,    host_load_};
+  db::Record record =
+      make_record(source, candidate, trial.measurement, trial.seconds, incumbent_.drift());
+  record.crowned = trial.crowned && record.outcome == measure::Outcome::kOk;
   return record;
 }
 

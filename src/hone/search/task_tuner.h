@@ -10,8 +10,7 @@
 #include <unordered_map>
 
 #include "hone/db/store.h"
-#include "hone/measure/host_load.h"
-#include "hone/measure/job.h"
+#include "hone/search/candidate.h"
 #include "hone/search/incumbent.h"
 #include "hone/search/task_bound.h"
 #include "hone/search/transfer.h"
@@ -46,15 +45,6 @@ struct TaskContext {
   measure::TimingOptions timing;
 };
 
-struct Candidate {
-  std::optional<space::Point> point;  // none: steps from elsewhere that are no point of the space
-  schedule::Steps steps;
-  uint64_t code = 0;  // hash of the machine code
-  measure::Job job;
-  Status status;  // why there is no machine code, or ok
-  [[nodiscard]] bool runs() const { return status.ok(); }
-};
-
 // The best of a task, for others like it.
 struct Example {
   std::optional<space::PortablePoint> point;  // none: steps from elsewhere
@@ -69,16 +59,20 @@ struct Finalist {
 
 class TaskTuner {
  public:
-  TaskTuner(const TuneTask& task, const TaskContext& context) : task_(task), context_(context) {}
+  // `pool` helps with predictions; may be null.
+  TaskTuner(const TuneTask& task, const TaskContext& context, ThreadPool* pool = nullptr)
+      : task_(task), context_(context), pool_(pool) {}
   // Makes space and searcher and learns what `store` (may be null) knows of the task; cheap.
   [[nodiscard]] Status open(db::Store* store);
   // Schedules of other tasks are tried right after this task's own best and the default.
   void start_from(const TransferPool& pool);
 
   // What the store knows to be best, then the default point, then what is good for other tasks or
-  // known to be good, then what the searcher says. The first call makes the operands and the
-  // reference.
+  // known to be good, then what the searcher says; lowered, each program once in a run. The first
+  // call makes the operands and the reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
+  // The last propose() found nothing that was not tried.
+  [[nodiscard]] bool exhausted() const { return exhausted_; }
   // Steps to try soon, as they are; `point` if it is known which one they are.
   void suggest(const schedule::Steps& steps, const std::optional<space::Point>& point = {});
   // The best of a similar task: of the points of this space that correspond to it, the one that is
@@ -136,10 +130,11 @@ class TaskTuner {
   [[nodiscard]] Status learn(db::Store& store);
   // Tells searcher and cost model; infinity for what failed.
   void teach(std::span<const space::Point> points, std::span<const double> seconds);
+  // False if its program is known: the searcher hears its time, if that is known, too.
+  [[nodiscard]] bool lower(Candidate& candidate);
   // The point that makes exactly these steps; `decisions` as in a record, may be empty.
   [[nodiscard]] std::optional<space::Point> point_of(const schedule::Steps& steps,
                                                      const std::string& decisions) const;
-  [[nodiscard]] int64_t constant_bytes() const;
   // A trial on the task's scale: what observe() makes of a candidate and its measurement.
   struct Trial {
     double seconds = INFINITY;
@@ -154,10 +149,10 @@ class TaskTuner {
 
   TuneTask task_;
   const TaskContext& context_;
+  ThreadPool* pool_;
   std::optional<space::Space> space_;
   std::unique_ptr<Searcher> searcher_;
-  std::shared_ptr<const measure::Operands> operands_;
-  std::map<const ir::Buffer*, int> operand_of_;  // looked up only
+  TaskOperands operands_;
   schedule::Steps untuned_steps_;
   TaskWork work_;
   double untuned_seconds_ = 0, predicted_seconds_ = 0;
@@ -169,6 +164,7 @@ class TaskTuner {
   size_t own_ = 0;                            // of them, this task's own best and the default
   std::vector<Example> adopted_;              // of similar tasks, the latest last
   std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
+  std::unordered_map<uint64_t, uint64_t> programs_;  // code by program; 0: not built yet
   std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
   std::set<uint64_t> in_flight_;                     // codes handed out and not yet heard of
   Incumbent incumbent_;
@@ -176,6 +172,7 @@ class TaskTuner {
   std::vector<Finalist> finalists_;
   measure::HostLoad host_load_;
   int trials_ = 0;
+  bool exhausted_ = false;
   size_t learned_ = 0;  // records of earlier runs
   uint64_t next_id_ = 1;
 };

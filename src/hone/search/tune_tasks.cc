@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
+#include <utility>
 
 #include "hone/base/log.h"
 #include "hone/base/thread_pool.h"
@@ -14,10 +16,16 @@ namespace hone::search {
 namespace {
 
 constexpr int kFirstBatch = 4;
+// Batches prepared at a time: with more, the choice of tasks would know too little of the last.
+constexpr int kMostPrepared = 4;
 
 struct TaskBatch {
   int task = -1;
+  int size = 0;  // candidates wanted
+  // Its part of the time in which nothing was measured because candidates were being made.
   double prepare_seconds = 0;
+  Status proposed = ok_status();
+  bool exhausted = false;  // there is nothing left to propose
   std::vector<Candidate> candidates;
 };
 
@@ -37,7 +45,7 @@ class Loop {
         pool_(compile_threads()),
         bounds_(*options.context.target, options.context.threads) {
     for (const TuneTask& task : tasks)
-      tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context));
+      tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context, &pool_));
   }
 
   Result<TuneResult> run();
@@ -49,16 +57,19 @@ class Loop {
     return std::max(1, overlap_ ? cores - options_.context.threads : cores);
   }
   [[nodiscard]] bool stopped() const {
-    if (interrupted()) return true;
-    if (options_.max_trials > 0 && handed_out_ >= options_.max_trials) return true;
-    return clock_.now_seconds() >= search_end_;
+    return out_of_time() || (options_.max_trials > 0 && handed_out_ >= options_.max_trials);
+  }
+  [[nodiscard]] bool out_of_time() const {
+    return interrupted() || clock_.now_seconds() >= search_end_;
   }
   [[nodiscard]] bool interrupted() const {
     return options_.interrupted && options_.interrupted->load();
   }
   [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
-  [[nodiscard]] int batch_size(int task) const;
-  [[nodiscard]] Result<std::optional<TaskBatch>> prepare();
+  [[nodiscard]] int batch_size(int task, int handed_out) const;
+  [[nodiscard]] std::vector<TaskBatch> choose();
+  void fill(std::vector<TaskBatch>& group);
+  void prepare(std::deque<TaskBatch>& ready);
   [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
   [[nodiscard]] Status settle();
@@ -79,15 +90,15 @@ class Loop {
   std::optional<TaskScheduler> scheduler_;
   int handed_out_ = 0;      // candidates with machine code, measured or about to be
   int trials_ = 0;          // measured
-  double last_report_ = 0;  // when the last batch was reported
+  double last_report_ = 0;  // when the last batch was reported, or the next ones were prepared
 };
 
-int Loop::batch_size(int task) const {
+int Loop::batch_size(int task, int handed_out) const {
   const TaskTuner& tuner = *tuners_[static_cast<size_t>(task)];
   int size = std::min(options_.batch, tuner.max_batch());
   // A first look at every task comes before a second one at any.
   if (tuner.trials() == 0 && tuners_.size() > 4) size = std::min(size, kFirstBatch);
-  if (options_.max_trials > 0) size = std::min(size, options_.max_trials - handed_out_);
+  if (options_.max_trials > 0) size = std::min(size, options_.max_trials - handed_out);
   // What is left of the time holds only so many candidates.
   if (trials_ > 0) {
     const double each = (clock_.now_seconds() - begin_) / trials_;
@@ -96,37 +107,66 @@ int Loop::batch_size(int task) const {
   return std::max(size, 1);
 }
 
-Result<std::optional<TaskBatch>> Loop::prepare() {
-  while (!stopped()) {
-    TaskBatch batch;
-    batch.task = scheduler_->next();
-    if (batch.task < 0) return std::optional<TaskBatch>();
-    const double start = clock_.now_seconds();
-    TaskTuner& task = tuner(batch.task);
-    Result<std::vector<Candidate>> proposed = task.propose(batch_size(batch.task));
-    if (!proposed
-             .ok()) {  // no memory for its operands, or no reference: the default schedule stays
-      log_warning("task {} is not tuned: {}", task.task().name, proposed.status().message());
-      scheduler_->finish(batch.task);
-      continue;
-    }
-    batch.candidates = std::move(proposed).value();
-    const bool exhausted = batch.candidates.empty();
-    pool_.parallel_for(std::ssize(batch.candidates),
-                       [&](int64_t i) { task.build(batch.candidates[static_cast<size_t>(i)]); });
-    task.drop_known(batch.candidates);
-    batch.prepare_seconds = clock_.now_seconds() - start;
-    if (exhausted) scheduler_->finish(batch.task);
-    if (batch.candidates.empty()) {
-      if (!exhausted)
-        scheduler_->report(batch.task, batch.prepare_seconds, scheduler_->best(batch.task));
-      continue;
-    }
-    scheduler_->start(batch.task);
-    for (const Candidate& candidate : batch.candidates) handed_out_ += candidate.runs();
-    return std::optional<TaskBatch>(std::move(batch));
+// Tasks for the next batches, one for each thread that makes candidates.
+std::vector<TaskBatch> Loop::choose() {
+  std::vector<TaskBatch> group;
+  int handed_out = handed_out_;
+  while (std::ssize(group) < std::min(pool_.threads(), kMostPrepared)) {
+    if (options_.max_trials > 0 && handed_out >= options_.max_trials) break;
+    const int task = scheduler_->next();
+    const bool again = std::any_of(group.begin(), group.end(),
+                                   [&](const TaskBatch& batch) { return batch.task == task; });
+    if (task < 0 || again) break;
+    scheduler_->start(task);
+    group.push_back({.task = task, .size = batch_size(task, handed_out)});
+    handed_out += group.back().size;
   }
-  return std::optional<TaskBatch>();
+  return group;
+}
+
+// A searcher is one thread's work, so batches of several tasks are proposed at the same time.
+void Loop::fill(std::vector<TaskBatch>& group) {
+  pool_.parallel_for(std::ssize(group), [&](int64_t i) {
+    TaskBatch& batch = group[static_cast<size_t>(i)];
+    Result<std::vector<Candidate>> proposed = tuner(batch.task).propose(batch.size);
+    batch.proposed = proposed.status();
+    if (proposed.ok()) batch.candidates = std::move(proposed).value();
+    batch.exhausted = !proposed.ok() || tuner(batch.task).exhausted();
+  });
+  std::vector<std::pair<TaskTuner*, Candidate*>> all;
+  for (TaskBatch& batch : group) {
+    for (Candidate& candidate : batch.candidates) all.emplace_back(&tuner(batch.task), &candidate);
+  }
+  pool_.parallel_for(std::ssize(all), [&](int64_t i) {
+    const auto& [task, candidate] = all[static_cast<size_t>(i)];
+    task->build(*candidate);
+  });
+  for (TaskBatch& batch : group) tuner(batch.task).drop_known(batch.candidates);
+}
+
+void Loop::prepare(std::deque<TaskBatch>& ready) {
+  while (ready.empty() && !stopped()) {
+    const double start = clock_.now_seconds();
+    std::vector<TaskBatch> group = choose();
+    if (group.empty()) return;
+    fill(group);
+    const double now = clock_.now_seconds();
+    if (!overlap_) last_report_ = now;
+    for (TaskBatch& batch : group) {
+      if (!overlap_) batch.prepare_seconds = (now - start) / static_cast<double>(group.size());
+      if (!batch.proposed.ok()) {  // no memory for its operands, or no reference
+        log_warning("task {} is not tuned: {}", tuner(batch.task).task().name,
+                    batch.proposed.message());
+      }
+      if (batch.exhausted) scheduler_->finish(batch.task);
+      if (!batch.candidates.empty()) {
+        for (const Candidate& candidate : batch.candidates) handed_out_ += candidate.runs();
+        ready.push_back(std::move(batch));
+      } else if (!batch.exhausted) {
+        scheduler_->report(batch.task, batch.prepare_seconds, scheduler_->best(batch.task));
+      }
+    }
+  }
 }
 
 Status Loop::submit(TaskBatch& batch) {
@@ -163,7 +203,7 @@ Status Loop::finish(const TaskBatch& batch) {
   const double now = clock_.now_seconds();
   const double best =
       std::isfinite(task.quiet_seconds()) ? task.quiet_seconds() : scheduler_->best(batch.task);
-  scheduler_->report(batch.task, now - last_report_, best);
+  scheduler_->report(batch.task, batch.prepare_seconds + now - last_report_, best);
   last_report_ = now;
   if (std::isfinite(best) && bounds_.learn(task.work(), best)) {
     for (int i = 0; i < std::ssize(tuners_); ++i)
@@ -259,18 +299,16 @@ Result<TuneResult> Loop::run() {
   search_end_ =
       options_.deadline - options_.final_share * std::max(0.0, options_.deadline - last_report_);
 
-  HONE_ASSIGN_OR_RETURN(std::optional<TaskBatch> current, prepare());
-  while (current) {
-    HONE_RETURN_IF_ERROR(submit(*current));
-    std::optional<TaskBatch> next;
-    if (overlap_) {
-      HONE_ASSIGN_OR_RETURN(next, prepare());
-    }
-    HONE_RETURN_IF_ERROR(finish(*current));
-    if (!overlap_) {
-      HONE_ASSIGN_OR_RETURN(next, prepare());
-    }
-    current = std::move(next);
+  std::deque<TaskBatch> ready;
+  prepare(ready);
+  while (!ready.empty()) {
+    TaskBatch current = std::move(ready.front());
+    ready.pop_front();
+    HONE_RETURN_IF_ERROR(submit(current));
+    if (overlap_ && ready.empty()) prepare(ready);
+    HONE_RETURN_IF_ERROR(finish(current));
+    if (out_of_time()) break;
+    if (!overlap_ && ready.empty()) prepare(ready);
   }
   HONE_RETURN_IF_ERROR(settle());
 

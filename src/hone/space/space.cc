@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <span>
 
 #include "hone/base/hash.h"
 #include "hone/space/sketch.h"
@@ -111,6 +112,9 @@ int unit_stride_axis(const schedule::StageInfo& info) {
 }
 
 namespace {
+
+// Smaller constants stay in a cache of the core's own: half their bytes gain nothing.
+constexpr int64_t kNarrowBytes = 64 << 10;
 
 // Structural part: pointwise intermediates disappear into their readers; a reduction that writes an
 // output directly gets an accumulator.
@@ -229,17 +233,46 @@ double winograd_flops(const compute::Dag& dag, const schedule::StageState& direc
   return flops;
 }
 
+// The same sketch with its large constants in 16 bits; nothing if there are none.
+std::optional<SketchBuilder> narrowed(SketchBuilder builder) {
+  bool any = false;
+  std::vector<std::string> constants;
+  for (const schedule::StageState& stage : builder.state.stages) {
+    const ir::Buffer& buffer = *stage.buffer();
+    if (stage.info->constant && buffer.num_elements() * dtype_bytes(buffer.dtype) >= kNarrowBytes)
+      constants.push_back(stage.name());
+  }
+  for (const std::string& stage : constants)
+    any = builder.add_step(schedule::Narrow{stage, DType::kBF16}).ok() || any;
+  return any ? std::optional(std::move(builder)) : std::nullopt;
+}
+
 }  // namespace
+
+std::optional<Accuracy> parse_accuracy(std::string_view name) {
+  if (name == "strict") return Accuracy::kStrict;
+  if (name == "default") return Accuracy::kDefault;
+  if (name == "fast") return Accuracy::kFast;
+  return std::nullopt;
+}
 
 Result<Space> Space::create(const compute::Dag& dag, const target::Target& target,
                             Accuracy accuracy) {
   Space space;
+  space.dag_ = std::make_shared<const compute::Dag>(dag);
   space.least_flops_ = compute::flops(dag);
-  const auto finish = [&](SketchBuilder builder) -> Status {
+  const auto add = [&](SketchBuilder builder) -> Status {
     space.sketches_.push_back(std::make_shared<const Sketch>(
         Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
                std::move(builder.groups)}));
     return space.instantiate(space.default_point(space.num_sketches() - 1)).status();
+  };
+  const auto finish = [&](SketchBuilder builder) -> Status {
+    std::optional<SketchBuilder> narrow =
+        accuracy == Accuracy::kFast ? narrowed(builder) : std::nullopt;
+    HONE_RETURN_IF_ERROR(add(std::move(builder)));
+    if (narrow && !add(*std::move(narrow)).ok()) space.sketches_.pop_back();
+    return ok_status();
   };
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
   if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
@@ -387,20 +420,21 @@ Steps Space::steps(const Point& point) const {
 
 Result<Candidate> Space::instantiate(const Point& point) const {
   const Sketch& sketch = *sketches_[point.sketch];
-  State state = sketch.state;
-  for (const schedule::Step& step : sketch.variable_steps(point.choices)) {
-    if (Status status = schedule::apply_in_place(step, state); !status.ok()) {
+  Candidate candidate{sketch.state, {}, steps(point), dag_};
+  for (const schedule::Step& step : std::span(candidate.steps).subspan(sketch.structure.size())) {
+    if (Status status = schedule::apply_in_place(step, candidate.state); !status.ok()) {
       return invalid("{}: {}", schedule::to_string(step), status.message());
     }
   }
-  HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
-  return Candidate{std::move(state), std::move(bounds)};
+  HONE_ASSIGN_OR_RETURN(candidate.bounds, schedule::infer_bounds(candidate.state));
+  return candidate;
 }
 
 Result<Candidate> make_candidate(const compute::Dag& dag, const schedule::Steps& steps) {
   HONE_ASSIGN_OR_RETURN(State state, schedule::replay(dag, steps));
   HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
-  return Candidate{std::move(state), std::move(bounds)};
+  return Candidate{std::move(state), std::move(bounds), steps,
+                   std::make_shared<const compute::Dag>(dag)};
 }
 
 bool Space::legal(const Point& point) const {

@@ -7,6 +7,7 @@
 // return those.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "hone/base/rng.h"
@@ -33,15 +34,20 @@ struct Point {
 };
 [[nodiscard]] uint64_t hash(const Point& point);
 
-// Which algorithms a task may use: all, or only those that sum every product as it is written. The
-// others (Winograd's) round more: by 2e-5 of the largest result at most where it was measured
-// (docs/performance.md).
-enum class Accuracy : uint8_t { kDefault, kStrict };
+// Which algorithms a task may use, by how much they round (docs/performance.md has figures).
+enum class Accuracy : uint8_t {
+  kStrict,   // every product is summed as it is written
+  kDefault,  // Winograd's convolutions, too: 2e-5 of the largest result at most where measured
+  kFast,     // and constants of 16 bits (schedule::Narrow): 2^-9 of each
+};
+[[nodiscard]] std::optional<Accuracy> parse_accuracy(std::string_view name);  // "strict", ...
 
 // A point made concrete: ready for features (state, bounds) and for lowering.
 struct Candidate {
   schedule::State state;
   schedule::Bounds bounds;
+  schedule::Steps steps;                    // that made the state
+  std::shared_ptr<const compute::Dag> dag;  // of the task
 };
 
 // Of any schedule, whether it is a point of a space or not; an error if its steps do not apply.
@@ -86,6 +92,7 @@ class Space {
 
  private:
   struct Sketch;
+  std::shared_ptr<const compute::Dag> dag_;
   std::vector<std::shared_ptr<const Sketch>> sketches_;
   double least_flops_ = 0;
 };

@@ -84,6 +84,24 @@ TEST(space, a_convolution_of_stride_one_may_take_fewer_products) {
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .pad = 0})), 1);
 }
 
+TEST(space, constants_of_16_bits_are_another_sketch_where_they_may_round) {
+  const auto algorithms = [](const compute::Dag& dag, Accuracy accuracy) {
+    const Result<Space> space = Space::create(dag, narrow(), accuracy);
+    std::vector<std::string> names;
+    for (int sketch = 0; space.ok() && sketch < space->num_sketches(); ++sketch)
+      names.push_back(space->algorithm(sketch));
+    return names;
+  };
+  const compute::Dag dag = gemm(2, 128, 192);  // 96 KB of weights
+  EXPECT_EQ(algorithms(dag, Accuracy::kDefault), std::vector<std::string>{"direct"});
+  EXPECT_EQ(algorithms(dag, Accuracy::kFast), (std::vector<std::string>{"direct", "direct_bf16"}));
+  for (const std::string& name : algorithms(gemm(2, 16, 16), Accuracy::kFast))
+    EXPECT_FALSE(schedule::is_narrow(name)) << "too small to gain";
+  const Result<Space> space = Space::create(dag, narrow(), Accuracy::kFast);
+  Rng rng(3);
+  for (int i = 0; i < 20; ++i) schedule::expect_same(dag, space->steps(space->sample(rng)));
+}
+
 TEST(space, no_schedule_does_with_less_arithmetic_than_the_least) {
   const auto share = [](const compute::Dag& dag, Accuracy accuracy) {
     const Result<Space> space = Space::create(dag, narrow(), accuracy);

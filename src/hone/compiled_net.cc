@@ -1,0 +1,89 @@
+#include "hone/compiled_net.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "hone/base/hash.h"
+#include "hone/base/log.h"
+#include "hone/codegen/runtime/hone_model.h"
+#include "hone/graph/import_onnx.h"
+#include "hone/model_tasks.h"
+#include "hone/target/target.h"
+
+namespace hone {
+namespace {
+
+// Of all that the library depends on.
+std::string library_name(const NetFile& net) {
+  const std::string device = target::device_key(target::host());
+  const std::string text =
+      fmt::format("{} {} {} {}", kScheduleVersion, HONE_ABI_VERSION, kNetBatch, device);
+  return fmt::format("hone-net-{}.so", hash_hex(hash_string(net.bytes, hash_string(text))));
+}
+
+std::string checksum_of(std::string_view library) { return hash_hex(hash_string(library)); }
+
+// Whether this user wrote the file: code of others is not run.
+bool is_own(const std::string& path) {
+  struct stat info = {};
+  return ::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid();
+}
+
+bool is_sound(const std::string& path) {
+  if (!file_exists(path) || !is_own(path)) return false;
+  const Result<std::string> library = read_file(path), checksum = read_file(path + ".sum");
+  return library.ok() && checksum.ok() && *checksum == checksum_of(*library);
+}
+
+Status keep(const std::string& from, const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::string library, read_file(from));
+  HONE_RETURN_IF_ERROR(write_file_atomic(path, library));
+  return write_file_atomic(path + ".sum", checksum_of(library));
+}
+
+// By the analytic model and without any record: a net must not need a net, and the same file gives
+// the same library.
+Status make_library(const NetFile& net, const std::string& name, const std::string& path) {
+  graph::ImportOptions import;
+  for (const cost::Input input : net.inputs) {
+    const cost::InputShape& shape = cost::input_shapes()[static_cast<size_t>(input)];
+    Shape& dims = import.shapes[shape.name] = {kNetBatch};
+    dims.insert(dims.end(), shape.dims.begin(), shape.dims.end());
+  }
+  HONE_ASSIGN_OR_RETURN(
+      graph::Graph graph,
+      graph::import_onnx_bytes(net.bytes.data(), net.bytes.size(), name, "", import));
+  CompileOptions options;
+  options.use_db = false;
+  options.prefix = "hone_net";
+  options.threads = 1;
+  return compile(std::move(graph), path, options).status();
+}
+
+}  // namespace
+
+Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
+                                const std::string& folder) {
+  CompiledNet compiled;
+  const std::string library = library_name(net);
+  if (!folder.empty()) {
+    compiled.path = (std::filesystem::path(folder) / library).string();
+    if (is_sound(compiled.path)) return compiled;
+  }
+  HONE_ASSIGN_OR_RETURN(TempDir temporary, TempDir::create());
+  const std::string made = temporary.file(library);
+  log_info("compiling the cost model {}", name);
+  HONE_RETURN_IF_ERROR(make_library(net, name, made));
+  if (!folder.empty()) {
+    const Status kept = keep(made, compiled.path);
+    if (kept.ok()) return compiled;
+    log_warning("the compiled cost model is not kept: {}", kept.message());
+  }
+  compiled.path = made;
+  compiled.temporary = std::move(temporary);
+  return compiled;
+}
+
+}  // namespace hone

@@ -1,0 +1,24 @@
+#include "hone/cost/bound_scores.h"
+
+#include <algorithm>
+
+#include "hone/analysis/cpu_measure.h"
+
+namespace hone::cost {
+
+BoundScores bound_scores(const Query& query) {
+  const space::Candidate& candidate = *query.candidate;
+  const analysis::CpuMeasure measure =
+      analysis::measure_cpu(candidate.state, candidate.bounds, *query.target, query.threads);
+  double memory = 0, core = 0;
+  for (const analysis::RootMeasure& root : measure.roots) {
+    const double share = root.busiest_share(query.threads);
+    core += share * root.compute_cycles;
+    for (const double cycles : root.level_cycles) memory += share * cycles;
+  }
+  const double all = memory + core;
+  if (all <= 0) return {0, 1};
+  return {memory / all, core / all};
+}
+
+}  // namespace hone::cost

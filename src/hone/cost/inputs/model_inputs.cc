@@ -1,0 +1,154 @@
+#include "hone/cost/inputs/model_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/analysis/cpu_measure.h"
+#include "hone/analysis/features.h"
+#include "hone/cost/candidate_features.h"
+#include "hone/cost/inputs/input_parts.h"
+
+namespace hone::cost {
+namespace {
+
+constexpr size_t index(Input input) { return static_cast<size_t>(input); }
+
+std::vector<std::string> names_of(const auto& write) {
+  std::vector<std::string> names;
+  RowWriter writer(names);
+  write(writer);
+  return names;
+}
+
+std::vector<std::vector<std::string>> make_names() {
+  std::vector<std::vector<std::string>> names(kNumInputs);
+  names[index(Input::kStatements)] = analysis::feature_names();
+  names[index(Input::kTags)] = {tag_names().begin(), tag_names().end()};
+  names[index(Input::kMask)] = {"statement"};
+  names[index(Input::kSteps)] = step_names();
+  names[index(Input::kStepsMask)] = {"token"};
+  names[index(Input::kTask)] = names_of([](RowWriter& out) { write_task(nullptr, out); });
+  names[index(Input::kMeasure)] = candidate_feature_names(FeatureSet::kStatementsAndMeasure);
+  names[index(Input::kDevice)] =
+      names_of([](RowWriter& out) { write_device(target::Target(), 1, out); });
+  return names;
+}
+
+std::vector<InputShape> make_shapes() {
+  const auto width = [](Input input) { return std::ssize(input_names(input)); };
+  return {{"statements", {kMaxStatements, width(Input::kStatements)}},
+          {"tags", {kMaxStatements, width(Input::kTags)}},
+          {"mask", {kMaxStatements}},
+          {"steps", {kMaxStepTokens, width(Input::kSteps)}},
+          {"steps_mask", {kMaxStepTokens}},
+          {"task", {width(Input::kTask)}},
+          {"measure", {width(Input::kMeasure)}},
+          {"device", {width(Input::kDevice)}}};
+}
+
+// The row of what many candidates have in common, made when it is first asked for.
+template <typename Key>
+const std::vector<float>& shared_row(std::map<Key, std::vector<float>>& known, const Key& key,
+                                     Input input, const auto& write) {
+  const auto [place, added] = known.try_emplace(key);
+  if (added) {
+    place->second.resize(static_cast<size_t>(input_shapes()[index(input)].size()));
+    RowWriter writer(place->second);
+    write(writer);
+  }
+  return place->second;
+}
+
+Status check_finite(Input input, std::span<const float> row) {
+  if (std::all_of(row.begin(), row.end(), [](float x) { return std::isfinite(x); }))
+    return ok_status();
+  const auto bad = std::find_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
+  const std::vector<std::string>& names = input_names(input);
+  return error(Code::kInternal, "input {} of a cost model: {} is {}, expected a finite number",
+               input_shapes()[index(input)].name,
+               names[static_cast<size_t>(bad - row.begin()) % names.size()], *bad);
+}
+
+}  // namespace
+
+int64_t InputShape::size() const {
+  int64_t product = 1;
+  for (const int64_t extent : dims) product *= extent;
+  return product;
+}
+
+std::span<const InputShape> input_shapes() {
+  static const std::vector<InputShape> kShapes = make_shapes();
+  return kShapes;
+}
+
+std::optional<Input> find_input(std::string_view name) {
+  for (size_t i = 0; i < kNumInputs; ++i) {
+    if (input_shapes()[i].name == name) return static_cast<Input>(i);
+  }
+  return std::nullopt;
+}
+
+const std::vector<std::string>& input_names(Input input) {
+  static const std::vector<std::vector<std::string>> kNames = make_names();
+  return kNames[index(input)];
+}
+
+InputWriter::InputWriter(InputSet wanted) : wanted_(wanted) {}
+
+Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs> rows) {
+  const auto row = [&](Input input) {
+    return wanted_[index(input)] ? rows[index(input)] : nullptr;
+  };
+  for (size_t i = 0; i < kNumInputs; ++i) {
+    if (wanted_[i]) std::fill_n(rows[i], input_shapes()[i].size(), 0.0F);
+  }
+  const space::Candidate& candidate = *query.candidate;
+  const std::vector<analysis::Nest> nests =
+      analysis::build_nests(candidate.state, candidate.bounds);
+  const analysis::CpuMeasure measure = analysis::measure_cpu(nests, *query.target, query.threads);
+  analytic_seconds_ = measure.seconds(*query.target, query.threads);
+  if (wanted_[index(Input::kStatements)] || wanted_[index(Input::kTags)] ||
+      wanted_[index(Input::kMask)])
+    write_statements(nests, query, row(Input::kStatements), row(Input::kTags), row(Input::kMask));
+  if (wanted_[index(Input::kSteps)] || wanted_[index(Input::kStepsMask)])
+    write_steps(candidate, row(Input::kSteps), row(Input::kStepsMask));
+  if (float* to = row(Input::kMeasure)) {
+    write_candidate_features(
+        nests, measure, query, FeatureSet::kStatementsAndMeasure,
+        {to, static_cast<size_t>(input_shapes()[index(Input::kMeasure)].size())});
+  }
+  if (float* to = row(Input::kTask)) {
+    const std::vector<float>& known =
+        shared_row(tasks_, query.task, Input::kTask,
+                   [&](RowWriter& out) { write_task(candidate.dag.get(), out); });
+    std::copy(known.begin(), known.end(), to);
+  }
+  if (float* to = row(Input::kDevice)) {
+    const std::pair<const void*, int> key(query.target, query.threads);
+    const std::vector<float>& known =
+        shared_row(devices_, key, Input::kDevice,
+                   [&](RowWriter& out) { write_device(*query.target, query.threads, out); });
+    std::copy(known.begin(), known.end(), to);
+  }
+  for (size_t i = 0; i < kNumInputs; ++i) {
+    if (!wanted_[i]) continue;
+    HONE_RETURN_IF_ERROR(check_finite(static_cast<Input>(i),
+                                      {rows[i], static_cast<size_t>(input_shapes()[i].size())}));
+  }
+  return ok_status();
+}
+
+Result<ModelInputs> model_inputs(const Query& query) {
+  ModelInputs inputs;
+  std::array<float*, kNumInputs> rows;
+  for (size_t i = 0; i < kNumInputs; ++i) {
+    inputs.values[i].resize(static_cast<size_t>(input_shapes()[i].size()));
+    rows[i] = inputs.values[i].data();
+  }
+  InputWriter writer(InputSet().set());
+  HONE_RETURN_IF_ERROR(writer.write(query, rows));
+  return inputs;
+}
+
+}  // namespace hone::cost

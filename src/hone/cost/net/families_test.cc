@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "hone/cost/net/family.h"
+#include "hone/cost/net/net_testing.h"
+
+namespace hone::cost::net {
+namespace {
+
+Net narrow_net(const Family& family) {
+  Result<Net> net = make_net(family, small_inputs(), narrow(family));
+  EXPECT_TRUE(net.ok()) << net.status().message();
+  initialise(*net, 3);
+  return std::move(net).value();
+}
+
+size_t input_place(const Net& net, std::string_view name) {
+  for (size_t i = 0; i < net.inputs.size(); ++i) {
+    if (net.inputs[i].name == name) return i;
+  }
+  return net.inputs.size();
+}
+
+TEST(families, score_each_candidate_by_itself) {
+  for (const Family* family : families()) {
+    const Net net = narrow_net(*family);
+    EXPECT_EQ(net.family, family->name);
+    EXPECT_NE(net.find_output("score"), nullptr);
+    const NetBatch batch = random_batch(net, 3, 11);
+    const std::vector<std::vector<float>> together = evaluate(net, batch);
+    ASSERT_EQ(together[0].size(), 3U) << family->name;
+    EXPECT_NE(together[0][0], together[0][1]) << family->name;
+    NetBatch last{.rows = 1};
+    for (size_t i = 0; i < net.inputs.size(); ++i) {
+      const auto size = element_count(net.inputs[i].dims);
+      last.inputs.emplace_back(batch.inputs[i].end() - size, batch.inputs[i].end());
+    }
+    const std::vector<std::vector<float>> alone = evaluate(net, last);
+    for (size_t o = 0; o < together.size(); ++o) EXPECT_EQ(together[o][2], alone[o][0]);
+  }
+}
+
+TEST(families, what_padding_holds_changes_nothing) {
+  for (const Family* family : families()) {
+    const Net net = narrow_net(*family);
+    const NetBatch batch = random_batch(net, 4, 5);
+    NetBatch other = batch;
+    int64_t changed = 0;
+    for (const char* name : {"statements", "tags", "steps"}) {
+      const size_t place = input_place(net, name);
+      if (place == net.inputs.size()) continue;
+      const size_t mask =
+          input_place(net, place == input_place(net, "steps") ? "steps_mask" : "mask");
+      const auto width = static_cast<size_t>(net.inputs[place].dims[1]);
+      for (size_t i = 0; i < batch.inputs[place].size(); ++i) {
+        if (batch.inputs[mask][i / width] != 0) continue;
+        other.inputs[place][i] = 100 - 3 * batch.inputs[place][i];
+        ++changed;
+      }
+    }
+    EXPECT_GT(changed, 0) << family->name;
+    EXPECT_EQ(evaluate(net, batch), evaluate(net, other)) << family->name;
+  }
+}
+
+TEST(families, atformer_without_a_mask_ignores_what_padding_holds_too) {
+  Result<Net> net = make_net(kAtformer, small_inputs(), {{"hidden", 16}, {"mask", 0}});
+  ASSERT_TRUE(net.ok());
+  initialise(*net, 3);
+  NetBatch batch = random_batch(*net, 1, 5);
+  std::fill(batch.inputs[input_place(*net, "mask")].begin() + 1,
+            batch.inputs[input_place(*net, "mask")].end(), 0.0F);
+  NetBatch other = batch;
+  std::vector<float>& rows = other.inputs[input_place(*net, "statements")];
+  std::fill(rows.begin() + 9, rows.end(), 50.0F);
+  EXPECT_EQ(evaluate(*net, batch), evaluate(*net, other));
+}
+
+TEST(families, have_the_sizes_of_their_papers) {
+  const auto weights = [](const Family& family) {
+    return make_net(family, small_inputs(), {})->num_weights();
+  };
+  // Per encoder layer of width 512: four projections, two layers inside, two norms.
+  const int64_t layer = 6 * (512 * 512 + 512) + 4 * 512;
+  EXPECT_EQ(weights(kAtformer), 19 * 512 + 512 + 512 * 512 + 512 + 2 * layer + 513);
+  EXPECT_EQ(make_net(kFasor, small_inputs(), {})->outputs.size(), 4U);
+  EXPECT_LT(weights(kSmall), 50'000);
+}
+
+TEST(families, fasor_scores_are_shares_and_its_score_is_less_time) {
+  const Net net = narrow_net(kFasor);
+  const std::vector<std::vector<float>> outputs = evaluate(net, random_batch(net, 5, 2));
+  ASSERT_EQ(net.outputs[1].name, "time");
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(outputs[0][i], -outputs[1][i]);
+    for (const size_t bound : {2, 3}) EXPECT_TRUE(outputs[bound][i] > 0 && outputs[bound][i] < 1);
+  }
+}
+
+TEST(families, refuse_options_by_name_and_range) {
+  const auto refused = [](const GivenOptions& given) {
+    return make_net(kAtformer, small_inputs(), given).status().message();
+  };
+  EXPECT_EQ(refused({{"width", 5}}),
+            "atformer has no option 'width', expected one of layers, hidden, heads, mask, dropout, "
+            "task, measure, device");
+  EXPECT_EQ(refused({{"layers", 0}}), "option layers=0: expected a whole number from 1 to 8");
+  EXPECT_EQ(refused({{"layers", 1.5}}), "option layers=1.5: expected a whole number from 1 to 8");
+  EXPECT_EQ(refused({{"hidden", 10}}), "4 heads do not divide hidden=10");
+  EXPECT_FALSE(find_family("nothing").ok());
+}
+
+TEST(families, options_are_parsed) {
+  const Result<GivenOptions> options = parse_options(kAtformer, "hidden=64,dropout=0.25");
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(*options, (GivenOptions{{"hidden", 64}, {"dropout", 0.25}}));
+  EXPECT_TRUE(parse_options(kMlp, "")->empty());
+  for (const char* text : {"hidden", "hidden=", "hidden=6x", "=,", "heads=2", "hidden=0"})
+    EXPECT_FALSE(parse_options(kMlp, text).ok()) << text;
+}
+
+}  // namespace
+}  // namespace hone::cost::net

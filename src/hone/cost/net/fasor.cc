@@ -1,0 +1,61 @@
+// Fasor's cost model (its section 5): a transformer encoder and a linear layer with three outputs,
+// the time and how much of it memory and the cores bound. Here tokens are statements; what is known
+// of the task and the device is added to each. "time" is the logarithm of time / the task's best.
+#include "hone/cost/net/family.h"
+#include "hone/cost/net/layers.h"
+
+namespace hone::cost::net {
+namespace {
+
+constexpr FamilyOption kOptions[] = {
+    {"layers", 4, 1, 12, "encoder layers"},
+    {"hidden", 128, 4, 4096, "width"},
+    {"heads", 8, 1, 64, "attention heads"},
+    {"inner", 512, 4, 8192, "width between the two linear layers of an encoder layer"},
+    {"dropout", 0.1, 0, 0.9, "share of values dropped in training", false},
+    {"task", 1, 0, 1, "1: reads the features of the task"},
+    {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
+    {"device", 1, 0, 1, "1: reads the description of the device"},
+};
+
+Net make(const NetInputs& inputs, const Options& options) {
+  NetBuilder b("fasor", inputs);
+  const int64_t hidden = options.integer("hidden");
+  const Value mask = b.input("mask");
+  Value tokens = linear(b, "embed", statements(b), hidden);
+  const Value known =
+      context(b, {options.flag("task"), options.flag("measure"), options.flag("device")});
+  if (known.node >= 0) tokens = add_to_each(b, tokens, linear(b, "context", known, hidden));
+  tokens = layer_norm(b, "embed.norm", tokens);
+  const Value term = attention_mask(b, mask);
+  for (int64_t i = 0; i < options.integer("layers"); ++i)
+    tokens = encoder_layer(
+        b, fmt::format("encoder{}", i), tokens, term,
+        {options.integer("heads"), options.integer("inner"), options.number("dropout")});
+  const Value heads = linear(b, "head", masked_mean(b, tokens, mask), 3);
+  const Value time = b.slice(heads, 1, 0, 1);
+  b.output("score", b.sub(b.scalar(0), time));
+  b.output("time", time);
+  b.output("memory_bound", b.sigmoid(b.slice(heads, 1, 1, 2)));
+  b.output("core_bound", b.sigmoid(b.slice(heads, 1, 2, 3)));
+  return b.finish();
+}
+
+}  // namespace
+
+constinit const Family kFasor = {
+    .name = "fasor",
+    .help = "Fasor's transformer: time, memory-bound and core-bound score of a program",
+    .options = kOptions,
+    .recipe = {.loss = "multitask",
+               .epochs = 20,
+               .batch = 64,
+               .rate = 5e-4,
+               .last_rate = 0,
+               .decay = 0.01,
+               .clip = 1,
+               .cosine = false},
+    .make = make,
+};
+
+}  // namespace hone::cost::net

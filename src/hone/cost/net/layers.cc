@@ -1,0 +1,130 @@
+#include "hone/cost/net/layers.h"
+
+#include <cmath>
+
+#include "hone/base/assert.h"
+
+namespace hone::cost::net {
+namespace {
+
+constexpr int kProjections = 8;  // steps to the threshold of sparsemax; it is seldom not exact
+
+}  // namespace
+
+Value linear(NetBuilder& b, const std::string& name, Value value, int64_t to, double gain) {
+  const int64_t from = b.dims(value).back();
+  const Value weight = b.parameter(name + ".weight", {from, to}, {Fill::kXavier, gain});
+  const Value bias = b.parameter(name + ".bias", {to}, {Fill::kZeros});
+  return b.add(b.matmul(value, weight), bias);
+}
+
+Value linear_relu(NetBuilder& b, const std::string& name, Value value, int64_t to) {
+  return b.relu(linear(b, name, value, to, std::sqrt(2.0)));
+}
+
+Value residual(NetBuilder& b, const std::string& name, Value value) {
+  return b.add(value, linear_relu(b, name, value, b.dims(value).back()));
+}
+
+Value layer_norm(NetBuilder& b, const std::string& name, Value value) {
+  const int64_t width = b.dims(value).back();
+  const Value gamma = b.parameter(name + ".gamma", {width}, {Fill::kOnes});
+  const Value beta = b.parameter(name + ".beta", {width}, {Fill::kZeros});
+  return b.layer_norm(value, gamma, beta);
+}
+
+Value normalised(NetBuilder& b, std::string_view input) {
+  const Value value = b.input(input);
+  const int64_t width = b.dims(value).back();
+  const auto size = static_cast<size_t>(width);
+  const std::string name(input);
+  const Value mean = b.constant(name + ".mean", {width}, std::vector<float>(size, 0.0F));
+  const Value scale = b.constant(name + ".scale", {width}, std::vector<float>(size, 1.0F));
+  return b.clip(b.mul(b.sub(value, mean), scale), -kFarthest, kFarthest);
+}
+
+Value statements(NetBuilder& b) {
+  const Value rows = b.concat({normalised(b, "statements"), b.input("tags")}, 2);
+  return masked(b, rows, b.input("mask"));
+}
+
+Value context(NetBuilder& b, const Context& wanted) {
+  std::vector<Value> parts;
+  if (wanted.task) parts.push_back(normalised(b, "task"));
+  if (wanted.measure) parts.push_back(normalised(b, "measure"));
+  if (wanted.device) parts.push_back(normalised(b, "device"));
+  return parts.empty() ? Value() : b.concat(parts, 1);
+}
+
+Value attention_mask(NetBuilder& b, Value mask) {
+  const int64_t length = b.dims(mask)[1];
+  const Value wide = b.reshape(mask, {-1, 1, 1, length});
+  return b.mul(b.sub(wide, b.scalar(1)), b.scalar(1e9));
+}
+
+Value attention(NetBuilder& b, const std::string& name, Value tokens, int64_t heads,
+                Value mask_term, double dropout) {
+  const int64_t length = b.dims(tokens)[1], width = b.dims(tokens)[2];
+  const int64_t part = width / heads;
+  HONE_ASSERT(part * heads == width, "the heads do not divide the width");
+  const auto split = [&](const char* which, std::vector<int64_t> permutation) {
+    const Value projected = linear(b, name + which, tokens, width);
+    return b.transpose(b.reshape(projected, {-1, length, heads, part}), std::move(permutation));
+  };
+  const Value query = split(".query", {0, 2, 1, 3});
+  const Value key = split(".key", {0, 2, 3, 1});
+  const Value value = split(".value", {0, 2, 1, 3});
+  Value scores = b.mul(b.matmul(query, key), b.scalar(1 / std::sqrt(static_cast<double>(part))));
+  if (mask_term.node >= 0) scores = b.add(scores, mask_term);
+  const Value weights = b.dropout(b.softmax(scores), dropout);
+  const Value joined = b.transpose(b.matmul(weights, value), {0, 2, 1, 3});
+  return linear(b, name + ".output", b.reshape(joined, {-1, length, width}), width);
+}
+
+Value encoder_layer(NetBuilder& b, const std::string& name, Value tokens, Value mask_term,
+                    const EncoderOptions& options) {
+  const Value attended =
+      attention(b, name + ".attention", tokens, options.heads, mask_term, options.dropout);
+  const Value first =
+      layer_norm(b, name + ".norm1", b.add(tokens, b.dropout(attended, options.dropout)));
+  const Value inner =
+      b.dropout(linear_relu(b, name + ".inner", first, options.inner), options.dropout);
+  const Value outer =
+      b.dropout(linear(b, name + ".outer", inner, b.dims(tokens)[2]), options.dropout);
+  return layer_norm(b, name + ".norm2", b.add(first, outer));
+}
+
+Value masked(NetBuilder& b, Value tokens, Value mask) {
+  if (b.dims(tokens).size() == 2) return b.mul(tokens, mask);
+  return b.mul(tokens, b.reshape(mask, {-1, b.dims(mask)[1], 1}));
+}
+
+Value masked_sum(NetBuilder& b, Value tokens, Value mask) {
+  return b.reduce_sum(masked(b, tokens, mask), 1);
+}
+
+Value masked_mean(NetBuilder& b, Value tokens, Value mask) {
+  const Value count = b.clip(b.reduce_sum(mask, 1, true), 1, 1e9);
+  return b.div(masked_sum(b, tokens, mask), count);
+}
+
+Value add_to_each(NetBuilder& b, Value tokens, Value vector) {
+  return b.add(tokens, b.reshape(vector, {-1, 1, b.dims(vector)[1]}));
+}
+
+// Michelot 1986: those above a threshold less the threshold; those below it leave, until none does.
+Value sparsemax(NetBuilder& b, Value value) {
+  const int axis = static_cast<int>(b.dims(value).size()) - 1;
+  const double size = static_cast<double>(b.dims(value).back());
+  const Value one = b.scalar(1);
+  Value threshold = b.mul(b.sub(b.reduce_sum(value, axis, true), one), b.scalar(1 / size));
+  for (int i = 0; i < kProjections; ++i) {
+    const Value support = b.greater(value, threshold);
+    const Value sum = b.reduce_sum(b.mul(value, support), axis, true);
+    const Value count = b.clip(b.reduce_sum(support, axis, true), 1, size);
+    threshold = b.div(b.sub(sum, one), count);
+  }
+  return b.relu(b.sub(value, threshold));
+}
+
+}  // namespace hone::cost::net

@@ -1,0 +1,55 @@
+// cost/net/layers.h - what the families are made of. `name` is the prefix of a layer's parameters.
+#pragma once
+
+#include "hone/cost/net/builder.h"
+
+namespace hone::cost::net {
+
+// value * weight [from, to] + bias.
+[[nodiscard]] Value linear(NetBuilder& b, const std::string& name, Value value, int64_t to,
+                           double gain = 1);
+[[nodiscard]] Value linear_relu(NetBuilder& b, const std::string& name, Value value, int64_t to);
+// value + relu(linear(value)).
+[[nodiscard]] Value residual(NetBuilder& b, const std::string& name, Value value);
+[[nodiscard]] Value layer_norm(NetBuilder& b, const std::string& name, Value value);
+
+// An input, (x - mean) * scale with the constants NAME.mean and NAME.scale, which training sets,
+// kept within +-kFarthest: what lies far outside of the training data must not run away.
+inline constexpr double kFarthest = 6;
+[[nodiscard]] Value normalised(NetBuilder& b, std::string_view input);
+// The normalised statements with their tags, [-1, S, F + 10]; rows of padding are zero.
+[[nodiscard]] Value statements(NetBuilder& b);
+// The normalised "task", "measure" and "device", as far as wanted, side by side: [-1, N]; a node of
+// -1 if none is.
+struct Context {
+  bool task = false, measure = false, device = false;
+};
+[[nodiscard]] Value context(NetBuilder& b, const Context& wanted);
+
+// A mask [-1, N] of 1 and 0 as a term of attention scores, [-1, 1, 1, N]: 0 and -1e9.
+[[nodiscard]] Value attention_mask(NetBuilder& b, Value mask);
+// Self-attention of `heads` heads with its output projection. `mask_term` as above, or no node.
+[[nodiscard]] Value attention(NetBuilder& b, const std::string& name, Value tokens, int64_t heads,
+                              Value mask_term, double dropout);
+// One encoder layer: attention and two linear layers, each added and normalised (post-norm).
+struct EncoderOptions {
+  int64_t heads = 4;
+  int64_t inner = 512;  // width between the two linear layers
+  double dropout = 0;
+};
+[[nodiscard]] Value encoder_layer(NetBuilder& b, const std::string& name, Value tokens,
+                                  Value mask_term, const EncoderOptions& options);
+
+// [-1, N, H] or [-1, N] times the mask [-1, N].
+[[nodiscard]] Value masked(NetBuilder& b, Value tokens, Value mask);
+// The sum of the tokens that the mask leaves: [-1, N, H] to [-1, H].
+[[nodiscard]] Value masked_sum(NetBuilder& b, Value tokens, Value mask);
+[[nodiscard]] Value masked_mean(NetBuilder& b, Value tokens, Value mask);
+// tokens [-1, N, H] + vector [-1, H], the same for each.
+[[nodiscard]] Value add_to_each(NetBuilder& b, Value tokens, Value vector);
+
+// The point of the simplex that is nearest to the last axis. Its gradient is sparsemax's, as the
+// support has none.
+[[nodiscard]] Value sparsemax(NetBuilder& b, Value value);
+
+}  // namespace hone::cost::net

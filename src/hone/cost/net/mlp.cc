@@ -1,0 +1,38 @@
+// TenSet's MLP: two linear layers embed each statement, the statements are summed, two residual
+// layers and a linear one follow.
+#include "hone/cost/net/family.h"
+#include "hone/cost/net/layers.h"
+
+namespace hone::cost::net {
+namespace {
+
+constexpr FamilyOption kOptions[] = {
+    {"hidden", 256, 4, 4096, "width"},
+    {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
+};
+
+Net make(const NetInputs& inputs, const Options& options) {
+  NetBuilder b("mlp", inputs);
+  const int64_t hidden = options.integer("hidden");
+  Value tokens = linear_relu(b, "embed0", statements(b), hidden);
+  tokens = linear_relu(b, "embed1", tokens, hidden);
+  Value sum = masked_sum(b, tokens, b.input("mask"));
+  const Value known = context(b, {.measure = options.flag("measure")});
+  if (known.node >= 0) sum = b.add(sum, linear(b, "context", known, hidden));
+  sum = residual(b, "residual0", sum);
+  sum = residual(b, "residual1", sum);
+  b.output("score", linear(b, "head", sum, 1));
+  return b.finish();
+}
+
+}  // namespace
+
+constinit const Family kMlp = {
+    .name = "mlp",
+    .help = "the MLP of TenSet: statements are embedded and summed",
+    .options = kOptions,
+    .recipe = {.loss = "lambdarank"},
+    .make = make,
+};
+
+}  // namespace hone::cost::net

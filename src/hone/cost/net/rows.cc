@@ -1,0 +1,150 @@
+#include "hone/cost/net/rows.h"
+
+#include <algorithm>
+
+#include "hone/analysis/cpu_measure.h"
+#include "hone/base/cancel.h"
+#include "hone/base/thread_pool.h"
+#include "hone/cost/inputs/model_inputs.h"
+
+namespace hone::cost::net {
+namespace {
+
+// Shares of the time that the analytic model gives to moving bytes and to instructions.
+struct Bounds {
+  float memory, core;
+};
+
+Bounds bounds_of(const Query& query) {
+  const analysis::CpuMeasure measure = analysis::measure_cpu(
+      query.candidate->state, query.candidate->bounds, *query.target, query.threads);
+  double compute = 0, memory = 0;
+  for (const analysis::RootMeasure& root : measure.roots) {
+    compute += root.compute_cycles;
+    for (const double cycles : root.level_cycles) memory += cycles;
+  }
+  const double all = std::max(compute + memory, 1e-9);
+  return {static_cast<float>(memory / all), static_cast<float>(compute / all)};
+}
+
+// Where the rows of a task go: the place in NetBatch::inputs of each Input, or none.
+class TaskWriter {
+ public:
+  TaskWriter(const target::Target& target, NetRows& rows, const Net& net)
+      : target_(target), rows_(rows) {
+    places_.fill(-1);
+    for (size_t i = 0; i < net.inputs.size(); ++i) {
+      const std::optional<Input> input = find_input(net.inputs[i].name);
+      HONE_ASSERT(input.has_value(), "a net that reads what no candidate has");
+      wanted_.set(static_cast<size_t>(*input));
+      places_[static_cast<size_t>(*input)] = static_cast<int>(i);
+      sizes_[static_cast<size_t>(*input)] = element_count(net.inputs[i].dims);
+    }
+  }
+
+  [[nodiscard]] Status write(const TaskTrials& task, int64_t begin) const {
+    InputWriter writer(wanted_);
+    double best = INFINITY;
+    for (const MeasuredSteps& trial : task.trials) best = std::min(best, trial.seconds);
+    for (size_t i = 0; i < task.trials.size(); ++i) {
+      const MeasuredSteps& trial = task.trials[i];
+      HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
+                            space::make_candidate(*task.dag, trial.steps));
+      const auto row = static_cast<size_t>(begin) + i;
+      const Query query{&candidate, &target_, task.threads, task.key};
+      std::array<float*, kNumInputs> places{};
+      for (size_t k = 0; k < kNumInputs; ++k) {
+        if (places_[k] >= 0)
+          places[k] =
+              &rows_.batch
+                   .inputs[static_cast<size_t>(places_[k])][row * static_cast<size_t>(sizes_[k])];
+      }
+      HONE_RETURN_IF_ERROR(writer.write(query, places));
+      const Bounds bounds = bounds_of(query);
+      rows_.speed[row] = static_cast<float>(best / trial.seconds);
+      rows_.memory_bound[row] = bounds.memory;
+      rows_.core_bound[row] = bounds.core;
+    }
+    return ok_status();
+  }
+
+ private:
+  const target::Target& target_;
+  NetRows& rows_;
+  InputSet wanted_;
+  std::array<int, kNumInputs> places_{};
+  std::array<int64_t, kNumInputs> sizes_{};
+};
+
+}  // namespace
+
+NetInputs all_inputs() {
+  NetInputs inputs;
+  for (const InputShape& shape : input_shapes()) inputs.push_back({shape.name, shape.dims});
+  return inputs;
+}
+
+Result<NetRows> make_rows(const Dataset& dataset, const target::Target& target, const Net& net,
+                          int threads, const std::atomic<bool>* cancel) {
+  NetRows rows = no_rows(net);
+  for (const TaskTrials& task : dataset.tasks)
+    rows.group_begin.push_back(rows.group_begin.back() + std::ssize(task.trials));
+  rows.batch.rows = rows.group_begin.back();
+  const auto count = static_cast<size_t>(rows.batch.rows);
+  for (size_t i = 0; i < net.inputs.size(); ++i)
+    rows.batch.inputs[i].resize(count * static_cast<size_t>(element_count(net.inputs[i].dims)));
+  for (std::vector<float>* labels : {&rows.speed, &rows.memory_bound, &rows.core_bound})
+    labels->resize(count);
+  const TaskWriter writer(target, rows, net);
+  std::vector<Status> statuses(dataset.tasks.size());
+  ThreadPool pool(threads);
+  pool.parallel_for(std::ssize(dataset.tasks), [&](int64_t i) {
+    const auto place = static_cast<size_t>(i);
+    statuses[place] = check_cancelled(cancel);
+    if (statuses[place].ok())
+      statuses[place] = writer.write(dataset.tasks[place], rows.group_begin[place]);
+  });
+  for (const Status& status : statuses) HONE_RETURN_IF_ERROR(status);
+  return rows;
+}
+
+NetRows no_rows(const Net& net) {
+  NetRows rows;
+  rows.batch.inputs.resize(net.inputs.size());
+  return rows;
+}
+
+void append(NetRows& rows, const NetRows& more) {
+  const auto add = [](std::vector<float>& to, const std::vector<float>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (size_t i = 1; i < more.group_begin.size(); ++i)
+    rows.group_begin.push_back(rows.batch.rows + more.group_begin[i]);
+  rows.batch.rows += more.batch.rows;
+  for (size_t i = 0; i < more.batch.inputs.size(); ++i)
+    add(rows.batch.inputs[i], more.batch.inputs[i]);
+  add(rows.speed, more.speed);
+  add(rows.memory_bound, more.memory_bound);
+  add(rows.core_bound, more.core_bound);
+}
+
+Parts split_tasks(const Dataset& dataset, double share) {
+  Parts parts;
+  for (const TaskTrials& task : dataset.tasks) {
+    const double place = static_cast<double>(hash_mix(task.key) >> 11) * 0x1.0p-53;
+    (place < share ? parts.validation : parts.train).tasks.push_back(task);
+  }
+  return parts;
+}
+
+Parts split_models(const Dataset& dataset, const std::set<std::string>& models) {
+  Parts parts;
+  for (const TaskTrials& task : dataset.tasks) {
+    const bool theirs = std::any_of(task.models.begin(), task.models.end(),
+                                    [&](const std::string& name) { return models.contains(name); });
+    (theirs ? parts.validation : parts.train).tasks.push_back(task);
+  }
+  return parts;
+}
+
+}  // namespace hone::cost::net

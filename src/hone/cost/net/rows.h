@@ -1,0 +1,33 @@
+// cost/net/rows.h - measured schedules as what a net is trained on.
+#pragma once
+
+#include <atomic>
+
+#include "hone/cost/dataset.h"
+#include "hone/cost/net/train.h"
+#include "hone/target/target.h"
+
+namespace hone::cost::net {
+
+// What a model may read, in the order of cost/inputs.
+[[nodiscard]] NetInputs all_inputs();
+
+// The rows of one device's tasks for `net`. How much memory and the cores bound a schedule is what
+// the analytic model says. Kept in the order of the data set; `threads` work at it.
+[[nodiscard]] Result<NetRows> make_rows(const Dataset& dataset, const target::Target& target,
+                                        const Net& net, int threads,
+                                        const std::atomic<bool>* cancel = nullptr);
+
+[[nodiscard]] NetRows no_rows(const Net& net);
+// Adds the tasks of `more`, as of another device.
+void append(NetRows& rows, const NetRows& more);
+
+// Splits off about a `share` of the tasks, chosen by their keys: all threads of a task go together.
+struct Parts {
+  Dataset train, validation;
+};
+[[nodiscard]] Parts split_tasks(const Dataset& dataset, double share);
+// The tasks that one of the networks has are for validation.
+[[nodiscard]] Parts split_models(const Dataset& dataset, const std::set<std::string>& models);
+
+}  // namespace hone::cost::net

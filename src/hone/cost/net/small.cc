@@ -1,0 +1,51 @@
+// A net for search: narrow, so that it ranks tens of thousands of candidates a second. It reads
+// what the analytic model says, both where statements are embedded and where the program is scored.
+#include "hone/cost/net/family.h"
+#include "hone/cost/net/layers.h"
+
+namespace hone::cost::net {
+namespace {
+
+constexpr FamilyOption kOptions[] = {
+    {"hidden", 64, 4, 1024, "width"},
+    {"layers", 1, 0, 4, "encoder layers"},
+    {"heads", 4, 1, 64, "attention heads"},
+    {"dropout", 0, 0, 0.9, "share of values dropped in training", false},
+    {"task", 1, 0, 1, "1: reads the features of the task"},
+    {"measure", 1, 0, 1, "1: reads the parts of the analytic model"},
+    {"device", 0, 0, 1, "1: reads the description of the device"},
+};
+
+Net make(const NetInputs& inputs, const Options& options) {
+  NetBuilder b("small", inputs);
+  const int64_t hidden = options.integer("hidden");
+  const Value mask = b.input("mask");
+  const Value known =
+      context(b, {options.flag("task"), options.flag("measure"), options.flag("device")});
+  Value tokens = linear(b, "embed", statements(b), hidden);
+  if (known.node >= 0) tokens = add_to_each(b, tokens, linear(b, "context", known, hidden));
+  tokens = b.relu(tokens);
+  const int64_t layers = options.integer("layers");
+  const Value term = layers > 0 ? attention_mask(b, mask) : Value();
+  for (int64_t i = 0; i < layers; ++i)
+    tokens = encoder_layer(b, fmt::format("encoder{}", i), tokens, term,
+                           {options.integer("heads"), hidden, options.number("dropout")});
+  Value program = masked_mean(b, tokens, mask);
+  if (known.node >= 0) program = b.concat({program, known}, 1);
+  program = linear_relu(b, "program", program, hidden);
+  program = residual(b, "residual", program);
+  b.output("score", linear(b, "head", program, 1));
+  return b.finish();
+}
+
+}  // namespace
+
+constinit const Family kSmall = {
+    .name = "small",
+    .help = "a narrow encoder that also reads the analytic model: fast enough to guide a search",
+    .options = kOptions,
+    .recipe = {.loss = "lambdarank", .rate = 2e-3},
+    .make = make,
+};
+
+}  // namespace hone::cost::net

@@ -1,0 +1,89 @@
+#include "hone/cost/net/torch_library.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace hone::cost::net {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> usual_places() {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path beside = program.parent_path() / "../lib/hone/libhone_torch.so";
+  return {beside.lexically_normal().string(), HONE_TORCH_INSTALLED};
+}
+
+// OpenBLAS and OpenMP read their environment when they are loaded. Threads that spin while they
+// wait take the cores from those that work: on a busy machine two of OpenBLAS are ten times slower
+// than one. OpenMP's, which wait without, still share what is no matrix product.
+void set_environment() {
+  setenv("OMP_WAIT_POLICY", "passive", 0);
+  setenv("OPENBLAS_NUM_THREADS", "1", 0);
+}
+
+HoneTorchTensor plain(const Dims& dims, float* values) {
+  return {static_cast<int32_t>(dims.size()), dims.data(), values, 0};
+}
+
+}  // namespace
+
+Result<TorchLibrary> load_torch(const std::string& file) {
+  const std::vector<std::string> places =
+      file.empty() ? usual_places() : std::vector<std::string>{file};
+  std::string path;
+  for (const std::string& place : places) {
+    if (path.empty() && fs::exists(place)) path = place;
+  }
+  if (path.empty())
+    return error(Code::kUnsupported,
+                 "training a neural cost model needs {}, which is built where libtorch is: apt-get "
+                 "install libtorch-dev and build Hone again",
+                 places.back());
+  set_environment();
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return error(Code::kUnsupported, "cannot load {}: {}", path, dlerror());
+  auto* version = reinterpret_cast<HoneTorchVersion*>(dlsym(handle, "hone_torch_version"));
+  if (version == nullptr || version() != kHoneTorchVersion)
+    return error(Code::kUnsupported, "{} is of another version of Hone", path);
+  return TorchLibrary{reinterpret_cast<HoneTorchTrain*>(dlsym(handle, "hone_torch_train")),
+                      reinterpret_cast<HoneTorchForward*>(dlsym(handle, "hone_torch_forward"))};
+}
+
+PlainNet::PlainNet(Net& net, const std::string& trained) {
+  for (const Node& node : net.nodes)
+    nodes_.push_back({static_cast<int32_t>(node.op), node.source,
+                      static_cast<int32_t>(node.inputs.size()), node.inputs.data(),
+                      static_cast<int32_t>(node.integers.size()), node.integers.data(),
+                      static_cast<int32_t>(node.numbers.size()), node.numbers.data()});
+  for (const NetInput& input : net.inputs) inputs_.push_back(plain(input.dims, nullptr));
+  for (Parameter& parameter : net.parameters) {
+    HONE_ASSERT(std::ssize(parameter.values) == element_count(parameter.dims),
+                "a parameter without its values");
+    parameters_.push_back(plain(parameter.dims, parameter.values.data()));
+    parameters_.back().frozen = parameter.name.starts_with(trained) ? 0 : 1;
+  }
+  for (Constant& constant : net.constants)
+    constants_.push_back(plain(constant.dims, constant.values.data()));
+  const auto output = [&](std::string_view name) {
+    const NetOutput* found = net.find_output(name);
+    return found == nullptr ? -1 : found->node;
+  };
+  plain_ = {static_cast<int32_t>(nodes_.size()),
+            nodes_.data(),
+            static_cast<int32_t>(inputs_.size()),
+            inputs_.data(),
+            static_cast<int32_t>(parameters_.size()),
+            parameters_.data(),
+            static_cast<int32_t>(constants_.size()),
+            constants_.data(),
+            output("score"),
+            output("time"),
+            output("memory_bound"),
+            output("core_bound")};
+}
+
+}  // namespace hone::cost::net

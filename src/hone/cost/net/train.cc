@@ -1,0 +1,235 @@
+#include "hone/cost/net/train.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "hone/base/cancel.h"
+#include "hone/base/file.h"
+#include "hone/cost/net/torch_library.h"
+
+namespace hone::cost::net {
+namespace {
+
+constexpr std::pair<std::string_view, Loss> kLosses[] = {{"lambdarank", Loss::kLambdaRank},
+                                                         {"pairwise", Loss::kPairwise},
+                                                         {"rmse", Loss::kRmse},
+                                                         {"multitask", Loss::kMultiTask}};
+
+constexpr int64_t kEvaluatedRows = 1024;  // at a time
+// As the library orders them.
+constexpr std::string_view kOutputs[] = {"score", "time", "memory_bound", "core_bound"};
+
+// The mask that says which rows of an input are padding; null: none is.
+const std::vector<float>* mask_of(const Net& net, const NetBatch& batch, std::string_view input) {
+  const std::string_view mask = input == "statements" ? "mask"
+                                : input == "steps"    ? "steps_mask"
+                                                      : "";
+  for (size_t i = 0; i < net.inputs.size(); ++i) {
+    if (net.inputs[i].name == mask) return &batch.inputs[i];
+  }
+  return nullptr;
+}
+
+// Of each of `width` numbers.
+struct Moments {
+  std::vector<double> mean, deviation;
+};
+
+Moments moments(const std::vector<float>& values, const std::vector<float>* mask, size_t width) {
+  Moments result{std::vector<double>(width), std::vector<double>(width)};
+  const size_t rows = values.size() / width;
+  const auto for_each = [&](const auto& f) {
+    for (size_t row = 0; row < rows; ++row) {
+      if (mask != nullptr && (*mask)[row] == 0) continue;
+      for (size_t i = 0; i < width; ++i) f(i, values[row * width + i]);
+    }
+  };
+  std::vector<double> count(width);
+  for_each([&](size_t i, double value) { result.mean[i] += value, ++count[i]; });
+  for (size_t i = 0; i < width; ++i) result.mean[i] /= std::max(count[i], 1.0);
+  for_each([&](size_t i, double value) {
+    result.deviation[i] += (value - result.mean[i]) * (value - result.mean[i]);
+  });
+  for (size_t i = 0; i < width; ++i)
+    result.deviation[i] = std::sqrt(result.deviation[i] / std::max(count[i], 1.0));
+  return result;
+}
+
+// What the library calls while it trains.
+struct Listener {
+  const NetTraining& training;
+  std::vector<NetEpoch> epochs;
+  Status saved;
+
+  static int32_t stop(void* self) {
+    const auto& listener = *static_cast<Listener*>(self);
+    return !listener.saved.ok() || is_cancelled(listener.training.cancel) ? 1 : 0;
+  }
+  static void progress(void* self, const HoneTorchEpoch* done) {
+    auto& listener = *static_cast<Listener*>(self);
+    listener.epochs.push_back({done->epoch, done->loss, done->rate, done->pair_accuracy,
+                               done->clear_pair_accuracy, done->seconds, done->best != 0});
+    if (listener.training.progress) listener.training.progress(listener.epochs.back());
+  }
+  static void save(void* self, const void* state, int64_t size) {
+    auto& listener = *static_cast<Listener*>(self);
+    listener.saved = write_file_atomic(
+        listener.training.state_file,
+        std::string_view(static_cast<const char*>(state), static_cast<size_t>(size)));
+  }
+};
+
+struct PlainRows {
+  std::vector<const float*> inputs;
+  HoneTorchRows plain{};
+  explicit PlainRows(const NetRows& rows) {
+    for (const std::vector<float>& input : rows.batch.inputs) inputs.push_back(input.data());
+    plain = {rows.batch.rows,         inputs.data(),     rows.num_tasks(),
+             rows.group_begin.data(), rows.speed.data(), rows.memory_bound.data(),
+             rows.core_bound.data()};
+  }
+};
+
+Status check(const Net& net, const NetRows& rows) {
+  HONE_ASSERT(rows.batch.inputs.size() == net.inputs.size(), "rows for another net");
+  const auto count = static_cast<size_t>(rows.batch.rows);
+  HONE_ASSERT(rows.speed.size() == count && rows.memory_bound.size() == count &&
+                  rows.core_bound.size() == count && rows.group_begin.back() == rows.batch.rows,
+              "labels are missing");
+  for (const float speed : rows.speed) {
+    if (!(speed > 0 && speed <= 1))
+      return invalid("a schedule of speed {}, expected 0 to 1", speed);
+  }
+  return ok_status();
+}
+
+HoneTorchOptions plain_options(const NetTraining& training) {
+  HoneTorchOptions plain{};
+  plain.loss = static_cast<int32_t>(training.loss);
+  plain.epochs = training.epochs;
+  plain.batch = training.batch;
+  plain.group = training.group;
+  plain.rate = training.rate;
+  plain.last_rate = training.last_rate;
+  plain.cosine = training.cosine ? 1 : 0;
+  plain.decay = training.decay;
+  plain.clip = training.clip;
+  plain.average = training.average;
+  plain.least_ratio = training.least_ratio;
+  plain.bound_weight = training.bound_weight;
+  plain.rank_weight = training.rank_weight;
+  plain.seed = training.seed;
+  plain.threads = training.threads;
+  plain.patience = training.patience;
+  return plain;
+}
+
+}  // namespace
+
+void set_normalisation(Net& net, const NetBatch& rows) {
+  for (size_t i = 0; i < net.inputs.size(); ++i) {
+    const std::string& name = net.inputs[i].name;
+    Constant* mean = net.find_constant(name + ".mean");
+    Constant* scale = net.find_constant(name + ".scale");
+    if (mean == nullptr || scale == nullptr) continue;
+    const Moments found = moments(rows.inputs[i], mask_of(net, rows, name), mean->values.size());
+    for (size_t k = 0; k < mean->values.size(); ++k) {
+      const bool varies = found.deviation[k] > 1e-4 * (1 + std::abs(found.mean[k]));
+      mean->values[k] = static_cast<float>(found.mean[k]);
+      scale->values[k] = varies ? static_cast<float>(1 / found.deviation[k]) : 0.0F;
+    }
+  }
+}
+
+Result<Loss> parse_loss(std::string_view name) {
+  for (const auto& [text, loss] : kLosses) {
+    if (text == name) return loss;
+  }
+  return invalid("unknown loss '{}', expected one of {}", name, fmt::join(loss_names(), ", "));
+}
+
+std::vector<std::string> loss_names() {
+  std::vector<std::string> names;
+  for (const auto& [text, loss] : kLosses) names.emplace_back(text);
+  return names;
+}
+
+Result<NetTraining> training_of(const Recipe& recipe) {
+  NetTraining training;
+  HONE_ASSIGN_OR_RETURN(training.loss, parse_loss(recipe.loss));
+  training.epochs = recipe.epochs;
+  training.batch = recipe.batch;
+  training.rate = recipe.rate;
+  training.last_rate = recipe.last_rate;
+  training.cosine = recipe.cosine;
+  training.decay = recipe.decay;
+  training.clip = recipe.clip;
+  return training;
+}
+
+Result<std::vector<NetEpoch>> train(Net& net, const NetRows& rows, const NetRows& validation,
+                                    const NetTraining& training) {
+  HONE_ASSIGN_OR_RETURN(const TorchLibrary library, load_torch(training.library));
+  HONE_RETURN_IF_ERROR(check(net, rows));
+  HONE_RETURN_IF_ERROR(check(net, validation));
+  std::string state;
+  if (training.resume && !training.state_file.empty() && file_exists(training.state_file)) {
+    HONE_ASSIGN_OR_RETURN(state, read_file(training.state_file));
+  }
+  Listener listener{training, {}, ok_status()};
+  HoneTorchOptions options = plain_options(training);
+  options.user = &listener;
+  options.stop = Listener::stop;
+  options.progress = Listener::progress;
+  if (!training.state_file.empty()) options.save = Listener::save;
+  options.state = state.empty() ? nullptr : state.data();
+  options.state_size = std::ssize(state);
+  const PlainNet plain(net, training.trained);
+  const PlainRows plain_rows(rows), plain_validation(validation);
+  std::array<char, 500> message{};
+  const int32_t result = library.train(&plain.get(), &plain_rows.plain, &plain_validation.plain,
+                                       &options, message.data(), std::ssize(message));
+  HONE_RETURN_IF_ERROR(listener.saved);
+  if (result == kHoneTorchStopped)
+    return error(Code::kCancelled, "interrupted after {} epochs{}", listener.epochs.size(),
+                 training.state_file.empty() ? "; nothing was written" : ", which were kept");
+  if (result == kHoneTorchFailed) {
+    const std::string where = state.empty() ? "" : fmt::format("{}: ", training.state_file);
+    return error(Code::kInvalid, "{}{}", where, message.data());
+  }
+  return listener.epochs;
+}
+
+Result<std::vector<std::vector<float>>> torch_evaluate(const Net& net, const NetBatch& batch,
+                                                       const std::string& library) {
+  HONE_ASSIGN_OR_RETURN(const TorchLibrary torch, load_torch(library));
+  Net copy = net;
+  const PlainNet plain(copy, "");
+  std::vector<std::vector<float>> outputs(net.outputs.size(),
+                                          std::vector<float>(static_cast<size_t>(batch.rows)));
+  for (int64_t begin = 0; begin < batch.rows; begin += kEvaluatedRows) {
+    std::vector<const float*> inputs;
+    for (size_t i = 0; i < net.inputs.size(); ++i)
+      inputs.push_back(
+          &batch.inputs[i][static_cast<size_t>(begin * element_count(net.inputs[i].dims))]);
+    std::array<float*, std::size(kOutputs)> places{};
+    for (size_t i = 0; i < net.outputs.size(); ++i) {
+      const auto* const place =
+          std::find(std::begin(kOutputs), std::end(kOutputs), net.outputs[i].name);
+      HONE_ASSERT(place != std::end(kOutputs), "an output that training does not know");
+      places[static_cast<size_t>(place - std::begin(kOutputs))] =
+          &outputs[i][static_cast<size_t>(begin)];
+    }
+    std::array<char, 500> message{};
+    const int64_t rows = std::min(kEvaluatedRows, batch.rows - begin);
+    if (torch.forward(&plain.get(), rows, inputs.data(), 1, places.data(), message.data(),
+                      std::ssize(message)) != kHoneTorchDone)
+      return error(Code::kInternal, "{}", message.data());
+  }
+  return outputs;
+}
+
+}  // namespace hone::cost::net

@@ -1,0 +1,247 @@
+#include "hone/cost/net/train.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/base/file.h"
+#include "hone/cost/net/net_testing.h"
+#include "hone/cost/net/rows.h"
+
+namespace hone::cost::net {
+namespace {
+
+constexpr const char* kLibrary = HONE_TORCH_LIBRARY;
+
+Net narrow_net(const Family& family) {
+  Result<Net> net = make_net(family, small_inputs(), narrow(family));
+  EXPECT_TRUE(net.ok()) << net.status().message();
+  initialise(*net, 3);
+  return std::move(net).value();
+}
+
+// Tasks whose times follow from some of the inputs, so that every family can learn them: the log of
+// the time is a sum over real statements and steps, and of the measure.
+NetRows toy_rows(const Net& net, int tasks, int each, uint64_t seed) {
+  NetRows rows;
+  rows.batch = random_batch(net, static_cast<int64_t>(tasks) * each, seed);
+  std::vector<double> cost(static_cast<size_t>(rows.batch.rows));
+  const auto add = [&](std::string_view name, std::string_view mask_name) {
+    const std::vector<float>*values = nullptr, *mask = nullptr;
+    int64_t width = 1;
+    for (size_t i = 0; i < net.inputs.size(); ++i) {
+      if (net.inputs[i].name == name)
+        values = &rows.batch.inputs[i], width = net.inputs[i].dims.back();
+      if (net.inputs[i].name == mask_name) mask = &rows.batch.inputs[i];
+    }
+    if (values == nullptr) return;
+    const size_t length = values->size() / cost.size() / static_cast<size_t>(width);
+    for (size_t row = 0; row < cost.size(); ++row) {
+      for (size_t i = 0; i < length; ++i) {
+        const size_t place = row * length + i;
+        if (mask == nullptr || (*mask)[place] != 0)
+          cost[row] += 0.5 * (*values)[place * static_cast<size_t>(width)];
+      }
+    }
+  };
+  add("statements", "mask");
+  add("steps", "steps_mask");
+  for (int t = 0; t < tasks; ++t) {
+    const auto begin = cost.begin() + static_cast<std::ptrdiff_t>(t) * each;
+    const double best = *std::min_element(begin, begin + each);
+    for (auto c = begin; c != begin + each; ++c) {
+      rows.speed.push_back(static_cast<float>(std::exp(best - *c)));
+      rows.memory_bound.push_back(*c > 0 ? 0.8F : 0.2F);
+      rows.core_bound.push_back(*c > 0 ? NAN : 0.5F);
+    }
+    rows.group_begin.push_back((t + 1) * each);
+  }
+  return rows;
+}
+
+NetTraining quick(Loss loss) {
+  NetTraining training;
+  training.loss = loss;
+  training.epochs = 12;
+  training.batch = 60;
+  training.rate = 1e-2;
+  training.library = kLibrary;
+  return training;
+}
+
+double pairs(const Net& net, const NetRows& rows) {
+  const std::vector<float> score = evaluate(net, rows.batch)[0];
+  double right = 0, all = 0;
+  for (int64_t g = 0; g < rows.num_tasks(); ++g) {
+    for (int64_t i = rows.group_begin[g]; i < rows.group_begin[g + 1]; ++i) {
+      for (int64_t j = rows.group_begin[g]; j < i; ++j)
+        right += (score[i] > score[j]) == (rows.speed[i] > rows.speed[j]) ? 1 : 0, ++all;
+    }
+  }
+  return right / all;
+}
+
+TEST(net_train, libtorch_says_what_the_evaluator_says) {
+  for (const Family* family : families()) {
+    const Net net = narrow_net(*family);
+    const NetBatch batch = random_batch(net, 6, 21);
+    const auto torch = torch_evaluate(net, batch, kLibrary);
+    ASSERT_TRUE(torch.ok()) << family->name << ": " << torch.status().message();
+    const auto plain = evaluate(net, batch);
+    ASSERT_EQ(torch->size(), plain.size());
+    for (size_t o = 0; o < plain.size(); ++o) {
+      for (size_t i = 0; i < plain[o].size(); ++i)
+        EXPECT_NEAR((*torch)[o][i], plain[o][i], 1e-5 * (1 + std::abs(plain[o][i])))
+            << family->name;
+    }
+  }
+}
+
+TEST(net_train, every_family_learns_a_toy_problem) {
+  for (const Family* family : families()) {
+    Net net = narrow_net(*family);
+    const NetRows rows = toy_rows(net, 100, 12, 1), validation = toy_rows(net, 20, 12, 2);
+    set_normalisation(net, rows.batch);
+    NetTraining training = quick(parse_loss(family->recipe.loss).value());
+    training.epochs = 16;
+    const auto epochs = train(net, rows, validation, training);
+    ASSERT_TRUE(epochs.ok()) << family->name << ": " << epochs.status().message();
+    EXPECT_EQ(epochs->size(), 16U);
+    EXPECT_LT(epochs->back().loss, epochs->front().loss) << family->name;
+    double best = 0;
+    for (const NetEpoch& epoch : *epochs) best = std::max(best, epoch.pair_accuracy);
+    EXPECT_GT(best, 0.75) << family->name;
+    // The result is that of the best epoch, and the accuracy is what it says.
+    EXPECT_NEAR(pairs(net, validation), best, 0.005) << family->name;
+  }
+}
+
+TEST(net_train, every_loss_falls_and_orders_pairs) {
+  for (const std::string& name : loss_names()) {
+    Net net = narrow_net(kFasor);
+    const NetRows rows = toy_rows(net, 30, 12, 1);
+    NetTraining training = quick(parse_loss(name).value());
+    const double before = pairs(net, rows);
+    const auto epochs = train(net, rows, no_rows(net), training);
+    ASSERT_TRUE(epochs.ok()) << name << ": " << epochs.status().message();
+    EXPECT_LT(epochs->back().loss, 0.8 * epochs->front().loss) << name;
+    EXPECT_GT(pairs(net, rows), std::max(before, 0.7)) << name;
+  }
+}
+
+TEST(net_train, the_same_seed_gives_the_same_weights_also_after_an_interruption) {
+  const Result<TempDir> folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  GivenOptions options = narrow(kFasor);
+  options["dropout"] = 0.2;
+  Net fresh = make_net(kFasor, small_inputs(), options).value();
+  initialise(fresh, 5);
+  const NetRows rows = toy_rows(fresh, 12, 10, 1), validation = toy_rows(fresh, 4, 10, 2);
+  NetTraining training = quick(Loss::kMultiTask);
+  training.epochs = 6;
+  Net whole = fresh, again = fresh, interrupted = fresh;
+  ASSERT_TRUE(train(whole, rows, validation, training).ok());
+  ASSERT_TRUE(train(again, rows, validation, training).ok());
+
+  std::atomic<bool> cancel = false;
+  training.cancel = &cancel;
+  training.state_file = folder->file("state");
+  training.progress = [&](const NetEpoch& epoch) { cancel = epoch.epoch == 3; };
+  const auto stopped = train(interrupted, rows, validation, training);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.status().code(), Code::kCancelled);
+  EXPECT_EQ(interrupted.parameters[0].values, fresh.parameters[0].values);
+  cancel = false;
+  training.progress = nullptr;
+  training.resume = true;
+  const auto resumed = train(interrupted, rows, validation, training);
+  ASSERT_TRUE(resumed.ok()) << resumed.status().message();
+  EXPECT_EQ(resumed->size(), 6U);
+  for (size_t i = 0; i < whole.parameters.size(); ++i) {
+    EXPECT_EQ(whole.parameters[i].values, again.parameters[i].values);
+    EXPECT_EQ(whole.parameters[i].values, interrupted.parameters[i].values);
+  }
+  EXPECT_NE(whole.parameters[0].values, fresh.parameters[0].values);
+
+  training.rate *= 2;
+  EXPECT_NE(train(interrupted, rows, validation, training)
+                .status()
+                .message()
+                .find("state: the saved state is of another net, other data or other options"),
+            std::string::npos);
+  training.rate /= 2;
+  ASSERT_TRUE(
+      write_file_atomic(training.state_file, read_file(training.state_file).value().substr(0, 3000))
+          .ok());
+  EXPECT_NE(train(interrupted, rows, validation, training).status().message().find("cut short"),
+            std::string::npos);
+}
+
+TEST(net_train, only_what_is_named_is_trained) {
+  Net net = narrow_net(kMlp);
+  const Net before = net;
+  const NetRows rows = toy_rows(net, 10, 10, 1);
+  NetTraining training = quick(Loss::kPairwise);
+  training.epochs = 2;
+  training.trained = "head";
+  ASSERT_TRUE(train(net, rows, no_rows(net), training).ok());
+  for (size_t i = 0; i < net.parameters.size(); ++i) {
+    const std::string& name = net.parameters[i].name;
+    const bool changed = net.parameters[i].values != before.parameters[i].values;
+    EXPECT_TRUE(name == "head.bias" || changed == (name == "head.weight")) << name;
+  }
+}
+
+TEST(net_train, stops_when_validation_no_longer_improves) {
+  Net net = narrow_net(kMlp);
+  const NetRows rows = toy_rows(net, 4, 10, 1);
+  NetRows noise = toy_rows(net, 4, 10, 2);
+  Rng rng(1);
+  rng.shuffle(noise.speed);
+  NetTraining training = quick(Loss::kPairwise);
+  training.epochs = 200;
+  training.patience = 3;
+  const auto epochs = train(net, rows, noise, training);
+  ASSERT_TRUE(epochs.ok());
+  EXPECT_LT(epochs->size(), 200U);
+  for (size_t i = epochs->size() - 3; i < epochs->size(); ++i) EXPECT_FALSE((*epochs)[i].best);
+}
+
+TEST(net_train, normalises_by_what_is_no_padding) {
+  Net net = make_net(kTlp, small_inputs(), narrow(kTlp)).value();
+  NetBatch batch = random_batch(net, 50, 1);
+  std::vector<float>* steps = nullptr;
+  const std::vector<float>* mask = nullptr;
+  for (size_t i = 0; i < net.inputs.size(); ++i) {
+    if (net.inputs[i].name == "steps") steps = &batch.inputs[i];
+    if (net.inputs[i].name == "steps_mask") mask = &batch.inputs[i];
+  }
+  for (size_t k = 0; k < steps->size(); ++k) {
+    float& value = (*steps)[k];
+    value = (*mask)[k / 7] == 0 ? 1000 : k % 7 == 3 ? 5 : 3 + 2 * value;
+  }
+  set_normalisation(net, batch);
+  const std::vector<float>& mean = net.find_constant("steps.mean")->values;
+  const std::vector<float>& scale = net.find_constant("steps.scale")->values;
+  EXPECT_NEAR(mean[0], 3, 0.7);
+  EXPECT_NEAR(scale[0], 0.5, 0.1);
+  EXPECT_FLOAT_EQ(mean[3], 5);
+  EXPECT_EQ(scale[3], 0);  // it does not vary
+}
+
+TEST(net_train, says_what_is_missing) {
+  Net net = narrow_net(kMlp);
+  const NetRows rows = toy_rows(net, 2, 4, 1);
+  NetTraining training = quick(Loss::kMultiTask);
+  EXPECT_NE(train(net, rows, rows, training).status().message().find("needs a net with a time"),
+            std::string::npos);
+  training.library = "/nowhere/libhone_torch.so";
+  EXPECT_EQ(train(net, rows, rows, training).status().message(),
+            "training a neural cost model needs /nowhere/libhone_torch.so, which is built where "
+            "libtorch is: apt-get install libtorch-dev and build Hone again");
+  EXPECT_FALSE(parse_loss("none").ok());
+}
+
+}  // namespace
+}  // namespace hone::cost::net

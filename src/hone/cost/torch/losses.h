@@ -1,0 +1,22 @@
+// cost/torch/losses.h - what training makes small. A batch holds groups of rows side by side, each
+// of one task: only those of one group are compared.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+#include "hone/cost/torch/interpreter.h"
+
+namespace hone::cost::torch_module {
+
+struct Labels {
+  at::Tensor speed, memory_bound, core_bound;  // [rows]
+  std::vector<int64_t> group_sizes;
+};
+
+// The mean over the rows.
+[[nodiscard]] at::Tensor loss_of(const Outputs& outputs, const Labels& labels,
+                                 const HoneTorchOptions& options);
+
+}  // namespace hone::cost::torch_module

@@ -1,0 +1,51 @@
+// cost/torch/optimizer.h - AdamW (Loshchilov and Hutter 2019), the running mean of what it finds,
+// and both as bytes: a training that is continued goes on as if it had never stopped.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <string>
+#include <vector>
+
+#include "hone/cost/torch/api.h"
+
+namespace hone::cost::torch_module {
+
+class Optimizer {
+ public:
+  // `parameters` are changed in place; those that want no gradient stay.
+  Optimizer(std::vector<at::Tensor> parameters, const HoneTorchOptions& options);
+
+  // Applies and clears the gradients.
+  void step(double rate);
+  // What is judged and kept: the running mean if one is wanted, else the parameters.
+  [[nodiscard]] const std::vector<at::Tensor>& result() const {
+    return options_.average > 0 ? mean_ : parameters_;
+  }
+  void write(std::string& bytes) const;
+  // False if there is too little. `bytes` loses what was read.
+  [[nodiscard]] bool read(std::string_view& bytes);
+
+ private:
+  [[nodiscard]] double gradient_scale() const;
+
+  std::vector<at::Tensor> parameters_, first_, second_, mean_;
+  const HoneTorchOptions& options_;
+  int64_t steps_ = 0;
+};
+
+void write_tensors(const std::vector<at::Tensor>& tensors, std::string& bytes);
+[[nodiscard]] bool read_tensors(const std::vector<at::Tensor>& tensors, std::string_view& bytes);
+template <typename T>
+void write_plain(const T& value, std::string& bytes) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+template <typename T>
+[[nodiscard]] bool read_plain(T& value, std::string_view& bytes) {
+  if (bytes.size() < sizeof value) return false;
+  std::copy_n(bytes.data(), sizeof value, reinterpret_cast<char*>(&value));
+  bytes.remove_prefix(sizeof value);
+  return true;
+}
+
+}  // namespace hone::cost::torch_module

@@ -1,0 +1,276 @@
+// The training loop, and the functions of api.h.
+#include <ATen/Parallel.h>
+#include <malloc.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+
+#include "hone/base/hash.h"
+#include "hone/cost/torch/batches.h"
+#include "hone/cost/torch/losses.h"
+#include "hone/cost/torch/optimizer.h"
+
+namespace hone::cost::torch_module {
+namespace {
+
+constexpr int64_t kScoredRows = 1024;                // at a time, without gradients
+constexpr uint64_t kStateMark = 0x3153544e45544e48;  // with the layout of a state
+
+double now() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(time).count();
+}
+
+// Tensors come and go by the million: the allocator must keep their memory.
+void keep_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+std::vector<at::Tensor> pick(const std::vector<at::Tensor>& inputs, const at::Tensor& rows) {
+  std::vector<at::Tensor> picked;
+  for (const at::Tensor& input : inputs) picked.push_back(input.index_select(0, rows));
+  return picked;
+}
+
+at::Tensor to_tensor(const std::vector<int64_t>& values) {
+  return at::from_blob(const_cast<int64_t*>(values.data()), {std::ssize(values)}, at::kLong)
+      .clone();
+}
+
+at::Tensor wrap_rows(const float* values, int64_t rows) {
+  return at::from_blob(const_cast<float*>(values), {rows}, at::kFloat);
+}
+
+// What a saved state must have been made for: the sizes of everything, and the options.
+uint64_t fingerprint(const HoneTorchNet& net, const HoneTorchRows& train,
+                     const HoneTorchRows& validation, const HoneTorchOptions& options) {
+  uint64_t hash = kStateMark;
+  const auto add = [&](const auto& value) {
+    hash = hash_combine(hash, hash_mix(static_cast<uint64_t>(value)));
+  };
+  for (int i = 0; i < net.num_nodes; ++i) add(net.nodes[i].op);
+  for (int i = 0; i < net.num_parameters; ++i) {
+    for (int d = 0; d < net.parameters[i].rank; ++d) add(net.parameters[i].dims[d]);
+    add(net.parameters[i].frozen);
+  }
+  for (const HoneTorchRows* rows : {&train, &validation}) {
+    add(rows->num_rows), add(rows->num_groups);
+    for (int64_t i = 0; i < rows->num_rows; ++i) add(rows->speed[i] * 0x1p40);
+  }
+  for (const double value :
+       {options.rate, options.last_rate, options.decay, options.clip, options.average,
+        options.least_ratio, options.bound_weight, options.rank_weight})
+    add(value * 0x1p40);
+  for (const int value : {options.loss, options.epochs, options.batch, options.group,
+                          options.cosine, options.patience})
+    add(value);
+  add(options.seed);
+  return hash;
+}
+
+class Trainer {
+ public:
+  Trainer(const HoneTorchNet& net, const HoneTorchRows& train, const HoneTorchRows& validation,
+          const HoneTorchOptions& options)
+      : net_(net),
+        train_(train),
+        validation_(validation),
+        options_(options),
+        interpreter_(net),
+        parameters_(interpreter_.parameters()),
+        optimizer_(parameters_, options),
+        inputs_(interpreter_.wrap(train.inputs, train.num_rows)),
+        fingerprint_(fingerprint(net, train, validation, options)) {
+    for (const at::Tensor& parameter : parameters_) best_.push_back(parameter.detach().clone());
+  }
+
+  int32_t run() {
+    if (options_.state != nullptr) restore();
+    while (static_cast<int>(history_.size()) < options_.epochs && !is_stale()) {
+      if (!run_epoch()) return kHoneTorchStopped;
+    }
+    for (int i = 0; i < net_.num_parameters; ++i) {
+      const at::Tensor& best = best_[static_cast<size_t>(i)];
+      std::copy_n(best.data_ptr<float>(), best.numel(), net_.parameters[i].values);
+    }
+    return kHoneTorchDone;
+  }
+
+ private:
+  [[nodiscard]] bool is_stale() const {
+    if (options_.patience <= 0 || validation_.num_rows == 0) return false;
+    int since = 0;
+    for (const HoneTorchEpoch& epoch : history_) since = epoch.best != 0 ? 0 : since + 1;
+    return since >= options_.patience;
+  }
+
+  [[nodiscard]] double rate(double part) const {
+    const double left = options_.cosine != 0 ? (1 + std::cos(M_PI * part)) / 2 : 1 - part;
+    return options_.last_rate + (options_.rate - options_.last_rate) * left;
+  }
+
+  bool run_epoch() {
+    const auto epoch = static_cast<int>(history_.size()) + 1;
+    const double start = now();
+    // What is dropped depends on the epoch alone, so that a continued training drops the same.
+    at::manual_seed(hash_combine(options_.seed, static_cast<uint64_t>(epoch)));
+    const std::vector<Batch> batches =
+        make_batches(train_, options_.batch, options_.group, options_.seed, epoch);
+    TORCH_CHECK(!batches.empty(), "no task has two schedules to compare");
+    HoneTorchEpoch done{.epoch = epoch};
+    for (size_t i = 0; i < batches.size(); ++i) {
+      if (options_.stop != nullptr && options_.stop(options_.user) != 0) return false;
+      const double part =
+          (epoch - 1 + static_cast<double>(i) / static_cast<double>(batches.size())) /
+          options_.epochs;
+      done.rate = rate(part);
+      done.loss += run_batch(batches[i], done.rate) / static_cast<double>(batches.size());
+    }
+    judge(done);
+    done.seconds = now() - start;
+    history_.push_back(done);
+    if (options_.progress != nullptr) options_.progress(options_.user, &done);
+    if (options_.save != nullptr) save();
+    return true;
+  }
+
+  double run_batch(const Batch& batch, double rate) {
+    const at::Tensor rows = to_tensor(batch.rows);
+    const auto label = [&](const float* values) {
+      return values == nullptr ? at::full({rows.numel()}, NAN)
+                               : wrap_rows(values, train_.num_rows).index_select(0, rows);
+    };
+    const Labels labels = {label(train_.speed), label(train_.memory_bound),
+                           label(train_.core_bound), batch.group_sizes};
+    const Outputs outputs = interpreter_.run(pick(inputs_, rows), parameters_, true);
+    const at::Tensor loss = loss_of(outputs, labels, options_);
+    loss.backward();
+    optimizer_.step(rate);
+    const double value = loss.item<double>();
+    TORCH_CHECK(std::isfinite(value), "the loss is not a finite number: a lower rate may help");
+    return value;
+  }
+
+  // Without rows to judge by, the last parameters are the best.
+  void judge(HoneTorchEpoch& done) {
+    const at::NoGradGuard no_gradients;
+    const std::vector<at::Tensor>& result = optimizer_.result();
+    done.best = 1;
+    if (validation_.num_rows > 0) {
+      const PairAccuracy accuracy =
+          pair_accuracy(validation_, scores(result), options_.least_ratio);
+      done.pair_accuracy = accuracy.all;
+      done.clear_pair_accuracy = accuracy.clear;
+      for (const HoneTorchEpoch& earlier : history_)
+        if (earlier.pair_accuracy >= done.pair_accuracy) done.best = 0;
+    }
+    if (done.best == 0) return;
+    for (size_t i = 0; i < result.size(); ++i) best_[i].copy_(result[i]);
+  }
+
+  [[nodiscard]] std::vector<float> scores(const std::vector<at::Tensor>& parameters) const {
+    std::vector<float> scores;
+    const std::vector<at::Tensor> inputs =
+        interpreter_.wrap(validation_.inputs, validation_.num_rows);
+    for (int64_t begin = 0; begin < validation_.num_rows; begin += kScoredRows) {
+      std::vector<at::Tensor> some;
+      for (const at::Tensor& input : inputs)
+        some.push_back(input.slice(0, begin, std::min(begin + kScoredRows, validation_.num_rows)));
+      const at::Tensor score = interpreter_.run(some, parameters, false).score.contiguous();
+      scores.insert(scores.end(), score.data_ptr<float>(), score.data_ptr<float>() + score.numel());
+    }
+    return scores;
+  }
+
+  void save() const {
+    std::string bytes;
+    write_plain(fingerprint_, bytes);
+    write_plain(static_cast<uint64_t>(history_.size()), bytes);
+    for (const HoneTorchEpoch& epoch : history_) write_plain(epoch, bytes);
+    optimizer_.write(bytes);
+    write_tensors(best_, bytes);
+    options_.save(options_.user, bytes.data(), std::ssize(bytes));
+  }
+
+  void restore() {
+    std::string_view bytes(static_cast<const char*>(options_.state),
+                           static_cast<size_t>(options_.state_size));
+    uint64_t mark = 0, epochs = 0;
+    TORCH_CHECK(read_plain(mark, bytes) && mark == fingerprint_,
+                "the saved state is of another net, other data or other options");
+    bool whole = read_plain(epochs, bytes);
+    for (uint64_t i = 0; whole && i < epochs; ++i) {
+      whole = read_plain(history_.emplace_back(), bytes);
+      if (whole && options_.progress != nullptr) options_.progress(options_.user, &history_.back());
+    }
+    whole = whole && optimizer_.read(bytes) && read_tensors(best_, bytes) && bytes.empty();
+    TORCH_CHECK(whole, "the saved state is cut short or damaged");
+  }
+
+  const HoneTorchNet& net_;
+  const HoneTorchRows &train_, &validation_;
+  const HoneTorchOptions& options_;
+  Interpreter interpreter_;
+  std::vector<at::Tensor> parameters_;
+  Optimizer optimizer_;
+  std::vector<at::Tensor> inputs_;
+  uint64_t fingerprint_;
+  std::vector<at::Tensor> best_;
+  std::vector<HoneTorchEpoch> history_;
+};
+
+// f(), with an exception of libtorch as a message: its first line, without where it was thrown.
+template <typename F>
+int32_t guarded(char* message, int64_t size, const F& f) {
+  try {
+    return f();
+  } catch (const c10::Error& e) {
+    std::snprintf(message, static_cast<size_t>(size), "%s", e.what_without_backtrace());
+  } catch (const std::exception& e) {
+    std::snprintf(message, static_cast<size_t>(size), "%s", e.what());
+  }
+  return kHoneTorchFailed;
+}
+
+}  // namespace
+}  // namespace hone::cost::torch_module
+
+using namespace hone::cost::torch_module;
+
+extern "C" {
+
+__attribute__((visibility("default"))) int32_t hone_torch_version() { return kHoneTorchVersion; }
+
+__attribute__((visibility("default"))) int32_t hone_torch_train(
+    const HoneTorchNet* net, const HoneTorchRows* train, const HoneTorchRows* validation,
+    const HoneTorchOptions* options, char* message, int64_t message_size) {
+  return guarded(message, message_size, [&] {
+    keep_memory();
+    at::set_num_threads(options->threads);
+    return Trainer(*net, *train, *validation, *options).run();
+  });
+}
+
+__attribute__((visibility("default"))) int32_t hone_torch_forward(
+    const HoneTorchNet* net, int64_t num_rows, const float* const* inputs, int32_t threads,
+    float* const* outputs, char* message, int64_t message_size) {
+  return guarded(message, message_size, [&] {
+    at::set_num_threads(threads);
+    const at::NoGradGuard no_gradients;
+    const Interpreter interpreter(*net);
+    const Outputs said =
+        interpreter.run(interpreter.wrap(inputs, num_rows), interpreter.parameters(), false);
+    const at::Tensor all[] = {said.score, said.time, said.memory_bound, said.core_bound};
+    for (int i = 0; i < 4; ++i) {
+      if (outputs[i] == nullptr || !all[i].defined()) continue;
+      const at::Tensor plain = all[i].contiguous();
+      std::copy_n(plain.data_ptr<float>(), plain.numel(), outputs[i]);
+    }
+    return static_cast<int32_t>(kHoneTorchDone);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,95 @@
+#include "hone/ir/program_hash.h"
+
+#include <bit>
+#include <unordered_map>
+
+#include "hone/base/hash.h"
+
+namespace hone::ir {
+namespace {
+
+// Variables and buffers are numbered as they are met.
+class Hasher {
+ public:
+  void program(const Program& p) {
+    add(p.params.size());
+    for (const Param& param : p.params) {
+      buffer(param.buffer);
+      add(static_cast<uint64_t>(param.role));
+    }
+    add(p.phases.size());
+    for (const Phase& phase : p.phases) {
+      add(phase.prepare ? 1 : 0);
+      stmt(phase.body);
+    }
+  }
+  [[nodiscard]] uint64_t value() const { return state_; }
+
+ private:
+  void add(uint64_t word) { state_ = hash_combine(state_, word); }
+  void text(std::string_view s) { add(hash_string(s)); }
+
+  void var(const VarPtr& v) { add(vars_.emplace(v.get(), vars_.size()).first->second); }
+
+  void buffer(const BufferPtr& b) {
+    const auto [place, added] = buffers_.emplace(b.get(), buffers_.size());
+    add(place->second);
+    if (!added) return;
+    add(static_cast<uint64_t>(b->dtype));
+    add(static_cast<uint64_t>(b->scope));
+    add(b->shape.size());
+    for (const int64_t extent : b->shape) add(static_cast<uint64_t>(extent));
+    add(b->values.size());
+    for (const float v : b->values) add(std::bit_cast<uint32_t>(v));
+  }
+
+  void expr(const Expr& e) {
+    if (!e) return add(0);
+    add(1 + static_cast<uint64_t>(e->op));
+    add(static_cast<uint64_t>(e->type));
+    if (e->op == Op::kInt) add(static_cast<uint64_t>(e->int_value));
+    if (e->op == Op::kFloat) add(std::bit_cast<uint64_t>(e->float_value));
+    if (e->op == Op::kVar) var(e->var);
+    if (e->op == Op::kLoad) buffer(e->buffer);
+    exprs(e->args);
+  }
+  void exprs(const std::vector<Expr>& list) {
+    add(list.size());
+    for (const Expr& e : list) expr(e);
+  }
+
+  void stmt(const Stmt& s) {
+    add(static_cast<uint64_t>(s->kind));
+    if (s->kind == StmtKind::kFor) {
+      add(static_cast<uint64_t>(s->for_kind));
+      add(s->peel ? 1 : 0);
+      expr(s->min);
+      expr(s->extent);
+      var(s->var);
+    }
+    expr(s->condition);
+    if (s->buffer) buffer(s->buffer);
+    exprs(s->indices);
+    if (s->kind == StmtKind::kPrefetch) add(static_cast<uint64_t>(s->cache));
+    expr(s->value);
+    text(s->name);
+    add(s->buffers.size());
+    for (const BufferPtr& b : s->buffers) buffer(b);
+    add(s->body.size());
+    for (const Stmt& child : s->body) stmt(child);
+  }
+
+  uint64_t state_ = 0;
+  std::unordered_map<const Var*, uint64_t> vars_;  // looked up only
+  std::unordered_map<const Buffer*, uint64_t> buffers_;
+};
+
+}  // namespace
+
+uint64_t hash(const Program& program) {
+  Hasher hasher;
+  hasher.program(program);
+  return hasher.value();
+}
+
+}  // namespace hone::ir

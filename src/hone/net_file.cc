@@ -1,0 +1,218 @@
+#include "hone/net_file.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "hone/analysis/features.h"
+#include "hone/base/file.h"
+#include "hone/cost/candidate_features.h"
+#include "hone/graph/onnx_writer.h"
+#include "hone/model_tasks.h"
+
+namespace hone {
+namespace {
+
+using cost::net::Net;
+using cost::net::Node;
+using cost::net::Op;
+
+constexpr int kOpset = 17;
+constexpr std::string_view kNote = "hone.card.";
+constexpr const char* kFamily = "hone.family";
+constexpr const char* kScale = "hone.log_seconds_per_score";
+
+// What a net must agree on with this program: the note's key, how people call it, and its value.
+struct Version {
+  const char* key;
+  const char* name;
+  std::string value;
+};
+std::vector<Version> versions() {
+  return {{"hone.inputs", "inputs", std::to_string(cost::kInputVersion)},
+          {"hone.features", "features",
+           fmt::format("{}.{}", analysis::kFeatureVersion, cost::kCandidateFeatureVersion)},
+          {"hone.space", "the space of schedules", kScheduleVersion}};
+}
+
+Tensor floats(const Shape& shape, std::span<const float> values) {
+  Tensor tensor(DType::kF32, shape);
+  HONE_ASSERT(static_cast<size_t>(tensor.size()) == values.size(), "one value per element");
+  std::copy(values.begin(), values.end(), tensor.as<float>().begin());
+  return tensor;
+}
+
+Tensor integers(std::span<const int64_t> values) {
+  Tensor tensor(DType::kI64, {std::ssize(values)});
+  std::copy(values.begin(), values.end(), tensor.as<int64_t>().begin());
+  return tensor;
+}
+
+// The name of an operator that is one of ONNX as it is; "" of others.
+std::string_view plain_operator(Op op) {
+  switch (op) {
+    case Op::kMatmul: return "MatMul";
+    case Op::kAdd: return "Add";
+    case Op::kSub: return "Sub";
+    case Op::kMul: return "Mul";
+    case Op::kDiv: return "Div";
+    case Op::kRelu: return "Relu";
+    case Op::kSigmoid: return "Sigmoid";
+    case Op::kTanh: return "Tanh";
+    case Op::kExp: return "Exp";
+    default: return "";
+  }
+}
+
+class NetWriter {
+ public:
+  explicit NetWriter(const Net& net) : net_(net), out_(net.family, kOpset) {}
+
+  graph::OnnxWriter write() && {
+    for (const Node& node : net_.nodes) names_.push_back(write_node(node));
+    for (const cost::net::NetOutput& output : net_.outputs) {
+      const auto place = static_cast<size_t>(output.node);
+      out_.node("Identity", {names_[place]}, {output.name});
+      out_.output(output.name, net_.nodes[place].dims);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // The name of the node's value.
+  std::string write_node(const Node& node) {
+    const auto source = static_cast<size_t>(node.source);
+    if (node.op == Op::kInput) {
+      const cost::net::NetInput& input = net_.inputs[source];
+      out_.input(input.name, node.dims);
+      return input.name;
+    }
+    if (node.op == Op::kParameter) {
+      const cost::net::Parameter& parameter = net_.parameters[source];
+      out_.constant(parameter.name, floats(parameter.dims, parameter.values));
+      return parameter.name;
+    }
+    if (node.op == Op::kConstant) {
+      const cost::net::Constant& constant = net_.constants[source];
+      out_.constant(constant.name, floats(constant.dims, constant.values));
+      return constant.name;
+    }
+    if (node.op == Op::kDropout) return input_of(node, 0);
+    std::string name = fmt::format("value{}", names_.size());
+    std::vector<std::string> inputs;
+    for (const int input : node.inputs) inputs.push_back(names_[static_cast<size_t>(input)]);
+    if (const std::string_view type = plain_operator(node.op); !type.empty()) {
+      out_.node(std::string(type), inputs, {name});
+      return name;
+    }
+    write_others(node, inputs, name);
+    return name;
+  }
+
+  void write_others(const Node& node, std::vector<std::string> inputs, const std::string& name) {
+    const auto list = [&](const char* what, std::span<const int64_t> values) {
+      out_.constant(fmt::format("{}.{}", name, what), integers(values));
+      inputs.push_back(fmt::format("{}.{}", name, what));
+    };
+    const auto number = [&](const char* what, double value) {
+      const float narrow = static_cast<float>(value);
+      out_.constant(fmt::format("{}.{}", name, what), floats({}, {&narrow, 1}));
+      inputs.push_back(fmt::format("{}.{}", name, what));
+    };
+    const std::vector<int64_t>& integers = node.integers;
+    switch (node.op) {
+      case Op::kSoftmax: out_.node("Softmax", inputs, {name}, {{"axis", int64_t{-1}}}); return;
+      case Op::kLayerNorm:
+        out_.node("LayerNormalization", inputs, {name},
+                  {{"axis", int64_t{-1}}, {"epsilon", static_cast<float>(node.numbers[0])}});
+        return;
+      case Op::kTranspose: out_.node("Transpose", inputs, {name}, {{"perm", integers}}); return;
+      case Op::kReshape:
+        list("shape", integers);
+        out_.node("Reshape", inputs, {name});
+        return;
+      case Op::kReduceSum:
+        list("axes", std::span(integers).first(1));
+        out_.node("ReduceSum", inputs, {name}, {{"keepdims", integers[1]}});
+        return;
+      case Op::kReduceMean:
+        out_.node("ReduceMean", inputs, {name},
+                  {{"axes", std::vector<int64_t>{integers[0]}}, {"keepdims", integers[1]}});
+        return;
+      case Op::kConcat: out_.node("Concat", inputs, {name}, {{"axis", integers[0]}}); return;
+      case Op::kSlice:
+        list("starts", std::span(integers).subspan(1, 1));
+        list("ends", std::span(integers).subspan(2, 1));
+        list("axes", std::span(integers).first(1));
+        out_.node("Slice", inputs, {name});
+        return;
+      case Op::kGreater:
+        out_.node("Greater", inputs, {name + ".bool"});
+        out_.node("Cast", {name + ".bool"}, {name}, {{"to", static_cast<int64_t>(DType::kF32)}});
+        return;
+      case Op::kClip:
+        number("lowest", node.numbers[0]);
+        number("highest", node.numbers[1]);
+        out_.node("Clip", inputs, {name});
+        return;
+      default: HONE_ASSERT(false, "an operator of nets that is not written as ONNX");
+    }
+  }
+
+  [[nodiscard]] const std::string& input_of(const Node& node, size_t i) const {
+    return names_[static_cast<size_t>(node.inputs[i])];
+  }
+
+  const Net& net_;
+  graph::OnnxWriter out_;
+  std::vector<std::string> names_;  // of the nodes' values
+};
+
+}  // namespace
+
+std::string format_net(const Net& net, const NetCard& card) {
+  graph::OnnxWriter out = NetWriter(net).write();
+  out.note(kFamily, net.family);
+  for (const Version& version : versions()) out.note(version.key, version.value);
+  out.note(kScale, fmt::format("{}", card.log_seconds_per_score));
+  for (const auto& [key, value] : card.notes) out.note(std::string(kNote) + key, value);
+  return out.bytes();
+}
+
+Status write_net(const std::string& path, const Net& net, const NetCard& card) {
+  return write_file_atomic(path, format_net(net, card));
+}
+
+Result<NetFile> read_net(const std::string& path) {
+  NetFile file;
+  HONE_ASSIGN_OR_RETURN(file.bytes, read_file(path));
+  HONE_ASSIGN_OR_RETURN(const graph::OnnxSummary summary,
+                        graph::read_onnx_summary(file.bytes, path));
+  const auto find = [&](const std::string& key) {
+    const auto found = summary.notes.find(key);
+    return found == summary.notes.end() ? std::string() : found->second;
+  };
+  file.family = find(kFamily);
+  if (file.family.empty())
+    return invalid("{}: an ONNX model, but not a cost model that hone train wrote", path);
+  for (const Version& version : versions()) {
+    if (const std::string found = find(version.key); found != version.value)
+      return invalid("{}: trained for version {} of {}, expected {}: train it anew", path,
+                     found.empty() ? "(none)" : found, version.name, version.value);
+  }
+  const std::string scale = find(kScale);
+  double& value = file.card.log_seconds_per_score;
+  const auto [end, code] = std::from_chars(scale.data(), scale.data() + scale.size(), value);
+  if (code != std::errc() || end != scale.data() + scale.size() || !(value > 0))
+    return invalid("{}: {} is '{}', expected a positive number", path, kScale, scale);
+  for (const std::string& name : summary.inputs) {
+    const std::optional<cost::Input> input = cost::find_input(name);
+    if (!input) return invalid("{}: reads an input {} that cost models do not have", path, name);
+    file.inputs.push_back(*input);
+  }
+  for (const auto& [key, text] : summary.notes) {
+    if (key.starts_with(kNote)) file.card.notes[key.substr(kNote.size())] = text;
+  }
+  return file;
+}
+
+}  // namespace hone

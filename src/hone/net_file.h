@@ -1,0 +1,38 @@
+// net_file.h - a trained net as a file: an ONNX model of one open extent, the batch, that carries
+// what the net is and what it may be asked (internal to the facade and `hone train`).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "hone/base/status.h"
+#include "hone/cost/inputs/model_inputs.h"
+#include "hone/cost/net/net.h"
+
+namespace hone {
+
+// What is known of a net beside its nodes.
+struct NetCard {
+  // How much longer the logarithm of a schedule's time is for a score less by one
+  // (cost::log_seconds_per_score).
+  double log_seconds_per_score = 1;
+  // For people: records, tasks, devices, loss, seed, ... by name.
+  std::map<std::string, std::string> notes;
+};
+
+// The file's bytes. Every parameter must have its values.
+[[nodiscard]] std::string format_net(const cost::net::Net& net, const NetCard& card);
+[[nodiscard]] Status write_net(const std::string& path, const cost::net::Net& net,
+                               const NetCard& card);
+
+struct NetFile {
+  std::string family;
+  std::vector<cost::Input> inputs;  // that it reads
+  NetCard card;
+  std::string bytes;
+};
+// Refuses what is no net of this version of inputs, features and space, with what was found and
+// what is expected.
+[[nodiscard]] Result<NetFile> read_net(const std::string& path);
+
+}  // namespace hone

@@ -1,0 +1,22 @@
+// neural_model.h - cost models that are nets in files, beside those that cost/registry.h knows.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hone/cost/cost_model.h"
+
+namespace hone {
+
+// A name or file that cost::make_model() takes, or FILE.onnx: a net that `hone train` wrote. `db`:
+// as in CompileOptions; what a net is compiled to is kept beside it, or nowhere if not `use_db`.
+struct CostOptions {
+  std::string cost = "analytic";
+  std::string db;
+  bool use_db = true;
+};
+[[nodiscard]] Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options);
+// An error where the former would refuse the name or the file; compiles nothing.
+[[nodiscard]] Status check_cost_model(const std::string& cost);
+
+}  // namespace hone

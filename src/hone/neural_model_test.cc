@@ -1,0 +1,183 @@
+#include "hone/neural_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include "hone/compiled_net.h"
+#include "hone/compute/dag_testing.h"
+#include "hone/cost/net/net_testing.h"
+#include "hone/cost/registry.h"
+#include "hone/graph/import_onnx.h"
+#include "hone/graph/test_model.h"
+#include "hone/target/target.h"
+
+namespace hone {
+namespace {
+
+namespace net = cost::net;
+
+net::NetInputs real_inputs() {
+  net::NetInputs inputs;
+  for (const cost::InputShape& shape : cost::input_shapes())
+    inputs.push_back({shape.name, shape.dims});
+  return inputs;
+}
+
+net::Net small_net(uint64_t seed = 3) {
+  const net::Family* family = net::find_family("small").value();
+  net::Net small = net::make_net(*family, real_inputs(), {{"hidden", 8}, {"heads", 2}}).value();
+  net::initialise(small, seed);
+  return small;
+}
+
+// Points of a task, made concrete.
+struct Sampled {
+  space::Space space;
+  std::vector<space::Candidate> candidates;
+  std::vector<cost::Query> queries;
+
+  Sampled(const compute::Dag& dag, int number)
+      : space(space::Space::create(dag, target::host()).value()) {
+    candidates.push_back(space.instantiate(space.default_point()).value());
+    Rng rng(1);
+    while (std::ssize(candidates) < number) {
+      Result<space::Candidate> candidate = space.instantiate(space.sample(rng));
+      if (candidate.ok()) candidates.push_back(*std::move(candidate));
+    }
+    for (const space::Candidate& candidate : candidates)
+      queries.push_back({&candidate, &target::host(), 1, compute::task_key(dag)});
+  }
+};
+
+std::vector<double> plain_scores(const net::Net& of, std::span<const cost::Query> queries) {
+  net::NetBatch batch{.rows = std::ssize(queries)};
+  batch.inputs.resize(of.inputs.size());
+  for (const cost::Query& query : queries) {
+    const cost::ModelInputs inputs = cost::model_inputs(query).value();
+    for (size_t i = 0; i < of.inputs.size(); ++i) {
+      const auto place = static_cast<size_t>(*cost::find_input(of.inputs[i].name));
+      batch.inputs[i].insert(batch.inputs[i].end(), inputs.values[place].begin(),
+                             inputs.values[place].end());
+    }
+  }
+  const std::vector<std::vector<float>> outputs = net::evaluate(of, batch);
+  return {outputs[0].begin(), outputs[0].end()};
+}
+
+TEST(net_file, every_family_computes_the_same_when_it_is_imported) {
+  for (const net::Family* family : net::families()) {
+    net::Net written = net::make_net(*family, net::small_inputs(), net::narrow(*family)).value();
+    net::initialise(written, 3);
+    const net::NetBatch batch = net::random_batch(written, 3, 11);
+    const std::string bytes = format_net(written, {});
+    graph::ImportOptions options;
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < written.inputs.size(); ++i) {
+      Shape shape = written.inputs[i].dims;
+      shape.insert(shape.begin(), batch.rows);
+      options.shapes[written.inputs[i].name] = shape;
+      inputs.push_back(graph::floats(shape, batch.inputs[i]));
+    }
+    const Result<graph::Graph> graph =
+        graph::import_onnx_bytes(bytes.data(), bytes.size(), "net.onnx", "", options);
+    ASSERT_TRUE(graph.ok()) << family->name << ": " << graph.status().message();
+    const std::vector<Tensor> found = graph::run_plainly(*graph, inputs);
+    const std::vector<std::vector<float>> expected = net::evaluate(written, batch);
+    ASSERT_EQ(found.size(), expected.size()) << family->name;
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_LT(graph::relative_error(found[i], graph::floats(found[i].shape(), expected[i])), 1e-4)
+          << family->name << " " << written.outputs[i].name;
+  }
+}
+
+class NeuralModel : public ::testing::Test {
+ protected:
+  std::unique_ptr<cost::CostModel> make(const NetCard& card = {}) {
+    EXPECT_TRUE(write_net(file_, net_, card).ok());
+    auto model = make_cost_model({.cost = file_, .db = folder_.file("hone.db")});
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    return model.ok() ? *std::move(model) : nullptr;
+  }
+  [[nodiscard]] std::vector<std::string> libraries() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      if (entry.path().extension() == ".so") found.push_back(entry.path().string());
+    }
+    return found;
+  }
+
+  TempDir folder_ = TempDir::create().value();
+  std::string file_ = folder_.file("small.onnx");
+  net::Net net_ = small_net();
+};
+
+TEST_F(NeuralModel, predicts_what_its_net_says_of_each_candidate) {
+  const auto model = make({.log_seconds_per_score = 0.5});
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(model->name(), "small");
+  const Sampled sampled(compute::testing::gemm(64, 48, 32), static_cast<int>(kNetBatch) + 6);
+  const std::vector<double> seconds = model->predict(sampled.queries).value();
+  const std::vector<double> scores = plain_scores(net_, sampled.queries);
+  const double level =
+      cost::make_model("analytic").value()->predict({sampled.queries.data(), 1}).value()[0];
+  for (size_t i = 0; i < seconds.size(); ++i)
+    EXPECT_NEAR(std::log(seconds[i] / level), 0.5 * (scores[0] - scores[i]), 1e-4);
+  // Whatever was asked before and with whichever others, also by several threads at a time.
+  std::vector<std::thread> threads;
+  std::vector<double> again(seconds.size());
+  for (size_t t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t i = t; i < again.size(); i += 2)
+        again[i] = model->predict({&sampled.queries[i], 1}).value()[0];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(again, seconds);
+}
+
+TEST_F(NeuralModel, compiles_once_and_again_when_the_library_is_damaged) {
+  ASSERT_NE(make(), nullptr);
+  ASSERT_EQ(libraries().size(), 1U);
+  const std::string library = libraries()[0];
+  const std::string sound = read_file(library).value();
+  const auto written = std::filesystem::last_write_time(library);
+  ASSERT_NE(make(), nullptr);
+  EXPECT_EQ(std::filesystem::last_write_time(library), written);
+  std::string damaged = sound;
+  damaged[damaged.size() / 2] ^= 1;
+  ASSERT_TRUE(write_file_atomic(library, damaged).ok());
+  ASSERT_NE(make(), nullptr);
+  EXPECT_EQ(read_file(library).value(), sound);
+}
+
+TEST_F(NeuralModel, refuses_what_it_was_not_trained_for) {
+  const auto message = [&](const std::string& bytes) {
+    EXPECT_TRUE(write_file_atomic(file_, bytes).ok());
+    const Status status = check_cost_model(file_);
+    EXPECT_FALSE(status.ok());
+    return status.message();
+  };
+  const auto with = [&](const char* key, const char* value) {
+    graph::OnnxWriter writer("net", 17);
+    writer.note("hone.family", "small");
+    writer.note("hone.inputs", std::to_string(cost::kInputVersion));
+    if (key) writer.note(key, value);
+    return writer.bytes();
+  };
+  EXPECT_NE(message("nonsense").find("not an ONNX file"), std::string::npos);
+  EXPECT_NE(message(graph::OnnxWriter("net", 17).bytes()).find("not a cost model"),
+            std::string::npos);
+  EXPECT_EQ(
+      message(with("hone.features", "0.1")),
+      fmt::format("{}: trained for version 0.1 of features, expected 1.2: train it anew", file_));
+  EXPECT_NE(message(with(nullptr, "")).find("version (none) of features"), std::string::npos);
+  const std::string whole = format_net(net_, {});
+  EXPECT_NE(message(whole.substr(0, whole.size() / 2)).find("truncated"), std::string::npos);
+  EXPECT_EQ(check_cost_model("nowhere/a.onnx").code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,136 @@
+#include "hone/search/candidate.h"
+
+#include <ctime>
+#include <utility>
+
+#include "hone/compute/affine.h"
+#include "hone/compute/dag_text.h"
+#include "hone/ir/program_hash.h"
+#include "hone/schedule/lower.h"
+#include "hone/search/reference.h"
+#include "hone/space/portable_point.h"
+
+namespace hone::search {
+namespace {
+
+constexpr double kPackRate = 2e7;  // bytes a second, at the very least, to pack constants
+
+}  // namespace
+
+int64_t constant_bytes(const compute::Dag& dag) {
+  int64_t bytes = 0;
+  for (const ir::Param& param : dag.params) {
+    if (param.role == ir::Role::kConstant)
+      bytes += param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
+  }
+  return bytes;
+}
+
+double pack_seconds(int64_t constant_bytes) {
+  return static_cast<double>(constant_bytes) / kPackRate;
+}
+
+Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int threads) {
+  TaskOperands operands;
+  operands.constant_bytes = constant_bytes(dag);
+  std::vector<Tensor> arguments = task_arguments(dag, seed);
+  HONE_ASSIGN_OR_RETURN(const std::vector<measure::Expected> expected,
+                        reference_outputs(dag, arguments, {.seed = seed, .threads = threads}));
+  std::vector<measure::OperandSpec> specs;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ir::Param& param = dag.params[i];
+    const bool given = param.role != ir::Role::kOutput;
+    specs.push_back({param.role, arguments[i].bytes(), given ? arguments[i].data() : nullptr});
+    operands.places[param.buffer.get()] = static_cast<int>(i);
+  }
+  // Small constants that the Dag itself carries.
+  for (const compute::Stage& stage : dag.stages) {
+    if (stage.is_extern()) continue;
+    for (const compute::Access& access : compute::reads(stage)) {
+      const ir::Buffer& buffer = *access.buffer;
+      if (buffer.values.empty() || operands.places.contains(&buffer)) continue;
+      Tensor tensor(buffer.dtype, buffer.shape);
+      for (size_t j = 0; j < buffer.values.size(); ++j)
+        tensor.set(static_cast<int64_t>(j), buffer.values[j]);
+      operands.places[&buffer] = static_cast<int>(specs.size());
+      specs.push_back({ir::Role::kConstant, tensor.bytes(), tensor.data()});
+      arguments.push_back(std::move(tensor));
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(operands.memory, measure::Operands::create(specs, expected));
+  return operands;
+}
+
+void lower(Candidate& candidate, const compute::Dag& dag) {
+  Result<ir::Program> program = schedule::lower(dag, candidate.steps);
+  if (!program.ok()) {
+    candidate.status = program.status();
+    return;
+  }
+  candidate.program_hash = ir::hash(*program);
+  candidate.program = std::move(program).value();
+}
+
+void build(Candidate& candidate, const compute::Dag& dag, const target::Target& target,
+           const TaskOperands& operands) {
+  if (!candidate.program) lower(candidate, dag);
+  if (!candidate.runs()) return;
+  const ir::Program program = *std::exchange(candidate.program, std::nullopt);
+  Result<codegen::ObjectCode> code = codegen::compile(program, target);
+  if (!code.ok()) {
+    candidate.status = code.status();
+    return;
+  }
+  measure::Job& job = candidate.job;
+  for (const ir::Param& param : program.params) {
+    measure::Argument argument{param.role,
+                               param.buffer->num_elements() * dtype_bytes(param.buffer->dtype), -1};
+    const auto place = operands.places.find(param.buffer.get());
+    if (place != operands.places.end()) argument.operand = place->second;
+    job.arguments.push_back(argument);
+  }
+  candidate.code = hash_string(code->object);
+  job.object = std::move(code->object);
+  job.phases = std::move(code->phases);
+  job.scratch_bytes = code->scratch_bytes;
+  job.operands = operands.memory;
+}
+
+db::Record make_record(const TrialSource& source, const Candidate& candidate,
+                       const measure::Measurement& measurement, double seconds, double drift) {
+  db::Record record;
+  record.task = source.task;
+  record.kernel_class = compute::kernel_class(*source.dag);
+  record.task_text = compute::to_text(*source.dag);
+  record.device = source.device;
+  record.version = source.version;
+  record.algorithm = schedule::algorithm_of(candidate.steps);
+  record.steps = schedule::to_string(candidate.steps);
+  if (candidate.point) {
+    record.decisions = space::to_string(space::to_portable(*source.space, *candidate.point));
+  }
+  record.outcome = measurement.outcome;
+  record.message = measurement.message;
+  if (measurement.outcome == measure::Outcome::kOk) {
+    record.times = measurement.timing.samples;
+    record.centre = seconds;
+    record.low = measurement.timing.low * seconds / measurement.timing.centre;
+    record.high = measurement.timing.high * seconds / measurement.timing.centre;
+    record.drift = drift;
+    for (size_t i = 0; i < measurement.duel.pairs(); ++i) {
+      record.duel.push_back(measurement.duel.challenger[i]);
+      record.duel.push_back(measurement.duel.incumbent[i]);
+    }
+    record.verified = measurement.verified;
+  }
+  record.threads = source.threads;
+  record.seed = source.seed;
+  record.unix_time = static_cast<int64_t>(std::time(nullptr));
+  record.host_load = source.load.average;
+  record.others = source.load.others;
+  record.steal = source.load.steal;
+  record.model = source.model;
+  return record;
+}
+
+}  // namespace hone::search

@@ -1,0 +1,173 @@
+#include "hone/search/sample_tasks.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "hone/base/file.h"
+#include "hone/db/copy.h"
+#include "hone/db/registry.h"
+#include "hone/measure/null_runner.h"
+#include "hone/search/test_tasks.h"
+
+namespace hone::search {
+namespace {
+
+// One task or two on two devices, on a runner that gives each machine code a time of its own.
+struct Fixture : TestTasks {
+  TempDir folder = std::move(TempDir::create()).value();
+  ManualClock clock;
+  target::Target host = target::host();
+  target::Target other = *target::find("host-avx2");
+  std::atomic<bool> stop = false;
+  int jobs = 0, stop_after = -1;
+  double job_seconds = 0.001;
+  bool fail = false;
+  measure::NullRunner runner{[this](const measure::Job& job) -> Result<double> {
+    clock.advance(job_seconds);
+    if (++jobs == stop_after) stop = true;
+    if (fail && hash_string(job.object) % 5 == 0) return error(Code::kTimeout, "too slow");
+    return 1e-4 * (1 + static_cast<double>(hash_string(job.object) % 1000) / 100);
+  }};
+  std::vector<SampledTask> sampled;
+  SampleOptions options;
+
+  explicit Fixture(bool both = false) {
+    host.cores = other.cores = 2;
+    if (!both) tasks.erase(tasks.begin());
+    for (const TuneTask& task : tasks)
+      sampled.push_back({task.dag, task.key, task.name, {"a", "b"}, measure::Weights::kWarm});
+    options.devices = {{&host, "wide"}, {&other, "narrow"}};
+    options.threads = {1, 2};
+    options.model = model.get();
+    options.version = "1";
+    options.schedules = 6, options.round = 3;
+    options.tolerance = 0;
+    options.runner = &runner;
+    options.clock = &clock;
+    options.deadline = 1e6;
+    options.interrupted = &stop;
+  }
+  std::string path() const { return folder.file("data.db"); }
+  Result<SampleResult> run() {
+    auto store = db::open_store(path());
+    if (!store.ok()) return store.status();
+    options.store = store->get();
+    return sample_tasks(sampled, options);
+  }
+  // Distinct schedules of each task, device and number of threads.
+  std::map<std::tuple<uint64_t, std::string, int>, std::set<std::string>> stored(
+      int64_t* records = nullptr) {
+    std::map<std::tuple<uint64_t, std::string, int>, std::set<std::string>> all;
+    const auto store = db::open_store(path());
+    EXPECT_TRUE(db::for_each_record(**store, {}, [&](db::Record&& record) {
+                  all[{record.task, record.device, record.threads}].insert(record.steps);
+                  if (records) ++*records;
+                  return ok_status();
+                }).ok());
+    return all;
+  }
+};
+
+TEST(sample_tasks, measures_every_task_on_every_device_with_every_number_of_threads) {
+  Fixture f(true);
+  const Result<SampleResult> result = f.run();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(result->complete);
+  int64_t records = 0;
+  const auto stored = f.stored(&records);
+  EXPECT_EQ(stored.size(), 8U);
+  for (const auto& [slot, steps] : stored) {
+    EXPECT_EQ(steps.size(), 6U);
+    // One schedule is compiled once for all numbers of threads.
+    EXPECT_EQ(steps, stored.at({std::get<0>(slot), std::get<1>(slot), 1}));
+  }
+  EXPECT_EQ(records, 48);
+  EXPECT_EQ(result->progress.records, 48);
+  EXPECT_EQ(result->progress.stored, result->progress.wanted);
+}
+
+TEST(sample_tasks, resumes_where_it_was_interrupted_and_repeats_nothing) {
+  Fixture f;
+  f.stop_after = 20;
+  const Result<SampleResult> first = f.run();
+  ASSERT_TRUE(first.ok());
+  EXPECT_TRUE(first->interrupted);
+  EXPECT_FALSE(first->complete);
+  const int64_t before = first->progress.records;
+  EXPECT_GT(before, 0);
+  EXPECT_LT(before, 24);
+  f.stop = false;
+  const Result<SampleResult> second = f.run();
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE(second->complete);
+  int64_t records = 0;
+  for (const auto& [slot, steps] : f.stored(&records)) EXPECT_GE(steps.size(), 6U);
+  EXPECT_EQ(records, before + second->progress.records);
+  const Result<SampleResult> third = f.run();
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(third->progress.records, 0);
+}
+
+TEST(sample_tasks, an_interrupted_run_is_balanced) {
+  Fixture f;
+  f.options.schedules = 18;
+  f.stop_after = 100;
+  ASSERT_TRUE(f.run().ok());
+  size_t least = 18, most = 0;
+  for (const auto& [slot, steps] : f.stored())
+    least = std::min(least, steps.size()), most = std::max(most, steps.size());
+  EXPECT_LE(most - least, 2 * static_cast<size_t>(f.options.round));
+}
+
+TEST(sample_tasks, slow_tasks_get_fewer_schedules) {
+  Fixture f;
+  f.options.schedules = 1000;
+  f.options.task_seconds = 1;
+  f.job_seconds = 0.1;
+  const Result<SampleResult> result = f.run();
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->complete);
+  for (const auto& [slot, steps] : f.stored()) {
+    EXPECT_GE(steps.size(), 2U);
+    EXPECT_LE(steps.size(), 10U);
+  }
+}
+
+TEST(sample_tasks, failures_are_records_and_models_take_turns) {
+  Fixture f;
+  f.fail = true;
+  const Result<SampleResult> result = f.run();
+  ASSERT_TRUE(result.ok());
+  EXPECT_GT(result->progress.failed, 0);
+  const auto store = db::open_store(f.path());
+  std::map<std::string, int> models, outcomes;
+  int repeated = 0;
+  ASSERT_TRUE(db::for_each_record(**store, {}, [&](db::Record&& record) {
+                ++models[record.model];
+                ++outcomes[std::string(measure::outcome_name(record.outcome))];
+                if (record.outcome == measure::Outcome::kOk) {
+                  repeated += record.times.size() > 1;
+                  EXPECT_EQ(record.drift, 1);
+                }
+                return ok_status();
+              }).ok());
+  EXPECT_EQ(models["a"], models["b"]);
+  EXPECT_GT(repeated, 0);
+  EXPECT_EQ(outcomes["timeout"], result->progress.failed);
+}
+
+TEST(sample_tasks, ends_when_the_time_is_up) {
+  Fixture f;
+  f.options.schedules = 1000;
+  f.options.deadline = 0.2;
+  const Result<SampleResult> result = f.run();
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->complete);
+  EXPECT_FALSE(result->interrupted);
+  EXPECT_LT(f.clock.now_seconds(), 1);
+}
+
+}  // namespace
+}  // namespace hone::search

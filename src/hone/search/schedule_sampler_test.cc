@@ -1,0 +1,88 @@
+#include "hone/search/schedule_sampler.h"
+
+#include <gtest/gtest.h>
+
+#include "hone/search/prediction.h"
+#include "hone/search/searcher_testing.h"
+
+namespace hone::search {
+namespace {
+
+using testing::Fixture;
+
+TEST(schedule_sampler, begins_with_the_default_points_and_repeats_no_schedule) {
+  const Fixture f;
+  std::unordered_set<uint64_t> taken, seen;
+  FastestPoints fastest;
+  Rng rng(1);
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<space::Point> points = sample_schedules(f.task(1), fastest, taken, 16, rng);
+    EXPECT_EQ(points.size(), 16U);
+    if (round == 0) {
+      EXPECT_EQ(points[0], f.space->default_point());
+      for (int s = 0; s < f.space->num_sketches(); ++s)
+        EXPECT_EQ(points[static_cast<size_t>(s)], f.space->default_point(s));
+    }
+    for (const space::Point& point : points) {
+      EXPECT_TRUE(seen.insert(schedule::hash(f.space->steps(point))).second);
+      EXPECT_TRUE(f.space->legal(point));
+      fastest.add(point, f.seconds(point));
+    }
+  }
+  EXPECT_EQ(taken, seen);
+}
+
+TEST(schedule_sampler, covers_good_schedules_better_than_chance) {
+  const Fixture f;
+  std::unordered_set<uint64_t> taken;
+  FastestPoints fastest;
+  Rng rng(3);
+  std::vector<double> first, last;
+  for (int round = 0; round < 8; ++round) {
+    for (const space::Point& point : sample_schedules(f.task(1), fastest, taken, 16, rng)) {
+      const double seconds = f.seconds(point);
+      fastest.add(point, seconds);
+      if (round == 0) first.push_back(seconds);
+      if (round == 7) last.push_back(seconds);
+    }
+  }
+  std::sort(first.begin(), first.end());
+  std::sort(last.begin(), last.end());
+  EXPECT_LT(last[last.size() / 2], first[first.size() / 2]);
+  // But it still looks around: at random ones, too.
+  EXPECT_GT(last.back(), 1.2 * last.front());
+}
+
+TEST(schedule_sampler, is_deterministic_and_ends_when_the_space_does) {
+  const target::Target target;
+  const compute::Dag dag = compute::testing::gemm(2, 2, 2);
+  const Result<space::Space> space = space::Space::create(dag, target);
+  ASSERT_TRUE(space.ok());
+  testing::BlindModel model;
+  const SearchTask task = {&*space, &target, &model, 1, 7, 1};
+  std::vector<size_t> sizes[2];
+  for (auto& list : sizes) {
+    std::unordered_set<uint64_t> taken;
+    Rng rng(5);
+    for (int round = 0; round < 400; ++round) {
+      list.push_back(sample_schedules(task, {}, taken, 32, rng).size());
+      if (list.back() == 0) break;
+    }
+    EXPECT_EQ(list.back(), 0U);
+  }
+  EXPECT_EQ(sizes[0], sizes[1]);
+}
+
+TEST(schedule_sampler, keeps_the_fastest_in_order) {
+  const Fixture f;
+  FastestPoints fastest;
+  Rng rng(1);
+  for (int i = 0; i < 100; ++i) fastest.add(f.space->sample(rng), 100 - i);
+  ASSERT_FALSE(fastest.entries().empty());
+  EXPECT_EQ(fastest.entries().front().seconds, 1);
+  EXPECT_TRUE(std::is_sorted(fastest.entries().begin(), fastest.entries().end(),
+                             [](auto& a, auto& b) { return a.seconds < b.seconds; }));
+}
+
+}  // namespace
+}  // namespace hone::search

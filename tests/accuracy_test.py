@@ -1,0 +1,58 @@
+"""--accuracy: what may be rounded, in the library and in what a database serves."""
+import sqlite3
+
+import numpy as np
+from onnx import helper
+
+from support import Case, main, make_model, relative_error, value
+
+OUTPUTS, SUMMED = 768, 4096  # 12 MB of weights: reading them is most of the time
+
+
+class Accuracy(Case):
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(1)
+        self.weights = (rng.standard_normal((SUMMED, OUTPUTS)) / 64).astype(np.float32)
+        self.x = rng.standard_normal((1, SUMMED)).astype(np.float32)
+        np.save(self.folder / "x.npy", self.x)
+        node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
+        self.model = self.save(make_model([node], [value("x", (1, SUMMED))], [value("y", (1, OUTPUTS))], {"w": self.weights}))
+        self.db = ("--db", self.folder / "trials.db")
+        self.library = self.folder / "model.so"
+
+    def make(self, command, accuracy, *arguments):
+        self.succeed(command, self.model, "-o", self.library, *self.db, "--no-shipped", "--threads", 1, "--accuracy", accuracy, *arguments)
+        self.succeed("run", self.library, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
+        wanted = self.x.astype(np.float64) @ self.weights.astype(np.float64)
+        return relative_error(np.load(self.folder / "y.npy"), wanted), self.library.stat().st_size
+
+    def test_weights_of_16_bits_where_that_is_allowed(self):
+        self.db = ("--no-db",)
+        exact, whole = self.make("compile", "default")
+        self.assertLess(exact, 1e-5)
+        rounded, half = self.make("compile", "fast")
+        self.assertLess(rounded, 1e-2)
+        self.assertGreater(rounded, 1e-4, "nothing was rounded")
+        self.assertLess(half, 0.6 * whole)
+
+    def test_a_database_serves_nobody_what_rounds_more_than_was_asked_for(self):
+        rounded, half = self.make("tune", "fast", "--budget", "6s")
+        connection = sqlite3.connect(self.db[1])
+        found = dict(connection.execute("SELECT algorithm, count(*) FROM trial WHERE verified = 1 GROUP BY algorithm"))
+        connection.close()
+        self.assertGreater(found.get("direct_bf16", 0), 0, found)
+        self.assertGreater(found.get("direct", 0), 0, found)
+        for accuracy in ("default", "strict"):
+            error, whole = self.make("compile", accuracy)
+            self.assertLess(error, 1e-5, accuracy)
+            self.assertGreater(whole, SUMMED * OUTPUTS * 4)
+        error, _ = self.make("tune", "default", "--budget", "3s")
+        self.assertLess(error, 1e-5)
+
+    def test_unknown_level(self):
+        self.refuse("accuracy 'exact', expected strict, default or fast", "compile", self.model, "-o", self.library, "--accuracy", "exact")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""hone dataset: a small data set is made, resumed, divided, described, exported and imported; bad files are refused."""
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def hone(*arguments, code=0):
+    done = subprocess.run([os.environ["HONE"], *map(str, arguments)], capture_output=True, text=True, timeout=240)
+    assert done.returncode == code, f"hone {arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    if code:
+        assert len([line for line in done.stderr.splitlines() if line.startswith("hone: ")]) == 1, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def model(path, name, channels):
+    """A convolution and a product: an image model whose sides are free."""
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), key)
+               for key, shape in (("w", (channels, 3, 3, 3)), ("v", (channels, 8)))]
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c"], ["r"]),
+             helper.make_node("GlobalAveragePool", ["r"], ["p"]), helper.make_node("Flatten", ["p"], ["f"]), helper.make_node("MatMul", ["f", "v"], ["y"])]
+    graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        first, second, db = folder / "first.onnx", folder / "second.onnx", folder / "data.db"
+        model(first, "first", 16)
+        model(second, "second", 32)
+
+        listed = json.loads(hone("dataset", "make", first, second, "--list", "--json", "--batches", "1,2", "--sides", "24"))
+        assert len(listed["variants"]) == 8, listed["variants"]
+        keys = [task["task"] for task in listed["tasks"]]
+        assert len(set(keys)) == len(keys) > 4
+
+        make = ["dataset", "make", first, second, "--db", db, "--threads", "1", "--seed", "3", "--json"]
+        made = json.loads(hone(*make, "--schedules", "8"))
+        assert made["complete"] and made["records"] > 8, made
+        assert json.loads(hone(*make, "--schedules", "8"))["records"] == 0
+        more = json.loads(hone(*make, "--schedules", "12"))
+        assert more["records"] > 0, more
+
+        stat = json.loads(hone("dataset", "stat", "--db", db, "--json"))
+        assert stat["records"] == made["records"] + more["records"], stat
+        assert set(stat["models"]) == {"first", "second"}
+        assert stat["bound_scores"]["source"] == "static"
+        assert hone("dataset", "stat", "--db", db).startswith(f"{stat['records']} records")
+
+        for by, extra in (("within", ["--fraction", "0.4"]), ("model", ["--hold-out", "second"])):
+            split = folder / f"{by}.json"
+            hone("dataset", "split", "--db", db, "-o", split, "--by", by, *extra)
+            assert json.loads(split.read_text())["by"] == by
+            hone("eval", "--db", db, "--split-file", split)
+        split = json.loads((folder / "model.json").read_text())
+        assert split["tasks"]["test"] and not set(split["tasks"]["test"]) & set(split["tasks"]["train"])
+
+        lines, other = folder / "data.jsonl", folder / "other.db"
+        hone("dataset", "export", lines, "--db", db)
+        hone("dataset", "import", lines, "--db", other)
+        assert json.loads(hone("dataset", "stat", "--db", other, "--json"))["records"] == stat["records"]
+        hone("dataset", "export", folder / "data.npz", "--db", db)
+        arrays = np.load(io.BytesIO((folder / "data.npz").read_bytes()))
+        meta = json.loads(arrays["meta"].tobytes())
+        assert arrays["measure"].shape == (len(arrays["seconds"]), len(meta["measure"]))
+        assert (arrays["seconds"] > 0).all() and np.allclose(arrays["bounds"].sum(axis=1), 1)
+
+        # What is wrong is said in one line, and nothing is written.
+        text = lines.read_text()
+        (folder / "cut.jsonl").write_text(text[:-20])
+        hone("dataset", "import", folder / "cut.jsonl", "--db", folder / "cut.db", code=2)
+        assert not (folder / "cut.db").exists()
+        old = text.splitlines()[0].replace('"version":"', '"version":"old-')
+        (folder / "old.jsonl").write_text(text + old + "\n")
+        assert "old-" in hone("dataset", "import", folder / "old.jsonl", "--db", folder / "cut.db", code=2)
+        assert ".npz" in hone("dataset", "import", folder / "data.npz", "--db", folder / "cut.db", code=2)
+        (folder / "bad.json").write_text((folder / "model.json").read_text()[:-9])
+        assert "bad.json" in hone("eval", "--db", db, "--split-file", folder / "bad.json", code=2)
+        assert "second" in hone("dataset", "split", "--db", db, "-o", folder / "no.json", "--by", "model", "--hold-out", "third", code=2)
+        assert not (folder / "no.json").exists()
+        assert "--db" in hone("dataset", "make", first, code=2)
+        assert "--batches" in hone("dataset", "make", first, "--db", db, "--batches", "0", code=2)
+        assert "x86-64-avx9" in hone("dataset", "make", first, "--db", db, "--device", "x86-64-avx9", code=2)
+        hone("dataset", "make", folder / "missing.onnx", "--db", db, code=2)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+// Writes an untrained net of every family with inputs and what the plain evaluator says of them,
+// for neural_models_test.py.
+//   hone_net_files FOLDER
+#include "hone/cost/net/net_testing.h"
+#include "hone/net_file.h"
+#include "hone/tensor/npy.h"
+
+namespace hone {
+namespace {
+
+namespace net = cost::net;
+
+constexpr int64_t kRows = 5;
+
+NamedTensor named(std::string name, net::Dims dims, const std::vector<float>& values) {
+  dims.insert(dims.begin(), kRows);
+  Tensor tensor(DType::kF32, dims);
+  std::copy(values.begin(), values.end(), tensor.as<float>().begin());
+  return {std::move(name), tensor};
+}
+
+Status write_family(const net::Family& family, const std::string& folder) {
+  HONE_ASSIGN_OR_RETURN(net::Net made,
+                        net::make_net(family, net::small_inputs(), net::narrow(family)));
+  net::initialise(made, 3);
+  const net::NetBatch batch = net::random_batch(made, kRows, 11);
+  const std::vector<std::vector<float>> expected = net::evaluate(made, batch);
+  std::vector<NamedTensor> arrays;
+  for (size_t i = 0; i < made.inputs.size(); ++i)
+    arrays.push_back(named("input." + made.inputs[i].name, made.inputs[i].dims, batch.inputs[i]));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const net::NetOutput& output = made.outputs[i];
+    const net::Dims& dims = made.nodes[static_cast<size_t>(output.node)].dims;
+    arrays.push_back(named("output." + output.name, {dims.begin() + 1, dims.end()}, expected[i]));
+  }
+  const std::string path = fmt::format("{}/{}", folder, family.name);
+  HONE_RETURN_IF_ERROR(write_net(path + ".onnx", made, {.notes = {{"loss", "none"}}}));
+  return write_npz(path + ".npz", arrays);
+}
+
+int run(const std::string& folder) {
+  for (const net::Family* family : net::families()) {
+    const Status status = write_family(*family, folder);
+    if (status.ok()) continue;
+    fmt::print(stderr, "hone_net_files: {}\n", status.message());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace hone
+
+int main(int argc, char** argv) {
+  if (argc == 2) return hone::run(argv[1]);
+  fmt::print(stderr, "usage: hone_net_files FOLDER\n");
+  return 2;
+}

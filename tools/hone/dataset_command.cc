@@ -1,0 +1,233 @@
+#include <unistd.h>
+
+#include <map>
+#include <set>
+
+#include "hone/base/hash.h"
+#include "hone/base/options.h"
+#include "hone/compute/bytes_moved.h"
+#include "hone/dataset_make.h"
+
+#include "command.h"
+#include "interrupt.h"
+#include "json_text.h"
+#include "option_texts.h"
+#include "table.h"
+
+namespace hone::tool {
+namespace {
+
+constexpr int kMaxSize = 1 << 20;
+constexpr double kProgressSeconds = 5;  // between two lines where no terminal is
+
+struct MakeOptions {
+  std::vector<std::string> models, batches, sides, sequences;
+  std::vector<std::string> devices = {"host"}, threads;
+  std::string db;
+  std::string schedules = std::to_string(DatasetOptions().schedules);
+  std::string round = std::to_string(DatasetOptions().round);
+  std::string task_time = "20s", budget = "1h", max_tasks = "0";
+  std::string seed = std::to_string(DatasetOptions().seed);
+  bool list = false, json = false;
+};
+
+Result<std::vector<int64_t>> parse_sizes(std::string_view option,
+                                         const std::vector<std::string>& texts) {
+  std::vector<int64_t> sizes;
+  for (const std::string& text : texts) {
+    HONE_ASSIGN_OR_RETURN(const int size, parse_count(option, text, 1, kMaxSize));
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+Result<double> parse_time(std::string_view option, std::string_view text) {
+  const Result<double> seconds = parse_duration(text);
+  if (!seconds.ok()) return invalid("{}: {}", option, seconds.status().message());
+  return seconds;
+}
+
+Result<DatasetOptions> parse(const MakeOptions& texts) {
+  DatasetOptions options;
+  HONE_ASSIGN_OR_RETURN(options.batches, parse_sizes("--batches", texts.batches));
+  HONE_ASSIGN_OR_RETURN(options.sides, parse_sizes("--sides", texts.sides));
+  HONE_ASSIGN_OR_RETURN(options.sequences, parse_sizes("--sequences", texts.sequences));
+  HONE_ASSIGN_OR_RETURN(options.max_tasks,
+                        parse_count("--max-tasks", texts.max_tasks, 0, kMaxSize));
+  for (const std::string& text : texts.threads) {
+    HONE_ASSIGN_OR_RETURN(const int threads, parse_count("--threads", text, 1, 1024));
+    if (std::find(options.threads.begin(), options.threads.end(), threads) == options.threads.end())
+      options.threads.push_back(threads);
+  }
+  options.devices.clear();
+  for (const std::string& name : texts.devices) {
+    if (std::find(options.devices.begin(), options.devices.end(), name) == options.devices.end())
+      options.devices.push_back(name);
+  }
+  HONE_ASSIGN_OR_RETURN(options.schedules,
+                        parse_count("--schedules", texts.schedules, 1, kMaxSize));
+  HONE_ASSIGN_OR_RETURN(options.round, parse_count("--round", texts.round, 1, kMaxSize));
+  HONE_ASSIGN_OR_RETURN(options.task_seconds, parse_time("--task-time", texts.task_time));
+  HONE_ASSIGN_OR_RETURN(options.budget_seconds, parse_time("--budget", texts.budget));
+  HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
+  options.db = texts.db;
+  return options;
+}
+
+void print_variant(const ModelVariant& variant) {
+  const std::string name = fmt::format("{} {}", variant.model, variant.text);
+  if (variant.status.ok())
+    fmt::print(stderr, "{}: {} tasks, {} of them new\n", name, variant.tasks, variant.added);
+  else
+    fmt::print(stderr, "{}: left out: {}\n", name, one_line(variant.status.message()));
+}
+
+Json to_json(const DatasetTasks& found) {
+  Json tasks = Json::array(), variants = Json::array();
+  for (const ModelVariant& variant : found.variants) {
+    Json json = {{"model", variant.model}, {"input", variant.text}, {"tasks", variant.tasks}};
+    if (!variant.status.ok()) json["left_out"] = variant.status.message();
+    variants.push_back(std::move(json));
+  }
+  for (const DatasetTask& task : found.tasks) {
+    Json uses = Json::array();
+    for (const auto& [variant, count] : task.uses)
+      uses.push_back({{"variant", variant}, {"count", count}});
+    tasks.push_back({{"task", hash_hex(task.key)},
+                     {"name", task.name},
+                     {"kernel", task.kernel_class},
+                     {"flops", compute::flops(task.dag)},
+                     {"bytes", compute::bytes_moved(task.dag)},
+                     {"uses", std::move(uses)}});
+  }
+  return {{"variants", std::move(variants)}, {"tasks", std::move(tasks)}};
+}
+
+void list(const DatasetTasks& found, bool json) {
+  if (json) {
+    fmt::print("{}", json_text(to_json(found)));
+    return;
+  }
+  Table table({"kernel", "task", "models", "variants", "FLOP"}, 3);
+  for (const DatasetTask& task : found.tasks) {
+    std::set<std::string> models;
+    for (const auto& [variant, count] : task.uses) models.insert(found.variants[variant].model);
+    table.add({shorten(task.kernel_class, 40), hash_hex(task.key),
+               shorten(fmt::format("{}", fmt::join(models, ",")), 40),
+               std::to_string(task.uses.size()), format_count(compute::flops(task.dag))});
+  }
+  fmt::print("{}", table.text());
+}
+
+std::string describe(const search::SampleProgress& p) {
+  return fmt::format("{}/{} schedules, {} records, {:.1f}/s, {} left, {} on {}, {} thread{}",
+                     p.stored, p.wanted, p.records, p.rate, format_seconds(p.left),
+                     shorten(p.task, 30), p.device, p.threads, p.threads == 1 ? "" : "s");
+}
+
+Status make(const MakeOptions& texts) {
+  HONE_ASSIGN_OR_RETURN(DatasetOptions options, parse(texts));
+  if (texts.db.empty() && !texts.list)
+    return invalid("--db: a data set needs a database of its own, expected a file");
+  options.interrupted = &listen_for_interrupt();
+  HONE_ASSIGN_OR_RETURN(const DatasetTasks found,
+                        collect_tasks(texts.models, options, print_variant));
+  size_t left_out = 0;
+  for (const ModelVariant& variant : found.variants) left_out += !variant.status.ok();
+  if (texts.list) list(found, texts.json);
+  fmt::print(
+      stderr,
+      "{} distinct tasks of {} variants ({} variants left out, and {} tasks of fewer than {} "
+      "schedules)\n",
+      found.tasks.size(), found.variants.size() - left_out, left_out, found.small, kLeastPoints);
+  if (texts.list) return ok_status();
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  double last = -kProgressSeconds;
+  options.on_progress = [&](const search::SampleProgress& progress) {
+    if (!terminal && progress.elapsed - last < kProgressSeconds) return;
+    last = progress.elapsed;
+    if (terminal)
+      fmt::print(stderr, "\r\x1b[K{}", describe(progress));
+    else
+      fmt::print(stderr, "{}\n", describe(progress));
+    std::fflush(stderr);
+  };
+  const Result<search::SampleResult> made = make_dataset(found, options);
+  if (terminal) fmt::print(stderr, "\n");
+  HONE_RETURN_IF_ERROR(made.status());
+  const search::SampleProgress& p = made->progress;
+  if (texts.json) {
+    fmt::print("{}", json_text(Json{{"tasks", found.tasks.size()},
+                                    {"records", p.records},
+                                    {"failed", p.failed},
+                                    {"seconds", p.elapsed},
+                                    {"compile_seconds", made->compile_seconds},
+                                    {"measure_seconds", made->measure_seconds},
+                                    {"prepare_seconds", made->prepare_seconds},
+                                    {"complete", made->complete}}));
+  } else {
+    fmt::print(
+        "{} records of {} tasks in {} ({:.1f}/s): {} measuring, {} compiling, {} choosing; {} "
+        "gave no time\n",
+        p.records, found.tasks.size(), format_seconds(p.elapsed),
+        static_cast<double>(p.records) / std::max(p.elapsed, 1e-9),
+        format_seconds(made->measure_seconds), format_seconds(made->compile_seconds),
+        format_seconds(made->prepare_seconds), p.failed);
+  }
+  if (made->interrupted)
+    return error(Code::kCancelled,
+                 "interrupted after {} records, all kept; the same command resumes", p.records);
+  return ok_status();
+}
+
+}  // namespace
+
+Command dataset_make_command(CLI::App& dataset) {
+  const auto options = std::make_shared<MakeOptions>();
+  CLI::App* app = dataset.add_subcommand(
+      "make", "Measure samples of the schedules of all kernels of many models and sizes");
+  app->add_option("model", options->models, "ONNX models")->required()->type_name("MODEL");
+  app->add_option("--db", options->db, "The database to make or go on with, as elsewhere")
+      ->type_name("DB");
+  const auto add_list = [&](const char* name, std::vector<std::string>& texts, const char* text,
+                            const char* type) {
+    app->add_option(name, texts, text)->type_name(type)->delimiter(',');
+  };
+  add_list("--batches", options->batches, "Batch sizes, beside each model's own: 1,4,8", "N,...");
+  add_list("--sides", options->sides, "Heights and widths of images, beside the model's own",
+           "N,...");
+  add_list("--sequences", options->sequences, "Lengths of token sequences, beside the model's own",
+           "N,...");
+  add_list("--device", options->devices,
+           "Machines to measure for: host and parts of it (host-avx2)", "NAME,...");
+  add_list("--threads", options->threads, "Numbers of threads; default: 1 and all cores", "N,...");
+  app->add_option("--schedules", options->schedules,
+                  "Of each kernel, device and number of threads; what the database has counts")
+      ->type_name("N")
+      ->capture_default_str();
+  app->add_option("--round", options->round,
+                  "Schedules of a kernel before it is the next one's turn")
+      ->type_name("N")
+      ->capture_default_str();
+  app->add_option(
+         "--task-time", options->task_time,
+         "Time for each kernel, device and number of threads: slow ones get fewer schedules")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app->add_option("--budget", options->budget, "Time for all measuring")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app->add_option("--max-tasks", options->max_tasks, "Only so many kernels; 0: all")
+      ->type_name("N")
+      ->capture_default_str();
+  add_seed(*app, options->seed);
+  app->add_flag(
+      "--list,--dry-run", options->list,
+      "Only print the distinct kernels; with --json where and how often each occurs, too");
+  add_json(*app, options->json);
+  app->footer(
+      "Ctrl-C ends early, and everything measured is kept; the same command goes on from there.");
+  return {app, [options] { return make(*options); }};
+}
+
+}  // namespace hone::tool

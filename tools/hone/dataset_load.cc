@@ -1,0 +1,51 @@
+#include "dataset_load.h"
+
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "hone/base/file.h"
+#include "hone/db/copy.h"
+#include "hone/db/registry.h"
+#include "hone/model_tasks.h"
+
+namespace hone::tool {
+
+Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
+  std::set<std::string> devices, versions;
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
+    devices.insert(record.device);
+    versions.insert(record.version);
+    return ok_status();
+  }));
+  std::vector<cost::Dataset> datasets;
+  for (const std::string& device : devices) {
+    HONE_ASSIGN_OR_RETURN(cost::Dataset dataset,
+                          cost::load_dataset(*store, device, 2, kScheduleVersion));
+    if (!dataset.tasks.empty()) datasets.push_back(std::move(dataset));
+  }
+  if (datasets.empty()) {
+    return invalid("{}: no task with two measured schedules of space version {}; it has {}",
+                   db::store_name(db), kScheduleVersion,
+                   versions.empty()
+                       ? "no records"
+                       : fmt::format("records of version {}", fmt::join(versions, ", ")));
+  }
+  return datasets;
+}
+
+Result<target::Target> target_of_key(const std::string& device) {
+  for (const std::string& name : target::names()) {
+    HONE_ASSIGN_OR_RETURN(target::Target target, target::find(name));
+    if (target::device_key(target) == device) return target;
+  }
+  return error(Code::kUnsupported, "device {} is not described here (hone devices)", device);
+}
+
+Result<cost::DataSplit> read_split(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  return cost::parse_data_split(text, path, kScheduleVersion);
+}
+
+}  // namespace hone::tool

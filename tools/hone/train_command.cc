@@ -1,0 +1,163 @@
+#include <fmt/ranges.h>
+
+#include "hone/base/file.h"
+#include "hone/cost/gbdt_model.h"
+#include "hone/cost/net/train.h"
+#include "hone/cost/registry.h"
+
+#include "command.h"
+#include "option_texts.h"
+#include "train_net.h"
+
+namespace hone::tool {
+namespace {
+
+struct TrainOptions {
+  std::string db, cost = "combined", split_file;
+  std::vector<std::string> devices = {"host"}, excluded;
+  NetTrainTexts net;
+};
+
+Result<cost::FeatureSet> tree_model(const std::string& name) {
+  for (const auto set : {cost::FeatureSet::kStatements, cost::FeatureSet::kStatementsAndMeasure}) {
+    if (name == cost::model_name(set)) return set;
+  }
+  return invalid("--cost: '{}' cannot be trained, expected gbdt, combined, {}", name,
+                 join_names(cost::net::family_names()));
+}
+
+Status train_trees(const std::vector<CostData>& data, cost::FeatureSet features,
+                   const std::string& output) {
+  if (data.size() != 1) return invalid("--device: trees are trained for one device");
+  HONE_ASSIGN_OR_RETURN(const cost::TrainedTrees trained,
+                        cost::train(data[0].dataset, data[0].target, features));
+  HONE_RETURN_IF_ERROR(write_file_atomic(output, cost::format(trained)));
+  fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", output, trained.trees.size(),
+             data[0].dataset.size(), data[0].dataset.tasks.size());
+  return ok_status();
+}
+
+// The data of each device, without the networks that are left out.
+Result<std::vector<CostData>> load(const TrainOptions& options) {
+  std::vector<CostData> all;
+  std::set<std::string> models;
+  for (const std::string& device : options.devices) {
+    HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, device));
+    models.merge(data.dataset.models());
+    if (!options.split_file.empty()) {
+      HONE_ASSIGN_OR_RETURN(cost::SplitData parts, parts_of(data, options.split_file));
+      data.dataset = std::move(parts.train);
+      data.validation = std::move(parts.validation);
+    }
+    const std::set<std::string> excluded(options.excluded.begin(), options.excluded.end());
+    data.dataset = cost::without_models(data.dataset, excluded);
+    if (data.validation) data.validation = cost::without_models(*data.validation, excluded);
+    if (data.dataset.tasks.empty())
+      return invalid("{}: no trials on device {} to train on", options.db,
+                     target::device_key(data.target));
+    all.push_back(std::move(data));
+  }
+  for (const std::string& name : options.excluded) {
+    if (!models.contains(name))
+      return invalid("--exclude-model: the database has no trial of '{}', but of {}", name,
+                     fmt::join(models, ", "));
+  }
+  return all;
+}
+
+Status check_name(const std::string& output, const char* ending) {
+  if (output.ends_with(ending)) return ok_status();
+  return invalid("--output {}: --cost would not take it for a file, expected a name ending in {}",
+                 output, ending);
+}
+
+Status train(const TrainOptions& options) {
+  if (cost::net::find_family(options.cost).ok()) {
+    HONE_RETURN_IF_ERROR(check_name(options.net.output, ".onnx"));
+    HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
+    NetTrainTexts texts = options.net;
+    texts.family = options.cost;
+    return train_net(data, texts, options.excluded);
+  }
+  HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
+  HONE_RETURN_IF_ERROR(check_name(options.net.output, ".model"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
+  return train_trees(data, features, options.net.output);
+}
+
+// NAME: what it is, and its options, a line each.
+std::string describe_families() {
+  std::string text = "Neural cost models (--cost), and their options (--options NAME=NUMBER,..):";
+  for (const cost::net::Family* family : cost::net::families()) {
+    text += fmt::format("\n  {}: {}", family->name, family->help);
+    for (const cost::net::FamilyOption& option : family->options)
+      text += fmt::format("\n    {}={}: {}", option.name, option.value, option.help);
+  }
+  return text;
+}
+
+}  // namespace
+
+Command train_command(CLI::App& root) {
+  const auto options = std::make_shared<TrainOptions>();
+  NetTrainTexts& net = options->net;
+  CLI::App* app =
+      root.add_subcommand("train", "Train a cost model on the measured schedules of a database");
+  add_db(*app, options->db);
+  app->add_option("--device", options->devices,
+                  fmt::format("The machine that was measured: {}; a neural model learns several, "
+                              "repeat per device",
+                              join_names(target::names())))
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all()
+      ->default_str("host");
+  app->add_option("-o,--output", net.output, "The file to write: FILE.model of trees, FILE.onnx")
+      ->type_name("FILE")
+      ->required();
+  app->add_option("--cost", options->cost,
+                  fmt::format("gbdt: trees over features of statements; combined: the analytic "
+                              "model, too; neural: {}",
+                              join_names(cost::net::family_names())))
+      ->type_name("NAME")
+      ->capture_default_str();
+  app->add_option(
+         "--split-file", options->split_file,
+         "Train on what a file of hone dataset split says; neural models are judged by its "
+         "validation part")
+      ->type_name("FILE");
+  app->add_option("--exclude-model", options->excluded,
+                  "Leave out every task of this network; repeat per network")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+  const auto add = [&](const char* name, std::string& text, const char* type,
+                       const std::string& help) {
+    CLI::Option* option = app->add_option(name, text, help)->type_name(type)->group("Neural");
+    if (!text.empty()) option->capture_default_str();
+  };
+  add("--options", net.options, "TEXT", "Options of the family, as below: hidden=64,layers=1");
+  add("--loss", net.loss, "NAME",
+      fmt::format("{}; default: the family's", join_names(cost::net::loss_names())));
+  add("--epochs", net.epochs, "N", "Passes over the data; default: the family's, as the next ones");
+  add("--batch", net.batch, "N", "Schedules in a batch");
+  add("--lr", net.rate, "X", "The rate of learning at the start");
+  add("--weight-decay", net.decay, "X", "Of weights, per unit of the rate");
+  add("--validation", net.validation, "SHARE", "Share of the tasks held out to judge each epoch");
+  app->add_option("--hold-out", net.held_out,
+                  "Judge by all tasks of this network instead of a share; repeat per network")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all()
+      ->group("Neural");
+  add("--patience", net.patience, "N", "Stop after so many epochs without a better one; 0: never");
+  add("--seed", net.seed, "N", "Of everything random; the same seed repeats it");
+  add("--threads", net.threads, "N", "Threads that train; 0: all cores");
+  add("--curve", net.curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
+  app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")
+      ->group("Neural");
+  app->footer(describe_families());
+  return {app, [options] { return train(*options); }};
+}
+
+}  // namespace hone::tool
