@@ -139,17 +139,14 @@ Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t g
                                                const Knowledge& knowledge,
                                                const std::string& algorithm) {
   const uint64_t key = model.tasks.groups[group].key;
-  const bool strict = model.accuracy == space::Accuracy::kStrict;
-  const bool fast = model.accuracy == space::Accuracy::kFast;
-  const std::string wanted = algorithm.empty() && strict ? "direct" : algorithm;
+  const db::BestQuery query = best_query(model, key, algorithm);
   std::vector<db::Record> found;
   if (knowledge.store) {
     HONE_ASSIGN_OR_RETURN(found, best_stored(model, *knowledge.store, key, algorithm));
   }
   for (const db::Record& record : knowledge.shipped) {
     if (record.task == key && record.device == model.device && record.threads == model.threads &&
-        (wanted.empty() || record.algorithm == wanted) &&
-        (fast || !schedule::is_narrow(record.algorithm)))
+        query.takes(record.algorithm))
       found.push_back(record);
   }
   for (db::Record& record : found) {

@@ -63,15 +63,17 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
                                     options.available);
 }
 
+db::BestQuery best_query(const ModelTasks& model, uint64_t key, const std::string& algorithm) {
+  db::BestQuery query{
+      .task = key, .device = model.device, .threads = model.threads, .algorithm = algorithm};
+  query.restrict_to(model.accuracy);
+  return query;
+}
+
 Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store, uint64_t key,
                                             const std::string& algorithm) {
   if (model.forgotten.contains(key)) return std::vector<db::Record>();
-  const bool strict = model.accuracy == space::Accuracy::kStrict;
-  return store.best({.task = key,
-                     .device = model.device,
-                     .threads = model.threads,
-                     .algorithm = algorithm.empty() && strict ? "direct" : algorithm,
-                     .narrow = model.accuracy == space::Accuracy::kFast});
+  return store.best(best_query(model, key, algorithm));
 }
 
 Status check_options(const CompileOptions& options) {

@@ -66,8 +66,11 @@ struct TaskKnowledge {
 [[nodiscard]] int64_t own_cache_bytes(const target::Target& target);
 // What the measuring of all tasks has in common; points into `model`.
 [[nodiscard]] search::TaskContext task_context(const ModelTasks& model, uint64_t seed);
-// The best record of a task on the model's device that its accuracy (or the algorithm given)
-// allows; an empty list if there is none or the task is forgotten.
+// Finds the best record of a task on the model's device that its accuracy and the algorithm, if one
+// is given, allow.
+[[nodiscard]] db::BestQuery best_query(const ModelTasks& model, uint64_t key,
+                                       const std::string& algorithm);
+// That record; an empty list if there is none or the task is forgotten.
 [[nodiscard]] Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
                                                           uint64_t key,
                                                           const std::string& algorithm = "");

@@ -89,7 +89,7 @@ double written_by(const Stage& stage, const ir::BufferPtr& buffer) {
 
 }  // namespace
 
-double bytes_moved(const Dag& dag) {
+double bytes_moved(const Dag& dag, double constants) {
   double bytes = 0;
   for (const ir::Param& param : dag.params) {
     double elements = 0;
@@ -98,7 +98,9 @@ double bytes_moved(const Dag& dag) {
                                                   : read_by(stage, param.buffer);
     }
     const auto all = static_cast<double>(param.buffer->num_elements());
-    bytes += std::min(elements, all) * static_cast<double>(dtype_bytes(param.buffer->dtype));
+    const double share = param.role == ir::Role::kConstant ? constants : 1;
+    bytes +=
+        share * std::min(elements, all) * static_cast<double>(dtype_bytes(param.buffer->dtype));
   }
   return bytes;
 }

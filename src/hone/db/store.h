@@ -12,6 +12,7 @@
 
 #include "hone/base/status.h"
 #include "hone/db/record.h"
+#include "hone/space/space.h"
 
 namespace hone::db {
 
@@ -24,6 +25,10 @@ struct BestQuery {
   std::string algorithm;  // empty: any
   bool narrow = false;    // also schedules that keep constants in 16 bits (schedule::Narrow)
   int limit = 1;
+
+  // Nothing that rounds more than this level allows.
+  void restrict_to(space::Accuracy accuracy);
+  [[nodiscard]] bool takes(std::string_view other_algorithm) const;
 };
 
 // What `query` looks for: records that agree with every field that is set, oldest first.

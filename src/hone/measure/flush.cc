@@ -51,11 +51,15 @@ constexpr size_t kTile = size_t{64} << 10;  // bytes
 
 using Pieces = std::span<const std::span<char>>;
 
+int64_t tiles_of(std::span<const char> piece) {
+  return static_cast<int64_t>((piece.size() + kTile - 1) / kTile);
+}
+
 // A tile is so many bytes of the pieces laid end to end, each piece's last tile shorter.
 int flush_tiles(void* const* args, void*, int64_t first, int64_t last, int) {
   int64_t tile = 0;
   for (const std::span<char>& piece : *static_cast<const Pieces*>(args[0])) {
-    const auto tiles = static_cast<int64_t>((piece.size() + kTile - 1) / kTile);
+    const int64_t tiles = tiles_of(piece);
     const int64_t begin = std::max(first - tile, int64_t{0}), end = std::min(last - tile, tiles);
     if (begin < end) {
       const size_t from = static_cast<size_t>(begin) * kTile;
@@ -79,8 +83,7 @@ void flush_from_caches(std::span<const char> memory) {
 
 void flush_from_caches(runtime::Pool* pool, Pieces pieces) {
   int64_t tiles = 0;
-  for (const std::span<char>& piece : pieces)
-    tiles += static_cast<int64_t>((piece.size() + kTile - 1) / kTile);
+  for (const std::span<char>& piece : pieces) tiles += tiles_of(piece);
   if (tiles == 0) return;
   void* args[] = {&pieces};
   const runtime::PhaseCall call{flush_tiles, args, tiles, 0};

@@ -48,7 +48,8 @@ Result<Plain> plain_program(const compute::Dag& dag) {
   return Plain{compute::naive_program(dag), false};
 }
 
-// The corners and edges first (0, 1, n-2, n-1 along each axis), then random points.
+// The corners and edges (0, 1, n-2, n-1 along each axis) and random points, in order, each once:
+// two threads that run one point may both write to its output while they sum.
 std::vector<std::vector<int64_t>> choose_points(const std::vector<compute::Axis>& axes,
                                                 int64_t random, Rng& rng) {
   int64_t all = 1;
@@ -74,6 +75,8 @@ std::vector<std::vector<int64_t>> choose_points(const std::vector<compute::Axis>
     for (const compute::Axis& axis : axes) point.push_back(rng.below(axis.extent));
     points.push_back(std::move(point));
   }
+  std::sort(points.begin(), points.end());
+  points.erase(std::unique(points.begin(), points.end()), points.end());
   return points;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/interpreter.h"
 
@@ -36,6 +38,21 @@ TEST(reference, accepts_what_the_interpreter_computes) {
     EXPECT_GT((*expected)[0].values.size(), 40U);
     const Status status = check_outputs(*expected, interpret(dag), 1e-5);
     EXPECT_TRUE(status.ok()) << compute::describe(dag) << ": " << status.message();
+  }
+}
+
+TEST(reference, runs_each_point_once_however_many_threads_there_are) {
+  const compute::Dag dag = compute::testing::gemm(1, 40, 3000);
+  const std::vector<Tensor> arguments = task_arguments(dag, 5);
+  const auto one = reference_outputs(dag, arguments);
+  ASSERT_TRUE(one.ok()) << one.status().message();
+  const std::vector<int64_t>& places = one->front().places;
+  EXPECT_EQ(std::set<int64_t>(places.begin(), places.end()).size(), places.size());
+  for (int i = 0; i < 10; ++i) {
+    const auto many = reference_outputs(dag, arguments, {.threads = 4});
+    ASSERT_TRUE(many.ok()) << many.status().message();
+    EXPECT_EQ(many->front().places, places);
+    EXPECT_EQ(many->front().values, one->front().values);
   }
 }
 

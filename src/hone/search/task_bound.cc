@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hone/compute/bytes_moved.h"
+#include "hone/schedule/step.h"
 
 namespace hone::search {
 namespace {
@@ -18,7 +19,10 @@ constexpr double kHeadroom = 1.1;
 }  // namespace
 
 TaskWork least_work(const compute::Dag& dag, const space::Space& space) {
-  return {space.least_flops(), compute::bytes_moved(dag)};
+  bool narrow = false;
+  for (int i = 0; i < space.num_sketches(); ++i)
+    narrow = narrow || schedule::is_narrow(space.algorithm(i));
+  return {space.least_flops(), compute::bytes_moved(dag, narrow ? 0.5 : 1)};
 }
 
 TaskBounds::TaskBounds(const target::Target& target, int threads) {

@@ -14,8 +14,8 @@ target::Target machine() {
   return target;
 }
 
-TaskWork work_of(const compute::Dag& dag) {
-  const Result<space::Space> space = space::Space::create(dag, machine());
+TaskWork work_of(const compute::Dag& dag, space::Accuracy accuracy = space::Accuracy::kDefault) {
+  const Result<space::Space> space = space::Space::create(dag, machine(), accuracy);
   EXPECT_TRUE(space.ok());
   return least_work(dag, *space);
 }
@@ -28,6 +28,13 @@ TEST(task_bound, the_cheapest_algorithm_counts) {
   const compute::Dag conv = compute::testing::conv2d({.h = 28, .w = 28, .ic = 64, .oc = 64});
   EXPECT_LT(work_of(conv).flops, 0.7 * compute::flops(conv));
   EXPECT_GT(work_of(conv).flops, 0.1 * compute::flops(conv));
+}
+
+TEST(task_bound, of_constants_that_may_be_halved_half_counts) {
+  const compute::Dag conv = compute::testing::conv2d({.h = 28, .w = 28, .ic = 64, .oc = 64});
+  const double constants = 4.0 * (3 * 3 * 64 * 64 + 64);
+  EXPECT_DOUBLE_EQ(work_of(conv).bytes - work_of(conv, space::Accuracy::kFast).bytes,
+                   constants / 2);
 }
 
 TEST(task_bound, arithmetic_at_peak_or_bytes_at_the_last_caches_rate) {

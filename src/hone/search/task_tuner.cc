@@ -78,14 +78,12 @@ SearchTask TaskTuner::search_task() const {
 }
 
 Status TaskTuner::learn(db::Store& store) {
-  const bool strict = context_.accuracy == space::Accuracy::kStrict;
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best,
-                        store.best({.task = task_.key,
-                                    .device = context_.device,
-                                    .threads = context_.threads,
-                                    .algorithm = strict ? "direct" : "",
-                                    .narrow = context_.accuracy == space::Accuracy::kFast,
-                                    .limit = kStoredBest}));
+  db::BestQuery query{.task = task_.key,
+                      .device = context_.device,
+                      .threads = context_.threads,
+                      .limit = kStoredBest};
+  query.restrict_to(context_.accuracy);
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store.best(query));
   for (const db::Record& record : best) {
     Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
     if (!steps.ok()) continue;
