@@ -60,8 +60,15 @@ class LoadedCandidate {
   // Seconds of `runs` runs; `returned` collects what they returned.
   [[nodiscard]] double time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
                             int& returned) const;
+  // What time() does before each run, to the caches: seconds of it, at best.
+  [[nodiscard]] double seconds_to_forget(runtime::Pool* pool, Weights weights,
+                                         const Sweep& sweep) const;
 
  private:
+  [[nodiscard]] bool forgets_nothing(Weights weights) const {
+    return weights == Weights::kWarm || weights_.empty();
+  }
+  void forget(runtime::Pool* pool, Weights weights, const Sweep& sweep) const;
   [[nodiscard]] int run(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases) const;
   std::unique_ptr<codegen::LoadedCode> code_;
   std::vector<void*> args_;

@@ -129,6 +129,23 @@ TEST(timing, finds_the_time_of_a_noisy_kernel) {
   }
 }
 
+TEST(timing, a_sample_has_fewer_runs_where_much_happens_between_them) {
+  const auto runs_of_a_sample = [](double between) {
+    FakeKernel kernel{1e-6};
+    std::vector<int64_t> counts;
+    const auto run = [&](int64_t n) {
+      counts.push_back(n);
+      return kernel(n);
+    };
+    (void)time_adaptively(run, {.sample_seconds = 1e-4}, between);
+    return counts.back();
+  };
+  EXPECT_GT(runs_of_a_sample(0), 50);
+  EXPECT_EQ(runs_of_a_sample(1e-7), runs_of_a_sample(0));
+  EXPECT_EQ(runs_of_a_sample(4e-5), 10);  // 400 us in all
+  EXPECT_EQ(runs_of_a_sample(1e-2), 4);
+}
+
 TEST(timing, a_clearly_slower_candidate_runs_once_or_twice) {
   FakeKernel hopeless{1e-2};
   const Timing a = time_adaptively(std::ref(hopeless), {.best = 1e-3});

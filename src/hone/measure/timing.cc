@@ -12,6 +12,17 @@ namespace {
 // The first run pays for page faults, cold code and sleeping threads: only beyond this factor does
 // it prove by itself that a candidate is slow.
 constexpr double kFirstRunFactor = 3;
+// What happens between the runs of a sample takes at most so many times the sample, ...
+constexpr double kMostBetween = 4;
+constexpr double kLeastRuns = 4;  // ... unless that leaves it fewer runs than these
+
+// Runs of a sample, if one takes so many seconds.
+int64_t runs_of_sample(double sample_seconds, double run, double between) {
+  double runs = std::ceil(sample_seconds / run);
+  if (between > 0)
+    runs = std::min(runs, std::max(kLeastRuns, kMostBetween * sample_seconds / between));
+  return std::max<int64_t>(1, std::llround(runs));
+}
 
 }  // namespace
 
@@ -21,7 +32,8 @@ void summarise(Timing& t) {
   t.low = interval.low, t.high = interval.high;
 }
 
-Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOptions& o) {
+Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOptions& o,
+                       double between) {
   Timing t;
   double spent = 0;
   const auto once = [&](int64_t n) {
@@ -47,8 +59,7 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
     return finish(second > o.best * o.stop_ratio);
   }
 
-  const auto repeats =
-      std::max<int64_t>(1, std::llround(std::ceil(o.sample_seconds / std::min(first, second))));
+  const int64_t repeats = runs_of_sample(o.sample_seconds, std::min(first, second), between);
   SlowerTest slower(o.best * o.slower_ratio);
   while (static_cast<int>(t.samples.size()) < o.max_samples) {
     t.samples.push_back(once(repeats));
@@ -62,7 +73,8 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
 }
 
 Duel duel(const std::function<double(int64_t)>& challenger,
-          const std::function<double(int64_t)>& incumbent, const DuelOptions& o) {
+          const std::function<double(int64_t)>& incumbent, const DuelOptions& o,
+          double between) {
   Duel d;
   PairTest test;
   double spent = 0;
@@ -72,7 +84,7 @@ Duel duel(const std::function<double(int64_t)>& challenger,
     return seconds / static_cast<double>(n);
   };
   const double least = std::min(sample(incumbent, 1), sample(challenger, 1));
-  const auto repeats = std::max<int64_t>(1, std::llround(std::ceil(o.sample_seconds / least)));
+  const int64_t repeats = runs_of_sample(o.sample_seconds, least, between);
   while (static_cast<int>(d.pairs()) < o.max_pairs) {
     double a = 0, b = 0;
     if (d.pairs() % 2 == 0) {
