@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,55 @@ def model(path, name, channels):
     graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def table(folder, *arguments, code=0):
+    """scripts/cost_model_table.py: what it prints and what it says."""
+    script = Path(__file__).resolve().parent.parent / "scripts" / "cost_model_table.py"
+    command = [sys.executable, script, "--hone", os.environ["HONE"], "--folder", folder, *arguments]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=240)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout, done.stderr
+
+
+def check_fewer_tasks(folder, db, split):
+    """--tasks trains on some of the tasks, the same for the same seed, and leaves alone what is judged by."""
+    def train(cost, name, tasks, *more, code=0):
+        return hone("train", "--db", db, "--split-file", split, "--cost", cost, "-o", folder / name, "--tasks", tasks, *more, code=code)
+
+    assert "of 2 tasks" in train("combined", "few.model", 2)
+    train("combined", "same.model", 2)
+    assert (folder / "few.model").read_text() == (folder / "same.model").read_text()
+    error = train("combined", "no.model", 1000, code=2)
+    assert "--tasks: 1000 are wanted, but there are" in error, error
+    assert "--tasks" in train("combined", "no.model", 0, code=2)
+    assert "--tasks" in train("small", "no.onnx", "all", code=2)
+    assert not (folder / "no.model").exists()
+
+
+def check_table(folder, db, split):
+    """Models are trained once, judged, and printed in the order they were asked for."""
+    kept, figures = folder / "kept", folder / "table.json"
+    arguments = ["--db", db, "--split", split, "--json", figures, "--tasks", "1,2", "analytic", "combined"]
+    text, said = table(kept, *arguments)
+    head, _, *rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines()]
+    assert head[:5] == ["model", "tasks", "size", "CPU s of training", "pairs"], head
+    assert [row[:2] for row in rows] == [["`analytic`", ""], ["`combined`", "1"], ["`combined`", "2"]], rows
+    results = json.loads(figures.read_text())["results"]
+    assert [result["tasks_wanted"] for result in results] == [None, 1, 2]
+    for row, result in zip(rows, results):
+        assert row[4] == f"{result['evaluation']['all']['pair_accuracy']:.3f}"
+    assert "as judged before" not in said
+    assert table(kept, *arguments)[1].count("as judged before") == 3
+    time.sleep(0.05)
+    db.touch()
+    assert "as judged before" not in table(kept, *arguments)[1]
+    # One that cannot be trained is said and left out; the others are there.
+    text, said = table(kept, "--db", db, "--split", split, "small:epochs=none", "analytic", code=1)
+    assert "small:epochs=none: hone: --epochs" in said and "analytic" in text and "small" not in text, said + text
+    assert "found 'epochs=3', expected xgboost or lightgbm" in table(kept, "--db", db, "--split", split, "combined:epochs=3", code=2)[1]
+    assert "found 'wood', expected NAME=VALUE" in table(kept, "--db", db, "--split", split, "small:wood", code=2)[1]
+    assert "no such file" in table(kept, "--db", db, "--split", folder / "none.json", "combined", code=2)[1]
 
 
 def main():
@@ -65,6 +115,10 @@ def main():
             hone("eval", "--db", db, "--split-file", split)
         split = json.loads((folder / "model.json").read_text())
         assert split["tasks"]["test"] and not set(split["tasks"]["test"]) & set(split["tasks"]["train"])
+
+        hone("dataset", "split", "--db", db, "-o", folder / "all.json", "--by", "model", "--hold-out", "second", "--validation", "0")
+        check_fewer_tasks(folder, db, folder / "all.json")
+        check_table(folder, db, folder / "all.json")
 
         lines, other = folder / "data.jsonl", folder / "other.db"
         hone("dataset", "export", lines, "--db", db)
