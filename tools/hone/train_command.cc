@@ -13,7 +13,7 @@ namespace hone::tool {
 namespace {
 
 struct TrainOptions {
-  std::string db, cost = "combined", split_file;
+  std::string db, cost = "combined", split_file, tasks;
   std::vector<std::string> devices = {"host"}, excluded;
   NetTrainTexts net;
 };
@@ -26,14 +26,20 @@ Result<cost::FeatureSet> tree_model(const std::string& name) {
                  join_names(cost::net::family_names()));
 }
 
-Status train_trees(const std::vector<CostData>& data, cost::FeatureSet features,
-                   const std::string& output) {
+Status train_trees(std::vector<CostData> data, cost::FeatureSet features,
+                   const NetTrainTexts& texts) {
   if (data.size() != 1) return invalid("--device: trees are trained for one device");
+  cost::Dataset& dataset = data[0].dataset;
+  if (texts.tasks > 0) {
+    HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(texts.seed));
+    cost::Dataset* const all[] = {&dataset};
+    HONE_RETURN_IF_ERROR(cost::keep_tasks(all, texts.tasks, seed));
+  }
   HONE_ASSIGN_OR_RETURN(const cost::TrainedTrees trained,
-                        cost::train(data[0].dataset, data[0].target, features));
-  HONE_RETURN_IF_ERROR(write_file_atomic(output, cost::format(trained)));
-  fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", output, trained.trees.size(),
-             data[0].dataset.size(), data[0].dataset.tasks.size());
+                        cost::train(dataset, data[0].target, features));
+  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(trained)));
+  fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output,
+             trained.trees.size(), dataset.size(), dataset.keys().size());
   return ok_status();
 }
 
@@ -72,17 +78,20 @@ Status check_name(const std::string& output, const char* ending) {
 }
 
 Status train(const TrainOptions& options) {
+  NetTrainTexts texts = options.net;
+  if (!options.tasks.empty()) {
+    HONE_ASSIGN_OR_RETURN(texts.tasks, parse_count("--tasks", options.tasks, 1, 1 << 30));
+  }
   if (cost::net::find_family(options.cost).ok()) {
-    HONE_RETURN_IF_ERROR(check_name(options.net.output, ".onnx"));
+    HONE_RETURN_IF_ERROR(check_name(texts.output, ".onnx"));
     HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
-    NetTrainTexts texts = options.net;
     texts.family = options.cost;
     return train_net(data, texts, options.excluded);
   }
   HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
-  HONE_RETURN_IF_ERROR(check_name(options.net.output, ".model"));
-  HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
-  return train_trees(data, features, options.net.output);
+  HONE_RETURN_IF_ERROR(check_name(texts.output, ".model"));
+  HONE_ASSIGN_OR_RETURN(std::vector<CostData> data, load(options));
+  return train_trees(std::move(data), features, texts);
 }
 
 // NAME: what it is, and its options, a line each.
@@ -131,6 +140,11 @@ Command train_command(CLI::App& root) {
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
+  app->add_option("--tasks", options->tasks,
+                  "Train on so many tasks of what there is, drawn by --seed; those of a smaller "
+                  "number are among those of a larger one. Default: all")
+      ->type_name("N");
+  add_seed(*app, net.seed);
   const auto add = [&](const char* name, std::string& text, const char* type,
                        const std::string& help) {
     CLI::Option* option = app->add_option(name, text, help)->type_name(type)->group("Neural");
@@ -151,7 +165,6 @@ Command train_command(CLI::App& root) {
       ->take_all()
       ->group("Neural");
   add("--patience", net.patience, "N", "Stop after so many epochs without a better one; 0: never");
-  add("--seed", net.seed, "N", "Of everything random; the same seed repeats it");
   add("--threads", net.threads, "N", "Threads that train; 0: all cores");
   add("--curve", net.curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
   app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")

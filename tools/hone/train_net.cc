@@ -60,26 +60,38 @@ Result<net::NetTraining> parse(const NetTrainTexts& texts, const net::Recipe& re
 
 struct Rows {
   net::NetRows train, validation;
+  std::set<uint64_t> train_tasks, validation_tasks;
 };
+
+net::Parts parts_of(const CostData& data, const NetTrainTexts& texts, double share) {
+  if (data.validation) return {data.dataset, *data.validation};
+  if (texts.held_out.empty()) return net::split_tasks(data.dataset, share);
+  return net::split_models(data.dataset, {texts.held_out.begin(), texts.held_out.end()});
+}
 
 Result<Rows> make_rows(const std::vector<CostData>& data, const NetTrainTexts& texts,
                        const net::Net& model, double share, const net::NetTraining& training) {
+  std::vector<net::Parts> parts;
+  for (const CostData& one : data) parts.push_back(parts_of(one, texts, share));
+  if (texts.tasks > 0) {
+    std::vector<cost::Dataset*> trained;
+    for (net::Parts& one : parts) trained.push_back(&one.train);
+    HONE_RETURN_IF_ERROR(cost::keep_tasks(trained, texts.tasks, training.seed));
+  }
   Rows rows;
   rows.train = rows.validation = net::no_rows(model);
-  for (const CostData& one : data) {
-    const std::set<std::string> held_out(texts.held_out.begin(), texts.held_out.end());
-    const net::Parts parts = one.validation     ? net::Parts{one.dataset, *one.validation}
-                             : held_out.empty() ? net::split_tasks(one.dataset, share)
-                                                : net::split_models(one.dataset, held_out);
-    const auto add = [&](const cost::Dataset& part, net::NetRows& to) -> Status {
+  for (size_t i = 0; i < data.size(); ++i) {
+    const auto add = [&](const cost::Dataset& part, net::NetRows& to,
+                         std::set<uint64_t>& tasks) -> Status {
       HONE_ASSIGN_OR_RETURN(
           const net::NetRows more,
-          net::make_rows(part, one.target, model, training.threads, training.cancel));
+          net::make_rows(part, data[i].target, model, training.threads, training.cancel));
       net::append(to, more);
+      tasks.merge(part.keys());
       return ok_status();
     };
-    HONE_RETURN_IF_ERROR(add(parts.train, rows.train));
-    HONE_RETURN_IF_ERROR(add(parts.validation, rows.validation));
+    HONE_RETURN_IF_ERROR(add(parts[i].train, rows.train, rows.train_tasks));
+    HONE_RETURN_IF_ERROR(add(parts[i].validation, rows.validation, rows.validation_tasks));
   }
   if (rows.train.num_tasks() == 0)
     return invalid("no task is left to train on, {} are held out", rows.validation.num_tasks());
@@ -123,9 +135,9 @@ NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
       {"excluded_models", join_names(excluded)},
       {"held_out_models", join_names(texts.held_out)},
       {"schedules", std::to_string(rows.train.batch.rows)},
-      {"tasks", std::to_string(rows.train.num_tasks())},
+      {"tasks", std::to_string(rows.train_tasks.size())},
       {"validation_schedules", std::to_string(rows.validation.batch.rows)},
-      {"validation_tasks", std::to_string(rows.validation.num_tasks())},
+      {"validation_tasks", std::to_string(rows.validation_tasks.size())},
       {"loss", net::loss_names()[static_cast<size_t>(training.loss)]},
       {"epochs", std::to_string(training.epochs)},
       {"best_epoch", std::to_string(best.epoch)},
@@ -157,8 +169,8 @@ Status train_net(const std::vector<CostData>& data, const NetTrainTexts& texts,
   net::initialise(model, training.seed);
   net::set_normalisation(model, rows.train.batch);
   fmt::print("{}: {} weights; {} schedules of {} tasks, judged by {} of {} others\n", texts.family,
-             model.num_weights(), rows.train.batch.rows, rows.train.num_tasks(),
-             rows.validation.batch.rows, rows.validation.num_tasks());
+             model.num_weights(), rows.train.batch.rows, rows.train_tasks.size(),
+             rows.validation.batch.rows, rows.validation_tasks.size());
   training.progress = [&](const net::NetEpoch& epoch) { print(epoch, training.epochs); };
   HONE_ASSIGN_OR_RETURN(const std::vector<net::NetEpoch> epochs,
                         net::train(model, rows.train, rows.validation, training));

@@ -12,6 +12,7 @@ struct NetTrainTexts {
   std::vector<std::string> held_out;  // networks whose tasks are the validation, instead of a share
   std::string curve;                  // an HTML file; empty: none
   bool resume = false;
+  int tasks = 0;  // so many are trained on; 0: all
 };
 // `excluded`: networks that the data leave out, for the file's card.
 [[nodiscard]] Status train_net(const std::vector<CostData>& data, const NetTrainTexts& texts,

@@ -43,12 +43,6 @@ Dataset make_dataset(const std::string& device) {
   return dataset;
 }
 
-std::set<uint64_t> keys(const Dataset& dataset) {
-  std::set<uint64_t> all;
-  for (const TaskTrials& task : dataset.tasks) all.insert(task.key);
-  return all;
-}
-
 bool disjoint(const std::set<uint64_t>& a, const std::set<uint64_t>& b) {
   return std::none_of(a.begin(), a.end(), [&](uint64_t key) { return b.contains(key); });
 }
@@ -59,9 +53,9 @@ TEST(data_split, by_task_shares_no_task) {
       make_split({&dataset, 1}, {.by = SplitBy::kTask, .fraction = 0.3, .validation = 0.3}, "1");
   ASSERT_TRUE(split.ok()) << split.status().message();
   const SplitData data = apply_split(dataset, *split);
-  EXPECT_TRUE(disjoint(keys(data.train), keys(data.test)));
-  EXPECT_TRUE(disjoint(keys(data.train), keys(data.validation)));
-  EXPECT_TRUE(disjoint(keys(data.validation), keys(data.test)));
+  EXPECT_TRUE(disjoint(data.train.keys(), data.test.keys()));
+  EXPECT_TRUE(disjoint(data.train.keys(), data.validation.keys()));
+  EXPECT_TRUE(disjoint(data.validation.keys(), data.test.keys()));
   EXPECT_EQ(data.train.size() + data.validation.size() + data.test.size(), dataset.size());
   EXPECT_EQ(data.test.device, "d");
 }
@@ -79,9 +73,9 @@ TEST(data_split, by_model_trains_on_no_task_that_the_model_has) {
   }
   for (const Dataset& one : both) {
     const SplitData data = apply_split(one, *split);
-    EXPECT_TRUE(disjoint(theirs, keys(data.train)));
-    EXPECT_TRUE(disjoint(theirs, keys(data.validation)));
-    EXPECT_EQ(keys(data.test), theirs);
+    EXPECT_TRUE(disjoint(theirs, data.train.keys()));
+    EXPECT_TRUE(disjoint(theirs, data.validation.keys()));
+    EXPECT_EQ(data.test.keys(), theirs);
   }
 }
 
@@ -196,6 +190,47 @@ TEST(bound_scores, sum_to_one_and_tell_memory_from_arithmetic) {
   const BoundScores vector = scores(compute::testing::gemm(1, 2048, 2048));
   for (const BoundScores& score : {square, vector}) EXPECT_NEAR(score.memory + score.core, 1, 1e-9);
   EXPECT_GT(vector.memory, square.memory);
+}
+
+TEST(keep_tasks, fewer_are_among_more_on_all_devices) {
+  const auto kept = [](int count, uint64_t seed) {
+    Dataset first = make_dataset("d"), second = make_dataset("e");
+    second.tasks.erase(second.tasks.begin(), second.tasks.begin() + 20);
+    Dataset* const both[] = {&first, &second};
+    const Status status = keep_tasks(both, count, seed);
+    EXPECT_TRUE(status.ok()) << status.message();
+    const std::set<uint64_t> keys = first.keys();
+    EXPECT_EQ(std::ssize(keys), count);
+    EXPECT_EQ(std::ssize(first.tasks), 2 * count);  // threads
+    for (const uint64_t key : second.keys()) EXPECT_TRUE(keys.contains(key));
+    return keys;
+  };
+  const std::set<uint64_t> few = kept(5, 1), more = kept(11, 1);
+  EXPECT_TRUE(std::includes(more.begin(), more.end(), few.begin(), few.end()));
+  EXPECT_EQ(kept(5, 1), few);
+  EXPECT_NE(kept(5, 2), few);
+  EXPECT_EQ(kept(20, 1), make_dataset("d").keys());
+
+  Dataset dataset = make_dataset("d");
+  Dataset* const one[] = {&dataset};
+  const Status status = keep_tasks(one, 21, 1);
+  EXPECT_EQ(status.message(), "--tasks: 21 are wanted, but there are 20 to train on");
+  EXPECT_EQ(dataset.keys().size(), 20U);
+}
+
+TEST(keep_tasks, does_not_depend_on_what_is_not_trained_on) {
+  Dataset all = make_dataset("d"), part = all;
+  Dataset* const one[] = {&all};
+  ASSERT_TRUE(keep_tasks(one, 8, 1).ok());
+  // Without some of those that were not drawn, the same are drawn.
+  const std::set<uint64_t> drawn = all.keys();
+  int left = 5;
+  std::erase_if(part.tasks, [&](const TaskTrials& task) {
+    return !drawn.contains(task.key) && left-- > 0;
+  });
+  Dataset* const other[] = {&part};
+  ASSERT_TRUE(keep_tasks(other, 8, 1).ok());
+  EXPECT_EQ(part.keys(), drawn);
 }
 
 // Loading drops what cannot be right.

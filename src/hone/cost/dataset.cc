@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
 
 namespace hone::cost {
@@ -77,6 +78,12 @@ std::set<std::string> Dataset::models() const {
   return models;
 }
 
+std::set<uint64_t> Dataset::keys() const {
+  std::set<uint64_t> keys;
+  for (const TaskTrials& task : tasks) keys.insert(task.key);
+  return keys;
+}
+
 Result<Dataset> load_dataset(db::Store& store, const std::string& device, int min_trials,
                              const std::string& version) {
   Dataset dataset;
@@ -125,6 +132,23 @@ Dataset without_models(const Dataset& dataset, const std::set<std::string>& mode
     if (!theirs) rest.tasks.push_back(task);
   }
   return rest;
+}
+
+Status keep_tasks(std::span<Dataset* const> parts, int count, uint64_t seed) {
+  std::set<std::pair<uint64_t, uint64_t>> drawn;  // place in the order, key
+  for (const Dataset* part : parts) {
+    for (const TaskTrials& task : part->tasks)
+      drawn.emplace(hash_combine(seed, task.key), task.key);
+  }
+  if (std::ssize(drawn) < count)
+    return invalid("--tasks: {} are wanted, but there are {} to train on", count, drawn.size());
+  drawn.erase(std::next(drawn.begin(), count), drawn.end());
+  for (Dataset* part : parts) {
+    std::erase_if(part->tasks, [&](const TaskTrials& task) {
+      return !drawn.contains({hash_combine(seed, task.key), task.key});
+    });
+  }
+  return ok_status();
 }
 
 }  // namespace hone::cost

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct Dataset {
   std::map<std::string, int64_t> other_versions;  // records left out, by their space version
   [[nodiscard]] int64_t size() const;
   [[nodiscard]] std::set<std::string> models() const;
+  [[nodiscard]] std::set<uint64_t> keys() const;  // of its tasks
 };
 
 // What ran on `device` and gave a time. Tasks of fewer than `min_trials` schedules are left out,
@@ -55,5 +57,9 @@ struct Dataset {
                                            int min_trials = 2, const std::string& version = {});
 // Without every task that one of the models has.
 [[nodiscard]] Dataset without_models(const Dataset& dataset, const std::set<std::string>& models);
+// Leaves `count` tasks in what models are trained on, each on all devices and with all numbers of
+// threads. Which ones depends on their keys and the seed alone, so that those of a smaller count
+// are among those of a larger one. An error if there are fewer.
+[[nodiscard]] Status keep_tasks(std::span<Dataset* const> parts, int count, uint64_t seed);
 
 }  // namespace hone::cost
