@@ -25,7 +25,7 @@ import compare
 import engines
 import interleaved
 import model_files
-from search_curves import COLOURS, spread
+from tuning_curves import COLOURS, spread
 
 RIVALS = {"onnxruntime": ("ONNX Runtime", engines.OnnxRuntime), "openvino": ("OpenVINO", engines.OpenVino)}
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 330, 56, 34, 14, 40

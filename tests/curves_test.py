@@ -12,7 +12,7 @@ CURVES = Path(__file__).resolve().parent.parent / "benchmarks" / "curves.py"
 
 sys.path.insert(0, str(CURVES.parent))
 import curves  # noqa: E402
-from search_curves import spread  # noqa: E402
+from tuning_curves import spread  # noqa: E402
 
 
 class Curves(support.Case):

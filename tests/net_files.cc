@@ -1,7 +1,10 @@
 // Writes an untrained net of every family with inputs and what the plain evaluator says of them,
-// for neural_models_test.py.
+// for neural_models_test.py; or one
+// that reads what `--cost` gives it.
 //   hone_net_files FOLDER
+//   hone_net_files --usable FILE.onnx
 #include "hone/cost/net/net_testing.h"
+#include "hone/cost/net/rows.h"
 #include "hone/net_file.h"
 #include "hone/tensor/npy.h"
 
@@ -38,21 +41,32 @@ Status write_family(const net::Family& family, const std::string& folder) {
   return write_npz(path + ".npz", arrays);
 }
 
-int run(const std::string& folder) {
-  for (const net::Family* family : net::families()) {
-    const Status status = write_family(*family, folder);
-    if (status.ok()) continue;
-    fmt::print(stderr, "hone_net_files: {}\n", status.message());
-    return 1;
-  }
-  return 0;
+Status write_all(const std::string& folder) {
+  for (const net::Family* family : net::families())
+    HONE_RETURN_IF_ERROR(write_family(*family, folder));
+  return ok_status();
+}
+
+Status write_usable(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(
+      net::Net made, net::make_net(net::kSmall, net::all_inputs(), {{"hidden", 8}, {"heads", 2}}));
+  net::initialise(made, 3);
+  return write_net(path, made, {});
+}
+
+int report(const Status& status) {
+  if (status.ok()) return 0;
+  fmt::print(stderr, "hone_net_files: {}\n", status.message());
+  return 1;
 }
 
 }  // namespace
 }  // namespace hone
 
 int main(int argc, char** argv) {
-  if (argc == 2) return hone::run(argv[1]);
-  fmt::print(stderr, "usage: hone_net_files FOLDER\n");
+  if (argc == 2) return hone::report(hone::write_all(argv[1]));
+  if (argc == 3 && std::string_view(argv[1]) == "--usable")
+    return hone::report(hone::write_usable(argv[2]));
+  fmt::print(stderr, "usage: hone_net_files FOLDER | --usable FILE.onnx\n");
   return 2;
 }

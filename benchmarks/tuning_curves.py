@@ -1,0 +1,251 @@
+"""Curves of tuning runs that differ in one thing (contenders): latency against trials and seconds, what it takes to come near the best known.
+
+A task is an ONNX model. The contenders take turns, each run with an empty database, so that a disturbance of the machine meets them all. A
+trial's time is the centre that was stored. A model's latency after a trial is the sum over its kernels of the fastest until then, each as often
+as it occurs, from when all that are ever measured have a trial; those that never are count as predicted. The best known of a task is the
+fastest of all contenders and runs.
+"""
+import collections
+import dataclasses
+import html
+import json
+import math
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import model_files
+
+COLOURS = ["#1b6ca8", "#d1495b", "#3a7d44", "#8d5fd3", "#e09f3e", "#555555"]
+WIDTH, HEIGHT, MARGIN = 420, 220, 45  # of a panel
+WORST = 2.5  # latency / best known at the top of a panel
+
+
+@dataclasses.dataclass
+class Contender:
+    name: str
+    arguments: list  # of `hone tune`
+
+
+def one_operator(op, x, w, y, **attributes):
+    weights = numpy_helper.from_array(np.random.default_rng(0).standard_normal(w).astype(np.float32), "w")
+    info = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731
+    graph = helper.make_graph([helper.make_node(op, ["x", "w"], ["y"], **attributes)], op, [info("x", x)], [info("y", y)], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+TASKS = {
+    "conv3x3_28x28x128": lambda: one_operator("Conv", [1, 128, 28, 28], [128, 128, 3, 3], [1, 128, 28, 28], pads=[1] * 4),
+    "depthwise_56x56x144": lambda: one_operator("Conv", [1, 144, 56, 56], [144, 1, 3, 3], [1, 144, 56, 56], pads=[1] * 4, group=144),
+    "matmul_128x768x768": lambda: one_operator("MatMul", [1, 128, 768], [768, 768], [1, 128, 768]),
+}
+
+
+def find_task(name, folder):
+    """(short name, path) of a task of TASKS, an ONNX file or a model of models/."""
+    if name in TASKS:
+        path = folder / f"{name}.onnx"
+        onnx.save(TASKS[name](), path)
+        return name, path
+    if name.endswith(".onnx"):
+        if not Path(name).is_file():
+            sys.exit(f"--tasks: no file {name}")
+        return Path(name).stem, Path(name)
+    known = [entry["name"] for entry in model_files.entries()]
+    if name not in known:
+        sys.exit(f"--tasks: '{name}' is none of {', '.join([*TASKS, *known])} and no ONNX file")
+    return name, model_files.filled(name)
+
+
+def spread(stored, start):
+    """Seconds since `start` of each trial, of the times stored: those are whole seconds, so the trials of one second are spread over it."""
+    counts, before, moments = collections.Counter(stored), collections.Counter(), []
+    for second in stored:
+        moments.append(max(0.0, second - start) + before[second] / counts[second])
+        before[second] += 1
+    return moments
+
+
+def run_hone(*arguments):
+    done = subprocess.run([str(part) for part in arguments], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"hone {' '.join(map(str, arguments[1:3]))}: exit code {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def tune(options, model, contender, seed, folder, budget=None):
+    """What best_so_far() makes of one run with a database of its own in `folder`."""
+    db = folder / f"{model.stem}_{contender.name.replace('/', '_')}_{seed}.db"
+    shared = ["--db", db, "--no-shipped", "--threads", options.threads]
+    start = time.time()
+    run_hone(options.hone, "tune", model, "-o", folder / "model.so", *shared, "--budget", f"{budget or options.budget}s", "--seed", seed,
+             *contender.arguments)
+    kernels = json.loads(run_hone(options.hone, "show", model, *shared, "--json"))["kernels"]
+    with sqlite3.connect(db) as connection:
+        rows = connection.execute("SELECT key, unix_time, centre FROM trial JOIN task ON task.id = trial.task "
+                                  "WHERE outcome = 'ok' AND verified ORDER BY trial.id").fetchall()
+    moments = spread([row[1] for row in rows], start)
+    return best_so_far([(key, seconds, latency) for (key, _, latency), seconds in zip(rows, moments)],
+                       {kernel["key"]: (kernel["times"], kernel["predicted_seconds"]) for kernel in kernels})
+
+
+def best_so_far(trials, kernels):
+    """[(trials, seconds, latency)] wherever the latency falls, and at the end. `trials`: (kernel, seconds, latency) in order; `kernels`: how often
+    each occurs, and its predicted latency."""
+    measured = {key for key, _, _ in trials}
+    best = {key: math.inf if key in measured else predicted for key, (_, predicted) in kernels.items()}
+    curve, total = [], math.inf
+    for i, (key, seconds, latency) in enumerate(trials):
+        if key in best and latency < best[key]:
+            best[key] = latency
+        now = sum(times * best[key] for key, (times, _) in kernels.items())
+        if now < total:
+            curve.append((i + 1, seconds, now))
+        total = now
+    if curve and curve[-1][0] < len(trials):
+        curve.append((len(trials), trials[-1][1], total))
+    return curve
+
+
+def first_good(curve, latency):
+    """(trials, seconds) until the latency is reached; None if it is not."""
+    return next(((trials, seconds) for trials, seconds, found in curve if found <= latency), None)
+
+
+def summarise(runs, best_known, goals, budget):
+    """Of one contender at one task, medians over its runs. Where a goal was not reached, a run counts with all its trials and seconds."""
+    row = {"runs": len(runs), "trials": statistics.median(curve[-1][0] if curve else 0 for curve in runs),
+           "share": statistics.median(best_known / curve[-1][2] if curve else 0 for curve in runs), "goals": []}
+    for goal in goals:
+        reached = [first_good(curve, best_known / goal) for curve in runs]
+        ends = [found or (curve[-1][0] if curve else 0, budget) for found, curve in zip(reached, runs)]
+        row["goals"].append({"reached": sum(found is not None for found in reached), "trials": statistics.median(end[0] for end in ends),
+                             "seconds": statistics.median(end[1] for end in ends)})
+    return row
+
+
+def ratio(pairs, value):
+    """Geometric mean of a row's value over another's."""
+    return math.exp(statistics.fmean(math.log(value(a) / value(b)) for a, b in pairs))
+
+
+def table(report):
+    """Markdown: a row per task and contender; then means over tasks, relative to the first contender."""
+    goals = report["goals"]
+    lines = ["| task | " + report["what"] + " | " + " | ".join(f"s to {goal:g} | trials to {goal:g}" for goal in goals) + " | trials | best known / end |",
+             "|---|---|" + "--:|" * (2 * len(goals) + 2)]
+    for task, rows in report["summary"].items():
+        for name, row in rows.items():
+            cells = []
+            for found in row["goals"]:  # where not all runs came so far, the median is of what they took at least
+                more = "" if found["reached"] == row["runs"] else f" ({found['reached']} of {row['runs']})"
+                cells += [f"{found['seconds']:.1f}{more}", f"{found['trials']:.0f}"]
+            lines.append(f"| {task} | {name} | {' | '.join(cells)} | {row['trials']:.0f} | {row['share']:.3f} |")
+    first = report["contenders"][0]
+    for name in report["contenders"]:
+        pairs = [(rows[name], rows[first]) for rows in report["summary"].values()]
+        cells = [f"{ratio(pairs, lambda row: max(row['goals'][i][unit], least)):.2f}x"  # noqa: B023
+                 for i in range(len(goals)) for unit, least in (("seconds", 0.1), ("trials", 1))]
+        cells.append(f"{ratio(pairs, lambda row: max(row['trials'], 1)):.2f}x")
+        cells.append(f"{ratio(pairs, lambda row: max(row['share'], 1e-3)):.3f}x")
+        lines.append(f"| mean, relative to {first} | {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def panel(left, top, task, axis, contenders, best_known, goal):
+    """Latency over the best known against trials or seconds, a line a run."""
+    width, height = WIDTH - MARGIN - 15, HEIGHT - 60
+    place = 0 if axis == "trials" else 1
+    right = max([point[place] for runs in contenders.values() for curve in runs for point in curve] or [1]) or 1
+
+    def at(point):
+        share = (min(point[2] / best_known, WORST) - 1) / (WORST - 1)
+        return left + width * point[place] / right, top + height * (1 - share)
+
+    parts = [f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#999"/>'
+             f'<text x="{left}" y="{top - 6}">{html.escape(task)}: latency / best known against {axis} (0 to {right:.0f})</text>']
+    for y in (1, 1 / goal, 1.5, 2, WORST):
+        line = at((0, 0, y * best_known))[1]
+        parts.append(f'<path d="M{left} {line:.1f}h{width}" stroke="#ddd"/><text x="{left - 32}" y="{line + 4:.1f}">{y:.2f}</text>')
+    for n, (name, runs) in enumerate(contenders.items()):
+        colour = COLOURS[n % len(COLOURS)]
+        for curve in filter(None, runs):
+            x, y = at(curve[0])
+            path = f"M{x:.1f} {y:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in map(at, curve[1:]))
+            parts.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        parts.append(f'<text x="{left + width - 4}" y="{top + 14 + 13 * n}" text-anchor="end" fill="{colour}">{html.escape(name)}</text>')
+    return "".join(parts)
+
+
+def svg(report):
+    """A row of two panels per task."""
+    parts = []
+    for row, (task, contenders) in enumerate(report["curves"].items()):
+        for column, axis in enumerate(("trials", "seconds")):
+            parts.append(panel(column * WIDTH + MARGIN, row * HEIGHT + 25, task, axis, contenders, report["best_known"][task],
+                               max(report["goals"])))
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" height="{HEIGHT * len(report["curves"]) + 10}" '
+            f'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n')
+
+
+def page(report):
+    """The drawing above its table, as HTML."""
+    title = f"Tuning curves by {report['what']}"
+    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>\n{svg(report)}'
+            f"<pre>{html.escape(table(report))}</pre></body></html>\n")
+
+
+def add_options(parser):
+    parser.add_argument("--hone", required=True, type=Path)
+    parser.add_argument("--output", type=Path, help="write the curves to this file, .svg or .html (with the table)")
+    parser.add_argument("--json", type=Path, help="write curves and table to this file, too")
+    parser.add_argument("--budget", type=float, default=30, help="seconds of each run")
+    parser.add_argument("--runs", type=int, default=1, help="of each contender, with seeds 1, 2, ...")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--goals", type=float, nargs="+", default=[0.95], help="shares of the best known speed")
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), help=f"{', '.join(TASKS)}, a model of models/ or an ONNX file")
+
+
+def write(report, options):
+    if options.output:
+        options.output.write_text(page(report) if options.output.suffix == ".html" else svg(report))
+    if options.json:
+        options.json.write_text(json.dumps(report) + "\n")
+
+
+def compare(what, contenders, options):
+    """Runs all, prints the table; the files are written after each task. `what` the contenders are: "search", "cost model"."""
+    options.hone = options.hone.resolve()
+    if not all(0 < goal <= 1 for goal in options.goals):
+        sys.exit("--goals: expected shares above 0, at most 1")
+    report = {"what": what, "budget": options.budget, "threads": options.threads, "goals": options.goals,
+              "contenders": [contender.name for contender in contenders], "best_known": {}, "summary": {}, "curves": {}}
+    with tempfile.TemporaryDirectory(prefix="hone-curves") as name:
+        folder = Path(name)
+        tasks = [find_task(task, folder) for task in options.tasks]
+        # A net is compiled at its first use. And what is wrong with a contender is known before the first minute.
+        onnx.save(one_operator("MatMul", [1, 8, 8], [8, 8], [1, 8, 8]), folder / "first.onnx")
+        for contender in contenders:
+            tune(options, folder / "first.onnx", contender, 0, folder, budget=1)
+        for task, model in tasks:
+            curves = {contender.name: [] for contender in contenders}
+            for seed in range(1, options.runs + 1):
+                turn = seed % len(contenders)
+                for contender in contenders[turn:] + contenders[:turn]:
+                    curves[contender.name].append(tune(options, model, contender, seed, folder))
+            best = min((curve[-1][2] for runs in curves.values() for curve in runs if curve), default=0)
+            if best == 0:
+                sys.exit(f"{task}: no kernel was measured in {options.budget:g} s, expected a longer --budget")
+            report["curves"][task], report["best_known"][task] = curves, best
+            report["summary"][task] = {key: summarise(runs, best, options.goals, options.budget) for key, runs in curves.items()}
+            print(f"{task}: best known {best * 1e3:.4f} ms", file=sys.stderr, flush=True)
+            write(report, options)
+    print(table(report), end="")
