@@ -225,9 +225,8 @@ TEST(keep_tasks, does_not_depend_on_what_is_not_trained_on) {
   // Without some of those that were not drawn, the same are drawn.
   const std::set<uint64_t> drawn = all.keys();
   int left = 5;
-  std::erase_if(part.tasks, [&](const TaskTrials& task) {
-    return !drawn.contains(task.key) && left-- > 0;
-  });
+  std::erase_if(part.tasks,
+                [&](const TaskTrials& task) { return !drawn.contains(task.key) && left-- > 0; });
   Dataset* const other[] = {&part};
   ASSERT_TRUE(keep_tasks(other, 8, 1).ok());
   EXPECT_EQ(part.keys(), drawn);

@@ -73,8 +73,7 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
 }
 
 Duel duel(const std::function<double(int64_t)>& challenger,
-          const std::function<double(int64_t)>& incumbent, const DuelOptions& o,
-          double between) {
+          const std::function<double(int64_t)>& incumbent, const DuelOptions& o, double between) {
   Duel d;
   PairTest test;
   double spent = 0;

@@ -30,9 +30,9 @@ struct Timing {
 
 // Centre and interval of its samples.
 void summarise(Timing& timing);
-// `run(n)` runs the candidate n times in a row and returns the seconds that took. `between`: seconds
-// before each run that do not count, while caches are brought into the state that a model leaves
-// them in; where that takes far longer than the runs, a sample has fewer of them.
+// `run(n)` runs the candidate n times in a row and returns the seconds that took. `between`:
+// seconds before each run that do not count, while caches are brought into the state that a model
+// leaves them in; where that takes far longer than the runs, a sample has fewer of them.
 [[nodiscard]] Timing time_adaptively(const std::function<double(int64_t)>& run,
                                      const TimingOptions& options, double between = 0);
 
@@ -55,8 +55,8 @@ enum class Verdict : uint8_t { kUndecided, kFaster, kSlower };
 
 // Both run once before, and in every other pair the challenger comes first.
 [[nodiscard]] Duel duel(const std::function<double(int64_t)>& challenger,
-                        const std::function<double(int64_t)>& incumbent,
-                        const DuelOptions& options, double between = 0);
+                        const std::function<double(int64_t)>& incumbent, const DuelOptions& options,
+                        double between = 0);
 // Whether the challenger is faster, at 95% confidence.
 [[nodiscard]] Verdict judge(const Duel& duel, const DuelOptions& options = {});
 // Challenger's time / incumbent's time: the median over pairs. Needs a pair.

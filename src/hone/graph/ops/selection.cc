@@ -152,7 +152,8 @@ Stmt top_of_many(EmitContext& c, bool largest, int64_t extent, int64_t k, const 
 }
 
 // A row's elements one after the other into a sorted list of k: an element that stands before the
-// last of the list pushes those behind its place on. Equal values stay in order.
+// last of the list pushes those behind its place on. Equal values stay in order, and what is not a
+// number comes last (sort_key).
 void emit_top_k(EmitContext& c) {
   const size_t axis = checked_axis(c, -1);
   const bool largest = c.node().attributes.integer("largest", 1) != 0;
@@ -162,15 +163,15 @@ void emit_top_k(EmitContext& c) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (d != axis) rows.push_back(compute::make_axis(fmt::format("i{}", d), shape[d]));
   }
-  const DType type = compute_type(c.input(0).dtype);
-  // (value, place) pairs: the list, the element on its way, the one it displaces.
+  const DType type = sort_key_type(compute_type(c.input(0).dtype));
+  // (key, place) pairs: the list, the element on its way, the one it displaces.
   struct Pair {
-    ir::BufferPtr value, place;
-    [[nodiscard]] std::vector<Stmt> set(const Expr& i, const Expr& v, const Expr& p) const {
-      return {ir::make_store(value, {i}, v), ir::make_store(place, {i}, p)};
+    ir::BufferPtr key, place;
+    [[nodiscard]] std::vector<Stmt> set(const Expr& i, const Expr& k, const Expr& p) const {
+      return {ir::make_store(key, {i}, k), ir::make_store(place, {i}, p)};
     }
     [[nodiscard]] std::vector<Stmt> set(const Expr& i, const Pair& from, const Expr& j) const {
-      return set(i, ir::load(from.value, {j}), ir::load(from.place, {j}));
+      return set(i, ir::load(from.key, {j}), ir::load(from.place, {j}));
     }
   };
   const auto pair = [&](const char* name, int64_t extent) {
@@ -179,10 +180,10 @@ void emit_top_k(EmitContext& c) {
                 ir::make_buffer(fmt::format("{}_place", name), DType::kI64, {extent}, scope)};
   };
   const auto before = [&](const Pair& a, const Expr& i, const Pair& b, const Expr& j) {
-    const Expr v = ir::load(a.value, {i}), w = ir::load(b.value, {j});
+    const Expr v = ir::load(a.key, {i}), w = ir::load(b.key, {j});
     const Expr earlier = ir::less(ir::load(a.place, {i}), ir::load(b.place, {j}));
-    return ir::make(ir::Op::kOr, {largest ? ir::less(w, v) : ir::less(v, w),
-                                  ir::logical_and(ir::make(ir::Op::kEq, {v, w}), earlier)});
+    return ir::make(ir::Op::kOr,
+                    {ir::less(v, w), ir::logical_and(ir::make(ir::Op::kEq, {v, w}), earlier)});
   };
   c.body("top_k", rows, [&](const std::vector<Expr>& row) {
     const auto at = [&](const Expr& r) {
@@ -202,27 +203,27 @@ void emit_top_k(EmitContext& c) {
       a.insert(a.end(), b.begin(), b.end());
       return a;
     };
-    const Expr worst = combine_identity(largest ? Combine::kMax : Combine::kMin, type);
-    const Stmt fill =
-        loop("f", k, [&](const Expr& i) { return list.set(i, worst, ir::constant(INT64_MAX)); });
+    const Stmt fill = loop(
+        "f", k, [&](const Expr& i) { return list.set(i, highest(type), ir::constant(INT64_MAX)); });
     const Stmt insert = loop("j", k, [&](const Expr& j) {
       return std::vector{ir::make_if(
           before(next, zero, list, j),
           join(join(old.set(zero, list, j), list.set(j, next, zero)), next.set(zero, old, zero)))};
     });
     const Stmt scan = loop("n", shape[axis], [&](const Expr& n) {
-      return join(next.set(zero, c.read(0, "data", at(n)), n),
+      return join(next.set(zero, sort_key(c.read(0, "data", at(n)), largest), n),
                   {ir::make_if(before(next, zero, list, last), {insert})});
     });
     const Stmt write = loop("o", k, [&](const Expr& o) {
-      std::vector<Stmt> stores = {c.store(0, at(o), ir::load(list.value, {o})),
-                                  c.store(1, at(o), ir::load(list.place, {o}))};
+      const Expr place = ir::load(list.place, {o});
+      std::vector<Stmt> stores = {c.store(0, at(o), c.read(0, "data", at(place))),
+                                  c.store(1, at(o), place)};
       std::erase(stores, nullptr);
       return stores;
     });
     Stmt all = ir::make_block({fill, scan, write});
     for (const Pair& p : {list, next, old})
-      all = ir::make_alloc(p.value, {ir::make_alloc(p.place, {all})});
+      all = ir::make_alloc(p.key, {ir::make_alloc(p.place, {all})});
     return std::vector{all};
   });
 }

@@ -79,9 +79,9 @@ std::vector<T> random_values(Rng& rng, int64_t count) {
   return values;
 }
 
-TEST(top_k, of_many_is_a_sorted_row_s_begin) {
+TEST(top_k, is_a_sorted_row_s_begin) {
   Rng rng(0);
-  for (const int64_t k : {48, 60, 200}) {
+  for (const int64_t k : {1, 5, 47, 48, 60, 200}) {
     for (const bool largest : {true, false}) {
       for (const int64_t extent : {k, 4 * k, int64_t{3000}}) {
         std::vector<float> x = random_values<float>(rng, 2 * extent);
@@ -99,6 +99,14 @@ TEST(top_k, of_many_is_a_sorted_row_s_begin) {
       for (int i = 0; i < 500; ++i) words.push_back(rng.next());
       expect_top_as_sorted(DType::kU64, words, 1, k, largest);
     }
+  }
+}
+
+TEST(top_k, has_elements_also_where_none_is_a_number) {
+  for (const bool largest : {true, false}) {
+    expect_top_as_sorted<float>(DType::kF32, {NAN, NAN, -HUGE_VALF, HUGE_VALF}, 1, 4, largest);
+    expect_top_as_sorted<float>(DType::kF32, {NAN, NAN, NAN, NAN, NAN, 1}, 2, 2, largest);
+    expect_top_as_sorted<int64_t>(DType::kI64, {INT64_MAX, INT64_MIN, INT64_MAX}, 1, 3, largest);
   }
 }
 
