@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """hone dataset: a small data set is made, resumed, divided, described, exported and imported; bad files are refused."""
+import importlib.util
 import io
 import json
 import os
@@ -56,6 +57,28 @@ def check_fewer_tasks(folder, db, split):
     assert "--tasks" in train("combined", "no.model", 0, code=2)
     assert "--tasks" in train("small", "no.onnx", "all", code=2)
     assert not (folder / "no.model").exists()
+
+
+def check_lightgbm(folder, db, split):
+    """Trees fitted by LightGBM are a file like any other; without the library one line says what to install."""
+    train = ["train", "--db", db, "--split-file", split, "--cost", "combined", "-o", folder / "leaves.model", "--booster"]
+    assert "found 'wood', expected xgboost or lightgbm" in hone(*train, "wood", code=2)
+    os.environ["HONE_LIGHTGBM"] = str(folder / "none.so")
+    error = hone(*train, "lightgbm", code=2)
+    assert "pip install lightgbm" in error and "none.so" in error, error
+    assert not (folder / "leaves.model").exists()
+    del os.environ["HONE_LIGHTGBM"]
+    if importlib.util.find_spec("lightgbm") is None:
+        print("skipped: trees fitted by LightGBM (pip install lightgbm)")
+        return
+    hone(*train, "lightgbm")
+    hone("eval", "--db", db, "--split-file", split, "--cost", folder / "leaves.model")
+    trained, anew = (json.loads(hone("eval", "--db", db, "--split-file", split, "--json", "--cost", cost, "--booster", "lightgbm"))
+                     for cost in (folder / "leaves.model", "combined"))
+    assert trained == anew
+    hone("eval", "--db", db, "--cost", "gbdt", "--split", "by-model", "--booster", "lightgbm")
+    text, _ = table(folder / "kept", "--db", db, "--split", split, "gbdt:lightgbm", "gbdt:xgboost")
+    assert "`gbdt:lightgbm` | " in text and "`gbdt:xgboost` | " in text, text
 
 
 def check_table(folder, db, split):
@@ -119,6 +142,7 @@ def main():
         hone("dataset", "split", "--db", db, "-o", folder / "all.json", "--by", "model", "--hold-out", "second", "--validation", "0")
         check_fewer_tasks(folder, db, folder / "all.json")
         check_table(folder, db, folder / "all.json")
+        check_lightgbm(folder, db, folder / "all.json")
 
         lines, other = folder / "data.jsonl", folder / "other.db"
         hone("dataset", "export", lines, "--db", db)

@@ -21,6 +21,7 @@ namespace {
 
 struct EvalOptions {
   std::string db, cost = "analytic", split = "none", split_file, device = "host";
+  std::string booster = cost::tree_library_names().front();
   std::vector<std::string> networks;  // files
   bool json = false;
 };
@@ -120,6 +121,7 @@ Status evaluate(const EvalOptions& options) {
   const bool trees = options.cost == "gbdt" || options.cost == "combined";
   const bool trains = by_file ? trees : split != cost::Split::kNone && options.cost != "analytic";
   cost::FeatureSet features{};
+  HONE_ASSIGN_OR_RETURN(const cost::BoostOptions boosting, parse_booster(options.booster));
   if (trains) {
     HONE_ASSIGN_OR_RETURN(features, learning_model(options.cost));
   } else {
@@ -129,7 +131,8 @@ Status evaluate(const EvalOptions& options) {
   HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(options.db, options.device));
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (!trains) return make_cost_model({.cost = options.cost, .db = options.db});
-    HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees, cost::train(rest, data.target, features));
+    HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees,
+                          cost::train(rest, data.target, features, boosting));
     return cost::make_gbdt_model(std::move(trees));
   };
   if (by_file) {
@@ -172,6 +175,21 @@ Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_
   return parts;
 }
 
+void add_booster(CLI::App& app, std::string& name) {
+  app.add_option("--booster", name,
+                 fmt::format("The library that fits trees: {} (of the Python package lightgbm; "
+                             "HONE_LIGHTGBM may name its file)",
+                             fmt::join(cost::tree_library_names(), ", ")))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+Result<cost::BoostOptions> parse_booster(const std::string& name) {
+  const Result<cost::TreeLibrary> library = cost::parse_tree_library(name);
+  if (!library.ok()) return invalid("--booster: {}", library.status().message());
+  return cost::BoostOptions{.library = *library};
+}
+
 Command eval_command(CLI::App& root) {
   const auto options = std::make_shared<EvalOptions>();
   CLI::App* app = root.add_subcommand(
@@ -194,6 +212,7 @@ Command eval_command(CLI::App& root) {
                   "trained anew on its training part")
       ->type_name("FILE")
       ->excludes("--split");
+  add_booster(*app, options->booster);
   app->add_option("--network", options->networks,
                   "A model whose tasks are judged together, each as often as it occurs; repeat per "
                   "network. Default: those of the records, each task once")

@@ -14,6 +14,7 @@ namespace {
 
 struct TrainOptions {
   std::string db, cost = "combined", split_file, tasks;
+  std::string booster = cost::tree_library_names().front();
   std::vector<std::string> devices = {"host"}, excluded;
   NetTrainTexts net;
 };
@@ -27,7 +28,7 @@ Result<cost::FeatureSet> tree_model(const std::string& name) {
 }
 
 Status train_trees(std::vector<CostData> data, cost::FeatureSet features,
-                   const NetTrainTexts& texts) {
+                   const cost::BoostOptions& boosting, const NetTrainTexts& texts) {
   if (data.size() != 1) return invalid("--device: trees are trained for one device");
   cost::Dataset& dataset = data[0].dataset;
   if (texts.tasks > 0) {
@@ -36,7 +37,7 @@ Status train_trees(std::vector<CostData> data, cost::FeatureSet features,
     HONE_RETURN_IF_ERROR(cost::keep_tasks(all, texts.tasks, seed));
   }
   HONE_ASSIGN_OR_RETURN(const cost::TrainedTrees trained,
-                        cost::train(dataset, data[0].target, features));
+                        cost::train(dataset, data[0].target, features, boosting));
   HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(trained)));
   fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output,
              trained.trees.size(), dataset.size(), dataset.keys().size());
@@ -89,9 +90,11 @@ Status train(const TrainOptions& options) {
     return train_net(data, texts, options.excluded);
   }
   HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
+  HONE_ASSIGN_OR_RETURN(const cost::BoostOptions boosting, parse_booster(options.booster));
+  HONE_RETURN_IF_ERROR(cost::boosting_status(boosting.library));
   HONE_RETURN_IF_ERROR(check_name(texts.output, ".model"));
   HONE_ASSIGN_OR_RETURN(std::vector<CostData> data, load(options));
-  return train_trees(std::move(data), features, texts);
+  return train_trees(std::move(data), features, boosting, texts);
 }
 
 // NAME: what it is, and its options, a line each.
@@ -130,6 +133,7 @@ Command train_command(CLI::App& root) {
                               join_names(cost::net::family_names())))
       ->type_name("NAME")
       ->capture_default_str();
+  add_booster(*app, options->booster);
   app->add_option(
          "--split-file", options->split_file,
          "Train on what a file of hone dataset split says; neural models are judged by its "

@@ -63,7 +63,7 @@ struct Rows {
   std::set<uint64_t> train_tasks, validation_tasks;
 };
 
-net::Parts parts_of(const CostData& data, const NetTrainTexts& texts, double share) {
+net::Parts divide(const CostData& data, const NetTrainTexts& texts, double share) {
   if (data.validation) return {data.dataset, *data.validation};
   if (texts.held_out.empty()) return net::split_tasks(data.dataset, share);
   return net::split_models(data.dataset, {texts.held_out.begin(), texts.held_out.end()});
@@ -72,7 +72,7 @@ net::Parts parts_of(const CostData& data, const NetTrainTexts& texts, double sha
 Result<Rows> make_rows(const std::vector<CostData>& data, const NetTrainTexts& texts,
                        const net::Net& model, double share, const net::NetTraining& training) {
   std::vector<net::Parts> parts;
-  for (const CostData& one : data) parts.push_back(parts_of(one, texts, share));
+  for (const CostData& one : data) parts.push_back(divide(one, texts, share));
   if (texts.tasks > 0) {
     std::vector<cost::Dataset*> trained;
     for (net::Parts& one : parts) trained.push_back(&one.train);

@@ -1,12 +1,18 @@
 #include "hone/cost/boosting.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "hone/base/assert.h"
+#include "hone/cost/lightgbm.h"
 #include "hone/cost/xgboost.h"
 
 namespace hone::cost {
 namespace {
+
+constexpr std::pair<std::string_view, TreeLibrary> kLibraries[] = {
+    {"xgboost", TreeLibrary::kXgboost}, {"lightgbm", TreeLibrary::kLightgbm}};
 
 // Gradients of 1/2 sum of weight * (error - centring * mean error of the group)^2, with the mean
 // taken as given.
@@ -29,31 +35,39 @@ void find_gradients(const TrainingRows& rows, double centring, std::span<const f
 
 }  // namespace
 
-bool boosting_available() { return xgboost_status().ok(); }
+Result<TreeLibrary> parse_tree_library(std::string_view name) {
+  for (const auto& [text, library] : kLibraries) {
+    if (text == name) return library;
+  }
+  return invalid("found '{}', expected {}", name, fmt::join(tree_library_names(), " or "));
+}
+
+std::vector<std::string> tree_library_names() {
+  std::vector<std::string> names;
+  for (const auto& [text, library] : kLibraries) names.emplace_back(text);
+  return names;
+}
+
+Status boosting_status(TreeLibrary library) {
+  return library == TreeLibrary::kXgboost ? xgboost_status() : lightgbm_status();
+}
 
 Result<Trees> boost(const TrainingRows& rows, const BoostOptions& options) {
-  HONE_RETURN_IF_ERROR(xgboost_status());
   if (rows.rows() == 0) return invalid("there is nothing to train a cost model on");
   HONE_ASSERT(rows.features.size() == rows.rows() * static_cast<size_t>(rows.width) &&
                   rows.group.size() == rows.rows() && rows.weight.size() == rows.rows(),
               "every row has its features, group and weight");
-  HONE_ASSIGN_OR_RETURN(XgbBooster booster, XgbBooster::create(rows.features, rows.width));
-  const std::pair<const char*, std::string> parameters[] = {
-      {"tree_method", "hist"},
-      {"nthread", "1"},
-      {"base_score", "0"},
-      {"max_depth", std::to_string(options.depth)},
-      {"eta", std::to_string(options.learning_rate)},
-      {"min_child_weight", std::to_string(options.min_leaf_weight)}};
-  for (const auto& [name, value] : parameters)
-    HONE_RETURN_IF_ERROR(booster.set(name, value.c_str()));
+  const bool xgboost = options.library == TreeLibrary::kXgboost;
+  HONE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Booster> booster,
+      xgboost ? make_xgboost_booster(rows, options) : make_lightgbm_booster(rows, options));
   std::vector<float> gradient(rows.rows()), hessian = rows.weight;
   for (int round = 0; round < options.rounds; ++round) {
-    HONE_ASSIGN_OR_RETURN(const std::span<const float> predicted, booster.predict());
+    HONE_ASSIGN_OR_RETURN(const std::span<const float> predicted, booster->predict());
     find_gradients(rows, options.centring, predicted, gradient);
-    HONE_RETURN_IF_ERROR(booster.boost(gradient, hessian));
+    HONE_RETURN_IF_ERROR(booster->boost(gradient, hessian));
   }
-  return booster.trees();
+  return booster->trees();
 }
 
 }  // namespace hone::cost

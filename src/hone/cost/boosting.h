@@ -1,6 +1,10 @@
-// cost/boosting.h - fits a sum of regression trees by gradient boosting (XGBoost's C interface; the
-// library is loaded at the first fit). Deterministic: one thread, no sampling.
+// cost/boosting.h - fits a sum of regression trees by gradient boosting: XGBoost or LightGBM finds
+// the trees for gradients that are ours; the library is loaded at the first fit. Deterministic: one
+// thread, no sampling.
 #pragma once
+
+#include <string>
+#include <string_view>
 
 #include "hone/cost/trees.h"
 
@@ -17,17 +21,21 @@ struct TrainingRows {
   [[nodiscard]] size_t rows() const { return target.size(); }
 };
 
+enum class TreeLibrary : uint8_t { kXgboost, kLightgbm };
+[[nodiscard]] Result<TreeLibrary> parse_tree_library(std::string_view name);
+[[nodiscard]] std::vector<std::string> tree_library_names();
+
 struct BoostOptions {
   int rounds = 120;
   int depth = 5;
   double learning_rate = 0.12;
   double min_leaf_weight = 5;  // sum of weights in a leaf
   double centring = 0.9;       // share of a group's mean error that is forgiven
+  TreeLibrary library = TreeLibrary::kXgboost;
 };
 
-// False in a build without XGBoost, or where its library cannot be loaded.
-[[nodiscard]] bool boosting_available();
-// An error says what is missing.
+// Ok if the library can be loaded (and Hone was built with it), else what is missing.
+[[nodiscard]] Status boosting_status(TreeLibrary library = TreeLibrary::kXgboost);
 [[nodiscard]] Result<Trees> boost(const TrainingRows& rows, const BoostOptions& options);
 
 }  // namespace hone::cost

@@ -87,7 +87,7 @@ class GbdtModel : public CostModel {
     return ok_status();
   }
 
-  [[nodiscard]] bool learns() const override { return boosting_available(); }
+  [[nodiscard]] bool learns() const override { return boosting_status().ok(); }
   [[nodiscard]] uint64_t revision() const override { return revision_; }
 
  private:
@@ -110,6 +110,7 @@ std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained) {
 
 Result<TrainedTrees> train(const Dataset& dataset, const target::Target& target,
                            FeatureSet features, const BoostOptions& options) {
+  HONE_RETURN_IF_ERROR(boosting_status(options.library));
   std::vector<Sample> samples;
   for (const TaskTrials& task : dataset.tasks) {
     for (const MeasuredSteps& trial : task.trials) {

@@ -58,7 +58,23 @@ class LineParser {
   std::vector<TreeNode>& nodes_;
 };
 
+void append(const TreeArrays& tree, size_t from, std::vector<TreeNode>& nodes) {
+  const size_t at = nodes.size();
+  nodes.push_back({-1, tree.value[from], 0});
+  if (tree.left[from] < 0) return;
+  nodes[at].feature = tree.feature[from];
+  append(tree, static_cast<size_t>(tree.left[from]), nodes);
+  nodes[at].right = static_cast<int32_t>(nodes.size());
+  append(tree, static_cast<size_t>(tree.right[from]), nodes);
+}
+
 }  // namespace
+
+std::vector<TreeNode> in_preorder(const TreeArrays& tree) {
+  std::vector<TreeNode> nodes;
+  append(tree, 0, nodes);
+  return nodes;
+}
 
 void Trees::add(std::span<const TreeNode> tree) {
   HONE_ASSERT(!tree.empty(), "a tree has a node");

@@ -20,6 +20,14 @@ struct TreeNode {
   bool operator==(const TreeNode&) const = default;
 };
 
+// A tree as libraries write it: of each node its children, -1 for a leaf's, what it looks at, and
+// the threshold or what a leaf adds. The root is the first.
+struct TreeArrays {
+  std::vector<int> left, right, feature;
+  std::vector<float> value;
+};
+[[nodiscard]] std::vector<TreeNode> in_preorder(const TreeArrays& tree);
+
 class Trees {
  public:
   Trees() = default;

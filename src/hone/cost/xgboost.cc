@@ -1,11 +1,11 @@
 #include "hone/cost/xgboost.h"
 
-#include <dlfcn.h>
 #include <nlohmann/json.hpp>
 #include <xgboost/c_api.h>
 
 #include <cmath>
-#include <utility>
+
+#include "hone/cost/shared_library.h"
 
 namespace hone::cost {
 namespace {
@@ -24,26 +24,19 @@ struct Library {
   decltype(&::XGDMatrixFree) XGDMatrixFree = nullptr;
 
   Library() {
-    void* handle = dlopen(HONE_XGBOOST_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
+    SharedLibrary shared(HONE_XGBOOST_LIBRARY);
+    shared.load("XGBGetLastError", XGBGetLastError);
+    shared.load("XGBoosterBoostOneIter", XGBoosterBoostOneIter);
+    shared.load("XGBoosterCreate", XGBoosterCreate);
+    shared.load("XGBoosterFree", XGBoosterFree);
+    shared.load("XGBoosterPredict", XGBoosterPredict);
+    shared.load("XGBoosterSaveModelToBuffer", XGBoosterSaveModelToBuffer);
+    shared.load("XGBoosterSetParam", XGBoosterSetParam);
+    shared.load("XGDMatrixCreateFromMat", XGDMatrixCreateFromMat);
+    shared.load("XGDMatrixFree", XGDMatrixFree);
+    if (!shared.status().ok())
       status = error(Code::kUnsupported, "training a cost model needs {}: {}", HONE_XGBOOST_LIBRARY,
-                     dlerror());
-      return;
-    }
-    const auto load = [&](const char* name, auto& function) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-      if (function == nullptr)
-        status = error(Code::kUnsupported, "{} has no function {}", HONE_XGBOOST_LIBRARY, name);
-    };
-    load("XGBGetLastError", XGBGetLastError);
-    load("XGBoosterBoostOneIter", XGBoosterBoostOneIter);
-    load("XGBoosterCreate", XGBoosterCreate);
-    load("XGBoosterFree", XGBoosterFree);
-    load("XGBoosterPredict", XGBoosterPredict);
-    load("XGBoosterSaveModelToBuffer", XGBoosterSaveModelToBuffer);
-    load("XGBoosterSetParam", XGBoosterSetParam);
-    load("XGDMatrixCreateFromMat", XGDMatrixCreateFromMat);
-    load("XGDMatrixFree", XGDMatrixFree);
+                     shared.status().message());
   }
 
   [[nodiscard]] Status check(int returned) const {
@@ -57,90 +50,77 @@ const Library& library() {
   return loaded;
 }
 
-// A tree of XGBoost's JSON, in preorder from one of its nodes on.
-struct Arrays {
-  std::vector<int> left, right, feature;
-  std::vector<float> condition;
-};
+class XgbBooster : public Booster {
+ public:
+  ~XgbBooster() override {
+    if (booster_ != nullptr) library().XGBoosterFree(booster_);
+    if (rows_ != nullptr) library().XGDMatrixFree(rows_);
+  }
 
-void append(const Arrays& tree, int node, std::vector<TreeNode>& nodes) {
-  const auto n = static_cast<size_t>(node);
-  const size_t at = nodes.size();
-  nodes.push_back({-1, tree.condition[n], 0});
-  if (tree.left[n] < 0) return;
-  nodes[at].feature = tree.feature[n];
-  append(tree, tree.left[n], nodes);
-  nodes[at].right = static_cast<int32_t>(nodes.size());
-  append(tree, tree.right[n], nodes);
-}
+  [[nodiscard]] Status init(const TrainingRows& rows, const BoostOptions& options) {
+    const Library& xgb = library();
+    HONE_RETURN_IF_ERROR(xgb.check(xgb.XGDMatrixCreateFromMat(
+        rows.features.data(), rows.rows(), static_cast<bst_ulong>(rows.width), NAN, &rows_)));
+    HONE_RETURN_IF_ERROR(xgb.check(xgb.XGBoosterCreate(&rows_, 1, &booster_)));
+    const std::pair<const char*, std::string> parameters[] = {
+        {"tree_method", "hist"},
+        {"nthread", "1"},
+        {"base_score", "0"},
+        {"max_depth", std::to_string(options.depth)},
+        {"eta", std::to_string(options.learning_rate)},
+        {"min_child_weight", std::to_string(options.min_leaf_weight)}};
+    for (const auto& [name, value] : parameters)
+      HONE_RETURN_IF_ERROR(xgb.check(xgb.XGBoosterSetParam(booster_, name, value.c_str())));
+    return ok_status();
+  }
+
+  [[nodiscard]] Result<std::span<const float>> predict() override {
+    bst_ulong size = 0;
+    const float* values = nullptr;
+    HONE_RETURN_IF_ERROR(
+        library().check(library().XGBoosterPredict(booster_, rows_, 1, 0, 1, &size, &values)));
+    return std::span<const float>(values, size);
+  }
+
+  [[nodiscard]] Status boost(std::span<float> gradient, std::span<float> hessian) override {
+    return library().check(library().XGBoosterBoostOneIter(booster_, rows_, gradient.data(),
+                                                           hessian.data(), gradient.size()));
+  }
+
+  [[nodiscard]] Result<Trees> trees() override {
+    bst_ulong size = 0;
+    const char* bytes = nullptr;
+    HONE_RETURN_IF_ERROR(library().check(
+        library().XGBoosterSaveModelToBuffer(booster_, R"({"format": "json"})", &size, &bytes)));
+    using Json = nlohmann::json;
+    const Json model = Json::parse(bytes, bytes + size, nullptr, false);
+    const Json::json_pointer place("/learner/gradient_booster/model/trees");
+    if (model.is_discarded() || !model.contains(place))
+      return error(Code::kUnsupported, "{} writes models of an unknown form", HONE_XGBOOST_LIBRARY);
+    Trees trees;
+    for (const Json& tree : model.at(place)) {
+      const auto ints = [&](const char* key) { return tree.at(key).get<std::vector<int>>(); };
+      trees.add(in_preorder({ints("left_children"), ints("right_children"), ints("split_indices"),
+                             tree.at("split_conditions").get<std::vector<float>>()}));
+    }
+    return trees;
+  }
+
+ private:
+  void* rows_ = nullptr;
+  void* booster_ = nullptr;
+};
 
 }  // namespace
 
 Status xgboost_status() { return library().status; }
 
-Result<XgbBooster> XgbBooster::create(std::span<const float> features, int width) {
-  const Library& xgb = library();
-  HONE_RETURN_IF_ERROR(xgb.status);
-  XgbBooster booster;
-  HONE_RETURN_IF_ERROR(xgb.check(
-      xgb.XGDMatrixCreateFromMat(features.data(), features.size() / static_cast<size_t>(width),
-                                 static_cast<bst_ulong>(width), NAN, &booster.rows_)));
-  HONE_RETURN_IF_ERROR(xgb.check(xgb.XGBoosterCreate(&booster.rows_, 1, &booster.booster_)));
-  return booster;
-}
-
-XgbBooster::XgbBooster(XgbBooster&& other) noexcept
-    : rows_(std::exchange(other.rows_, nullptr)),
-      booster_(std::exchange(other.booster_, nullptr)) {}
-
-XgbBooster& XgbBooster::operator=(XgbBooster&& other) noexcept {
-  std::swap(rows_, other.rows_);
-  std::swap(booster_, other.booster_);
-  return *this;
-}
-
-XgbBooster::~XgbBooster() {
-  if (booster_ != nullptr) library().XGBoosterFree(booster_);
-  if (rows_ != nullptr) library().XGDMatrixFree(rows_);
-}
-
-Status XgbBooster::set(const char* parameter, const char* value) {
-  return library().check(library().XGBoosterSetParam(booster_, parameter, value));
-}
-
-Result<std::span<const float>> XgbBooster::predict() {
-  bst_ulong size = 0;
-  const float* values = nullptr;
-  HONE_RETURN_IF_ERROR(
-      library().check(library().XGBoosterPredict(booster_, rows_, 1, 0, 1, &size, &values)));
-  return std::span<const float>(values, size);
-}
-
-Status XgbBooster::boost(std::span<float> gradient, std::span<float> hessian) {
-  return library().check(library().XGBoosterBoostOneIter(booster_, rows_, gradient.data(),
-                                                         hessian.data(), gradient.size()));
-}
-
-Result<Trees> XgbBooster::trees() {
-  bst_ulong size = 0;
-  const char* bytes = nullptr;
-  HONE_RETURN_IF_ERROR(library().check(
-      library().XGBoosterSaveModelToBuffer(booster_, R"({"format": "json"})", &size, &bytes)));
-  using Json = nlohmann::json;
-  const Json model = Json::parse(bytes, bytes + size, nullptr, false);
-  const Json::json_pointer place("/learner/gradient_booster/model/trees");
-  if (model.is_discarded() || !model.contains(place))
-    return error(Code::kUnsupported, "{} writes models of an unknown form", HONE_XGBOOST_LIBRARY);
-  Trees trees;
-  for (const Json& tree : model.at(place)) {
-    const auto ints = [&](const char* key) { return tree.at(key).get<std::vector<int>>(); };
-    const Arrays arrays{ints("left_children"), ints("right_children"), ints("split_indices"),
-                        tree.at("split_conditions").get<std::vector<float>>()};
-    std::vector<TreeNode> nodes;
-    append(arrays, 0, nodes);
-    trees.add(nodes);
-  }
-  return trees;
+Result<std::unique_ptr<Booster>> make_xgboost_booster(const TrainingRows& rows,
+                                                      const BoostOptions& options) {
+  HONE_RETURN_IF_ERROR(xgboost_status());
+  auto booster = std::make_unique<XgbBooster>();
+  HONE_RETURN_IF_ERROR(booster->init(rows, options));
+  return std::unique_ptr<Booster>(std::move(booster));
 }
 
 }  // namespace hone::cost

@@ -3,18 +3,15 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
+
+#include "hone/base/file.h"
+#include "hone/cost/shared_library.h"
 
 namespace hone::cost::net {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::vector<std::string> usual_places() {
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path beside = program.parent_path() / "../lib/hone/libhone_torch.so";
-  return {beside.lexically_normal().string(), HONE_TORCH_INSTALLED};
+  return {beside_program("libhone_torch.so"), HONE_TORCH_INSTALLED};
 }
 
 // OpenBLAS and OpenMP read their environment when they are loaded. Threads that spin while they
@@ -36,7 +33,7 @@ Result<TorchLibrary> load_torch(const std::string& file) {
       file.empty() ? usual_places() : std::vector<std::string>{file};
   std::string path;
   for (const std::string& place : places) {
-    if (path.empty() && fs::exists(place)) path = place;
+    if (path.empty() && file_exists(place)) path = place;
   }
   if (path.empty())
     return error(Code::kUnsupported,
