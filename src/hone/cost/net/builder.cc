@@ -38,6 +38,11 @@ NetBuilder::NetBuilder(std::string family, NetInputs inputs) : available_(std::m
   net_.family = std::move(family);
 }
 
+NetBuilder::NetBuilder(Net net)
+    : available_(net.inputs),
+      net_(std::move(net)),
+      scalars_(static_cast<int>(net_.constants.size())) {}
+
 const Dims& NetBuilder::dims(Value value) const {
   HONE_ASSERT(value.node >= 0 && value.node < std::ssize(net_.nodes), "not a value of this net");
   return net_.nodes[static_cast<size_t>(value.node)].dims;

@@ -15,6 +15,8 @@ class NetBuilder {
  public:
   // `inputs` is all that a model may read; the net lists those that input() was called for.
   NetBuilder(std::string family, NetInputs inputs);
+  // Adds to a net; its values are those of its nodes. It reads no more inputs.
+  explicit NetBuilder(Net net);
 
   // The same value each time; asserts that the name is known.
   [[nodiscard]] Value input(std::string_view name);
