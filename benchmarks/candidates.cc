@@ -1,7 +1,10 @@
 // Candidates per second and core: sampled, made concrete and predicted by a cost model, in batches
 // as a search asks for them, with nothing kept from one to the next. Prints how many are distinct
-// and legal, and the microseconds of the core's time that each part of the work takes.
-//   hone_candidates [SECONDS] [COST]
+// and legal, and the microseconds of the core's time that each part of the work takes; of a model
+// that learns also what telling it measurements takes.
+//   hone_candidates [SECONDS] [COST] [ADAPT]
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <unordered_set>
@@ -66,8 +69,42 @@ Result<Count> measure(const compute::Dag& dag, const cost::CostModel& model, dou
   return count;
 }
 
-int run(double seconds, const std::string& cost) {
-  const auto model = make_cost_model({.cost = cost});
+struct Updates {
+  int64_t number = 0, changes = 0;
+  double all = 0, longest = 0;  // seconds
+};
+
+// Tells the model made-up times of random candidates, as a search does: 8 at a time.
+Result<Updates> measure_updates(const compute::Dag& dag, cost::CostModel& model) {
+  constexpr int kTold = 8, kUpdates = 250;
+  const target::Target& target = target::host();
+  HONE_ASSIGN_OR_RETURN(const space::Space space, space::Space::create(dag, target));
+  const uint64_t key = compute::task_key(dag);
+  Rng rng(1);
+  Updates updates;
+  while (updates.number < kUpdates) {
+    std::vector<space::Candidate> candidates;
+    while (candidates.size() < kTold) {
+      Result<space::Candidate> candidate = space.instantiate(space.sample(rng));
+      if (candidate.ok()) candidates.push_back(*std::move(candidate));
+    }
+    std::vector<cost::Observation> observations;
+    for (const space::Candidate& candidate : candidates)
+      observations.push_back({{&candidate, &target, 1, key}, 1e-3 * std::exp(rng.normal())});
+    const uint64_t revision = model.revision();
+    const double start = core_seconds();
+    HONE_RETURN_IF_ERROR(model.update(observations));
+    const double taken = core_seconds() - start;
+    ++updates.number;
+    updates.changes += model.revision() != revision ? 1 : 0;
+    updates.all += taken;
+    updates.longest = std::max(updates.longest, taken);
+  }
+  return updates;
+}
+
+int run(double seconds, const std::string& cost, const std::string& adapt) {
+  const auto model = make_cost_model({.cost = cost, .adapt = adapt});
   if (!model.ok()) {
     fmt::print(stderr, "hone: {}\n", model.status().message());
     return 1;
@@ -93,6 +130,16 @@ int run(double seconds, const std::string& cost) {
         1e6 * count->instantiating / legal, 1e6 * count->predicting / legal,
         count->checksum / legal);
   }
+  if (!(*model)->learns()) return 0;
+  const Result<Updates> updates = measure_updates(tasks[0].second, **model);
+  if (!updates.ok()) {
+    fmt::print(stderr, "hone: {}\n", updates.status().message());
+    return 1;
+  }
+  fmt::print(
+      "{} updates of 8 measurements, {} of which changed it: {:.2f} ms in the mean, {:.1f} ms at most\n",
+      updates->number, updates->changes, 1e3 * updates->all / static_cast<double>(updates->number),
+      1e3 * updates->longest);
   return 0;
 }
 
@@ -101,5 +148,6 @@ int run(double seconds, const std::string& cost) {
 
 int main(int argc, char** argv) {
   return hone::run(argc > 1 ? std::atof(argv[1]) : 2.0,
-                   argc > 2 ? argv[2] : hone::CompileOptions().cost);
+                   argc > 2 ? argv[2] : hone::CompileOptions().cost,
+                   argc > 3 ? argv[3] : hone::CompileOptions().adapt);
 }

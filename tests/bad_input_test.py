@@ -210,6 +210,13 @@ class Options(Case):
             with self.subTest(option):
                 self.refuse("nonesuch", "tune", self.model, "-o", self.output, "--no-db", option, "nonesuch")
 
+    def test_adaptation(self):
+        for adapt, cost, message in (("nonesuch", "analytic", "expected one of none, head, full, momentum"),
+                                     ("head", "analytic", "cost model 'analytic', expected a FILE.onnx"),
+                                     ("head", self.model, "not a cost model"), ("head", "absent.onnx", "absent.onnx")):
+            with self.subTest(adapt, cost=cost):
+                self.refuse(message, "tune", self.model, "-o", self.output, "--no-db", "--cost", cost, "--adapt", adapt)
+
     def test_cost_model_files(self):
         header = "hone cost model\nkind gbdt\n"
         for name, text, message in (("absent", None, "absent.model"), ("empty", "", "no cost model"), ("other", "trees\n" * 9, "no cost model"),

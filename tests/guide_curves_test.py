@@ -45,13 +45,13 @@ class GuideCurves(support.Case):
         net = self.folder / "tiny.onnx"
         subprocess.run([os.environ["HONE_NET_FILES"], "--usable", net], check=True)
         drawing, results = self.folder / "curves.svg", self.folder / "curves.json"
-        printed = self.compare("guide_curves.py", "--costs", "analytic", net, "--tasks", model, "matmul_128x768x768", "--goals", 0.5, 0.95,
+        printed = self.compare("guide_curves.py", "--costs", "analytic", net, f"{net}+head", "--tasks", model, "matmul_128x768x768", "--goals", 0.5, 0.95,
                                "--output", drawing, "--json", results)
         report = json.loads(results.read_text())
-        self.check(printed, report, ["model", "matmul_128x768x768"], ["analytic", "tiny"])
+        self.check(printed, report, ["model", "matmul_128x768x768"], ["analytic", "tiny", "tiny+head"])
         self.assertIn("| s to 0.5 | trials to 0.5 | s to 0.95 |", printed)
         root = ElementTree.fromstring(drawing.read_text())
-        self.assertEqual(len([path for path in root.iter("{*}path") if path.get("fill") == "none"]), 2 * 2 * 2)
+        self.assertEqual(len([path for path in root.iter("{*}path") if path.get("fill") == "none"]), 2 * 2 * 3)
 
     def test_searches(self):
         page, results = self.folder / "curves.html", self.folder / "curves.json"

@@ -51,7 +51,7 @@ Status write_usable(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(
       net::Net made, net::make_net(net::kSmall, net::all_inputs(), {{"hidden", 8}, {"heads", 2}}));
   net::initialise(made, 3);
-  return write_net(path, made, {});
+  return write_net(path, made, {.notes = {{"options", "hidden=8,heads=2"}}});
 }
 
 int report(const Status& status) {

@@ -34,8 +34,7 @@ Result<ModelTasks> for_device(const CompileOptions& options) {
   ModelTasks model;
   HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
   HONE_ASSIGN_OR_RETURN(
-      model.cost,
-      make_cost_model({.cost = options.cost, .db = options.db, .use_db = options.use_db}));
+      model.cost, make_cost_model({options.cost, options.db, options.use_db, options.adapt, ""}));
   model.accuracy = *space::parse_accuracy(options.accuracy);
   model.device = target::device_key(model.target);
   model.threads = options.threads > 0 ? options.threads : model.target.cores;
@@ -78,7 +77,7 @@ Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& 
 
 Status check_options(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(target::find(options.device).status());
-  HONE_RETURN_IF_ERROR(check_cost_model(options.cost));
+  HONE_RETURN_IF_ERROR(check_cost_model(options.cost, options.adapt));
   if (!space::parse_accuracy(options.accuracy))
     return invalid("accuracy '{}', expected strict, default or fast", options.accuracy);
   if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")

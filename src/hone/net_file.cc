@@ -65,7 +65,8 @@ std::string_view plain_operator(Op op) {
 
 class NetWriter {
  public:
-  explicit NetWriter(const Net& net) : net_(net), out_(net.family, kOpset) {}
+  NetWriter(const Net& net, NetWeights weights)
+      : net_(net), weights_(weights), out_(net.family, kOpset) {}
 
   graph::OnnxWriter write() && {
     for (const Node& node : net_.nodes) names_.push_back(write_node(node));
@@ -88,7 +89,10 @@ class NetWriter {
     }
     if (node.op == Op::kParameter) {
       const cost::net::Parameter& parameter = net_.parameters[source];
-      out_.constant(parameter.name, floats(parameter.dims, parameter.values));
+      if (weights_ == NetWeights::kInputs)
+        out_.input(parameter.name, parameter.dims);
+      else
+        out_.constant(parameter.name, floats(parameter.dims, parameter.values));
       return parameter.name;
     }
     if (node.op == Op::kConstant) {
@@ -163,14 +167,15 @@ class NetWriter {
   }
 
   const Net& net_;
+  NetWeights weights_;
   graph::OnnxWriter out_;
   std::vector<std::string> names_;  // of the nodes' values
 };
 
 }  // namespace
 
-std::string format_net(const Net& net, const NetCard& card) {
-  graph::OnnxWriter out = NetWriter(net).write();
+std::string format_net(const Net& net, const NetCard& card, NetWeights weights) {
+  graph::OnnxWriter out = NetWriter(net, weights).write();
   out.note(kFamily, net.family);
   for (const Version& version : versions()) out.note(version.key, version.value);
   out.note(kScale, fmt::format("{}", card.log_seconds_per_score));

@@ -20,8 +20,11 @@ struct NetCard {
   std::map<std::string, std::string> notes;
 };
 
+// kInside: as constants; kInputs: whoever runs the net hands them in, by their names.
+enum class NetWeights : uint8_t { kInside, kInputs };
 // The file's bytes. Every parameter must have its values.
-[[nodiscard]] std::string format_net(const cost::net::Net& net, const NetCard& card);
+[[nodiscard]] std::string format_net(const cost::net::Net& net, const NetCard& card,
+                                     NetWeights weights = NetWeights::kInside);
 [[nodiscard]] Status write_net(const std::string& path, const cost::net::Net& net,
                                const NetCard& card);
 

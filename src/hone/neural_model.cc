@@ -7,150 +7,136 @@
 #include <mutex>
 #include <tuple>
 
-#include "hone/compiled_net.h"
-#include "hone/cost/inputs/model_inputs.h"
+#include "hone/base/hash.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
-#include "hone/tune.h"
+#include "hone/net_adaptation.h"
+#include "hone/net_worker.h"
 
 namespace hone {
 namespace {
 
-using cost::InputSet;
-using cost::kNumInputs;
 using cost::Query;
+using Row = NetWorker::Row;
 
 // However sure a net is, a schedule is not so many times faster or slower than the default one.
 constexpr double kFarthest = 12;  // as a logarithm
-
-// The library with arrays for one batch: what one thread works with.
-class Worker {
- public:
-  static Result<std::unique_ptr<Worker>> open(const std::string& library) {
-    HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library, 1));
-    auto worker = std::unique_ptr<Worker>(new Worker(std::move(model)));
-    HONE_RETURN_IF_ERROR(worker->bind());
-    return worker;
-  }
-
-  struct Row {
-    double score = 0, analytic_seconds = 0;
-  };
-  // At most kNetBatch queries.
-  Result<std::vector<Row>> run(std::span<const Query> queries) {
-    std::vector<Row> rows(queries.size());
-    for (size_t i = 0; i < queries.size(); ++i) {
-      std::array<float*, kNumInputs> places{};
-      for (size_t k = 0; k < kNumInputs; ++k) {
-        if (!wanted_[k]) continue;
-        const int64_t size = cost::input_shapes()[k].size();
-        places[k] = values_[k].data() + static_cast<size_t>(size) * i;
-      }
-      HONE_RETURN_IF_ERROR(writer_->write(queries[i], places));
-      rows[i].analytic_seconds = writer_->analytic_seconds();
-    }
-    HONE_RETURN_IF_ERROR(model_.run(inputs_, outputs_));
-    for (size_t i = 0; i < queries.size(); ++i) {
-      rows[i].score = scores_[i];
-      if (!std::isfinite(rows[i].score))
-        return error(Code::kInternal, "a score is {}, expected a finite number", rows[i].score);
-    }
-    return rows;
-  }
-
- private:
-  explicit Worker(codegen::LoadedModel model) : model_(std::move(model)) {}
-
-  Status bind() {
-    for (const codegen::ModelTensor& input : model_.inputs()) {
-      const std::optional<cost::Input> found = cost::find_input(input.name);
-      if (!found) return invalid("the net reads {}, which is not known", input.name);
-      const auto k = static_cast<size_t>(*found);
-      Shape expected = cost::input_shapes()[k].dims;
-      expected.insert(expected.begin(), kNetBatch);
-      if (input.dtype != DType::kF32 || input.shape != expected)
-        return invalid("the net reads {} of shape {}, expected {}", input.name,
-                       to_string(input.shape), to_string(expected));
-      wanted_[k] = true;
-      values_[k].resize(static_cast<size_t>(num_elements(expected)));
-      inputs_.push_back(values_[k].data());
-    }
-    bool scores = false;
-    for (const codegen::ModelTensor& output : model_.outputs()) {
-      std::vector<float>& values = others_.emplace_back(num_elements(output.shape));
-      if (output.name == "score" && output.shape == Shape{kNetBatch, 1}) {
-        scores = true;
-        scores_ = values;
-      }
-      outputs_.push_back(values.data());
-    }
-    if (!scores)
-      return invalid("the net has no output score of shape {}", to_string({kNetBatch, 1}));
-    writer_.emplace(wanted_);
-    return ok_status();
-  }
-
-  codegen::LoadedModel model_;
-  InputSet wanted_;
-  std::optional<cost::InputWriter> writer_;
-  std::vector<float> values_[kNumInputs];
-  std::vector<const void*> inputs_;
-  std::vector<std::vector<float>> others_;
-  std::span<const float> scores_;
-  std::vector<void*> outputs_;
-};
 
 // A net ranks the schedules of a task. Seconds, which tell tasks apart, come from the analytic
 // model: those of the task's default schedule, times what the net says a schedule takes relative to
 // that one.
 class NeuralModel : public cost::CostModel {
  public:
-  NeuralModel(const NetFile& net, CompiledNet compiled, std::unique_ptr<Worker> first)
-      : family_(net.family),
-        scale_(net.card.log_seconds_per_score),
-        compiled_(std::move(compiled)) {
-    idle_.push_back(std::move(first));
+  // `adaptation` may be null.
+  static Result<std::unique_ptr<cost::CostModel>> make(const NetFile& net, CompiledNet compiled,
+                                                       std::unique_ptr<NetAdaptation> adaptation) {
+    std::unique_ptr<NeuralModel> model(
+        new NeuralModel(net, std::move(compiled), std::move(adaptation)));
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetWorker> first, model->take());
+    model->idle_.push_back(std::move(first));
+    return std::unique_ptr<cost::CostModel>(std::move(model));
   }
 
   [[nodiscard]] std::string_view name() const override { return family_; }
 
   // May be called by several threads at a time.
   [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<Worker> worker, take());
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetWorker> worker, take());
     Result<std::vector<double>> seconds = predict_on(*worker, queries);
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(worker));
     return seconds;
   }
 
-  // Measurements correct it elsewhere, per task (search/correction.h).
-  [[nodiscard]] Status update(std::span<const cost::Observation>) override { return ok_status(); }
+  // Without adaptation measurements correct it elsewhere only, per task (search/correction.h).
+  [[nodiscard]] bool learns() const override { return adaptation_ != nullptr; }
+  [[nodiscard]] uint64_t revision() const override { return revision_; }
+
+  [[nodiscard]] Status update(std::span<const cost::Observation> observations) override {
+    if (!learns()) return ok_status();
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetWorker> worker, take());
+    const Status observed = observe(*worker, observations);
+    idle_.push_back(std::move(worker));
+    HONE_RETURN_IF_ERROR(observed);
+    HONE_ASSIGN_OR_RETURN(const bool changed, adaptation_->learn());
+    if (!changed) return ok_status();
+    anchors_.clear();
+    ++revision_;
+    return ok_status();
+  }
 
  private:
+  NeuralModel(const NetFile& net, CompiledNet compiled, std::unique_ptr<NetAdaptation> adaptation)
+      : family_(net.family),
+        scale_(net.card.log_seconds_per_score),
+        inputs_(net.inputs),
+        compiled_(std::move(compiled)),
+        adaptation_(std::move(adaptation)) {}
+
   using TaskKey = std::tuple<uint64_t, int, const target::Target*>;
 
   static TaskKey key_of(const Query& query) { return {query.task, query.threads, query.target}; }
 
-  Result<std::unique_ptr<Worker>> take() const {
+  [[nodiscard]] std::span<const cost::net::Parameter> weights() const {
+    return adaptation_ == nullptr ? std::span<const cost::net::Parameter>()
+                                  : adaptation_->weights();
+  }
+
+  Result<std::unique_ptr<NetWorker>> take() const {
     {
       const std::lock_guard lock(mutex_);
       if (!idle_.empty()) {
-        std::unique_ptr<Worker> worker = std::move(idle_.back());
+        std::unique_ptr<NetWorker> worker = std::move(idle_.back());
         idle_.pop_back();
         return worker;
       }
     }
-    return Worker::open(compiled_.path);
+    return NetWorker::open(compiled_.path, weights());
   }
 
-  Result<std::vector<double>> predict_on(Worker& worker, std::span<const Query> queries) const {
+  // At most kNetBatch queries, as the net says by now.
+  Result<std::vector<Row>> run(NetWorker& worker, std::span<const Query> queries) const {
+    HONE_ASSIGN_OR_RETURN(std::vector<Row> rows, worker.run(queries));
+    if (adaptation_ == nullptr) return rows;
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].score += adaptation_->change(worker.head(i));
+    return rows;
+  }
+
+  Status observe(NetWorker& worker, std::span<const cost::Observation> observations) {
+    std::vector<Query> queries;
+    std::vector<double> seconds;
+    for (const cost::Observation& observation : observations) {
+      if (!std::isfinite(observation.seconds) || observation.seconds <= 0) continue;
+      queries.push_back(observation.query);
+      seconds.push_back(observation.seconds);
+    }
+    for (size_t begin = 0; begin < queries.size(); begin += kNetBatch) {
+      const auto batch = std::span<const Query>(queries).subspan(
+          begin, std::min(queries.size() - begin, static_cast<size_t>(kNetBatch)));
+      HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, worker.run(batch));
+      for (size_t i = 0; i < batch.size(); ++i) {
+        NetObservation observation = {
+            .task = hash_combine(batch[i].task, static_cast<uint64_t>(batch[i].threads)),
+            .seconds = seconds[begin + i],
+            .score = rows[i].score,
+            .head = worker.head(i),
+            .inputs = {}};
+        for (const cost::Input input : inputs_)
+          observation.inputs.push_back(worker.input(input, i));
+        adaptation_->add(observation);
+      }
+    }
+    return ok_status();
+  }
+
+  Result<std::vector<double>> predict_on(NetWorker& worker, std::span<const Query> queries) const {
     std::vector<double> seconds;
     seconds.reserve(queries.size());
     while (!queries.empty()) {
       const std::span<const Query> batch =
           queries.first(std::min(queries.size(), static_cast<size_t>(kNetBatch)));
-      HONE_ASSIGN_OR_RETURN(const std::vector<Worker::Row> rows, worker.run(batch));
-      Worker::Row anchor;
+      HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, run(worker, batch));
+      Row anchor;
       for (size_t i = 0; i < batch.size(); ++i) {
         if (i == 0 || key_of(batch[i]) != key_of(batch[i - 1])) {
           HONE_ASSIGN_OR_RETURN(anchor, anchor_of(worker, batch[i], rows[i]));
@@ -165,21 +151,20 @@ class NeuralModel : public cost::CostModel {
   }
 
   // The default schedule of the query's task; `otherwise` if there is none.
-  Result<Worker::Row> anchor_of(Worker& worker, const Query& query,
-                                const Worker::Row& otherwise) const {
+  Result<Row> anchor_of(NetWorker& worker, const Query& query, const Row& otherwise) const {
     const TaskKey key = key_of(query);
     {
       const std::lock_guard lock(mutex_);
       if (const auto known = anchors_.find(key); known != anchors_.end()) return known->second;
     }
-    Worker::Row anchor = otherwise;
+    Row anchor = otherwise;
     const Result<space::Space> space = space::Space::create(*query.candidate->dag, *query.target);
     if (space.ok()) {
       const Result<space::Candidate> start = space->instantiate(space->default_point());
       if (start.ok()) {
         Query first = query;
         first.candidate = &*start;
-        HONE_ASSIGN_OR_RETURN(const std::vector<Worker::Row> rows, worker.run({&first, 1}));
+        HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, run(worker, {&first, 1}));
         anchor = rows[0];
       }
     }
@@ -189,13 +174,28 @@ class NeuralModel : public cost::CostModel {
 
   std::string family_;
   double scale_;
+  std::vector<cost::Input> inputs_;  // that the net reads
   CompiledNet compiled_;
+  std::unique_ptr<NetAdaptation> adaptation_;  // null: it learns nothing
+  uint64_t revision_ = 0;
   mutable std::mutex mutex_;  // of what follows
-  mutable std::vector<std::unique_ptr<Worker>> idle_;
-  mutable std::map<TaskKey, Worker::Row> anchors_;  // looked up only, never iterated
+  mutable std::vector<std::unique_ptr<NetWorker>> idle_;
+  mutable std::map<TaskKey, Row> anchors_;  // looked up only, never iterated
 };
 
 bool is_net_file(std::string_view name) { return name.ends_with(".onnx"); }
+
+Status check_adapts(const std::string& cost, const std::string& adapt,
+                    const std::string& torch = "") {
+  if (adapt == "none") return ok_status();
+  HONE_RETURN_IF_ERROR(check_adaptation(adapt, torch));
+  if (!is_net_file(cost))
+    return invalid(
+        "adaptation '{}' of the cost model '{}', expected a FILE.onnx that hone train "
+        "wrote: others learn without",
+        adapt, cost);
+  return ok_status();
+}
 
 // Beside the database, or where it would be by default.
 std::string folder_for(const CostOptions& options) {
@@ -213,16 +213,22 @@ std::string folder_for(const CostOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options) {
+  HONE_RETURN_IF_ERROR(check_adapts(options.cost, options.adapt, options.torch));
   if (!is_net_file(options.cost)) return cost::make_model(options.cost);
   HONE_ASSIGN_OR_RETURN(const NetFile net, read_net(options.cost));
-  HONE_ASSIGN_OR_RETURN(CompiledNet compiled, compile_net(net, options.cost, folder_for(options)));
-  Result<std::unique_ptr<Worker>> worker = Worker::open(compiled.path);
-  if (!worker.ok()) return invalid("{}: {}", options.cost, worker.status().message());
-  return std::unique_ptr<cost::CostModel>(
-      std::make_unique<NeuralModel>(net, std::move(compiled), *std::move(worker)));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetAdaptation> adaptation,
+                        make_adaptation(options.adapt, net, options.cost, options.torch));
+  HONE_ASSIGN_OR_RETURN(CompiledNet compiled,
+                        compile_net(adaptation == nullptr ? net : adaptation->compiled(),
+                                    options.cost, folder_for(options)));
+  Result<std::unique_ptr<cost::CostModel>> model =
+      NeuralModel::make(net, std::move(compiled), std::move(adaptation));
+  if (!model.ok()) return invalid("{}: {}", options.cost, model.status().message());
+  return model;
 }
 
-Status check_cost_model(const std::string& cost) {
+Status check_cost_model(const std::string& cost, const std::string& adapt) {
+  HONE_RETURN_IF_ERROR(check_adapts(cost, adapt));
   return is_net_file(cost) ? read_net(cost).status() : cost::make_model(cost).status();
 }
 

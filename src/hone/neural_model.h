@@ -14,9 +14,11 @@ struct CostOptions {
   std::string cost = "analytic";
   std::string db;
   bool use_db = true;
+  std::string adapt = "none";  // how a net learns from what is measured: net_adaptation.h
+  std::string torch;           // cost::net::NetTraining::library
 };
 [[nodiscard]] Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options);
 // An error where the former would refuse the name or the file; compiles nothing.
-[[nodiscard]] Status check_cost_model(const std::string& cost);
+[[nodiscard]] Status check_cost_model(const std::string& cost, const std::string& adapt = "none");
 
 }  // namespace hone

@@ -7,65 +7,15 @@
 #include <thread>
 
 #include "hone/compiled_net.h"
-#include "hone/compute/dag_testing.h"
-#include "hone/cost/net/net_testing.h"
 #include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/test_model.h"
-#include "hone/target/target.h"
+#include "hone/neural_model_testing.h"
 
 namespace hone {
 namespace {
 
 namespace net = cost::net;
-
-net::NetInputs real_inputs() {
-  net::NetInputs inputs;
-  for (const cost::InputShape& shape : cost::input_shapes())
-    inputs.push_back({shape.name, shape.dims});
-  return inputs;
-}
-
-net::Net small_net(uint64_t seed = 3) {
-  const net::Family* family = net::find_family("small").value();
-  net::Net small = net::make_net(*family, real_inputs(), {{"hidden", 8}, {"heads", 2}}).value();
-  net::initialise(small, seed);
-  return small;
-}
-
-// Points of a task, made concrete.
-struct Sampled {
-  space::Space space;
-  std::vector<space::Candidate> candidates;
-  std::vector<cost::Query> queries;
-
-  Sampled(const compute::Dag& dag, int number)
-      : space(space::Space::create(dag, target::host()).value()) {
-    candidates.push_back(space.instantiate(space.default_point()).value());
-    Rng rng(1);
-    while (std::ssize(candidates) < number) {
-      Result<space::Candidate> candidate = space.instantiate(space.sample(rng));
-      if (candidate.ok()) candidates.push_back(*std::move(candidate));
-    }
-    for (const space::Candidate& candidate : candidates)
-      queries.push_back({&candidate, &target::host(), 1, compute::task_key(dag)});
-  }
-};
-
-std::vector<double> plain_scores(const net::Net& of, std::span<const cost::Query> queries) {
-  net::NetBatch batch{.rows = std::ssize(queries)};
-  batch.inputs.resize(of.inputs.size());
-  for (const cost::Query& query : queries) {
-    const cost::ModelInputs inputs = cost::model_inputs(query).value();
-    for (size_t i = 0; i < of.inputs.size(); ++i) {
-      const auto place = static_cast<size_t>(*cost::find_input(of.inputs[i].name));
-      batch.inputs[i].insert(batch.inputs[i].end(), inputs.values[place].begin(),
-                             inputs.values[place].end());
-    }
-  }
-  const std::vector<std::vector<float>> outputs = net::evaluate(of, batch);
-  return {outputs[0].begin(), outputs[0].end()};
-}
 
 TEST(net_file, every_family_computes_the_same_when_it_is_imported) {
   for (const net::Family* family : net::families()) {

@@ -38,6 +38,7 @@ struct CompileOptions {
   std::string shipped;                // their folder; empty: beside the program or as installed
   bool require_tuned = false;         // compile(): a task without a record of its own is an error
   std::string cost = "analytic";      // make_cost_model (neural_model.h)
+  std::string adapt = "none";         // tune(): how a net among them learns (net_adaptation.h)
   std::string accuracy = "default";   // space::parse_accuracy
   std::string prefix = "hone_model";  // of the artifact's C symbols
   std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong

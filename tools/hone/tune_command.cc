@@ -20,6 +20,7 @@ struct Options {
   std::string model, output;
   std::string budget = "60s";
   std::string search = TuneOptions().search;
+  std::string adapt = CompileOptions().adapt;
   BuildOptionTexts build;
   bool json = false;
 };
@@ -90,6 +91,7 @@ Status run(const Options& options) {
   if (!budget.ok()) return invalid("--budget: {}", budget.status().message());
   parsed.budget_seconds = *budget;
   parsed.search = options.search;
+  parsed.compile.adapt = options.adapt;
   parsed.interrupted = &listen_for_interrupt();
   ProgressDisplay display;
   parsed.on_progress = [&display](const search::TuneProgress& progress) { display.show(progress); };
@@ -125,6 +127,13 @@ Command tune_command(CLI::App& root) {
   app->add_option("--search", options->search,
                   fmt::format("The search strategy: {}", join_names(search::searcher_names())))
       ->type_name("NAME")
+      ->capture_default_str();
+  app->add_option(
+         "--adapt", options->adapt,
+         "How a neural cost model (--cost FILE.onnx) learns from what is measured: none; head: its last\n"
+         "layer; full: all layers; momentum: all, each time from a twin that follows slowly. The\n"
+         "latter two need libtorch")
+      ->type_name("HOW")
       ->capture_default_str();
   add_build_options(*app, options->build);
   add_json(*app, options->json);
