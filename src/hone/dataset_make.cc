@@ -186,6 +186,12 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
   DatasetTasks found = std::move(collector).found();
   if (found.tasks.empty())
     return invalid("the models have no task of {} schedules or more", kLeastPoints);
+  if (!options.only.empty()) {
+    std::erase_if(found.tasks,
+                  [&](const DatasetTask& task) { return !options.only.contains(task.key); });
+    if (found.tasks.empty())
+      return invalid("the models have none of the {} tasks that are wanted", options.only.size());
+  }
   // In no particular order, so that any beginning of the list is a fair sample of it, but always
   // the same one, whatever the models are.
   std::sort(found.tasks.begin(), found.tasks.end(),

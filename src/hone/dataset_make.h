@@ -2,6 +2,8 @@
 // measured samples of their schedules (docs/dataset.md).
 #pragma once
 
+#include <set>
+
 #include "hone/compute/dag.h"
 #include "hone/search/sample_tasks.h"
 #include "hone/tune.h"
@@ -12,7 +14,8 @@ struct DatasetOptions {
   // Sizes of the variants, beside each model's own: of the first extent of all inputs; of the sides
   // of images (inputs of 4 dimensions with 3 channels); of token sequences (integer inputs of 2).
   std::vector<int64_t> batches, sides, sequences;
-  int max_tasks = 0;  // 0: all
+  int max_tasks = 0;        // 0: all
+  std::set<uint64_t> only;  // keys of tasks; none: all
   std::vector<std::string> devices = {"host"};
   std::vector<int> threads;  // empty: 1 and all cores
   int schedules = 128;       // of each task, device and number of threads

@@ -155,7 +155,7 @@ TEST_F(Adaptation, a_net_compiled_without_weights_reads_them_at_each_run) {
   NetFile file = read_net(file_).value();
   file.bytes = format_net(net_, file.card, NetWeights::kInputs);
   const CompiledNet compiled = compile_net(file, file_, folder_.path()).value();
-  const auto worker = NetWorker::open(compiled.path, net_.parameters);
+  const auto worker = NetWorker::open(compiled.path, net_.parameters, {});
   ASSERT_TRUE(worker.ok()) << worker.status().message();
   const std::span<const cost::Query> queries(sampled_.queries.data(), 10);
   const auto check = [&] {
@@ -169,7 +169,7 @@ TEST_F(Adaptation, a_net_compiled_without_weights_reads_them_at_each_run) {
     for (float& value : parameter.values) value *= 0.9F;
   }
   EXPECT_NE(check(), before);
-  EXPECT_NE(NetWorker::open(compiled.path, {}).status().message().find("which is not known"),
+  EXPECT_NE(NetWorker::open(compiled.path, {}, {}).status().message().find("which is not known"),
             std::string::npos);
 }
 

@@ -1,5 +1,7 @@
 #include "hone/net_file.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -20,6 +22,7 @@ constexpr int kOpset = 17;
 constexpr std::string_view kNote = "hone.card.";
 constexpr const char* kFamily = "hone.family";
 constexpr const char* kScale = "hone.log_seconds_per_score";
+constexpr const char* kHeads = "hone.heads";
 
 // What a net must agree on with this program: the note's key, how people call it, and its value.
 struct Version {
@@ -61,6 +64,17 @@ std::string_view plain_operator(Op op) {
     case Op::kExp: return "Exp";
     default: return "";
   }
+}
+
+// At commas; "" has no part.
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
 }
 
 class NetWriter {
@@ -179,6 +193,7 @@ std::string format_net(const Net& net, const NetCard& card, NetWeights weights) 
   out.note(kFamily, net.family);
   for (const Version& version : versions()) out.note(version.key, version.value);
   out.note(kScale, fmt::format("{}", card.log_seconds_per_score));
+  if (!card.heads.empty()) out.note(kHeads, fmt::format("{}", fmt::join(card.heads, ",")));
   for (const auto& [key, value] : card.notes) out.note(std::string(kNote) + key, value);
   return out.bytes();
 }
@@ -214,10 +229,38 @@ Result<NetFile> read_net(const std::string& path) {
     if (!input) return invalid("{}: reads an input {} that cost models do not have", path, name);
     file.inputs.push_back(*input);
   }
+  file.card.heads = split(find(kHeads));
+  const bool reads_head =
+      std::find(file.inputs.begin(), file.inputs.end(), cost::Input::kHead) != file.inputs.end();
+  if (file.card.heads.size() > static_cast<size_t>(cost::kMaxHeads) ||
+      reads_head == file.card.heads.empty()) {
+    return invalid("{}: {} is '{}', expected {}", path, kHeads, find(kHeads),
+                   reads_head ? fmt::format("1 to {} devices", cost::kMaxHeads) : "none");
+  }
   for (const auto& [key, text] : summary.notes) {
     if (key.starts_with(kNote)) file.card.notes[key.substr(kNote.size())] = text;
   }
   return file;
+}
+
+Status load_weights(const NetFile& file, const std::string& path, Net& net) {
+  HONE_ASSIGN_OR_RETURN(const auto found, graph::read_onnx_constants(file.bytes, path));
+  const auto load = [&](auto& one) -> Status {
+    const auto place = found.find(one.name);
+    if (place == found.end())
+      return invalid("{}: has no {}, expected a {} of the same options", path, one.name,
+                     net.family);
+    const Tensor& tensor = place->second;
+    if (tensor.dtype() != DType::kF32 || tensor.shape() != one.dims)
+      return invalid("{}: its {} is {}, expected {}: a {} of the same options", path, one.name,
+                     to_string(tensor.shape()), to_string(one.dims), net.family);
+    const auto values = tensor.as<float>();
+    one.values.assign(values.begin(), values.end());
+    return ok_status();
+  };
+  for (cost::net::Parameter& parameter : net.parameters) HONE_RETURN_IF_ERROR(load(parameter));
+  for (cost::net::Constant& constant : net.constants) HONE_RETURN_IF_ERROR(load(constant));
+  return ok_status();
 }
 
 }  // namespace hone

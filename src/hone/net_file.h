@@ -16,6 +16,8 @@ struct NetCard {
   // How much longer the logarithm of a schedule's time is for a score less by one
   // (cost::log_seconds_per_score).
   double log_seconds_per_score = 1;
+  // Whose each head is (cost::head_name), of a net that has one for each device.
+  std::vector<std::string> heads;
   // For people: records, tasks, devices, loss, seed, ... by name.
   std::map<std::string, std::string> notes;
 };
@@ -37,5 +39,9 @@ struct NetFile {
 // Refuses what is no net of this version of inputs, features and space, with what was found and
 // what is expected.
 [[nodiscard]] Result<NetFile> read_net(const std::string& path);
+// Gives the parameters and constants of a net of the same family and options the values that the
+// file has. `path` is the file's, for messages.
+[[nodiscard]] Status load_weights(const NetFile& file, const std::string& path,
+                                  cost::net::Net& net);
 
 }  // namespace hone

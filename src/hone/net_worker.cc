@@ -12,10 +12,11 @@ using cost::kNumInputs;
 using cost::net::Parameter;
 
 Result<std::unique_ptr<NetWorker>> NetWorker::open(const std::string& library,
-                                                   std::span<const Parameter> weights) {
+                                                   std::span<const Parameter> weights,
+                                                   const std::vector<std::string>& heads) {
   HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library, 1));
   auto worker = std::unique_ptr<NetWorker>(new NetWorker(std::move(model)));
-  HONE_RETURN_IF_ERROR(worker->bind(weights));
+  HONE_RETURN_IF_ERROR(worker->bind(weights, heads));
   return worker;
 }
 
@@ -74,7 +75,7 @@ Status NetWorker::bind_input(const codegen::ModelTensor& input,
   return ok_status();
 }
 
-Status NetWorker::bind(std::span<const Parameter> weights) {
+Status NetWorker::bind(std::span<const Parameter> weights, const std::vector<std::string>& heads) {
   for (const codegen::ModelTensor& input : model_.inputs())
     HONE_RETURN_IF_ERROR(bind_input(input, weights));
   for (const codegen::ModelTensor& output : model_.outputs()) {
@@ -85,7 +86,7 @@ Status NetWorker::bind(std::span<const Parameter> weights) {
   }
   if (scores_.empty())
     return invalid("the net has no output score of shape {}", to_string({kNetBatch, 1}));
-  writer_.emplace(wanted_);
+  writer_.emplace(wanted_, heads);
   return ok_status();
 }
 

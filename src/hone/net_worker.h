@@ -17,8 +17,10 @@ class NetWorker {
   };
 
   // `weights`: those that the net reads as inputs; each run takes them from where they are.
+  // `heads`: as in NetCard.
   [[nodiscard]] static Result<std::unique_ptr<NetWorker>> open(
-      const std::string& library, std::span<const cost::net::Parameter> weights);
+      const std::string& library, std::span<const cost::net::Parameter> weights,
+      const std::vector<std::string>& heads);
 
   // At most kNetBatch queries.
   [[nodiscard]] Result<std::vector<Row>> run(std::span<const cost::Query> queries);
@@ -29,7 +31,8 @@ class NetWorker {
 
  private:
   explicit NetWorker(codegen::LoadedModel model) : model_(std::move(model)) {}
-  [[nodiscard]] Status bind(std::span<const cost::net::Parameter> weights);
+  [[nodiscard]] Status bind(std::span<const cost::net::Parameter> weights,
+                            const std::vector<std::string>& heads);
   [[nodiscard]] Status bind_input(const codegen::ModelTensor& input,
                                   std::span<const cost::net::Parameter> weights);
 

@@ -70,6 +70,7 @@ class NeuralModel : public cost::CostModel {
       : family_(net.family),
         scale_(net.card.log_seconds_per_score),
         inputs_(net.inputs),
+        heads_(net.card.heads),
         compiled_(std::move(compiled)),
         adaptation_(std::move(adaptation)) {}
 
@@ -91,7 +92,7 @@ class NeuralModel : public cost::CostModel {
         return worker;
       }
     }
-    return NetWorker::open(compiled_.path, weights());
+    return NetWorker::open(compiled_.path, weights(), heads_);
   }
 
   // At most kNetBatch queries, as the net says by now.
@@ -175,6 +176,7 @@ class NeuralModel : public cost::CostModel {
   std::string family_;
   double scale_;
   std::vector<cost::Input> inputs_;  // that the net reads
+  std::vector<std::string> heads_;
   CompiledNet compiled_;
   std::unique_ptr<NetAdaptation> adaptation_;  // null: it learns nothing
   uint64_t revision_ = 0;

@@ -43,6 +43,50 @@ TEST(net_file, every_family_computes_the_same_when_it_is_imported) {
   }
 }
 
+TEST(net_file, gives_its_weights_to_a_net_of_the_same_kind) {
+  const TempDir folder = TempDir::create().value();
+  const std::string path = folder.file("small.onnx");
+  net::Net written = small_net();
+  written.find_constant("statements.mean")->values[3] = 7;
+  ASSERT_TRUE(write_net(path, written, {}).ok());
+  const NetFile file = read_net(path).value();
+  net::Net read = small_net(4);
+  ASSERT_NE(read.parameters[0].values, written.parameters[0].values);
+  const Status status = load_weights(file, path, read);
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (size_t i = 0; i < read.parameters.size(); ++i)
+    EXPECT_EQ(read.parameters[i].values, written.parameters[i].values);
+  for (size_t i = 0; i < read.constants.size(); ++i)
+    EXPECT_EQ(read.constants[i].values, written.constants[i].values);
+
+  const net::Family* family = net::find_family("small").value();
+  net::Net wide = net::make_net(*family, net::all_inputs(), {{"hidden", 16}, {"heads", 2}}).value();
+  EXPECT_NE(load_weights(file, path, wide).message().find("expected"), std::string::npos);
+  net::Net deep =
+      net::make_net(*family, net::all_inputs(), {{"hidden", 8}, {"heads", 2}, {"layers", 2}})
+          .value();
+  EXPECT_EQ(
+      load_weights(file, path, deep).message(),
+      path + ": has no encoder1.attention.query.weight, expected a small of the same options");
+}
+
+TEST(net_file, names_the_device_of_each_head) {
+  const TempDir folder = TempDir::create().value();
+  const std::string path = folder.file("small.onnx");
+  const net::Family* family = net::find_family("small").value();
+  net::Net written =
+      net::make_net(*family, net::all_inputs(), {{"hidden", 8}, {"heads", 2}, {"devices", 2}})
+          .value();
+  net::initialise(written, 3);
+  ASSERT_TRUE(write_net(path, written, {.heads = {"a/1", "b/2"}}).ok());
+  EXPECT_EQ(read_net(path)->card.heads, (std::vector<std::string>{"a/1", "b/2"}));
+  ASSERT_TRUE(write_net(path, written, {}).ok());
+  EXPECT_EQ(read_net(path).status().message(),
+            path + ": hone.heads is '', expected 1 to 8 devices");
+  ASSERT_TRUE(write_net(path, small_net(), {.heads = {"a/1"}}).ok());
+  EXPECT_EQ(read_net(path).status().message(), path + ": hone.heads is 'a/1', expected none");
+}
+
 class NeuralModel : public ::testing::Test {
  protected:
   std::unique_ptr<cost::CostModel> make(const NetCard& card = {}) {
@@ -86,6 +130,25 @@ TEST_F(NeuralModel, predicts_what_its_net_says_of_each_candidate) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(again, seconds);
+}
+
+TEST_F(NeuralModel, asks_the_head_of_its_device) {
+  const net::Family* family = net::find_family("small").value();
+  net_ = net::make_net(*family, net::all_inputs(), {{"hidden", 8}, {"heads", 2}, {"devices", 2}})
+             .value();
+  net::initialise(net_, 3);
+  const std::string key = target::device_key(target::host());
+  const Sampled sampled(compute::testing::gemm(64, 48, 32), 8);
+  const auto seconds = [&](const std::vector<std::string>& heads) {
+    return make({.heads = heads})->predict(sampled.queries).value();
+  };
+  const std::vector<double> first = seconds({key + "/1", "other/1"});
+  const std::vector<double> second = seconds({"other/1", key + "/1"});
+  const std::vector<double> mean = seconds({"other/1", "other/2"});
+  for (size_t i = 1; i < first.size(); ++i) {
+    EXPECT_NE(first[i], second[i]);
+    EXPECT_NEAR(std::log(mean[i]), (std::log(first[i]) + std::log(second[i])) / 2, 1e-4);
+  }
 }
 
 TEST_F(NeuralModel, compiles_once_and_again_when_the_library_is_damaged) {

@@ -20,7 +20,9 @@ inline cost::net::Net small_net(uint64_t seed = 3) {
 }
 
 inline NetCard small_card(double log_seconds_per_score = 1) {
-  return {log_seconds_per_score, {{"options", "hidden=8,heads=2"}, {"loss", "pairwise"}}};
+  NetCard card{.log_seconds_per_score = log_seconds_per_score};
+  card.notes = {{"options", "hidden=8,heads=2"}, {"loss", "pairwise"}};
+  return card;
 }
 
 // Points of a task, made concrete.

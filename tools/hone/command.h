@@ -35,6 +35,7 @@ struct Command {
 [[nodiscard]] std::vector<Command> db_record_commands(CLI::App& db);
 [[nodiscard]] Command dataset_make_command(CLI::App& dataset);
 [[nodiscard]] Command dataset_split_command(CLI::App& dataset);
+[[nodiscard]] Command dataset_representatives_command(CLI::App& dataset);
 [[nodiscard]] Command dataset_stat_command(CLI::App& dataset);
 [[nodiscard]] Command dataset_import_command(CLI::App& dataset);
 [[nodiscard]] Command dataset_export_command(CLI::App& dataset);

@@ -1,17 +1,15 @@
 #include <fmt/ranges.h>
 
-#include "hone/base/log.h"
 #include "hone/cost/evaluate.h"
 #include "hone/cost/gbdt_model.h"
 #include "hone/cost/registry.h"
-#include "hone/db/registry.h"
+#include "hone/cost/replay.h"
 #include "hone/inspect.h"
 #include "hone/model_tasks.h"
 #include "hone/neural_model.h"
 
 #include "command.h"
 #include "cost_data.h"
-#include "dataset_load.h"
 #include "json_text.h"
 #include "option_texts.h"
 #include "table.h"
@@ -20,7 +18,7 @@ namespace hone::tool {
 namespace {
 
 struct EvalOptions {
-  std::string db, cost = "analytic", split = "none", split_file, device = "host";
+  std::string db, cost = "analytic", split = "none", split_file, except, replay, device = "host";
   std::string booster = cost::tree_library_names().front();
   std::vector<std::string> networks;  // files
   bool json = false;
@@ -65,15 +63,21 @@ void print_networks(std::span<const cost::NetworkScore> networks) {
   fmt::print("\n{}", table.text());
 }
 
-void print(const cost::Evaluation& evaluation, const cost::Dataset& dataset, bool json) {
-  if (json) {
+struct Printed {
+  int64_t left_out = 0;  // records
+  bool json = false;
+  Json replay;  // null: none
+};
+
+void print(const cost::Evaluation& evaluation, const Printed& how) {
+  if (how.json) {
     Json list = Json::array();
     for (const cost::Score& score : evaluation.classes) list.push_back(to_json(score));
     Json networks = Json::array();
     for (const cost::NetworkScore& score : evaluation.networks) networks.push_back(to_json(score));
-    fmt::print("{}",
-               json_text(Json{
-                   {"classes", list}, {"all", to_json(evaluation.all)}, {"networks", networks}}));
+    Json text = {{"classes", list}, {"all", to_json(evaluation.all)}, {"networks", networks}};
+    if (!how.replay.is_null()) text["replay"] = how.replay;
+    fmt::print("{}", json_text(text));
     return;
   }
   Table table(
@@ -90,9 +94,9 @@ void print(const cost::Evaluation& evaluation, const cost::Dataset& dataset, boo
   add(evaluation.all);
   fmt::print("{}", table.text());
   print_networks(evaluation.networks);
-  if (dataset.left_out > 0)
+  if (how.left_out > 0)
     fmt::print("{} records left out: no schedule of this version can be made of them\n",
-               dataset.left_out);
+               how.left_out);
 }
 
 Result<cost::FeatureSet> learning_model(const std::string& name) {
@@ -105,14 +109,50 @@ Result<cost::FeatureSet> learning_model(const std::string& name) {
       name);
 }
 
-Result<cost::Networks> count_tasks(const EvalOptions& options) {
+Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Target& target) {
   cost::Networks networks;
   for (const std::string& file : options.networks) {
     HONE_ASSIGN_OR_RETURN(TaskCounts counts,
-                          hone::count_tasks(file, {.device = options.device, .use_db = false}));
+                          hone::count_tasks(file, {.device = target.name, .use_db = false}));
     networks[counts.model] = std::move(counts.tasks);
   }
   return networks;
+}
+
+// The times that another device took for the same schedules, instead of a model.
+Status evaluate_replay(const EvalOptions& options, const CostData& data,
+                       const cost::Networks& networks) {
+  HONE_ASSIGN_OR_RETURN(const MeasuredDevice other,
+                        parse_measured_device("--replay", options.replay));
+  if (other.overlaps(data.device)) {
+    return invalid("--replay: {} is judged by its own times, expected another device than {}",
+                   other.text(), data.device.text());
+  }
+  cost::Dataset judged = data.dataset;
+  if (!options.split_file.empty()) {
+    HONE_ASSIGN_OR_RETURN(cost::SplitData parts, parts_of(data, options.split_file));
+    judged = std::move(parts.test);
+  }
+  HONE_ASSIGN_OR_RETURN(const cost::Dataset measured, load_measured(options.db, other));
+  const cost::Replay replay = cost::make_replay(judged, measured, other.threads > 0);
+  if (replay.tasks == 0) {
+    return invalid("--replay: no task has {} schedules that were measured on {} and on {}",
+                   cost::kMinTrialsToJudge, data.device.text(), other.text());
+  }
+  HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
+                        cost::evaluate(replay.dataset, data.target, *replay.model, networks));
+  Printed how = {data.dataset.left_out, options.json, {}};
+  how.replay = {{"device", other.text()},
+                {"tasks", replay.tasks},
+                {"of_tasks", replay.all_tasks},
+                {"schedules", replay.schedules},
+                {"of_schedules", replay.all_schedules}};
+  print(evaluation, how);
+  if (!options.json) {
+    fmt::print("replayed from {}: {} of {} tasks, {} of {} schedules\n", other.text(), replay.tasks,
+               replay.all_tasks, replay.schedules, replay.all_schedules);
+  }
+  return ok_status();
 }
 
 Status evaluate(const EvalOptions& options) {
@@ -127,8 +167,14 @@ Status evaluate(const EvalOptions& options) {
   } else {
     HONE_RETURN_IF_ERROR(check_cost_model(options.cost));
   }
-  HONE_ASSIGN_OR_RETURN(const cost::Networks networks, count_tasks(options));
-  HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(options.db, options.device));
+  HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, options.device));
+  HONE_ASSIGN_OR_RETURN(const cost::Networks networks, count_tasks(options, data.target));
+  if (!options.except.empty()) {
+    HONE_ASSIGN_OR_RETURN(const std::set<uint64_t> keys, read_task_keys(options.except));
+    data.dataset = cost::tasks_except(data.dataset, keys);
+  }
+  if (!options.replay.empty()) return evaluate_replay(options, data, networks);
+  const Printed how = {data.dataset.left_out, options.json, {}};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (!trains) return make_cost_model({.cost = options.cost, .db = options.db});
     HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees,
@@ -140,40 +186,16 @@ Status evaluate(const EvalOptions& options) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, make(parts.train));
     HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
                           cost::evaluate(parts.test, data.target, *model, networks));
-    print(evaluation, data.dataset, options.json);
+    print(evaluation, how);
     return ok_status();
   }
   HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
                         cost::cross_evaluate(data.dataset, data.target, split, make, networks));
-  print(evaluation, data.dataset, options.json);
+  print(evaluation, how);
   return ok_status();
 }
 
 }  // namespace
-
-Result<CostData> load_cost_data(const std::string& db, const std::string& device) {
-  CostData data;
-  HONE_ASSIGN_OR_RETURN(data.target, target::find(device));
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
-  const std::string key = target::device_key(data.target);
-  HONE_ASSIGN_OR_RETURN(data.dataset, cost::load_dataset(*store, key, 2, kScheduleVersion));
-  if (data.dataset.tasks.empty() && !data.dataset.other_versions.empty()) {
-    return invalid("{}: its records on device {} are of space version {}, expected {}",
-                   db::store_name(db), key, data.dataset.other_versions.begin()->first,
-                   kScheduleVersion);
-  }
-  return data;
-}
-
-Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_file) {
-  HONE_ASSIGN_OR_RETURN(const cost::DataSplit split, read_split(split_file));
-  cost::SplitData parts = cost::apply_split(data.dataset, split);
-  if (parts.unknown > 0) {
-    log_warning("{} schedules are left out: they were measured after {} was made", parts.unknown,
-                split_file);
-  }
-  return parts;
-}
 
 void add_booster(CLI::App& app, std::string& name) {
   app.add_option("--booster", name,
@@ -195,7 +217,7 @@ Command eval_command(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "eval", "Judge a cost model by the measured schedules of a database, per kernel class");
   add_db(*app, options->db);
-  add_device(*app, options->device);
+  add_measured_device(*app, options->device);
   app->add_option("--cost", options->cost,
                   fmt::format("The cost model: {}, or a file that hone train wrote",
                               join_names(cost::model_names())))
@@ -213,6 +235,16 @@ Command eval_command(CLI::App& root) {
       ->type_name("FILE")
       ->excludes("--split");
   add_booster(*app, options->booster);
+  app->add_option("--replay", options->replay,
+                  "Rank by the times of this device, NAME/THREADS as of --device, instead of a "
+                  "model: the schedules that ran on both")
+      ->type_name("NAME")
+      ->excludes("--cost")
+      ->excludes("--split");
+  app->add_option("--except", options->except,
+                  "Don't judge by the tasks that a file of hone dataset representatives lists: a "
+                  "model that was trained on them knows them")
+      ->type_name("FILE");
   app->add_option("--network", options->networks,
                   "A model whose tasks are judged together, each as often as it occurs; repeat per "
                   "network. Default: those of the records, each task once")

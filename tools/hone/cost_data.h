@@ -1,23 +1,42 @@
-// tools/hone/cost_data.h - the measured schedules that `train` and `eval` work on.
+// tools/hone/cost_data.h - the measured schedules that `train`, `eval` and `dataset` work on.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "hone/cost/boosting.h"
 #include "hone/cost/data_split.h"
+#include "hone/cost/task_list.h"
 #include "hone/target/target.h"
 
 namespace hone::tool {
 
+// A device as options name what was measured: NAME of `hone devices`, or KEY as `dataset stat`
+// prints it, and then /THREADS or nothing: "host", "host/2".
+struct MeasuredDevice {
+  std::string key;  // target::device_key
+  int threads = 0;  // 0: any number
+  [[nodiscard]] std::string text() const;
+  // Whether a time may be of both.
+  [[nodiscard]] bool overlaps(const MeasuredDevice& other) const;
+};
+// What is no NAME is taken for a KEY.
+[[nodiscard]] Result<MeasuredDevice> parse_measured_device(std::string_view option,
+                                                           std::string_view text);
+
 struct CostData {
   target::Target target;
+  MeasuredDevice device;
   cost::Dataset dataset;
   std::optional<cost::Dataset> validation = {};  // where a split file says what to choose by
 };
+// What was measured there; an error if it is all of other space versions.
+[[nodiscard]] Result<cost::Dataset> load_measured(const std::string& db,
+                                                  const MeasuredDevice& device);
 [[nodiscard]] Result<CostData> load_cost_data(const std::string& db, const std::string& device);
 
 // What a file of `hone dataset split` makes of the data.
@@ -26,5 +45,11 @@ struct CostData {
 // --booster: the library that fits trees.
 void add_booster(CLI::App& app, std::string& name);
 [[nodiscard]] Result<cost::BoostOptions> parse_booster(const std::string& name);
+// An error if one of the networks that --exclude-model names is not among those that are known.
+[[nodiscard]] Status check_excluded(const std::vector<std::string>& names,
+                                    const std::set<std::string>& known);
+
+// The keys in a file of `hone dataset representatives`.
+[[nodiscard]] Result<std::set<uint64_t>> read_task_keys(const std::string& file);
 
 }  // namespace hone::tool

@@ -9,6 +9,7 @@
 #include "hone/dataset_make.h"
 
 #include "command.h"
+#include "cost_data.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "option_texts.h"
@@ -23,7 +24,7 @@ constexpr double kProgressSeconds = 5;  // between two lines where no terminal i
 struct MakeOptions {
   std::vector<std::string> models, batches, sides, sequences;
   std::vector<std::string> devices = {"host"}, threads;
-  std::string db;
+  std::string db, only;
   std::string schedules = std::to_string(DatasetOptions().schedules);
   std::string round = std::to_string(DatasetOptions().round);
   std::string task_time = "20s", budget = "1h", max_tasks = "0";
@@ -71,6 +72,9 @@ Result<DatasetOptions> parse(const MakeOptions& texts) {
   HONE_ASSIGN_OR_RETURN(options.budget_seconds, parse_time("--budget", texts.budget));
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   options.db = texts.db;
+  if (!texts.only.empty()) {
+    HONE_ASSIGN_OR_RETURN(options.only, read_task_keys(texts.only));
+  }
   return options;
 }
 
@@ -134,6 +138,10 @@ Status make(const MakeOptions& texts) {
                         collect_tasks(texts.models, options, print_variant));
   size_t left_out = 0;
   for (const ModelVariant& variant : found.variants) left_out += !variant.status.ok();
+  if (!options.only.empty() && found.tasks.size() < options.only.size()) {
+    fmt::print(stderr, "{}: the models have {} of its {} tasks\n", texts.only, found.tasks.size(),
+               options.only.size());
+  }
   if (texts.list) list(found, texts.json);
   fmt::print(
       stderr,
@@ -220,6 +228,9 @@ Command dataset_make_command(CLI::App& dataset) {
   app->add_option("--max-tasks", options->max_tasks, "Only so many kernels; 0: all")
       ->type_name("N")
       ->capture_default_str();
+  app->add_option("--only", options->only,
+                  "Only the kernels that a file of hone dataset representatives lists")
+      ->type_name("FILE");
   add_seed(*app, options->seed);
   app->add_flag(
       "--list,--dry-run", options->list,

@@ -45,10 +45,12 @@ int run_tool(int argc, char** argv) {
   for (Command& command : db_record_commands(*db)) commands.push_back(std::move(command));
   commands.push_back(db_ship_command(*db));
   CLI::App* dataset = app.add_subcommand(
-      "dataset", "Measured schedules for cost models: make, split, stat, import, export");
+      "dataset",
+      "Measured schedules for cost models: make, representatives, split, stat, import, export");
   dataset->require_subcommand(1);
-  for (const auto make : {dataset_make_command, dataset_split_command, dataset_stat_command,
-                          dataset_import_command, dataset_export_command})
+  for (const auto make :
+       {dataset_make_command, dataset_representatives_command, dataset_split_command,
+        dataset_stat_command, dataset_import_command, dataset_export_command})
     commands.push_back(make(*dataset));
   commands.push_back(train_command(app));
   commands.push_back(eval_command(app));

@@ -57,6 +57,24 @@ void add_device(CLI::App& app, std::string& name) {
       ->type_name("NAME")
       ->capture_default_str();
 }
+void add_measured_device(CLI::App& app, std::string& name) {
+  app.add_option("--device", name, measured_device_help())
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+std::string measured_device_help() {
+  return fmt::format(
+      "The machine that was measured: {}, or a key that hone dataset stat prints; NAME/THREADS: "
+      "only what ran on so many",
+      join_names(target::names()));
+}
+void add_excluded_networks(CLI::App& app, std::vector<std::string>& names) {
+  app.add_option("--exclude-model", names,
+                 "Leave out every task of this network; repeat per network")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+}
 void add_json(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "Print JSON to standard output instead of text");
 }

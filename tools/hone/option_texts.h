@@ -23,6 +23,10 @@ void add_bind(CLI::App& app, std::vector<std::string>& texts);
 void add_inputs(CLI::App& app, std::vector<std::string>& texts);
 void add_db(CLI::App& app, std::string& path);
 void add_device(CLI::App& app, std::string& name);
+// Whose measurements a command works on (cost_data.h): NAME, or NAME/THREADS.
+void add_measured_device(CLI::App& app, std::string& name);
+[[nodiscard]] std::string measured_device_help();
+void add_excluded_networks(CLI::App& app, std::vector<std::string>& names);
 void add_json(CLI::App& app, bool& json);
 
 // The options of everything that compiles a model or looks at how it would be.

@@ -1,5 +1,3 @@
-#include <fmt/ranges.h>
-
 #include "hone/base/file.h"
 #include "hone/cost/gbdt_model.h"
 #include "hone/cost/net/train.h"
@@ -13,8 +11,9 @@ namespace hone::tool {
 namespace {
 
 struct TrainOptions {
-  std::string db, cost = "combined", split_file, tasks;
+  std::string db, cost = "combined", split_file, only, tasks;
   std::string booster = cost::tree_library_names().front();
+  bool cost_given = false;
   std::vector<std::string> devices = {"host"}, excluded;
   NetTrainTexts net;
 };
@@ -48,6 +47,10 @@ Status train_trees(std::vector<CostData> data, cost::FeatureSet features,
 Result<std::vector<CostData>> load(const TrainOptions& options) {
   std::vector<CostData> all;
   std::set<std::string> models;
+  std::set<uint64_t> only;
+  if (!options.only.empty()) {
+    HONE_ASSIGN_OR_RETURN(only, read_task_keys(options.only));
+  }
   for (const std::string& device : options.devices) {
     HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, device));
     models.merge(data.dataset.models());
@@ -56,19 +59,20 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
       data.dataset = std::move(parts.train);
       data.validation = std::move(parts.validation);
     }
+    if (!options.only.empty()) {
+      // What is not among them was not measured yet, so that nothing is chosen by it either.
+      if (data.validation) cost::append(data.dataset, *data.validation);
+      data.validation.reset();
+      data.dataset = cost::tasks_among(data.dataset, only);
+    }
     const std::set<std::string> excluded(options.excluded.begin(), options.excluded.end());
     data.dataset = cost::without_models(data.dataset, excluded);
     if (data.validation) data.validation = cost::without_models(*data.validation, excluded);
     if (data.dataset.tasks.empty())
-      return invalid("{}: no trials on device {} to train on", options.db,
-                     target::device_key(data.target));
+      return invalid("{}: no trials on device {} to train on", options.db, data.device.text());
     all.push_back(std::move(data));
   }
-  for (const std::string& name : options.excluded) {
-    if (!models.contains(name))
-      return invalid("--exclude-model: the database has no trial of '{}', but of {}", name,
-                     fmt::join(models, ", "));
-  }
+  HONE_RETURN_IF_ERROR(check_excluded(options.excluded, models));
   return all;
 }
 
@@ -83,10 +87,14 @@ Status train(const TrainOptions& options) {
   if (!options.tasks.empty()) {
     HONE_ASSIGN_OR_RETURN(texts.tasks, parse_count("--tasks", options.tasks, 1, 1 << 30));
   }
-  if (cost::net::find_family(options.cost).ok()) {
+  const bool adapts = !texts.from.empty();
+  if (!adapts && !texts.adapt.empty())
+    return invalid("--adapt {}: needs a net to start from, expected --from", texts.adapt);
+  if (adapts || cost::net::find_family(options.cost).ok()) {
     HONE_RETURN_IF_ERROR(check_name(texts.output, ".onnx"));
     HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
-    texts.family = options.cost;
+    texts.family = adapts && !options.cost_given ? "" : options.cost;
+    texts.few = !options.only.empty();
     return train_net(data, texts, options.excluded);
   }
   HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
@@ -117,9 +125,7 @@ Command train_command(CLI::App& root) {
       root.add_subcommand("train", "Train a cost model on the measured schedules of a database");
   add_db(*app, options->db);
   app->add_option("--device", options->devices,
-                  fmt::format("The machine that was measured: {}; a neural model learns several, "
-                              "repeat per device",
-                              join_names(target::names())))
+                  measured_device_help() + "; a neural model learns several, repeat per device")
       ->type_name("NAME")
       ->expected(1)
       ->take_all()
@@ -139,11 +145,10 @@ Command train_command(CLI::App& root) {
          "Train on what a file of hone dataset split says; neural models are judged by its "
          "validation part")
       ->type_name("FILE");
-  app->add_option("--exclude-model", options->excluded,
-                  "Leave out every task of this network; repeat per network")
-      ->type_name("NAME")
-      ->expected(1)
-      ->take_all();
+  app->add_option("--only", options->only,
+                  "Train on the tasks that a file of hone dataset representatives lists")
+      ->type_name("FILE");
+  add_excluded_networks(*app, options->excluded);
   app->add_option("--tasks", options->tasks,
                   "Train on so many tasks of what there is, drawn by --seed; those of a smaller "
                   "number are among those of a larger one. Default: all")
@@ -154,6 +159,12 @@ Command train_command(CLI::App& root) {
     CLI::Option* option = app->add_option(name, text, help)->type_name(type)->group("Neural");
     if (!text.empty()) option->capture_default_str();
   };
+  add("--from", net.from, "FILE.onnx",
+      "Go on from this trained net: its family, options and weights");
+  add("--adapt", net.adapt, "WHAT",
+      fmt::format("With --from, what is trained: {}: all weights, at a low rate; the last layers "
+                  "alone; default: full",
+                  join_names(adapt_names())));
   add("--options", net.options, "TEXT", "Options of the family, as below: hidden=64,layers=1");
   add("--loss", net.loss, "NAME",
       fmt::format("{}; default: the family's", join_names(cost::net::loss_names())));
@@ -161,7 +172,8 @@ Command train_command(CLI::App& root) {
   add("--batch", net.batch, "N", "Schedules in a batch");
   add("--lr", net.rate, "X", "The rate of learning at the start");
   add("--weight-decay", net.decay, "X", "Of weights, per unit of the rate");
-  add("--validation", net.validation, "SHARE", "Share of the tasks held out to judge each epoch");
+  add("--validation", net.validation, "SHARE",
+      "Share of the tasks held out to judge each epoch; default: 0.1, with --only 0");
   app->add_option("--hold-out", net.held_out,
                   "Judge by all tasks of this network instead of a share; repeat per network")
       ->type_name("NAME")
@@ -174,7 +186,10 @@ Command train_command(CLI::App& root) {
   app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")
       ->group("Neural");
   app->footer(describe_families());
-  return {app, [options] { return train(*options); }};
+  return {app, [options, app] {
+            options->cost_given = app->count("--cost") > 0;
+            return train(*options);
+          }};
 }
 
 }  // namespace hone::tool

@@ -16,11 +16,14 @@
 #include "curve.h"
 #include "interrupt.h"
 #include "option_texts.h"
+#include "train_from.h"
 
 namespace hone::tool {
 namespace {
 
 namespace net = cost::net;
+
+constexpr double kValidation = 0.1;  // share of the tasks that each epoch is judged by
 
 Result<double> parse_number(std::string_view option, std::string_view text, double low,
                             double high) {
@@ -29,8 +32,7 @@ Result<double> parse_number(std::string_view option, std::string_view text, doub
   return value;
 }
 
-Result<net::NetTraining> parse(const NetTrainTexts& texts, const net::Recipe& recipe) {
-  HONE_ASSIGN_OR_RETURN(net::NetTraining training, net::training_of(recipe));
+Result<net::NetTraining> parse(const NetTrainTexts& texts, net::NetTraining training) {
   if (!texts.loss.empty()) {
     HONE_ASSIGN_OR_RETURN(training.loss, net::parse_loss(texts.loss));
   }
@@ -63,6 +65,26 @@ struct Rows {
   std::set<uint64_t> train_tasks, validation_tasks;
 };
 
+// Whose each head of the net is: first those of the net that it starts from.
+Result<std::vector<std::string>> heads_of(const std::vector<CostData>& data,
+                                          const std::vector<std::string>& first, double devices) {
+  std::vector<std::string> heads = first;
+  if (devices == 0) return heads;
+  std::set<std::string> found;
+  for (const CostData& one : data) {
+    for (const cost::TaskTrials& task : one.dataset.tasks)
+      found.insert(cost::head_name(one.device.key, task.threads));
+  }
+  for (const std::string& name : found) {
+    if (std::find(heads.begin(), heads.end(), name) == heads.end()) heads.push_back(name);
+  }
+  if (static_cast<double>(heads.size()) > devices) {
+    return invalid("--options: devices={}, but there are {}: {}", devices, heads.size(),
+                   join_names(heads));
+  }
+  return heads;
+}
+
 net::Parts divide(const CostData& data, const NetTrainTexts& texts, double share) {
   if (data.validation) return {data.dataset, *data.validation};
   if (texts.held_out.empty()) return net::split_tasks(data.dataset, share);
@@ -70,7 +92,8 @@ net::Parts divide(const CostData& data, const NetTrainTexts& texts, double share
 }
 
 Result<Rows> make_rows(const std::vector<CostData>& data, const NetTrainTexts& texts,
-                       const net::Net& model, double share, const net::NetTraining& training) {
+                       const net::Net& model, double share, const net::NetTraining& training,
+                       const std::vector<std::string>& heads) {
   std::vector<net::Parts> parts;
   for (const CostData& one : data) parts.push_back(divide(one, texts, share));
   if (texts.tasks > 0) {
@@ -85,7 +108,7 @@ Result<Rows> make_rows(const std::vector<CostData>& data, const NetTrainTexts& t
                          std::set<uint64_t>& tasks) -> Status {
       HONE_ASSIGN_OR_RETURN(
           const net::NetRows more,
-          net::make_rows(part, data[i].target, model, training.threads, training.cancel));
+          net::make_rows(part, data[i].target, model, {training.threads, heads, training.cancel}));
       net::append(to, more);
       tasks.merge(part.keys());
       return ok_status();
@@ -100,10 +123,16 @@ Result<Rows> make_rows(const std::vector<CostData>& data, const NetTrainTexts& t
   return rows;
 }
 
-void print(const net::NetEpoch& epoch, int epochs) {
-  fmt::print("epoch {}/{}: loss {:.4f}, pairs {:.3f}, clear {:.3f}, {:.1f} s{}\n", epoch.epoch,
-             epochs, epoch.loss, epoch.pair_accuracy, epoch.clear_pair_accuracy, epoch.seconds,
-             epoch.best ? " *" : "");
+// "" if nothing was held out.
+std::string accuracy_of(const net::NetEpoch& epoch, bool judged) {
+  if (!judged) return "";
+  return fmt::format(", pairs {:.3f}, clear {:.3f}", epoch.pair_accuracy,
+                     epoch.clear_pair_accuracy);
+}
+
+void print(const net::NetEpoch& epoch, int epochs, bool judged) {
+  fmt::print("epoch {}/{}: loss {:.4f}{}, {:.1f} s{}\n", epoch.epoch, epochs, epoch.loss,
+             accuracy_of(epoch, judged), epoch.seconds, judged && epoch.best ? " *" : "");
   std::fflush(stdout);
 }
 
@@ -124,7 +153,7 @@ NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
   std::vector<std::string> devices;
   std::set<std::string> models;
   for (const CostData& one : data) {
-    devices.push_back(target::device_key(one.target));
+    devices.push_back(one.device.text());
     models.merge(one.dataset.models());
   }
   NetCard card;
@@ -151,11 +180,20 @@ NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
 
 }  // namespace
 
-Status train_net(const std::vector<CostData>& data, const NetTrainTexts& texts,
+Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
                  const std::vector<std::string>& excluded) {
+  std::optional<TrainStart> start;
+  if (!texts.from.empty()) {
+    HONE_ASSIGN_OR_RETURN(start, read_start(texts));
+  }
   HONE_ASSIGN_OR_RETURN(const net::Family* family, net::find_family(texts.family));
-  HONE_ASSIGN_OR_RETURN(net::NetTraining training, parse(texts, family->recipe));
-  HONE_ASSIGN_OR_RETURN(const double share, parse_number("--validation", texts.validation, 0, 0.9));
+  HONE_ASSIGN_OR_RETURN(net::NetTraining training,
+                        start ? training_from(*start) : net::training_of(family->recipe));
+  HONE_ASSIGN_OR_RETURN(training, parse(texts, std::move(training)));
+  double share = texts.few ? 0 : kValidation;
+  if (!texts.validation.empty()) {
+    HONE_ASSIGN_OR_RETURN(share, parse_number("--validation", texts.validation, 0, 0.9));
+  }
   const auto named = [](std::string_view option, const Status& status) {
     return status.ok() ? status
                        : Status(status.code(), fmt::format("{}: {}", option, status.message()));
@@ -165,18 +203,29 @@ Status train_net(const std::vector<CostData>& data, const NetTrainTexts& texts,
   Result<net::Net> made = net::make_net(*family, net::all_inputs(), *options);
   HONE_RETURN_IF_ERROR(named("--options", made.status()));
   net::Net& model = *made;
-  HONE_ASSIGN_OR_RETURN(const Rows rows, make_rows(data, texts, model, share, training));
-  net::initialise(model, training.seed);
-  net::set_normalisation(model, rows.train.batch);
+  HONE_ASSIGN_OR_RETURN(const net::GivenOptions complete, net::complete_options(*family, *options));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> heads,
+                        heads_of(data, start ? start->file.card.heads : std::vector<std::string>(),
+                                 complete.at("devices")));
+  HONE_ASSIGN_OR_RETURN(const Rows rows, make_rows(data, texts, model, share, training, heads));
+  if (start) {
+    HONE_RETURN_IF_ERROR(take_weights(*start, texts.from, model));
+  } else {
+    net::initialise(model, training.seed);
+    net::set_normalisation(model, rows.train.batch);
+  }
   fmt::print("{}: {} weights; {} schedules of {} tasks, judged by {} of {} others\n", texts.family,
              model.num_weights(), rows.train.batch.rows, rows.train_tasks.size(),
              rows.validation.batch.rows, rows.validation_tasks.size());
-  training.progress = [&](const net::NetEpoch& epoch) { print(epoch, training.epochs); };
+  const bool judged = rows.validation.num_tasks() > 0;
+  training.progress = [&](const net::NetEpoch& epoch) { print(epoch, training.epochs, judged); };
   HONE_ASSIGN_OR_RETURN(const std::vector<net::NetEpoch> epochs,
                         net::train(model, rows.train, rows.validation, training));
   const net::NetEpoch best = *std::find_if(epochs.rbegin(), epochs.rend(),
                                            [](const net::NetEpoch& epoch) { return epoch.best; });
   NetCard card = card_of(data, texts, training, rows, excluded, best);
+  card.heads = heads;
+  if (start) card.notes.merge(start_notes(*start, texts));
   HONE_ASSIGN_OR_RETURN(card.log_seconds_per_score, net::log_seconds_per_score(model, rows.train));
   HONE_RETURN_IF_ERROR(write_net(texts.output, model, card));
   if (!texts.curve.empty()) {
@@ -184,8 +233,8 @@ Status train_net(const std::vector<CostData>& data, const NetTrainTexts& texts,
         write_file_atomic(texts.curve, curve_of(texts.output + ", " + texts.family, epochs)));
   }
   unlink(training.state_file.c_str());
-  fmt::print("wrote {}: epoch {} of {}, pairs {:.3f}, clear {:.3f}\n", texts.output, best.epoch,
-             epochs.size(), best.pair_accuracy, best.clear_pair_accuracy);
+  fmt::print("wrote {}: epoch {} of {}{}\n", texts.output, best.epoch, epochs.size(),
+             accuracy_of(best, judged));
   return ok_status();
 }
 

@@ -6,16 +6,21 @@
 namespace hone::tool {
 
 struct NetTrainTexts {
-  std::string family, output, options;
+  std::string family;  // empty: that of `from`
+  std::string output, options;
+  std::string from, adapt;  // a trained net to start from, and what of it to train
   std::string loss, epochs, rate, batch, decay;  // empty: as the family's papers say
-  std::string validation = "0.1", patience = "0", seed = "1", threads = "0";
+  std::string validation, patience = "0", seed = "1", threads = "0";
   std::vector<std::string> held_out;  // networks whose tasks are the validation, instead of a share
+  bool few = false;                   // the data are a few chosen tasks: all are trained on
   std::string curve;                  // an HTML file; empty: none
   bool resume = false;
   int tasks = 0;  // so many are trained on; 0: all
 };
+// The ways to --adapt.
+[[nodiscard]] std::vector<std::string> adapt_names();
 // `excluded`: networks that the data leave out, for the file's card.
-[[nodiscard]] Status train_net(const std::vector<CostData>& data, const NetTrainTexts& texts,
+[[nodiscard]] Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
                                const std::vector<std::string>& excluded);
 
 }  // namespace hone::tool

@@ -123,6 +123,20 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
   return dataset;
 }
 
+void append(Dataset& dataset, const Dataset& more) {
+  std::map<Key, TaskTrials> tasks;
+  for (const Dataset* part : {&std::as_const(dataset), &more}) {
+    for (const TaskTrials& task : part->tasks) {
+      const auto [place, added] = tasks.try_emplace({task.key, task.threads}, task);
+      if (added) continue;
+      std::vector<MeasuredSteps>& trials = place->second.trials;
+      trials.insert(trials.end(), task.trials.begin(), task.trials.end());
+    }
+  }
+  dataset.tasks.clear();
+  for (auto& [key, task] : tasks) dataset.tasks.push_back(std::move(task));
+}
+
 Dataset without_models(const Dataset& dataset, const std::set<std::string>& models) {
   Dataset rest;
   rest.device = dataset.device;

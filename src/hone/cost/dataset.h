@@ -55,6 +55,8 @@ struct Dataset {
 // and records of another space version than `version`, if that is not empty.
 [[nodiscard]] Result<Dataset> load_dataset(db::Store& store, const std::string& device,
                                            int min_trials = 2, const std::string& version = {});
+// Adds another part of the same data: other tasks, or other schedules of the same ones.
+void append(Dataset& dataset, const Dataset& more);
 // Without every task that one of the models has.
 [[nodiscard]] Dataset without_models(const Dataset& dataset, const std::set<std::string>& models);
 // Leaves `count` tasks in what models are trained on, each on all devices and with all numbers of

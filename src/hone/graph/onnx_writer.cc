@@ -3,6 +3,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "hone/graph/onnx_file.h"
+#include "hone/graph/onnx_tensor.h"
 
 namespace hone::graph {
 namespace {
@@ -106,6 +107,19 @@ Result<OnnxSummary> read_onnx_summary(std::string_view bytes, const std::string&
   for (const onnx::ValueInfoProto& input : model.graph().input())
     summary.inputs.push_back(input.name());
   return summary;
+}
+
+Result<std::map<std::string, Tensor>> read_onnx_constants(std::string_view bytes,
+                                                          const std::string& file) {
+  onnx::ModelProto model;
+  HONE_RETURN_IF_ERROR(parse_onnx(bytes.data(), bytes.size(), file, model));
+  std::map<std::string, Tensor> constants;
+  const std::string folder;  // nothing lies outside of the file
+  for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+    HONE_ASSIGN_OR_RETURN(constants[tensor.name()],
+                          read_tensor(tensor, "constant", {file, folder}));
+  }
+  return constants;
 }
 
 }  // namespace hone::graph

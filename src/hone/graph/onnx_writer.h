@@ -44,5 +44,8 @@ struct OnnxSummary {
 };
 [[nodiscard]] Result<OnnxSummary> read_onnx_summary(std::string_view bytes,
                                                     const std::string& file);
+// The tensors that constant() wrote, by name.
+[[nodiscard]] Result<std::map<std::string, Tensor>> read_onnx_constants(std::string_view bytes,
+                                                                        const std::string& file);
 
 }  // namespace hone::graph

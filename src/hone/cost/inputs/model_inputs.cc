@@ -31,6 +31,8 @@ std::vector<std::vector<std::string>> make_names() {
   names[index(Input::kMeasure)] = candidate_feature_names(FeatureSet::kStatementsAndMeasure);
   names[index(Input::kDevice)] =
       names_of([](RowWriter& out) { write_device(target::Target(), 1, out); });
+  for (int64_t i = 0; i < kMaxHeads; ++i)
+    names[index(Input::kHead)].push_back(fmt::format("head{}", i));
   return names;
 }
 
@@ -43,7 +45,8 @@ std::vector<InputShape> make_shapes() {
           {"steps_mask", {kMaxStepTokens}},
           {"task", {width(Input::kTask)}},
           {"measure", {width(Input::kMeasure)}},
-          {"device", {width(Input::kDevice)}}};
+          {"device", {width(Input::kDevice)}},
+          {"head", {width(Input::kHead)}}};
 }
 
 // The row of what many candidates have in common, made when it is first asked for.
@@ -94,7 +97,25 @@ const std::vector<std::string>& input_names(Input input) {
   return kNames[index(input)];
 }
 
-InputWriter::InputWriter(InputSet wanted) : wanted_(wanted) {}
+std::string head_name(const std::string& device_key, int threads) {
+  return fmt::format("{}/{}", device_key, threads);
+}
+
+InputWriter::InputWriter(InputSet wanted, std::vector<std::string> heads)
+    : wanted_(wanted), heads_(std::move(heads)) {
+  HONE_ASSERT(std::ssize(heads_) <= kMaxHeads, "more heads than a net can have");
+}
+
+std::vector<float> InputWriter::head_row(const Query& query) const {
+  std::vector<float> row(static_cast<size_t>(kMaxHeads));
+  const std::string name = head_name(target::device_key(*query.target), query.threads);
+  const auto its = std::find(heads_.begin(), heads_.end(), name);
+  if (its != heads_.end())
+    row[static_cast<size_t>(its - heads_.begin())] = 1;
+  else if (!heads_.empty())
+    std::fill_n(row.begin(), heads_.size(), 1 / static_cast<float>(heads_.size()));
+  return row;
+}
 
 Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs> rows) {
   const auto row = [&](Input input) {
@@ -131,12 +152,24 @@ Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs
                    [&](RowWriter& out) { write_device(*query.target, query.threads, out); });
     std::copy(known.begin(), known.end(), to);
   }
+  if (float* to = row(Input::kHead)) {
+    const auto [known, added] = head_rows_.try_emplace({query.target, query.threads});
+    if (added) known->second = head_row(query);
+    std::copy(known->second.begin(), known->second.end(), to);
+  }
   for (size_t i = 0; i < kNumInputs; ++i) {
     if (!wanted_[i]) continue;
     HONE_RETURN_IF_ERROR(check_finite(static_cast<Input>(i),
                                       {rows[i], static_cast<size_t>(input_shapes()[i].size())}));
   }
   return ok_status();
+}
+
+std::vector<float> task_features(const compute::Dag& dag) {
+  std::vector<float> row(static_cast<size_t>(input_shapes()[index(Input::kTask)].size()));
+  RowWriter writer(row);
+  write_task(&dag, writer);
+  return row;
 }
 
 Result<ModelInputs> model_inputs(const Query& query) {

@@ -19,9 +19,13 @@ enum class Input : uint8_t {
   kTask,        // [number] the task, whatever the schedule (task_inputs.cc)
   kMeasure,     // [number] candidate_features() of kStatementsAndMeasure
   kDevice,      // [number] the machine and the number of threads (device_inputs.cc)
+  kHead,        // [head] how much each head of a net counts that has one for each device
 };
-inline constexpr size_t kNumInputs = 8;
+inline constexpr size_t kNumInputs = 9;
 inline constexpr int64_t kMaxStatements = 12, kMaxStepTokens = 48;
+inline constexpr int64_t kMaxHeads = 8;
+// What a head is for: "KEY/THREADS".
+[[nodiscard]] std::string head_name(const std::string& device_key, int threads);
 
 // Changes when a number changes its meaning or place: a net that was trained on others is refused.
 inline constexpr int kInputVersion = 1;
@@ -42,7 +46,9 @@ using InputSet = std::bitset<kNumInputs>;  // by Input
 // several threads at a time.
 class InputWriter {
  public:
-  explicit InputWriter(InputSet wanted);
+  // `heads`: which head is whose (head_name), in order, at most kMaxHeads. A device that has none
+  // gets the mean of all.
+  explicit InputWriter(InputSet wanted, std::vector<std::string> heads = {});
   // `rows`: by Input, where the wanted ones go: size() numbers each, all of them written. An error
   // if a number is not finite.
   [[nodiscard]] Status write(const Query& query, std::span<float* const, kNumInputs> rows);
@@ -50,11 +56,18 @@ class InputWriter {
   [[nodiscard]] double analytic_seconds() const { return analytic_seconds_; }
 
  private:
+  [[nodiscard]] std::vector<float> head_row(const Query& query) const;
+
   InputSet wanted_;
+  std::vector<std::string> heads_;
   double analytic_seconds_ = 0;
-  std::map<uint64_t, std::vector<float>> tasks_;                       // by task key
-  std::map<std::pair<const void*, int>, std::vector<float>> devices_;  // by target, threads
+  std::map<uint64_t, std::vector<float>> tasks_;  // by task key
+  // By target, threads.
+  std::map<std::pair<const void*, int>, std::vector<float>> devices_, head_rows_;
 };
+
+// The input "task" alone.
+[[nodiscard]] std::vector<float> task_features(const compute::Dag& dag);
 
 // All inputs of one candidate.
 struct ModelInputs {

@@ -93,6 +93,24 @@ TEST(model_inputs, samples_are_finite_and_the_same_again) {
   }
 }
 
+TEST(model_inputs, a_device_has_the_head_of_its_name_or_the_mean_of_all) {
+  const space::Candidate candidate = space::make_candidate(dags::gemm(8, 8, 8), {}).value();
+  const std::string key = target::device_key(machine());
+  const auto head = [&](const std::vector<std::string>& heads, int threads) {
+    const auto place = static_cast<size_t>(Input::kHead);
+    InputWriter writer(InputSet().set(place), heads);
+    std::vector<float> row(static_cast<size_t>(kMaxHeads), NAN);
+    std::array<float*, kNumInputs> rows{};
+    rows[place] = row.data();
+    EXPECT_TRUE(writer.write({&candidate, &machine(), threads, 1}, rows).ok());
+    return row;
+  };
+  EXPECT_EQ(head_name(key, 2), key + "/2");
+  EXPECT_EQ(head({"other/2", key + "/2"}, 2), (std::vector<float>{0, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(head({"other/2", key + "/2"}, 1), (std::vector<float>{0.5, 0.5, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(head({}, 1), std::vector<float>(8, 0));
+}
+
 TEST(model_inputs, what_is_not_there_is_zero) {
   const space::Candidate candidate = space::make_candidate(dags::gemm(8, 8, 8), {}).value();
   const ModelInputs inputs = inputs_of(candidate);

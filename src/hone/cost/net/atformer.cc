@@ -15,6 +15,7 @@ constexpr FamilyOption kOptions[] = {
     {"task", 0, 0, 1, "1: reads the features of the task, too"},
     {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
     {"device", 0, 0, 1, "1: reads the description of the device, too"},
+    kDevices,
 };
 
 Net make(const NetInputs& inputs, const Options& options) {
@@ -30,7 +31,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   for (int64_t i = 0; i < options.integer("layers"); ++i)
     tokens = encoder_layer(b, fmt::format("encoder{}", i), tokens, term,
                            {options.integer("heads"), hidden, options.number("dropout")});
-  b.output("score", masked_sum(b, linear(b, "head", tokens, 1), mask));
+  b.output("score", heads(b, tokens, options.integer("devices"), 1, mask)[0]);
   return b.finish();
 }
 

@@ -98,13 +98,39 @@ TEST(families, fasor_scores_are_shares_and_its_score_is_less_time) {
   }
 }
 
+// A net of three heads: "head" says whose score counts.
+TEST(families, have_a_head_for_each_device) {
+  for (const Family* family : families()) {
+    GivenOptions options = narrow(*family);
+    options["devices"] = 3;
+    Net net = make_net(*family, small_inputs(), options).value();
+    initialise(net, 3);
+    NetBatch batch = random_batch(net, 2, 7);
+    std::vector<float>& rows = batch.inputs[input_place(net, "head")];
+    const auto scores_of = [&](const std::vector<float>& head) {
+      rows = head;
+      rows.insert(rows.end(), head.begin(), head.end());
+      return evaluate(net, batch)[0];
+    };
+    const std::vector<float> first = scores_of({1, 0, 0, 0}), second = scores_of({0, 1, 0, 0});
+    const std::vector<float> both = scores_of({0.5, 0.5, 0, 9});
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_NE(first[i], second[i]) << family->name;
+      EXPECT_NEAR(both[i], (first[i] + second[i]) / 2, 1e-5 * (1 + std::abs(first[i])));
+    }
+    options["devices"] = 0;
+    net = make_net(*family, small_inputs(), options).value();
+    EXPECT_EQ(input_place(net, "head"), net.inputs.size()) << family->name;
+  }
+}
+
 TEST(families, refuse_options_by_name_and_range) {
   const auto refused = [](const GivenOptions& given) {
     return make_net(kAtformer, small_inputs(), given).status().message();
   };
   EXPECT_EQ(refused({{"width", 5}}),
             "atformer has no option 'width', expected one of layers, hidden, heads, mask, dropout, "
-            "task, measure, device");
+            "task, measure, device, devices");
   EXPECT_EQ(refused({{"layers", 0}}), "option layers=0: expected a whole number from 1 to 8");
   EXPECT_EQ(refused({{"layers", 1.5}}), "option layers=1.5: expected a whole number from 1 to 8");
   EXPECT_EQ(refused({{"hidden", 10}}), "4 heads do not divide hidden=10");

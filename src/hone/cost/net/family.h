@@ -41,11 +41,14 @@ struct Recipe {
   bool cosine = true;  // else the rate falls by a straight line
 };
 
+inline constexpr std::string_view kHead[] = {"head"};
+
 struct Family {
   std::string_view name, help;
   std::span<const FamilyOption> options;
   Recipe recipe;
   Net (*make)(const NetInputs& inputs, const Options& options);
+  std::span<const std::string_view> last = kHead;  // layers: what a new device changes first
 };
 
 // By name; all that registry.cc lists.
@@ -56,6 +59,9 @@ struct Family {
 // A net whose parameters have no values yet. Options that are not given have their defaults; one
 // that the family does not have, or out of range, is refused with what there is.
 using GivenOptions = std::map<std::string, double, std::less<>>;
+// What is given, and the defaults of what is not.
+[[nodiscard]] Result<GivenOptions> complete_options(const Family& family,
+                                                    const GivenOptions& given);
 [[nodiscard]] Result<Net> make_net(const Family& family, const NetInputs& inputs,
                                    const GivenOptions& given);
 // "hidden=64,layers=1"; an empty text is none.

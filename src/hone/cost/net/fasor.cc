@@ -16,6 +16,7 @@ constexpr FamilyOption kOptions[] = {
     {"task", 1, 0, 1, "1: reads the features of the task"},
     {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
     {"device", 1, 0, 1, "1: reads the description of the device"},
+    kDevices,
 };
 
 Net make(const NetInputs& inputs, const Options& options) {
@@ -32,12 +33,13 @@ Net make(const NetInputs& inputs, const Options& options) {
     tokens = encoder_layer(
         b, fmt::format("encoder{}", i), tokens, term,
         {options.integer("heads"), options.integer("inner"), options.number("dropout")});
-  const Value heads = linear(b, "head", masked_mean(b, tokens, mask), 3);
-  const Value time = b.slice(heads, 1, 0, 1);
+  const std::vector<Value> said =
+      heads(b, masked_mean(b, tokens, mask), options.integer("devices"), 3);
+  const Value time = said[0];
   b.output("score", b.sub(b.scalar(0), time));
   b.output("time", time);
-  b.output("memory_bound", b.sigmoid(b.slice(heads, 1, 1, 2)));
-  b.output("core_bound", b.sigmoid(b.slice(heads, 1, 2, 3)));
+  b.output("memory_bound", b.sigmoid(said[1]));
+  b.output("core_bound", b.sigmoid(said[2]));
   return b.finish();
 }
 

@@ -1,5 +1,6 @@
 #include "hone/cost/net/layers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "hone/base/assert.h"
@@ -113,6 +114,20 @@ Value add_to_each(NetBuilder& b, Value tokens, Value vector) {
 }
 
 // Michelot 1986: those above a threshold less the threshold; those below it leave, until none does.
+std::vector<Value> heads(NetBuilder& b, Value value, int64_t devices, int64_t outputs, Value mask) {
+  const int64_t columns = std::max<int64_t>(devices, 1);
+  Value all = linear(b, "head", value, outputs * columns);
+  if (mask.node >= 0) all = masked_sum(b, all, mask);
+  std::vector<Value> each;
+  for (int64_t i = 0; i < outputs; ++i) {
+    Value one = outputs > 1 ? b.slice(all, 1, i * columns, (i + 1) * columns) : all;
+    if (devices > 0)
+      one = b.reduce_sum(b.mul(one, b.slice(b.input("head"), 1, 0, devices)), 1, true);
+    each.push_back(one);
+  }
+  return each;
+}
+
 Value sparsemax(NetBuilder& b, Value value) {
   const int axis = static_cast<int>(b.dims(value).size()) - 1;
   const double size = static_cast<double>(b.dims(value).back());

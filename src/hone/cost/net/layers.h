@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hone/cost/net/builder.h"
+#include "hone/cost/net/family.h"
 
 namespace hone::cost::net {
 
@@ -47,6 +48,15 @@ struct EncoderOptions {
 [[nodiscard]] Value masked_mean(NetBuilder& b, Value tokens, Value mask);
 // tokens [-1, N, H] + vector [-1, H], the same for each.
 [[nodiscard]] Value add_to_each(NetBuilder& b, Value tokens, Value vector);
+
+// The last layer, "head": `outputs` numbers each [-1, 1] of a program [-1, H], or their sums over
+// its tokens [-1, N, H] that `mask` leaves. With `devices` each output has as many columns, and the
+// input "head" says how much each counts: a head for each device (MTL-TLP).
+[[nodiscard]] std::vector<Value> heads(NetBuilder& b, Value value, int64_t devices,
+                                       int64_t outputs = 1, Value mask = {});
+// An option of every family.
+inline constexpr FamilyOption kDevices = {
+    "devices", 0, 0, 8, "a last layer for each of so many devices; 0: one for all"};
 
 // The point of the simplex that is nearest to the last axis. Its gradient is sparsemax's, as the
 // support has none.

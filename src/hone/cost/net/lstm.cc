@@ -8,6 +8,7 @@ namespace {
 
 constexpr FamilyOption kOptions[] = {
     {"hidden", 256, 4, 4096, "width of the state; ATFormer's comparison has 1024"},
+    kDevices,
 };
 
 Net make(const NetInputs& inputs, const Options& options) {
@@ -35,7 +36,7 @@ Net make(const NetInputs& inputs, const Options& options) {
     cell = keep(next, cell);
     state = keep(seen, state);
   }
-  b.output("score", linear(b, "head", state, 1));
+  b.output("score", heads(b, state, options.integer("devices"))[0]);
   return b.finish();
 }
 

@@ -10,7 +10,10 @@ constexpr FamilyOption kOptions[] = {
     {"hidden", 512, 4, 4096, "width; TenSet has 1024"},
     {"heads", 8, 1, 64, "attention heads"},
     {"dropout", 0, 0, 0.9, "share of attention dropped in training", false},
+    kDevices,
 };
+
+constexpr std::string_view kLast[] = {"residual0", "residual1", "head"};
 
 Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("mha", inputs);
@@ -23,7 +26,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   Value sum = masked_sum(b, tokens, mask);
   sum = residual(b, "residual0", sum);
   sum = residual(b, "residual1", sum);
-  b.output("score", linear(b, "head", sum, 1));
+  b.output("score", heads(b, sum, options.integer("devices"))[0]);
   return b.finish();
 }
 
@@ -35,6 +38,7 @@ constinit const Family kMha = {
     .options = kOptions,
     .recipe = {.loss = "lambdarank"},
     .make = make,
+    .last = kLast,
 };
 
 }  // namespace hone::cost::net

@@ -9,7 +9,10 @@ namespace {
 constexpr FamilyOption kOptions[] = {
     {"hidden", 256, 4, 4096, "width"},
     {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
+    kDevices,
 };
+
+constexpr std::string_view kLast[] = {"residual0", "residual1", "head"};
 
 Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("mlp", inputs);
@@ -21,7 +24,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   if (known.node >= 0) sum = b.add(sum, linear(b, "context", known, hidden));
   sum = residual(b, "residual0", sum);
   sum = residual(b, "residual1", sum);
-  b.output("score", linear(b, "head", sum, 1));
+  b.output("score", heads(b, sum, options.integer("devices"))[0]);
   return b.finish();
 }
 
@@ -33,6 +36,7 @@ constinit const Family kMlp = {
     .options = kOptions,
     .recipe = {.loss = "lambdarank"},
     .make = make,
+    .last = kLast,
 };
 
 }  // namespace hone::cost::net

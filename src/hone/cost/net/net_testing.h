@@ -8,8 +8,9 @@
 namespace hone::cost::net {
 
 inline NetInputs small_inputs() {
-  return {{"statements", {4, 9}}, {"tags", {4, 10}}, {"mask", {4}},    {"steps", {5, 7}},
-          {"steps_mask", {5}},    {"task", {6}},     {"measure", {5}}, {"device", {3}}};
+  return {{"statements", {4, 9}}, {"tags", {4, 10}},   {"mask", {4}},
+          {"steps", {5, 7}},      {"steps_mask", {5}}, {"task", {6}},
+          {"measure", {5}},       {"device", {3}},     {"head", {4}}};
 }
 
 // Random values; masks have 1 to all ones, in front.

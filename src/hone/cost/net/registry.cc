@@ -46,8 +46,8 @@ Result<const Family*> find_family(std::string_view name) {
                  fmt::join(family_names(), ", "));
 }
 
-Result<Net> make_net(const Family& family, const NetInputs& inputs, const GivenOptions& given) {
-  std::map<std::string, double, std::less<>> values;
+Result<GivenOptions> complete_options(const Family& family, const GivenOptions& given) {
+  GivenOptions values;
   std::vector<std::string_view> names;
   for (const FamilyOption& option : family.options) {
     values.emplace(option.name, option.value);
@@ -67,6 +67,11 @@ Result<Net> make_net(const Family& family, const NetInputs& inputs, const GivenO
   if (heads != values.end() && hidden != values.end() &&
       std::fmod(hidden->second, heads->second) != 0)
     return invalid("{} heads do not divide hidden={}", heads->second, hidden->second);
+  return values;
+}
+
+Result<Net> make_net(const Family& family, const NetInputs& inputs, const GivenOptions& given) {
+  HONE_ASSIGN_OR_RETURN(GivenOptions values, complete_options(family, given));
   return family.make(inputs, Options(std::move(values)));
 }
 

@@ -6,6 +6,7 @@
 #include "hone/base/cancel.h"
 #include "hone/base/thread_pool.h"
 #include "hone/cost/inputs/model_inputs.h"
+#include "hone/cost/net/layers.h"
 
 namespace hone::cost::net {
 namespace {
@@ -30,8 +31,9 @@ Bounds bounds_of(const Query& query) {
 // Where the rows of a task go: the place in NetBatch::inputs of each Input, or none.
 class TaskWriter {
  public:
-  TaskWriter(const target::Target& target, NetRows& rows, const Net& net)
-      : target_(target), rows_(rows) {
+  TaskWriter(const target::Target& target, NetRows& rows, const Net& net,
+             const std::vector<std::string>& heads)
+      : target_(target), rows_(rows), heads_(heads) {
     places_.fill(-1);
     for (size_t i = 0; i < net.inputs.size(); ++i) {
       const std::optional<Input> input = find_input(net.inputs[i].name);
@@ -43,7 +45,7 @@ class TaskWriter {
   }
 
   [[nodiscard]] Status write(const TaskTrials& task, int64_t begin) const {
-    InputWriter writer(wanted_);
+    InputWriter writer(wanted_, heads_);
     double best = INFINITY;
     for (const MeasuredSteps& trial : task.trials) best = std::min(best, trial.seconds);
     for (size_t i = 0; i < task.trials.size(); ++i) {
@@ -71,12 +73,15 @@ class TaskWriter {
  private:
   const target::Target& target_;
   NetRows& rows_;
+  const std::vector<std::string>& heads_;
   InputSet wanted_;
   std::array<int, kNumInputs> places_{};
   std::array<int64_t, kNumInputs> sizes_{};
 };
 
 }  // namespace
+
+static_assert(kDevices.highest == kMaxHeads, "the input has a place for each head");
 
 NetInputs all_inputs() {
   NetInputs inputs;
@@ -85,7 +90,7 @@ NetInputs all_inputs() {
 }
 
 Result<NetRows> make_rows(const Dataset& dataset, const target::Target& target, const Net& net,
-                          int threads, const std::atomic<bool>* cancel) {
+                          const RowOptions& options) {
   NetRows rows = no_rows(net);
   for (const TaskTrials& task : dataset.tasks)
     rows.group_begin.push_back(rows.group_begin.back() + std::ssize(task.trials));
@@ -95,12 +100,12 @@ Result<NetRows> make_rows(const Dataset& dataset, const target::Target& target, 
     rows.batch.inputs[i].resize(count * static_cast<size_t>(element_count(net.inputs[i].dims)));
   for (std::vector<float>* labels : {&rows.speed, &rows.memory_bound, &rows.core_bound})
     labels->resize(count);
-  const TaskWriter writer(target, rows, net);
+  const TaskWriter writer(target, rows, net, options.heads);
   std::vector<Status> statuses(dataset.tasks.size());
-  ThreadPool pool(threads);
+  ThreadPool pool(options.threads);
   pool.parallel_for(std::ssize(dataset.tasks), [&](int64_t i) {
     const auto place = static_cast<size_t>(i);
-    statuses[place] = check_cancelled(cancel);
+    statuses[place] = check_cancelled(options.cancel);
     if (statuses[place].ok())
       statuses[place] = writer.write(dataset.tasks[place], rows.group_begin[place]);
   });

@@ -13,10 +13,15 @@ namespace hone::cost::net {
 [[nodiscard]] NetInputs all_inputs();
 
 // The rows of one device's tasks for `net`. How much memory and the cores bound a schedule is what
-// the analytic model says. Kept in the order of the data set; `threads` work at it.
+// the analytic model says. Kept in the order of the data set; `threads` work at it. `heads`: as of
+// InputWriter.
+struct RowOptions {
+  int threads = 1;
+  std::vector<std::string> heads = {};
+  const std::atomic<bool>* cancel = nullptr;
+};
 [[nodiscard]] Result<NetRows> make_rows(const Dataset& dataset, const target::Target& target,
-                                        const Net& net, int threads,
-                                        const std::atomic<bool>* cancel = nullptr);
+                                        const Net& net, const RowOptions& options);
 
 [[nodiscard]] NetRows no_rows(const Net& net);
 // Adds the tasks of `more`, as of another device.

@@ -14,7 +14,10 @@ constexpr FamilyOption kOptions[] = {
     {"task", 1, 0, 1, "1: reads the features of the task"},
     {"measure", 1, 0, 1, "1: reads the parts of the analytic model"},
     {"device", 0, 0, 1, "1: reads the description of the device"},
+    kDevices,
 };
+
+constexpr std::string_view kLast[] = {"program", "residual", "head"};
 
 Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("small", inputs);
@@ -34,7 +37,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   if (known.node >= 0) program = b.concat({program, known}, 1);
   program = linear_relu(b, "program", program, hidden);
   program = residual(b, "residual", program);
-  b.output("score", linear(b, "head", program, 1));
+  b.output("score", heads(b, program, options.integer("devices"))[0]);
   return b.finish();
 }
 
@@ -46,6 +49,7 @@ constinit const Family kSmall = {
     .options = kOptions,
     .recipe = {.loss = "lambdarank", .rate = 2e-3},
     .make = make,
+    .last = kLast,
 };
 
 }  // namespace hone::cost::net

@@ -14,6 +14,7 @@ constexpr FamilyOption kOptions[] = {
     {"decision", 8, 1, 256, "width of a step's decision; ATFormer's comparison has 1"},
     {"attention", 8, 1, 256, "width of what the next step's mask is made of"},
     {"relax", 1.3, 1, 4, "how far features may be looked at again; 1: never", false},
+    kDevices,
 };
 
 // A gated linear unit: half of what a linear layer gives, where the other half opens.
@@ -50,7 +51,7 @@ Net make(const NetInputs& inputs, const Options& options) {
     const Value said = b.relu(b.slice(looked, 2, 0, decision));
     decided = decided.node >= 0 ? b.add(decided, said) : said;
   }
-  b.output("score", masked_sum(b, linear(b, "head", decided, 1), mask));
+  b.output("score", heads(b, decided, options.integer("devices"), 1, mask)[0]);
   return b.finish();
 }
 

@@ -13,7 +13,10 @@ constexpr FamilyOption kOptions[] = {
     {"task", 1, 0, 1, "1: reads the features of the task: steps alone do not say what they split"},
     {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
     {"device", 1, 0, 1, "1: reads the description of the device"},
+    kDevices,
 };
+
+constexpr std::string_view kLast[] = {"decode0", "decode1", "head"};
 
 Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("tlp", inputs);
@@ -32,7 +35,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   tokens = residual(b, "residual1", tokens);
   tokens = linear_relu(b, "decode0", tokens, hidden / 2);
   tokens = linear_relu(b, "decode1", tokens, hidden / 4);
-  b.output("score", masked_sum(b, linear(b, "head", tokens, 1), mask));
+  b.output("score", heads(b, tokens, options.integer("devices"), 1, mask)[0]);
   return b.finish();
 }
 
@@ -44,6 +47,7 @@ constinit const Family kTlp = {
     .options = kOptions,
     .recipe = {.loss = "lambdarank"},
     .make = make,
+    .last = kLast,
 };
 
 }  // namespace hone::cost::net

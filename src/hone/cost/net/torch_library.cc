@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "hone/base/file.h"
@@ -50,7 +51,12 @@ Result<TorchLibrary> load_torch(const std::string& file) {
                       reinterpret_cast<HoneTorchForward*>(dlsym(handle, "hone_torch_forward"))};
 }
 
-PlainNet::PlainNet(Net& net, const std::string& trained) {
+PlainNet::PlainNet(Net& net, const std::vector<std::string>& trained) {
+  const auto frozen = [&](const std::string& name) {
+    return !trained.empty() &&
+           std::none_of(trained.begin(), trained.end(),
+                        [&](const std::string& layer) { return name.starts_with(layer + "."); });
+  };
   for (const Node& node : net.nodes)
     nodes_.push_back({static_cast<int32_t>(node.op), node.source,
                       static_cast<int32_t>(node.inputs.size()), node.inputs.data(),
@@ -61,7 +67,7 @@ PlainNet::PlainNet(Net& net, const std::string& trained) {
     HONE_ASSERT(std::ssize(parameter.values) == element_count(parameter.dims),
                 "a parameter without its values");
     parameters_.push_back(plain(parameter.dims, parameter.values.data()));
-    parameters_.back().frozen = parameter.name.starts_with(trained) ? 0 : 1;
+    parameters_.back().frozen = frozen(parameter.name) ? 1 : 0;
   }
   for (Constant& constant : net.constants)
     constants_.push_back(plain(constant.dims, constant.values.data()));

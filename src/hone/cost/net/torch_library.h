@@ -16,8 +16,8 @@ struct TorchLibrary {
 // A net as plain structs; they point into the net and into this.
 class PlainNet {
  public:
-  // Parameters whose names do not begin with `trained` are frozen.
-  PlainNet(Net& net, const std::string& trained);
+  // Parameters of other layers than `trained` are frozen; none: nothing is.
+  PlainNet(Net& net, const std::vector<std::string>& trained);
   PlainNet(const PlainNet&) = delete;
   PlainNet& operator=(const PlainNet&) = delete;
   [[nodiscard]] const HoneTorchNet& get() const { return plain_; }

@@ -207,7 +207,7 @@ Result<std::vector<std::vector<float>>> torch_evaluate(const Net& net, const Net
                                                        const std::string& library) {
   HONE_ASSIGN_OR_RETURN(const TorchLibrary torch, load_torch(library));
   Net copy = net;
-  const PlainNet plain(copy, "");
+  const PlainNet plain(copy, {});
   std::vector<std::vector<float>> outputs(net.outputs.size(),
                                           std::vector<float>(static_cast<size_t>(batch.rows)));
   for (int64_t begin = 0; begin < batch.rows; begin += kEvaluatedRows) {

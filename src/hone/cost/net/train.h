@@ -49,8 +49,9 @@ struct NetTraining {
   double bound_weight = 0.5, rank_weight = 1;  // of kMultiTask, beside the time
   uint64_t seed = 1;
   int threads = 1;
-  int patience = 0;             // epochs without a better validation before it stops; 0: never
-  std::string trained = "";     // only parameters whose names begin so; the others stay
+  int patience = 0;  // epochs without a better validation before it stops; 0: never
+  // Only parameters of these layers ("head": head.weight, head.bias), the others stay; none: all.
+  std::vector<std::string> trained = {};
   std::string state_file = "";  // written after each epoch; empty: none
   bool resume = false;          // go on from state_file, if it is there
   std::string library = "";     // empty: where Hone is installed

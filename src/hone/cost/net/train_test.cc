@@ -184,12 +184,21 @@ TEST(net_train, only_what_is_named_is_trained) {
   const NetRows rows = toy_rows(net, 10, 10, 1);
   NetTraining training = quick(Loss::kPairwise);
   training.epochs = 2;
-  training.trained = "head";
+  training.trained = {"head"};
   ASSERT_TRUE(train(net, rows, no_rows(net), training).ok());
   for (size_t i = 0; i < net.parameters.size(); ++i) {
     const std::string& name = net.parameters[i].name;
     const bool changed = net.parameters[i].values != before.parameters[i].values;
     EXPECT_TRUE(name == "head.bias" || changed == (name == "head.weight")) << name;
+  }
+  // The last layers of a family are some of its layers, but not all.
+  for (const Family* family : families()) {
+    net = narrow_net(*family);
+    for (const std::string_view layer : family->last) {
+      EXPECT_NE(net.find_parameter(fmt::format("{}.weight", layer)), nullptr)
+          << family->name << " " << layer;
+    }
+    EXPECT_LT(family->last.size(), net.parameters.size() / 2) << family->name;
   }
 }
 

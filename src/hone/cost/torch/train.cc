@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 #include <malloc.h>
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -55,6 +56,13 @@ uint64_t fingerprint(const HoneTorchNet& net, const HoneTorchRows& train,
   for (int i = 0; i < net.num_parameters; ++i) {
     for (int d = 0; d < net.parameters[i].rank; ++d) add(net.parameters[i].dims[d]);
     add(net.parameters[i].frozen);
+  }
+  // What inputs are normalised by.
+  for (int i = 0; i < net.num_constants; ++i) {
+    const HoneTorchTensor& constant = net.constants[i];
+    int64_t size = 1;
+    for (int d = 0; d < constant.rank; ++d) size *= constant.dims[d];
+    for (int64_t k = 0; k < size; ++k) add(std::bit_cast<uint32_t>(constant.values[k]));
   }
   for (const HoneTorchRows* rows : {&train, &validation}) {
     add(rows->num_rows), add(rows->num_groups);

@@ -1,0 +1,103 @@
+#include "cost_data.h"
+
+#include <fmt/ranges.h>
+
+#include "hone/base/file.h"
+#include "hone/base/log.h"
+#include "hone/base/options.h"
+#include "hone/db/registry.h"
+#include "hone/model_tasks.h"
+
+#include "dataset_load.h"
+
+namespace hone::tool {
+namespace {
+
+constexpr int kMostThreads = 1024;
+
+// By its name, or by its key.
+Result<target::Target> find_target(const std::string& name) {
+  Result<target::Target> target = target::find(name);
+  if (target.ok()) return target;
+  Result<target::Target> by_key = target_of_key(name);
+  return by_key.ok() ? std::move(by_key) : std::move(target);
+}
+
+std::pair<std::string, std::string> split_device(std::string_view text) {
+  const size_t slash = text.rfind('/');
+  if (slash == std::string_view::npos) return {std::string(text), ""};
+  return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
+}
+
+}  // namespace
+
+std::string MeasuredDevice::text() const {
+  return threads == 0 ? key : fmt::format("{}/{}", key, threads);
+}
+
+bool MeasuredDevice::overlaps(const MeasuredDevice& other) const {
+  return key == other.key && (threads == 0 || other.threads == 0 || threads == other.threads);
+}
+
+Result<MeasuredDevice> parse_measured_device(std::string_view option, std::string_view text) {
+  const auto [name, threads] = split_device(text);
+  MeasuredDevice device;
+  if (text.find('/') != std::string_view::npos) {
+    const Result<int64_t> number = parse_int(threads, 1, kMostThreads);
+    if (!number.ok())
+      return invalid("{}: '{}': after / the threads: {}", option, text, number.status().message());
+    device.threads = static_cast<int>(*number);
+  }
+  const Result<target::Target> target = target::find(name);
+  device.key = target.ok() ? target::device_key(*target) : name;
+  return device;
+}
+
+Result<cost::Dataset> load_measured(const std::string& db, const MeasuredDevice& device) {
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
+  HONE_ASSIGN_OR_RETURN(cost::Dataset dataset,
+                        cost::load_dataset(*store, device.key, 2, kScheduleVersion));
+  if (dataset.tasks.empty() && !dataset.other_versions.empty()) {
+    return invalid("{}: its records on device {} are of space version {}, expected {}",
+                   db::store_name(db), device.key, dataset.other_versions.begin()->first,
+                   kScheduleVersion);
+  }
+  if (device.threads > 0)
+    std::erase_if(dataset.tasks, [&](const auto& task) { return task.threads != device.threads; });
+  return dataset;
+}
+
+Result<CostData> load_cost_data(const std::string& db, const std::string& device) {
+  CostData data;
+  HONE_ASSIGN_OR_RETURN(data.device, parse_measured_device("--device", device));
+  HONE_ASSIGN_OR_RETURN(data.target, find_target(split_device(device).first));
+  HONE_ASSIGN_OR_RETURN(data.dataset, load_measured(db, data.device));
+  return data;
+}
+
+Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_file) {
+  HONE_ASSIGN_OR_RETURN(const cost::DataSplit split, read_split(split_file));
+  cost::SplitData parts = cost::apply_split(data.dataset, split);
+  if (parts.unknown > 0) {
+    log_warning("{} schedules are left out: they were measured after {} was made", parts.unknown,
+                split_file);
+  }
+  return parts;
+}
+
+Status check_excluded(const std::vector<std::string>& names, const std::set<std::string>& known) {
+  for (const std::string& name : names) {
+    if (!known.contains(name))
+      return invalid("--exclude-model: the database has no trial of '{}', but of {}", name,
+                     fmt::join(known, ", "));
+  }
+  return ok_status();
+}
+
+Result<std::set<uint64_t>> read_task_keys(const std::string& file) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, read_file(file));
+  HONE_ASSIGN_OR_RETURN(const cost::TaskList list, cost::parse_task_list(text, file));
+  return list.keys();
+}
+
+}  // namespace hone::tool

@@ -1,0 +1,69 @@
+// hone dataset representatives: the tasks to measure first on a new device.
+#include <algorithm>
+
+#include "hone/base/file.h"
+#include "hone/base/hash.h"
+#include "hone/cost/representatives.h"
+
+#include "command.h"
+#include "cost_data.h"
+#include "option_texts.h"
+#include "table.h"
+
+namespace hone::tool {
+namespace {
+
+constexpr int kMostTasks = 1 << 20;
+
+struct Texts {
+  std::string db, device = "host", count = "10", output;
+  std::vector<std::string> excluded;
+};
+
+Status choose(const Texts& texts) {
+  HONE_ASSIGN_OR_RETURN(const int count, parse_count("--count", texts.count, 1, kMostTasks));
+  HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(texts.db, texts.device));
+  HONE_RETURN_IF_ERROR(check_excluded(texts.excluded, data.dataset.models()));
+  const cost::Dataset rest = cost::without_models(
+      data.dataset, std::set<std::string>(texts.excluded.begin(), texts.excluded.end()));
+  if (rest.tasks.empty()) {
+    return invalid("{}: no task with two measured schedules on device {} to choose from", texts.db,
+                   data.device.text());
+  }
+  const cost::TaskList list{data.device.text(), texts.excluded, cost::representatives(rest, count)};
+  HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(list)));
+  Table table({"task", "kernel", "stands for", "similarity"}, 2);
+  int tasks = 0;
+  double similarity = 0;
+  for (const cost::ListedTask& task : list.tasks) {
+    table.add({hash_hex(task.key), shorten(task.kernel_class, 50), std::to_string(task.cluster),
+               fmt::format("{:.3f}", task.similarity)});
+    tasks += task.cluster;
+    similarity += task.cluster * task.similarity;
+  }
+  fmt::print("{}wrote {}: {} of {} tasks, mean similarity {:.3f}\n", table.text(), texts.output,
+             list.tasks.size(), tasks, similarity / std::max(tasks, 1));
+  return ok_status();
+}
+
+}  // namespace
+
+Command dataset_representatives_command(CLI::App& dataset) {
+  const auto texts = std::make_shared<Texts>();
+  CLI::App* app = dataset.add_subcommand(
+      "representatives", "Choose a few tasks that stand for all: what to measure on a new device");
+  add_db(*app, texts->db);
+  add_measured_device(*app, texts->device);
+  app->add_option("--count", texts->count, "How many tasks")->type_name("N")->capture_default_str();
+  add_excluded_networks(*app, texts->excluded);
+  app->add_option("-o,--output", texts->output,
+                  "The list to write, for --only of dataset make and train, --except of eval")
+      ->type_name("FILE")
+      ->required();
+  app->footer(
+      "Tasks are compared by Spearman's rank correlation of their features and divided into\n"
+      "clusters (k-medoids); the task in the middle of each is chosen.");
+  return {app, [texts] { return choose(*texts); }};
+}
+
+}  // namespace hone::tool

@@ -1,0 +1,114 @@
+#include "train_from.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "hone/base/hash.h"
+
+#include "option_texts.h"
+
+namespace hone::tool {
+namespace {
+
+namespace net = cost::net;
+
+// Steps are as few as the data: a higher rate than one that ends a long training, all weights at a
+// lower one than the last layers (docs/cost_models.md).
+constexpr int kEpochs = 20, kBatch = 128;
+constexpr double kFullRate = 5e-4, kHeadRate = 2e-3;
+
+std::string note_of(const NetFile& file, const std::string& name) {
+  const auto found = file.card.notes.find(name);
+  return found == file.card.notes.end() ? "" : found->second;
+}
+
+Result<net::GivenOptions> options_of(const net::Family& family, std::string_view text) {
+  HONE_ASSIGN_OR_RETURN(const net::GivenOptions given, net::parse_options(family, text));
+  return net::complete_options(family, given);
+}
+
+Status check_options(const NetTrainTexts& texts, const net::Family& family,
+                     const std::string& trained) {
+  const Result<net::GivenOptions> given = options_of(family, texts.options);
+  if (!given.ok()) return invalid("--options: {}", given.status().message());
+  HONE_ASSIGN_OR_RETURN(const net::GivenOptions its, options_of(family, trained));
+  for (const auto& [name, value] : its) {
+    const double other = given->at(name);
+    if (other != value) {
+      return invalid("--options: {} was trained with {}={}, not {}: expected '{}', or no --options",
+                     texts.from, name, value, other, trained);
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::vector<std::string> adapt_names() { return {"full", "head"}; }
+
+Result<TrainStart> read_start(NetTrainTexts& texts) {
+  const std::vector<std::string> names = adapt_names();
+  if (!texts.adapt.empty() && std::find(names.begin(), names.end(), texts.adapt) == names.end())
+    return invalid("--adapt: '{}', expected {}", texts.adapt, join_names(names));
+  TrainStart start;
+  start.head = texts.adapt == "head";
+  HONE_ASSIGN_OR_RETURN(start.file, read_net(texts.from));
+  if (!texts.family.empty() && texts.family != start.file.family) {
+    return invalid("--cost: {} is a net of family {}, not {}: expected {}, or no --cost",
+                   texts.from, start.file.family, texts.family, start.file.family);
+  }
+  texts.family = start.file.family;
+  HONE_ASSIGN_OR_RETURN(start.family, net::find_family(texts.family));
+  const std::string trained = note_of(start.file, "options");
+  if (!texts.options.empty()) HONE_RETURN_IF_ERROR(check_options(texts, *start.family, trained));
+  texts.options = trained;
+  return start;
+}
+
+Result<net::NetTraining> training_from(const TrainStart& start) {
+  HONE_ASSIGN_OR_RETURN(net::NetTraining training, net::training_of(start.family->recipe));
+  if (const std::string loss = note_of(start.file, "loss"); !loss.empty()) {
+    HONE_ASSIGN_OR_RETURN(training.loss, net::parse_loss(loss));
+  }
+  training.epochs = kEpochs;
+  training.batch = kBatch;
+  training.rate = start.head ? kHeadRate : kFullRate;
+  training.last_rate = std::min(training.last_rate, training.rate);
+  if (start.head) training.trained.assign(start.family->last.begin(), start.family->last.end());
+  return training;
+}
+
+Status take_weights(const TrainStart& start, const std::string& path, net::Net& model) {
+  HONE_RETURN_IF_ERROR(load_weights(start.file, path, model));
+  const size_t known = start.file.card.heads.size();
+  if (known == 0) return ok_status();
+  HONE_ASSIGN_OR_RETURN(const net::GivenOptions options,
+                        options_of(*start.family, note_of(start.file, "options")));
+  const auto devices = static_cast<size_t>(options.at("devices"));
+  for (const char* name : {"head.weight", "head.bias"}) {
+    net::Parameter* parameter = model.find_parameter(name);
+    HONE_ASSERT(parameter != nullptr && parameter->values.size() % devices == 0, "a family's head");
+    // Each output has a column for each device, side by side.
+    for (size_t begin = 0; begin < parameter->values.size(); begin += devices) {
+      const auto values = std::span(parameter->values).subspan(begin, devices);
+      const float sum = std::accumulate(values.begin(), values.begin() + known, 0.0F);
+      std::fill(values.begin() + known, values.end(), sum / static_cast<float>(known));
+    }
+  }
+  return ok_status();
+}
+
+std::map<std::string, std::string> start_notes(const TrainStart& start,
+                                               const NetTrainTexts& texts) {
+  std::map<std::string, std::string> notes = {
+      {"from", fmt::format("{} {}", std::filesystem::path(texts.from).filename().string(),
+                           hash_hex(hash_string(start.file.bytes)))},
+      {"adapt", start.head ? "head" : "full"}};
+  // What the result knows of, too.
+  for (const char* name : {"devices", "models", "excluded_models", "tasks", "schedules", "from"})
+    notes[fmt::format("from.{}", name)] = note_of(start.file, name);
+  return notes;
+}
+
+}  // namespace hone::tool
