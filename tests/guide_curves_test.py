@@ -51,7 +51,7 @@ class GuideCurves(support.Case):
         self.check(printed, report, ["model", "matmul_128x768x768"], ["analytic", "tiny", "tiny+head"])
         self.assertIn("| s to 0.5 | trials to 0.5 | s to 0.95 |", printed)
         root = ElementTree.fromstring(drawing.read_text())
-        self.assertEqual(len([path for path in root.iter("{*}path") if path.get("fill") == "none"]), 2 * 2 * 3)
+        self.assertEqual(len([path for path in root.iter("{http://www.w3.org/2000/svg}path") if path.get("fill") == "none"]), 2 * 2 * 3)
 
     def test_searches(self):
         page, results = self.folder / "curves.html", self.folder / "curves.json"
