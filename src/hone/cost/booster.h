@@ -20,4 +20,13 @@ class Booster {
   [[nodiscard]] virtual Result<Trees> trees() = 0;
 };
 
+// A booster of the class B, ready for the rows.
+template <typename B>
+[[nodiscard]] Result<std::unique_ptr<Booster>> make_booster(const TrainingRows& rows,
+                                                            const BoostOptions& options) {
+  auto booster = std::make_unique<B>();
+  HONE_RETURN_IF_ERROR(booster->init(rows, options));
+  return std::unique_ptr<Booster>(std::move(booster));
+}
+
 }  // namespace hone::cost

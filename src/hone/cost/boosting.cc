@@ -5,14 +5,15 @@
 #include <algorithm>
 
 #include "hone/base/assert.h"
+#include "hone/base/named.h"
 #include "hone/cost/lightgbm.h"
 #include "hone/cost/xgboost.h"
 
 namespace hone::cost {
 namespace {
 
-constexpr std::pair<std::string_view, TreeLibrary> kLibraries[] = {
-    {"xgboost", TreeLibrary::kXgboost}, {"lightgbm", TreeLibrary::kLightgbm}};
+constexpr Named<TreeLibrary> kLibraries[] = {{"xgboost", TreeLibrary::kXgboost},
+                                             {"lightgbm", TreeLibrary::kLightgbm}};
 
 // Gradients of 1/2 sum of weight * (error - centring * mean error of the group)^2, with the mean
 // taken as given.
@@ -36,17 +37,11 @@ void find_gradients(const TrainingRows& rows, double centring, std::span<const f
 }  // namespace
 
 Result<TreeLibrary> parse_tree_library(std::string_view name) {
-  for (const auto& [text, library] : kLibraries) {
-    if (text == name) return library;
-  }
+  if (const std::optional<TreeLibrary> library = find_named(kLibraries, name)) return *library;
   return invalid("found '{}', expected {}", name, fmt::join(tree_library_names(), " or "));
 }
 
-std::vector<std::string> tree_library_names() {
-  std::vector<std::string> names;
-  for (const auto& [text, library] : kLibraries) names.emplace_back(text);
-  return names;
-}
+std::vector<std::string> tree_library_names() { return names_of(kLibraries); }
 
 Status boosting_status(TreeLibrary library) {
   return library == TreeLibrary::kXgboost ? xgboost_status() : lightgbm_status();

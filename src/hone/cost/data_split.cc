@@ -6,16 +6,17 @@
 #include <set>
 
 #include "hone/base/hash.h"
+#include "hone/base/named.h"
 #include "hone/base/rng.h"
 #include "hone/cost/candidate_features.h"
 
 namespace hone::cost {
 namespace {
 
-constexpr std::pair<std::string_view, SplitBy> kNames[] = {{"within", SplitBy::kWithin},
-                                                           {"task", SplitBy::kTask},
-                                                           {"model", SplitBy::kModel},
-                                                           {"device", SplitBy::kDevice}};
+constexpr Named<SplitBy> kNames[] = {{"within", SplitBy::kWithin},
+                                     {"task", SplitBy::kTask},
+                                     {"model", SplitBy::kModel},
+                                     {"device", SplitBy::kDevice}};
 
 // Where a task or a group of schedules goes, by its hash: the same whatever else there is.
 Part draw(uint64_t hash, const SplitOptions& options, bool with_test) {
@@ -96,9 +97,7 @@ Dataset& part_of(SplitData& data, Part part) {
 }  // namespace
 
 Result<SplitBy> parse_split_by(std::string_view name) {
-  for (const auto& [text, by] : kNames) {
-    if (text == name) return by;
-  }
+  if (const std::optional<SplitBy> by = find_named(kNames, name)) return *by;
   return invalid("unknown split '{}', expected within, task, model or device", name);
 }
 

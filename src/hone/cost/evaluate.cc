@@ -6,16 +6,17 @@
 #include <cmath>
 #include <map>
 
+#include "hone/base/named.h"
 #include "hone/cost/metrics.h"
 
 namespace hone::cost {
 namespace {
 
 constexpr int kFolds = 5;
-constexpr std::pair<std::string_view, Split> kSplits[] = {{"none", Split::kNone},
-                                                          {"by-model", Split::kByModel},
-                                                          {"by-task", Split::kByTask},
-                                                          {"within", Split::kWithin}};
+constexpr Named<Split> kSplits[] = {{"none", Split::kNone},
+                                    {"by-model", Split::kByModel},
+                                    {"by-task", Split::kByTask},
+                                    {"within", Split::kWithin}};
 
 std::vector<double> speeds(const std::vector<double>& seconds) {
   const double best = *std::min_element(seconds.begin(), seconds.end());
@@ -180,17 +181,11 @@ Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target
 }
 
 Result<Split> parse_split(std::string_view name) {
-  for (const auto& [text, split] : kSplits) {
-    if (text == name) return split;
-  }
+  if (const std::optional<Split> split = find_named(kSplits, name)) return *split;
   return invalid("unknown split '{}', expected one of {}", name, fmt::join(split_names(), ", "));
 }
 
-std::vector<std::string> split_names() {
-  std::vector<std::string> names;
-  for (const auto& [text, split] : kSplits) names.emplace_back(text);
-  return names;
-}
+std::vector<std::string> split_names() { return names_of(kSplits); }
 
 Result<Evaluation> cross_evaluate(const Dataset& dataset, const target::Target& target, Split split,
                                   const Trainer& train, const Networks& networks) {

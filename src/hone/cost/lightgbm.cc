@@ -148,9 +148,7 @@ Status lightgbm_status() { return library().status; }
 Result<std::unique_ptr<Booster>> make_lightgbm_booster(const TrainingRows& rows,
                                                        const BoostOptions& options) {
   HONE_RETURN_IF_ERROR(lightgbm_status());
-  auto booster = std::make_unique<LightgbmBooster>();
-  HONE_RETURN_IF_ERROR(booster->init(rows, options));
-  return std::unique_ptr<Booster>(std::move(booster));
+  return make_booster<LightgbmBooster>(rows, options);
 }
 
 }  // namespace hone::cost

@@ -118,9 +118,7 @@ Status xgboost_status() { return library().status; }
 Result<std::unique_ptr<Booster>> make_xgboost_booster(const TrainingRows& rows,
                                                       const BoostOptions& options) {
   HONE_RETURN_IF_ERROR(xgboost_status());
-  auto booster = std::make_unique<XgbBooster>();
-  HONE_RETURN_IF_ERROR(booster->init(rows, options));
-  return std::unique_ptr<Booster>(std::move(booster));
+  return make_booster<XgbBooster>(rows, options);
 }
 
 }  // namespace hone::cost

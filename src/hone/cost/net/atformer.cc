@@ -24,13 +24,12 @@ Net make(const NetInputs& inputs, const Options& options) {
   const Value mask = b.input("mask");
   Value tokens = linear_relu(b, "embed0", statements(b), hidden);
   tokens = linear_relu(b, "embed1", tokens, hidden);
-  const Value known =
-      context(b, {options.flag("task"), options.flag("measure"), options.flag("device")});
-  if (known.node >= 0) tokens = add_to_each(b, tokens, linear(b, "context", known, hidden));
+  const Value known = context(b, options);
+  tokens = with_context(b, tokens, known, hidden);
   const Value term = options.flag("mask") ? attention_mask(b, mask) : Value();
-  for (int64_t i = 0; i < options.integer("layers"); ++i)
-    tokens = encoder_layer(b, fmt::format("encoder{}", i), tokens, term,
-                           {options.integer("heads"), hidden, options.number("dropout")});
+  tokens = encoder(
+      b, tokens, term,
+      {options.integer("layers"), options.integer("heads"), hidden, options.number("dropout")});
   b.output("score", heads(b, tokens, options.integer("devices"), 1, mask)[0]);
   return b.finish();
 }

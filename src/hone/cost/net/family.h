@@ -22,6 +22,7 @@ class Options {
  public:
   explicit Options(std::map<std::string, double, std::less<>> values)
       : values_(std::move(values)) {}
+  [[nodiscard]] bool has(std::string_view name) const { return values_.contains(name); }
   [[nodiscard]] double number(std::string_view name) const;
   [[nodiscard]] int64_t integer(std::string_view name) const;
   [[nodiscard]] bool flag(std::string_view name) const { return number(name) != 0; }

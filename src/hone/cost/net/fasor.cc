@@ -24,15 +24,13 @@ Net make(const NetInputs& inputs, const Options& options) {
   const int64_t hidden = options.integer("hidden");
   const Value mask = b.input("mask");
   Value tokens = linear(b, "embed", statements(b), hidden);
-  const Value known =
-      context(b, {options.flag("task"), options.flag("measure"), options.flag("device")});
-  if (known.node >= 0) tokens = add_to_each(b, tokens, linear(b, "context", known, hidden));
+  const Value known = context(b, options);
+  tokens = with_context(b, tokens, known, hidden);
   tokens = layer_norm(b, "embed.norm", tokens);
   const Value term = attention_mask(b, mask);
-  for (int64_t i = 0; i < options.integer("layers"); ++i)
-    tokens = encoder_layer(
-        b, fmt::format("encoder{}", i), tokens, term,
-        {options.integer("heads"), options.integer("inner"), options.number("dropout")});
+  tokens = encoder(b, tokens, term,
+                   {options.integer("layers"), options.integer("heads"), options.integer("inner"),
+                    options.number("dropout")});
   const std::vector<Value> said =
       heads(b, masked_mean(b, tokens, mask), options.integer("devices"), 3);
   const Value time = said[0];

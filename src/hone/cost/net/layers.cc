@@ -49,12 +49,17 @@ Value statements(NetBuilder& b) {
   return masked(b, rows, b.input("mask"));
 }
 
-Value context(NetBuilder& b, const Context& wanted) {
+Value context(NetBuilder& b, const Options& options) {
   std::vector<Value> parts;
-  if (wanted.task) parts.push_back(normalised(b, "task"));
-  if (wanted.measure) parts.push_back(normalised(b, "measure"));
-  if (wanted.device) parts.push_back(normalised(b, "device"));
+  for (const char* input : {"task", "measure", "device"}) {
+    if (options.has(input) && options.flag(input)) parts.push_back(normalised(b, input));
+  }
   return parts.empty() ? Value() : b.concat(parts, 1);
+}
+
+Value with_context(NetBuilder& b, Value tokens, Value context, int64_t hidden) {
+  if (context.node < 0) return tokens;
+  return add_to_each(b, tokens, linear(b, "context", context, hidden));
 }
 
 Value attention_mask(NetBuilder& b, Value mask) {
@@ -82,6 +87,8 @@ Value attention(NetBuilder& b, const std::string& name, Value tokens, int64_t he
   return linear(b, name + ".output", b.reshape(joined, {-1, length, width}), width);
 }
 
+namespace {
+
 Value encoder_layer(NetBuilder& b, const std::string& name, Value tokens, Value mask_term,
                     const EncoderOptions& options) {
   const Value attended =
@@ -93,6 +100,14 @@ Value encoder_layer(NetBuilder& b, const std::string& name, Value tokens, Value 
   const Value outer =
       b.dropout(linear(b, name + ".outer", inner, b.dims(tokens)[2]), options.dropout);
   return layer_norm(b, name + ".norm2", b.add(first, outer));
+}
+
+}  // namespace
+
+Value encoder(NetBuilder& b, Value tokens, Value mask_term, const EncoderOptions& options) {
+  for (int64_t i = 0; i < options.layers; ++i)
+    tokens = encoder_layer(b, fmt::format("encoder{}", i), tokens, mask_term, options);
+  return tokens;
 }
 
 Value masked(NetBuilder& b, Value tokens, Value mask) {

@@ -20,26 +20,27 @@ inline constexpr double kFarthest = 6;
 [[nodiscard]] Value normalised(NetBuilder& b, std::string_view input);
 // The normalised statements with their tags, [-1, S, F + 10]; rows of padding are zero.
 [[nodiscard]] Value statements(NetBuilder& b);
-// The normalised "task", "measure" and "device", as far as wanted, side by side: [-1, N]; a node of
-// -1 if none is.
-struct Context {
-  bool task = false, measure = false, device = false;
-};
-[[nodiscard]] Value context(NetBuilder& b, const Context& wanted);
+// The normalised "task", "measure" and "device", side by side as far as the family has options of
+// these names that are set: [-1, N]; a node of -1 if none is.
+[[nodiscard]] Value context(NetBuilder& b, const Options& options);
+// The tokens [-1, N, H] with a layer "context" of it added to each, if there is any.
+[[nodiscard]] Value with_context(NetBuilder& b, Value tokens, Value context, int64_t hidden);
 
 // A mask [-1, N] of 1 and 0 as a term of attention scores, [-1, 1, 1, N]: 0 and -1e9.
 [[nodiscard]] Value attention_mask(NetBuilder& b, Value mask);
 // Self-attention of `heads` heads with its output projection. `mask_term` as above, or no node.
 [[nodiscard]] Value attention(NetBuilder& b, const std::string& name, Value tokens, int64_t heads,
                               Value mask_term, double dropout);
-// One encoder layer: attention and two linear layers, each added and normalised (post-norm).
+// Encoder layers "encoder0", ...: attention and two linear layers, each added and normalised
+// (post-norm).
 struct EncoderOptions {
+  int64_t layers = 1;
   int64_t heads = 4;
   int64_t inner = 512;  // width between the two linear layers
   double dropout = 0;
 };
-[[nodiscard]] Value encoder_layer(NetBuilder& b, const std::string& name, Value tokens,
-                                  Value mask_term, const EncoderOptions& options);
+[[nodiscard]] Value encoder(NetBuilder& b, Value tokens, Value mask_term,
+                            const EncoderOptions& options);
 
 // [-1, N, H] or [-1, N] times the mask [-1, N].
 [[nodiscard]] Value masked(NetBuilder& b, Value tokens, Value mask);

@@ -20,7 +20,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   Value tokens = linear_relu(b, "embed0", statements(b), hidden);
   tokens = linear_relu(b, "embed1", tokens, hidden);
   Value sum = masked_sum(b, tokens, b.input("mask"));
-  const Value known = context(b, {.measure = options.flag("measure")});
+  const Value known = context(b, options);
   if (known.node >= 0) sum = b.add(sum, linear(b, "context", known, hidden));
   sum = residual(b, "residual0", sum);
   sum = residual(b, "residual1", sum);

@@ -23,16 +23,14 @@ Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("small", inputs);
   const int64_t hidden = options.integer("hidden");
   const Value mask = b.input("mask");
-  const Value known =
-      context(b, {options.flag("task"), options.flag("measure"), options.flag("device")});
+  const Value known = context(b, options);
   Value tokens = linear(b, "embed", statements(b), hidden);
-  if (known.node >= 0) tokens = add_to_each(b, tokens, linear(b, "context", known, hidden));
+  tokens = with_context(b, tokens, known, hidden);
   tokens = b.relu(tokens);
   const int64_t layers = options.integer("layers");
   const Value term = layers > 0 ? attention_mask(b, mask) : Value();
-  for (int64_t i = 0; i < layers; ++i)
-    tokens = encoder_layer(b, fmt::format("encoder{}", i), tokens, term,
-                           {options.integer("heads"), hidden, options.number("dropout")});
+  tokens = encoder(b, tokens, term,
+                   {layers, options.integer("heads"), hidden, options.number("dropout")});
   Value program = masked_mean(b, tokens, mask);
   if (known.node >= 0) program = b.concat({program, known}, 1);
   program = linear_relu(b, "program", program, hidden);

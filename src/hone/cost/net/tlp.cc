@@ -26,9 +26,8 @@ Net make(const NetInputs& inputs, const Options& options) {
   const int64_t widths[] = {hidden / 4, hidden / 2, hidden, hidden};
   for (size_t i = 0; i < std::size(widths); ++i)
     tokens = linear_relu(b, fmt::format("embed{}", i), tokens, widths[i]);
-  const Value known =
-      context(b, {options.flag("task"), options.flag("measure"), options.flag("device")});
-  if (known.node >= 0) tokens = add_to_each(b, tokens, linear(b, "context", known, hidden));
+  const Value known = context(b, options);
+  tokens = with_context(b, tokens, known, hidden);
   tokens = b.add(tokens, attention(b, "attention", tokens, options.integer("heads"),
                                    attention_mask(b, mask), options.number("dropout")));
   tokens = residual(b, "residual0", tokens);

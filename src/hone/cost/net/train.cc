@@ -8,15 +8,16 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/file.h"
+#include "hone/base/named.h"
 #include "hone/cost/net/torch_library.h"
 
 namespace hone::cost::net {
 namespace {
 
-constexpr std::pair<std::string_view, Loss> kLosses[] = {{"lambdarank", Loss::kLambdaRank},
-                                                         {"pairwise", Loss::kPairwise},
-                                                         {"rmse", Loss::kRmse},
-                                                         {"multitask", Loss::kMultiTask}};
+constexpr Named<Loss> kLosses[] = {{"lambdarank", Loss::kLambdaRank},
+                                   {"pairwise", Loss::kPairwise},
+                                   {"rmse", Loss::kRmse},
+                                   {"multitask", Loss::kMultiTask}};
 
 constexpr int64_t kEvaluatedRows = 1024;  // at a time
 // As the library orders them.
@@ -145,17 +146,11 @@ void set_normalisation(Net& net, const NetBatch& rows) {
 }
 
 Result<Loss> parse_loss(std::string_view name) {
-  for (const auto& [text, loss] : kLosses) {
-    if (text == name) return loss;
-  }
+  if (const std::optional<Loss> loss = find_named(kLosses, name)) return *loss;
   return invalid("unknown loss '{}', expected one of {}", name, fmt::join(loss_names(), ", "));
 }
 
-std::vector<std::string> loss_names() {
-  std::vector<std::string> names;
-  for (const auto& [text, loss] : kLosses) names.emplace_back(text);
-  return names;
-}
+std::vector<std::string> loss_names() { return names_of(kLosses); }
 
 Result<NetTraining> training_of(const Recipe& recipe) {
   NetTraining training;
