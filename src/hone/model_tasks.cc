@@ -65,7 +65,7 @@ Result<graph::Graph> import_model(const std::string& path, const CompileOptions&
 db::BestQuery best_query(const ModelTasks& model, uint64_t key, const std::string& algorithm) {
   db::BestQuery query{
       .task = key, .device = model.device, .threads = model.threads, .algorithm = algorithm};
-  query.restrict_to(model.accuracy);
+  query.accuracy = model.accuracy;
   return query;
 }
 

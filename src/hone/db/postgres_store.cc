@@ -46,7 +46,7 @@ class PostgresStore final : public Store {
 
   Result<std::vector<Record>> best(const BestQuery& q) override {
     const Parameter parameters[] = {hash_hex(q.task), q.device,    int64_t{q.threads},
-                                    q.version,        q.algorithm, int64_t{q.narrow},
+                                    q.version,        q.algorithm, static_cast<int64_t>(q.accuracy),
                                     int64_t{q.limit}};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
@@ -55,7 +55,8 @@ class PostgresStore final : public Store {
                 "WHERE trial.verified = 1 AND trial.task = (SELECT id FROM task WHERE key = "
                 "$1) AND trial.device = (SELECT id FROM device WHERE key = $2) AND "
                 "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
-                "'' OR trial.algorithm = $5) AND ($6::int = 1 OR trial.algorithm NOT LIKE '%bf16') "
+                "'' OR trial.algorithm = $5) AND ($6::int > 1 OR trial.algorithm NOT LIKE '%bf16') "
+                "AND ($6::int > 0 OR trial.algorithm NOT LIKE 'winograd%') "
                 "ORDER BY trial.centre, trial.id LIMIT $7",
             parameters));
     return read_all(rows, db_->name(), false);

@@ -75,10 +75,13 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
     for (const Record& record : *found) text += to_json_line(record) + "\n";
     return text;
   };
-  for (const BestQuery& query : {best_of(1, 10), best_of(2, 1), best_of(99, 3),
-                                 BestQuery{1, "avx512-x-2c", 2, "2", "", false, 5},
-                                 BestQuery{1, "avx512-x-2c", 2, "", "winograd_4", false, 5},
-                                 BestQuery{1, "avx512-x-2c", 2, "", "", true, 5}})
+  using space::Accuracy;
+  for (const BestQuery& query :
+       {best_of(1, 10), best_of(2, 1), best_of(99, 3),
+        BestQuery{1, "avx512-x-2c", 2, "2", "", Accuracy::kDefault, 5},
+        BestQuery{1, "avx512-x-2c", 2, "", "winograd_4", Accuracy::kDefault, 5},
+        BestQuery{1, "avx512-x-2c", 2, "", "", Accuracy::kStrict, 5},
+        BestQuery{1, "avx512-x-2c", 2, "", "", Accuracy::kFast, 5}})
     EXPECT_EQ(lines(postgres->best(query)), lines(sqlite->best(query)));
   const int64_t first = postgres->query({.limit = 1})->front().id;
   for (Filter filter : {Filter{}, Filter{.task = 3, .with_task_text = true},

@@ -99,7 +99,8 @@ Result<Statements> prepare_all(Connection& db, int64_t version, const std::strin
               "JOIN device ON device.id = trial.device WHERE trial.verified = 1 AND trial.task = "
               "(SELECT id FROM task WHERE key = ?1) AND trial.device = (SELECT id FROM device WHERE key = ?2) "
               "AND trial.threads = ?3 AND (?4 = '' OR trial.version = ?4) AND (?5 = '' OR trial.algorithm = ?5) "
-              "AND (?6 OR trial.algorithm NOT LIKE '%bf16') ORDER BY trial.centre, trial.id LIMIT ?7"));
+              "AND (?6 > 1 OR trial.algorithm NOT LIKE '%bf16') AND (?6 > 0 OR trial.algorithm NOT LIKE 'winograd%') "
+              "ORDER BY trial.centre, trial.id LIMIT ?7"));
   HONE_ASSIGN_OR_RETURN(
       Statement set_correct,
       Statement::prepare(db, "UPDATE trial SET verified = 1 WHERE id = ? AND outcome = 'ok'"));
@@ -143,7 +144,7 @@ class SqliteStore final : public Store {
         .bind(q.threads)
         .bind(q.version)
         .bind(q.algorithm)
-        .bind(int64_t{q.narrow})
+        .bind(static_cast<int64_t>(q.accuracy))
         .bind(q.limit);
     return read_all(s_.best, db_->path(), false);
   }

@@ -23,11 +23,10 @@ struct BestQuery {
   int threads = 1;
   std::string version;    // empty: any
   std::string algorithm;  // empty: any
-  bool narrow = false;    // also schedules that keep constants in 16 bits (schedule::Narrow)
+  // Nothing that rounds more.
+  space::Accuracy accuracy = space::Accuracy::kDefault;
   int limit = 1;
 
-  // Nothing that rounds more than this level allows.
-  void restrict_to(space::Accuracy accuracy);
   [[nodiscard]] bool takes(std::string_view other_algorithm) const;
 };
 

@@ -95,12 +95,27 @@ TEST(store, schedules_with_constants_of_16_bits_are_for_those_who_ask) {
   EXPECT_EQ(store->best(best_of(1))->front().algorithm, records[0].algorithm);
   EXPECT_TRUE(store->best(best_of(2))->empty());
   BestQuery any = best_of(1);
-  any.narrow = true;
+  any.accuracy = space::Accuracy::kFast;
   EXPECT_EQ(store->best(any)->front().algorithm, "direct_bf16");
   const auto fastest = store->query({.fastest_only = true});
   ASSERT_EQ(fastest->size(), 2U);
   EXPECT_EQ((*fastest)[0].times[0], 3e-3);
   EXPECT_EQ((*fastest)[1].task, records[3].task);
+}
+
+TEST(store, who_wants_the_models_own_sums_gets_them_however_the_data_lie) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 2e-3),
+                                 sample_record(1, 1e-3)};
+  records[1].algorithm = "im2col", records[2].algorithm = "winograd_4";
+  ASSERT_TRUE(store->add(records).ok());
+  EXPECT_EQ(store->best(best_of(1))->front().algorithm, "winograd_4");
+  BestQuery strict = best_of(1);
+  strict.accuracy = space::Accuracy::kStrict;
+  EXPECT_EQ(store->best(strict)->front().algorithm, "im2col");
+  for (const Record& record : records)
+    EXPECT_EQ(strict.takes(record.algorithm), record.algorithm != "winograd_4");
 }
 
 TEST(store, a_trial_becomes_a_best_only_by_verification) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "hone/schedule/im2col.h"
 #include "hone/schedule/stage_rewrite.h"
 #include "hone/schedule/winograd.h"
 
@@ -330,6 +331,7 @@ struct Apply {
   Status operator()(const Fold& s) const { return apply_fold(s, state); }
   Status operator()(const Inline& s) const { return inline_stage(s, state); }
   Status operator()(const CacheRead& s) const { return cache_read(s, state); }
+  Status operator()(const Im2col& s) const { return im2col(s, state); }
   Status operator()(const CacheWrite& s) const { return cache_write(s, state); }
   Status operator()(const RFactor& s) const { return rfactor(s, state); }
   Status operator()(const Winograd& s) const { return apply_winograd(s, state); }

@@ -91,8 +91,9 @@ Step random_step(const State& state, Rng& rng) {
     case 10: return rng.chance(0.5) ? Step(Inline{stage.name()}) : Step(CacheWrite{stage.name()});
     case 11: {
       const auto& reads = stage.info->reads;
-      return CacheRead{reads[rng.below(static_cast<int64_t>(reads.size()))].buffer->name,
-                       stage.name()};
+      const std::string& buffer = reads[rng.below(static_cast<int64_t>(reads.size()))].buffer->name;
+      return rng.chance(0.5) ? Step(CacheRead{buffer, stage.name()})
+                             : Step(Im2col{stage.name(), buffer});
     }
     case 12: return SetScope{stage.name(), static_cast<ir::Scope>(rng.below(4))};
     case 13: return random_layout(stage, rng);

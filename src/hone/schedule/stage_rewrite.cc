@@ -27,12 +27,6 @@ void insert_stage(State& state, int at, StageState stage) {
   state.stages.insert(state.stages.begin() + at, std::move(stage));
 }
 
-std::string unique_name(const State& state, const std::string& name) {
-  std::string candidate = name;
-  for (int i = 1; state.find_stage(candidate) >= 0; ++i) candidate = fmt::format("{}.{}", name, i);
-  return candidate;
-}
-
 // Reads of `from` become what `make` returns for their indices.
 template <typename F>
 compute::Stage redirect_reads(compute::Stage stage, const ir::BufferPtr& from, const F& make) {
@@ -76,6 +70,26 @@ compute::Axis renamed(const compute::Axis& axis) {
 }
 
 }  // namespace
+
+std::string unique_name(const State& state, const std::string& name) {
+  std::string candidate = name;
+  for (int i = 1; state.find_stage(candidate) >= 0; ++i) candidate = fmt::format("{}.{}", name, i);
+  return candidate;
+}
+
+void insert_producer(State& state, int reader, compute::Stage producer, compute::Stage changed) {
+  const bool constant = reads_constants_only(state, producer);
+  StageState made = make_stage_state(make_stage_info(std::move(producer), constant));
+  // What is computed inside a loop is read there.
+  for (const compute::Access& read : made.info->reads) {
+    for (const int writer : state.writers(read.buffer)) {
+      made.compute = made.store = state.stages[writer].compute;
+      if (made.compute.kind == AttachKind::kAt) made.scope = ir::Scope::kThread;
+    }
+  }
+  insert_stage(state, reader, std::move(made));
+  replace_info(state, reader + 1, std::move(changed));
+}
 
 bool untouched(const State& state, int index) {
   const StageState& stage = state.stages[index];
@@ -172,17 +186,9 @@ Status cache_read(const CacheRead& step, State& state) {
   const ir::BufferPtr to = ir::make_buffer(copy.name, from->dtype, from->shape);
   const std::vector<Expr> indices = compute::variables(copy.axes);
   copy.outputs.push_back({to, indices, ir::load(from, indices), nullptr, nullptr, nullptr});
-  const bool constant = reads_constants_only(state, copy);
-  compute::Stage changed = redirect_reads(
-      info.stage, from, [&](const std::vector<Expr>& at) { return ir::load(to, at); });
-  StageState cache = make_stage_state(make_stage_info(std::move(copy), constant));
-  // What is computed inside a loop is copied there too.
-  for (const int writer : state.writers(from)) {
-    cache.compute = cache.store = state.stages[writer].compute;
-    if (cache.compute.kind == AttachKind::kAt) cache.scope = ir::Scope::kThread;
-  }
-  insert_stage(state, reader, std::move(cache));
-  replace_info(state, reader + 1, std::move(changed));
+  insert_producer(state, reader, std::move(copy),
+                  redirect_reads(info.stage, from,
+                                 [&](const std::vector<Expr>& at) { return ir::load(to, at); }));
   return ok_status();
 }
 

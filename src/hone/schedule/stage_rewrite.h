@@ -12,6 +12,10 @@ namespace hone::schedule {
 [[nodiscard]] bool untouched(const State& state, int index);
 // A stage reads another buffer at the places where it read `from`.
 void redirect_buffer(State& state, int stage, const ir::BufferPtr& from, const ir::BufferPtr& to);
+[[nodiscard]] std::string unique_name(const State& state, const std::string& name);
+// A stage before `reader`, which becomes `changed`, its axes as they were. `producer` is computed
+// where what it reads is.
+void insert_producer(State& state, int reader, compute::Stage producer, compute::Stage changed);
 // Several stages at root, in topological order, take the place of one.
 void replace_stage(State& state, int index, std::vector<compute::Stage> stages);
 

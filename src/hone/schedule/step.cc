@@ -29,6 +29,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.dtype);
   } else if constexpr (std::is_same_v<T, CacheRead>) {
     f(step.buffer), f(step.reader);
+  } else if constexpr (std::is_same_v<T, Im2col>) {
+    f(step.stage), f(step.buffer);
   } else if constexpr (std::is_same_v<T, SetScope>) {
     f(step.stage), f(step.scope);
   } else if constexpr (std::is_same_v<T, Layout>) {
@@ -41,9 +43,9 @@ void for_each_field(S& step, F&& f) {
 }
 
 constexpr std::string_view kNames[] = {
-    "split",    "fuse",       "reorder",     "compute_at", "store_at", "fold",
-    "inline",   "cache_read", "cache_write", "scope",      "layout",   "rfactor",
-    "winograd", "narrow",     "vectorize",   "unroll",     "parallel", "prefetch"};
+    "split",      "fuse",      "reorder",     "compute_at", "store_at", "fold",    "inline",
+    "cache_read", "im2col",    "cache_write", "scope",      "layout",   "rfactor", "winograd",
+    "narrow",     "vectorize", "unroll",      "parallel",   "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,
@@ -217,6 +219,7 @@ uint64_t hash(const Steps& steps) { return hash_string(to_string(steps)); }
 std::string algorithm_of(const Steps& steps) {
   std::string name = "direct", bits;
   for (const Step& step : steps) {
+    if (std::holds_alternative<Im2col>(step)) name = "im2col";
     if (const auto* winograd = std::get_if<Winograd>(&step))
       name = fmt::format("winograd_{}", winograd->outputs);
     if (const auto* narrow = std::get_if<Narrow>(&step))

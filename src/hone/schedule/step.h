@@ -71,6 +71,11 @@ struct CacheRead {
   std::string buffer, reader;
   bool operator==(const CacheRead&) const = default;
 };
+// sum of b[i + k] * w[k]  -->  b.col[i, k] = b[i + k];  sum of b.col[i, k] * w[k]    (im2col.h)
+struct Im2col {
+  std::string stage, buffer;
+  bool operator==(const Im2col&) const = default;
+};
 // stage = value  -->  stage.acc = value;  stage = stage.acc
 struct CacheWrite {
   std::string stage;
@@ -135,7 +140,7 @@ struct Prefetch {
   bool operator==(const Prefetch&) const = default;
 };
 
-using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead,
+using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, Im2col,
                           CacheWrite, SetScope, Layout, RFactor, Winograd, Narrow, Vectorize,
                           Unroll, Parallel, Prefetch>;
 using Steps = std::vector<Step>;
@@ -146,9 +151,12 @@ using Steps = std::vector<Step>;
 // line.
 [[nodiscard]] Result<Steps> parse_steps(std::string_view text);
 [[nodiscard]] uint64_t hash(const Steps& steps);
-// How a schedule computes: "direct", "winograd_4" (tiles of 4 results in each dimension), and with
-// constants of fewer bits "direct_bf16", "winograd_4_bf16".
+// How a schedule computes: "direct", "im2col", "winograd_4" (tiles of 4 results in each dimension),
+// and with constants of fewer bits "direct_bf16", "winograd_4_bf16".
 [[nodiscard]] std::string algorithm_of(const Steps& steps);
+[[nodiscard]] inline bool is_winograd(std::string_view algorithm) {
+  return algorithm.starts_with("winograd");
+}
 [[nodiscard]] inline bool is_narrow(std::string_view algorithm) {
   return algorithm.ends_with("_bf16");
 }

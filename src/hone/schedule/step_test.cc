@@ -18,6 +18,7 @@ TEST(step, every_kind_prints_and_parses) {
                        Fold{"conv2d", "oh", 3},
                        Inline{"bias"},
                        CacheRead{"weight", "conv2d"},
+                       Im2col{"conv2d", "data"},
                        CacheWrite{"conv2d"},
                        SetScope{"conv2d", ir::Scope::kRegister},
                        Layout{"weight.cache", {"oc/32", "ic", "oc/16%2", "oc%16"}},

@@ -82,7 +82,7 @@ Status TaskTuner::learn(db::Store& store) {
                       .device = context_.device,
                       .threads = context_.threads,
                       .limit = kStoredBest};
-  query.restrict_to(context_.accuracy);
+  query.accuracy = context_.accuracy;
   HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store.best(query));
   for (const db::Record& record : best) {
     Result<schedule::Steps> steps = schedule::parse_steps(record.steps);

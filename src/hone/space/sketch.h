@@ -72,6 +72,9 @@ struct DotOptions {
 // The same in parts of the sum that run in parallel and are added up in a phase of their own.
 [[nodiscard]] bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
                                  const std::string& reduction);
+// A reduction with its epilogue, its data copied into the order of the register tiles first.
+[[nodiscard]] bool add_im2col(SketchBuilder& builder, const std::string& epilogue,
+                              const std::string& reduction);
 // A convolution of stride 1 with its epilogue by Winograd's F(outputs, taps).
 [[nodiscard]] bool add_winograd(SketchBuilder& builder, const std::string& epilogue,
                                 const std::string& conv, int64_t outputs);

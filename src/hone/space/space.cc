@@ -292,6 +292,10 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   SketchBuilder split = builder;
   if (!epilogue.empty() && add_split_sum(split, epilogue, state.stages[0].name()))
     HONE_RETURN_IF_ERROR(finish(std::move(split)));
+  SketchBuilder copied = builder;
+  if (!epilogue.empty() && add_im2col(copied, epilogue, state.stages[0].name()) &&
+      !finish(std::move(copied)).ok())
+    space.sketches_.pop_back();
   if (accuracy == Accuracy::kStrict) return space;
   for (const int64_t outputs : {2, 4, 6}) {
     SketchBuilder winograd = builder;

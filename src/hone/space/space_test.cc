@@ -27,6 +27,7 @@ struct Case {
 std::vector<Case> cases() {
   return {{"gemm", gemm(7, 13, 9)},
           {"gemv", gemm(1, 17, 33)},
+          {"gemm_far_rows", gemm(9, 7, 512)},
           {"conv3x3", conv2d({.h = 6, .w = 9, .ic = 3, .oc = 11})},
           {"conv1x1_residual", conv2d({.h = 5,
                                        .w = 5,
@@ -80,8 +81,26 @@ TEST(space, a_convolution_of_stride_one_may_take_fewer_products) {
   };
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8})), 4);  // direct, tiles of 2, 4, 6
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 5, .pad = 2})), 3);
-  EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .stride = 2})), 1);
+  EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .stride = 2})), 2);  // im2col
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .pad = 0})), 1);
+}
+
+TEST(space, data_are_copied_where_their_columns_lie_apart) {
+  const auto copies = [](const compute::Dag& dag) {
+    const Result<Space> space = Space::create(dag, narrow());
+    int found = 0;
+    for (int s = 0; space.ok() && s < space->num_sketches(); ++s)
+      found += space->algorithm(s) == "im2col" ? 1 : 0;
+    return found;
+  };
+  EXPECT_EQ(copies(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .stride = 2})), 1);
+  EXPECT_EQ(copies(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8})), 0) << "side by side";
+  EXPECT_EQ(copies(conv2d({.h = 12, .w = 12, .ic = 512, .oc = 8})), 1) << "2 KiB apart";
+  EXPECT_EQ(copies(conv2d({.ic = 1, .stride = 2})), 0) << "nine elements are not worth it";
+  EXPECT_EQ(copies(gemm(64, 32, 1024)), 1) << "rows 4 KiB apart";
+  EXPECT_EQ(copies(gemm(64, 32, 1000)), 0);
+  EXPECT_EQ(copies(gemm(2, 32, 1024)), 0) << "two rows disturb nobody";
+  EXPECT_EQ(copies(depthwise(12, 12, 32, 1)), 0) << "nothing is shared";
 }
 
 TEST(space, constants_of_16_bits_are_another_sketch_where_they_may_round) {

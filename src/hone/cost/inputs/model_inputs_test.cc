@@ -171,6 +171,7 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
                      schedule::Fold{stage, "m", 2},
                      schedule::Inline{"gone"},
                      schedule::CacheRead{"data", stage},
+                     schedule::Im2col{stage, "data"},
                      schedule::CacheWrite{stage},
                      schedule::SetScope{stage, ir::Scope::kRegister},
                      schedule::Layout{stage, {"n/8", "k", "n%8"}},
@@ -186,7 +187,8 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
   for (size_t i = 0; i < candidate.steps.size(); ++i) {
     const std::string text = schedule::to_string(candidate.steps[i]);
     std::string kind = "kind." + text.substr(0, text.find('('));
-    if (kind == "kind.narrow") kind = "kind.scope";  // how a result is kept, too
+    if (kind == "kind.narrow") kind = "kind.scope";       // how a result is kept, too
+    if (kind == "kind.im2col") kind = "kind.cache_read";  // a copy, too
     EXPECT_EQ(value(inputs, Input::kSteps, kind, static_cast<int64_t>(i)), 1) << text;
     EXPECT_EQ(values(inputs, Input::kStepsMask)[i], 1);
   }

@@ -14,6 +14,7 @@ namespace {
 using schedule::StageState;
 
 // The order is part of kInputVersion. Narrow is a kind of scope: both say how a result is kept.
+// Im2col is a kind of cache_read: both copy what a stage reads.
 enum class Kind : uint8_t {
   kSplit,
   kFuse,
@@ -47,6 +48,7 @@ Kind kind_of(const schedule::StoreAt&) { return Kind::kStoreAt; }
 Kind kind_of(const schedule::Fold&) { return Kind::kFold; }
 Kind kind_of(const schedule::Inline&) { return Kind::kInline; }
 Kind kind_of(const schedule::CacheRead&) { return Kind::kCacheRead; }
+Kind kind_of(const schedule::Im2col&) { return Kind::kCacheRead; }
 Kind kind_of(const schedule::CacheWrite&) { return Kind::kCacheWrite; }
 Kind kind_of(const schedule::SetScope&) { return Kind::kScope; }
 Kind kind_of(const schedule::Narrow&) { return Kind::kScope; }
@@ -200,6 +202,7 @@ class TokenWriter {
   }
   void write_arguments(const schedule::Inline&, Arguments&) const {}
   void write_arguments(const schedule::CacheRead&, Arguments&) const {}
+  void write_arguments(const schedule::Im2col&, Arguments& out) const { out.flag(true); }
   void write_arguments(const schedule::CacheWrite&, Arguments&) const {}
   void write_arguments(const schedule::SetScope& step, Arguments& out) const {
     for (const ir::Scope scope :
