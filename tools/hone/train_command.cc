@@ -181,7 +181,9 @@ Command train_command(CLI::App& root) {
       ->take_all()
       ->group("Neural");
   add("--patience", net.patience, "N", "Stop after so many epochs without a better one; 0: never");
-  add("--threads", net.threads, "N", "Threads that train; 0: all cores");
+  add("--threads", net.threads, "N",
+      "Threads that train, each parts of every batch; 0: all cores. The same number and seed give the same "
+      "net; another number rounds differently");
   add("--curve", net.curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
   app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")
       ->group("Neural");

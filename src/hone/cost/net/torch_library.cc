@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "hone/base/file.h"
+#include "hone/cost/net/padding.h"
 #include "hone/cost/shared_library.h"
 
 namespace hone::cost::net {
@@ -15,16 +16,16 @@ std::vector<std::string> usual_places() {
   return {beside_program("libhone_torch.so"), HONE_TORCH_INSTALLED};
 }
 
-// OpenBLAS and OpenMP read their environment when they are loaded. Threads that spin while they
-// wait take the cores from those that work: on a busy machine two of OpenBLAS are ten times slower
-// than one. OpenMP's, which wait without, still share what is no matrix product.
+// OpenBLAS and OpenMP read their environment when they are loaded. The threads of cost/torch have
+// a part of the batch each: none needs others for a single product. Threads that spin while they
+// wait take the cores from those that work.
 void set_environment() {
   setenv("OMP_WAIT_POLICY", "passive", 0);
   setenv("OPENBLAS_NUM_THREADS", "1", 0);
 }
 
 HoneTorchTensor plain(const Dims& dims, float* values) {
-  return {static_cast<int32_t>(dims.size()), dims.data(), values, 0};
+  return {static_cast<int32_t>(dims.size()), dims.data(), values, 0, -1};
 }
 
 }  // namespace
@@ -48,7 +49,8 @@ Result<TorchLibrary> load_torch(const std::string& file) {
   if (version == nullptr || version() != kHoneTorchVersion)
     return error(Code::kUnsupported, "{} is of another version of Hone", path);
   return TorchLibrary{reinterpret_cast<HoneTorchTrain*>(dlsym(handle, "hone_torch_train")),
-                      reinterpret_cast<HoneTorchForward*>(dlsym(handle, "hone_torch_forward"))};
+                      reinterpret_cast<HoneTorchForward*>(dlsym(handle, "hone_torch_forward")),
+                      reinterpret_cast<HoneTorchGradients*>(dlsym(handle, "hone_torch_gradients"))};
 }
 
 PlainNet::PlainNet(Net& net, const std::vector<std::string>& trained) {
@@ -57,12 +59,20 @@ PlainNet::PlainNet(Net& net, const std::vector<std::string>& trained) {
            std::none_of(trained.begin(), trained.end(),
                         [&](const std::string& layer) { return name.starts_with(layer + "."); });
   };
-  for (const Node& node : net.nodes)
+  if (std::optional<TokenAxes> axes = find_token_axes(net)) tokens_ = std::move(*axes);
+  for (size_t i = 0; i < net.nodes.size(); ++i) {
+    const Node& node = net.nodes[i];
+    const bool resized = node.op == Op::kReshape && !tokens_.empty();
     nodes_.push_back({static_cast<int32_t>(node.op), node.source,
                       static_cast<int32_t>(node.inputs.size()), node.inputs.data(),
                       static_cast<int32_t>(node.integers.size()), node.integers.data(),
-                      static_cast<int32_t>(node.numbers.size()), node.numbers.data()});
-  for (const NetInput& input : net.inputs) inputs_.push_back(plain(input.dims, nullptr));
+                      static_cast<int32_t>(node.numbers.size()), node.numbers.data(),
+                      resized ? tokens_[i].data() : nullptr});
+  }
+  for (size_t i = 0; i < net.inputs.size(); ++i) {
+    inputs_.push_back(plain(net.inputs[i].dims, nullptr));
+    if (!tokens_.empty()) inputs_.back().mask = mask_place(net, i);
+  }
   for (Parameter& parameter : net.parameters) {
     HONE_ASSERT(std::ssize(parameter.values) == element_count(parameter.dims),
                 "a parameter without its values");

@@ -9,6 +9,7 @@ namespace hone::cost::net {
 struct TorchLibrary {
   HoneTorchTrain* train = nullptr;
   HoneTorchForward* forward = nullptr;
+  HoneTorchGradients* gradients = nullptr;
 };
 // `file` empty: beside the program, or as installed. An error names what to install.
 [[nodiscard]] Result<TorchLibrary> load_torch(const std::string& file);
@@ -24,6 +25,7 @@ class PlainNet {
 
  private:
   std::vector<HoneTorchNode> nodes_;
+  std::vector<std::vector<int>> tokens_;  // per node
   std::vector<HoneTorchTensor> inputs_, parameters_, constants_;
   HoneTorchNet plain_{};
 };

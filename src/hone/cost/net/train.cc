@@ -9,6 +9,7 @@
 #include "hone/base/cancel.h"
 #include "hone/base/file.h"
 #include "hone/base/named.h"
+#include "hone/cost/net/padding.h"
 #include "hone/cost/net/torch_library.h"
 
 namespace hone::cost::net {
@@ -22,17 +23,6 @@ constexpr Named<Loss> kLosses[] = {{"lambdarank", Loss::kLambdaRank},
 constexpr int64_t kEvaluatedRows = 1024;  // at a time
 // As the library orders them.
 constexpr std::string_view kOutputs[] = {"score", "time", "memory_bound", "core_bound"};
-
-// The mask that says which rows of an input are padding; null: none is.
-const std::vector<float>* mask_of(const Net& net, const NetBatch& batch, std::string_view input) {
-  const std::string_view mask = input == "statements" ? "mask"
-                                : input == "steps"    ? "steps_mask"
-                                                      : "";
-  for (size_t i = 0; i < net.inputs.size(); ++i) {
-    if (net.inputs[i].name == mask) return &batch.inputs[i];
-  }
-  return nullptr;
-}
 
 // Of each of `width` numbers.
 struct Moments {
@@ -136,7 +126,10 @@ void set_normalisation(Net& net, const NetBatch& rows) {
     Constant* mean = net.find_constant(name + ".mean");
     Constant* scale = net.find_constant(name + ".scale");
     if (mean == nullptr || scale == nullptr) continue;
-    const Moments found = moments(rows.inputs[i], mask_of(net, rows, name), mean->values.size());
+    const int mask = mask_place(net, i);  // -1: nothing is padding
+    const Moments found =
+        moments(rows.inputs[i], mask < 0 ? nullptr : &rows.inputs[static_cast<size_t>(mask)],
+                mean->values.size());
     for (size_t k = 0; k < mean->values.size(); ++k) {
       const bool varies = found.deviation[k] > 1e-4 * (1 + std::abs(found.mean[k]));
       mean->values[k] = static_cast<float>(found.mean[k]);
@@ -198,6 +191,26 @@ Result<std::vector<NetEpoch>> train(Net& net, const NetRows& rows, const NetRows
   return listener.epochs;
 }
 
+Result<NetGradients> torch_gradients(const Net& net, const NetRows& rows,
+                                     const NetTraining& training) {
+  HONE_ASSIGN_OR_RETURN(const TorchLibrary library, load_torch(training.library));
+  HONE_RETURN_IF_ERROR(check(net, rows));
+  Net copy = net;
+  const PlainNet plain(copy, training.trained);
+  const PlainRows plain_rows(rows);
+  const HoneTorchOptions options = plain_options(training);
+  NetGradients result;
+  std::vector<float*> places;
+  for (const Parameter& parameter : net.parameters)
+    result.parameters.emplace_back(parameter.values.size());
+  for (std::vector<float>& gradient : result.parameters) places.push_back(gradient.data());
+  std::array<char, 500> message{};
+  if (library.gradients(&plain.get(), &plain_rows.plain, &options, &result.loss, places.data(),
+                        message.data(), std::ssize(message)) != kHoneTorchDone)
+    return error(Code::kInternal, "{}", message.data());
+  return result;
+}
+
 Result<std::vector<std::vector<float>>> torch_evaluate(const Net& net, const NetBatch& batch,
                                                        const std::string& library) {
   HONE_ASSIGN_OR_RETURN(const TorchLibrary torch, load_torch(library));
@@ -220,7 +233,7 @@ Result<std::vector<std::vector<float>>> torch_evaluate(const Net& net, const Net
     }
     std::array<char, 500> message{};
     const int64_t rows = std::min(kEvaluatedRows, batch.rows - begin);
-    if (torch.forward(&plain.get(), rows, inputs.data(), 1, places.data(), message.data(),
+    if (torch.forward(&plain.get(), rows, inputs.data(), places.data(), message.data(),
                       std::ssize(message)) != kHoneTorchDone)
       return error(Code::kInternal, "{}", message.data());
   }

@@ -48,7 +48,7 @@ struct NetTraining {
   double least_ratio = 1.04;  // closer times get no order: the next measurement may change it
   double bound_weight = 0.5, rank_weight = 1;  // of kMultiTask, beside the time
   uint64_t seed = 1;
-  int threads = 1;
+  int threads = 1;   // each computes parts of every batch
   int patience = 0;  // epochs without a better validation before it stops; 0: never
   // Only parameters of these layers ("head": head.weight, head.bias), the others stay; none: all.
   std::vector<std::string> trained = {};
@@ -67,6 +67,14 @@ struct NetTraining {
 [[nodiscard]] Result<std::vector<NetEpoch>> train(Net& net, const NetRows& rows,
                                                   const NetRows& validation,
                                                   const NetTraining& training);
+
+// The loss of all rows as one batch, and its gradients by each parameter, for tests.
+struct NetGradients {
+  double loss = 0;
+  std::vector<std::vector<float>> parameters;
+};
+[[nodiscard]] Result<NetGradients> torch_gradients(const Net& net, const NetRows& rows,
+                                                   const NetTraining& training);
 
 // evaluate() by libtorch, for tests.
 [[nodiscard]] Result<std::vector<std::vector<float>>> torch_evaluate(const Net& net,

@@ -6,69 +6,11 @@
 #include <cmath>
 
 #include "hone/base/file.h"
-#include "hone/cost/net/net_testing.h"
 #include "hone/cost/net/rows.h"
+#include "hone/cost/net/train_testing.h"
 
 namespace hone::cost::net {
 namespace {
-
-constexpr const char* kLibrary = HONE_TORCH_LIBRARY;
-
-Net narrow_net(const Family& family) {
-  Result<Net> net = make_net(family, small_inputs(), narrow(family));
-  EXPECT_TRUE(net.ok()) << net.status().message();
-  initialise(*net, 3);
-  return std::move(net).value();
-}
-
-// Tasks whose times follow from some of the inputs, so that every family can learn them: the log of
-// the time is a sum over real statements and steps, and of the measure.
-NetRows toy_rows(const Net& net, int tasks, int each, uint64_t seed) {
-  NetRows rows;
-  rows.batch = random_batch(net, static_cast<int64_t>(tasks) * each, seed);
-  std::vector<double> cost(static_cast<size_t>(rows.batch.rows));
-  const auto add = [&](std::string_view name, std::string_view mask_name) {
-    const std::vector<float>*values = nullptr, *mask = nullptr;
-    int64_t width = 1;
-    for (size_t i = 0; i < net.inputs.size(); ++i) {
-      if (net.inputs[i].name == name)
-        values = &rows.batch.inputs[i], width = net.inputs[i].dims.back();
-      if (net.inputs[i].name == mask_name) mask = &rows.batch.inputs[i];
-    }
-    if (values == nullptr) return;
-    const size_t length = values->size() / cost.size() / static_cast<size_t>(width);
-    for (size_t row = 0; row < cost.size(); ++row) {
-      for (size_t i = 0; i < length; ++i) {
-        const size_t place = row * length + i;
-        if (mask == nullptr || (*mask)[place] != 0)
-          cost[row] += 0.5 * (*values)[place * static_cast<size_t>(width)];
-      }
-    }
-  };
-  add("statements", "mask");
-  add("steps", "steps_mask");
-  for (int t = 0; t < tasks; ++t) {
-    const auto begin = cost.begin() + static_cast<std::ptrdiff_t>(t) * each;
-    const double best = *std::min_element(begin, begin + each);
-    for (auto c = begin; c != begin + each; ++c) {
-      rows.speed.push_back(static_cast<float>(std::exp(best - *c)));
-      rows.memory_bound.push_back(*c > 0 ? 0.8F : 0.2F);
-      rows.core_bound.push_back(*c > 0 ? NAN : 0.5F);
-    }
-    rows.group_begin.push_back((t + 1) * each);
-  }
-  return rows;
-}
-
-NetTraining quick(Loss loss) {
-  NetTraining training;
-  training.loss = loss;
-  training.epochs = 12;
-  training.batch = 60;
-  training.rate = 1e-2;
-  training.library = kLibrary;
-  return training;
-}
 
 double pairs(const Net& net, const NetRows& rows) {
   const std::vector<float> score = evaluate(net, rows.batch)[0];
@@ -130,7 +72,9 @@ TEST(net_train, every_loss_falls_and_orders_pairs) {
   }
 }
 
-TEST(net_train, the_same_seed_gives_the_same_weights_also_after_an_interruption) {
+class SameWeights : public testing::TestWithParam<int> {};
+
+TEST_P(SameWeights, come_of_the_same_seed_also_after_an_interruption) {
   const Result<TempDir> folder = TempDir::create();
   ASSERT_TRUE(folder.ok());
   GivenOptions options = narrow(kFasor);
@@ -140,6 +84,7 @@ TEST(net_train, the_same_seed_gives_the_same_weights_also_after_an_interruption)
   const NetRows rows = toy_rows(fresh, 12, 10, 1), validation = toy_rows(fresh, 4, 10, 2);
   NetTraining training = quick(Loss::kMultiTask);
   training.epochs = 6;
+  training.threads = GetParam();
   Net whole = fresh, again = fresh, interrupted = fresh;
   ASSERT_TRUE(train(whole, rows, validation, training).ok());
   ASSERT_TRUE(train(again, rows, validation, training).ok());
@@ -177,6 +122,9 @@ TEST(net_train, the_same_seed_gives_the_same_weights_also_after_an_interruption)
   EXPECT_NE(train(interrupted, rows, validation, training).status().message().find("cut short"),
             std::string::npos);
 }
+
+INSTANTIATE_TEST_SUITE_P(net_train, SameWeights, testing::Values(1, 3),
+                         [](const auto& threads) { return fmt::format("{}", threads.param); });
 
 TEST(net_train, only_what_is_named_is_trained) {
   Net net = narrow_net(kMlp);

@@ -8,7 +8,7 @@
 extern "C" {
 
 // Changes with anything below: another library is refused.
-inline constexpr int32_t kHoneTorchVersion = 1;
+inline constexpr int32_t kHoneTorchVersion = 2;
 
 struct HoneTorchNode {
   int32_t op;      // hone::cost::net::Op
@@ -19,6 +19,9 @@ struct HoneTorchNode {
   const int64_t* integers;
   int32_t num_numbers;
   const double* numbers;
+  // Of a reshape, for each integer: not -1 if it is how many tokens there are, by the mask at this
+  // place in HoneTorchNet's inputs. Null: none is.
+  const int32_t* tokens;
 };
 
 struct HoneTorchTensor {
@@ -26,6 +29,9 @@ struct HoneTorchTensor {
   const int64_t* dims;  // of an input: of one row
   float* values;        // of an input: null
   int32_t frozen;       // of a parameter: not 0 if training must leave it as it is
+  // Of an input: the place of the one that is 1 where there is a token along the first axis (its
+  // own if it is that); those after a row's last token can be left out. -1: none can.
+  int32_t mask;
 };
 
 struct HoneTorchNet {
@@ -81,7 +87,7 @@ struct HoneTorchOptions {
   double least_ratio;  // times closer than this get no order
   double bound_weight, rank_weight;  // of kHoneTorchMultiTask
   uint64_t seed;
-  int32_t threads;
+  int32_t threads;   // each computes parts of a batch; another number rounds differently
   int32_t patience;  // epochs without a better validation before it stops; 0: never
 
   void* user;                                                 // passed to the functions
@@ -103,9 +109,13 @@ using HoneTorchVersion = int32_t();
 using HoneTorchTrain = int32_t(const HoneTorchNet* net, const HoneTorchRows* train,
                                const HoneTorchRows* validation, const HoneTorchOptions* options,
                                char* message, int64_t message_size);
+// For tests: the loss of all rows as one batch, and its gradients by each parameter.
+using HoneTorchGradients = int32_t(const HoneTorchNet* net, const HoneTorchRows* rows,
+                                   const HoneTorchOptions* options, double* loss,
+                                   float* const* gradients, char* message, int64_t message_size);
 // outputs: score, time, memory_bound and core_bound, num_rows each; null where none is wanted.
 using HoneTorchForward = int32_t(const HoneTorchNet* net, int64_t num_rows,
-                                 const float* const* inputs, int32_t threads, float* const* outputs,
-                                 char* message, int64_t message_size);
+                                 const float* const* inputs, float* const* outputs, char* message,
+                                 int64_t message_size);
 
 }  // extern "C"

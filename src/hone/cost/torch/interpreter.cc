@@ -1,6 +1,10 @@
 #include "hone/cost/torch/interpreter.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "hone/cost/net/net.h"
+#include "hone/cost/torch/batched_matmul.h"
 
 namespace hone::cost::torch_module {
 namespace {
@@ -15,13 +19,37 @@ at::Tensor copy_of(const HoneTorchTensor& tensor) {
   return at::from_blob(tensor.values, dims_of(tensor), at::kFloat).clone();
 }
 
-at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& values, bool training) {
+// Four values a draw: libtorch's own generator takes longer than the products of a net.
+at::Tensor dropout(const at::Tensor& in, double share, Rng& rng) {
+  const auto least = static_cast<uint64_t>(std::lround(share * 0x1p16));
+  const auto scale = static_cast<float>(0x1p16 / (0x1p16 - static_cast<double>(least)));
+  at::Tensor mask = at::empty(in.sizes(), at::kFloat);
+  float* values = mask.data_ptr<float>();
+  const int64_t count = mask.numel();
+  for (int64_t i = 0; i < count; i += 4) {
+    uint64_t draw = rng.next();
+    for (int64_t k = i; k < std::min(i + 4, count); ++k, draw >>= 16)
+      values[k] = (draw & 0xffff) < least ? 0.0F : scale;
+  }
+  return in * mask;
+}
+
+std::vector<int64_t> new_dims(const HoneTorchNode& node, const std::vector<int64_t>& tokens) {
+  std::vector<int64_t> dims(node.integers, node.integers + node.num_integers);
+  for (size_t i = 0; node.tokens != nullptr && i < dims.size(); ++i) {
+    if (node.tokens[i] >= 0) dims[i] = tokens[static_cast<size_t>(node.tokens[i])];
+  }
+  return dims;
+}
+
+at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& values,
+                 const std::vector<int64_t>& tokens, Rng* dropped) {
   const auto in = [&](int i) -> const at::Tensor& {
     return values[static_cast<size_t>(node.inputs[i])];
   };
   const at::IntArrayRef integers(node.integers, static_cast<size_t>(node.num_integers));
   switch (static_cast<Op>(node.op)) {
-    case Op::kMatmul: return at::matmul(in(0), in(1));
+    case Op::kMatmul: return batched_matmul(in(0), in(1));
     case Op::kAdd: return in(0) + in(1);
     case Op::kSub: return in(0) - in(1);
     case Op::kMul: return in(0) * in(1);
@@ -34,7 +62,7 @@ at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& value
     case Op::kLayerNorm:
       return at::layer_norm(in(0), in(1).sizes(), in(1), in(2), node.numbers[0], false);
     case Op::kTranspose: return in(0).permute(integers);
-    case Op::kReshape: return in(0).reshape(integers);
+    case Op::kReshape: return in(0).reshape(new_dims(node, tokens));
     case Op::kReduceSum: return in(0).sum(integers[0], integers[1] != 0);
     case Op::kReduceMean: return in(0).mean(integers[0], integers[1] != 0);
     case Op::kConcat: {
@@ -43,7 +71,8 @@ at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& value
       return at::cat(parts, integers[0]);
     }
     case Op::kSlice: return in(0).slice(integers[0], integers[1], integers[2]);
-    case Op::kDropout: return training ? at::dropout(in(0), node.numbers[0], true) : in(0);
+    case Op::kDropout:
+      return dropped != nullptr ? dropout(in(0), node.numbers[0], *dropped) : in(0);
     case Op::kGreater: return at::gt(in(0), in(1)).to(at::kFloat);
     case Op::kClip: return at::clamp(in(0), node.numbers[0], node.numbers[1]);
     case Op::kInput:
@@ -59,17 +88,17 @@ Interpreter::Interpreter(const HoneTorchNet& net) : net_(net) {
   for (int i = 0; i < net.num_constants; ++i) constants_.push_back(copy_of(net.constants[i]));
 }
 
-Outputs Interpreter::run(const std::vector<at::Tensor>& inputs,
-                         const std::vector<at::Tensor>& parameters, bool training) const {
+Outputs Interpreter::run(const RowInputs& rows, const std::vector<at::Tensor>& parameters,
+                         Rng* dropped) const {
   std::vector<at::Tensor> values;
   for (int i = 0; i < net_.num_nodes; ++i) {
     const HoneTorchNode& node = net_.nodes[i];
     const auto source = static_cast<size_t>(node.source);
     switch (static_cast<Op>(node.op)) {
-      case Op::kInput: values.push_back(inputs[source]); break;
+      case Op::kInput: values.push_back(rows.inputs[source]); break;
       case Op::kParameter: values.push_back(parameters[source]); break;
       case Op::kConstant: values.push_back(constants_[source]); break;
-      default: values.push_back(apply(node, values, training));
+      default: values.push_back(apply(node, values, rows.tokens, dropped));
     }
   }
   const auto output = [&](int node) {
@@ -79,23 +108,13 @@ Outputs Interpreter::run(const std::vector<at::Tensor>& inputs,
           output(net_.core_bound)};
 }
 
-std::vector<at::Tensor> Interpreter::parameters() const {
+std::vector<at::Tensor> make_parameters(const HoneTorchNet& net) {
   std::vector<at::Tensor> parameters;
-  for (int i = 0; i < net_.num_parameters; ++i) {
-    parameters.push_back(copy_of(net_.parameters[i]));
-    parameters.back().requires_grad_(net_.parameters[i].frozen == 0);
+  for (int i = 0; i < net.num_parameters; ++i) {
+    parameters.push_back(copy_of(net.parameters[i]));
+    parameters.back().requires_grad_(net.parameters[i].frozen == 0);
   }
   return parameters;
-}
-
-std::vector<at::Tensor> Interpreter::wrap(const float* const* inputs, int64_t rows) const {
-  std::vector<at::Tensor> tensors;
-  for (int i = 0; i < net_.num_inputs; ++i) {
-    std::vector<int64_t> dims = dims_of(net_.inputs[i]).vec();
-    dims.insert(dims.begin(), rows);
-    tensors.push_back(at::from_blob(const_cast<float*>(inputs[i]), dims, at::kFloat));
-  }
-  return tensors;
 }
 
 }  // namespace hone::cost::torch_module

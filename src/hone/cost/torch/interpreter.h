@@ -5,25 +5,28 @@
 
 #include <vector>
 
+#include "hone/base/rng.h"
 #include "hone/cost/torch/api.h"
+#include "hone/cost/torch/row_reader.h"
 
 namespace hone::cost::torch_module {
 
 struct Outputs {
   at::Tensor score, time, memory_bound, core_bound;  // [rows]; undefined where the net has none
 };
+inline constexpr at::Tensor Outputs::*kOutputs[] = {&Outputs::score, &Outputs::time,
+                                                    &Outputs::memory_bound, &Outputs::core_bound};
+
+// Copies; those that are not frozen want gradients.
+[[nodiscard]] std::vector<at::Tensor> make_parameters(const HoneTorchNet& net);
 
 class Interpreter {
  public:
   explicit Interpreter(const HoneTorchNet& net);
 
-  // `inputs`: per input of the net [rows, ...]. `training`: values are dropped.
-  [[nodiscard]] Outputs run(const std::vector<at::Tensor>& inputs,
-                            const std::vector<at::Tensor>& parameters, bool training) const;
-  // Copies; those that are not frozen want gradients.
-  [[nodiscard]] std::vector<at::Tensor> parameters() const;
-  // The rows of an input as a tensor over the caller's memory.
-  [[nodiscard]] std::vector<at::Tensor> wrap(const float* const* inputs, int64_t rows) const;
+  // `dropped`: what is dropped is drawn from it; null: nothing is. Several threads may run.
+  [[nodiscard]] Outputs run(const RowInputs& rows, const std::vector<at::Tensor>& parameters,
+                            Rng* dropped) const;
 
  private:
   const HoneTorchNet& net_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hone/cost/torch/api.h"
+#include "hone/cost/torch/workers.h"
 
 namespace hone::cost::torch_module {
 
@@ -17,7 +18,7 @@ class Optimizer {
   Optimizer(std::vector<at::Tensor> parameters, const HoneTorchOptions& options);
 
   // Applies and clears the gradients.
-  void step(double rate);
+  void step(double rate, Workers& workers);
   // What is judged and kept: the running mean if one is wanted, else the parameters.
   [[nodiscard]] const std::vector<at::Tensor>& result() const {
     return options_.average > 0 ? mean_ : parameters_;
@@ -27,7 +28,7 @@ class Optimizer {
   [[nodiscard]] bool read(std::string_view& bytes);
 
  private:
-  [[nodiscard]] double gradient_scale() const;
+  [[nodiscard]] double gradient_scale(Workers& workers) const;
 
   std::vector<at::Tensor> parameters_, first_, second_, mean_;
   const HoneTorchOptions& options_;

@@ -10,39 +10,46 @@
 
 #include "hone/base/hash.h"
 #include "hone/cost/torch/batches.h"
-#include "hone/cost/torch/losses.h"
 #include "hone/cost/torch/optimizer.h"
+#include "hone/cost/torch/parallel_net.h"
 
 namespace hone::cost::torch_module {
 namespace {
 
-constexpr int64_t kScoredRows = 1024;                // at a time, without gradients
-constexpr uint64_t kStateMark = 0x3153544e45544e48;  // with the layout of a state
+constexpr uint64_t kStateMark = 0x3253544e45544e48;  // with the layout of a state
 
 double now() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(time).count();
 }
 
-// Tensors come and go by the million: the allocator must keep their memory.
+// Tensors come and go by the million: the allocator must keep their memory. The last one is for
+// that of threads, which comes in pieces of 64 MB: they are given back unless so much is to be
+// free.
 void keep_memory() {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 64 << 20);
 }
 
-std::vector<at::Tensor> pick(const std::vector<at::Tensor>& inputs, const at::Tensor& rows) {
-  std::vector<at::Tensor> picked;
-  for (const at::Tensor& input : inputs) picked.push_back(input.index_select(0, rows));
-  return picked;
+// Before anything of libtorch: it uses one thread for each of ours.
+void prepare() {
+  keep_memory();
+  at::set_num_threads(1);
 }
 
-at::Tensor to_tensor(const std::vector<int64_t>& values) {
-  return at::from_blob(const_cast<int64_t*>(values.data()), {std::ssize(values)}, at::kLong)
-      .clone();
+// Labels of some rows; NaN where there are none.
+at::Tensor labels_of(const float* values, const std::vector<int64_t>& rows) {
+  at::Tensor labels = at::full({std::ssize(rows)}, NAN);
+  float* to = labels.data_ptr<float>();
+  if (values == nullptr) return labels;
+  for (const int64_t row : rows) *to++ = values[row];
+  return labels;
 }
 
-at::Tensor wrap_rows(const float* values, int64_t rows) {
-  return at::from_blob(const_cast<float*>(values), {rows}, at::kFloat);
+Labels labels_of(const HoneTorchRows& all, const Batch& batch) {
+  return {labels_of(all.speed, batch.rows), labels_of(all.memory_bound, batch.rows),
+          labels_of(all.core_bound, batch.rows), batch.group_sizes};
 }
 
 // What a saved state must have been made for: the sizes of everything, and the options.
@@ -87,10 +94,12 @@ class Trainer {
         train_(train),
         validation_(validation),
         options_(options),
-        interpreter_(net),
-        parameters_(interpreter_.parameters()),
+        workers_(options.threads),
+        parameters_(make_parameters(net)),
+        parallel_(net, parameters_, workers_),
         optimizer_(parameters_, options),
-        inputs_(interpreter_.wrap(train.inputs, train.num_rows)),
+        train_reader_(net, train.inputs, train.num_rows),
+        validation_reader_(net, validation.inputs, validation.num_rows),
         fingerprint_(fingerprint(net, train, validation, options)) {
     for (const at::Tensor& parameter : parameters_) best_.push_back(parameter.detach().clone());
   }
@@ -123,8 +132,9 @@ class Trainer {
   bool run_epoch() {
     const auto epoch = static_cast<int>(history_.size()) + 1;
     const double start = now();
-    // What is dropped depends on the epoch alone, so that a continued training drops the same.
-    at::manual_seed(hash_combine(options_.seed, static_cast<uint64_t>(epoch)));
+    // What is dropped depends on the place of the batch alone, so that a continued training drops
+    // the same.
+    const uint64_t seed = hash_combine(options_.seed, static_cast<uint64_t>(epoch));
     const std::vector<Batch> batches =
         make_batches(train_, options_.batch, options_.group, options_.seed, epoch);
     TORCH_CHECK(!batches.empty(), "no task has two schedules to compare");
@@ -135,7 +145,8 @@ class Trainer {
           (epoch - 1 + static_cast<double>(i) / static_cast<double>(batches.size())) /
           options_.epochs;
       done.rate = rate(part);
-      done.loss += run_batch(batches[i], done.rate) / static_cast<double>(batches.size());
+      done.loss += run_batch(batches[i], done.rate, hash_combine(seed, i)) /
+                   static_cast<double>(batches.size());
     }
     judge(done);
     done.seconds = now() - start;
@@ -145,21 +156,12 @@ class Trainer {
     return true;
   }
 
-  double run_batch(const Batch& batch, double rate) {
-    const at::Tensor rows = to_tensor(batch.rows);
-    const auto label = [&](const float* values) {
-      return values == nullptr ? at::full({rows.numel()}, NAN)
-                               : wrap_rows(values, train_.num_rows).index_select(0, rows);
-    };
-    const Labels labels = {label(train_.speed), label(train_.memory_bound),
-                           label(train_.core_bound), batch.group_sizes};
-    const Outputs outputs = interpreter_.run(pick(inputs_, rows), parameters_, true);
-    const at::Tensor loss = loss_of(outputs, labels, options_);
-    loss.backward();
-    optimizer_.step(rate);
-    const double value = loss.item<double>();
-    TORCH_CHECK(std::isfinite(value), "the loss is not a finite number: a lower rate may help");
-    return value;
+  double run_batch(const Batch& batch, double rate, uint64_t seed) {
+    const double loss = parallel_.compute_gradients(train_reader_, batch.rows,
+                                                    labels_of(train_, batch), options_, seed);
+    TORCH_CHECK(std::isfinite(loss), "the loss is not a finite number: a lower rate may help");
+    optimizer_.step(rate, workers_);
+    return loss;
   }
 
   // Without rows to judge by, the last parameters are the best.
@@ -180,16 +182,9 @@ class Trainer {
   }
 
   [[nodiscard]] std::vector<float> scores(const std::vector<at::Tensor>& parameters) const {
-    std::vector<float> scores;
-    const std::vector<at::Tensor> inputs =
-        interpreter_.wrap(validation_.inputs, validation_.num_rows);
-    for (int64_t begin = 0; begin < validation_.num_rows; begin += kScoredRows) {
-      std::vector<at::Tensor> some;
-      for (const at::Tensor& input : inputs)
-        some.push_back(input.slice(0, begin, std::min(begin + kScoredRows, validation_.num_rows)));
-      const at::Tensor score = interpreter_.run(some, parameters, false).score.contiguous();
-      scores.insert(scores.end(), score.data_ptr<float>(), score.data_ptr<float>() + score.numel());
-    }
+    std::vector<float> scores(static_cast<size_t>(validation_.num_rows));
+    float* const outputs[std::size(kOutputs)] = {scores.data()};
+    parallel_.evaluate(validation_reader_, parameters, outputs);
     return scores;
   }
 
@@ -221,10 +216,11 @@ class Trainer {
   const HoneTorchNet& net_;
   const HoneTorchRows &train_, &validation_;
   const HoneTorchOptions& options_;
-  Interpreter interpreter_;
+  Workers workers_;
   std::vector<at::Tensor> parameters_;
+  ParallelNet parallel_;
   Optimizer optimizer_;
-  std::vector<at::Tensor> inputs_;
+  RowReader train_reader_, validation_reader_;
   uint64_t fingerprint_;
   std::vector<at::Tensor> best_;
   std::vector<HoneTorchEpoch> history_;
@@ -256,27 +252,42 @@ __attribute__((visibility("default"))) int32_t hone_torch_train(
     const HoneTorchNet* net, const HoneTorchRows* train, const HoneTorchRows* validation,
     const HoneTorchOptions* options, char* message, int64_t message_size) {
   return guarded(message, message_size, [&] {
-    keep_memory();
-    at::set_num_threads(options->threads);
+    prepare();
     return Trainer(*net, *train, *validation, *options).run();
   });
 }
 
-__attribute__((visibility("default"))) int32_t hone_torch_forward(
-    const HoneTorchNet* net, int64_t num_rows, const float* const* inputs, int32_t threads,
-    float* const* outputs, char* message, int64_t message_size) {
+__attribute__((visibility("default"))) int32_t hone_torch_gradients(
+    const HoneTorchNet* net, const HoneTorchRows* rows, const HoneTorchOptions* options,
+    double* loss, float* const* gradients, char* message, int64_t message_size) {
   return guarded(message, message_size, [&] {
-    at::set_num_threads(threads);
-    const at::NoGradGuard no_gradients;
-    const Interpreter interpreter(*net);
-    const Outputs said =
-        interpreter.run(interpreter.wrap(inputs, num_rows), interpreter.parameters(), false);
-    const at::Tensor all[] = {said.score, said.time, said.memory_bound, said.core_bound};
-    for (int i = 0; i < 4; ++i) {
-      if (outputs[i] == nullptr || !all[i].defined()) continue;
-      const at::Tensor plain = all[i].contiguous();
-      std::copy_n(plain.data_ptr<float>(), plain.numel(), outputs[i]);
+    prepare();
+    const std::vector<at::Tensor> parameters = make_parameters(*net);
+    Workers workers(options->threads);
+    ParallelNet parallel(*net, parameters, workers);
+    Batch batch{all_rows(rows->num_rows), {}};
+    for (int64_t g = 0; g < rows->num_groups; ++g)
+      batch.group_sizes.push_back(rows->group_begin[g + 1] - rows->group_begin[g]);
+    *loss = parallel.compute_gradients(RowReader(*net, rows->inputs, rows->num_rows), batch.rows,
+                                       labels_of(*rows, batch), *options, options->seed);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters[i].grad().defined()) continue;
+      const at::Tensor plain = parameters[i].grad().contiguous();
+      std::copy_n(plain.data_ptr<float>(), plain.numel(), gradients[i]);
     }
+    return static_cast<int32_t>(kHoneTorchDone);
+  });
+}
+
+__attribute__((visibility("default"))) int32_t hone_torch_forward(
+    const HoneTorchNet* net, int64_t num_rows, const float* const* inputs, float* const* outputs,
+    char* message, int64_t message_size) {
+  return guarded(message, message_size, [&] {
+    prepare();
+    const std::vector<at::Tensor> parameters = make_parameters(*net);
+    Workers workers(1);
+    ParallelNet(*net, parameters, workers)
+        .evaluate(RowReader(*net, inputs, num_rows), parameters, outputs);
     return static_cast<int32_t>(kHoneTorchDone);
   });
 }

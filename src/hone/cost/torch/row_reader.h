@@ -1,0 +1,42 @@
+// cost/torch/row_reader.h - gives a net its inputs for some rows, with no more tokens than the
+// longest of them has; and divides rows so that those beside each other are about as long.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <span>
+#include <vector>
+
+#include "hone/cost/torch/api.h"
+
+namespace hone::cost::torch_module {
+
+struct RowInputs {
+  std::vector<at::Tensor> inputs;  // per input of the net [rows, ...]
+  std::vector<int64_t> tokens;     // per input: of a mask how many tokens there are, else 0
+};
+
+class RowReader {
+ public:
+  // Over the caller's memory.
+  RowReader(const HoneTorchNet& net, const float* const* inputs, int64_t num_rows);
+
+  [[nodiscard]] int64_t num_rows() const { return num_rows_; }
+  [[nodiscard]] RowInputs read(std::span<const int64_t> rows) const;
+  // Places in `rows`, those with the fewest tokens first, in `parts` (at most as many as there are
+  // rows) of about as many tokens. Every part has a row.
+  [[nodiscard]] std::vector<std::vector<int64_t>> split(std::span<const int64_t> rows,
+                                                        int64_t parts) const;
+
+ private:
+  const HoneTorchNet& net_;
+  const float* const* inputs_;
+  int64_t num_rows_;
+  std::vector<std::vector<int32_t>> tokens_;  // per input that is a mask, per row
+  std::vector<int32_t> all_tokens_;           // per row, of all masks; at least 1
+};
+
+// 0 to n - 1.
+[[nodiscard]] std::vector<int64_t> all_rows(int64_t n);
+
+}  // namespace hone::cost::torch_module
