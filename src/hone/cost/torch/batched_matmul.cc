@@ -31,41 +31,51 @@ struct Sizes {
   int64_t outer, inner, m, k, n;
 };
 
-// to, row-major, = a x b. `packed` has room for b with its columns rounded up to kWide.
+using Wide =
+    float __attribute__((vector_size(kWide * sizeof(float)), aligned(sizeof(float)), may_alias));
+
+// Some columns of b, a row after the other; what is beyond its last column is 0.
+inline void pack(const float* from, int64_t row, int64_t column, int64_t k, int64_t columns,
+                 float* panel) {
+  for (int64_t l = 0; l < k; ++l, from += row, panel += kWide) {
+    for (int64_t c = 0; c < columns; ++c) panel[c] = from[c * column];
+    for (int64_t c = columns; c < kWide; ++c) panel[c] = 0;
+  }
+}
+
+// kRows rows of a, `row` apart, by a panel: the first `columns` numbers of each row of `to`.
+template <int kRows>
+[[gnu::always_inline]] inline void multiply_rows(const float* a, int64_t row, int64_t column,
+                                                 const float* panel, int64_t k, int64_t n,
+                                                 int64_t columns, float* to) {
+  Wide sums[kRows] = {};
+  for (int64_t l = 0; l < k; ++l, a += column, panel += kWide) {
+    const Wide values = *reinterpret_cast<const Wide*>(panel);
+    for (int r = 0; r < kRows; ++r) sums[r] += a[r * row] * values;
+  }
+  for (int r = 0; r < kRows; ++r, to += n) {
+    if (columns == kWide)
+      *reinterpret_cast<Wide*>(to) = sums[r];
+    else
+      for (int64_t c = 0; c < columns; ++c) to[c] = sums[r][c];
+  }
+}
+
+// to, row-major, = a x b. `panel` has room for kWide columns of b.
 HONE_VECTORISED void multiply(const Matrices& a, const Matrices& b, const Sizes& sizes,
-                              float* packed, float* to) {
+                              float* panel, float* to) {
   const auto [outer, inner, m, k, n] = sizes;
-  const int64_t width = (n + kWide - 1) / kWide * kWide;
-  for (int64_t o = 0; o < outer * inner; ++o) {
+  for (int64_t o = 0; o < outer * inner; ++o, to += m * n) {
     const float* from_a = a.data + o / inner * a.outer + o % inner * a.inner;
     const float* from_b = b.data + o / inner * b.outer + o % inner * b.inner;
-    for (int64_t j = 0; j < width; j += kWide) {  // panels of kWide columns, one after the other
-      float* panel = packed + j * k;
-      const int64_t real = std::min(kWide, n - j);
-      for (int64_t l = 0; l < k; ++l) {
-        for (int64_t c = 0; c < kWide; ++c)
-          panel[l * kWide + c] = c < real ? from_b[l * b.row + (j + c) * b.column] : 0.0F;
-      }
-    }
-    for (int64_t i = 0; i < m; ++i, to += n) {
-      const float* row = from_a + i * a.row;
-      for (int64_t j = 0; j < width; j += kWide) {
-        const float* panel = packed + j * k;
-        float even[kWide] = {}, odd[kWide] = {};
-        int64_t l = 0;
-        for (; l + 1 < k; l += 2, panel += 2 * kWide) {
-          const float first = row[l * a.column], second = row[(l + 1) * a.column];
-          for (int64_t c = 0; c < kWide; ++c) even[c] += first * panel[c];
-          for (int64_t c = 0; c < kWide; ++c) odd[c] += second * panel[kWide + c];
-        }
-        if (l < k) {
-          const float last = row[l * a.column];
-          for (int64_t c = 0; c < kWide; ++c) even[c] += last * panel[c];
-        }
-        const int64_t real = std::min(kWide, n - j);
-        for (int64_t c = 0; c < kWide; ++c) even[c] += odd[c];
-        for (int64_t c = 0; c < real; ++c) to[j + c] = even[c];
-      }
+    for (int64_t j = 0; j < n; j += kWide) {
+      const int64_t columns = std::min(kWide, n - j);
+      pack(from_b + j * b.column, b.row, b.column, k, columns, panel);
+      int64_t i = 0;
+      for (; i + 4 <= m; i += 4)
+        multiply_rows<4>(from_a + i * a.row, a.row, a.column, panel, k, n, columns, to + i * n + j);
+      for (; i < m; ++i)
+        multiply_rows<1>(from_a + i * a.row, a.row, a.column, panel, k, n, columns, to + i * n + j);
     }
   }
 }
@@ -73,8 +83,8 @@ HONE_VECTORISED void multiply(const Matrices& a, const Matrices& b, const Sizes&
 at::Tensor product(const at::Tensor& like, const Matrices& a, const Matrices& b, int64_t m,
                    int64_t k, int64_t n) {
   at::Tensor result = at::empty({like.size(0), like.size(1), m, n}, at::kFloat);
-  std::vector<float> packed(static_cast<size_t>(k * ((n + kWide - 1) / kWide * kWide)));
-  multiply(a, b, {like.size(0), like.size(1), m, k, n}, packed.data(), result.data_ptr<float>());
+  std::vector<float> panel(static_cast<size_t>(k * kWide));
+  multiply(a, b, {like.size(0), like.size(1), m, k, n}, panel.data(), result.data_ptr<float>());
   return result;
 }
 
