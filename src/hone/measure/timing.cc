@@ -61,6 +61,10 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
 
   const int64_t repeats = runs_of_sample(o.sample_seconds, std::min(first, second), between);
   SlowerTest slower(o.best * o.slower_ratio);
+  if (repeats == 1) {  // as long as a sample: it is one
+    t.samples.push_back(second);
+    (void)slower.add(second);
+  }
   while (static_cast<int>(t.samples.size()) < o.max_samples) {
     t.samples.push_back(once(repeats));
     if (slower.add(t.samples.back())) return finish(true);
