@@ -294,6 +294,23 @@ class Library(Case):
         self.succeed("compile", model, "-o", self.folder / "same.so", *skip)
         self.refuse("no pass is named 'nothing'", "compile", model, "-o", self.folder / "no.so", "--skip-pass", "nothing")
 
+    def test_kernels_that_need_nothing_of_each_other_run_together(self):
+        node = support.helper.make_node
+        names = [f"y{i}" for i in range(4)]
+        model = self.save(support.make_model(
+            [node("ReduceSum", ["x"], [name], name=name, keepdims=1) for name in names[:2]]
+            + [node("Softmax", ["x"], [name], name=name, axis=i) for i, name in enumerate(names[2:])],
+            [support.value("x", (40, 60))],
+            [support.value(name, (1, 1)) for name in names[:2]] + [support.value(name, (40, 60)) for name in names[2:]]),
+            "branches.onnx")
+        compiled = ("compile", model, "-o", self.folder / "branches.so", "--no-db", "--threads", "2")
+        together = self.succeed_json(*compiled)
+        self.assertLess(together["turns"], together["calls"])
+        self.assertIn(f"starts {together['calls']} kernels in {together['turns']} turns", self.succeed(*compiled))
+        apart = self.succeed_json(*compiled, "--skip-pass", "run_together")
+        self.assertEqual(apart["turns"], together["calls"])
+        self.succeed("verify", model, "--no-db", "--threads", "2")
+
     def test_show_draws_the_tasks(self):
         drawing = self.folder / "net.dot"
         report = self.succeed_json("show", self.model, "--no-db", "--dot", drawing)

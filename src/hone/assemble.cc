@@ -1,9 +1,11 @@
 #include "hone/assemble.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 
+#include "hone/analysis/cpu_measure.h"
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/codegen/runtime/cpu_features.h"
@@ -12,6 +14,9 @@
 
 namespace hone {
 namespace {
+
+// A thread's part of the work of kernels that run together, in PhaseCall::units.
+constexpr int kUnitsPerThread = 64;
 
 int64_t rounded(int64_t bytes) {
   constexpr int64_t kAlignment = graph::MemoryPlan::kAlignment;
@@ -86,11 +91,59 @@ std::vector<graph::InPlace> in_place_calls(const graph::TaskList& tasks,
   return result;
 }
 
+// What each call takes on one thread. A kernel of several phases needs stops between them and
+// shares its workspace; it takes no company, nor does one whose time is not known.
+std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
+                                        std::span<const Kernel> kernels,
+                                        const TogetherOptions& options) {
+  std::vector<graph::CallCost> costs;
+  for (const graph::TaskCall& call : tasks.calls) {
+    const auto g = static_cast<size_t>(call.group);
+    const std::vector<codegen::Phase>& phases = kernels[g].code.phases;
+    const auto is_run = [](const codegen::Phase& phase) { return !phase.prepare; };
+    const auto phase = std::find_if(phases.begin(), phases.end(), is_run);
+    const double seconds = options.seconds.empty() ? 0 : options.seconds[g];
+    graph::CallCost cost;
+    cost.alone = std::count_if(phases.begin(), phases.end(), is_run) != 1 ||
+                 !std::isfinite(seconds) || seconds <= 0;
+    for (const ir::Param& param : kernels[g].program.params)
+      cost.alone |= param.role == ir::Role::kWorkspace;
+    if (!cost.alone) {
+      const auto tiles = std::max<int64_t>(phase->num_tiles, 1);
+      const int64_t busiest = (tiles + options.threads - 1) / options.threads;
+      const double fork_join = tiles > 1 && options.threads > 1 ? analysis::kForkJoinSeconds : 0;
+      cost.tiles = tiles;
+      cost.seconds = std::max(seconds - fork_join, 0.1 * seconds) * static_cast<double>(tiles) /
+                     static_cast<double>(busiest);
+    }
+    costs.push_back(cost);
+  }
+  return costs;
+}
+
+// Marks the steps of calls that run together, each of which has one.
+void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> costs, int threads,
+                Assembly& assembly) {
+  for (const std::vector<int>& group : order) {
+    if (group.size() == 1) continue;
+    double all = 0;
+    for (const int call : group) all += costs[static_cast<size_t>(call)].seconds;
+    for (const int call : group) {
+      const auto at = std::find(assembly.calls.begin(), assembly.calls.end(), call);
+      const double share = costs[static_cast<size_t>(call)].seconds / all;
+      codegen::ArtifactStep& step =
+          assembly.spec.steps[static_cast<size_t>(at - assembly.calls.begin())];
+      step.joins = call != group.front();
+      step.units = std::max(1, static_cast<int>(std::lround(share * kUnitsPerThread * threads)));
+    }
+  }
+}
+
 }  // namespace
 
 Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule::Steps> schedules,
                           const target::Target& target, ThreadPool& pool,
-                          const std::atomic<bool>* interrupted) {
+                          const std::atomic<bool>* interrupted, const TogetherOptions& together) {
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
   const int64_t num_groups = std::ssize(tasks.groups);
   std::vector<Kernel> kernels(tasks.groups.size());
@@ -115,9 +168,14 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   Assembly assembly;
   codegen::ArtifactSpec& spec = assembly.spec;
   const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
-  assembly.plan = graph::plan_memory(tasks, in_place);
-  HONE_RETURN_IF_ERROR(graph::verify(assembly.plan, tasks, in_place));
-  const graph::MemoryPlan& plan = assembly.plan;
+  const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);
+  const graph::RunPlan run = graph::plan_run(
+      tasks, costs, in_place,
+      {.threads = together.threads, .fork_join_seconds = analysis::kForkJoinSeconds},
+      together.most_growth);
+  HONE_RETURN_IF_ERROR(graph::verify(run.order, tasks));
+  HONE_RETURN_IF_ERROR(graph::verify(run.memory, tasks, in_place));
+  const graph::MemoryPlan& plan = assembly.plan = run.memory;
   spec.zeroed = plan.zeroed;
   spec.features = checked_features(target);
   for (const graph::TensorInfo& info : tasks.inputs)
@@ -140,13 +198,14 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   }
 
   // Constants of equal calls are packed once; workspaces of a call lie behind the arena, for all
-  // calls at one place, because calls run one after the other.
+  // calls at one place, because calls that have one run one after the other.
   WeightTable weights(assembly);
   std::map<std::pair<int, uint64_t>, std::vector<int>> packed;  // weight index per param, or -1
   const int64_t workspace_base = rounded(plan.arena_bytes);
   spec.arena_bytes = workspace_base;
-  for (const graph::TaskCall& call : tasks.calls) {
+  for (const int c : graph::in_order(run.order)) {
     HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
+    const graph::TaskCall& call = tasks.calls[static_cast<size_t>(c)];
     const Kernel& kernel = kernels[static_cast<size_t>(call.group)];
     const std::vector<ir::Param>& params = kernel.program.params;
     const auto [entry, fresh] =
@@ -192,10 +251,12 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
       step.kernel = symbol++;
       step.num_tiles = phase.num_tiles;
       spec.steps.push_back(step);
-      assembly.calls.push_back(static_cast<int>(&call - tasks.calls.data()));
+      assembly.calls.push_back(c);
       step.flops = step.bytes = 0;  // counted once, with the first phase
     }
   }
+  join_steps(run.order, costs, together.threads, assembly);
+  assembly.turns = static_cast<int>(run.order.size());
   return assembly;
 }
 

@@ -8,23 +8,35 @@
 
 #include "hone/base/thread_pool.h"
 #include "hone/codegen/artifact.h"
-#include "hone/graph/memory_plan.h"
+#include "hone/graph/run_order.h"
 #include "hone/kernel.h"
 
 namespace hone {
+
+// Which kernels run together (graph/run_order.h).
+struct TogetherOptions {
+  int threads = 1;              // that the model will run on
+  std::vector<double> seconds;  // per TaskList::groups, on so many; empty: all run one by one
+  // Of the arena. An eighth more is little beside the weights and rarely leaves a cache that the
+  // arena fits; it suffices for most groups.
+  double most_growth = 1.125;
+};
 
 struct Assembly {
   codegen::ArtifactSpec spec;
   std::vector<int> calls;  // per spec.steps: the index in TaskList::calls
   graph::MemoryPlan plan;
+  int turns = 0;                // calls that run together count once
   std::vector<Tensor> weights;  // what spec.weights points to
 };
 
 // `schedules`: one per TaskList::groups. `interrupted` (may be null) is looked at between kernels.
+// The steps stand in the order in which they run, which keeps that of dependent calls.
 [[nodiscard]] Result<Assembly> assemble(const graph::TaskList& tasks,
                                         std::span<const schedule::Steps> schedules,
                                         const target::Target& target, ThreadPool& pool,
-                                        const std::atomic<bool>* interrupted = nullptr);
+                                        const std::atomic<bool>* interrupted = nullptr,
+                                        const TogetherOptions& together = {});
 
 // The kernels of a spec's objects, in this process.
 struct LoadedKernels {

@@ -21,8 +21,13 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                         known_schedules(model, knowledge, options, pool));
   HONE_ASSIGN_OR_RETURN(const Written written,
                         write_within(model, schedules, knowledge, output, options, pool));
-  return CompileSummary{std::move(model.summaries), real_clock().now_seconds() - start,
-                        written.bytes, written.arena_bytes, written.memory_bytes};
+  return CompileSummary{std::move(model.summaries),
+                        real_clock().now_seconds() - start,
+                        written.bytes,
+                        written.arena_bytes,
+                        written.memory_bytes,
+                        written.calls,
+                        written.turns};
 }
 
 Result<CompileSummary> compile(const std::string& model, const std::string& output,

@@ -88,8 +88,9 @@ Status check_options(const CompileOptions& options) {
 Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                               const TaskKnowledge& knowledge) {
   HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options));
-  HONE_RETURN_IF_ERROR(
-      graph::optimize(graph, {.skip = options.skip_passes, .on_change = knowledge.on_change}));
+  HONE_RETURN_IF_ERROR(graph::optimize(
+      graph,
+      {.skip = options.skip_passes, .later = {kRunTogether}, .on_change = knowledge.on_change}));
   model.name = graph.name;
   HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(options, model.target, knowledge.store));
   const bool forgets_itself = excludes(options, model.name);
@@ -228,12 +229,29 @@ Result<double> predicted_seconds(const ModelTasks& model, size_t group,
   return search::predict_seconds(task, model.dag(group), steps);
 }
 
+Result<TogetherOptions> together_options(const ModelTasks& model,
+                                         std::span<const schedule::Steps> schedules,
+                                         const CompileOptions& options) {
+  TogetherOptions together{.threads = model.threads};
+  const auto& skipped = options.skip_passes;
+  if (std::count(skipped.begin(), skipped.end(), kRunTogether) > 0 || model.threads == 1)
+    return together;
+  if (options.max_memory > 0) together.most_growth = 1;
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));
+    together.seconds.push_back(seconds);
+  }
+  return together;
+}
+
 Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
                             const std::string& output, const CompileOptions& options,
                             ThreadPool& pool) {
   const double start = real_clock().now_seconds();
-  HONE_ASSIGN_OR_RETURN(Assembly assembly,
-                        assemble(model.tasks, schedules, model.target, pool, options.interrupted));
+  HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
+                        together_options(model, schedules, options));
+  HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool,
+                                                    options.interrupted, together));
   return link_model(model, std::move(assembly), output, options, start);
 }
 
@@ -266,6 +284,8 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
   written.bytes = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
   written.seconds = real_clock().now_seconds() - start;
   written.arena_bytes = assembly.spec.arena_bytes;
+  written.calls = static_cast<int>(assembly.plan.moments.size());
+  written.turns = assembly.turns;
   return written;
 }
 

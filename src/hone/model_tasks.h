@@ -78,6 +78,12 @@ struct TaskKnowledge {
 // By the model's cost model.
 [[nodiscard]] Result<double> predicted_seconds(const ModelTasks& model, size_t group,
                                                const schedule::Steps& steps);
+// The name in CompileOptions::skip_passes by which kernels run one by one.
+inline constexpr const char* kRunTogether = "run_together";
+// By predicted times, also where others are known: the same schedules give the same library.
+[[nodiscard]] Result<TogetherOptions> together_options(const ModelTasks& model,
+                                                       std::span<const schedule::Steps> schedules,
+                                                       const CompileOptions& options);
 
 struct Written {
   int64_t bytes = 0;
@@ -85,6 +91,7 @@ struct Written {
   double assembly = 0;       // of them, to compile and pack
   int64_t arena_bytes = 0;   // while it runs
   int64_t memory_bytes = 0;  // ModelMemory
+  int calls = 0, turns = 0;  // of CompileSummary
 };
 [[nodiscard]] Result<Written> write_model(const ModelTasks& model,
                                           std::span<const schedule::Steps> schedules,

@@ -314,8 +314,12 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     std::swap(summary.model_seconds, summary.untuned_model_seconds);
   }
   summary.compile = {std::move(summary.kept_untuned ? model.summaries : chosen.summaries),
-                     clock.now_seconds() - start, written.bytes, written.arena_bytes,
-                     written.memory_bytes};
+                     clock.now_seconds() - start,
+                     written.bytes,
+                     written.arena_bytes,
+                     written.memory_bytes,
+                     written.calls,
+                     written.turns};
   return summary;
 }
 

@@ -91,6 +91,8 @@ struct CompileSummary {
   // Of intermediate tensors while it runs; each thread's scratch memory comes on top.
   int64_t arena_bytes = 0;
   int64_t memory_bytes = 0;  // these, weights, code and scratch memory
+  // Kernels that a run starts, and how often: what needs nothing of each other may run together.
+  int calls = 0, turns = 0;
 };
 
 // Kernels whose best few schedules were compared inside the whole model.

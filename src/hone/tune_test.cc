@@ -67,6 +67,83 @@ struct Fixture {
   }
 };
 
+// Four branches of one value, written into one result.
+graph::Graph branches() {
+  Rng rng(5);
+  graph::TestModel model;
+  model.input("x", {1, 16, 14, 14});
+  std::vector<std::string> parts;
+  for (const char* name : {"0", "1", "2", "3"}) {
+    const std::string n = name;
+    model.constant("w" + n, graph::random_tensor({16, 16, 1, 1}, rng));
+    model.constant("v" + n, graph::random_tensor({16, 16, 3, 3}, rng, -0.3, 0.3));
+    model.node("Conv", {"x", "w" + n}, {"a" + n});
+    model.node("Conv", {"a" + n, "v" + n}, {"b" + n}, {{"pads", ints({1, 1, 1, 1})}});
+    parts.push_back("b" + n);
+  }
+  model.node("Concat", parts, {"c"}, {{"axis", graph::Attribute{int64_t{1}}}});
+  model.node("GlobalAveragePool", {"c"}, {"y"}).output("y").output("c");
+  return model.graph();
+}
+
+TEST(facade, kernels_that_do_not_need_each_other_run_together_to_the_same_bits) {
+  Fixture f;
+  f.graph = branches();
+  f.options.compile.use_db = false;
+  f.options.compile.threads = 2;
+  Rng rng(9);
+  const std::vector<Tensor> inputs = {graph::random_tensor({1, 16, 14, 14}, rng)};
+  const std::vector<Tensor> expected = graph::run_plainly(f.graph, inputs);
+  std::vector<std::vector<Tensor>> results;
+  for (const bool together : {false, true}) {
+    if (!together)
+      f.options.compile.skip_passes = {"run_together"};
+    else
+      f.options.compile.skip_passes.clear();
+    const Result<CompileSummary> summary = compile(f.graph, f.library, f.options.compile);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    EXPECT_EQ(summary->calls, 9);
+    if (together)
+      EXPECT_LT(summary->turns, 9);
+    else
+      EXPECT_EQ(summary->turns, 9);
+    for (const int threads : {1, 2, 0}) {
+      Result<codegen::LoadedModel> model = load(f.library, threads);
+      ASSERT_TRUE(model.ok()) << model.status().message();
+      for (int round = 0; round < 20; ++round) {
+        Result<std::vector<Tensor>> outputs = model->run(inputs);
+        ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+        results.push_back(*std::move(outputs));
+      }
+    }
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_LT(graph::relative_error(results[0][i], expected[i]), 1e-4);
+    const auto bytes = static_cast<size_t>(expected[i].bytes());
+    for (const std::vector<Tensor>& result : results)
+      EXPECT_EQ(std::memcmp(result[i].data(), results[0][i].data(), bytes), 0);
+  }
+}
+
+TEST(facade, one_thread_or_a_bound_of_memory_that_is_met_changes_no_arena) {
+  Fixture f;
+  f.options.compile.use_db = false;
+  f.options.compile.threads = 2;
+  f.options.compile.skip_passes = {"run_together"};
+  const Result<CompileSummary> apart = compile(branches(), f.library, f.options.compile);
+  ASSERT_TRUE(apart.ok()) << apart.status().message();
+  f.options.compile.skip_passes.clear();
+  f.options.compile.max_memory = apart->memory_bytes + 4096;
+  const Result<CompileSummary> bounded = compile(branches(), f.library, f.options.compile);
+  ASSERT_TRUE(bounded.ok()) << bounded.status().message();
+  EXPECT_LE(bounded->arena_bytes, apart->arena_bytes);
+  f.options.compile.max_memory = 0;
+  f.options.compile.threads = 1;
+  const Result<CompileSummary> alone = compile(branches(), f.library, f.options.compile);
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  EXPECT_EQ(alone->turns, alone->calls);
+}
+
 TEST(facade, strict_accuracy_keeps_to_the_models_own_sums) {
   Rng rng(3);
   graph::TestModel model;

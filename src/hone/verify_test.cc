@@ -133,6 +133,7 @@ TEST(naive_run, equals_the_interpreter) {
 TEST(verify, finds_nothing_wrong_whatever_pass_is_left_out) {
   for (const std::vector<std::string>& skip :
        {std::vector<std::string>{}, std::vector<std::string>{"fold_batch_norm"},
+        std::vector<std::string>{"run_together"},
         std::vector<std::string>{"remove_identities", "fold_constants", "flatten_to_conv"}}) {
     VerifyOptions with = options();
     with.compile.skip_passes = skip;

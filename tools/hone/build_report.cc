@@ -42,11 +42,18 @@ std::string coverage(const CompileSummary& summary) {
   return text + fmt::format("schedules of {} kernels: {}\n", summary.tasks.size(), counts);
 }
 
+std::string turns(const CompileSummary& summary) {
+  if (summary.turns == summary.calls) return "";
+  return fmt::format("a run starts {} kernels in {} turns\n", summary.calls, summary.turns);
+}
+
 Json to_json(const CompileSummary& summary, const Limits& limits) {
   Json json = {{"seconds", summary.seconds},
                {"bytes", summary.bytes},
                {"arena_bytes", summary.arena_bytes},
-               {"memory_bytes", summary.memory_bytes}};
+               {"memory_bytes", summary.memory_bytes},
+               {"calls", summary.calls},
+               {"turns", summary.turns}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
     Json kernel = to_json(task, limits);

@@ -15,6 +15,8 @@ namespace hone::tool {
 [[nodiscard]] std::string kernel_table(const CompileSummary& summary, const Limits& limits);
 // Where the schedules come from, by number of kernels; a line of its own for each transferred one.
 [[nodiscard]] std::string coverage(const CompileSummary& summary);
+// How many kernels run together; "" if none do.
+[[nodiscard]] std::string turns(const CompileSummary& summary);
 [[nodiscard]] Json to_json(const CompileSummary& summary, const Limits& limits);
 // What both and `show` and `explain` say of a task.
 [[nodiscard]] Json to_json(const TaskSummary& task, const Limits& limits);

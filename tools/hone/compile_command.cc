@@ -26,8 +26,8 @@ Status run(const Options& options) {
     fmt::print("{}", json_text(json));
   } else {
     fmt::print(
-        "{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
-        kernel_table(summary, limits), coverage(summary), options.output,
+        "{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
+        kernel_table(summary, limits), coverage(summary), turns(summary), options.output,
         format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
         format_count(static_cast<double>(summary.memory_bytes)),
         format_count(static_cast<double>(summary.arena_bytes)));

@@ -110,7 +110,8 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
       ->capture_default_str();
   add_seed(app, texts.seed);
   app.add_option("--skip-pass", texts.skip_passes,
-                 "Leave a pass over the graph out, to find one that is wrong; repeat per pass")
+                 "Leave a pass over the graph out, to find one that is wrong, or run_together, to "
+                 "run kernels one by one; repeat per pass")
       ->type_name("PASS")
       ->expected(1)
       ->take_all();

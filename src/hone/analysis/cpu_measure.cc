@@ -19,7 +19,6 @@ constexpr double kGatherSlots = 1.6, kScatterSlots = 1.2;
 constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unrolled
 constexpr double kSpillCycles = 1.0;  // per register too many and body
 constexpr double kIssueWidth = 4;     // vector instructions and loads started per cycle
-constexpr double kForkJoinSeconds = 1.5e-6;
 constexpr double kCacheShare = 0.75;  // of a cache that one loop nest can count on
 constexpr double kBranchCycles = 2;   // a test in an unrolled body
 constexpr double kHalvingCycles = 6;  // until the lanes of a vector are added to the other half

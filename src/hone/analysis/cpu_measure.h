@@ -10,6 +10,9 @@
 
 namespace hone::analysis {
 
+// A phase's, on any number of threads above one that spin.
+inline constexpr double kForkJoinSeconds = 1.5e-6;
+
 struct StageMeasure {
   int stage = -1;
   double body_cycles = 0;  // one pass through the unrolled and vectorized loops

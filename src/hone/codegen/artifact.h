@@ -44,6 +44,8 @@ struct ArtifactStep {
   std::string kernel_class;  // for tables: "conv2d+bias+relu"
   double bytes = 0;          // read and written, each once
   double least_flops = 0;    // of the algorithm that needs the least
+  bool joins = false;        // runs together with the step before
+  int units = 0;             // of steps that run together: its part of their work; else 0
 };
 
 struct ArtifactWeight {

@@ -118,6 +118,8 @@ Result<std::string> encode_plan(const ArtifactSpec& spec) {
     entry.first_argument = static_cast<uint32_t>(arguments.size());
     entry.num_arguments = static_cast<uint32_t>(step.arguments.size());
     entry.max_threads = step.max_threads;
+    entry.joins = step.joins ? 1 : 0;
+    entry.units = step.units;
     steps.push_back(entry);
     for (const ArtifactArgument& argument : step.arguments) {
       const bool weight = argument.kind == ArgumentKind::kWeight;

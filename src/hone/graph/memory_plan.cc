@@ -1,6 +1,8 @@
 #include "hone/graph/memory_plan.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <set>
 
 namespace hone::graph {
@@ -28,17 +30,19 @@ bool alike(const Buffer& a, const Buffer& b) {
 class InPlaceTable {
  public:
   InPlaceTable(const MemoryPlan& plan, const TaskList& tasks, std::span<const InPlace> in_place) {
+    // An argument that occurs twice in one moment may be read elsewhere too.
+    std::map<std::pair<int, int>, int> uses;  // of a buffer in a moment
+    for (size_t c = 0; c < tasks.calls.size(); ++c) {
+      for (const Argument& a : tasks.calls[c].arguments) {
+        if (a.kind == Argument::Kind::kArena) ++uses[{plan.moments[c], a.index}];
+      }
+    }
     for (const InPlace& pair : in_place) {
       const auto in = static_cast<size_t>(pair.input), out = static_cast<size_t>(pair.output);
       const Buffer& buffer = tasks.buffers[in];
-      // An argument that occurs twice may be read elsewhere too.
-      const std::vector<Argument>& all = tasks.calls[static_cast<size_t>(pair.call)].arguments;
-      const auto once = [&](int index) {
-        return std::count_if(all.begin(), all.end(), [&](const Argument& a) {
-                 return a.kind == Argument::Kind::kArena && a.index == index;
-               }) == 1;
-      };
-      if (plan.lives[in].second == pair.call && plan.lives[out].first == pair.call &&
+      const int moment = plan.moments[static_cast<size_t>(pair.call)];
+      const auto once = [&](int index) { return uses[{moment, index}] == 1; };
+      if (plan.lives[in].second == moment && plan.lives[out].first == moment &&
           alike(buffer, tasks.buffers[out]) && once(pair.input) && once(pair.output))
         pairs_.insert({std::min(pair.input, pair.output), std::max(pair.input, pair.output)});
     }
@@ -52,16 +56,20 @@ class InPlaceTable {
 };
 
 // Lives of all buffers; nothing is placed.
-MemoryPlan plan_lives(const TaskList& tasks) {
+MemoryPlan plan_lives(const TaskList& tasks, std::span<const int> moments) {
   MemoryPlan plan;
+  plan.moments.assign(moments.begin(), moments.end());
+  plan.moments.resize(tasks.calls.size());
+  if (moments.empty()) std::iota(plan.moments.begin(), plan.moments.end(), 0);
   plan.offsets.assign(tasks.buffers.size(), -1);
   plan.lives.assign(tasks.buffers.size(), {-1, -1});
   for (size_t i = 0; i < tasks.calls.size(); ++i) {
     for (const Argument& argument : tasks.calls[i].arguments) {
       if (argument.kind != Argument::Kind::kArena) continue;
       auto& [first, last] = plan.lives[static_cast<size_t>(argument.index)];
-      if (first < 0) first = static_cast<int>(i);
-      last = static_cast<int>(i);
+      const int moment = plan.moments[i];
+      if (first < 0 || moment < first) first = moment;
+      last = std::max(last, moment);
     }
   }
   for (const TensorInfo& output : tasks.outputs) {  // read after the last call
@@ -152,8 +160,9 @@ void place_others(MemoryPlan& plan, const TaskList& tasks, const InPlaceTable& i
 
 }  // namespace
 
-MemoryPlan plan_memory(const TaskList& tasks, std::span<const InPlace> in_place) {
-  const MemoryPlan lives = plan_lives(tasks);
+MemoryPlan plan_memory(const TaskList& tasks, std::span<const InPlace> in_place,
+                       std::span<const int> moments) {
+  const MemoryPlan lives = plan_lives(tasks, moments);
   const auto place = [&](std::span<const InPlace> pairs) {
     MemoryPlan plan = lives;
     const InPlaceTable table(lives, tasks, pairs);

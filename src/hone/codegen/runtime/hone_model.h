@@ -58,11 +58,12 @@ int hone_model_output_shape(const hone_model* model, int i, int* rank, const int
 /* The last failure of this object, or, for null, of this thread's last create; "" if none. */
 const char* hone_model_last_error(const hone_model* model);
 
-/* Times of the kernels: while enabled, each run records the seconds of every step. Steps of one
- * kernel number run the same code on other arrays; the class says what it computes. Steps that
- * follow each other under one name are parts of one task; the first of them has its FLOPs as the
- * model states them, those of the algorithm that needs the least, and its bytes: what it reads and
- * writes, each once. */
+/* Times of the kernels: while enabled, each run records the seconds of every step. The steps then
+ * run one by one; in other runs those that do not need each other may run at the same time. Steps
+ * of one kernel number run the same code on other arrays; the class says what it computes. Steps
+ * that follow each other under one name are parts of one task; the first of them has its FLOPs as
+ * the model states them, those of the algorithm that needs the least, and its bytes: what it reads
+ * and writes, each once. */
 int hone_model_profile(hone_model* model, int enable);
 int hone_model_num_steps(const hone_model* model);
 const char* hone_model_step_name(const hone_model* model, int i);

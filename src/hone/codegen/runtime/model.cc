@@ -88,18 +88,20 @@ const PlanTensor& tensor_at(const PlanHeader& plan, int i) {
   return plan_table<PlanTensor>(plan, plan.tensors)[i];
 }
 
-// More threads than CPUs hold each other up, and more than the widest step has tiles never work.
+// More threads than CPUs hold each other up, and more than the tiles of the widest step, or of the
+// widest that run together, never work.
 int threads_for(const PlanHeader& plan, const ModelOptions& options) {
   int wanted = options.num_threads;
   if (options.parallel_for == nullptr || wanted == 0) {
     const int cpus = usable_cpus();
     if (wanted == 0 || wanted > cpus) wanted = cpus;
   }
-  int64_t most = 1;
+  int64_t most = 1, width = 0;
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
-    int64_t width = step.num_tiles;
-    if (step.max_threads > 0 && step.max_threads < width) width = step.max_threads;
+    int64_t own = step.num_tiles < kMaxThreads ? step.num_tiles : kMaxThreads;
+    if (step.max_threads > 0 && step.max_threads < own) own = step.max_threads;
+    width = step.joins == 1 ? width + own : own;
     if (width > most) most = width;
   }
   return wanted > most ? static_cast<int>(most) : wanted;
@@ -182,8 +184,12 @@ bool fill(Model& model, const ModelOptions& options, char* message) {
   }
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const PlanStep& step = plan_table<PlanStep>(plan, plan.steps)[i];
-    model.phases[i] = {model.image.kernels[step.kernel], model.arguments + step.first_argument,
-                       step.num_tiles, step.max_threads};
+    model.phases[i] = {model.image.kernels[step.kernel],
+                       model.arguments + step.first_argument,
+                       step.num_tiles,
+                       step.max_threads,
+                       step.joins == 1,
+                       step.units};
   }
   return true;
 }
@@ -327,7 +333,10 @@ bool model_choose(Model& model, const int32_t* steps, int32_t count) {
     if (steps[i] < 0 || steps[i] >= available) return false;
   }
   if (model.chosen == nullptr && !allocate(model.chosen, model.plan->num_steps)) return false;
-  for (int32_t i = 0; i < count; ++i) model.chosen[i] = model.phases[steps[i]];
+  for (int32_t i = 0; i < count; ++i) {
+    model.chosen[i] = model.phases[steps[i]];
+    model.chosen[i].joins = false;  // the steps before may be others
+  }
   model.num_chosen = count;
   return true;
 }

@@ -37,8 +37,8 @@ void model_destroy(Model* model);  // null is fine
 [[nodiscard]] int model_num_threads(const Model& model);
 // 0 on success; else model_last_error() says why. Null arrays are an error.
 int model_run(Model& model, const void* const* inputs, void* const* outputs);
-// From now on a run is these steps, in this order: of an image that has several for one place.
-// Profiles count by the place in this list. False: there is no memory, or no such step.
+// From now on a run is these steps, one after the other: of an image that has several for one
+// place. Profiles count by the place in this list. False: there is no memory, or no such step.
 [[nodiscard]] bool model_choose(Model& model, const int32_t* steps, int32_t count);
 // The shape of an output in the last run; before it, the declared one.
 [[nodiscard]] const int64_t* model_output_shape(const Model& model, int output);

@@ -144,6 +144,73 @@ TEST(model, runs_the_steps_that_were_chosen) {
   EXPECT_EQ(y[0], 21) << "what was chosen before";
 }
 
+TEST(model, steps_that_join_run_together_and_each_alone_if_chosen) {
+  ArtifactSpec spec;
+  spec.inputs = {{"x", DType::kF32, {kTiles}}};
+  spec.outputs = {{"y", DType::kF32, {kTiles}}, {"z", DType::kF32, {kTiles}}};
+  spec.kernel_symbols = {"one", "ten"};
+  const codegen::ArtifactArgument x = {ArgumentKind::kInput, 0, 0};
+  const codegen::ArtifactArgument y = {ArgumentKind::kOutput, 0, 0};
+  const codegen::ArtifactArgument z = {ArgumentKind::kOutput, 1, 0};
+  spec.steps = {{"y", 0, kTiles, 0, 0, {x, y}},
+                {"z", 1, kTiles, 0, 0, {x, z}},
+                {"y more", 1, kTiles, 0, 0, {y, y}},
+                {"z more", 0, kTiles, 0, 0, {z, z}}};
+  for (codegen::ArtifactStep& step : spec.steps) step.units = step.kernel == 0 ? 3 : 50;
+  spec.steps[1].joins = spec.steps[3].joins = true;
+  const std::string plan = codegen::encode_plan(spec).value();
+  const hone_kernel kernels[] = {add_one, add_ten};
+  for (const int threads : {1, 2, 0}) {
+    char message[kErrorBytes] = "";
+    const ModelPtr model(model_create({plan.data(), plan.size(), kernels, nullptr},
+                                      {.num_threads = threads}, message),
+                         model_destroy);
+    ASSERT_TRUE(model) << message;
+    const std::vector<float> input(kTiles, 1);
+    std::vector<float> outputs[2] = {std::vector<float>(kTiles), std::vector<float>(kTiles)};
+    const auto run_both = [&] {
+      const void* from[] = {input.data()};
+      void* to[] = {outputs[0].data(), outputs[1].data()};
+      ASSERT_EQ(model_run(*model, from, to), 0);
+    };
+    for (const bool profile : {false, true, false}) {
+      model_profile(*model, profile);
+      run_both();
+      EXPECT_EQ(outputs[0], std::vector<float>(kTiles, 12));
+      EXPECT_EQ(outputs[1], std::vector<float>(kTiles, 12));
+    }
+    // Without the steps that they joined, these stand behind each other.
+    const int32_t chosen[] = {1, 3, 3};
+    ASSERT_TRUE(model_choose(*model, chosen, 3));
+    run_both();
+    EXPECT_EQ(outputs[1], std::vector<float>(kTiles, 13));
+  }
+}
+
+void serially(void*, int count, PoolTask task, void* context) {
+  for (int i = 0; i < count; ++i) task(context, i);
+}
+
+TEST(model, as_many_threads_as_tiles_of_steps_that_join) {
+  ArtifactSpec spec;
+  spec.kernel_symbols = {"one"};
+  spec.arena_bytes = 64;
+  spec.steps.assign(3, {"step", 0, 1, 0, 0, {{ArgumentKind::kArena, 0, 0}}});
+  const auto threads = [&] {
+    const std::string plan = codegen::encode_plan(spec).value();
+    const hone_kernel kernels[] = {add_one};
+    char message[kErrorBytes] = "";
+    const ModelPtr model(model_create({plan.data(), plan.size(), kernels, nullptr},
+                                      {.num_threads = 8, .parallel_for = serially}, message),
+                         model_destroy);
+    return model ? model_num_threads(*model) : 0;
+  };
+  EXPECT_EQ(threads(), 1);
+  for (codegen::ArtifactStep& step : spec.steps) step.units = 1;
+  spec.steps[1].joins = spec.steps[2].joins = true;
+  EXPECT_EQ(threads(), 3);
+}
+
 TEST(model, in_use_refuses_a_second_run) {
   Fixture fixture(wait_for_release, 1);
   const ModelPtr model = fixture.create(1);
@@ -179,10 +246,6 @@ TEST(model, has_no_more_threads_than_cpus) {
     EXPECT_EQ(model_num_threads(*fixture.create(8)), 1);
     EXPECT_EQ(model_num_threads(*fixture.create(0)), 1);
   }).join();
-}
-
-void serially(void*, int count, PoolTask task, void* context) {
-  for (int i = 0; i < count; ++i) task(context, i);
 }
 
 TEST(model, on_its_owners_threads_has_as_many_as_told) {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "hone/codegen/runtime/pool.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -55,6 +57,21 @@ bool step_fits(const PlanHeader& plan, const PlanStep& step) {
          step.num_arguments <= plan.num_arguments - step.first_argument;
 }
 
+// Those that run together have units, no others.
+bool units_fit(const PlanHeader& plan) {
+  const PlanStep* steps = plan_table<PlanStep>(plan, plan.steps);
+  int64_t units = 0;  // of those that run together so far
+  for (uint32_t i = 0; i < plan.num_steps; ++i) {
+    const bool joins = steps[i].joins == 1;
+    if (steps[i].joins > 1 || (i == 0 && joins)) return false;
+    const bool is_joined = i + 1 < plan.num_steps && steps[i + 1].joins == 1;
+    if (joins || is_joined ? steps[i].units < 1 : steps[i].units != 0) return false;
+    units = (joins ? units : 0) + steps[i].units;
+    if (units > kMaxJoinedUnits) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 const char* plan_check(const void* block, uint64_t bytes) {
@@ -79,6 +96,7 @@ const char* plan_check(const void* block, uint64_t bytes) {
   for (uint32_t i = 0; i < plan.num_steps; ++i)
     if (!step_fits(plan, plan_table<PlanStep>(plan, plan.steps)[i]))
       return "a step of the plan is out of range";
+  if (!units_fit(plan)) return "the steps of the plan that run together do not fit together";
   for (uint32_t i = 0; i < plan.num_arguments; ++i)
     if (!argument_fits(plan, plan_table<PlanArgument>(plan, plan.arguments)[i]))
       return "an argument of the plan is out of range";

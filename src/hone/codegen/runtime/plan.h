@@ -10,7 +10,7 @@
 
 namespace hone::runtime {
 
-inline constexpr uint32_t kPlanVersion = 3;
+inline constexpr uint32_t kPlanVersion = 4;
 inline constexpr char kPlanMagic[8] = {'H', 'O', 'N', 'E', 'P', 'L', 'A', 'N'};
 inline constexpr int64_t kBufferAlignment = 64;
 inline constexpr int kMaxRank = 16;
@@ -56,6 +56,9 @@ struct PlanStep {
   uint32_t first_argument;  // index into `arguments`
   uint32_t num_arguments;
   int32_t max_threads;  // 0 = all
+  uint32_t joins;       // 1: runs together with the step before; 0: behind it
+  // Of steps that run together: this one's part of their work (PhaseCall::units), else 0.
+  int32_t units;
 };
 
 enum class ArgumentKind : int32_t { kInput, kOutput, kArena, kWeight };

@@ -6,6 +6,7 @@
 
 #include "hone/base/rng.h"
 #include "hone/codegen/artifact_testing.h"
+#include "hone/codegen/runtime/pool.h"
 
 namespace hone::runtime {
 namespace {
@@ -97,6 +98,47 @@ TEST(plan, fields_out_of_range_are_refused) {
   expect_refused([&](PlanHeader& p) { step(p).name = p.total_bytes; }, bad_step);
   expect_refused([](PlanHeader& p) { p.arena_bytes = 8; },
                  "an argument of the plan is out of range");
+}
+
+TEST(plan, steps_that_run_together_share_the_work) {
+  const auto plan = [](auto change) {
+    codegen::ArtifactSpec spec = codegen::testing::filter_spec("");
+    change(spec.steps);
+    return codegen::encode_plan(spec);
+  };
+  const auto together = [](std::vector<codegen::ArtifactStep>& steps) {
+    steps[1].units = 40;
+    steps[2].joins = true;
+    steps[2].units = 2;
+  };
+  const Result<std::string> good = plan(together);
+  ASSERT_TRUE(good.ok()) << good.status().message();
+  const PlanStep* written = plan_table<PlanStep>(header_of(*good), header_of(*good).steps);
+  EXPECT_EQ(written[1].joins, 0U);
+  EXPECT_EQ(written[1].units, 40);
+  EXPECT_EQ(written[2].joins, 1U);
+  EXPECT_EQ(written[2].units, 2);
+
+  const auto expect_refused = [&](auto change) {
+    const Result<std::string> bad = plan([&](auto& steps) {
+      together(steps);
+      change(steps);
+    });
+    ASSERT_FALSE(bad.ok());
+    EXPECT_NE(bad.status().message().find("run together do not fit together"), std::string::npos)
+        << bad.status().message();
+  };
+  using Steps = std::vector<codegen::ArtifactStep>;
+  expect_refused([](Steps& steps) { steps[0].joins = true; });  // there is none before
+  expect_refused([](Steps& steps) { steps[1].units = 0; });
+  expect_refused([](Steps& steps) { steps[2].units = 0; });
+  expect_refused([](Steps& steps) { steps[2].units = -1; });
+  expect_refused([](Steps& steps) { steps[0].units = 1; });  // it runs alone
+  expect_refused([](Steps& steps) { steps[1].units = kMaxJoinedUnits; });
+  std::string bytes = *good;
+  const PlanHeader& header = header_of(bytes);
+  const_cast<PlanStep*>(plan_table<PlanStep>(header, header.steps))[2].joins = 2;
+  EXPECT_STREQ(check(bytes), "the steps of the plan that run together do not fit together");
 }
 
 // Whatever the bytes are, the check neither crashes nor reads behind the block.

@@ -15,12 +15,16 @@
 #include "hone/codegen/runtime/cpu_budget.h"
 #include "hone/codegen/runtime/denormals.h"
 
-// How a phase runs. The caller writes `phase`, then `pending`, then every thread's `share`, a
-// packed range of tiles not yet taken. A thread takes tiles by a compare-and-swap on a share, its
-// own or another's; only then does it read `phase`, and it subtracts what it has done from
-// `pending`. The caller goes on when `pending` is 0: nobody can hold tiles then. So a late thread
-// is harmless: what it succeeds in taking belongs to the phase that runs at that moment, whatever
-// it saw before.
+// How a phase, or a group of phases that join, runs. The caller writes `group`, then `pending`,
+// then every thread's `share`, a packed range of units not yet taken. A thread takes units by a
+// compare-and-swap on a share, its own or another's; only then does it read `group`, and it
+// subtracts what it has done from `pending`. The caller goes on when `pending` is 0: nobody can
+// hold units then. So a late thread is harmless: what it succeeds in taking belongs to the group
+// that runs at that moment, whatever it saw before.
+//
+// A unit is a tile of a phase that runs alone. Phases that join have as many units as their part of
+// the work is large, so that ranges of the same length are about the same work: a tile belongs to
+// the unit in which it starts, of which there may be fewer than tiles, or more.
 
 namespace hone::runtime {
 namespace {
@@ -68,14 +72,25 @@ struct alignas(kLine) Worker {
   pthread_t handle{};
 };
 
-// What the threads read during a phase. Tiles are dealt in units of `grain`, so that any number of
-// them fits the packed ranges.
-struct Phase {
-  PhaseCall call{};
-  int64_t grain = 1;
+// What the threads read while phases run together.
+struct Group {
+  const PhaseCall* phases = nullptr;
+  int64_t count = 0;
   char* scratch = nullptr;
   int64_t scratch_stride = 0;
 };
+
+// Of any number of tiles no more than fits the packed ranges.
+int64_t units_of(const PhaseCall& call, int64_t phases_together) {
+  if (phases_together > 1) return call.units;
+  return call.num_tiles < kMaxUnits ? call.num_tiles : kMaxUnits;
+}
+
+// The first tile that starts in this unit or behind it: unit * tiles / units, rounded up.
+int64_t first_tile(int64_t unit, int64_t tiles, int64_t units) {
+  if (tiles == units) return unit;
+  return unit * (tiles / units) + (unit * (tiles % units) + units - 1) / units;
+}
 
 }  // namespace
 
@@ -87,7 +102,7 @@ class Pool {
   ParallelFor parallel_for = nullptr;
   void* owner = nullptr;
   Worker* workers = nullptr;
-  alignas(kLine) Phase phase;
+  alignas(kLine) Group group;
   alignas(kLine) std::atomic<uint32_t> pending{0};  // units not yet done
   alignas(kLine) std::atomic<int> failure{0};       // first result of a kernel that was not 0
   std::atomic<bool> stop{false};
@@ -124,15 +139,22 @@ Range take_back(Worker& victim) {
 }
 
 void run_units(Pool& pool, Range units, int thread) {
-  const Phase& phase = pool.phase;
-  const int64_t first = units.first * phase.grain;
-  int64_t last = units.last * phase.grain;
-  if (last > phase.call.num_tiles) last = phase.call.num_tiles;
-  void* scratch = phase.scratch + thread * phase.scratch_stride;
-  const int result = phase.call.kernel(phase.call.args, scratch, first, last, thread);
-  if (result != 0) {
-    int none = 0;
-    pool.failure.compare_exchange_strong(none, result, std::memory_order_relaxed);
+  const Group& group = pool.group;
+  void* scratch = group.scratch + thread * group.scratch_stride;
+  int64_t first = units.first;  // counted from the phase's first unit
+  int64_t last = units.last;
+  for (const PhaseCall* call = group.phases; last > 0; ++call) {
+    const int64_t count = units_of(*call, group.count);
+    if (first < count) {
+      const int64_t from = first_tile(first > 0 ? first : 0, call->num_tiles, count);
+      const int64_t to = first_tile(last < count ? last : count, call->num_tiles, count);
+      const int result = from < to ? call->kernel(call->args, scratch, from, to, thread) : 0;
+      int none = 0;
+      if (result != 0)
+        pool.failure.compare_exchange_strong(none, result, std::memory_order_relaxed);
+    }
+    first -= count;
+    last -= count;
   }
 }
 
@@ -227,13 +249,34 @@ void run_task(void* context, int i) {
   work(pool, i);
 }
 
-void run_phase(Pool& pool, const PhaseCall& call, char* scratch, int64_t scratch_stride) {
-  int64_t shares = pool.num_threads;
-  if (call.max_threads > 0 && call.max_threads < shares) shares = call.max_threads;
-  const int64_t grain = (call.num_tiles + kMaxUnits - 1) / kMaxUnits;
-  const int64_t units = (call.num_tiles + grain - 1) / grain;
+// On how many threads.
+int64_t shares_of(const Pool& pool, const PhaseCall* phases, int64_t count) {
+  int64_t shares = pool.num_threads, tiles = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int limit = phases[i].max_threads;
+    if (limit > 0 && limit < shares) shares = limit;
+    tiles += phases[i].num_tiles;
+  }
+  return tiles < shares ? tiles : shares;
+}
+
+int run_serially(const PhaseCall* phases, int64_t count, void* scratch) {
+  int result = 0;
+  for (int64_t i = 0; i < count && result == 0; ++i) {
+    const PhaseCall& call = phases[i];
+    if (call.num_tiles > 0) result = call.kernel(call.args, scratch, 0, call.num_tiles, 0);
+  }
+  return result;
+}
+
+int run_group(Pool& pool, const PhaseCall* phases, int64_t count, char* scratch,
+              int64_t scratch_stride) {
+  int64_t shares = shares_of(pool, phases, count);
+  if (shares <= 1) return run_serially(phases, count, scratch);
+  int64_t units = 0;
+  for (int64_t i = 0; i < count; ++i) units += units_of(phases[i], count);
   if (units < shares) shares = units;
-  pool.phase = {call, grain, scratch, scratch_stride};
+  pool.group = {phases, count, scratch, scratch_stride};
   pool.pending.store(static_cast<uint32_t>(units), std::memory_order_relaxed);
   for (int64_t i = shares - 1; i >= 0; --i) {
     const Range range = {static_cast<uint32_t>(units * i / shares),
@@ -246,6 +289,9 @@ void run_phase(Pool& pool, const PhaseCall& call, char* scratch, int64_t scratch
     pool.parallel_for(pool.owner, static_cast<int>(shares), run_task, &pool);
   work(pool, 0);
   await_pending(pool);
+  const int result = pool.failure.load(std::memory_order_relaxed);
+  if (result != 0) pool.failure.store(0, std::memory_order_relaxed);
+  return result;
 }
 
 int start_workers(Pool& pool) {
@@ -325,16 +371,12 @@ int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scra
              int64_t scratch_stride, int64_t* phase_ns) {
   const FlushDenormals mode;
   int64_t start = phase_ns == nullptr ? 0 : clock_ns();
-  for (int64_t i = 0; i < num_phases; ++i) {
-    const PhaseCall& call = phases[i];
-    int result = 0;
-    if (call.num_tiles == 1 || call.max_threads == 1 || pool->num_threads == 1) {
-      if (call.num_tiles > 0) result = call.kernel(call.args, scratch, 0, call.num_tiles, 0);
-    } else if (call.num_tiles > 0) {
-      run_phase(*pool, call, static_cast<char*>(scratch), scratch_stride);
-      result = pool->failure.load(std::memory_order_relaxed);
-      if (result != 0) pool->failure.store(0, std::memory_order_relaxed);
-    }
+  int64_t end = 0;
+  for (int64_t i = 0; i < num_phases; i = end) {
+    end = i + 1;
+    while (phase_ns == nullptr && end < num_phases && phases[end].joins) ++end;
+    const int result =
+        run_group(*pool, phases + i, end - i, static_cast<char*>(scratch), scratch_stride);
     if (phase_ns != nullptr) {
       const int64_t now = clock_ns();
       phase_ns[i] = now - start;

@@ -2,7 +2,8 @@
 //
 // The caller is thread 0 and works too. A phase's tiles are split evenly; each thread takes its
 // share in halving chunks, and who is done takes from the others, so a thread that sleeps, is
-// descheduled or was lost in a fork() holds up nothing. A phase of one tile wakes nobody. Idle
+// descheduled or was lost in a fork() holds up nothing. A phase of one tile wakes nobody. Phases
+// that do not need each other may join: their tiles are split as those of one phase. Idle
 // workers spin for a bounded time, then sleep on a futex. A pool serves one caller at a time; any
 // number of pools may run at once. `run` allocates nothing. A pool may also have no threads and run
 // on its owner's, by a callback.
@@ -33,17 +34,23 @@ struct PhaseCall {
   hone_kernel kernel;
   void* const* args;
   int64_t num_tiles;
-  int max_threads;  // 0 = all
+  int max_threads;     // 0 = all; of phases that run together the least counts
+  bool joins = false;  // runs together with the phase before
+  // Of phases that run together, the first included: this one's part of their work, in units of any
+  // size, at least 1. All together: at most kMaxJoinedUnits.
+  int32_t units = 0;
 };
+inline constexpr int64_t kMaxJoinedUnits = 1 << 30;
 
 class Pool;  // opaque
 // Null if memory or a thread cannot be had.
 [[nodiscard]] Pool* pool_create(const PoolOptions& options);
 void pool_destroy(Pool* pool);  // null is fine
 [[nodiscard]] int pool_num_threads(const Pool* pool);
-// Runs the phases one after the other with a barrier between. Thread i gets the scratch memory at
-// scratch + i * scratch_stride. Returns 0, or the first result of a kernel that was not 0; the
-// phases behind that one do not run. `phase_ns`, if not null, receives each phase's time.
+// Runs the phases one after the other with a barrier between, but for those that join. Thread i
+// gets the scratch memory at scratch + i * scratch_stride. Returns 0, or the first result of a
+// kernel that was not 0; the phases behind the next barrier do not run. `phase_ns`, if not null,
+// receives each phase's time; then none joins.
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
              int64_t scratch_stride, int64_t* phase_ns = nullptr);
 [[nodiscard]] int64_t clock_ns();  // monotonic

@@ -63,7 +63,9 @@ std::vector<std::string> pass_names() {
 Status optimize(Graph& graph, const PassOptions& options) {
   for (const auto* list : {&options.skip, &options.also}) {
     for (const std::string& name : *list) {
-      const auto names = pass_names();
+      auto names = pass_names();
+      if (list == &options.skip)
+        names.insert(names.end(), options.later.begin(), options.later.end());
       if (std::count(names.begin(), names.end(), name) == 0)
         return invalid("no pass is named '{}', expected one of {}", name, fmt::join(names, ", "));
     }

@@ -16,7 +16,8 @@ using OnChange = std::function<void(const std::string& pass, const std::string& 
 struct PassOptions {
   std::vector<std::string>
       skip;  // names of passes that are left out; layouts and storage always run
-  std::vector<std::string> also;  // names of passes that run only where they are asked for
+  std::vector<std::string> also;   // names of passes that run only where they are asked for
+  std::vector<std::string> later;  // names in `skip` that are none here: of steps that come later
   OnChange on_change;
 };
 

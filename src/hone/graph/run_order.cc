@@ -1,0 +1,200 @@
+#include "hone/graph/run_order.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "hone/compute/regions.h"
+
+namespace hone::graph {
+namespace {
+
+// A call joins a group if it saves at least this share of its own time, or of the group's if that
+// is less. Predicted times are rarely better than that, and mixed kernels share the caches.
+constexpr double kLeastGain = 0.02;
+constexpr size_t kMostTogether = 32;
+// More tiles than this per thread count as so many larger ones: the rest changes little.
+constexpr int64_t kTilesPerThread = 32;
+
+double tile_seconds(const CallCost& cost) {
+  return cost.seconds / static_cast<double>(std::max<int64_t>(cost.tiles, 1));
+}
+
+// How calls use one buffer, input or output.
+struct Use {
+  int call;
+  compute::Touched touched;
+};
+
+compute::Touched everything(const Shape& shape) {
+  return {compute::Region::whole(shape), compute::Region::whole(shape)};
+}
+
+bool conflict(const compute::Touched& a, const compute::Touched& b) {
+  return !compute::disjoint(a.writes, b.writes) || !compute::disjoint(a.writes, b.reads) ||
+         !compute::disjoint(a.reads, b.writes);
+}
+
+class Planner {
+ public:
+  Planner(const TaskList& tasks, std::span<const CallCost> costs, const RunOrderOptions& options)
+      : costs_(costs), options_(options), before_(dependences(tasks)), group_(costs.size(), -1) {}
+
+  RunOrder run() {
+    RunOrder order;
+    for (int head = 0; head < std::ssize(costs_); ++head) {
+      if (group_[index(head)] >= 0) continue;
+      std::vector<int> group = {head};
+      const auto number = static_cast<int>(order.size());
+      group_[index(head)] = number;
+      if (!costs_[index(head)].alone) find_company(group, number);
+      std::stable_sort(group.begin(), group.end(), [&](int a, int b) {
+        return tile_seconds(costs_[index(a)]) > tile_seconds(costs_[index(b)]);
+      });
+      order.push_back(std::move(group));
+    }
+    return order;
+  }
+
+ private:
+  static size_t index(int call) { return static_cast<size_t>(call); }
+
+  void find_company(std::vector<int>& group, int number) {
+    std::vector<CallCost> kernels = {costs_[index(group[0])]};
+    double seconds = seconds_together(kernels, options_);
+    int looked_at = 0;
+    for (int call = group[0] + 1; call < std::ssize(costs_); ++call) {
+      if (group_[index(call)] >= 0) continue;
+      if (++looked_at > options_.window || group.size() == kMostTogether) return;
+      const CallCost& cost = costs_[index(call)];
+      if (cost.alone || !can_run(call, number)) continue;
+      kernels.push_back(cost);
+      const double own = seconds_together({&cost, 1}, options_);
+      const double together = seconds_together(kernels, options_);
+      if (seconds + own - together < kLeastGain * std::min(seconds, own) || own <= 0) {
+        kernels.pop_back();
+        continue;
+      }
+      seconds = together;
+      group_[index(call)] = number;
+      group.push_back(call);
+    }
+  }
+
+  // Whether all that it needs is done before group `number`.
+  [[nodiscard]] bool can_run(int call, int number) const {
+    const std::vector<int>& before = before_[index(call)];
+    return std::all_of(before.begin(), before.end(), [&](int other) {
+      return group_[index(other)] >= 0 && group_[index(other)] < number;
+    });
+  }
+
+  const std::span<const CallCost> costs_;
+  const RunOrderOptions& options_;
+  const std::vector<std::vector<int>> before_;
+  std::vector<int> group_;  // per call; -1: not yet
+};
+
+}  // namespace
+
+RunOrder plan_run_order(const TaskList& tasks, std::span<const CallCost> costs,
+                        const RunOrderOptions& options) {
+  HONE_ASSERT(costs.size() == tasks.calls.size(), "one cost per call");
+  return Planner(tasks, costs, options).run();
+}
+
+std::vector<int> in_order(const RunOrder& order) {
+  std::vector<int> calls;
+  for (const std::vector<int>& group : order) calls.insert(calls.end(), group.begin(), group.end());
+  return calls;
+}
+
+std::vector<int> moments(const RunOrder& order, size_t num_calls) {
+  std::vector<int> result(num_calls, -1);
+  for (size_t g = 0; g < order.size(); ++g) {
+    for (const int call : order[g]) result[static_cast<size_t>(call)] = static_cast<int>(g);
+  }
+  return result;
+}
+
+std::vector<std::vector<int>> dependences(const TaskList& tasks) {
+  std::vector<std::vector<int>> result(tasks.calls.size());
+  std::map<std::pair<Argument::Kind, int>, std::vector<Use>> uses;
+  for (int c = 0; c < std::ssize(tasks.calls); ++c) {
+    const TaskCall& call = tasks.calls[static_cast<size_t>(c)];
+    const bool has_dag = call.dag.params.size() == call.arguments.size();
+    const std::vector<compute::Touched> touched = compute::touched_regions(call.dag);
+    std::vector<int>& before = result[static_cast<size_t>(c)];
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      const Argument& argument = call.arguments[i];
+      if (argument.kind == Argument::Kind::kConstant) continue;
+      std::vector<Use>& others = uses[{argument.kind, argument.index}];
+      const compute::Touched own = has_dag ? touched[i] : everything({1});
+      for (const Use& other : others) {
+        if (other.call != c && conflict(other.touched, own)) before.push_back(other.call);
+      }
+      others.push_back({c, own});
+    }
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+  }
+  return result;
+}
+
+Status verify(const RunOrder& order, const TaskList& tasks) {
+  size_t count = 0;
+  for (const std::vector<int>& group : order) count += group.size();
+  const std::vector<int> moment = moments(order, tasks.calls.size());
+  if (count != tasks.calls.size() || std::count(moment.begin(), moment.end(), -1) > 0)
+    return error(Code::kInternal, "{} calls run, expected each of {} once", count, moment.size());
+  const std::vector<std::vector<int>> before = dependences(tasks);
+  for (size_t c = 0; c < before.size(); ++c) {
+    for (const int other : before[c]) {
+      if (moment[static_cast<size_t>(other)] >= moment[c])
+        return error(Code::kInternal, "call {} does not run behind call {}", c, other);
+    }
+  }
+  return ok_status();
+}
+
+RunPlan plan_run(const TaskList& tasks, std::span<const CallCost> costs,
+                 std::span<const InPlace> in_place, RunOrderOptions options, double most_growth) {
+  RunPlan plain;
+  plain.memory = plan_memory(tasks, in_place);
+  const double most = static_cast<double>(plain.memory.arena_bytes) * most_growth;
+  for (; options.window > 0; options.window /= 4) {
+    RunPlan plan;
+    plan.order = plan_run_order(tasks, costs, options);
+    if (plan.order.size() == tasks.calls.size()) break;
+    plan.memory = plan_memory(tasks, in_place, moments(plan.order, tasks.calls.size()));
+    if (static_cast<double>(plan.memory.arena_bytes) <= most) return plan;
+  }
+  for (int call = 0; call < std::ssize(tasks.calls); ++call) plain.order.push_back({call});
+  return plain;
+}
+
+double seconds_together(std::span<const CallCost> kernels, const RunOrderOptions& options) {
+  const auto threads = static_cast<int64_t>(std::max(options.threads, 1));
+  std::vector<CallCost> sorted(kernels.begin(), kernels.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const CallCost& a, const CallCost& b) {
+    return tile_seconds(a) > tile_seconds(b);
+  });
+  // Each tile goes to the thread that is free first.
+  std::priority_queue<double, std::vector<double>, std::greater<>> free(
+      std::greater<>(), std::vector<double>(static_cast<size_t>(threads), 0.0));
+  int64_t tiles = 0;
+  double end = 0;
+  for (const CallCost& kernel : sorted) {
+    tiles += kernel.tiles;
+    const int64_t pieces = std::min(kernel.tiles, kTilesPerThread * threads);
+    for (int64_t i = 0; i < pieces; ++i) {
+      const double done = free.top() + kernel.seconds / static_cast<double>(pieces);
+      free.pop();
+      free.push(done);
+      end = std::max(end, done);
+    }
+  }
+  return end + (tiles > 1 && threads > 1 ? options.fork_join_seconds : 0);
+}
+
+}  // namespace hone::graph
