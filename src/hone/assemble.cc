@@ -172,7 +172,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   const graph::RunPlan run = graph::plan_run(
       tasks, costs, in_place,
       {.threads = together.threads, .fork_join_seconds = analysis::kForkJoinSeconds},
-      together.most_growth);
+      together.arena);
   HONE_RETURN_IF_ERROR(graph::verify(run.order, tasks));
   HONE_RETURN_IF_ERROR(graph::verify(run.memory, tasks, in_place));
   const graph::MemoryPlan& plan = assembly.plan = run.memory;

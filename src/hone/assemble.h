@@ -17,9 +17,7 @@ namespace hone {
 struct TogetherOptions {
   int threads = 1;              // that the model will run on
   std::vector<double> seconds;  // per TaskList::groups, on so many; empty: all run one by one
-  // Of the arena. An eighth more is little beside the weights and rarely leaves a cache that the
-  // arena fits; it suffices for most groups.
-  double most_growth = 1.125;
+  graph::ArenaBound arena;
 };
 
 struct Assembly {

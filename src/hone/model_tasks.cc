@@ -21,7 +21,10 @@ namespace hone {
 namespace {
 
 constexpr double kFastTolerance = 1e-2;  // of the largest output, with constants of 16 bits
-constexpr int kColdSamples = 15;         // emptying the caches takes longer than many a run
+// Of intermediate tensors, so that kernels run together: little beside the weights, and enough for
+// most of them.
+constexpr double kArenaGrowth = 1.125;
+constexpr int kColdSamples = 15;  // emptying the caches takes longer than many a run
 
 double least_flops(const compute::Dag& dag, const ModelTasks& model) {
   const Result<space::Space> space = space::Space::create(dag, model.target, model.accuracy);
@@ -236,7 +239,7 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
   const auto& skipped = options.skip_passes;
   if (std::count(skipped.begin(), skipped.end(), kRunTogether) > 0 || model.threads == 1)
     return together;
-  if (options.max_memory > 0) together.most_growth = 1;
+  if (options.max_memory == 0) together.arena = {kArenaGrowth, own_cache_bytes(model.target) / 2};
   for (size_t g = 0; g < schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));
     together.seconds.push_back(seconds);

@@ -158,10 +158,12 @@ Status verify(const RunOrder& order, const TaskList& tasks) {
 }
 
 RunPlan plan_run(const TaskList& tasks, std::span<const CallCost> costs,
-                 std::span<const InPlace> in_place, RunOrderOptions options, double most_growth) {
+                 std::span<const InPlace> in_place, RunOrderOptions options,
+                 const ArenaBound& bound) {
   RunPlan plain;
   plain.memory = plan_memory(tasks, in_place);
-  const double most = static_cast<double>(plain.memory.arena_bytes) * most_growth;
+  const double most = std::max(static_cast<double>(plain.memory.arena_bytes) * bound.growth,
+                               static_cast<double>(bound.bytes));
   for (; options.window > 0; options.window /= 4) {
     RunPlan plan;
     plan.order = plan_run_order(tasks, costs, options);

@@ -42,11 +42,16 @@ struct RunPlan {
   RunOrder order;
   MemoryPlan memory;
 };
+// What an arena may take: so many times that of calls one by one, or so many bytes if that is more.
+struct ArenaBound {
+  double growth = 1;
+  int64_t bytes = 0;
+};
 // An order and the memory for it. What runs together cannot share memory: the window is made
-// smaller until the arena is at most `most_growth` times that of calls one by one.
+// smaller until the arena keeps to the bound.
 [[nodiscard]] RunPlan plan_run(const TaskList& tasks, std::span<const CallCost> costs,
                                std::span<const InPlace> in_place, RunOrderOptions options,
-                               double most_growth);
+                               const ArenaBound& bound);
 
 // Seconds from start to end of kernels that run together on so many threads.
 [[nodiscard]] double seconds_together(std::span<const CallCost> kernels,

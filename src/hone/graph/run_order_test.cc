@@ -179,12 +179,14 @@ TEST(run_order, calls_that_run_together_share_no_memory) {
 TEST(run_order, the_arena_grows_no_more_than_it_may) {
   const TaskList tasks = task_list(6, {{-1, 0}, {0, 1}, {1, 2}, {-1, 3}, {3, 4}, {4, 5}});
   const std::vector<CallCost> costs(tasks.calls.size(), CallCost{10e-6, 1});
-  const RunPlan together = plan_run(tasks, costs, {}, threads(2), 2);
+  const RunPlan together = plan_run(tasks, costs, {}, threads(2), {2});
   EXPECT_EQ(together.order, (RunOrder{{0, 3}, {1, 4}, {2, 5}}));
   EXPECT_EQ(together.memory.arena_bytes, 4 * kRows * kColumns * 4);
-  const RunPlan fewer = plan_run(tasks, costs, {}, threads(2), 1.5);
+  const RunPlan fewer = plan_run(tasks, costs, {}, threads(2), {1.5});
   EXPECT_EQ(fewer.order, (RunOrder{{0}, {1}, {2, 3}, {4}, {5}})) << "a smaller window";
-  const RunPlan apart = plan_run(tasks, costs, {}, threads(2), 1.25);
+  const RunPlan apart = plan_run(tasks, costs, {}, threads(2), {1.25});
+  EXPECT_EQ(plan_run(tasks, costs, {}, threads(2), {1, 4 * kRows * kColumns * 4}).order,
+            together.order);
   EXPECT_EQ(apart.order.size(), 6u);
   EXPECT_EQ(apart.memory.arena_bytes, 2 * kRows * kColumns * 4);
 }
