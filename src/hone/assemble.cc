@@ -15,8 +15,8 @@
 namespace hone {
 namespace {
 
-// A thread's part of the work of kernels that run together, in PhaseCall::units.
-constexpr int kUnitsPerThread = 64;
+// PhaseCall::units of kernels that run together.
+constexpr int kUnits = 128;
 
 int64_t rounded(int64_t bytes) {
   constexpr int64_t kAlignment = graph::MemoryPlan::kAlignment;
@@ -122,7 +122,7 @@ std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
 }
 
 // Marks the steps of calls that run together, each of which has one.
-void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> costs, int threads,
+void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> costs,
                 Assembly& assembly) {
   for (const std::vector<int>& group : order) {
     if (group.size() == 1) continue;
@@ -134,7 +134,7 @@ void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> c
       codegen::ArtifactStep& step =
           assembly.spec.steps[static_cast<size_t>(at - assembly.calls.begin())];
       step.joins = call != group.front();
-      step.units = std::max(1, static_cast<int>(std::lround(share * kUnitsPerThread * threads)));
+      step.units = std::max(1, static_cast<int>(std::lround(share * kUnits)));
     }
   }
 }
@@ -255,7 +255,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
       step.flops = step.bytes = 0;  // counted once, with the first phase
     }
   }
-  join_steps(run.order, costs, together.threads, assembly);
+  join_steps(run.order, costs, assembly);
   assembly.turns = static_cast<int>(run.order.size());
   return assembly;
 }

@@ -24,7 +24,10 @@
 //
 // A unit is a tile of a phase that runs alone. Phases that join have as many units as their part of
 // the work is large, so that ranges of the same length are about the same work: a tile belongs to
-// the unit in which it starts, of which there may be fewer than tiles, or more.
+// the unit in which it starts, of which there may be fewer than tiles, or more. Each thread has
+// PhaseCall::units of each phase, one phase behind the other, which are its part of the phase, as
+// if that were alone. With the first phase the parts begin at thread 0; with each other at the
+// thread that has the next tile, so that single tiles go to one thread after the other.
 
 namespace hone::runtime {
 namespace {
@@ -76,13 +79,14 @@ struct alignas(kLine) Worker {
 struct Group {
   const PhaseCall* phases = nullptr;
   int64_t count = 0;
+  int64_t shares = 0;  // of phases that join: so many threads have a part
+  int64_t length = 0;  // of phases that join: units of each share
   char* scratch = nullptr;
   int64_t scratch_stride = 0;
 };
 
-// Of any number of tiles no more than fits the packed ranges.
-int64_t units_of(const PhaseCall& call, int64_t phases_together) {
-  if (phases_together > 1) return call.units;
+// Of a phase alone: of any number of tiles no more than fits the packed ranges.
+int64_t units_of(const PhaseCall& call) {
   return call.num_tiles < kMaxUnits ? call.num_tiles : kMaxUnits;
 }
 
@@ -138,23 +142,41 @@ Range take_back(Worker& victim) {
   }
 }
 
+// Runs the tiles that start in these of a phase's units.
+void run_tiles(Pool& pool, const PhaseCall& call, Range units, int64_t all_units, int thread) {
+  const int64_t first = first_tile(units.first, call.num_tiles, all_units);
+  const int64_t last = first_tile(units.last, call.num_tiles, all_units);
+  if (first >= last) return;
+  void* scratch = pool.group.scratch + thread * pool.group.scratch_stride;
+  const int result = call.kernel(call.args, scratch, first, last, thread);
+  if (result != 0) {
+    int none = 0;
+    pool.failure.compare_exchange_strong(none, result, std::memory_order_relaxed);
+  }
+}
+
+// `units` lie in one share.
 void run_units(Pool& pool, Range units, int thread) {
   const Group& group = pool.group;
-  void* scratch = group.scratch + thread * group.scratch_stride;
-  int64_t first = units.first;  // counted from the phase's first unit
-  int64_t last = units.last;
+  if (group.count == 1) {
+    run_tiles(pool, *group.phases, units, units_of(*group.phases), thread);
+    return;
+  }
+  const int64_t share = units.first / group.length;
+  int64_t first = units.first - share * group.length;  // counted from the phase's first unit here
+  int64_t last = units.last - share * group.length;
+  int64_t start = 0;  // the share in which the phase begins
   for (const PhaseCall* call = group.phases; last > 0; ++call) {
-    const int64_t count = units_of(*call, group.count);
-    if (first < count) {
-      const int64_t from = first_tile(first > 0 ? first : 0, call->num_tiles, count);
-      const int64_t to = first_tile(last < count ? last : count, call->num_tiles, count);
-      const int result = from < to ? call->kernel(call->args, scratch, from, to, thread) : 0;
-      int none = 0;
-      if (result != 0)
-        pool.failure.compare_exchange_strong(none, result, std::memory_order_relaxed);
+    if (first < call->units) {
+      const int64_t part = (share - start + group.shares) % group.shares;
+      const int64_t here = part * call->units;
+      const Range own = {static_cast<uint32_t>(here + (first > 0 ? first : 0)),
+                         static_cast<uint32_t>(here + (last < call->units ? last : call->units))};
+      run_tiles(pool, *call, own, group.shares * call->units, thread);
     }
-    first -= count;
-    last -= count;
+    first -= call->units;
+    last -= call->units;
+    start = (start + call->num_tiles) % group.shares;
   }
 }
 
@@ -271,12 +293,14 @@ int run_serially(const PhaseCall* phases, int64_t count, void* scratch) {
 
 int run_group(Pool& pool, const PhaseCall* phases, int64_t count, char* scratch,
               int64_t scratch_stride) {
-  int64_t shares = shares_of(pool, phases, count);
+  const int64_t shares = shares_of(pool, phases, count);
   if (shares <= 1) return run_serially(phases, count, scratch);
-  int64_t units = 0;
-  for (int64_t i = 0; i < count; ++i) units += units_of(phases[i], count);
-  if (units < shares) shares = units;
-  pool.group = {phases, count, scratch, scratch_stride};
+  int64_t units = units_of(*phases), length = 0;
+  if (count > 1) {
+    for (int64_t i = 0; i < count; ++i) length += phases[i].units;
+    units = shares * length;
+  }
+  pool.group = {phases, count, shares, length, scratch, scratch_stride};
   pool.pending.store(static_cast<uint32_t>(units), std::memory_order_relaxed);
   for (int64_t i = shares - 1; i >= 0; --i) {
     const Range range = {static_cast<uint32_t>(units * i / shares),

@@ -3,7 +3,7 @@
 // The caller is thread 0 and works too. A phase's tiles are split evenly; each thread takes its
 // share in halving chunks, and who is done takes from the others, so a thread that sleeps, is
 // descheduled or was lost in a fork() holds up nothing. A phase of one tile wakes nobody. Phases
-// that do not need each other may join: their tiles are split as those of one phase. Idle
+// that do not need each other may join: a thread's share is then a share of each of them. Idle
 // workers spin for a bounded time, then sleep on a futex. A pool serves one caller at a time; any
 // number of pools may run at once. `run` allocates nothing. A pool may also have no threads and run
 // on its owner's, by a callback.
@@ -37,10 +37,10 @@ struct PhaseCall {
   int max_threads;     // 0 = all; of phases that run together the least counts
   bool joins = false;  // runs together with the phase before
   // Of phases that run together, the first included: this one's part of their work, in units of any
-  // size, at least 1. All together: at most kMaxJoinedUnits.
+  // size, at least 1. All together: at most kMaxJoinedUnits. The largest tiles should come first.
   int32_t units = 0;
 };
-inline constexpr int64_t kMaxJoinedUnits = 1 << 30;
+inline constexpr int64_t kMaxJoinedUnits = 1 << 20;
 
 class Pool;  // opaque
 // Null if memory or a thread cannot be had.
