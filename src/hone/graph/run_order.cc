@@ -10,8 +10,9 @@ namespace hone::graph {
 namespace {
 
 // A call joins a group if it saves at least this share of its own time, or of the group's if that
-// is less. Predicted times are rarely better than that, and mixed kernels share the caches.
-constexpr double kLeastGain = 0.02;
+// is less. Saving only forks and joins gained nothing: mixed kernels share the caches
+// (docs/performance.md).
+constexpr double kLeastGain = 0.1;
 constexpr size_t kMostTogether = 32;
 // More tiles than this per thread count as so many larger ones: the rest changes little.
 constexpr int64_t kTilesPerThread = 32;
