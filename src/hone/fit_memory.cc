@@ -158,10 +158,7 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
                           fit_memory(model, schedules, knowledge, options, allowed));
     if (known >= least) break;
     least = known;
-    HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
-                          together_options(model, schedules, options));
-    HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool,
-                                                      options.interrupted, together));
+    HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble_model(model, schedules, options, pool));
     memory = memory_of(assembly.spec, model.threads);
     if (memory.total() <= options.max_memory)
       return link_model(model, std::move(assembly), output, options, start);

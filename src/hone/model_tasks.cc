@@ -232,6 +232,9 @@ Result<double> predicted_seconds(const ModelTasks& model, size_t group,
   return search::predict_seconds(task, model.dag(group), steps);
 }
 
+namespace {
+
+// By predicted times, also where others are known: the same schedules give the same library.
 Result<TogetherOptions> together_options(const ModelTasks& model,
                                          std::span<const schedule::Steps> schedules,
                                          const CompileOptions& options) {
@@ -247,14 +250,20 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
   return together;
 }
 
+}  // namespace
+
+Result<Assembly> assemble_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
+                                const CompileOptions& options, ThreadPool& pool) {
+  HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
+                        together_options(model, schedules, options));
+  return assemble(model.tasks, schedules, model.target, pool, options.interrupted, together);
+}
+
 Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
                             const std::string& output, const CompileOptions& options,
                             ThreadPool& pool) {
   const double start = real_clock().now_seconds();
-  HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
-                        together_options(model, schedules, options));
-  HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble(model.tasks, schedules, model.target, pool,
-                                                    options.interrupted, together));
+  HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble_model(model, schedules, options, pool));
   return link_model(model, std::move(assembly), output, options, start);
 }
 

@@ -80,10 +80,10 @@ struct TaskKnowledge {
                                                const schedule::Steps& steps);
 // The name in CompileOptions::skip_passes by which kernels run one by one.
 inline constexpr const char* kRunTogether = "run_together";
-// By predicted times, also where others are known: the same schedules give the same library.
-[[nodiscard]] Result<TogetherOptions> together_options(const ModelTasks& model,
-                                                       std::span<const schedule::Steps> schedules,
-                                                       const CompileOptions& options);
+// Kernels of these schedules, with those together that gain by it.
+[[nodiscard]] Result<Assembly> assemble_model(const ModelTasks& model,
+                                              std::span<const schedule::Steps> schedules,
+                                              const CompileOptions& options, ThreadPool& pool);
 
 struct Written {
   int64_t bytes = 0;

@@ -285,10 +285,7 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), compile));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, compile, pool));
-  HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
-                        together_options(model, schedules, compile));
-  HONE_ASSIGN_OR_RETURN(const Assembly assembly, assemble(model.tasks, schedules, model.target,
-                                                          pool, compile.interrupted, together));
+  HONE_ASSIGN_OR_RETURN(const Assembly assembly, assemble_model(model, schedules, compile, pool));
   HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads));
 
   VerifyReport report;

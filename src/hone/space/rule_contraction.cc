@@ -72,6 +72,12 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
 
 }  // namespace
 
+bool moves(const compute::Access& read, int axis) {
+  return std::any_of(read.index.begin(), read.index.end(), [&](const compute::AffineRow& row) {
+    return row.coef[static_cast<size_t>(axis)] != 0;
+  });
+}
+
 const compute::Access* packable(const schedule::State& state, const schedule::StageInfo& r,
                                 int axis) {
   const compute::Access* best = nullptr;
@@ -189,22 +195,14 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   for (size_t a = 0; a < r->axes.size(); ++a) {
     if (r->axes[a].var->name == group->reduction_names[vector]) r_vector = static_cast<int>(a);
   }
-  for (const compute::Access& read : r->reads) {
-    const bool still =
-        std::all_of(read.index.begin(), read.index.end(),
-                    [&](const compute::AffineRow& row) { return row.coef[r_vector] == 0; });
-    group->reuses = group->reuses || still;
-  }
+  for (const compute::Access& read : r->reads)
+    group->reuses = group->reuses || !moves(read, r_vector);
   group->lanes =
       builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
   group->registers = builder.target.vector_registers;
   group->cores = builder.target.cores;
   int moving = 0;
-  for (const compute::Access& read : r->reads) {
-    moving += static_cast<int>(
-        std::any_of(read.index.begin(), read.index.end(),
-                    [&](const compute::AffineRow& row) { return row.coef[r_vector] != 0; }));
-  }
+  for (const compute::Access& read : r->reads) moving += moves(read, r_vector) ? 1 : 0;
   const auto set_packed_axes = [&] {
     const schedule::StageState& cache =
         builder.state.stages[builder.state.find_stage(group->packed)];

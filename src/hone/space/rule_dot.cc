@@ -206,11 +206,6 @@ void Dot::append_layout(const Choice& choice, Steps& steps) const {
   steps.push_back(schedule::Layout{packed, dims});
 }
 
-bool moves(const compute::Access& read, size_t axis) {
-  return std::any_of(read.index.begin(), read.index.end(),
-                     [&](const compute::AffineRow& row) { return row.coef[axis] != 0; });
-}
-
 // Neighbouring points of the axis are neighbours in memory.
 bool is_contiguous(const compute::Access& read, size_t axis) {
   int64_t stride = 0, elements = 1;
@@ -321,7 +316,7 @@ DotFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::s
   bool gathers = false;
   int moving = 0;
   for (const compute::Access& read : r->reads) {
-    if (group->column < 0 || !moves(read, r_column)) continue;
+    if (group->column < 0 || !moves(read, static_cast<int>(r_column))) continue;
     ++moving;
     const bool is_packed = operand != nullptr && read.buffer == operand->buffer;
     gathers = gathers || !(is_packed || is_contiguous(read, r_column));
@@ -339,7 +334,7 @@ DotFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::s
   }
   if (operand != nullptr) {
     const std::string buffer = operand->buffer->name;
-    group->pad_column = moving == 1 && moves(*operand, r_column);
+    group->pad_column = moving == 1 && moves(*operand, static_cast<int>(r_column));
     group->packed = options.packed;
     if (options.packed.empty()) {
       if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return DotFit::kNone;

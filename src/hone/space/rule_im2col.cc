@@ -95,12 +95,6 @@ class Im2colGroup : public Group {
   }
 };
 
-bool moves(const compute::Access& read, int axis) {
-  return std::any_of(read.index.begin(), read.index.end(), [&](const compute::AffineRow& row) {
-    return row.coef[static_cast<size_t>(axis)] != 0;
-  });
-}
-
 // The operand that all lanes share; null if there is none whose sum is long enough.
 const compute::Access* shared_operand(const schedule::State& state, const StageInfo& r,
                                       int vector) {
