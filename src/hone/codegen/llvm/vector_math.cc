@@ -22,8 +22,8 @@ constexpr unsigned kLanes512 = 16;
 
 // Coefficients, highest first: minimax fits (reweighted least squares) of the named function over
 // the range after reduction; the error before rounding to float is below 0.1 ulp each.
-constexpr std::initializer_list<double> kExp = {  // (e^r - 1 - r) / r^2, |r| <= ln 2 / 2
-    0x1.6dbc64p-10, 0x1.124148p-7, 0x1.555454p-5, 0x1.555486p-3, 0x1p-1};
+constexpr std::initializer_list<double> kExp = {  // e^r, |r| <= ln 2 / 2
+    0x1.6dbc64p-10, 0x1.124148p-7, 0x1.555454p-5, 0x1.555486p-3, 0x1p-1, 1, 1};
 constexpr std::initializer_list<double> kLog = {  // (log(1 + f) - f) / f^2, |f| <= 1/3
     -0x1.109f24p-3, 0x1.1ed906p-3,  -0x1.eeb8ecp-4, 0x1.1ebca2p-3, -0x1.55cd0ep-3,
     0x1.99d212p-3,  -0x1.fffd6ap-3, 0x1.555502p-2,  -0x1p-1};
@@ -54,7 +54,7 @@ class Math {
     avx512_ = has_avx512 && vector != nullptr && vector->getNumElements() == kLanes512;
   }
 
-  Value* exp(Value* x);
+  Value* exp(Value* x, double sign = 1);
   Value* log(Value* x);
   Value* tanh(Value* x);
   Value* erf(Value* x);
@@ -90,6 +90,7 @@ class Math {
   Value* odd_step(Value* x, double end, std::initializer_list<double> p,
                   std::initializer_list<double> q);
   Value* scale(Value* p, Value* n);
+  Value* reciprocal(Value* d, bool infinite);
   Value* quotient(Value* n, Value* d);
   Value* power_of_2(Value* n) { return from_bits(b_.CreateShl(b_.CreateAdd(n, i(127)), 23)); }
 
@@ -99,15 +100,21 @@ class Math {
   bool avx512_ = false;  // x is a whole register of it
 };
 
-// x = n ln 2 + r; e^r by polynomial; 2^n in two factors, so that denormal results are right.
-Value* Math::exp(Value* x) {
-  x = at_least(at_most(x, 90.0), -105.0);
-  Value* shifted = fma(x, f(std::numbers::log2e), f(kMagic));
+// e^x or, with sign -1, e^-x: sign x = n ln 2 + sign r; e^(sign r) by polynomial; 2^n in two
+// factors, so that denormal results are right.
+Value* Math::exp(Value* x, double sign) {
+  constexpr double kInfinite = 90.0, kZero = -105.0;  // beyond them nothing changes
+  x = sign > 0 ? at_least(at_most(x, kInfinite), kZero) : at_least(at_most(x, -kZero), -kInfinite);
+  Value* shifted = fma(x, f(sign * std::numbers::log2e), f(kMagic));
   Value* n = b_.CreateFSub(shifted, f(kMagic));
-  Value* r = fma(n, f(-0x1.62e4p-1), x);
-  r = fma(n, f(-0x1.7f7d1cp-20), r);
-  Value* p = fma(b_.CreateFMul(r, r), poly(r, kExp), r);
-  p = b_.CreateFAdd(p, f(1.0));
+  Value* r = fma(n, f(-sign * 0x1.62e4p-1), x);
+  r = fma(n, f(-sign * 0x1.7f7d1cp-20), r);
+  Value* p = nullptr;
+  auto power = static_cast<int>(kExp.size());
+  for (const double c : kExp) {
+    Value* term = f(--power % 2 == 0 ? c : sign * c);
+    p = p ? fma(p, r, term) : term;
+  }
   if (avx512_) return scale(p, n);
   Value* exponent = b_.CreateSub(bits(shifted), bits(f(kMagic)));
   Value* half = b_.CreateAShr(exponent, 1);
@@ -123,14 +130,21 @@ Value* Math::scale(Value* p, Value* n) {
                             {p, n, p, all, b_.getInt32(kCurrentRounding)});
 }
 
-// For d of 1 to 1e30 or NaN; a division costs as much as ten multiplications where vectors are
-// long.
-Value* Math::quotient(Value* n, Value* d) {
-  if (!avx512_) return b_.CreateFDiv(n, d);
+// 1 / d for d of 1 to 1e38 or NaN, and infinity if said; a denormal result may be 0. A division
+// costs as much as ten multiplications where vectors are long.
+Value* Math::reciprocal(Value* d, bool infinite) {
+  if (!avx512_) return b_.CreateFDiv(f(1.0), d);
   Value* all = llvm::ConstantInt::getSigned(b_.getInt16Ty(), -1);
   Value* r = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_rcp14_ps_512, {}, {d, d, all});
-  r = fma(r, fma(b_.CreateFNeg(d), r, f(1.0)), r);  // 14 good bits become 28
-  return b_.CreateFMul(n, r);
+  Value* rest = fma(b_.CreateFNeg(d), r, f(1.0));
+  if (infinite)  // its rest is NaN
+    rest = b_.CreateSelect(b_.CreateFCmpOLT(rest, f(1.0)), rest, f(1.0));
+  return fma(r, rest, r);  // 14 good bits become 28
+}
+
+// n / d, likewise.
+Value* Math::quotient(Value* n, Value* d) {
+  return avx512_ ? b_.CreateFMul(n, reciprocal(d, false)) : b_.CreateFDiv(n, d);
 }
 
 // x = 2^e m with m in [2/3, 4/3).
@@ -162,12 +176,8 @@ Value* Math::odd_step(Value* x, double end, std::initializer_list<double> p,
 Value* Math::tanh(Value* x) { return odd_step(x, kTanhEnd, kTanhP, kTanhQ); }
 Value* Math::erf(Value* x) { return odd_step(x, kErfEnd, kErfP, kErfQ); }
 
-// Both halves from e^-|x|, so that neither overflows nor cancels.
-Value* Math::sigmoid(Value* x) {
-  Value* e = exp(b_.CreateFNeg(abs(x)));
-  Value* top = b_.CreateSelect(b_.CreateFCmpOLT(x, f(0.0)), e, f(1.0));
-  return quotient(top, b_.CreateFAdd(e, f(1.0)));
-}
+// Nothing cancels; where e^-x overflows the result is denormal.
+Value* Math::sigmoid(Value* x) { return reciprocal(b_.CreateFAdd(exp(x, -1), f(1.0)), true); }
 
 // The multiple of pi / 2 is taken off in double precision.
 Value* Math::sin_cos(Value* x, bool cosine) {

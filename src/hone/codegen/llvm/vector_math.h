@@ -3,7 +3,7 @@
 // Largest error against the exact value, in units of the last place, over all floats (checked by
 // vector_math_test): exp 2, log 2, tanh 8, erf 8, sigmoid 4, sin and cos 2 for |x| <= 1e6,
 // atan 3.
-// Infinities, NaN, zeros and denormal results are right.
+// Infinities, NaN, zeros and denormal results are right; sigmoid's denormal results may be zero.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

@@ -54,14 +54,20 @@ double ulps(float found, double want) {
 
 struct Case {
   Op op;
-  double limit;   // ulp
-  double domain;  // |x| up to this
+  double limit;      // ulp
+  double domain;     // |x| up to this
+  double least = 0;  // errors below this do not count
 };
 
 TEST(vector_math, errors_stay_within_the_stated_limits) {
-  const Case cases[] = {{Op::kExp, 2, 1e40}, {Op::kLog, 2, 1e40},     {Op::kTanh, 8, 1e40},
-                        {Op::kErf, 8, 1e40}, {Op::kSigmoid, 4, 1e40}, {Op::kSin, 2, 1e6},
-                        {Op::kCos, 2, 1e6},  {Op::kAtan, 3, 1e40}};
+  const Case cases[] = {{Op::kExp, 2, 1e40},
+                        {Op::kLog, 2, 1e40},
+                        {Op::kTanh, 8, 1e40},
+                        {Op::kErf, 8, 1e40},
+                        {Op::kSigmoid, 4, 1e40, 0x1p-126},
+                        {Op::kSin, 2, 1e6},
+                        {Op::kCos, 2, 1e6},
+                        {Op::kAtan, 3, 1e40}};
   const std::vector<float> in = inputs();
   const auto n = static_cast<int64_t>(in.size());
   for (const target::Target& target : runnable_targets()) {
@@ -84,8 +90,10 @@ TEST(vector_math, errors_stay_within_the_stated_limits) {
         for (int64_t i = 0; i < n; ++i) {
           const float at = in[static_cast<size_t>(i)];
           if (std::isfinite(at) && std::fabs(static_cast<double>(at)) > c.domain) continue;
-          const double off = ulps(args[1].as<float>()[static_cast<size_t>(i)],
-                                  exact(c.op, static_cast<double>(at)));
+          const double want = exact(c.op, static_cast<double>(at));
+          const float found = args[1].as<float>()[static_cast<size_t>(i)];
+          if (std::fabs(static_cast<double>(found) - want) < c.least) continue;
+          const double off = ulps(found, want);
           if (off > worst) {
             worst = off;
             worst_x = at;
