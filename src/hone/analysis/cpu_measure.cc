@@ -20,7 +20,7 @@ constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unr
 constexpr double kSpillCycles = 1.0;  // per register too many and body
 constexpr double kIssueWidth = 4;     // vector instructions and loads started per cycle
 constexpr double kCacheShare = 0.75;  // of a cache that one loop nest can count on
-constexpr double kBranchCycles = 2;   // a test in an unrolled body
+constexpr double kTestCycles = 2;     // a test in an unrolled body
 constexpr double kHalvingCycles = 6;  // until the lanes of a vector are added to the other half
 constexpr int kLineBytes = 64;
 constexpr int64_t kFirstLevelSets = 64;  // of lines: a page, wherever the tag is physical
@@ -64,9 +64,26 @@ double split_share(const Nest& nest, const NestAccess& access, size_t lane, int 
   return static_cast<double>(splits * step) / kLineBytes;
 }
 
+// A square of an unrolled loop and the vector, stored across the lanes: whole vectors, after they
+// were turned in registers (codegen/llvm/emit_transposed.cc).
+bool turned(const Nest& nest, int lanes) {
+  const size_t depth = nest.loops.size();
+  if (depth < nest.outer + 2 || nest.accesses.back().element_bytes != 4) return false;
+  const NestLoop &row = nest.loops[depth - 2], &lane = nest.loops[depth - 1];
+  const NestAccess& write = nest.accesses.back();
+  return row.annotation == Annotation::kUnroll && lane.annotation == Annotation::kVectorize &&
+         row.extent == lanes && lane.extent == lanes && !row.reduce && !lane.reduce &&
+         write.stride(depth - 2) == 1 && write.stride(depth - 1) > 1;
+}
+
 // Loads (or stores) of one access in a body, as load-port slots.
 double access_slots(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
   double slots = access.reads;
+  if (access.write && turned(nest, lanes)) {
+    for (size_t i = body.first; i + 1 < nest.loops.size(); ++i)
+      slots *= static_cast<double>(nest.loops[i].extent);
+    return slots * (1 + split_share(nest, access, nest.loops.size() - 2, lanes));
+  }
   for (size_t i = body.first; i < nest.loops.size(); ++i) {
     const NestLoop& loop = nest.loops[i];
     if (loop.extent == 1 || !access.moves_with(i)) continue;
@@ -119,7 +136,9 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   double stores = write.scope == ir::Scope::kRegister ? 0 : access_slots(nest, write, body, lanes);
   if (reduces && write.scope != ir::Scope::kRegister) loads += stores;  // read, add, write back
   const OpCounts& ops = nest.ops;
-  const double arithmetic = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + ops.select;
+  // A test that all lanes share chooses an address.
+  const double choices = is_vector && !nest.tests.back() ? 0 : ops.select;
+  const double arithmetic = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + choices;
   const double flops = body.vectors * arithmetic + widening;
   double cycles = std::max(flops / target.fma_per_cycle, loads / target.loads_per_cycle);
   cycles = std::max(cycles, stores);
@@ -128,12 +147,16 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
     cycles = std::max(cycles,
                       target.fma_latency * body.vectors / accumulators * std::max(1.0, arithmetic));
   cycles += body.vectors * (kMathCycles * ops.math + kDivideCycles * ops.div);
-  cycles += kBranchCycles * ops.select * body.vectors;
+  double tests = ops.select;
+  for (size_t i = body.first; i < nest.loops.size(); ++i)
+    tests *= nest.tests[i] ? vector_count(nest.loops[i], lanes) : 1;
+  cycles += kTestCycles * tests;
   out.registers = write.scope == ir::Scope::kRegister ? accumulators + widest + 1 : widest + 2;
   cycles += kSpillCycles * std::max(0.0, out.registers - target.vector_registers);
   // The lanes of a register tile are summed up by halves: one after the other, tiles side by side.
   if (is_vector && nest.loops.back().reduce && write.scope == ir::Scope::kRegister)
     cycles += std::log2(lanes) * (kHalvingCycles + accumulators);
+  if (turned(nest, lanes)) cycles += body.vectors * std::log2(lanes);  // a shuffle a cycle
   cycles += kLoopCycles;
   out.body_instructions = flops + loads + stores;
   out.body_cycles = cycles;
@@ -167,13 +190,16 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
                             : footprint[k * count + a];
     }
   }
+  // A square that is turned in registers touches each of its lines once.
+  const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
+  const size_t innermost = turned(nest, lanes) ? depth - 2 : depth;
   for (size_t level = 0; level < target.caches.size(); ++level) {
     const target::Cache& cache = target.caches[level];
     const int sharers = std::max(1, std::min(cache.shared_by, threads));
     const double capacity = kCacheShare * static_cast<double>(cache.bytes) / sharers;
     size_t fits = 0;
     const std::vector<double>& needed = level == 0 ? first_level : total;
-    while (fits < depth && needed[fits] > capacity) ++fits;
+    while (fits < innermost && needed[fits] > capacity) ++fits;
     double bytes = 0;
     if (fits == 0) {
       bytes = level == 0 ? total[0] : 0;  // warm: it is there already

@@ -158,6 +158,7 @@ class NestBuilder {
     nest.accesses.back().spread.resize(nest.accesses.back().move.size(), 0);
     for (NestAccess& access : nest.accesses) access.remember_reaches(nest.loops);
     nest.ops = count_ops(info.stage);
+    nest.tests = tested_loops(nest, s);
     nest.useful = useful_share(s);
     return nest;
   }
@@ -269,6 +270,35 @@ class NestBuilder {
       }
     }
     return access;
+  }
+
+  [[nodiscard]] std::vector<bool> tested_loops(const Nest& nest, int s) const {
+    std::vector<bool> tested(nest.loops.size(), false);
+    const schedule::StageInfo& info = *state_.stages[s].info;
+    const auto add = [&](const schedule::Linear& linear) {
+      for (const schedule::Term& term : linear) {
+        for (size_t i = 0; i < nest.loops.size(); ++i) {
+          if (nest.loops[i].stage == term.stage && nest.loops[i].loop == term.loop)
+            tested[i] = true;
+        }
+      }
+    };
+    const auto note = [&](const Expr& condition) {
+      ir::visit(condition, [&](const Expr& e) {
+        for (size_t a = 0; e->op == Op::kVar && a < info.axes.size(); ++a) {
+          if (info.axes[a].var != e->var) continue;
+          add(bounds_.stages[s].axes[a].min);
+          add(bounds_.stages[s].axes[a].own);
+        }
+      });
+    };
+    for (const compute::Output& output : info.stage.outputs) {
+      if (!output.value) continue;
+      ir::visit(output.value, [&](const Expr& e) {
+        if (e->op == Op::kSelect) note(e->args[0]);
+      });
+    }
+    return tested;
   }
 
   // Storage inside a tile does not move with the loops around it.

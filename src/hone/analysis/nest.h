@@ -58,7 +58,8 @@ struct Nest {
   std::vector<NestLoop> loops;       // outermost first
   std::vector<NestAccess> accesses;  // reads, then the write
   OpCounts ops;
-  double useful = 1;  // share of the loops' points that are computed
+  std::vector<bool> tests;  // loops that the condition of a select moves with
+  double useful = 1;        // share of the loops' points that are computed
   [[nodiscard]] double iterations(size_t first = 0) const;  // product of extents from `first` on
   [[nodiscard]] double operations() const;                  // of all points that are computed
 };

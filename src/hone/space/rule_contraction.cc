@@ -24,6 +24,10 @@ void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
   for (const int64_t n : {1, 2, 3, 4, 6, 8}) {
     if (n <= most) vectors.push_back(n);
   }
+  // Where nothing is reused, all channels of a point at once are one stream from memory.
+  for (const int64_t all : {(channels + group.lanes - 1) / group.lanes, most}) {
+    if (!group.reuses && all > vectors.back() && all + 2 <= group.registers) vectors.push_back(all);
+  }
   group.d_vectors = builder.add_decision(stage, "vectors", DecisionKind::kTile, vectors);
   if (group.roles.column >= 0) {
     group.d_column = builder.add_decision(

@@ -8,6 +8,7 @@ namespace {
 // for the other axes, fused, in parallel:  for blocks of the vector axis:  vector
 // or, where input and output are contiguous along different axes, so that the lines that a block
 // touches stay in the cache:  for blocks of the vector axis:  for the other axes:  vector
+// or, likewise, in square tiles of both axes, which the code generator turns in registers.
 class Pointwise : public Group {
  public:
   std::string stage;
@@ -15,10 +16,14 @@ class Pointwise : public Group {
   std::vector<int64_t> vector_axes;  // candidates: unit stride in the output, then in the input
   int64_t lanes = 8;
   int d_axis = -1, d_width = -1, d_parallel = -1;
-  int d_blocks_outside = -1;  // -1: there is no choice
+  int d_blocks_outside = -1, d_tile = -1;  // -1: there is no choice
   std::vector<Decision> own_decisions;
 
-  [[nodiscard]] bool legal(const Choice&) const override { return true; }
+  [[nodiscard]] bool legal(const Choice& choice) const override {
+    if (!tiled(choice)) return true;
+    return choice[d_axis] != vector_axes[0] && choice[d_width] == lanes &&
+           parallel_loops(choice) > 0;
+  }
 
   void set_default(std::vector<int>& choices) const override {
     // A short output axis (three colours) is no vector: prefer the longer of the first two.
@@ -29,9 +34,15 @@ class Pointwise : public Group {
     }
     choices[d_width] = nearest_option(own_decisions[d_width], lanes);
     choices[d_parallel] = static_cast<int>(own_decisions[d_parallel].options.size()) - 1;
+    if (d_tile < 0) return;
+    std::vector<int> tiled = choices;
+    tiled[d_axis] = tiled[d_tile] = 1;
+    const bool whole = axes[vector_axes[0]].extent >= lanes && axes[vector_axes[1]].extent >= lanes;
+    if (whole && legal(Choice(own_decisions, tiled))) choices = std::move(tiled);
   }
 
   void append_steps(const Choice& choice, schedule::Steps& steps) const override {
+    if (tiled(choice)) return append_tiles(choice, steps);
     const int64_t vector = choice[d_axis];
     const std::string& vec = axes[vector].var->name;
     const bool blocks_outside = d_blocks_outside >= 0 && choice[d_blocks_outside] == 1;
@@ -50,6 +61,45 @@ class Pointwise : public Group {
     outer.resize(std::max<size_t>(depth, 1));
     steps.push_back(schedule::Parallel{stage, fuse_loops(stage, outer, steps)});
     steps.push_back(schedule::Vectorize{stage, vec + ".1"});
+  }
+
+ private:
+  [[nodiscard]] bool tiled(const Choice& choice) const { return d_tile >= 0 && choice[d_tile] > 1; }
+
+  // The two axes of the tiles, that of the outer loop over them first.
+  [[nodiscard]] std::pair<int64_t, int64_t> tile_axes(const Choice& choice) const {
+    if (choice[d_blocks_outside] == 1) return {choice[d_axis], vector_axes[0]};
+    return {vector_axes[0], choice[d_axis]};
+  }
+  // So many of the outer loops run in parallel: the tiles' only if none is cut off, since the rest
+  // of a peeled loop runs behind it.
+  [[nodiscard]] size_t parallel_loops(const Choice& choice) const {
+    const bool even = axes[tile_axes(choice).first].extent % lanes == 0;
+    return std::min<size_t>(static_cast<size_t>(choice[d_parallel]), axes.size() - (even ? 1 : 2));
+  }
+  void append_tiles(const Choice& choice, schedule::Steps& steps) const {
+    const auto [first, second] = tile_axes(choice);
+    std::vector<std::string> order;
+    for (int64_t a = 0; a < static_cast<int64_t>(axes.size()); ++a) {
+      if (a != first && a != second) order.push_back(axes[a].var->name);
+    }
+    const size_t parallel = parallel_loops(choice);
+    for (const int64_t axis : {first, second}) {
+      const std::string& name = axes[axis].var->name;
+      const bool fused = axis == first && parallel > order.size();
+      steps.push_back(schedule::Split{
+          stage, name, {lanes}, fused ? schedule::Tail::kMask : schedule::Tail::kPeel});
+    }
+    for (const int64_t axis : {first, second}) order.push_back(axes[axis].var->name + ".0");
+    const std::vector<std::string> outer(order.begin(),
+                                         order.begin() + static_cast<std::ptrdiff_t>(parallel));
+    const std::string unrolled = axes[vector_axes[0]].var->name + ".1";
+    const std::string vector = axes[choice[d_axis]].var->name + ".1";
+    order.insert(order.end(), {unrolled, vector});
+    steps.push_back(schedule::Reorder{stage, order});
+    steps.push_back(schedule::Parallel{stage, fuse_loops(stage, outer, steps)});
+    steps.push_back(schedule::Unroll{stage, unrolled});
+    steps.push_back(schedule::Vectorize{stage, vector});
   }
 };
 
@@ -110,6 +160,9 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
   if (group->vector_axes.size() > 1) {
     group->d_blocks_outside =
         builder.add_decision(stage, "blocks_outside", DecisionKind::kOrder, {0, 1});
+    const bool words = dtype_bytes(info->stage.outputs[0].buffer->dtype) == 4;
+    if (words && unit >= 0 && group->lanes >= 4)
+      group->d_tile = builder.add_decision(stage, "tile", DecisionKind::kUnroll, {1, group->lanes});
   }
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));

@@ -51,7 +51,8 @@ std::vector<Case> cases() {
           {"attention", attention(3, 13, 17, 6)},
           {"attention_one_query", attention(2, 1, 9, 8)},
           {"running_sum", running_sum(7, 9)},
-          {"transpose", transpose(3, 5, 9, 1)}};
+          {"transpose", transpose(3, 5, 9, 1)},
+          {"transpose_tiles", transpose(8, 12, 16, 1)}};
 }
 
 TEST(space, every_sampled_point_computes_the_same) {

@@ -49,6 +49,7 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
   begin_partials(plan, native, slots);
   int64_t done = 0;
   if (loops) {
+    for (const ir::Expr& e : invariant_functions(s)) hoisted_[e.get()] = value(e);
     const int64_t step = plan.partials.empty() ? 1 : slots;
     begin_loop(i64(0), i64(full / step), false, {0, full / step - 1});
     const IndexForm first = add(min, loop_index(), step * native);
@@ -58,6 +59,7 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
       emit_chunk(s, at, native, native);
     }
     end_loop(i64(full / step));
+    hoisted_.clear();
     done = full / step * step;
   }
   for (; done * native < extent && !failed(); ++done) {

@@ -100,19 +100,23 @@ llvm::Align PhaseEmitter::alignment(const Access& access, bool vector) const {
   return llvm::Align(static_cast<uint64_t>(step));
 }
 
-// Where the condition does not hold, some memory that may be read.
+// Where the condition does not hold, memory that may be read: as many of the value that is wanted
+// then.
 llvm::Value* PhaseEmitter::safe(llvm::Value* pointer, llvm::Value* condition,
                                 const Access& access) {
   if (!condition || access.buffer->local) return pointer;
-  constexpr const char* kName = "hone_zeros";
-  llvm::GlobalVariable* zeros = module_.getGlobalVariable(kName, true);
-  if (!zeros) {
-    llvm::Type* type = llvm::ArrayType::get(builder_.getInt8Ty(), kSafeBytes);
-    zeros = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::InternalLinkage,
-                                     llvm::ConstantAggregateZero::get(type), kName);
-    zeros->setAlignment(llvm::Align(kBaseAlignment));
+  const auto bits = std::bit_cast<uint32_t>(lanes_.otherwise);
+  const std::string name = bits == 0 ? "hone_zeros" : fmt::format("hone_fill_{:x}", bits);
+  llvm::GlobalVariable* fill = module_.getGlobalVariable(name, true);
+  if (!fill) {
+    const std::vector<uint32_t> all(kSafeBytes / sizeof(uint32_t), bits);
+    llvm::Constant* values =
+        llvm::ConstantDataArray::get(module_.getContext(), llvm::ArrayRef<uint32_t>(all));
+    fill = new llvm::GlobalVariable(module_, values->getType(), true,
+                                    llvm::GlobalValue::InternalLinkage, values, name);
+    fill->setAlignment(llvm::Align(kBaseAlignment));
   }
-  return builder_.CreateSelect(condition, pointer, zeros);
+  return builder_.CreateSelect(condition, pointer, fill);
 }
 
 llvm::Instruction* PhaseEmitter::note(llvm::Instruction* memory_access, const Access& access) {

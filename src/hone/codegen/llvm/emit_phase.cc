@@ -309,6 +309,7 @@ void PhaseEmitter::emit_for(const StmtNode& s) {
 }
 
 void PhaseEmitter::emit_unrolled(const StmtNode& s) {
+  if (emit_transposed(s)) return;
   const IndexForm extent = index(s.extent);
   if (!extent.is_constant()) return emit_serial(s);
   const IndexForm min = index(s.min);

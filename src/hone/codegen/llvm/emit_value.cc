@@ -166,6 +166,7 @@ llvm::Value* PhaseEmitter::select(const ExprNode& e) {
     });
   }
   if (branches) return branch_select(e, test);
+  if (llvm::Value* loaded = load_or_constant(e, test)) return loaded;
   lanes_.guard = outer.guard ? builder_.CreateAnd(outer.guard, test) : test;
   llvm::Value* a = value(e.args[1]);
   llvm::Value* otherwise = builder_.CreateNot(test);
@@ -174,6 +175,24 @@ llvm::Value* PhaseEmitter::select(const ExprNode& e) {
   lanes_ = outer;
   match(a, b);
   return builder_.CreateSelect(test, a, b);
+}
+
+// Borders: an element or a constant, by a test that all lanes share. Where it fails the load reads
+// memory that holds the constant, and nothing is left to choose.
+llvm::Value* PhaseEmitter::load_or_constant(const ExprNode& select, llvm::Value* test) {
+  const ExprNode &element = *select.args[1], &constant = *select.args[2];
+  if (element.op != Op::kLoad || constant.op != Op::kFloat || element.type != DType::kF32 ||
+      lanes_.mask || lanes_.guard || (reduced_ && element.buffer == reduced_->buffer))
+    return nullptr;
+  const Access from = access(element.buffer, element.args);
+  if (failed() || from.buffer->local || !from.buffer->base) return nullptr;
+  if (space_.varying(from.form) && (from.form.lane != 1 || !is_strided(from.form))) return nullptr;
+  const Lanes outer = lanes_;
+  lanes_.guard = test;
+  lanes_.otherwise = static_cast<float>(constant.float_value);
+  llvm::Value* loaded = load(from);
+  lanes_ = outer;
+  return loaded;
 }
 
 llvm::Value* PhaseEmitter::branch_select(const ExprNode& e, llvm::Value* test) {
@@ -197,6 +216,7 @@ llvm::Value* PhaseEmitter::branch_select(const ExprNode& e, llvm::Value* test) {
 
 llvm::Value* PhaseEmitter::value(const Expr& e) {
   if (failed()) return llvm::PoisonValue::get(type_of(e->type));
+  if (const auto known = hoisted_.find(e.get()); known != hoisted_.end()) return known->second;
   switch (e->op) {
     case Op::kInt: return integer(type_of(e->type), e->int_value);
     case Op::kFloat: return llvm::ConstantFP::get(type_of(e->type), e->float_value);

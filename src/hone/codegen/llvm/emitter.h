@@ -66,6 +66,7 @@ class PhaseEmitter {
     int active = 1;                // the first lanes that exist
     llvm::Value* mask = nullptr;   // further condition per lane, or null
     llvm::Value* guard = nullptr;  // uniform condition under which memory may be read, or null
+    float otherwise = 0;           // what float32 loads give where the guard fails
   };
   struct Access {
     const BufferInfo* buffer;
@@ -112,6 +113,10 @@ class PhaseEmitter {
   llvm::Value* tail_mask();
   llvm::Value* any_lane();  // i1: some lane is active, or null
 
+  // emit_transposed.cc: square blocks whose store is contiguous across the lanes.
+  bool emit_transposed(const ir::StmtNode& s);  // false: not that kind of loop
+  std::vector<llvm::Value*> transposed(std::vector<llvm::Value*> rows);
+
   // emit_memory.cc: addresses, loads, stores.
   Access access(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices);
   llvm::Value* address(const Access& access);
@@ -148,6 +153,7 @@ class PhaseEmitter {
   llvm::Value* function(ir::Op op, llvm::Value* x, DType type);
   llvm::Value* library_call(const char* name, llvm::ArrayRef<llvm::Value*> args);
   llvm::Value* select(const ir::ExprNode& e);
+  llvm::Value* load_or_constant(const ir::ExprNode& select, llvm::Value* test);  // null: not that
   llvm::Value* branch_select(const ir::ExprNode& e, llvm::Value* condition);
   llvm::Value* convert(llvm::Value* v, DType from, DType to);
   llvm::Value* narrow_to_odd(llvm::Value* v);
@@ -191,6 +197,7 @@ class PhaseEmitter {
   llvm::Value* accumulator_ = nullptr;         // ...this memory while its loops run
   const ir::StmtNode* reduced_ = nullptr;      // the store whose own element reads as...
   llvm::Value* reduced_value_ = nullptr;       // ...this
+  std::unordered_map<const ir::ExprNode*, llvm::Value*> hoisted_;  // computed before their loop
   Lanes lanes_;
   int alloc_copies_ = 1;  // of a buffer allocated here, for native width
   int64_t scratch_top_ = 0;

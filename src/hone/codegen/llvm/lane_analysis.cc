@@ -166,6 +166,43 @@ const StmtNode* invariant_reduction(const StmtNode& loop) {
   return s;
 }
 
+namespace {
+
+bool is_function(const Expr& e) {
+  const Op op = e->op;
+  return is_float(e->type) &&
+         (op == Op::kDiv || op == Op::kSqrt || op == Op::kExp || op == Op::kLog ||
+          op == Op::kTanh || op == Op::kErf || op == Op::kSigmoid || op == Op::kPow);
+}
+
+// The largest parts of `e` that `invariant` holds for and that have a function inside.
+template <typename Invariant>
+void collect_functions(const Expr& e, const Invariant& invariant, std::vector<Expr>& found) {
+  if (e->op == Op::kSelect) return;
+  bool costly = false;
+  ir::visit(e, [&](const Expr& node) { costly |= is_function(node); });
+  if (!costly) return;
+  if (is_float(e->type) && invariant(e)) return found.push_back(e);
+  for (const Expr& a : e->args) collect_functions(a, invariant, found);
+}
+
+}  // namespace
+
+std::vector<Expr> invariant_functions(const StmtNode& loop) {
+  std::vector<Expr> found;
+  for (const ir::Stmt& s : loop.body) {
+    if (s->kind != StmtKind::kStore) return {};
+  }
+  const auto invariant = [&](const Expr& e) {
+    bool same = !mentions(e, loop.var.get());
+    for (const ir::Stmt& s : loop.body) same = same && !loads_from(e, s->buffer.get());
+    ir::visit(e, [&](const Expr& node) { same = same && node->op != Op::kSelect; });
+    return same;
+  };
+  for (const ir::Stmt& s : loop.body) collect_functions(s->value, invariant, found);
+  return found;
+}
+
 LanePlan plan_lanes(const StmtNode& loop) {
   Scan scan{loop.var.get(), {}, {}, {}, {}};
   scan.plan.vectorizable = ir::is_const_int(loop.extent) && scan.scan_all(loop.body, true);

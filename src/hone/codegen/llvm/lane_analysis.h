@@ -26,6 +26,10 @@ struct LanePlan {
 // all iterations: it can be accumulated in a register. Null otherwise.
 [[nodiscard]] const ir::StmtNode* invariant_reduction(const ir::StmtNode& loop);
 
+// Quotients, roots and functions of floats that are the same in all iterations of a loop whose body
+// is nothing but stores; none of them under a select.
+[[nodiscard]] std::vector<ir::Expr> invariant_functions(const ir::StmtNode& loop);
+
 [[nodiscard]] bool mentions(const ir::Expr& e, const ir::Var* var);
 
 }  // namespace hone::codegen

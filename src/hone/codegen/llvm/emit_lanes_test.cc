@@ -1,0 +1,145 @@
+// What vector code does beyond a plain loop: square blocks turned in registers, functions computed
+// ahead of their loop, borders read from memory that holds their constant.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "hone/codegen/llvm/inner_loop.h"
+#include "hone/codegen/llvm/test_support.h"
+
+namespace hone::codegen {
+namespace {
+
+using ir::constant;
+using ir::constant_float;
+using ir::Expr;
+using ir::ForKind;
+using ir::Op;
+using ir::variable;
+
+InnerLoop inner_loop_of(const ir::Program& program, const char* device) {
+  const target::Target target = *target::find(device);
+  const auto code = compile(program, target);
+  EXPECT_TRUE(code.ok()) << code.status().message();
+  if (!code.ok()) return {};
+  const auto loops = inner_loops(code->object, code->phases, target);
+  EXPECT_TRUE(loops.ok()) << loops.status().message();
+  return loops.ok() && loops->size() == 1 ? loops->front() : InnerLoop{};
+}
+
+// y[j, i] = 2 x[i, j] in tiles of n x n: the rows unrolled, the lanes along x's.
+ir::Program turned(DType type, int64_t rows, int64_t columns, int64_t n) {
+  const auto x = ir::make_buffer("x", type, {rows, columns});
+  const auto y = ir::make_buffer("y", type, {columns, rows});
+  const auto io = ir::make_var("io"), jo = ir::make_var("jo"), i = ir::make_var("i"),
+             j = ir::make_var("j");
+  const Expr row = variable(io) * constant(n) + variable(i);
+  const Expr column = variable(jo) * constant(n) + variable(j);
+  const Expr element = ir::load(x, {row, column});
+  return program_of(
+      {{x, ir::Role::kInput}, {y, ir::Role::kOutput}},
+      loop(io, rows / n, kSerial,
+           {loop(jo, columns / n, kSerial,
+                 {loop(i, n, ForKind::kUnrolled,
+                       {loop(j, n, kVector,
+                             {ir::make_store(y, {column, row}, element + element)})})})}));
+}
+
+TEST(emit_transposed, gives_what_stores_lane_by_lane_give) {
+  for (const DType type : {DType::kF32, DType::kI32, DType::kF64, DType::kF16}) {
+    for (const int64_t n : {4, 8, 16})
+      EXPECT_EQ(compare_with_interpreter(turned(type, 2 * n, 3 * n, n), 3, 0), "") << n;
+  }
+}
+
+TEST(emit_transposed, stores_whole_vectors) {
+  const struct {
+    const char* device;
+    int n, shuffles;
+  } cases[] = {{"x86-64-avx512", 16, 64}, {"x86-64-avx2", 8, 24}};
+  for (const auto& c : cases) {
+    const InnerLoop loop = inner_loop_of(turned(DType::kF32, 64, 64, c.n), c.device);
+    EXPECT_EQ(loop.mix.store - loop.spills / 2, c.n) << c.device;
+    EXPECT_LE(loop.mix.shuffle, c.shuffles) << c.device;
+    EXPECT_GE(loop.mix.shuffle, c.shuffles / 2) << c.device;
+  }
+}
+
+// y[i, :] = x[i, :] / sqrt(v[i]^2 + 1) where rows are long enough to be loops.
+ir::Program scaled_rows(int64_t rows) {
+  const int64_t length = 400;
+  const auto x = ir::make_buffer("x", DType::kF32, {rows, length});
+  const auto v = ir::make_buffer("v", DType::kF32, {rows});
+  const auto y = ir::make_buffer("y", DType::kF32, {rows, length});
+  const auto i = ir::make_var("i"), j = ir::make_var("j");
+  const Expr of_row = ir::load(v, {variable(i)});
+  const Expr scale = constant_float(1) / ir::make(Op::kSqrt, {of_row * of_row + constant_float(1)});
+  return program_of(
+      {{x, ir::Role::kInput}, {v, ir::Role::kInput}, {y, ir::Role::kOutput}},
+      loop(i, rows, kSerial,
+           {loop(j, length, kVector,
+                 {ir::make_store(y, {variable(i), variable(j)},
+                                 ir::load(x, {variable(i), variable(j)}) * scale)})}));
+}
+
+TEST(emit_vectorized, computes_the_rows_root_once) {
+  EXPECT_EQ(compare_with_interpreter(scaled_rows(3), 5), "");
+  const InnerLoop loop = inner_loop_of(scaled_rows(1), "x86-64-avx512");
+  EXPECT_TRUE(loop.is_loop);
+  for (const std::string& line : loop.text) {
+    EXPECT_EQ(line.find("sqrt"), std::string::npos) << line;
+    EXPECT_EQ(line.find("div"), std::string::npos) << line;
+  }
+}
+
+// In place, x[0] changes what the next iterations divide by.
+TEST(emit_vectorized, what_the_loop_writes_is_not_computed_ahead) {
+  const int64_t length = 400;
+  const auto x = ir::make_buffer("x", DType::kF32, {length});
+  const auto y = ir::make_buffer("y", DType::kF32, {length});
+  const auto z = ir::make_buffer("z", DType::kF32, {1});
+  const auto j = ir::make_var("j");
+  const Expr at = variable(j);
+  const ir::Program program = program_of(
+      {{x, ir::Role::kInput}, {y, ir::Role::kOutput}, {z, ir::Role::kOutput}},
+      loop(j, length, kVector,
+           {ir::make_store(z, {constant(0)}, ir::load(x, {at})),
+            ir::make_store(y, {at},
+                           constant_float(1) / (constant_float(4) + ir::load(z, {constant(0)})))}));
+  EXPECT_EQ(compare_with_interpreter(program, 6), "");
+}
+
+// The largest of three neighbours, with borders that hold another number.
+ir::Program window(double border) {
+  const int64_t rows = 9, length = 40;
+  const auto x = ir::make_buffer("x", DType::kF32, {rows, length});
+  const auto y = ir::make_buffer("y", DType::kF32, {rows, length});
+  const auto i = ir::make_var("i"), k = ir::make_var("k"), j = ir::make_var("j"),
+             j0 = ir::make_var("j0");
+  const Expr from = variable(i) + variable(k) - constant(1);
+  const Expr inside =
+      ir::logical_and(ir::less_equal(constant(0), from), ir::less(from, constant(rows)));
+  const Expr element = ir::select(inside, ir::load(x, {from, variable(j)}), constant_float(border));
+  const Expr sum = ir::load(y, {variable(i), variable(j)});
+  return program_of(
+      {{x, ir::Role::kInput}, {y, ir::Role::kOutput}},
+      loop(i, rows, kSerial,
+           {loop(j0, length, kVector,
+                 {ir::make_store(y, {variable(i), variable(j0)}, constant_float(-8))}),
+            loop(k, 3, kSerial,
+                 {loop(j, length, kVector,
+                       {ir::make_store(y, {variable(i), variable(j)}, ir::max(sum, element))})})}));
+}
+
+TEST(select_of_a_load, reads_the_border_from_memory) {
+  for (const double border : {0.0, -0.5, 3.0, -std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(compare_with_interpreter(window(border), 7, 0), "") << border;
+    for (const std::string& line : inner_loop_of(window(border), "x86-64-avx512").text) {
+      EXPECT_EQ(line.find("blend"), std::string::npos) << line;
+      EXPECT_EQ(line.find("kmov"), std::string::npos) << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::codegen
