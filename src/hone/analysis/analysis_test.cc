@@ -136,16 +136,73 @@ TEST(nest, rows_that_are_powers_of_two_apart_share_few_sets) {
   EXPECT_EQ(bytes(1040), one_way) << "8 lines in as many sets";
 }
 
+struct Scheduled {
+  schedule::State state;
+  schedule::Bounds bounds;
+};
+Scheduled scheduled(const compute::Dag& dag, std::string_view text) {
+  const Result<schedule::Steps> steps = schedule::parse_steps(text);
+  EXPECT_TRUE(steps.ok()) << steps.status().message();
+  const Result<schedule::State> state = schedule::replay(dag, *steps);
+  EXPECT_TRUE(state.ok()) << state.status().message();
+  const Result<schedule::Bounds> bounds = schedule::infer_bounds(*state);
+  EXPECT_TRUE(bounds.ok()) << bounds.status().message();
+  return {*state, *bounds};
+}
+StageMeasure measured(const compute::Dag& dag, std::string_view text) {
+  const Scheduled s = scheduled(dag, text);
+  return measure_cpu(s.state, s.bounds, small_target(), 1).roots.at(0).stages.at(0);
+}
+
+TEST(nest, tails_of_a_peeled_sum_are_not_counted_twice) {
+  const Scheduled s = scheduled(gemm(4, 4, 10), "split(matmul, k, [4], peel)");
+  const Nest nest = build_nests(s.state, s.bounds).at(0);
+  EXPECT_DOUBLE_EQ(nest.iterations() * nest.useful, 4 * 4 * 10);
+}
+
+TEST(nest, tests_of_a_border_move_with_the_window_but_not_with_the_channels) {
+  const Scheduled s = scheduled(max_pool(8, 8, 16), "");
+  const Nest nest = build_nests(s.state, s.bounds).at(0);
+  int tested = 0;
+  for (size_t i = 0; i < nest.loops.size(); ++i) {
+    const bool channels = nest.accesses.back().stride(i) == 1;
+    EXPECT_FALSE(nest.tests[i] && channels);
+    tested += nest.tests[i] ? 1 : 0;
+  }
+  EXPECT_EQ(tested, 4) << "rows and columns of the result and of the window";
+}
+
+TEST(cpu_measure, points_of_an_unrolled_window_share_their_loads) {
+  const compute::Dag dag = depthwise(8, 8, 16, 1);
+  const std::string tile =
+      "split(depthwise, c, [4], mask)\nsplit(depthwise, ow, [4], mask)\n"
+      "reorder(depthwise, [n, oh, ow.0, c.0, kh, kw, ow.1, c.1])\n"
+      "unroll(depthwise, ow.1)\nvectorize(depthwise, c.1)";
+  const StageMeasure apart = measured(dag, tile);
+  const StageMeasure shared = measured(dag, tile + "\nunroll(depthwise, kw)");
+  // A row of the window: 4 points read 3 vectors each, 6 of them distinct.
+  EXPECT_LT(shared.body_instructions, 3 * apart.body_instructions - 5);
+}
+
+TEST(cpu_measure, a_square_that_is_turned_costs_less_than_stores_lane_by_lane) {
+  const compute::Dag dag = transpose(16, 8, 16, 0);
+  const std::string split = "split(transpose, c, [4], mask)\nsplit(transpose, w, [4], mask)\n";
+  const StageMeasure scattered = measured(
+      dag, split + "reorder(transpose, [n, h, c.0, w.0, c.1, w.1])\nvectorize(transpose, w.1)");
+  const StageMeasure turned =
+      measured(dag, split +
+                        "reorder(transpose, [n, h, c.0, w.0, c.1, w.1])\n"
+                        "unroll(transpose, c.1)\nvectorize(transpose, w.1)");
+  EXPECT_LT(1.5 * turned.compute_cycles, scattered.compute_cycles);
+  EXPECT_LE(turned.bytes.at(0), scattered.bytes.at(0));
+}
+
 TEST(cpu_measure, a_register_tile_beats_one_accumulator_and_threads_help) {
   const target::Target target = small_target();
   const compute::Dag dag = gemm(64, 64, 64);
   const auto seconds = [&](std::string_view text, int threads) {
-    const Result<schedule::Steps> steps = schedule::parse_steps(text);
-    const Result<schedule::State> state = schedule::replay(dag, *steps);
-    EXPECT_TRUE(state.ok());
-    const Result<schedule::Bounds> bounds = schedule::infer_bounds(*state);
-    EXPECT_TRUE(bounds.ok());
-    return measure_cpu(*state, *bounds, target, threads).seconds(target, threads);
+    const Scheduled s = scheduled(dag, text);
+    return measure_cpu(s.state, s.bounds, target, threads).seconds(target, threads);
   };
   EXPECT_LT(seconds(schedule::kGemmTile, 1) * 3, seconds("parallel(matmul, m)", 1));
   EXPECT_LT(seconds(schedule::kGemmTile, 2), 0.8 * seconds(schedule::kGemmTile, 1));

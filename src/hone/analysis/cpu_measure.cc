@@ -100,6 +100,19 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
   return slots;
 }
 
+// Vectors that one access reads in a body, those that several points of an unrolled window share
+// counted once: LLVM loads them once.
+double distinct_vectors(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
+  double elements = access.footprint(nest.loops, body.first);
+  const size_t last = nest.loops.size() - 1;
+  if (nest.loops[last].annotation != Annotation::kVectorize || !access.moves_with(last))
+    return elements;
+  if (access.stride(last) != 1) return INFINITY;
+  const auto extent = static_cast<double>(nest.loops[last].extent);
+  elements /= extent;
+  return elements * std::ceil(extent / lanes) * (1 + split_share(nest, access, last, lanes));
+}
+
 // Vectors of an operand that wait in registers while the register tile uses them.
 double held_vectors(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
   double held = 1;
@@ -120,10 +133,17 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
       std::any_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.outer), nest.loops.end(),
                   [](const NestLoop& loop) { return loop.reduce; });
   double loads = 0, widest = 0, widening = 0;
+  bool shared = false;  // vectors of a window by several points, which wait in registers
   for (const NestAccess& access : nest.accesses) {
     if (access.write) continue;
-    const double slots =
+    double slots =
         access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body, lanes);
+    const double distinct =
+        slots > 0 && !nest.loops.empty() ? distinct_vectors(nest, access, body, lanes) : slots;
+    if (distinct < slots) {
+      shared = true;
+      slots = distinct;
+    }
     loads += slots;
     if (access.element_bytes < write.element_bytes) widening += kWidenInstructions * slots;
     if (is_vector && access.moves_with(nest.loops.size() - 1))
@@ -133,6 +153,7 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   for (size_t i = body.first; i < nest.loops.size(); ++i) {
     if (write.moves_with(i)) accumulators *= vector_count(nest.loops[i], lanes);
   }
+  if (shared) widest = std::max(widest, accumulators);
   double stores = write.scope == ir::Scope::kRegister ? 0 : access_slots(nest, write, body, lanes);
   if (reduces && write.scope != ir::Scope::kRegister) loads += stores;  // read, add, write back
   const OpCounts& ops = nest.ops;

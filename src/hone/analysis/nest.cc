@@ -321,7 +321,10 @@ class NestBuilder {
     double share = 1;
     for (int at = s;;) {
       const schedule::StageState& stage = state_.stages[at];
-      for (int a = 0; a < stage.info->num_spatial(); ++a) {
+      // What is computed inside of a sum's loops is not computed less often for their tails.
+      const size_t axes =
+          at == s ? stage.info->axes.size() : static_cast<size_t>(stage.info->num_spatial());
+      for (size_t a = 0; a < axes; ++a) {
         const bool peels = std::any_of(
             stage.loops[a].children.begin(), stage.loops[a].children.end(), [&](int child) {
               return stage.loops[child].peel && stage.loops[child].fused_into < 0;
