@@ -109,6 +109,12 @@ std::optional<AffineRow> affine_row(const Expr& index, std::span<const ir::VarPt
   }
 }
 
+bool moves(const Access& read, int axis) {
+  return std::any_of(read.index.begin(), read.index.end(), [&](const AffineRow& row) {
+    return row.coef[static_cast<size_t>(axis)] != 0;
+  });
+}
+
 std::vector<ir::VarPtr> stage_vars(const Stage& stage) {
   std::vector<ir::VarPtr> vars;
   for (const Axis& axis : stage.axes) vars.push_back(axis.var);

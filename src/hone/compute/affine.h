@@ -32,6 +32,9 @@ struct Access {
   bool guarded = false;  // under a select: indices may leave the buffer where it is not taken
 };
 
+// Whether the element that is read depends on an axis (a position in stage_axes).
+[[nodiscard]] bool moves(const Access& read, int axis);
+
 // Axes then reduce axes.
 [[nodiscard]] std::vector<ir::VarPtr> stage_vars(const Stage& stage);
 [[nodiscard]] std::vector<Axis> stage_axes(const Stage& stage);

@@ -88,15 +88,9 @@ std::vector<int> written_axes(const StageInfo& info) {
   return std::ssize(axes) == info.num_spatial() ? axes : std::vector<int>();
 }
 
-bool uses(const compute::Access& access, int axis) {
-  return std::any_of(access.index.begin(), access.index.end(), [&](const compute::AffineRow& row) {
-    return row.coef[static_cast<size_t>(axis)] != 0;
-  });
-}
-
 // Data and its guards depend on a spatial and a reduce axis only through their sum.
 bool slides_along(const StageInfo& info, const Factors& f, int axis, int tap) {
-  if (uses(f.weight_access, axis) || !uses(f.weight_access, tap)) return false;
+  if (moves(f.weight_access, axis) || !moves(f.weight_access, tap)) return false;
   int rows = 0;
   for (const compute::AffineRow& row : f.data_access.index) {
     const int64_t a = row.coef[static_cast<size_t>(axis)], t = row.coef[static_cast<size_t>(tap)];
@@ -218,7 +212,7 @@ class Rewrite {
     std::vector<int> positions;
     for (int a = 0; a < static_cast<int>(info_.axes.size()); ++a) {
       if (is_transformed(a)) continue;
-      if (a < info_.num_spatial() && !uses(f_.weight_access, a)) continue;
+      if (a < info_.num_spatial() && !moves(f_.weight_access, a)) continue;
       rest.push_back(axis_of(a));
       positions.push_back(a);
     }
@@ -257,7 +251,7 @@ class Rewrite {
     std::vector<int> positions;
     for (int a = 0; a < static_cast<int>(info_.axes.size()); ++a) {
       const bool slides = a < info_.num_spatial() && is_transformed(a);
-      if (slides || (!is_transformed(a) && uses(f_.data_access, a))) positions.push_back(a);
+      if (slides || (!is_transformed(a) && moves(f_.data_access, a))) positions.push_back(a);
     }
     ir::BufferPtr last;
     for (size_t d = 0; d < dims_.size(); ++d) {
@@ -336,8 +330,8 @@ class Rewrite {
     std::vector<Expr> w = xs, v = xs, write = compute::variables(stage.axes);
     for (const auto& [a, value] : at) {
       const bool slides = a < info_.num_spatial() && is_transformed(a);
-      if (slides || uses(f_.data_access, a)) v.push_back(value);
-      if (!slides && (a >= info_.num_spatial() || uses(f_.weight_access, a))) w.push_back(value);
+      if (slides || moves(f_.data_access, a)) v.push_back(value);
+      if (!slides && (a >= info_.num_spatial() || moves(f_.weight_access, a))) w.push_back(value);
     }
     std::vector<int64_t> shape;
     for (const Axis& axis : stage.axes) shape.push_back(axis.extent);

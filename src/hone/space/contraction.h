@@ -92,9 +92,6 @@ struct ContractionOptions {
 [[nodiscard]] std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
                                                                  const schedule::StageInfo& r);
 
-// Whether the element that is read depends on an axis.
-[[nodiscard]] bool moves(const compute::Access& read, int axis);
-
 // The largest constant operand of R that moves with an axis (position in r.axes) and whose
 // dimensions are single axes: worth packing; null if there is none.
 [[nodiscard]] const compute::Access* packable(const schedule::State& state,

@@ -114,9 +114,7 @@ int query_axis(const StageInfo& sums, const StageInfo& weights) {
     if (!has_axis(weights, sums.axes[axis].var->name)) continue;
     const bool still =
         std::all_of(sums.reads.begin(), sums.reads.end(), [&](const compute::Access& read) {
-          return read.buffer == weights.stage.outputs[0].buffer ||
-                 std::all_of(read.index.begin(), read.index.end(),
-                             [&](const compute::AffineRow& row) { return row.coef[axis] == 0; });
+          return read.buffer == weights.stage.outputs[0].buffer || !moves(read, a);
         });
     if (still && (best < 0 || sums.axes[axis].extent > sums.axes[static_cast<size_t>(best)].extent))
       best = a;

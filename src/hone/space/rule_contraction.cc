@@ -76,12 +76,6 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
 
 }  // namespace
 
-bool moves(const compute::Access& read, int axis) {
-  return std::any_of(read.index.begin(), read.index.end(), [&](const compute::AffineRow& row) {
-    return row.coef[static_cast<size_t>(axis)] != 0;
-  });
-}
-
 const compute::Access* packable(const schedule::State& state, const schedule::StageInfo& r,
                                 int axis) {
   const compute::Access* best = nullptr;

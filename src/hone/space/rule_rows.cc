@@ -51,12 +51,10 @@ int contiguous_reduce_axis(const StageInfo& info) {
 int moving_operands(const StageInfo& info) {
   std::vector<const ir::Buffer*> seen;
   for (const compute::Access& read : info.reads) {
-    bool moves = false;
-    for (const compute::AffineRow& row : read.index) {
-      for (size_t a = static_cast<size_t>(info.num_spatial()); a < row.coef.size(); ++a)
-        moves |= row.coef[a] != 0;
-    }
-    if (moves && std::count(seen.begin(), seen.end(), read.buffer.get()) == 0)
+    bool along_row = false;
+    for (int a = info.num_spatial(); a < static_cast<int>(info.axes.size()); ++a)
+      along_row |= moves(read, a);
+    if (along_row && std::count(seen.begin(), seen.end(), read.buffer.get()) == 0)
       seen.push_back(read.buffer.get());
   }
   return static_cast<int>(seen.size());
