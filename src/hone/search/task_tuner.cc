@@ -33,6 +33,7 @@ Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search_task()));
   HONE_RETURN_IF_ERROR(find_start());
   work_ = least_work(*task_.dag, *space_);
+  constant_bytes_ = constant_bytes(*task_.dag);
   const bool forgotten = context_.forgotten && context_.forgotten->contains(task_.key);
   if (store && !forgotten) HONE_RETURN_IF_ERROR(learn(*store));
   suggest(untuned_steps_);
@@ -242,7 +243,7 @@ void TaskTuner::build(Candidate& candidate) const {
   job.weights = context_.weights;
   job.own_cache_bytes = context_.own_cache_bytes;
   job.tolerance = context_.tolerance;
-  job.timeout_seconds = kTimeout + pack_seconds(operands_.constant_bytes);
+  job.timeout_seconds = kTimeout + pack_seconds(constant_bytes_);
   job.label = task_.name;
 }
 
@@ -279,7 +280,7 @@ void TaskTuner::drop_known(std::vector<Candidate>& candidates) {
 
 int TaskTuner::max_batch() const {
   return static_cast<int>(
-      std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes(*task_.dag), 1), 2, 1024));
+      std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes_, 1), 2, 1024));
 }
 
 Status TaskTuner::refresh(std::span<Candidate> candidates, measure::Runner& runner,
@@ -287,7 +288,7 @@ Status TaskTuner::refresh(std::span<Candidate> candidates, measure::Runner& runn
   if (!incumbent_.known()) return ok_status();
   HONE_RETURN_IF_ERROR(incumbent_.refresh(runner, clock));
   const double best = incumbent_.seconds_now();
-  const double pack = pack_seconds(operands_.constant_bytes);
+  const double pack = pack_seconds(constant_bytes_);
   for (Candidate& candidate : candidates) {
     candidate.job.timing.best = best;
     candidate.job.timeout_seconds = std::max(kLeastTimeout, kTimeoutOfBest * best) + pack;

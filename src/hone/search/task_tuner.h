@@ -155,6 +155,7 @@ class TaskTuner {
   TaskOperands operands_;
   schedule::Steps untuned_steps_;
   TaskWork work_;
+  int64_t constant_bytes_ = 0;
   double untuned_seconds_ = 0, predicted_seconds_ = 0;
   struct Suggestion {
     schedule::Steps steps;
