@@ -10,10 +10,10 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                                const CompileOptions& options) {
   const double start = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output, options));
-  HONE_RETURN_IF_ERROR(check_options(options));
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model,
-                        make_tasks(std::move(graph), options, {.store = store.get()}));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options,
+                                                     {.cost = cost, .store = store.get()}));
   HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
   ThreadPool pool(target::host().cores);
   HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), options));

@@ -24,7 +24,8 @@ struct Found {
   size_t task;  // index of its group
 };
 
-Result<Found> find_task(const std::string& path, db::Store* store, const ExplainOptions& options) {
+Result<Found> find_task(const std::string& path, const CostModelPtr& cost, db::Store* store,
+                        const ExplainOptions& options) {
   const std::string& text = options.task;
   if (path.empty()) {
     const Result<uint64_t> key = parse_key(text);
@@ -32,12 +33,12 @@ Result<Found> find_task(const std::string& path, db::Store* store, const Explain
     if (store == nullptr)
       return invalid("task {}: there is no database to take it from, expected one or a model",
                      text);
-    HONE_ASSIGN_OR_RETURN(ModelTasks model, make_stored_task(*store, *key, options.compile));
+    HONE_ASSIGN_OR_RETURN(ModelTasks model, make_stored_task(*store, *key, options.compile, cost));
     return Found{std::move(model), 0};
   }
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model,
-                        make_tasks(std::move(graph), options.compile, {.store = store}));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options.compile,
+                                                     {.cost = cost, .store = store}));
   const std::vector<graph::TaskGroup>& groups = model.tasks.groups;
   for (size_t g = 0; g < groups.size(); ++g) {
     if (hash_hex(groups[g].key) == text) return Found{std::move(model), g};
@@ -159,7 +160,7 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
 
 Result<Explanation> explain(const std::string& path, const ExplainOptions& options) {
   using Measure = ExplainOptions::Measure;
-  HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
   if (options.measure == Measure::kAlways && !target::runs_here(device)) {
     return error(Code::kUnsupported,
@@ -167,7 +168,7 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
                  options.compile.device);
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
-  HONE_ASSIGN_OR_RETURN(const Found found, find_task(path, store.get(), options));
+  HONE_ASSIGN_OR_RETURN(const Found found, find_task(path, cost, store.get(), options));
   const auto& [model, task] = found;
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
   HONE_ASSIGN_OR_RETURN(const KnownSchedule chosen, choose(model, task, store.get(), options));

@@ -8,11 +8,12 @@ namespace hone {
 Result<Inspection> inspect(const std::string& path, const InspectOptions& options) {
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
   if (options.on_change) options.on_change("import", graph::describe(graph));
-  HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model,
-                        make_tasks(std::move(graph), options.compile,
-                                   {.store = store.get(), .on_change = options.on_change}));
+  HONE_ASSIGN_OR_RETURN(
+      ModelTasks model,
+      make_tasks(std::move(graph), options.compile,
+                 {.cost = cost, .store = store.get(), .on_change = options.on_change}));
   HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
   HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), options.compile));
   ThreadPool pool(target::host().cores);

@@ -253,5 +253,15 @@ TEST(knowledge, modes_are_checked) {
   EXPECT_TRUE(make_tasks(network("net", 20), f.options).ok());
 }
 
+// A net's file is read, and its library loaded, once in a run.
+TEST(knowledge, tasks_take_the_cost_model_that_the_options_were_resolved_to) {
+  Fixture f;
+  const CostModelPtr cost = resolve_options(f.options).value();
+  EXPECT_EQ(make_tasks(network("net", 20), f.options, {.cost = cost})->cost, cost);
+  EXPECT_NE(make_tasks(network("net", 20), f.options)->cost, nullptr);
+  f.options.cost = "guess";
+  EXPECT_EQ(resolve_options(f.options).status().code(), Code::kInvalid);
+}
+
 }  // namespace
 }  // namespace hone

@@ -32,12 +32,13 @@ double least_flops(const compute::Dag& dag, const ModelTasks& model) {
 }
 
 // All but the tasks.
-Result<ModelTasks> for_device(const CompileOptions& options) {
-  HONE_RETURN_IF_ERROR(check_options(options));
+Result<ModelTasks> for_device(const CompileOptions& options, CostModelPtr cost) {
   ModelTasks model;
+  model.cost = std::move(cost);
+  if (model.cost == nullptr) {
+    HONE_ASSIGN_OR_RETURN(model.cost, resolve_options(options));
+  }
   HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
-  HONE_ASSIGN_OR_RETURN(
-      model.cost, make_cost_model({options.cost, options.db, options.use_db, options.adapt, ""}));
   model.accuracy = *space::parse_accuracy(options.accuracy);
   model.device = target::device_key(model.target);
   model.threads = options.threads > 0 ? options.threads : model.target.cores;
@@ -78,19 +79,21 @@ Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& 
   return store.best(best_query(model, key, algorithm));
 }
 
-Status check_options(const CompileOptions& options) {
+Result<CostModelPtr> resolve_options(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(target::find(options.device).status());
-  HONE_RETURN_IF_ERROR(check_cost_model(options.cost, options.adapt));
   if (!space::parse_accuracy(options.accuracy))
     return invalid("accuracy '{}', expected strict, default or fast", options.accuracy);
   if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")
     return invalid("transfer '{}', expected pool, one or off", options.transfer);
-  return ok_status();
+  HONE_ASSIGN_OR_RETURN(
+      std::unique_ptr<cost::CostModel> cost,
+      make_cost_model({options.cost, options.db, options.use_db, options.adapt, ""}));
+  return CostModelPtr(std::move(cost));
 }
 
 Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                               const TaskKnowledge& knowledge) {
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options, knowledge.cost));
   HONE_RETURN_IF_ERROR(graph::optimize(
       graph,
       {.skip = options.skip_passes, .later = {kRunTogether}, .on_change = knowledge.on_change}));
@@ -122,8 +125,9 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
   return model;
 }
 
-Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key, const CompileOptions& options) {
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options));
+Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key, const CompileOptions& options,
+                                    CostModelPtr cost) {
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options, std::move(cost)));
   db::Filter filter;
   filter.task = key;
   filter.with_task_text = true;

@@ -26,7 +26,7 @@ struct ModelTasks {
   std::string device;  // target::device_key
   int threads = 1;
   space::Accuracy accuracy = space::Accuracy::kDefault;
-  std::unique_ptr<cost::CostModel> cost;
+  std::shared_ptr<cost::CostModel> cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
   std::vector<Alternative> alternatives;
   std::set<uint64_t> own;        // its tasks, and those that may have taken their place
@@ -39,8 +39,12 @@ struct ModelTasks {
 
 [[nodiscard]] Result<graph::Graph> import_model(const std::string& path,
                                                 const CompileOptions& options);
+using CostModelPtr = std::shared_ptr<cost::CostModel>;
+// The cost model of the options; an error if a name among them stands for nothing.
+[[nodiscard]] Result<CostModelPtr> resolve_options(const CompileOptions& options);
 // What else decides how a graph is divided into tasks.
 struct TaskKnowledge {
+  CostModelPtr cost = {};      // that resolve_options() made; null: it is asked
   db::Store* store = nullptr;  // of measured times; may be null
   Measured measured = {};      // asked first
   Decisions decided = {};      // before
@@ -50,9 +54,7 @@ struct TaskKnowledge {
                                             const TaskKnowledge& knowledge = {});
 // One task of the database instead of a model's, built again from its text.
 [[nodiscard]] Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key,
-                                                  const CompileOptions& options);
-// An error if a name among the options stands for nothing.
-[[nodiscard]] Status check_options(const CompileOptions& options);
+                                                  const CompileOptions& options, CostModelPtr cost);
 // An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
 [[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
 [[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);

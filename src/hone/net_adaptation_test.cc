@@ -104,13 +104,15 @@ TEST_F(Adaptation, a_file_gives_its_net_back) {
 }
 
 TEST_F(Adaptation, refuses_what_cannot_adapt) {
-  EXPECT_EQ(check_cost_model(file_, "tail").message(),
+  const auto refused = [](const std::string& cost, const std::string& adapt) {
+    return make_cost_model({.cost = cost, .adapt = adapt}).status().message();
+  };
+  EXPECT_EQ(refused(file_, "tail"),
             "adaptation 'tail', expected one of none, head, full, momentum");
-  EXPECT_EQ(check_cost_model("combined", "head").message(),
+  EXPECT_EQ(refused("combined", "head"),
             "adaptation 'head' of the cost model 'combined', expected a FILE.onnx that hone train "
             "wrote: others learn without");
-  EXPECT_TRUE(check_cost_model("combined", "none").ok());
-  EXPECT_TRUE(check_cost_model(file_, "head").ok());
+  EXPECT_TRUE(make_cost_model({.cost = "combined"}).ok());
   EXPECT_EQ(check_adaptation("full", "/nowhere/libhone_torch.so").code(), Code::kUnsupported);
   EXPECT_FALSE(make("none")->learns());
 }

@@ -187,8 +187,7 @@ class NeuralModel : public cost::CostModel {
 
 bool is_net_file(std::string_view name) { return name.ends_with(".onnx"); }
 
-Status check_adapts(const std::string& cost, const std::string& adapt,
-                    const std::string& torch = "") {
+Status check_adapts(const std::string& cost, const std::string& adapt, const std::string& torch) {
   if (adapt == "none") return ok_status();
   HONE_RETURN_IF_ERROR(check_adaptation(adapt, torch));
   if (!is_net_file(cost))
@@ -227,11 +226,6 @@ Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& opti
       NeuralModel::make(net, std::move(compiled), std::move(adaptation));
   if (!model.ok()) return invalid("{}: {}", options.cost, model.status().message());
   return model;
-}
-
-Status check_cost_model(const std::string& cost, const std::string& adapt) {
-  HONE_RETURN_IF_ERROR(check_adapts(cost, adapt));
-  return is_net_file(cost) ? read_net(cost).status() : cost::make_model(cost).status();
 }
 
 }  // namespace hone

@@ -18,7 +18,5 @@ struct CostOptions {
   std::string torch;           // cost::net::NetTraining::library
 };
 [[nodiscard]] Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options);
-// An error where the former would refuse the name or the file; compiles nothing.
-[[nodiscard]] Status check_cost_model(const std::string& cost, const std::string& adapt = "none");
 
 }  // namespace hone

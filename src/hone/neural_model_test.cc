@@ -169,7 +169,7 @@ TEST_F(NeuralModel, compiles_once_and_again_when_the_library_is_damaged) {
 TEST_F(NeuralModel, refuses_what_it_was_not_trained_for) {
   const auto message = [&](const std::string& bytes) {
     EXPECT_TRUE(write_file_atomic(file_, bytes).ok());
-    const Status status = check_cost_model(file_);
+    const Status status = make_cost_model({.cost = file_}).status();
     EXPECT_FALSE(status.ok());
     return status.message();
   };
@@ -189,7 +189,7 @@ TEST_F(NeuralModel, refuses_what_it_was_not_trained_for) {
   EXPECT_NE(message(with(nullptr, "")).find("version (none) of features"), std::string::npos);
   const std::string whole = format_net(net_, {});
   EXPECT_NE(message(whole.substr(0, whole.size() / 2)).find("truncated"), std::string::npos);
-  EXPECT_EQ(check_cost_model("nowhere/a.onnx").code(), Code::kNotFound);
+  EXPECT_EQ(make_cost_model({.cost = "nowhere/a.onnx"}).status().code(), Code::kNotFound);
 }
 
 }  // namespace

@@ -133,8 +133,9 @@ Result<Source> Reporter::named_source(const std::string& name,
     compile.shapes.clear();
     compile.bind.clear();
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(name, compile));
-    HONE_ASSIGN_OR_RETURN(const ModelTasks tasks,
-                          make_tasks(std::move(graph), compile, {.store = store_}));
+    HONE_ASSIGN_OR_RETURN(
+        const ModelTasks tasks,
+        make_tasks(std::move(graph), compile, {.cost = model_.cost, .store = store_}));
     std::set<uint64_t> keys;
     for (const graph::TaskGroup& group : tasks.tasks.groups) keys.insert(group.key);
     for (const db::Record& record : everything.records()) {
@@ -312,7 +313,7 @@ Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportO
     return invalid("a database is needed: it has what the sources know and what the best is");
   if (options.compile.transfer == "off")
     return invalid("transfer 'off', expected pool: the report is about transferring");
-  HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
   if (!target::runs_here(device)) {
     return error(Code::kUnsupported,
@@ -324,8 +325,8 @@ Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportO
                    graph.name);
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model,
-                        make_tasks(std::move(graph), options.compile, {.store = store.get()}));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options.compile,
+                                                     {.cost = cost, .store = store.get()}));
   return Reporter(model, store.get(), options).run();
 }
 

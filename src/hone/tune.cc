@@ -72,10 +72,11 @@ struct Untuned {
   std::vector<schedule::Steps> schedules;  // by group
 };
 
-Result<Untuned> make_untuned(graph::Graph graph, db::Store* store, const CompileOptions& options,
-                             ThreadPool& pool) {
+Result<Untuned> make_untuned(graph::Graph graph, const CostModelPtr& cost, db::Store* store,
+                             const CompileOptions& options, ThreadPool& pool) {
   Untuned untuned;
-  HONE_ASSIGN_OR_RETURN(untuned.model, make_tasks(std::move(graph), options, {.store = store}));
+  HONE_ASSIGN_OR_RETURN(untuned.model,
+                        make_tasks(std::move(graph), options, {.cost = cost, .store = store}));
   HONE_ASSIGN_OR_RETURN(untuned.knowledge, learn(untuned.model, store, options));
   HONE_ASSIGN_OR_RETURN(untuned.schedules,
                         known_schedules(untuned.model, untuned.knowledge, options, pool));
@@ -177,11 +178,12 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                  options.compile.device);
   }
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
-  HONE_RETURN_IF_ERROR(check_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
   const target::Target host = target::host();
   ThreadPool pool(host.cores);
-  HONE_ASSIGN_OR_RETURN(Untuned untuned, make_untuned(graph, store.get(), options.compile, pool));
+  HONE_ASSIGN_OR_RETURN(Untuned untuned,
+                        make_untuned(graph, cost, store.get(), options.compile, pool));
   ModelTasks& model = untuned.model;
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<measure::Runner> runner,
@@ -261,9 +263,10 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
       if (task == by_key.end() || task->second->seconds <= 0) return std::nullopt;
       return task->second->seconds;
     };
-    HONE_ASSIGN_OR_RETURN(repartitioned,
-                          make_tasks(std::move(graph), options.compile,
-                                     {.measured = measured, .decided = model.decisions}));
+    HONE_ASSIGN_OR_RETURN(
+        repartitioned,
+        make_tasks(std::move(graph), options.compile,
+                   {.cost = cost, .measured = measured, .decided = model.decisions}));
   }
   ModelTasks& chosen = alternatives.empty() ? model : repartitioned;
   std::vector<TaskSummary> untuned_summaries = model.summaries;

@@ -277,9 +277,10 @@ Result<std::vector<Tensor>> inputs_of(const ModelTasks& model, const VerifyOptio
 
 Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options) {
   const CompileOptions& compile = options.compile;
-  HONE_RETURN_IF_ERROR(check_options(compile));
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(compile));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(imported, compile, {.store = store.get()}));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model,
+                        make_tasks(imported, compile, {.cost = cost, .store = store.get()}));
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(model, options));
   ThreadPool pool(target::host().cores);
   HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), compile));

@@ -161,11 +161,12 @@ Status evaluate(const EvalOptions& options) {
   const bool trees = options.cost == "gbdt" || options.cost == "combined";
   const bool trains = by_file ? trees : split != cost::Split::kNone && options.cost != "analytic";
   cost::FeatureSet features{};
+  std::unique_ptr<cost::CostModel> known;  // one that is judged as it is
   HONE_ASSIGN_OR_RETURN(const cost::BoostOptions boosting, parse_booster(options.booster));
   if (trains) {
     HONE_ASSIGN_OR_RETURN(features, learning_model(options.cost));
   } else {
-    HONE_RETURN_IF_ERROR(check_cost_model(options.cost));
+    HONE_ASSIGN_OR_RETURN(known, make_cost_model({.cost = options.cost, .db = options.db}));
   }
   HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, options.device));
   HONE_ASSIGN_OR_RETURN(const cost::Networks networks, count_tasks(options, data.target));
@@ -176,6 +177,7 @@ Status evaluate(const EvalOptions& options) {
   if (!options.replay.empty()) return evaluate_replay(options, data, networks);
   const Printed how = {data.dataset.left_out, options.json, {}};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
+    if (known) return std::move(known);
     if (!trains) return make_cost_model({.cost = options.cost, .db = options.db});
     HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees,
                           cost::train(rest, data.target, features, boosting));
