@@ -20,7 +20,8 @@ struct CompiledNet {
   std::optional<TempDir> temporary;
 };
 // `folder`: where libraries are kept; empty or not writable: nothing is. A damaged library, or one
-// of another net, compiler or device, is made anew.
+// of another net, compiler or device, is made anew. Whenever one is written, those of the folder
+// that were not used for 30 days are removed, but for the 16 used last.
 [[nodiscard]] Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
                                               const std::string& folder);
 

@@ -166,6 +166,51 @@ TEST_F(NeuralModel, compiles_once_and_again_when_the_library_is_damaged) {
   EXPECT_EQ(read_file(library).value(), sound);
 }
 
+TEST_F(NeuralModel, libraries_that_nobody_uses_are_removed) {
+  namespace fs = std::filesystem;
+  const auto now = fs::file_time_type::clock::now();
+  const auto age = [&](const std::string& library, int days) {
+    fs::last_write_time(library, now - std::chrono::days(100));
+    fs::last_write_time(library + ".sum", now - std::chrono::days(days));
+  };
+  const auto named = [&](int i) { return folder_.file(fmt::format("hone-net-{:016x}.so", i)); };
+  const auto exists = [&](int i) {
+    return file_exists(named(i)) && file_exists(named(i) + ".sum");
+  };
+  for (int i = 0; i < 18; ++i) {
+    ASSERT_TRUE(write_file_atomic(named(i), "code").ok());
+    ASSERT_TRUE(write_file_atomic(named(i) + ".sum", "sum").ok());
+    age(named(i), i < 14 ? 29 : 40 + i);
+  }
+  const std::string other = folder_.file("hone-net-mine.so");
+  ASSERT_TRUE(write_file_atomic(other, "not one of them").ok());
+  fs::last_write_time(other, now - std::chrono::days(1000));
+
+  ASSERT_NE(make(), nullptr);  // the 16 used last: itself, 14 of 29 days, and the next
+  EXPECT_TRUE(file_exists(other));
+  EXPECT_EQ(libraries().size(), 17U);
+  for (int i = 0; i < 18; ++i) EXPECT_EQ(exists(i), i < 15) << i;
+  EXPECT_FALSE(file_exists(named(16) + ".sum"));
+
+  std::string own;
+  for (const std::string& library : libraries()) {
+    if (library != other && fs::file_size(library) > 100) own = library;
+  }
+  age(own, 50);
+  ASSERT_NE(make(), nullptr);  // it is used, not written: nothing goes
+  EXPECT_EQ(libraries().size(), 17U);
+  EXPECT_GT(fs::last_write_time(own + ".sum"), now - std::chrono::days(1));
+  for (int i = 18; i < 20; ++i) {  // younger than 30 days: there may be more
+    ASSERT_TRUE(write_file_atomic(named(i), "code").ok());
+    ASSERT_TRUE(write_file_atomic(named(i) + ".sum", "sum").ok());
+  }
+  net::initialise(net_, 5);
+  ASSERT_NE(make(), nullptr);
+  EXPECT_EQ(libraries().size(), 19U);
+  EXPECT_FALSE(exists(14));
+  EXPECT_TRUE(file_exists(own));
+}
+
 TEST_F(NeuralModel, refuses_what_it_was_not_trained_for) {
   const auto message = [&](const std::string& bytes) {
     EXPECT_TRUE(write_file_atomic(file_, bytes).ok());
