@@ -1,7 +1,9 @@
 #include "hone/ir/program_hash.h"
 
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <utility>
 
 #include "hone/base/hash.h"
 
@@ -45,6 +47,7 @@ class Hasher {
 
   void expr(const Expr& e) {
     if (!e) return add(0);
+    if (e->op == Op::kAdd && !is_float(e->type)) return sum(e);
     add(1 + static_cast<uint64_t>(e->op));
     add(static_cast<uint64_t>(e->type));
     if (e->op == Op::kInt) add(static_cast<uint64_t>(e->int_value));
@@ -52,6 +55,25 @@ class Hasher {
     if (e->op == Op::kVar) var(e->var);
     if (e->op == Op::kLoad) buffer(e->buffer);
     exprs(e->args);
+  }
+  // The simplifier orders the terms of a sum by names.
+  void sum(const Expr& e) {
+    std::vector<uint64_t> found;
+    terms(e, found);
+    std::sort(found.begin(), found.end());
+    add(1 + static_cast<uint64_t>(e->op));
+    add(static_cast<uint64_t>(e->type));
+    add(found.size());
+    for (const uint64_t term : found) add(term);
+  }
+  void terms(const Expr& e, std::vector<uint64_t>& found) {
+    if (e->op == Op::kAdd) {
+      for (const Expr& arg : e->args) terms(arg, found);
+      return;
+    }
+    const uint64_t before = std::exchange(state_, 0);
+    expr(e);
+    found.push_back(std::exchange(state_, before));
   }
   void exprs(const std::vector<Expr>& list) {
     add(list.size());
@@ -62,7 +84,6 @@ class Hasher {
     add(static_cast<uint64_t>(s->kind));
     if (s->kind == StmtKind::kFor) {
       add(static_cast<uint64_t>(s->for_kind));
-      add(s->peel ? 1 : 0);
       expr(s->min);
       expr(s->extent);
       var(s->var);

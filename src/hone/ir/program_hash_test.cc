@@ -47,9 +47,30 @@ TEST(program_hash, names_do_not_count_but_all_else_does) {
   EXPECT_EQ(hash(copy_program("oc.1", "input", 16, ForKind::kSerial)), one);
   EXPECT_NE(hash(copy_program("i", "x", 15, ForKind::kSerial)), one);
   EXPECT_NE(hash(copy_program("i", "x", 16, ForKind::kVectorized)), one);
+  Program marked = copy_program("i", "x", 16, ForKind::kSerial);
+  const Stmt& loop = marked.phases[0].body;
+  marked.phases[0].body =
+      make_for(loop->var, loop->min, loop->extent, loop->for_kind, loop->body, true);
+  EXPECT_EQ(hash(marked), one);
   Program other = copy_program("i", "x", 16, ForKind::kSerial);
   other.params[0].role = Role::kConstant;
   EXPECT_NE(hash(other), one);
+}
+
+TEST(program_hash, the_order_of_integer_sums_does_not_count) {
+  const auto program = [](bool swapped, int64_t stride) {
+    const BufferPtr y = make_buffer("y", DType::kF32, {16});
+    const VarPtr i = make_var("i"), j = make_var("j");
+    const Expr a = variable(i) * stride, b = variable(j);
+    const Expr index = swapped ? b + (a + 1) : a + b + 1;
+    const Stmt inner = make_for(j, constant(0), constant(4), ForKind::kSerial,
+                                {make_store(y, {index}, constant_float(0, DType::kF32))});
+    return hash({"sum",
+                 {{y, Role::kOutput}},
+                 {{make_for(i, constant(0), constant(3), ForKind::kSerial, {inner})}}});
+  };
+  EXPECT_EQ(program(true, 4), program(false, 4));
+  EXPECT_NE(program(true, 4), program(true, 3));
 }
 
 }  // namespace
