@@ -348,7 +348,7 @@ Point Space::sample(Rng& rng) const {
     }
     if (sketch.legal(point.choices)) return point;
   }
-  return default_point();
+  return default_point(point.sketch);
 }
 
 Point Space::mutate(const Point& point, Rng& rng) const {

@@ -72,6 +72,7 @@ class Space {
   // A good point by rule of thumb, without any model; of sketch 0, the direct algorithm, unless
   // another is named.
   [[nodiscard]] Point default_point(int sketch = 0) const;
+  // Of the sketches one like the other; its default point if hundreds of draws are illegal.
   [[nodiscard]] Point sample(Rng& rng) const;
   // Changes one to three decisions.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;

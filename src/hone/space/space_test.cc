@@ -199,6 +199,25 @@ TEST(space, neighbours_differ_in_one_index_by_one_and_are_legal) {
   }
 }
 
+TEST(space, every_sampled_point_can_be_made_concrete) {
+  target::Target wide = narrow();
+  wide.vector_bytes = 64;
+  wide.vector_registers = 32;
+  for (const target::Target& target : {narrow(), wide}) {
+    for (const Case& c : cases()) {
+      const Result<Space> space = Space::create(c.dag, target);
+      ASSERT_TRUE(space.ok()) << c.name << ": " << space.status().message();
+      Rng rng(5);
+      for (int i = 0; i < 100; ++i) {
+        const Point point = space->sample(rng);
+        const Status status = space->instantiate(point).status();
+        ASSERT_TRUE(status.ok()) << c.name << ": " << status.message();
+        EXPECT_TRUE(space->legal(point)) << c.name;
+      }
+    }
+  }
+}
+
 TEST(space, the_same_seed_gives_the_same_points) {
   const Result<Space> space = Space::create(cases()[2].dag, narrow());
   ASSERT_TRUE(space.ok());
