@@ -1,5 +1,5 @@
-// search/proposals.h - the points a search has already spent: no point, and no two points with the
-// same steps, are handed out twice.
+// search/proposals.h - the points a search has already spent: no point, and no two points that are
+// known to make the same program (space::Space::canonical) or the same steps, are handed out twice.
 #pragma once
 
 #include <unordered_set>

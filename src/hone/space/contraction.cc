@@ -75,6 +75,76 @@ void Contraction::set_tile(std::vector<int>& choices, int64_t columns) const {
   choices = std::move(chosen);
 }
 
+Extents Contraction::whole() const {
+  const auto extent = [&](int axis) {
+    return axis < 0 ? 1 : axes[static_cast<size_t>(axis)].extent;
+  };
+  return {extent(roles.vector), extent(roles.column), extent(roles.row)};
+}
+
+// Which operand stays while the other moves.
+const Contraction::LoopOrder& Contraction::loop_order(int64_t order) {
+  static constexpr LoopOrder kOrders[] = {
+      {kBlocks, kChannels, kRows, kColumns},   // a block of rows keeps a block of weights
+      {kChannels, kBlocks, kRows, kColumns},   // weights outermost
+      {kBlocks, kRows, kColumns, kChannels}};  // data outermost
+  return kOrders[order];
+}
+
+Contraction::Nest Contraction::nest(int64_t order, int64_t depth,
+                                    const std::array<bool, kOuterLoops>& runs) const {
+  Nest nest;
+  for (const OuterLoop loop : loop_order(order)) {
+    if (!has(loop)) continue;
+    if (runs[loop]) {
+      nest.loops[static_cast<size_t>(nest.size++)] = loop;
+      nest.parallel += depth > 0 ? 1 : 0;
+    }
+    --depth;
+  }
+  return nest;
+}
+
+void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents,
+                               bool reorders) const {
+  const auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const Choice choice(own_decisions, choices);
+  shorten_tile(own_decisions, d_column, extents.columns, choices);
+  shorten_tile(own_decisions, d_row, extents.rows, choices);
+  const int64_t column = value(choice, d_column), row = value(choice, d_row);
+  shorten_tile(own_decisions, d_block, ceil_div(extents.rows, row), choices);
+  const int64_t block = value(choice, d_block);
+  std::array<bool, kOuterLoops> runs{};
+  runs[kBlocks] = block * row < extents.rows;
+  runs[kChannels] = choice[d_vectors] * choice[d_lanes] < extents.channels;
+  runs[kRows] = block > 1 && row < extents.rows;
+  runs[kColumns] = column < extents.columns;
+  const auto nest_now = [&] {
+    return nest(value(choice, d_order), nested ? 0 : value(choice, d_parallel), runs);
+  };
+  const Nest wanted = nest_now();
+  // Columns are not told apart if all are whole tiles, and never in a parallel loop.
+  const auto* const last = wanted.loops.begin() + wanted.parallel;
+  const bool whole_tiles = extents.columns % column == 0 && !tests_data;
+  if (d_tail >= 0 &&
+      (!runs[kColumns] || whole_tiles || std::find(wanted.loops.begin(), last, kColumns) != last))
+    choices[static_cast<size_t>(d_tail)] = 1;
+  if (!reorders) return;
+  const int depths = nested ? 1 : static_cast<int>(own_decisions[d_parallel].options.size());
+  // The first order and depth that make the same loops.
+  int none = 0;
+  int& order = choices[static_cast<size_t>(d_order)];
+  int& parallel = nested ? none : choices[static_cast<size_t>(d_parallel)];
+  const int last_order = order, last_parallel = parallel;
+  for (order = 0; order <= last_order; ++order) {
+    const int end = order == last_order ? last_parallel : depths - 1;
+    for (parallel = 0; parallel <= end; ++parallel) {
+      if (nest_now() == wanted) return;
+    }
+  }
+  HONE_ASSERT(false, "the loops that were there");
+}
+
 std::string Contraction::rows_loop() const {
   std::string fused;
   for (const int axis : roles.outer) fused += axes[axis].var->name + "@";
@@ -88,50 +158,32 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   steps.push_back(schedule::Split{
       epilogue, vec, {vm, v}, pad_vector ? schedule::Tail::kPad : schedule::Tail::kMask});
   std::vector<std::string> inner;
-  std::vector<std::string> rows, columns;
+  std::array<std::string, kOuterLoops> names;
+  names[kChannels] = vec + ".0";
   if (roles.row >= 0) {
     steps.push_back(schedule::Split{epilogue,
                                     name(roles.row),
                                     {value(choice, d_block), value(choice, d_row)},
                                     schedule::Tail::kMask});
-    for (const char* part : {".0", ".1"}) rows.push_back(name(roles.row) + part);
+    names[kBlocks] = name(roles.row) + ".0";
+    names[kRows] = name(roles.row) + ".1";
     inner.push_back(name(roles.row) + ".2");
   }
   if (roles.column >= 0) {
     const schedule::Tail tail =
         value(choice, d_tail) == 1 ? schedule::Tail::kPeel : schedule::Tail::kMask;
     steps.push_back(schedule::Split{epilogue, name(roles.column), {value(choice, d_column)}, tail});
-    columns.push_back(name(roles.column) + ".0");
+    names[kColumns] = name(roles.column) + ".0";
     inner.push_back(name(roles.column) + ".1");
   }
   inner.push_back(vec + ".1");
   inner.push_back(vec + ".2");
 
-  // Outer loops: which operand stays while the other moves.
   std::vector<std::string> outer;
   for (const int axis : roles.outer) outer.push_back(name(axis));
   const size_t fixed = outer.size();
-  const std::string channel = vec + ".0";
-  const auto append = [&](const std::vector<std::string>& names) {
-    outer.insert(outer.end(), names.begin(), names.end());
-  };
-  switch (value(choice, d_order)) {
-    case 0:  // a block of rows keeps a block of weights
-      if (!rows.empty()) outer.push_back(rows[0]);
-      outer.push_back(channel);
-      if (!rows.empty()) outer.push_back(rows[1]);
-      append(columns);
-      break;
-    case 1:  // weights outermost
-      outer.push_back(channel);
-      append(rows);
-      append(columns);
-      break;
-    default:  // data outermost
-      append(rows);
-      append(columns);
-      outer.push_back(channel);
-      break;
+  for (const OuterLoop loop : loop_order(value(choice, d_order))) {
+    if (has(loop)) outer.push_back(names[loop]);
   }
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());

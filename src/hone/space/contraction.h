@@ -2,6 +2,8 @@
 // a register tile (internal to space; rule_contraction.cc says how the loops lie).
 #pragma once
 
+#include <array>
+
 #include "hone/space/sketch.h"
 
 namespace hone::space {
@@ -12,6 +14,11 @@ struct Roles {
   int column = -1;         // innermost other axis: register tile
   int row = -1;            // the one before: small register tile and a cache block
   std::vector<int> outer;  // the rest
+};
+
+// Points that E's loops run through: all, or those of a block if E is computed inside of one.
+struct Extents {
+  int64_t channels = 1, columns = 1, rows = 1;
 };
 
 class Contraction : public Group {
@@ -29,6 +36,7 @@ class Contraction : public Group {
   bool pad_vector = false;  // only the packed operand moves with the lanes
   bool nested = false;      // E is computed inside a loop of another stage: nothing is parallel
   bool by_rows = false;     // another stage is computed inside the parallel loop, over rows
+  bool tests_data = false;  // some data are read under a condition, as at a border
   // decisions; -1 if there is nothing to decide
   int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_block = -1;
   int d_blocks = -1;  // of vm * v channels that are packed side by side, for a loop around E
@@ -51,6 +59,12 @@ class Contraction : public Group {
   }
 
   void set_default(std::vector<int>& choices) const override;
+  void canonicalise(std::vector<int>& choices) const override {
+    canonicalise(choices, whole(), true);
+  }
+  // `reorders`: loops may change places if the program stays the same.
+  void canonicalise(std::vector<int>& choices, const Extents& extents, bool reorders) const;
+  [[nodiscard]] Extents whole() const;
   // The register tile that wastes least of a block of so many columns.
   void set_tile(std::vector<int>& choices, int64_t columns) const;
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
@@ -70,6 +84,23 @@ class Contraction : public Group {
     return product;
   }
   std::vector<Decision> own_decisions;  // a copy of the options, for the rule of thumb
+
+ private:
+  // E's loops around the register tile and inside of the outer axes.
+  enum OuterLoop : uint8_t { kBlocks, kChannels, kRows, kColumns, kOuterLoops };
+  using LoopOrder = std::array<OuterLoop, kOuterLoops>;
+  [[nodiscard]] static const LoopOrder& loop_order(int64_t order);
+  [[nodiscard]] bool has(OuterLoop loop) const {
+    return loop == kChannels || (loop == kColumns ? roles.column : roles.row) >= 0;
+  }
+  // Those that run more than once, in order, and how many of them the parallel loop takes.
+  struct Nest {
+    LoopOrder loops{};
+    int size = 0, parallel = 0;
+    bool operator==(const Nest&) const = default;
+  };
+  [[nodiscard]] Nest nest(int64_t order, int64_t depth,
+                          const std::array<bool, kOuterLoops>& runs) const;
 };
 
 struct ContractionOptions {

@@ -193,6 +193,10 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   for (size_t a = 0; a < r->axes.size(); ++a) {
     if (r->axes[a].var->name == group->reduction_names[vector]) r_vector = static_cast<int>(a);
   }
+  for (const std::vector<compute::Access>* reads : {&e->reads, &r->reads}) {
+    for (const compute::Access& read : *reads)
+      group->tests_data = group->tests_data || read.guarded;
+  }
   for (const compute::Access& read : r->reads)
     group->reuses = group->reuses || !moves(read, r_vector);
   group->lanes =

@@ -44,6 +44,14 @@ class Dot : public Group {
     return columns * rows * vectors + std::min(columns, rows) + 1 <= registers;
   }
   void set_default(std::vector<int>& choices) const override;
+  // Two loops of tiles, one of which runs once or stays innermost, have no order.
+  void canonicalise(std::vector<int>& choices) const override {
+    if (d_order < 0) return;
+    const Choice choice(own_decisions, choices);
+    if (peels(choice) || choice[d_row] >= axes[row].extent ||
+        choice[d_column] >= axes[column].extent)
+      choices[d_order] = 0;
+  }
   void append_steps(const Choice& choice, Steps& steps) const override;
 
  private:

@@ -50,6 +50,10 @@ class Im2colGroup : public Group {
     set(product->d_order, 0);
     set(product->d_parallel, 1);
   }
+  void canonicalise(std::vector<int>& choices) const override {
+    const bool inside = Choice(own_decisions, choices)[d_place] == 1;
+    product->canonicalise(choices, product->whole(), !inside);
+  }
   void append_steps(const Choice& choice, Steps& steps) const override {
     product->append_steps(choice, steps);
     const bool inside = choice[d_place] == 1;

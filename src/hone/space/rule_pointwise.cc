@@ -22,7 +22,7 @@ class Pointwise : public Group {
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (!tiled(choice)) return true;
     return choice[d_axis] != vector_axes[0] && choice[d_width] == lanes &&
-           parallel_loops(choice) > 0;
+           parallel_tile_loops(choice) > 0;
   }
 
   void set_default(std::vector<int>& choices) const override {
@@ -39,6 +39,31 @@ class Pointwise : public Group {
     tiled[d_axis] = tiled[d_tile] = 1;
     const bool whole = axes[vector_axes[0]].extent >= lanes && axes[vector_axes[1]].extent >= lanes;
     if (whole && legal(Choice(own_decisions, tiled))) choices = std::move(tiled);
+  }
+
+  void canonicalise(std::vector<int>& choices) const override {
+    const Choice choice(own_decisions, choices);
+    if (tiled(choice)) {
+      if (legal(choice)) choices[d_parallel] = static_cast<int>(parallel_tile_loops(choice)) - 1;
+      return;
+    }
+    const int64_t extent = axes[choice[d_axis]].extent;
+    shorten_tile(own_decisions, d_width, extent, choices);
+    const bool blocks = choice[d_width] < extent;  // their loop runs more than once
+    const int parallel = parallel_loops(choice, blocks);
+    // The first place of the blocks and depth with the same loops in parallel.
+    int none = 0;
+    int& outside = d_blocks_outside < 0 ? none : choices[d_blocks_outside];
+    int& depth = choices[d_parallel];
+    const int last_outside = outside, last_depth = depth;
+    for (outside = blocks ? last_outside : 0; outside < last_outside; ++outside) {
+      for (depth = 0; depth < std::ssize(own_decisions[d_parallel].options); ++depth) {
+        if (parallel_loops(choice, blocks) == parallel) return;
+      }
+    }
+    for (depth = 0; depth < last_depth; ++depth) {
+      if (parallel_loops(choice, blocks) == parallel) return;
+    }
   }
 
   void append_steps(const Choice& choice, schedule::Steps& steps) const override {
@@ -73,7 +98,7 @@ class Pointwise : public Group {
   }
   // So many of the outer loops run in parallel: the tiles' only if none is cut off, since the rest
   // of a peeled loop runs behind it.
-  [[nodiscard]] size_t parallel_loops(const Choice& choice) const {
+  [[nodiscard]] size_t parallel_tile_loops(const Choice& choice) const {
     const bool even = axes[tile_axes(choice).first].extent % lanes == 0;
     return std::min<size_t>(static_cast<size_t>(choice[d_parallel]), axes.size() - (even ? 1 : 2));
   }
@@ -83,7 +108,7 @@ class Pointwise : public Group {
     for (int64_t a = 0; a < static_cast<int64_t>(axes.size()); ++a) {
       if (a != first && a != second) order.push_back(axes[a].var->name);
     }
-    const size_t parallel = parallel_loops(choice);
+    const size_t parallel = parallel_tile_loops(choice);
     for (const int64_t axis : {first, second}) {
       const std::string& name = axes[axis].var->name;
       const bool fused = axis == first && parallel > order.size();
@@ -100,6 +125,22 @@ class Pointwise : public Group {
     steps.push_back(schedule::Parallel{stage, fuse_loops(stage, outer, steps)});
     steps.push_back(schedule::Unroll{stage, unrolled});
     steps.push_back(schedule::Vectorize{stage, vector});
+  }
+  // How many loops that run more than once the parallel one is made of; `blocks`: that of blocks
+  // is one of them.
+  [[nodiscard]] int parallel_loops(const Choice& choice, bool blocks) const {
+    int64_t depth = choice[d_parallel];
+    int loops = 0;
+    if (d_blocks_outside >= 0 && choice[d_blocks_outside] == 1) {
+      loops += blocks ? 1 : 0;
+      --depth;
+    }
+    for (size_t a = 0; a < axes.size() && depth > 0; ++a) {
+      if (static_cast<int64_t>(a) == choice[d_axis]) continue;
+      loops += axes[a].extent > 1 ? 1 : 0;
+      --depth;
+    }
+    return loops;
   }
 };
 

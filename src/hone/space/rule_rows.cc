@@ -73,15 +73,18 @@ class Rows : public Group {
   };
   std::string root;
   std::vector<std::string> outer, row;  // the root's axes; `column` is in neither
-  std::string column;        // the axis that lanes run along if it is no row's; "" otherwise
-  std::vector<Inner> inner;  // topological order
-  int64_t lanes = 8;
+  std::string column;              // the axis that lanes run along if it is no row's; "" otherwise
+  std::vector<Inner> inner;        // topological order
+  int64_t lanes = 8, columns = 1;  // columns: points of that axis
   int d_vectors = -1;
   std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
   void set_default(std::vector<int>& choices) const override {
     if (d_vectors >= 0) choices[d_vectors] = nearest_option(own_decisions[d_vectors], 2);
+  }
+  void canonicalise(std::vector<int>& choices) const override {
+    shorten_tile(own_decisions, d_vectors, (columns + lanes - 1) / lanes, choices);
   }
 
   void append_steps(const Choice& choice, Steps& steps) const override {
@@ -176,6 +179,7 @@ bool add_rows(SketchBuilder& builder) {
       contiguous |= is_reduction(*stage.info) && contiguous_reduce_axis(*stage.info) >= 0;
     if (shared && a == unit && !contiguous) {
       group->column = name;
+      group->columns = root.axes[static_cast<size_t>(a)].extent;
     } else {
       (shared ? group->outer : group->row).push_back(name);
     }

@@ -29,6 +29,10 @@ class SeparableGroup : public Group {
     windows->set_default(choices);
     product->set_default(choices);
   }
+  void canonicalise(std::vector<int>& choices) const override {
+    product->canonicalise(choices);
+    windows->canonicalise(choices);  // as if for all rows: for a block's, more would be the same
+  }
   void append_steps(const Choice& choice, Steps& steps) const override {
     product->append_steps(choice, steps);
     steps.push_back(

@@ -28,12 +28,17 @@ class SplitSum : public Group {
   int64_t lanes = 8;
   std::shared_ptr<const Group> part;
   int d_parts = -1, d_merge = -1;
+  std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override { return part->legal(choice); }
   void set_default(std::vector<int>& choices) const override {
     part->set_default(choices);
     choices[d_parts] = 0;
     choices[d_merge] = 0;
+  }
+  void canonicalise(std::vector<int>& choices) const override {
+    part->canonicalise(choices);
+    shorten_tile(own_decisions, d_merge, (axes[vector].extent + lanes - 1) / lanes, choices);
   }
   void append_steps(const Choice& choice, Steps& steps) const override {
     const std::string partial = reduction + ".rf";
@@ -144,6 +149,7 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   builder.decisions = std::move(probe.decisions);
   group->d_parts = builder.add_decision(epilogue, "parts", DecisionKind::kParallel, parts);
   group->d_merge = builder.add_decision(epilogue, "merge", DecisionKind::kVector, {1, 2, 4});
+  group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return true;
 }

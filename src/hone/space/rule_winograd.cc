@@ -57,6 +57,15 @@ class WinogradGroup : public Group {
     return block_bytes(choice) <= kMaxBlockBytes;
   }
   void set_default(std::vector<int>& choices) const override;
+  void canonicalise(std::vector<int>& choices) const override {
+    const Choice choice(own_decisions, choices);
+    const Roles& roles = product->roles;
+    const int64_t step = choice[product->d_vectors] * choice[product->d_lanes];
+    product->canonicalise(
+        choices,
+        {choice[d_channels] * step, block_of(choice, roles.column), block_of(choice, roles.row)},
+        true);
+  }
   void append_steps(const Choice& choice, Steps& steps) const override;
 
   std::vector<Decision> own_decisions;
@@ -69,6 +78,7 @@ class WinogradGroup : public Group {
   }
   // Tiles in a block along an axis of the products.
   [[nodiscard]] int64_t block_of(const Choice& choice, int axis) const {
+    if (axis < 0) return 1;
     const std::string& name = product->axes[static_cast<size_t>(axis)].var->name;
     for (const BlockAxis& block : blocks) {
       if (name == block.name || name == block.name + "_t")
@@ -146,8 +156,8 @@ void WinogradGroup::set_default(std::vector<int>& choices) const {
         std::swap(trial, choices);
         const Choice choice(own_decisions, trial);
         if (!legal(choice)) continue;
-        const int64_t columns = roles.column < 0 ? 1 : block_of(choice, roles.column);
-        const int64_t rows = roles.row < 0 ? 1 : block_of(choice, roles.row);
+        const int64_t columns = block_of(choice, roles.column);
+        const int64_t rows = block_of(choice, roles.row);
         const double tail =
             static_cast<double>((rows + row - 1) / row * row) / static_cast<double>(rows);
         const double cost =

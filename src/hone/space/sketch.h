@@ -28,6 +28,8 @@ class Group {
   [[nodiscard]] virtual bool legal(const Choice& choice) const = 0;
   // Sets the choices of this group's decisions to a good rule of thumb.
   virtual void set_default(std::vector<int>& choices) const = 0;
+  // Sets decisions that change nothing, given the others, to the one value by which they are known.
+  virtual void canonicalise(std::vector<int>& /*choices*/) const {}
 };
 
 struct SketchBuilder {
@@ -48,6 +50,11 @@ struct SketchBuilder {
 
 // Index of the option closest to `value`.
 [[nodiscard]] int nearest_option(const Decision& decision, int64_t value);
+// Index of the first option that is `value` or more, of the last if all are less; they ascend.
+[[nodiscard]] int first_option(const Decision& decision, int64_t value);
+// A tile of the whole axis or more becomes the smallest such one; decision -1: there is none.
+void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t whole,
+                  std::vector<int>& choices);
 // {1, 2, 3, .., limit} thinned out above 8 to divisors of extent and multiples of 2.
 [[nodiscard]] std::vector<int64_t> tile_options(int64_t extent, int64_t limit);
 // Makes one loop of several of a stage, the outermost first; its name, the loop's own if it is one.

@@ -23,6 +23,9 @@ struct Space::Sketch {
     return std::all_of(groups.begin(), groups.end(),
                        [&](const auto& group) { return group->legal(choice); });
   }
+  void canonicalise(std::vector<int>& choices) const {
+    for (const auto& group : groups) group->canonicalise(choices);
+  }
   [[nodiscard]] Steps variable_steps(const std::vector<int>& choices) const {
     Steps steps;
     const Choice choice(decisions, choices);
@@ -35,80 +38,6 @@ uint64_t hash(const Point& point) {
   uint64_t h = static_cast<uint64_t>(point.sketch);
   for (const int choice : point.choices) h = hash_combine(h, static_cast<uint64_t>(choice));
   return h;
-}
-
-Status SketchBuilder::add_step(schedule::Step step) {
-  HONE_RETURN_IF_ERROR(schedule::apply_in_place(step, state));
-  structure.push_back(std::move(step));
-  return ok_status();
-}
-
-int SketchBuilder::add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
-                                std::vector<int64_t> options, int64_t extent, bool scales) {
-  HONE_ASSERT(!options.empty(), "a decision has options");
-  decisions.push_back({fmt::format("{}.{}", stage, role), kind, std::move(options),
-                       stage.size() + 1, extent, scales});
-  return static_cast<int>(decisions.size()) - 1;
-}
-
-void SketchBuilder::take(SketchBuilder&& other) {
-  state = std::move(other.state);
-  structure = std::move(other.structure);
-  decisions = std::move(other.decisions);
-  groups = std::move(other.groups);
-}
-
-int nearest_option(const Decision& decision, int64_t value) {
-  int best = 0;
-  for (size_t i = 1; i < decision.options.size(); ++i) {
-    if (std::abs(decision.options[i] - value) < std::abs(decision.options[best] - value))
-      best = static_cast<int>(i);
-  }
-  return best;
-}
-
-std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {
-  std::vector<int64_t> options;
-  for (int64_t t = 1; t <= std::min(extent, limit); ++t) {
-    if (t <= 8 || extent % t == 0 || t % 2 == 0) options.push_back(t);
-  }
-  return options;
-}
-
-Status inline_chains(SketchBuilder& builder) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const schedule::StageState& stage : builder.state.stages) {
-      const compute::Stage& what = stage.info->stage;
-      if (what.is_extern() || !what.reduce.empty() || what.outputs.size() != 1) continue;
-      const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
-      if (readers.size() != 1 ||
-          !builder.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
-        continue;
-      const schedule::Step step = schedule::Inline{stage.name()};
-      if (!schedule::check(step, builder.state).ok()) continue;
-      HONE_RETURN_IF_ERROR(builder.add_step(step));
-      changed = true;
-      break;
-    }
-  }
-  return ok_status();
-}
-
-std::string fuse_loops(const std::string& stage, const std::vector<std::string>& loops,
-                       Steps& steps) {
-  if (loops.size() > 1) steps.push_back(schedule::Fuse{stage, loops});
-  std::string fused = loops[0];
-  for (size_t i = 1; i < loops.size(); ++i) fused += "@" + loops[i];
-  return fused;
-}
-
-int unit_stride_axis(const schedule::StageInfo& info) {
-  const compute::AffineRow& last = info.writes[0].back();
-  for (int a = 0; a < info.num_spatial(); ++a) {
-    if (last.coef[a] == 1 && info.axes[a].extent > 1) return a;
-  }
-  return -1;
 }
 
 namespace {
@@ -346,9 +275,16 @@ Point Space::sample(Rng& rng) const {
       point.choices[i] =
           static_cast<int>(rng.below(static_cast<int64_t>(sketch.decisions[i].options.size())));
     }
-    if (sketch.legal(point.choices)) return point;
+    if (!sketch.legal(point.choices)) continue;
+    sketch.canonicalise(point.choices);
+    return point;
   }
-  return default_point(point.sketch);
+  return canonical(default_point(point.sketch));
+}
+
+Point Space::canonical(Point point) const {
+  sketches_[point.sketch]->canonicalise(point.choices);
+  return point;
 }
 
 Point Space::mutate(const Point& point, Rng& rng) const {
@@ -358,6 +294,7 @@ Point Space::mutate(const Point& point, Rng& rng) const {
     if (sketch.decisions[i].options.size() > 1) movable.push_back(static_cast<int>(i));
   }
   if (movable.empty()) return point;
+  const Point start = canonical(point);
   for (int attempt = 0; attempt < 50; ++attempt) {
     Point changed = point;
     for (int64_t n = rng.between(1, 3); n > 0; --n) {
@@ -370,7 +307,9 @@ Point Space::mutate(const Point& point, Rng& rng) const {
         changed.choices[i] = static_cast<int>(rng.below(options));
       }
     }
-    if (!(changed == point) && sketch.legal(changed.choices)) return changed;
+    if (!sketch.legal(changed.choices)) continue;
+    sketch.canonicalise(changed.choices);
+    if (changed != start) return changed;
   }
   return sample(rng);
 }
@@ -382,13 +321,14 @@ Point Space::crossover(const Point& a, const Point& b, Rng& rng) const {
     for (size_t i = 0; i < child.choices.size(); ++i) {
       if (rng.chance(0.5)) child.choices[i] = b.choices[i];
     }
-    if (sketches_[a.sketch]->legal(child.choices)) return child;
+    if (sketches_[a.sketch]->legal(child.choices)) return canonical(std::move(child));
   }
   return a;
 }
 
 std::vector<Point> Space::neighbours(const Point& point) const {
   const Sketch& sketch = *sketches_[point.sketch];
+  const Point start = canonical(point);
   std::vector<Point> found;
   for (size_t i = 0; i < point.choices.size(); ++i) {
     for (const int step : {-1, 1}) {
@@ -397,7 +337,10 @@ std::vector<Point> Space::neighbours(const Point& point) const {
       if (next.choices[i] < 0 ||
           next.choices[i] >= static_cast<int>(sketch.decisions[i].options.size()))
         continue;
-      if (sketch.legal(next.choices)) found.push_back(std::move(next));
+      if (!sketch.legal(next.choices)) continue;
+      sketch.canonicalise(next.choices);
+      if (next != start && std::find(found.begin(), found.end(), next) == found.end())
+        found.push_back(std::move(next));
     }
   }
   return found;

@@ -74,11 +74,15 @@ class Space {
   [[nodiscard]] Point default_point(int sketch = 0) const;
   // Of the sketches one like the other; its default point if hundreds of draws are illegal.
   [[nodiscard]] Point sample(Rng& rng) const;
+  // Many points make the same program: tiles that are longer than their axis, orders of loops that
+  // run once, ways to treat a rest that there is not. The one that stands for all of them: sample,
+  // mutate, crossover and neighbours return no others.
+  [[nodiscard]] Point canonical(Point point) const;
   // Changes one to three decisions.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;
   // Each decision from one of the parents; of one sketch, else a copy of `a`.
   [[nodiscard]] Point crossover(const Point& a, const Point& b, Rng& rng) const;
-  // All legal points at index distance one.
+  // All legal points at index distance one, each program once and not the point's own.
   [[nodiscard]] std::vector<Point> neighbours(const Point& point) const;
   // Numbers in [0, 1] for models that read decisions; length fixed per sketch.
   [[nodiscard]] std::vector<float> encode(const Point& point) const;

@@ -1,10 +1,14 @@
 #include "hone/space/space.h"
 
+#include <algorithm>
 #include <set>
 
 #include "hone/compute/dag_testing.h"
+#include "hone/ir/printer.h"
+#include "hone/ir/program_hash.h"
 #include "hone/schedule/lower.h"
 #include "hone/schedule/schedule_testing.h"
+#include "hone/space/sketch.h"
 
 namespace hone::space {
 namespace {
@@ -184,19 +188,36 @@ TEST(space, points_are_found_again_from_their_steps) {
   }
 }
 
-TEST(space, neighbours_differ_in_one_index_by_one_and_are_legal) {
-  const Result<Space> space = Space::create(cases()[2].dag, narrow());
+TEST(space, neighbours_are_legal_and_one_step_away_or_stand_for_what_is) {
+  const Result<Space> space = Space::create(cases()[3].dag, narrow());
   ASSERT_TRUE(space.ok());
   const Point start = space->default_point();
   const std::vector<Point> near = space->neighbours(start);
   EXPECT_GT(near.size(), 5U);
+  const auto stands_for = [&](const Point& point, size_t i, int step) {
+    Point next = start;
+    next.choices[i] += step;
+    const auto options = std::ssize(space->decisions(start.sketch)[i].options);
+    return next.choices[i] >= 0 && next.choices[i] < options && space->canonical(next) == point;
+  };
   for (const Point& point : near) {
-    int distance = 0;
-    for (size_t i = 0; i < point.choices.size(); ++i)
-      distance += std::abs(point.choices[i] - start.choices[i]);
-    EXPECT_EQ(distance, 1);
+    bool found = false;
+    for (size_t i = 0; i < start.choices.size(); ++i)
+      found = found || stands_for(point, i, -1) || stands_for(point, i, 1);
+    EXPECT_TRUE(found);
     EXPECT_TRUE(space->instantiate(point).ok());
+    EXPECT_NE(space->canonical(start), point);
+    EXPECT_EQ(std::count(near.begin(), near.end(), point), 1);
   }
+}
+
+// Also one that is illegal, or not the one that sampling returns.
+Point any_point(const Space& space, Rng& rng) {
+  Point point = space.default_point(static_cast<int>(rng.below(space.num_sketches())));
+  const std::vector<Decision>& decisions = space.decisions(point.sketch);
+  for (size_t i = 0; i < decisions.size(); ++i)
+    point.choices[i] = static_cast<int>(rng.below(std::ssize(decisions[i].options)));
+  return point;
 }
 
 TEST(space, every_sampled_point_can_be_made_concrete) {
@@ -213,9 +234,66 @@ TEST(space, every_sampled_point_can_be_made_concrete) {
         const Status status = space->instantiate(point).status();
         ASSERT_TRUE(status.ok()) << c.name << ": " << status.message();
         EXPECT_TRUE(space->legal(point)) << c.name;
+        EXPECT_EQ(space->canonical(point), point) << c.name;
       }
     }
   }
+}
+
+TEST(space, the_point_that_stands_for_another_makes_the_same_program) {
+  for (const Case& c : cases()) {
+    const Result<Space> space = Space::create(c.dag, narrow());
+    ASSERT_TRUE(space.ok());
+    Rng rng(9);
+    for (int i = 0, others = 0; i < 2000 && others < 15; ++i) {
+      const Point point = any_point(*space, rng), same = space->canonical(point);
+      if (!space->legal(point) || same == point) continue;
+      ++others;
+      EXPECT_TRUE(space->legal(same)) << c.name;
+      EXPECT_EQ(space->canonical(same), same) << c.name;
+      const Result<ir::Program> one = schedule::lower(c.dag, space->steps(point));
+      const Result<ir::Program> other = schedule::lower(c.dag, space->steps(same));
+      ASSERT_TRUE(one.ok() && other.ok()) << c.name;
+      EXPECT_EQ(ir::hash(*one), ir::hash(*other))
+          << c.name << "\n"
+          << schedule::to_string(space->steps(point)) << "\n"
+          << schedule::to_string(space->steps(same)) << "\n"
+          << ir::print(*one) << ir::print(*other);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(space, decisions_that_change_nothing_have_one_value) {
+  const Result<Space> space = Space::create(gemm(4, 24, 16), narrow());
+  ASSERT_TRUE(space.ok());
+  const std::vector<Decision>& decisions = space->decisions(0);
+  using Values = std::vector<std::pair<std::string_view, int64_t>>;
+  const auto canonical = [&](const Values& values) {
+    Point point = space->default_point();
+    for (const auto& [role, value] : values) {
+      for (size_t i = 0; i < decisions.size(); ++i) {
+        if (std::string_view(decisions[i].name).substr(decisions[i].role) == role)
+          point.choices[i] = nearest_option(decisions[i], value);
+      }
+    }
+    EXPECT_TRUE(space->legal(point));
+    return space->canonical(point);
+  };
+  const auto same = [&](const Values& a, const Values& b) { return canonical(a) == canonical(b); };
+  const std::pair<std::string_view, int64_t> vectors{"vectors", 2};  // three blocks of channels
+  EXPECT_TRUE(same({vectors, {"column", 2}, {"parallel", 1}, {"tail", 0}},
+                   {vectors, {"column", 2}, {"parallel", 1}, {"tail", 1}}));
+  EXPECT_FALSE(same({vectors, {"column", 3}, {"parallel", 1}, {"tail", 0}},
+                    {vectors, {"column", 3}, {"parallel", 1}, {"tail", 1}}));
+  EXPECT_TRUE(same({vectors, {"column", 3}, {"parallel", 2}, {"tail", 0}},
+                   {vectors, {"column", 3}, {"parallel", 2}, {"tail", 1}}))
+      << "a parallel loop is not peeled";
+  const std::pair<std::string_view, int64_t> all{"column", 4};  // in one tile
+  EXPECT_TRUE(same({vectors, all, {"order", 1}, {"parallel", 1}},
+                   {vectors, all, {"order", 2}, {"parallel", 2}}));
+  EXPECT_FALSE(
+      same({vectors, {"column", 2}, {"order", 1}}, {vectors, {"column", 2}, {"order", 2}}));
 }
 
 TEST(space, the_same_seed_gives_the_same_points) {

@@ -1,0 +1,96 @@
+#include "hone/space/sketch.h"
+
+#include <algorithm>
+
+namespace hone::space {
+
+using schedule::Steps;
+
+Status SketchBuilder::add_step(schedule::Step step) {
+  HONE_RETURN_IF_ERROR(schedule::apply_in_place(step, state));
+  structure.push_back(std::move(step));
+  return ok_status();
+}
+
+int SketchBuilder::add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
+                                std::vector<int64_t> options, int64_t extent, bool scales) {
+  HONE_ASSERT(!options.empty(), "a decision has options");
+  decisions.push_back({fmt::format("{}.{}", stage, role), kind, std::move(options),
+                       stage.size() + 1, extent, scales});
+  return static_cast<int>(decisions.size()) - 1;
+}
+
+void SketchBuilder::take(SketchBuilder&& other) {
+  state = std::move(other.state);
+  structure = std::move(other.structure);
+  decisions = std::move(other.decisions);
+  groups = std::move(other.groups);
+}
+
+int nearest_option(const Decision& decision, int64_t value) {
+  int best = 0;
+  for (size_t i = 1; i < decision.options.size(); ++i) {
+    if (std::abs(decision.options[i] - value) < std::abs(decision.options[best] - value))
+      best = static_cast<int>(i);
+  }
+  return best;
+}
+
+int first_option(const Decision& decision, int64_t value) {
+  const auto& options = decision.options;
+  const auto found = std::lower_bound(options.begin(), options.end() - 1, value);
+  return static_cast<int>(found - options.begin());
+}
+
+void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t whole,
+                  std::vector<int>& choices) {
+  if (decision < 0) return;
+  int& choice = choices[static_cast<size_t>(decision)];
+  choice = std::min(choice, first_option(decisions[static_cast<size_t>(decision)], whole));
+}
+
+std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {
+  std::vector<int64_t> options;
+  for (int64_t t = 1; t <= std::min(extent, limit); ++t) {
+    if (t <= 8 || extent % t == 0 || t % 2 == 0) options.push_back(t);
+  }
+  return options;
+}
+
+Status inline_chains(SketchBuilder& builder) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const schedule::StageState& stage : builder.state.stages) {
+      const compute::Stage& what = stage.info->stage;
+      if (what.is_extern() || !what.reduce.empty() || what.outputs.size() != 1) continue;
+      const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
+      if (readers.size() != 1 ||
+          !builder.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
+        continue;
+      const schedule::Step step = schedule::Inline{stage.name()};
+      if (!schedule::check(step, builder.state).ok()) continue;
+      HONE_RETURN_IF_ERROR(builder.add_step(step));
+      changed = true;
+      break;
+    }
+  }
+  return ok_status();
+}
+
+std::string fuse_loops(const std::string& stage, const std::vector<std::string>& loops,
+                       Steps& steps) {
+  if (loops.size() > 1) steps.push_back(schedule::Fuse{stage, loops});
+  std::string fused = loops[0];
+  for (size_t i = 1; i < loops.size(); ++i) fused += "@" + loops[i];
+  return fused;
+}
+
+int unit_stride_axis(const schedule::StageInfo& info) {
+  const compute::AffineRow& last = info.writes[0].back();
+  for (int a = 0; a < info.num_spatial(); ++a) {
+    if (last.coef[a] == 1 && info.axes[a].extent > 1) return a;
+  }
+  return -1;
+}
+
+}  // namespace hone::space
