@@ -33,7 +33,7 @@ struct Version {
 std::vector<Version> versions() {
   return {{"hone.inputs", "inputs", std::to_string(cost::kInputVersion)},
           {"hone.features", "features",
-           fmt::format("{}.{}", analysis::kFeatureVersion, cost::kCandidateFeatureVersion)},
+           fmt::format("{}.{}", analysis::kFeatureVersion, cost::kMeasureFeatureVersion)},
           {"hone.space", "the space of schedules", kScheduleVersion}};
 }
 

@@ -100,7 +100,7 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
 }
 
 Result<cost::FeatureSet> learning_model(const std::string& name) {
-  for (const auto set : {cost::FeatureSet::kStatements, cost::FeatureSet::kStatementsAndMeasure}) {
+  for (const auto set : cost::kTreeFeatures) {
     if (name == cost::model_name(set)) return set;
   }
   return invalid(

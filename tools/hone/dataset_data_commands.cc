@@ -98,7 +98,7 @@ struct Arrays {
           to.insert(to.end(), row.begin(), row.end());
         };
         append(statements, cost::FeatureSet::kStatements);
-        append(measure, cost::FeatureSet::kStatementsAndMeasure);
+        append(measure, cost::FeatureSet::kCombined);
         const cost::BoundScores scores = cost::bound_scores(query);
         bounds.push_back(static_cast<float>(scores.memory));
         bounds.push_back(static_cast<float>(scores.core));
@@ -129,7 +129,7 @@ Status export_npz(const FileTexts& texts) {
     HONE_RETURN_IF_ERROR(arrays.add(dataset, target));
   }
   const auto& statements = cost::candidate_feature_names(cost::FeatureSet::kStatements);
-  const auto& measure = cost::candidate_feature_names(cost::FeatureSet::kStatementsAndMeasure);
+  const auto& measure = cost::candidate_feature_names(cost::FeatureSet::kCombined);
   arrays.meta["space_version"] = kScheduleVersion;
   arrays.meta["feature_version"] = cost::kCandidateFeatureVersion;
   arrays.meta["bounds_source"] = cost::kBoundSource;

@@ -19,7 +19,7 @@ struct TrainOptions {
 };
 
 Result<cost::FeatureSet> tree_model(const std::string& name) {
-  for (const auto set : {cost::FeatureSet::kStatements, cost::FeatureSet::kStatementsAndMeasure}) {
+  for (const auto set : cost::kTreeFeatures) {
     if (name == cost::model_name(set)) return set;
   }
   return invalid("--cost: '{}' cannot be trained, expected gbdt, combined, {}", name,

@@ -172,18 +172,6 @@ TEST(nest, tests_of_a_border_move_with_the_window_but_not_with_the_channels) {
   EXPECT_EQ(tested, 4) << "rows and columns of the result and of the window";
 }
 
-TEST(cpu_measure, points_of_an_unrolled_window_share_their_loads) {
-  const compute::Dag dag = depthwise(8, 8, 16, 1);
-  const std::string tile =
-      "split(depthwise, c, [4], mask)\nsplit(depthwise, ow, [4], mask)\n"
-      "reorder(depthwise, [n, oh, ow.0, c.0, kh, kw, ow.1, c.1])\n"
-      "unroll(depthwise, ow.1)\nvectorize(depthwise, c.1)";
-  const StageMeasure apart = measured(dag, tile);
-  const StageMeasure shared = measured(dag, tile + "\nunroll(depthwise, kw)");
-  // A row of the window: 4 points read 3 vectors each, 6 of them distinct.
-  EXPECT_LT(shared.body_instructions, 3 * apart.body_instructions - 5);
-}
-
 TEST(cpu_measure, a_square_that_is_turned_costs_less_than_stores_lane_by_lane) {
   const compute::Dag dag = transpose(16, 8, 16, 0);
   const std::string split = "split(transpose, c, [4], mask)\nsplit(transpose, w, [4], mask)\n";
@@ -206,6 +194,35 @@ TEST(cpu_measure, a_register_tile_beats_one_accumulator_and_threads_help) {
   };
   EXPECT_LT(seconds(schedule::kGemmTile, 1) * 3, seconds("parallel(matmul, m)", 1));
   EXPECT_LT(seconds(schedule::kGemmTile, 2), 0.8 * seconds(schedule::kGemmTile, 1));
+}
+
+TEST(cpu_measure, what_neighbouring_windows_share_is_one_load) {
+  const compute::Dag dag = depthwise(8, 8, 16, 1);
+  const std::string tile =
+      "split(depthwise, ow, [4])\nreorder(depthwise, [ow.0, kh, kw, ow.1, c])\n"
+      "vectorize(depthwise, c)\nunroll(depthwise, ow.1)\n";
+  const StageMeasure one = measured(dag, tile);
+  EXPECT_EQ(one.distinct_loads, 4 * 4 + 16) << "4 points of 4 vectors, 16 strided weights";
+  const StageMeasure three = measured(dag, tile + "unroll(depthwise, kw)");
+  EXPECT_EQ(three.distinct_loads, 6 * 4 + 48) << "6 points, not 12";
+  EXPECT_EQ(three.accumulators, one.accumulators);
+  for (const StageMeasure& stage : {one, three}) {
+    const BodyCycles& b = stage.bounds;
+    EXPECT_GE(stage.body_cycles, std::max({b.arithmetic, b.loads, b.stores, b.issue, b.latency}));
+  }
+}
+
+TEST(cpu_measure, says_where_a_cache_is_full) {
+  const StageMeasure stage = measured(gemm(64, 64, 64), "parallel(matmul, m)");
+  ASSERT_EQ(stage.caches.size(), 2u);
+  for (const CacheUse& use : stage.caches) {
+    EXPECT_LE(use.held, 1);
+    EXPECT_GE(use.beyond, use.held);
+  }
+  EXPECT_GE(stage.caches[0].first, stage.caches[1].first) << "the larger one holds more loops";
+  EXPECT_GT(stage.caches[0].beyond, 1);
+  EXPECT_GT(stage.caches[0].constant_bytes, 0);
+  EXPECT_LE(stage.caches[0].constant_bytes + stage.caches[0].written_bytes, stage.bytes[0]);
 }
 
 }  // namespace

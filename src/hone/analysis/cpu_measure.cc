@@ -76,6 +76,15 @@ bool turned(const Nest& nest, int lanes) {
          write.stride(depth - 2) == 1 && write.stride(depth - 1) > 1;
 }
 
+// What a vector load of an access costs; infinite where its lanes lie apart.
+double split_factor(const Nest& nest, const NestAccess& access, int lanes) {
+  const size_t last = nest.loops.size() - 1;
+  if (nest.loops.empty() || nest.loops[last].annotation != Annotation::kVectorize ||
+      !access.moves_with(last))
+    return 1;
+  return access.stride(last) == 1 ? 1 + split_share(nest, access, last, lanes) : INFINITY;
+}
+
 // Loads (or stores) of one access in a body, as load-port slots.
 double access_slots(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
   double slots = access.reads;
@@ -100,17 +109,16 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
   return slots;
 }
 
-// Vectors that one access reads in a body, those that several points of an unrolled window share
-// counted once: LLVM loads them once.
+// Vectors of an access that a body touches: those that several points of an unrolled window share
+// are loaded once.
 double distinct_vectors(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
   double elements = access.footprint(nest.loops, body.first);
-  const size_t last = nest.loops.size() - 1;
-  if (nest.loops[last].annotation != Annotation::kVectorize || !access.moves_with(last))
+  if (nest.loops.empty()) return elements;
+  const NestLoop& last = nest.loops.back();
+  if (last.annotation != Annotation::kVectorize || !access.moves_with(nest.loops.size() - 1))
     return elements;
-  if (access.stride(last) != 1) return INFINITY;
-  const auto extent = static_cast<double>(nest.loops[last].extent);
-  elements /= extent;
-  return elements * std::ceil(extent / lanes) * (1 + split_share(nest, access, last, lanes));
+  if (std::abs(access.stride(nest.loops.size() - 1)) != 1) return elements;
+  return elements / static_cast<double>(last.extent) * vector_count(last, lanes);
 }
 
 // Vectors of an operand that wait in registers while the register tile uses them.
@@ -138,11 +146,11 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
     if (access.write) continue;
     double slots =
         access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body, lanes);
-    const double distinct =
-        slots > 0 && !nest.loops.empty() ? distinct_vectors(nest, access, body, lanes) : slots;
-    if (distinct < slots) {
-      shared = true;
-      slots = distinct;
+    if (slots > 0) {
+      const double distinct = distinct_vectors(nest, access, body, lanes);
+      out.distinct_loads += std::min(slots, distinct);
+      const double once = distinct * split_factor(nest, access, lanes);
+      if (once < slots) shared = true, slots = once;
     }
     loads += slots;
     if (access.element_bytes < write.element_bytes) widening += kWidenInstructions * slots;
@@ -161,12 +169,13 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   const double choices = is_vector && !nest.tests.back() ? 0 : ops.select;
   const double arithmetic = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + choices;
   const double flops = body.vectors * arithmetic + widening;
-  double cycles = std::max(flops / target.fma_per_cycle, loads / target.loads_per_cycle);
-  cycles = std::max(cycles, stores);
-  cycles = std::max(cycles, (flops + 0.5 * loads + stores) / kIssueWidth);
+  BodyCycles& bounds = out.bounds;
+  bounds = {flops / target.fma_per_cycle, loads / target.loads_per_cycle, stores,
+            (flops + 0.5 * loads + stores) / kIssueWidth, 0};
   if (reduces)
-    cycles = std::max(cycles,
-                      target.fma_latency * body.vectors / accumulators * std::max(1.0, arithmetic));
+    bounds.latency = target.fma_latency * body.vectors / accumulators * std::max(1.0, arithmetic);
+  double cycles =
+      std::max({bounds.arithmetic, bounds.loads, bounds.stores, bounds.issue, bounds.latency});
   cycles += body.vectors * (kMathCycles * ops.math + kDivideCycles * ops.div);
   double tests = ops.select;
   for (size_t i = body.first; i < nest.loops.size(); ++i)
@@ -179,6 +188,8 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
     cycles += std::log2(lanes) * (kHalvingCycles + accumulators);
   if (turned(nest, lanes)) cycles += body.vectors * std::log2(lanes);  // a shuffle a cycle
   cycles += kLoopCycles;
+  out.body = body.first;
+  out.accumulators = accumulators;
   out.body_instructions = flops + loads + stores;
   out.body_cycles = cycles;
   double iterations = 1;
@@ -221,15 +232,23 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
     size_t fits = 0;
     const std::vector<double>& needed = level == 0 ? first_level : total;
     while (fits < innermost && needed[fits] > capacity) ++fits;
+    const size_t outside = fits == 0 ? 0 : fits - 1;
+    CacheUse use{fits, needed[fits] / capacity, needed[outside] / capacity};
     double bytes = 0;
     if (fits == 0) {
       bytes = level == 0 ? total[0] : 0;  // warm: it is there already
     } else {
       double repeats = 1;
-      for (size_t i = 0; i + 1 < fits; ++i) repeats *= static_cast<double>(nest.loops[i].extent);
-      for (size_t a = 0; a < count; ++a) bytes += footprint[(fits - 1) * count + a] * repeats;
+      for (size_t i = 0; i < outside; ++i) repeats *= static_cast<double>(nest.loops[i].extent);
+      for (size_t a = 0; a < count; ++a) {
+        const double moved = footprint[outside * count + a] * repeats;
+        bytes += moved;
+        if (nest.accesses[a].constant) use.constant_bytes += moved;
+        if (nest.accesses[a].write) use.written_bytes += moved;
+      }
     }
     out.bytes.push_back(bytes);
+    out.caches.push_back(use);
   }
 }
 

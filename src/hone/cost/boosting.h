@@ -1,6 +1,6 @@
 // cost/boosting.h - fits a sum of regression trees by gradient boosting: XGBoost or LightGBM finds
 // the trees for gradients that are ours; the library is loaded at the first fit. Deterministic: one
-// thread, no sampling.
+// thread; which features a tree may look at depends on its number alone.
 #pragma once
 
 #include <string>
@@ -26,9 +26,11 @@ enum class TreeLibrary : uint8_t { kXgboost, kLightgbm };
 [[nodiscard]] std::vector<std::string> tree_library_names();
 
 struct BoostOptions {
-  int rounds = 120;
-  int depth = 5;
-  double learning_rate = 0.12;
+  int rounds = 600;
+  int depth = 12;   // levels of a tree at most
+  int leaves = 64;  // of a tree at most, those that gain most; 0: as many as its levels allow
+  double learning_rate = 0.05;
+  double feature_share = 0.5;  // of the features, drawn anew for each tree, that it may look at
   double min_leaf_weight = 5;  // sum of weights in a leaf
   double centring = 0.9;       // share of a group's mean error that is forgiven
   TreeLibrary library = TreeLibrary::kXgboost;

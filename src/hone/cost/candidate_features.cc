@@ -8,6 +8,7 @@
 
 #include "hone/analysis/features.h"
 #include "hone/cost/inputs/row_writer.h"
+#include "hone/cost/schedule_features.h"
 
 namespace hone::cost {
 namespace {
@@ -186,7 +187,7 @@ double write(std::span<const Nest> nests, const CpuMeasure& measure, const Query
   const double main_operations = main ? main->operations() : 0;
   double all_operations = 0;
   for (const Nest& nest : nests) all_operations += nest.operations();
-  const bool measured = set == FeatureSet::kStatementsAndMeasure;
+  const bool measured = set != FeatureSet::kStatements;
   const target::Target& target = *query.target;
   const double total = std::max(measure.seconds(target, query.threads), 1e-12);
   out.plain("all.statements", static_cast<double>(nests.size()));
@@ -194,6 +195,9 @@ double write(std::span<const Nest> nests, const CpuMeasure& measure, const Query
   if (measured) {
     write_tile(main, target, out);
     write_measure(parts, query, total, main_operations, all_operations, out);
+    if (set == FeatureSet::kCombined)
+      write_schedule_features({main, parts.main_stage, parts.main_root}, nests, measure, query,
+                              out);
     return total;
   }
   write_statement(main, query, out);
@@ -229,9 +233,10 @@ const std::vector<std::string>& candidate_feature_names(FeatureSet set) {
     (void)write({}, {}, {nullptr, &target, 1, 0}, s, writer);
     return names;
   };
-  static const std::vector<std::string> statements = collect(FeatureSet::kStatements),
-                                        measured = collect(FeatureSet::kStatementsAndMeasure);
-  return set == FeatureSet::kStatements ? statements : measured;
+  static const std::vector<std::string> kNames[] = {collect(FeatureSet::kStatements),
+                                                    collect(FeatureSet::kMeasure),
+                                                    collect(FeatureSet::kCombined)};
+  return kNames[static_cast<size_t>(set)];
 }
 
 }  // namespace hone::cost

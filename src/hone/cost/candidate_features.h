@@ -1,6 +1,7 @@
 // cost/candidate_features.h - a candidate as one row of numbers of fixed length for the trees: the
 // features of its heaviest statement and sums over all of them; or, for the combined model, the
-// register tile of that statement and the parts of the analytic measure, relative to the work.
+// register tile of that statement, the parts of the analytic measure, relative to the work, and
+// what was decided (schedule_features.h).
 #pragma once
 
 #include "hone/analysis/cpu_measure.h"
@@ -8,7 +9,13 @@
 
 namespace hone::cost {
 
-enum class FeatureSet : uint8_t { kStatements, kStatementsAndMeasure };
+enum class FeatureSet : uint8_t {
+  kStatements,  // of gbdt
+  kMeasure,     // of nets: the first ones of the next
+  kCombined,
+};
+// Those that trees look at.
+inline constexpr FeatureSet kTreeFeatures[] = {FeatureSet::kStatements, FeatureSet::kCombined};
 
 struct CandidateFeatures {
   std::vector<float> row;
@@ -25,6 +32,8 @@ double write_candidate_features(std::span<const analysis::Nest> nests,
 
 // Changes when a number of the row changes its meaning: a model that was trained on others is
 // refused.
-inline constexpr int kCandidateFeatureVersion = 2;
+inline constexpr int kCandidateFeatureVersion = 3;
+// The same of kMeasure: nets read it.
+inline constexpr int kMeasureFeatureVersion = 2;
 
 }  // namespace hone::cost

@@ -68,7 +68,7 @@ std::map<uint64_t, Part> split_within(const std::vector<const TaskTrials*>& task
       const Result<space::Candidate> candidate = space::make_candidate(*task->dag, trial.steps);
       if (!candidate.ok()) continue;
       const Query query = {&*candidate, &target, 1, task->key};
-      for (const auto set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
+      for (const auto set : {FeatureSet::kStatements, FeatureSet::kMeasure}) {
         const std::vector<float> row = candidate_features(query, set).row;
         features.back().insert(features.back().end(), row.begin(), row.end());
       }

@@ -15,8 +15,13 @@ constexpr double kFast = 1.0;      // weight of a trial: (best time of its task 
 constexpr double kSlowest = 0.05;  // the least weight
 
 // What is measured while tuning is little: few trees that change little.
-constexpr BoostOptions kOnline = {
-    .rounds = 30, .depth = 5, .learning_rate = 0.12, .min_leaf_weight = 4, .centring = 0.9};
+constexpr BoostOptions kOnline = {.rounds = 30,
+                                  .depth = 5,
+                                  .leaves = 0,
+                                  .learning_rate = 0.12,
+                                  .feature_share = 1,
+                                  .min_leaf_weight = 4,
+                                  .centring = 0.9};
 
 struct Sample {
   std::vector<float> features;

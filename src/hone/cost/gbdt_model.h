@@ -13,7 +13,7 @@ namespace hone::cost {
 
 // What a file holds: trees, and the features that they look at.
 struct TrainedTrees {
-  FeatureSet features = FeatureSet::kStatementsAndMeasure;
+  FeatureSet features = FeatureSet::kCombined;
   Trees trees;
 };
 

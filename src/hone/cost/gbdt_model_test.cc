@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "hone/analysis/features.h"
@@ -51,7 +52,8 @@ Dataset make_dataset(int trials) {
   return dataset;
 }
 
-constexpr BoostOptions kFew = {.rounds = 20, .depth = 4, .learning_rate = 0.3};
+constexpr BoostOptions kFew = {
+    .rounds = 20, .depth = 4, .leaves = 0, .learning_rate = 0.3, .feature_share = 1};
 
 double accuracy(const Dataset& dataset, const CostModel& model) {
   return evaluate(dataset, machine(), model).value().all.pair_accuracy;
@@ -69,7 +71,7 @@ TEST(candidate_features, have_a_name_each) {
   const space::Candidate candidate =
       space::make_candidate(*dataset.tasks[0].dag, dataset.tasks[0].trials[0].steps).value();
   const Query query{&candidate, &machine(), 1, 0};
-  for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
+  for (const FeatureSet set : kTreeFeatures) {
     const CandidateFeatures features = candidate_features(query, set);
     EXPECT_EQ(features.row.size(), candidate_feature_names(set).size());
     for (size_t i = 0; i < features.row.size(); ++i)
@@ -78,12 +80,55 @@ TEST(candidate_features, have_a_name_each) {
   }
 }
 
+// A number of the row of one gemm schedule, by name.
+double number(const compute::Dag& dag, std::string_view steps, const std::string& name) {
+  const schedule::Steps parsed = schedule::parse_steps(steps).value();
+  const space::Candidate candidate = space::make_candidate(dag, parsed).value();
+  const Query query{&candidate, &machine(), 1, 0};
+  const std::vector<std::string>& names = candidate_feature_names(FeatureSet::kCombined);
+  const auto found = std::find(names.begin(), names.end(), name);
+  EXPECT_NE(found, names.end()) << name;
+  return candidate_features(query, FeatureSet::kCombined)
+      .row[static_cast<size_t>(found - names.begin())];
+}
+
+TEST(candidate_features, say_what_was_decided_in_words_of_every_task) {
+  const compute::Dag dag = compute::testing::gemm(8, 32, 64);
+  constexpr std::string_view kTile =
+      "split(matmul, n, [16])\nsplit(matmul, m, [4])\nsplit(matmul, k, [2])\n"
+      "reorder(matmul, [m.0, n.0, k.0, k.1, m.1, n.1])\nvectorize(matmul, n.1)\n"
+      "unroll(matmul, m.1)\nunroll(matmul, k.1)\nparallel(matmul, m.0)";
+  const auto of = [&](const std::string& name) { return number(dag, kTile, name); };
+  EXPECT_EQ(of("tile.second.vector"), 4);    // columns of the result: 16
+  EXPECT_EQ(of("tile.column.unrolled"), 2);  // its rows, the first operand's only ones
+  EXPECT_EQ(of("tile.sum.unrolled"), 1);
+  EXPECT_EQ(of("tile.column.tiles"), 1);
+  EXPECT_EQ(of("inner0.extent"), 5);  // k.0
+  EXPECT_EQ(of("run.result"), 5);     // the same result while k.0 runs
+  EXPECT_EQ(of("run.first"), 0);
+  EXPECT_EQ(of("tail.waste"), 0);
+}
+
+TEST(candidate_features, tell_tails_apart) {
+  const compute::Dag dag = compute::testing::gemm(9, 32, 64);
+  const auto steps = [](std::string_view tail) {
+    return fmt::format("split(matmul, m, [4]{})\nparallel(matmul, m.0)", tail);
+  };
+  EXPECT_EQ(number(dag, "parallel(matmul, m)", "tail.root_rest.waste"), 0);
+  const double waste = std::log2(12.0F / 9.0F);
+  for (const std::string_view tail : {"", ", peel"}) {
+    EXPECT_NEAR(number(dag, steps(tail), "tail.root_rest.waste"), waste, 1e-5) << tail;
+    EXPECT_EQ(number(dag, steps(tail), "tail.root_rest.peeled") > 0, !tail.empty());
+    EXPECT_EQ(number(dag, steps(tail), "tail.root_last.waste"), 0);
+  }
+}
+
 TEST_F(GbdtModel, learns_what_the_analytic_model_gets_wrong) {
   const Dataset dataset = make_dataset(40);
   const double analytic = accuracy(dataset, **make_model("analytic"));
   for (const TreeLibrary library : {TreeLibrary::kXgboost, TreeLibrary::kLightgbm}) {
     if (!boosting_status(library).ok()) continue;  // said by the tests of each
-    for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
+    for (const FeatureSet set : kTreeFeatures) {
       const Trainer trainer = [&](const Dataset& part) -> Result<std::unique_ptr<CostModel>> {
         BoostOptions options = kFew;
         options.library = library;
@@ -99,7 +144,7 @@ TEST_F(GbdtModel, learns_what_the_analytic_model_gets_wrong) {
 
 TEST_F(GbdtModel, learns_while_it_is_used) {
   const Dataset dataset = make_dataset(60);
-  const auto model = make_gbdt_model({FeatureSet::kStatementsAndMeasure, Trees()});
+  const auto model = make_gbdt_model({FeatureSet::kCombined, Trees()});
   const double before = accuracy(dataset, *model);
   EXPECT_NEAR(before, accuracy(dataset, **make_model("analytic")), 1e-3);
   EXPECT_EQ(model->revision(), 0u);
@@ -118,7 +163,7 @@ TEST_F(GbdtModel, learns_the_same_from_the_same) {
   const Dataset dataset = make_dataset(20);
   std::vector<std::vector<double>> predicted;
   for (int run = 0; run < 2; ++run) {
-    const auto model = make_gbdt_model({FeatureSet::kStatementsAndMeasure, Trees()});
+    const auto model = make_gbdt_model({FeatureSet::kCombined, Trees()});
     predicted.emplace_back();
     for (const TaskTrials& task : dataset.tasks) {
       for (const MeasuredSteps& trial : task.trials) {
@@ -136,10 +181,9 @@ TEST_F(GbdtModel, learns_the_same_from_the_same) {
 
 TEST_F(GbdtModel, file_gives_the_same_back) {
   const Dataset dataset = make_dataset(20);
-  const TrainedTrees trained =
-      train(dataset, machine(), FeatureSet::kStatementsAndMeasure, kFew).value();
+  const TrainedTrees trained = train(dataset, machine(), FeatureSet::kCombined, kFew).value();
   EXPECT_EQ(format(trained),
-            format(train(dataset, machine(), FeatureSet::kStatementsAndMeasure, kFew).value()));
+            format(train(dataset, machine(), FeatureSet::kCombined, kFew).value()));
   const Result<TrainedTrees> back = parse_trained(format(trained), "file");
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(back->features, trained.features);

@@ -13,7 +13,7 @@ constexpr const char* kVariable = "HONE_LIGHTGBM";
 constexpr int kFloat32 = 0;  // C_API_DTYPE_FLOAT32
 constexpr int kAllTrees = -1;
 constexpr int kSplitCounts = 0;     // as importance of features; not read
-constexpr int kLevelsPerDepth = 2;  // of a tree, for each of BoostOptions::depth
+constexpr int kLevelsPerDepth = 2;  // of a tree, where the levels stand for a number of leaves
 
 std::string library_file() {
   const char* named = std::getenv(kVariable);
@@ -67,8 +67,9 @@ const Library& library() {
   return loaded;
 }
 
-// One thread, no sampling, nothing chosen by how long it takes. No value is missing, and features
-// are not bundled, so that what is fitted is exactly what the trees say. `lambda_l2` is XGBoost's.
+// One thread, no rows left out, nothing chosen by how long it takes. No value is missing, and
+// features are not bundled, so that what is fitted is exactly what the trees say. `lambda_l2` is
+// XGBoost's.
 std::string common_parameters(size_t rows) {
   return fmt::format(
       "verbosity=-1 num_threads=1 deterministic=true force_col_wise=true seed=1 max_bin=255 "
@@ -76,14 +77,16 @@ std::string common_parameters(size_t rows) {
       rows);
 }
 
-// The leaf that gains most is split next, so trees may be deeper than `depth`, with as many leaves
-// as a full tree of it has.
+// The leaf that gains most is split next. Where a number of levels is all that is asked for, trees
+// may be deeper, with as many leaves as a full tree of these has.
 std::string tree_parameters(const BoostOptions& options) {
+  const bool full = options.leaves == 0;
   return fmt::format(
       "objective=none learning_rate={} num_leaves={} max_depth={} min_data_in_leaf=1 "
-      "min_sum_hessian_in_leaf={} lambda_l2=1",
-      options.learning_rate, 1 << options.depth, kLevelsPerDepth * options.depth,
-      options.min_leaf_weight);
+      "min_sum_hessian_in_leaf={} lambda_l2=1 feature_fraction={} feature_fraction_seed=1",
+      options.learning_rate, full ? 1 << options.depth : options.leaves,
+      full ? kLevelsPerDepth * options.depth : options.depth, options.min_leaf_weight,
+      options.feature_share);
 }
 
 class LightgbmBooster : public Booster {

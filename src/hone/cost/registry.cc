@@ -19,7 +19,7 @@ Result<std::unique_ptr<CostModel>> make_trained(std::string_view text, std::stri
 
 Result<std::unique_ptr<CostModel>> make_model(std::string_view name) {
   if (name == "analytic") return make_analytic_model();
-  for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
+  for (const FeatureSet set : kTreeFeatures) {
     if (name == model_name(set)) return make_trained(pretrained_text(set), name);
   }
   if (is_model_file(name)) {

@@ -38,7 +38,7 @@ Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name)
   (void)next_line(text);
   const std::string_view kind = next_line(text).value_or("");
   bool known = false;
-  for (const FeatureSet set : {FeatureSet::kStatements, FeatureSet::kStatementsAndMeasure}) {
+  for (const FeatureSet set : kTreeFeatures) {
     if (kind != fmt::format("kind {}", model_name(set))) continue;
     trained.features = set;
     known = true;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -12,6 +14,7 @@ namespace hone::cost {
 namespace {
 
 constexpr int kMaxDepth = 64;
+constexpr size_t kTogether = 8;  // trees that are walked at a time
 
 // Reads one line: nodes in preorder, separated by blanks.
 class LineParser {
@@ -68,6 +71,20 @@ void append(const TreeArrays& tree, size_t from, std::vector<TreeNode>& nodes) {
   append(tree, static_cast<size_t>(tree.right[from]), nodes);
 }
 
+// Of the tree whose root is there: how many splits at most are passed.
+int32_t levels_below(std::span<const TreeNode> nodes, int32_t at) {
+  const TreeNode& node = nodes[static_cast<size_t>(at)];
+  if (node.feature < 0) return 0;
+  return 1 + std::max(levels_below(nodes, at + 1), levels_below(nodes, node.right));
+}
+
+// Where one goes from a node; from a leaf nowhere.
+int32_t step(const TreeNode& node, int32_t place, std::span<const float> features) {
+  const float value = features[static_cast<size_t>(std::max(node.feature, 0))];
+  const int32_t next = value < node.value ? place + 1 : node.right;
+  return node.feature < 0 ? place : next;
+}
+
 }  // namespace
 
 std::vector<TreeNode> in_preorder(const TreeArrays& tree) {
@@ -84,17 +101,30 @@ void Trees::add(std::span<const TreeNode> tree) {
     if (node.feature >= 0) node.right += root;
     nodes_.push_back(node);
   }
+  levels_.push_back(levels_below(nodes_, root));
 }
 
 double Trees::predict(std::span<const float> features) const {
   double sum = 0;
-  for (const int32_t root : roots_) {
-    const TreeNode* node = &nodes_[static_cast<size_t>(root)];
-    while (node->feature >= 0) {
-      const bool below = features[static_cast<size_t>(node->feature)] < node->value;
-      node = below ? node + 1 : &nodes_[static_cast<size_t>(node->right)];
+  size_t tree = 0;
+  for (; tree + kTogether <= roots_.size(); tree += kTogether) {
+    // Several trees side by side, without branches: what one waits for, the others use.
+    std::array<int32_t, kTogether> at;
+    std::copy_n(roots_.begin() + static_cast<std::ptrdiff_t>(tree), kTogether, at.begin());
+    const int32_t levels =
+        *std::max_element(levels_.begin() + static_cast<std::ptrdiff_t>(tree),
+                          levels_.begin() + static_cast<std::ptrdiff_t>(tree + kTogether));
+    for (int32_t level = 0; level < levels; ++level) {
+      for (int32_t& place : at) place = step(nodes_[static_cast<size_t>(place)], place, features);
     }
-    sum += static_cast<double>(node->value);
+    for (const int32_t leaf : at)
+      sum += static_cast<double>(nodes_[static_cast<size_t>(leaf)].value);
+  }
+  for (; tree < roots_.size(); ++tree) {
+    int32_t place = roots_[tree];
+    for (int32_t level = 0; level < levels_[tree]; ++level)
+      place = step(nodes_[static_cast<size_t>(place)], place, features);
+    sum += static_cast<double>(nodes_[static_cast<size_t>(place)].value);
   }
   return sum;
 }

@@ -43,7 +43,7 @@ class Trees {
   [[nodiscard]] static Result<Trees> parse(std::string_view text, int num_features);
 
  private:
-  std::vector<int32_t> roots_;
+  std::vector<int32_t> roots_, levels_;  // of each tree
   std::vector<TreeNode> nodes_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hone/base/rng.h"
+
 namespace hone::cost {
 namespace {
 
@@ -21,6 +23,43 @@ TEST(trees, add_up_their_leaves) {
   EXPECT_EQ(predict(trees, {1, -1}), 20.5);  // not below the threshold
   EXPECT_EQ(predict(trees, {2, -2}), 30.5);
   EXPECT_EQ(predict(Trees(), {1, 2}), 0);
+}
+
+// Walked side by side, trees of all sizes give what they give one by one.
+TEST(trees, many_add_up_like_each_alone) {
+  Rng rng(7);
+  constexpr int kFeatures = 6;
+  std::vector<std::vector<TreeNode>> all;
+  const auto grow = [&](const auto& self, std::vector<TreeNode>& nodes, int levels) -> void {
+    const size_t at = nodes.size();
+    const bool leaf = levels == 0 || rng.below(4) == 0;
+    nodes.push_back({-1, static_cast<float>(rng.below(64)) / 8, 0});
+    if (leaf) return;
+    nodes[at].feature = static_cast<int32_t>(rng.below(kFeatures));
+    self(self, nodes, levels - 1);
+    nodes[at].right = static_cast<int32_t>(nodes.size());
+    self(self, nodes, levels - 1);
+  };
+  Trees together;
+  for (int tree = 0; tree < 21; ++tree) {
+    all.emplace_back();
+    grow(grow, all.back(), tree % 7);
+    together.add(all.back());
+  }
+  for (int row = 0; row < 50; ++row) {
+    std::vector<float> features;
+    for (int i = 0; i < kFeatures; ++i) features.push_back(static_cast<float>(rng.below(64)) / 8);
+    double sum = 0;
+    for (const std::vector<TreeNode>& nodes : all) {
+      size_t at = 0;
+      while (nodes[at].feature >= 0) {
+        const bool below = features[static_cast<size_t>(nodes[at].feature)] < nodes[at].value;
+        at = below ? at + 1 : static_cast<size_t>(nodes[at].right);
+      }
+      sum += static_cast<double>(nodes[at].value);
+    }
+    EXPECT_EQ(predict(together, features), sum);
+  }
 }
 
 TEST(trees, text_gives_the_same_back) {

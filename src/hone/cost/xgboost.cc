@@ -67,6 +67,10 @@ class XgbBooster : public Booster {
         {"nthread", "1"},
         {"base_score", "0"},
         {"max_depth", std::to_string(options.depth)},
+        {"grow_policy", options.leaves > 0 ? "lossguide" : "depthwise"},
+        {"max_leaves", std::to_string(options.leaves)},
+        {"colsample_bytree", std::to_string(options.feature_share)},
+        {"seed", "1"},
         {"eta", std::to_string(options.learning_rate)},
         {"min_child_weight", std::to_string(options.min_leaf_weight)}};
     for (const auto& [name, value] : parameters)

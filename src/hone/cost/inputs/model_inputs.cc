@@ -28,7 +28,7 @@ std::vector<std::vector<std::string>> make_names() {
   names[index(Input::kSteps)] = step_names();
   names[index(Input::kStepsMask)] = {"token"};
   names[index(Input::kTask)] = names_of([](RowWriter& out) { write_task(nullptr, out); });
-  names[index(Input::kMeasure)] = candidate_feature_names(FeatureSet::kStatementsAndMeasure);
+  names[index(Input::kMeasure)] = candidate_feature_names(FeatureSet::kMeasure);
   names[index(Input::kDevice)] =
       names_of([](RowWriter& out) { write_device(target::Target(), 1, out); });
   for (int64_t i = 0; i < kMaxHeads; ++i)
@@ -136,7 +136,7 @@ Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs
     write_steps(candidate, row(Input::kSteps), row(Input::kStepsMask));
   if (float* to = row(Input::kMeasure)) {
     write_candidate_features(
-        nests, measure, query, FeatureSet::kStatementsAndMeasure,
+        nests, measure, query, FeatureSet::kMeasure,
         {to, static_cast<size_t>(input_shapes()[index(Input::kMeasure)].size())});
   }
   if (float* to = row(Input::kTask)) {

@@ -17,7 +17,7 @@ enum class Input : uint8_t {
   kSteps,       // [token, number] the schedule's steps (step_inputs.cc)
   kStepsMask,   // [token] 1: there is one; at least the first
   kTask,        // [number] the task, whatever the schedule (task_inputs.cc)
-  kMeasure,     // [number] candidate_features() of kStatementsAndMeasure
+  kMeasure,     // [number] candidate_features() of kMeasure
   kDevice,      // [number] the machine and the number of threads (device_inputs.cc)
   kHead,        // [head] how much each head of a net counts that has one for each device
 };
