@@ -26,10 +26,10 @@ enum class TreeLibrary : uint8_t { kXgboost, kLightgbm };
 [[nodiscard]] std::vector<std::string> tree_library_names();
 
 struct BoostOptions {
-  int rounds = 600;
-  int depth = 12;   // levels of a tree at most
+  int rounds = 400;
+  int depth = 10;   // levels of a tree at most
   int leaves = 64;  // of a tree at most, those that gain most; 0: as many as its levels allow
-  double learning_rate = 0.05;
+  double learning_rate = 0.07;
   double feature_share = 0.5;  // of the features, drawn anew for each tree, that it may look at
   double min_leaf_weight = 5;  // sum of weights in a leaf
   double centring = 0.9;       // share of a group's mean error that is forgiven

@@ -41,10 +41,14 @@ TrainingRows make_rows(std::span<const Sample> samples, const Trees& known) {
   for (auto& [task, entry] : tasks) entry.first = next++;
   TrainingRows rows;
   rows.width = samples.empty() ? 0 : static_cast<int>(samples[0].features.size());
-  for (const Sample& sample : samples) {
-    const auto& [number, best] = tasks.at(sample.task);
+  for (const Sample& sample : samples)
     rows.features.insert(rows.features.end(), sample.features.begin(), sample.features.end());
-    rows.target.push_back(static_cast<float>(sample.log_factor - known.predict(sample.features)));
+  std::vector<double> log_factors(samples.size());
+  known.predict(rows.features, log_factors);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const Sample& sample = samples[i];
+    const auto& [number, best] = tasks.at(sample.task);
+    rows.target.push_back(static_cast<float>(sample.log_factor - log_factors[i]));
     rows.weight.push_back(
         static_cast<float>(std::max(std::pow(best / sample.seconds, kFast), kSlowest)));
     rows.group.push_back(number);
@@ -64,13 +68,16 @@ class GbdtModel : public CostModel {
   [[nodiscard]] std::string_view name() const override { return model_name(pretrained_.features); }
 
   [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
-    std::vector<double> seconds;
+    std::vector<double> seconds, known(queries.size()), learnt(queries.size());
+    std::vector<float> rows;
     for (const Query& query : queries) {
       const CandidateFeatures features = candidate_features(query, pretrained_.features);
-      const double log_factor =
-          pretrained_.trees.predict(features.row) + online_.predict(features.row);
-      seconds.push_back(features.base_seconds * std::exp(log_factor));
+      rows.insert(rows.end(), features.row.begin(), features.row.end());
+      seconds.push_back(features.base_seconds);
     }
+    pretrained_.trees.predict(rows, known);
+    online_.predict(rows, learnt);
+    for (size_t i = 0; i < seconds.size(); ++i) seconds[i] *= std::exp(known[i] + learnt[i]);
     return seconds;
   }
 

@@ -14,7 +14,7 @@ namespace hone::cost {
 namespace {
 
 constexpr int kMaxDepth = 64;
-constexpr size_t kTogether = 8;  // trees that are walked at a time
+constexpr size_t kTogether = 8;  // rows that walk through a tree at a time
 
 // Reads one line: nodes in preorder, separated by blanks.
 class LineParser {
@@ -78,11 +78,13 @@ int32_t levels_below(std::span<const TreeNode> nodes, int32_t at) {
   return 1 + std::max(levels_below(nodes, at + 1), levels_below(nodes, node.right));
 }
 
-// Where one goes from a node; from a leaf nowhere.
-int32_t step(const TreeNode& node, int32_t place, std::span<const float> features) {
-  const float value = features[static_cast<size_t>(std::max(node.feature, 0))];
-  const int32_t next = value < node.value ? place + 1 : node.right;
-  return node.feature < 0 ? place : next;
+// Where one goes from a node; from a leaf nowhere. By masks: which way is hard to foresee.
+int32_t next_node(const TreeNode* nodes, int32_t at, const float* features) {
+  const TreeNode& node = nodes[at];
+  const int32_t leaf = node.feature >> 31;  // all bits or none
+  const int32_t below = -static_cast<int32_t>(features[node.feature & ~leaf] < node.value);
+  const int32_t next = (below & (at + 1)) | (~below & node.right);
+  return (leaf & at) | (~leaf & next);
 }
 
 }  // namespace
@@ -106,27 +108,35 @@ void Trees::add(std::span<const TreeNode> tree) {
 
 double Trees::predict(std::span<const float> features) const {
   double sum = 0;
-  size_t tree = 0;
-  for (; tree + kTogether <= roots_.size(); tree += kTogether) {
-    // Several trees side by side, without branches: what one waits for, the others use.
-    std::array<int32_t, kTogether> at;
-    std::copy_n(roots_.begin() + static_cast<std::ptrdiff_t>(tree), kTogether, at.begin());
-    const int32_t levels =
-        *std::max_element(levels_.begin() + static_cast<std::ptrdiff_t>(tree),
-                          levels_.begin() + static_cast<std::ptrdiff_t>(tree + kTogether));
-    for (int32_t level = 0; level < levels; ++level) {
-      for (int32_t& place : at) place = step(nodes_[static_cast<size_t>(place)], place, features);
-    }
-    for (const int32_t leaf : at)
-      sum += static_cast<double>(nodes_[static_cast<size_t>(leaf)].value);
-  }
-  for (; tree < roots_.size(); ++tree) {
-    int32_t place = roots_[tree];
-    for (int32_t level = 0; level < levels_[tree]; ++level)
-      place = step(nodes_[static_cast<size_t>(place)], place, features);
-    sum += static_cast<double>(nodes_[static_cast<size_t>(place)].value);
-  }
+  predict(features, {&sum, 1});
   return sum;
+}
+
+void Trees::predict(std::span<const float> rows, std::span<double> sums) const {
+  HONE_ASSERT(sums.empty() || rows.size() % sums.size() == 0, "rows are of one length");
+  const size_t width = sums.empty() ? 0 : rows.size() / sums.size();
+  std::fill(sums.begin(), sums.end(), 0.0);
+  // Tree by tree, so that its nodes are at hand for all rows; several rows side by side, without
+  // branches: what one waits for, the others use.
+  for (size_t tree = 0; tree < roots_.size(); ++tree) {
+    size_t row = 0;
+    for (; row + kTogether <= sums.size(); row += kTogether) {
+      std::array<int32_t, kTogether> at;
+      at.fill(roots_[tree]);
+      for (int32_t level = 0; level < levels_[tree]; ++level) {
+        for (size_t i = 0; i < kTogether; ++i)
+          at[i] = next_node(nodes_.data(), at[i], rows.data() + (row + i) * width);
+      }
+      for (size_t i = 0; i < kTogether; ++i)
+        sums[row + i] += static_cast<double>(nodes_[static_cast<size_t>(at[i])].value);
+    }
+    for (; row < sums.size(); ++row) {
+      int32_t at = roots_[tree];
+      while (nodes_[static_cast<size_t>(at)].feature >= 0)
+        at = next_node(nodes_.data(), at, rows.data() + row * width);
+      sums[row] += static_cast<double>(nodes_[static_cast<size_t>(at)].value);
+    }
+  }
 }
 
 std::string Trees::format() const {

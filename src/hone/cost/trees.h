@@ -34,6 +34,8 @@ class Trees {
   // Nodes of one tree, `right` counted from its first node.
   void add(std::span<const TreeNode> tree);
   [[nodiscard]] double predict(std::span<const float> features) const;
+  // Of rows of features, one after the other: a sum for each.
+  void predict(std::span<const float> rows, std::span<double> sums) const;
   [[nodiscard]] size_t size() const { return roots_.size(); }
   [[nodiscard]] bool operator==(const Trees&) const = default;
 

@@ -46,9 +46,14 @@ TEST(trees, many_add_up_like_each_alone) {
     grow(grow, all.back(), tree % 7);
     together.add(all.back());
   }
-  for (int row = 0; row < 50; ++row) {
-    std::vector<float> features;
-    for (int i = 0; i < kFeatures; ++i) features.push_back(static_cast<float>(rng.below(64)) / 8);
+  std::vector<float> rows;
+  std::vector<double> sums(50);
+  for (size_t i = 0; i < sums.size() * kFeatures; ++i)
+    rows.push_back(static_cast<float>(rng.below(64)) / 8);
+  together.predict(rows, sums);
+  for (size_t row = 0; row < sums.size(); ++row) {
+    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(row * kFeatures);
+    const std::vector<float> features(first, first + kFeatures);
     double sum = 0;
     for (const std::vector<TreeNode>& nodes : all) {
       size_t at = 0;
@@ -59,6 +64,7 @@ TEST(trees, many_add_up_like_each_alone) {
       sum += static_cast<double>(nodes[at].value);
     }
     EXPECT_EQ(predict(together, features), sum);
+    EXPECT_EQ(sums[row], sum);
   }
 }
 
