@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "hone/analysis/features.h"
 #include "hone/compute/dag_testing.h"
@@ -188,6 +189,44 @@ TEST_F(GbdtModel, file_gives_the_same_back) {
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(back->features, trained.features);
   EXPECT_EQ(back->trees, trained.trees);
+}
+
+TEST(boosting, trees_have_so_many_leaves_and_see_a_share_of_the_features) {
+  TrainingRows rows;
+  rows.width = 6;
+  Rng rng(5);
+  for (int i = 0; i < 400; ++i) {
+    double sum = 0;
+    for (int f = 0; f < rows.width; ++f) {
+      rows.features.push_back(static_cast<float>(rng.uniform()));
+      sum += (f + 1) * std::sin(9 * rows.features.back());
+    }
+    rows.target.push_back(static_cast<float>(sum));
+    rows.weight.push_back(1);
+    rows.group.push_back(i % 3);
+  }
+  for (const TreeLibrary library : {TreeLibrary::kXgboost, TreeLibrary::kLightgbm}) {
+    if (!boosting_status(library).ok()) continue;  // said by the tests of each
+    const BoostOptions options = {.rounds = 30, .leaves = 9, .library = library};
+    const std::string text = boost(rows, options).value().format();
+    EXPECT_EQ(text, boost(rows, options).value().format());
+    std::set<char> all;
+    std::set<std::set<char>> kinds;
+    for (size_t line = 0; line < text.size(); line = text.find('\n', line) + 1) {
+      const std::string_view tree =
+          std::string_view(text).substr(line, text.find('\n', line) - line);
+      const auto splits = std::count(tree.begin(), tree.end(), '<');
+      EXPECT_LE(splits, 8) << tree;
+      std::set<char> features;
+      for (size_t at = tree.find('<'); at != tree.npos; at = tree.find('<', at + 1))
+        features.insert(tree[at - 1]);
+      EXPECT_LE(features.size(), 3u) << tree;
+      all.insert(features.begin(), features.end());
+      kinds.insert(features);
+    }
+    EXPECT_EQ(all.size(), 6u);
+    EXPECT_GT(kinds.size(), 5u);
+  }
 }
 
 TEST(trained_file, says_what_was_expected) {

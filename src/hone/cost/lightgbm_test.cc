@@ -134,8 +134,13 @@ TrainingRows make_rows() {
   return rows;
 }
 
-constexpr BoostOptions kOptions = {
-    .rounds = 40, .learning_rate = 0.3, .min_leaf_weight = 2, .library = TreeLibrary::kLightgbm};
+constexpr BoostOptions kOptions = {.rounds = 40,
+                                   .depth = 5,
+                                   .leaves = 0,
+                                   .learning_rate = 0.3,
+                                   .feature_share = 1,
+                                   .min_leaf_weight = 2,
+                                   .library = TreeLibrary::kLightgbm};
 
 TEST_F(Lightgbm, our_trees_predict_what_it_does) {
   const TrainingRows rows = make_rows();
