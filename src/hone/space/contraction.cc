@@ -123,26 +123,39 @@ void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents
     return nest(value(choice, d_order), nested ? 0 : value(choice, d_parallel), runs);
   };
   const Nest wanted = nest_now();
+  const auto* const end = wanted.loops.begin() + wanted.size;
+  const auto* const serial = wanted.loops.begin() + wanted.parallel;
   // Columns are not told apart if all are whole tiles, and never in a parallel loop.
-  const auto* const last = wanted.loops.begin() + wanted.parallel;
   const bool whole_tiles = extents.columns % column == 0 && !tests_data;
-  if (d_tail >= 0 &&
-      (!runs[kColumns] || whole_tiles || std::find(wanted.loops.begin(), last, kColumns) != last))
+  if (d_tail >= 0 && (!runs[kColumns] || whole_tiles ||
+                      std::find(wanted.loops.begin(), serial, kColumns) != serial))
     choices[static_cast<size_t>(d_tail)] = 1;
   if (!reorders) return;
+  // The first order and depth that make such loops; whether there are any.
   const int depths = nested ? 1 : static_cast<int>(own_decisions[d_parallel].options.size());
-  // The first order and depth that make the same loops.
-  int none = 0;
-  int& order = choices[static_cast<size_t>(d_order)];
-  int& parallel = nested ? none : choices[static_cast<size_t>(d_parallel)];
-  const int last_order = order, last_parallel = parallel;
-  for (order = 0; order <= last_order; ++order) {
-    const int end = order == last_order ? last_parallel : depths - 1;
-    for (parallel = 0; parallel <= end; ++parallel) {
-      if (nest_now() == wanted) return;
+  const auto orders = static_cast<int>(own_decisions[d_order].options.size());
+  const auto take_first = [&](const Nest& loops) {
+    for (int i = 0; i < orders * depths; ++i) {
+      choices[static_cast<size_t>(d_order)] = i / depths;
+      if (!nested) choices[static_cast<size_t>(d_parallel)] = i % depths;
+      if (nest_now() == loops) return true;
     }
+    return false;
+  };
+  // Rows in one loop are blocks of one tile.
+  const auto* const rows = std::find(wanted.loops.begin(), end, kRows);
+  if (rows != end && !runs[kBlocks]) {
+    Nest single = wanted;
+    single.loops[static_cast<size_t>(rows - wanted.loops.begin())] = kBlocks;
+    const int before = choices[static_cast<size_t>(d_block)];
+    choices[static_cast<size_t>(d_block)] = 0;
+    std::swap(runs[kBlocks], runs[kRows]);
+    if (take_first(single)) return;
+    choices[static_cast<size_t>(d_block)] = before;
+    std::swap(runs[kBlocks], runs[kRows]);
   }
-  HONE_ASSERT(false, "the loops that were there");
+  const bool found = take_first(wanted);
+  HONE_ASSERT(found, "the loops that were there");
 }
 
 std::string Contraction::rows_loop() const {
