@@ -135,10 +135,12 @@ void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents
   const int depths = nested ? 1 : static_cast<int>(own_decisions[d_parallel].options.size());
   const auto orders = static_cast<int>(own_decisions[d_order].options.size());
   const auto take_first = [&](const Nest& loops) {
-    for (int i = 0; i < orders * depths; ++i) {
+    for (int i = 0; i < orders * depths;) {
       choices[static_cast<size_t>(d_order)] = i / depths;
       if (!nested) choices[static_cast<size_t>(d_parallel)] = i % depths;
-      if (nest_now() == loops) return true;
+      const Nest now = nest_now();
+      if (now == loops) return true;
+      i = now.loops == loops.loops ? i + 1 : (i / depths + 1) * depths;  // else of no depth
     }
     return false;
   };
