@@ -274,6 +274,7 @@ class NestBuilder {
 
   [[nodiscard]] std::vector<bool> tested_loops(const Nest& nest, int s) const {
     std::vector<bool> tested(nest.loops.size(), false);
+    if (nest.ops.select == 0) return tested;
     const schedule::StageInfo& info = *state_.stages[s].info;
     const auto add = [&](const schedule::Linear& linear) {
       for (const schedule::Term& term : linear) {
