@@ -211,15 +211,20 @@ class NestBuilder {
     });
   }
 
-  // Adds coef * (a linear form over loops) to a row over the nest's loops.
-  static void add_terms(const Nest& nest, const schedule::Linear& linear, int64_t coef,
-                        std::vector<int64_t>& row) {
+  // Calls visit(loop, coefficient) for the terms of a linear form over the nest's loops.
+  template <typename Visit>
+  static void visit_terms(const Nest& nest, const schedule::Linear& linear, const Visit& visit) {
     for (const schedule::Term& term : linear) {
       for (size_t i = 0; i < nest.loops.size(); ++i) {
         if (nest.loops[i].stage == term.stage && nest.loops[i].loop == term.loop)
-          row[i] += coef * term.coef;
+          visit(i, term.coef);
       }
     }
+  }
+  // Adds coef * (a linear form over loops) to a row over the nest's loops.
+  static void add_terms(const Nest& nest, const schedule::Linear& linear, int64_t coef,
+                        std::vector<int64_t>& row) {
+    visit_terms(nest, linear, [&](size_t i, int64_t own) { row[i] += coef * own; });
   }
 
   NestAccess make_access(const Nest& nest, int s, const ir::BufferPtr& buffer,
@@ -277,12 +282,7 @@ class NestBuilder {
     if (nest.ops.select == 0) return tested;
     const schedule::StageInfo& info = *state_.stages[s].info;
     const auto add = [&](const schedule::Linear& linear) {
-      for (const schedule::Term& term : linear) {
-        for (size_t i = 0; i < nest.loops.size(); ++i) {
-          if (nest.loops[i].stage == term.stage && nest.loops[i].loop == term.loop)
-            tested[i] = true;
-        }
-      }
+      visit_terms(nest, linear, [&](size_t i, int64_t) { tested[i] = true; });
     };
     const auto note = [&](const Expr& condition) {
       ir::visit(condition, [&](const Expr& e) {

@@ -113,20 +113,9 @@ class Rows : public Group {
 
 // Inlines pointwise stages that are cheap or have one reader only.
 Status inline_cheap(SketchBuilder& builder) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const schedule::StageState& stage : builder.state.stages) {
-      if (stage.info->stage.is_extern()) continue;
-      const ir::BufferPtr& buffer = stage.info->stage.outputs[0].buffer;
-      if (is_expensive(stage.info->stage) && builder.state.readers(buffer).size() > 1) continue;
-      const schedule::Step step = schedule::Inline{stage.name()};
-      if (!schedule::check(step, builder.state).ok()) continue;
-      HONE_RETURN_IF_ERROR(builder.add_step(step));
-      changed = true;
-      break;
-    }
-  }
-  return ok_status();
+  return inline_stages(builder, [&](const compute::Stage& stage) {
+    return !is_expensive(stage) || builder.state.readers(stage.outputs[0].buffer).size() <= 1;
+  });
 }
 
 // Whether the stages are such a task at all.

@@ -57,16 +57,12 @@ std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {
   return options;
 }
 
-Status inline_chains(SketchBuilder& builder) {
+Status inline_stages(SketchBuilder& builder,
+                     const std::function<bool(const compute::Stage&)>& wanted) {
   for (bool changed = true; changed;) {
     changed = false;
     for (const schedule::StageState& stage : builder.state.stages) {
-      const compute::Stage& what = stage.info->stage;
-      if (what.is_extern() || !what.reduce.empty() || what.outputs.size() != 1) continue;
-      const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
-      if (readers.size() != 1 ||
-          !builder.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
-        continue;
+      if (stage.info->stage.is_extern() || !wanted(stage.info->stage)) continue;
       const schedule::Step step = schedule::Inline{stage.name()};
       if (!schedule::check(step, builder.state).ok()) continue;
       HONE_RETURN_IF_ERROR(builder.add_step(step));
@@ -75,6 +71,15 @@ Status inline_chains(SketchBuilder& builder) {
     }
   }
   return ok_status();
+}
+
+Status inline_chains(SketchBuilder& builder) {
+  return inline_stages(builder, [&](const compute::Stage& stage) {
+    if (!stage.reduce.empty() || stage.outputs.size() != 1) return false;
+    const std::vector<int> readers = builder.state.readers(stage.outputs[0].buffer);
+    return readers.size() == 1 &&
+           builder.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty();
+  });
 }
 
 std::string fuse_loops(const std::string& stage, const std::vector<std::string>& loops,

@@ -2,6 +2,8 @@
 // not depend on any decision once; each group then turns its decisions into the remaining steps.
 #pragma once
 
+#include <functional>
+
 #include "hone/space/space.h"
 
 namespace hone::space {
@@ -87,6 +89,9 @@ struct DotOptions {
                                 const std::string& conv, int64_t outputs);
 // The whole task as reductions along rows with what is computed of them, if it is that.
 [[nodiscard]] bool add_rows(SketchBuilder& builder);
+// Stages that are wanted go into their readers where that is legal, until none is left.
+[[nodiscard]] Status inline_stages(SketchBuilder& builder,
+                                   const std::function<bool(const compute::Stage&)>& wanted);
 // A pointwise stage goes into its reader if that is pointwise, too, and the only one.
 [[nodiscard]] Status inline_chains(SketchBuilder& builder);
 // The whole task as a depthwise convolution whose result a product over the channels takes.

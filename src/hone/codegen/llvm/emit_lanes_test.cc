@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "hone/codegen/llvm/inner_loop.h"
+#include "hone/codegen/llvm/inner_loop_testing.h"
 #include "hone/codegen/llvm/test_support.h"
 
 namespace hone::codegen {
@@ -16,16 +16,6 @@ using ir::Expr;
 using ir::ForKind;
 using ir::Op;
 using ir::variable;
-
-InnerLoop inner_loop_of(const ir::Program& program, const char* device) {
-  const target::Target target = *target::find(device);
-  const auto code = compile(program, target);
-  EXPECT_TRUE(code.ok()) << code.status().message();
-  if (!code.ok()) return {};
-  const auto loops = inner_loops(code->object, code->phases, target);
-  EXPECT_TRUE(loops.ok()) << loops.status().message();
-  return loops.ok() && loops->size() == 1 ? loops->front() : InnerLoop{};
-}
 
 // y[j, i] = 2 x[i, j] in tiles of n x n: the rows unrolled, the lanes along x's.
 ir::Program turned(DType type, int64_t rows, int64_t columns, int64_t n) {

@@ -8,14 +8,6 @@ using ir::StmtNode;
 
 constexpr int kBlock = 4;  // elements that shuffles within 128 bits can reach
 
-bool reads(const ir::Expr& e, const ir::Buffer* buffer) {
-  bool found = false;
-  ir::visit(e, [&](const ir::Expr& node) {
-    found = found || (node->op == ir::Op::kLoad && node->buffer.get() == buffer);
-  });
-  return found;
-}
-
 // The store of  unrolled i in n: vectorized j in n: x[..] = value,  or null.
 const StmtNode* square_store(const StmtNode& s, int64_t n) {
   const auto one_child = [](const StmtNode& node) { return node.body.size() == 1; };
@@ -25,7 +17,7 @@ const StmtNode* square_store(const StmtNode& s, int64_t n) {
       !ir::is_const_int(inner.extent) || inner.extent->int_value != n || !one_child(inner))
     return nullptr;
   const StmtNode& store = *inner.body[0];
-  if (store.kind != StmtKind::kStore || reads(store.value, store.buffer.get())) return nullptr;
+  if (store.kind != StmtKind::kStore || loads_from(store.value, store.buffer.get())) return nullptr;
   const LanePlan plan = plan_lanes(inner);
   const bool words = dtype_bytes(store.buffer->dtype) == 4 && plan.element_bytes == 4;
   return plan.vectorizable && words ? &store : nullptr;

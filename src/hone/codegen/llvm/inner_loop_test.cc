@@ -1,22 +1,10 @@
-#include "hone/codegen/llvm/inner_loop.h"
-
 #include <gtest/gtest.h>
 
+#include "hone/codegen/llvm/inner_loop_testing.h"
 #include "hone/codegen/llvm/sample_programs.h"
 
 namespace hone::codegen {
 namespace {
-
-InnerLoop loop_of(const ir::Program& program, const std::string& device) {
-  const target::Target target = *target::find(device);
-  const auto code = compile(program, target);
-  EXPECT_TRUE(code.ok()) << code.status().message();
-  if (!code.ok()) return {};
-  const auto loops = inner_loops(code->object, code->phases, target);
-  EXPECT_TRUE(loops.ok()) << loops.status().message();
-  if (!loops.ok() || loops->size() != 1) return {};
-  return loops->front();
-}
 
 std::string text(const InnerLoop& loop) {
   std::string lines = "\n";
@@ -30,7 +18,7 @@ GemmShape gemm(int64_t lanes) {
 }
 
 TEST(inner_loop, of_a_register_tile_with_512_bits) {
-  const InnerLoop loop = loop_of(gemm_program(gemm(16)), "x86-64-avx512");
+  const InnerLoop loop = inner_loop_of(gemm_program(gemm(16)), "x86-64-avx512");
   EXPECT_EQ(loop.symbol, "hone_kernel_0");
   EXPECT_TRUE(loop.is_loop);
   EXPECT_EQ(loop.mix.fma, 12) << text(loop);
@@ -51,7 +39,7 @@ TEST(inner_loop, of_a_register_tile_with_512_bits) {
 }
 
 TEST(inner_loop, of_a_register_tile_with_256_bits) {
-  const InnerLoop loop = loop_of(gemm_program(gemm(8)), "x86-64-avx2");
+  const InnerLoop loop = inner_loop_of(gemm_program(gemm(8)), "x86-64-avx2");
   EXPECT_EQ(loop.mix.fma, 12) << text(loop);
   EXPECT_EQ(loop.mix.broadcast, 6) << text(loop);
   EXPECT_EQ(loop.mix.load, 2 + 6) << text(loop);
@@ -64,8 +52,8 @@ TEST(inner_loop, of_a_register_tile_with_256_bits) {
 TEST(inner_loop, spills_are_seen) {
   // 8 x 4 accumulators and operands do not fit 16 registers.
   const InnerLoop loop =
-      loop_of(gemm_program({.m = 8, .n = 32, .k = 64, .tile_m = 8, .tile_n = 32, .lanes = 8}),
-              "x86-64-avx2");
+      inner_loop_of(gemm_program({.m = 8, .n = 32, .k = 64, .tile_m = 8, .tile_n = 32, .lanes = 8}),
+                    "x86-64-avx2");
   EXPECT_EQ(loop.mix.fma, 32) << text(loop);
   EXPECT_GT(loop.spills, 8) << text(loop);
   EXPECT_EQ(loop.vector_registers, 16);
@@ -73,20 +61,20 @@ TEST(inner_loop, spills_are_seen) {
 
 TEST(inner_loop, an_outer_loop_does_not_count) {
   // Three loops around the multiply-adds: only the innermost is described.
-  const InnerLoop loop = loop_of(conv_program({.height = 4,
-                                               .width = 6,
-                                               .in_channels = 32,
-                                               .out_channels = 32,
-                                               .tile_w = 6,
-                                               .tile_oc = 32,
-                                               .lanes = 16}),
-                                 "x86-64-avx512");
+  const InnerLoop loop = inner_loop_of(conv_program({.height = 4,
+                                                     .width = 6,
+                                                     .in_channels = 32,
+                                                     .out_channels = 32,
+                                                     .tile_w = 6,
+                                                     .tile_oc = 32,
+                                                     .lanes = 16}),
+                                       "x86-64-avx512");
   EXPECT_EQ(loop.mix.fma, 12) << text(loop);
   EXPECT_EQ(loop.mix.load, 2 + 6) << text(loop);
 }
 
 TEST(inner_loop, of_another_architecture) {
-  const InnerLoop loop = loop_of(gemm_program(gemm(4)), "aarch64-neon");
+  const InnerLoop loop = inner_loop_of(gemm_program(gemm(4)), "aarch64-neon");
   EXPECT_EQ(loop.mix.fma, 12) << text(loop);
   EXPECT_GT(loop.mix.load, 0) << text(loop);
   EXPECT_EQ(loop.vector_bits, 128);

@@ -11,13 +11,6 @@ using ir::Op;
 using ir::StmtKind;
 using ir::StmtNode;
 
-bool loads_from(const Expr& e, const ir::Buffer* buffer) {
-  bool found = false;
-  ir::visit(
-      e, [&](const Expr& node) { found |= node->op == Op::kLoad && node->buffer.get() == buffer; });
-  return found;
-}
-
 bool is_load_of(const Expr& e, const StmtNode& store) {
   if (e->op != Op::kLoad || e->buffer != store.buffer) return false;
   for (size_t i = 0; i < e->args.size(); ++i) {
@@ -127,6 +120,13 @@ struct Scan {
 };
 
 }  // namespace
+
+bool loads_from(const Expr& e, const ir::Buffer* buffer) {
+  bool found = false;
+  ir::visit(
+      e, [&](const Expr& node) { found |= node->op == Op::kLoad && node->buffer.get() == buffer; });
+  return found;
+}
 
 bool mentions(const Expr& e, const ir::Var* var) {
   bool found = false;
