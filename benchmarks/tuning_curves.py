@@ -66,10 +66,12 @@ def find_task(name, folder):
 
 
 def spread(stored, start):
-    """Seconds since `start` of each trial, of the times stored: those are whole seconds, so the trials of one second are spread over it."""
+    """Seconds since `start` of each trial, of the times stored: those are whole seconds, so the trials of one second are spread over it, or over
+    what is left of it after the start."""
     counts, before, moments = collections.Counter(stored), collections.Counter(), []
     for second in stored:
-        moments.append(max(0.0, second - start) + before[second] / counts[second])
+        first, end = max(second, start), max(second + 1, start)
+        moments.append(first - start + (end - first) * before[second] / counts[second])
         before[second] += 1
     return moments
 

@@ -78,6 +78,12 @@ class Counting(unittest.TestCase):
         self.assertIsNone(tuning_curves.first_good(curve, 5))
         self.assertEqual(tuning_curves.best_so_far([], {"a": (1, 1.0)}), [])
 
+    def test_trials_of_one_second_are_spread_over_it_in_order(self):
+        self.assertEqual(tuning_curves.spread([100, 100, 101, 101, 103], 100.5), [0.0, 0.25, 0.5, 1.0, 2.5])
+        self.assertEqual(tuning_curves.spread([], 100.5), [])
+        moments = tuning_curves.spread([7] * 5 + [8] * 5, 7.9)
+        self.assertEqual(moments, sorted(moments))
+
     def test_a_run_that_does_not_reach_the_goal_counts_with_all_of_it(self):
         runs = [[(1, 0.5, 2.0), (9, 3.0, 1.0)], [(1, 0.5, 4.0), (20, 6.0, 2.0)], []]
         row = tuning_curves.summarise(runs, 1.0, [0.5, 1.0], 10)
