@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A new device: few tasks stand for all, a net is adapted to what they took there, and judged beside the replay of another device's times."""
+"""A new device: few tasks stand for all, a net and trees are adapted to what they took there, and judged beside the replay of another device's
+times."""
 import json
 import os
 import sys
@@ -79,7 +80,9 @@ def check_replay(folder, db, few):
     assert "schedules" in hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1")
     assert "its own times" in hone("eval", "--db", db, "--replay", "host/1", code=2)
     assert "--replay" in hone("eval", "--db", db, "--device", "host/2", "--replay", "elsewhere", code=2)
-    hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1", "--cost", "gbdt", code=2)
+    translated = json.loads(hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1", "--cost", "analytic", "--split-file", split, "--json"))
+    assert translated["replay"] == part["replay"] and 0.5 < translated["all"]["pair_accuracy"] <= 1, translated
+    assert "--replay" in hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1", "--split", "by-task", code=2)
 
 
 def check_training(folder, db, few, keys):
@@ -113,6 +116,28 @@ def check_training(folder, db, few, keys):
     assert not (folder / "no.onnx").exists()
 
 
+def check_trees(folder, db, few):
+    """What was known of one device, and a few trees more."""
+    old, new, both = folder / "old.model", folder / "new.model", folder / "both.model"
+    hone("train", "--db", db, "--device", "host/1", "--cost", "gbdt", "-o", old)
+    adapt = ["train", "--db", db, "--device", "host/2", "--only", few, "--from", old]
+    hone(*adapt, "-o", new)
+    trees = [line for line in old.read_text().splitlines() if not line.startswith("trees ")]
+    assert new.read_text().splitlines()[: len(trees)] != trees and set(trees) < set(new.read_text().splitlines())
+    hone("eval", "--db", db, "--device", "host/2", "--except", few, "--cost", new)
+    hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1", "--cost", new)
+    hone("train", "--db", db, "--device", "host/1", "--device", "host/2", "--cost", "gbdt", "--tasks", "2", "-o", both)
+
+    into = ["-o", folder / "no.model"]
+    assert "kind gbdt, not combined" in hone(*adapt, *into, "--cost", "combined", code=2)
+    assert "expected no --adapt" in hone(*adapt, *into, "--adapt", "head", code=2)
+    assert "missing.model" in hone("train", "--db", db, "--from", folder / "missing.model", *into, code=2)
+    torn = folder / "torn.model"
+    torn.write_text(old.read_text()[:200])
+    assert "torn.model" in hone("train", "--db", db, "--from", torn, *into, code=2)
+    assert not (folder / "no.model").exists()
+
+
 def check_heads(folder, db, few):
     two, three = folder / "two.onnx", folder / "three.onnx"
     small = ["--cost", "small", "--threads", "1", "--epochs", "2"]
@@ -132,6 +157,7 @@ def main():
         models, db = make_data(folder)
         few, keys = check_representatives(folder, models, db)
         check_replay(folder, db, few)
+        check_trees(folder, db, few)
         if (Path(os.environ["HONE"]).parent / "../lib/hone/libhone_torch.so").exists():
             check_training(folder, db, few, keys)
             check_heads(folder, db, few)

@@ -21,7 +21,7 @@ struct EvalOptions {
   std::string db, cost = "analytic", split = "none", split_file, except, replay, device = "host";
   std::string booster = cost::tree_library_names().front();
   std::vector<std::string> networks;  // files
-  bool json = false;
+  bool cost_given = false, json = false;
 };
 
 Json to_json(const cost::Score& score) {
@@ -119,9 +119,10 @@ Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Tar
   return networks;
 }
 
-// The times that another device took for the same schedules, instead of a model.
+// The times that another device took for the same schedules, instead of a model or as what corrects
+// one.
 Status evaluate_replay(const EvalOptions& options, const CostData& data,
-                       const cost::Networks& networks) {
+                       const cost::Networks& networks, const cost::CostModel* model) {
   HONE_ASSIGN_OR_RETURN(const MeasuredDevice other,
                         parse_measured_device("--replay", options.replay));
   if (other.overlaps(data.device)) {
@@ -134,7 +135,14 @@ Status evaluate_replay(const EvalOptions& options, const CostData& data,
     judged = std::move(parts.test);
   }
   HONE_ASSIGN_OR_RETURN(const cost::Dataset measured, load_measured(options.db, other));
-  const cost::Replay replay = cost::make_replay(judged, measured, other.threads > 0);
+  target::Target target;
+  std::optional<cost::Translation> translation;
+  if (model != nullptr) {
+    HONE_ASSIGN_OR_RETURN(target, measured_target(options.replay));
+    translation = {model, &target, other.threads};
+  }
+  const cost::Replay replay =
+      cost::make_replay(judged, measured, other.threads > 0, translation);
   if (replay.tasks == 0) {
     return invalid("--replay: no task has {} schedules that were measured on {} and on {}",
                    cost::kMinTrialsToJudge, data.device.text(), other.text());
@@ -159,7 +167,9 @@ Status evaluate(const EvalOptions& options) {
   HONE_ASSIGN_OR_RETURN(const cost::Split split, cost::parse_split(options.split));
   const bool by_file = !options.split_file.empty();
   const bool trees = options.cost == "gbdt" || options.cost == "combined";
-  const bool trains = by_file ? trees : split != cost::Split::kNone && options.cost != "analytic";
+  const bool replays = !options.replay.empty();
+  const bool learns = by_file ? trees : split != cost::Split::kNone && options.cost != "analytic";
+  const bool trains = learns && !replays;
   cost::FeatureSet features{};
   std::unique_ptr<cost::CostModel> known;  // one that is judged as it is
   HONE_ASSIGN_OR_RETURN(const cost::BoostOptions boosting, parse_booster(options.booster));
@@ -174,13 +184,14 @@ Status evaluate(const EvalOptions& options) {
     HONE_ASSIGN_OR_RETURN(const std::set<uint64_t> keys, read_task_keys(options.except));
     data.dataset = cost::tasks_except(data.dataset, keys);
   }
-  if (!options.replay.empty()) return evaluate_replay(options, data, networks);
+  if (replays)
+    return evaluate_replay(options, data, networks, options.cost_given ? known.get() : nullptr);
   const Printed how = {data.dataset.left_out, options.json, {}};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (known) return std::move(known);
     if (!trains) return make_cost_model({.cost = options.cost, .db = options.db});
-    HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees,
-                          cost::train(rest, data.target, features, boosting));
+    const cost::DeviceTrials trials = {&rest, &data.target};
+    HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees, cost::train({&trials, 1}, features, boosting));
     return cost::make_gbdt_model(std::move(trees));
   };
   if (by_file) {
@@ -238,10 +249,10 @@ Command eval_command(CLI::App& root) {
       ->excludes("--split");
   add_booster(*app, options->booster);
   app->add_option("--replay", options->replay,
-                  "Rank by the times of this device, NAME/THREADS as of --device, instead of a "
-                  "model: the schedules that ran on both")
+                  "Rank by the times of this device, NAME/THREADS as of --device: the schedules "
+                  "that ran on both. With --cost, by what that model predicts here, corrected by "
+                  "what it got wrong there")
       ->type_name("NAME")
-      ->excludes("--cost")
       ->excludes("--split");
   app->add_option("--except", options->except,
                   "Don't judge by the tasks that a file of hone dataset representatives lists: a "
@@ -260,7 +271,10 @@ Command eval_command(CLI::App& root) {
       "time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules. Of a "
       "network: the sum of its tasks' best times / the sum of what\nthe best of k takes; below it "
       "the mean over networks.");
-  return {app, [options] { return evaluate(*options); }};
+  return {app, [options, app] {
+            options->cost_given = app->count("--cost") > 0;
+            return evaluate(*options);
+          }};
 }
 
 }  // namespace hone::tool

@@ -15,14 +15,6 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 
-// By its name, or by its key.
-Result<target::Target> find_target(const std::string& name) {
-  Result<target::Target> target = target::find(name);
-  if (target.ok()) return target;
-  Result<target::Target> by_key = target_of_key(name);
-  return by_key.ok() ? std::move(by_key) : std::move(target);
-}
-
 std::pair<std::string, std::string> split_device(std::string_view text) {
   const size_t slash = text.rfind('/');
   if (slash == std::string_view::npos) return {std::string(text), ""};
@@ -30,6 +22,14 @@ std::pair<std::string, std::string> split_device(std::string_view text) {
 }
 
 }  // namespace
+
+Result<target::Target> measured_target(std::string_view text) {
+  const std::string name = split_device(text).first;
+  Result<target::Target> target = target::find(name);
+  if (target.ok()) return target;
+  Result<target::Target> by_key = target_of_key(name);
+  return by_key.ok() ? std::move(by_key) : std::move(target);
+}
 
 std::string MeasuredDevice::text() const {
   return threads == 0 ? key : fmt::format("{}/{}", key, threads);
@@ -70,7 +70,7 @@ Result<cost::Dataset> load_measured(const std::string& db, const MeasuredDevice&
 Result<CostData> load_cost_data(const std::string& db, const std::string& device) {
   CostData data;
   HONE_ASSIGN_OR_RETURN(data.device, parse_measured_device("--device", device));
-  HONE_ASSIGN_OR_RETURN(data.target, find_target(split_device(device).first));
+  HONE_ASSIGN_OR_RETURN(data.target, measured_target(device));
   HONE_ASSIGN_OR_RETURN(data.dataset, load_measured(db, data.device));
   return data;
 }

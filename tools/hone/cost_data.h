@@ -28,6 +28,9 @@ struct MeasuredDevice {
 [[nodiscard]] Result<MeasuredDevice> parse_measured_device(std::string_view option,
                                                            std::string_view text);
 
+// What a MeasuredDevice is, by its name or its key.
+[[nodiscard]] Result<target::Target> measured_target(std::string_view text);
+
 struct CostData {
   target::Target target;
   MeasuredDevice device;

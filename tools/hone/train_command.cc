@@ -1,3 +1,6 @@
+#include <optional>
+#include <set>
+
 #include "hone/base/file.h"
 #include "hone/cost/gbdt_model.h"
 #include "hone/cost/net/train.h"
@@ -26,20 +29,46 @@ Result<cost::FeatureSet> tree_model(const std::string& name) {
                  join_names(cost::net::family_names()));
 }
 
-Status train_trees(std::vector<CostData> data, cost::FeatureSet features,
-                   const cost::BoostOptions& boosting, const NetTrainTexts& texts) {
-  if (data.size() != 1) return invalid("--device: trees are trained for one device");
-  cost::Dataset& dataset = data[0].dataset;
+// What a file of trees says, to start from.
+Result<cost::TrainedTrees> read_trees(const TrainOptions& options) {
+  if (!options.net.adapt.empty()) {
+    return invalid("--adapt {}: {} has no layers, expected no --adapt", options.net.adapt,
+                   options.net.from);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string text, read_file(options.net.from));
+  HONE_ASSIGN_OR_RETURN(cost::TrainedTrees known, cost::parse_trained(text, options.net.from));
+  const std::string_view kind = cost::model_name(known.features);
+  if (options.cost_given && options.cost != kind) {
+    return invalid("--cost: {} has trees of kind {}, not {}: expected {}, or no --cost",
+                   options.net.from, kind, options.cost, kind);
+  }
+  return known;
+}
+
+// `known`: what to start from.
+Status train_trees(std::vector<CostData> data, std::optional<cost::TrainedTrees> known,
+                   cost::FeatureSet features, const cost::BoostOptions& boosting,
+                   const NetTrainTexts& texts) {
   if (texts.tasks > 0) {
     HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(texts.seed));
-    cost::Dataset* const all[] = {&dataset};
+    std::vector<cost::Dataset*> all;
+    for (CostData& device : data) all.push_back(&device.dataset);
     HONE_RETURN_IF_ERROR(cost::keep_tasks(all, texts.tasks, seed));
   }
+  std::vector<cost::DeviceTrials> devices;
+  std::set<uint64_t> tasks;
+  int64_t schedules = 0;
+  for (const CostData& device : data) {
+    devices.push_back({&device.dataset, &device.target});
+    tasks.merge(device.dataset.keys());
+    schedules += device.dataset.size();
+  }
   HONE_ASSIGN_OR_RETURN(const cost::TrainedTrees trained,
-                        cost::train(dataset, data[0].target, features, boosting));
+                        known ? cost::adapt(*std::move(known), devices, boosting.library)
+                              : cost::train(devices, features, boosting));
   HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(trained)));
   fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output,
-             trained.trees.size(), dataset.size(), dataset.keys().size());
+             trained.trees.size(), schedules, tasks.size());
   return ok_status();
 }
 
@@ -87,9 +116,10 @@ Status train(const TrainOptions& options) {
   if (!options.tasks.empty()) {
     HONE_ASSIGN_OR_RETURN(texts.tasks, parse_count("--tasks", options.tasks, 1, 1 << 30));
   }
-  const bool adapts = !texts.from.empty();
-  if (!adapts && !texts.adapt.empty())
+  if (texts.from.empty() && !texts.adapt.empty())
     return invalid("--adapt {}: needs a net to start from, expected --from", texts.adapt);
+  const bool from_trees = texts.from.ends_with(".model");
+  const bool adapts = !texts.from.empty() && !from_trees;
   if (adapts || cost::net::find_family(options.cost).ok()) {
     HONE_RETURN_IF_ERROR(check_name(texts.output, ".onnx"));
     HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
@@ -99,10 +129,14 @@ Status train(const TrainOptions& options) {
   }
   HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
   HONE_ASSIGN_OR_RETURN(const cost::BoostOptions boosting, parse_booster(options.booster));
+  std::optional<cost::TrainedTrees> known;
+  if (from_trees) {
+    HONE_ASSIGN_OR_RETURN(known, read_trees(options));
+  }
   HONE_RETURN_IF_ERROR(cost::boosting_status(boosting.library));
   HONE_RETURN_IF_ERROR(check_name(texts.output, ".model"));
   HONE_ASSIGN_OR_RETURN(std::vector<CostData> data, load(options));
-  return train_trees(std::move(data), features, boosting, texts);
+  return train_trees(std::move(data), std::move(known), features, boosting, texts);
 }
 
 // NAME: what it is, and its options, a line each.
@@ -125,7 +159,7 @@ Command train_command(CLI::App& root) {
       root.add_subcommand("train", "Train a cost model on the measured schedules of a database");
   add_db(*app, options->db);
   app->add_option("--device", options->devices,
-                  measured_device_help() + "; a neural model learns several, repeat per device")
+                  measured_device_help() + "; repeat to train one model for several")
       ->type_name("NAME")
       ->expected(1)
       ->take_all()
@@ -159,8 +193,10 @@ Command train_command(CLI::App& root) {
     CLI::Option* option = app->add_option(name, text, help)->type_name(type)->group("Neural");
     if (!text.empty()) option->capture_default_str();
   };
-  add("--from", net.from, "FILE.onnx",
-      "Go on from this trained net: its family, options and weights");
+  app->add_option("--from", net.from,
+                  "Go on from this trained file: of FILE.onnx the family, options and weights; the "
+                  "trees of FILE.model get a few more that correct them")
+      ->type_name("FILE");
   add("--adapt", net.adapt, "WHAT",
       fmt::format("With --from, what is trained: {}: all weights, at a low rate; the last layers "
                   "alone; default: full",

@@ -110,6 +110,24 @@ class GbdtModel : public CostModel {
   uint64_t revision_ = 0;
 };
 
+Result<std::vector<Sample>> make_samples(std::span<const DeviceTrials> devices, FeatureSet features) {
+  std::vector<Sample> samples;
+  for (size_t device = 0; device < devices.size(); ++device) {
+    const auto& [dataset, target] = devices[device];
+    for (const TaskTrials& task : dataset->tasks) {
+      // Another device or number of threads makes another order of the same schedules.
+      const uint64_t group = hash_combine(task.key, hash_combine(device, task.threads));
+      for (const MeasuredSteps& trial : task.trials) {
+        HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
+                              space::make_candidate(*task.dag, trial.steps));
+        samples.push_back(
+            make_sample({&candidate, target, task.threads, group}, trial.seconds, features));
+      }
+    }
+  }
+  return samples;
+}
+
 }  // namespace
 
 std::string_view model_name(FeatureSet features) {
@@ -120,22 +138,23 @@ std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained) {
   return std::make_unique<GbdtModel>(std::move(pretrained));
 }
 
-Result<TrainedTrees> train(const Dataset& dataset, const target::Target& target,
-                           FeatureSet features, const BoostOptions& options) {
+Result<TrainedTrees> train(std::span<const DeviceTrials> devices, FeatureSet features,
+                           const BoostOptions& options) {
   HONE_RETURN_IF_ERROR(boosting_status(options.library));
-  std::vector<Sample> samples;
-  for (const TaskTrials& task : dataset.tasks) {
-    for (const MeasuredSteps& trial : task.trials) {
-      HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
-                            space::make_candidate(*task.dag, trial.steps));
-      // The number of threads makes another order of the same schedules.
-      const uint64_t group = hash_combine(task.key, static_cast<uint64_t>(task.threads));
-      samples.push_back(
-          make_sample({&candidate, &target, task.threads, group}, trial.seconds, features));
-    }
-  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<Sample> samples, make_samples(devices, features));
   HONE_ASSIGN_OR_RETURN(Trees trees, boost(make_rows(samples, Trees()), options));
   return TrainedTrees{features, std::move(trees)};
+}
+
+Result<TrainedTrees> adapt(TrainedTrees known, std::span<const DeviceTrials> devices,
+                           TreeLibrary library) {
+  HONE_RETURN_IF_ERROR(boosting_status(library));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Sample> samples, make_samples(devices, known.features));
+  BoostOptions options = kOnline;
+  options.library = library;
+  HONE_ASSIGN_OR_RETURN(const Trees more, boost(make_rows(samples, known.trees), options));
+  known.trees.append(more);
+  return known;
 }
 
 }  // namespace hone::cost

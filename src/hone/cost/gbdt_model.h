@@ -21,8 +21,16 @@ struct TrainedTrees {
 [[nodiscard]] std::string_view model_name(FeatureSet features);
 [[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained);
 
-[[nodiscard]] Result<TrainedTrees> train(const Dataset& dataset, const target::Target& target,
-                                         FeatureSet features, const BoostOptions& options = {});
+struct DeviceTrials {
+  const Dataset* dataset;
+  const target::Target* target;
+};
+[[nodiscard]] Result<TrainedTrees> train(std::span<const DeviceTrials> devices, FeatureSet features,
+                                         const BoostOptions& options = {});
+// What was trained before, and a few trees that correct it by what was measured since, as on a new
+// device (few-shot transfer, Fasor section 4.2).
+[[nodiscard]] Result<TrainedTrees> adapt(TrainedTrees known, std::span<const DeviceTrials> devices,
+                                         TreeLibrary library = {});
 
 [[nodiscard]] std::string format(const TrainedTrees& trained);
 // `name` is the file's, for messages. Refuses trees over features of another version.

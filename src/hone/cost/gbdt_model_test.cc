@@ -133,7 +133,8 @@ TEST_F(GbdtModel, learns_what_the_analytic_model_gets_wrong) {
       const Trainer trainer = [&](const Dataset& part) -> Result<std::unique_ptr<CostModel>> {
         BoostOptions options = kFew;
         options.library = library;
-        HONE_ASSIGN_OR_RETURN(TrainedTrees trained, train(part, machine(), set, options));
+        const DeviceTrials trials = {&part, &machine()};
+        HONE_ASSIGN_OR_RETURN(TrainedTrees trained, train({&trials, 1}, set, options));
         return make_gbdt_model(std::move(trained));
       };
       const auto held_out = cross_evaluate(dataset, machine(), Split::kByModel, trainer);
@@ -182,13 +183,42 @@ TEST_F(GbdtModel, learns_the_same_from_the_same) {
 
 TEST_F(GbdtModel, file_gives_the_same_back) {
   const Dataset dataset = make_dataset(20);
-  const TrainedTrees trained = train(dataset, machine(), FeatureSet::kCombined, kFew).value();
-  EXPECT_EQ(format(trained),
-            format(train(dataset, machine(), FeatureSet::kCombined, kFew).value()));
+  const DeviceTrials trials = {&dataset, &machine()};
+  const TrainedTrees trained = train({&trials, 1}, FeatureSet::kCombined, kFew).value();
+  EXPECT_EQ(format(trained), format(train({&trials, 1}, FeatureSet::kCombined, kFew).value()));
   const Result<TrainedTrees> back = parse_trained(format(trained), "file");
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(back->features, trained.features);
   EXPECT_EQ(back->trees, trained.trees);
+}
+
+// On another device small register tiles are slow: a few of its times are enough to know.
+TEST_F(GbdtModel, adapts_to_another_device) {
+  const Dataset first = make_dataset(60);
+  Dataset second = first, few = first;
+  for (Dataset* dataset : {&second, &few}) {
+    for (TaskTrials& task : dataset->tasks) {
+      for (MeasuredSteps& trial : task.trials) {
+        const auto candidate = space::make_candidate(*task.dag, trial.steps).value();
+        const Query query{&candidate, &machine(), 1, 0};
+        const double analytic = make_model("analytic").value()->predict({&query, 1}).value()[0];
+        trial.seconds = trial.seconds > 2 * analytic ? analytic : 4 * analytic;
+      }
+    }
+  }
+  few.tasks.resize(2);
+  const DeviceTrials known = {&first, &machine()}, fresh = {&few, &machine()};
+  const TrainedTrees base = train({&known, 1}, FeatureSet::kCombined, kFew).value();
+  const TrainedTrees adapted = adapt(base, {&fresh, 1}).value();
+  EXPECT_GT(adapted.trees.size(), base.trees.size());
+  EXPECT_TRUE(adapted.trees.format().starts_with(base.trees.format()));
+  second.tasks.erase(second.tasks.begin(), second.tasks.begin() + 2);
+  const double before = accuracy(second, *make_gbdt_model(base));
+  EXPECT_LT(before, 0.7);
+  EXPECT_GT(accuracy(second, *make_gbdt_model(adapted)), before + 0.15);
+  // Trained on both they say of each schedule what it takes in the middle.
+  const DeviceTrials both[] = {known, fresh};
+  EXPECT_NE(format(train(both, FeatureSet::kCombined, kFew).value()), format(base));
 }
 
 TEST(boosting, trees_have_so_many_leaves_and_see_a_share_of_the_features) {

@@ -1,5 +1,6 @@
 #include "hone/cost/replay.h"
 
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -11,10 +12,13 @@ namespace {
 // Seconds by task and number of threads (0: any), then by the hash of the schedule's steps.
 using Times = std::map<std::pair<uint64_t, int>, std::unordered_map<uint64_t, double>>;
 
+// What a model gets wrong there it gets wrong here; the rest is the noise of a measurement.
+constexpr double kTrust = 0.8;
+
 class ReplayModel : public CostModel {
  public:
-  ReplayModel(Times times, bool any_threads)
-      : times_(std::move(times)), any_threads_(any_threads) {}
+  ReplayModel(Times times, bool any_threads, std::optional<Translation> translation)
+      : times_(std::move(times)), any_threads_(any_threads), translation_(translation) {}
 
   [[nodiscard]] std::string_view name() const override { return "replay"; }
 
@@ -34,14 +38,30 @@ class ReplayModel : public CostModel {
       if (!time) return error(Code::kInternal, "a schedule that was not measured is replayed");
       seconds.push_back(*time);
     }
+    if (translation_) HONE_RETURN_IF_ERROR(translate(queries, seconds));
     return seconds;
   }
 
   [[nodiscard]] Status update(std::span<const Observation>) override { return ok_status(); }
 
  private:
+  // Times of the other device become times of the one that is asked for.
+  Status translate(std::span<const Query> queries, std::vector<double>& seconds) const {
+    std::vector<Query> there(queries.begin(), queries.end());
+    for (Query& query : there) {
+      query.target = translation_->other;
+      if (translation_->threads > 0) query.threads = translation_->threads;
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<double> here, translation_->model->predict(queries));
+    HONE_ASSIGN_OR_RETURN(const std::vector<double> known, translation_->model->predict(there));
+    for (size_t i = 0; i < seconds.size(); ++i)
+      seconds[i] = here[i] * std::pow(seconds[i] / known[i], kTrust);
+    return ok_status();
+  }
+
   Times times_;
   bool any_threads_;
+  std::optional<Translation> translation_;
 };
 
 void count(const Dataset& dataset, int64_t& tasks, int64_t& schedules) {
@@ -53,14 +73,15 @@ void count(const Dataset& dataset, int64_t& tasks, int64_t& schedules) {
 
 }  // namespace
 
-Replay make_replay(const Dataset& dataset, const Dataset& other, bool any_threads) {
+Replay make_replay(const Dataset& dataset, const Dataset& other, bool any_threads,
+                   std::optional<Translation> translation) {
   Times times;
   for (const TaskTrials& task : other.tasks) {
     auto& known = times[{task.key, any_threads ? 0 : task.threads}];
     for (const MeasuredSteps& trial : task.trials)
       known.emplace(schedule::hash(trial.steps), trial.seconds);
   }
-  auto model = std::make_unique<ReplayModel>(std::move(times), any_threads);
+  auto model = std::make_unique<ReplayModel>(std::move(times), any_threads, translation);
   Replay replay;
   replay.dataset = dataset;
   for (TaskTrials& task : replay.dataset.tasks) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "hone/base/rng.h"
@@ -57,6 +58,39 @@ TEST(replay, ranks_as_the_other_device_did) {
   EXPECT_DOUBLE_EQ(reversed.all.top1, 1.0 / 20);
   ASSERT_EQ(reversed.networks.size(), 1U);
   EXPECT_DOUBLE_EQ(reversed.networks[0].top5(), 1.0 / 16);
+}
+
+// Knows the times with two threads; with another number all take a second.
+class TwoThreads : public CostModel {
+ public:
+  explicit TwoThreads(const TaskTrials& task) {
+    for (const MeasuredSteps& trial : task.trials)
+      seconds_[schedule::hash(trial.steps)] = trial.seconds;
+  }
+  [[nodiscard]] std::string_view name() const override { return "two"; }
+  [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
+    std::vector<double> seconds;
+    for (const Query& query : queries)
+      seconds.push_back(query.threads == 2 ? seconds_.at(schedule::hash(query.candidate->steps)) : 1);
+    return seconds;
+  }
+  [[nodiscard]] Status update(std::span<const Observation>) override { return ok_status(); }
+
+ private:
+  std::map<uint64_t, double> seconds_;
+};
+
+TEST(replay, is_translated_by_what_a_model_says_of_both) {
+  const Dataset dataset = make_dataset(2, 20);
+  Dataset other = make_dataset(1, 20);
+  for (MeasuredSteps& trial : other.tasks[0].trials) trial.seconds = 1;
+  EXPECT_EQ(judged(make_replay(dataset, other, true)).all.pair_accuracy, 0.5);
+  const TwoThreads model(dataset.tasks[0]);
+  const Translation translation = {&model, &target_of_tests(), 1};
+  EXPECT_EQ(judged(make_replay(dataset, other, true, translation)).all.pair_accuracy, 1);
+  // As many threads there as here: the model sees no difference.
+  const Translation same = {&model, &target_of_tests(), 0};
+  EXPECT_EQ(judged(make_replay(dataset, other, true, same)).all.pair_accuracy, 0.5);
 }
 
 TEST(replay, judges_by_what_ran_on_both) {

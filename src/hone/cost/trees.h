@@ -33,6 +33,7 @@ class Trees {
   Trees() = default;
   // Nodes of one tree, `right` counted from its first node.
   void add(std::span<const TreeNode> tree);
+  void append(const Trees& others);
   [[nodiscard]] double predict(std::span<const float> features) const;
   // Of rows of features, one after the other: a sum for each.
   void predict(std::span<const float> rows, std::span<double> sums) const;

@@ -25,6 +25,15 @@ TEST(trees, add_up_their_leaves) {
   EXPECT_EQ(predict(Trees(), {1, 2}), 0);
 }
 
+TEST(trees, appended_ones_add_up) {
+  Trees trees = two_trees();
+  trees.append(two_trees());
+  trees.append(Trees());
+  EXPECT_EQ(trees.size(), 4U);
+  EXPECT_EQ(predict(trees, {1, -2}), 21);
+  EXPECT_EQ(trees.format(), two_trees().format() + two_trees().format());
+}
+
 // Walked side by side, trees of all sizes give what they give one by one.
 TEST(trees, many_add_up_like_each_alone) {
   Rng rng(7);
