@@ -4,7 +4,8 @@
 #
 #   HONE=build/dev/tools/hone/hone scripts/train_cost_models.sh DB [MODEL.onnx ...]
 #
-# SECONDS_EACH=60, THREADS=1 and SEARCHES="random evolutionary" say how a model is measured.
+# SECONDS_EACH=60, THREADS=1 and SEARCHES="random evolutionary" say how a model is measured;
+# DEVICES="host host-avx2" which measurements the cost models learn from.
 set -euo pipefail
 hone=${HONE:?set HONE to the program}
 db=${1:?usage: train_cost_models.sh DB [MODEL.onnx ...]}
@@ -23,6 +24,6 @@ for model in "$@"; do
 done
 for name in gbdt combined; do
   "$hone" eval --db "$db" --cost "$name" --split by-model
-  "$hone" train --db "$db" --cost "$name" -o "$scratch/$name.model"
+  "$hone" train --db "$db" ${DEVICES:+$(printf -- '--device %s ' $DEVICES)} --cost "$name" -o "$scratch/$name.model"
 done
 mv "$scratch"/*.model "$root/src/hone/cost/pretrained/"

@@ -80,14 +80,14 @@ Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& 
 }
 
 Result<CostModelPtr> resolve_options(const CompileOptions& options) {
-  HONE_RETURN_IF_ERROR(target::find(options.device).status());
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(options.device));
   if (!space::parse_accuracy(options.accuracy))
     return invalid("accuracy '{}', expected strict, default or fast", options.accuracy);
   if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")
     return invalid("transfer '{}', expected pool, one or off", options.transfer);
-  HONE_ASSIGN_OR_RETURN(
-      std::unique_ptr<cost::CostModel> cost,
-      make_cost_model({options.cost, options.db, options.use_db, options.adapt, ""}));
+  const std::string name = options.cost == "auto" ? cost::default_model(target) : options.cost;
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost::CostModel> cost,
+                        make_cost_model({name, options.db, options.use_db, options.adapt, ""}));
   return CostModelPtr(std::move(cost));
 }
 

@@ -215,7 +215,7 @@ std::string folder_for(const CostOptions& options) {
 
 Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options) {
   HONE_RETURN_IF_ERROR(check_adapts(options.cost, options.adapt, options.torch));
-  if (!is_net_file(options.cost)) return cost::make_model(options.cost);
+  if (!is_net_file(options.cost)) return cost::make_model(options.cost, options.use);
   HONE_ASSIGN_OR_RETURN(const NetFile net, read_net(options.cost));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetAdaptation> adaptation,
                         make_adaptation(options.adapt, net, options.cost, options.torch));

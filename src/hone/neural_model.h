@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "hone/cost/cost_model.h"
+#include "hone/cost/registry.h"
 
 namespace hone {
 
@@ -16,6 +16,7 @@ struct CostOptions {
   bool use_db = true;
   std::string adapt = "none";  // how a net learns from what is measured: net_adaptation.h
   std::string torch;           // cost::net::NetTraining::library
+  cost::Use use = cost::Use::kSearch;
 };
 [[nodiscard]] Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options);
 

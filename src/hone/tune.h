@@ -33,14 +33,14 @@ struct CompileOptions {
   // that promises most (search::rank_sources); "off": none.
   std::string transfer = "pool";
   std::vector<std::string>
-      exclude_models;                 // what was learned from models of these names is unknown
-  bool use_shipped = true;            // the records that come with Hone, if use_db
-  std::string shipped;                // their folder; empty: beside the program or as installed
-  bool require_tuned = false;         // compile(): a task without a record of its own is an error
-  std::string cost = "analytic";      // make_cost_model (neural_model.h)
-  std::string adapt = "none";         // tune(): how a net among them learns (net_adaptation.h)
-  std::string accuracy = "default";   // space::parse_accuracy
-  std::string prefix = "hone_model";  // of the artifact's C symbols
+      exclude_models;          // what was learned from models of these names is unknown
+  bool use_shipped = true;     // the records that come with Hone, if use_db
+  std::string shipped;         // their folder; empty: beside the program or as installed
+  bool require_tuned = false;  // compile(): a task without a record of its own is an error
+  std::string cost = "auto";  // cost::default_model, or what make_cost_model takes (neural_model.h)
+  std::string adapt = "none";            // tune(): how a net among them learns (net_adaptation.h)
+  std::string accuracy = "default";      // space::parse_accuracy
+  std::string prefix = "hone_model";     // of the artifact's C symbols
   std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
   int threads = 0;  // that the library will run on; 0 = all cores of the device
   // Bytes that the library takes when it runs, its weights included; 0: any number. Where an

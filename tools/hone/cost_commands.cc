@@ -109,6 +109,10 @@ Result<cost::FeatureSet> learning_model(const std::string& name) {
       name);
 }
 
+Result<std::unique_ptr<cost::CostModel>> judged_model(const EvalOptions& options) {
+  return make_cost_model({.cost = options.cost, .db = options.db, .use = cost::Use::kRank});
+}
+
 Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Target& target) {
   cost::Networks networks;
   for (const std::string& file : options.networks) {
@@ -141,8 +145,7 @@ Status evaluate_replay(const EvalOptions& options, const CostData& data,
     HONE_ASSIGN_OR_RETURN(target, measured_target(options.replay));
     translation = {model, &target, other.threads};
   }
-  const cost::Replay replay =
-      cost::make_replay(judged, measured, other.threads > 0, translation);
+  const cost::Replay replay = cost::make_replay(judged, measured, other.threads > 0, translation);
   if (replay.tasks == 0) {
     return invalid("--replay: no task has {} schedules that were measured on {} and on {}",
                    cost::kMinTrialsToJudge, data.device.text(), other.text());
@@ -176,7 +179,7 @@ Status evaluate(const EvalOptions& options) {
   if (trains) {
     HONE_ASSIGN_OR_RETURN(features, learning_model(options.cost));
   } else {
-    HONE_ASSIGN_OR_RETURN(known, make_cost_model({.cost = options.cost, .db = options.db}));
+    HONE_ASSIGN_OR_RETURN(known, judged_model(options));
   }
   HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, options.device));
   HONE_ASSIGN_OR_RETURN(const cost::Networks networks, count_tasks(options, data.target));
@@ -189,7 +192,7 @@ Status evaluate(const EvalOptions& options) {
   const Printed how = {data.dataset.left_out, options.json, {}};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (known) return std::move(known);
-    if (!trains) return make_cost_model({.cost = options.cost, .db = options.db});
+    if (!trains) return judged_model(options);
     const cost::DeviceTrials trials = {&rest, &data.target};
     HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees, cost::train({&trials, 1}, features, boosting));
     return cost::make_gbdt_model(std::move(trees));

@@ -99,7 +99,9 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
       ->take_all();
   app.add_flag("--no-shipped", texts.no_shipped, "Leave out the records that come with Hone");
   app.add_option("--cost", texts.cost,
-                 fmt::format("The cost model: {}, or a file that hone train wrote",
+                 fmt::format("The cost model: {}, or a file that hone train wrote; auto: combined "
+                             "where its trees know the instruction set (AVX2, AVX-512), else "
+                             "analytic",
                              join_names(cost::model_names())))
       ->type_name("NAME")
       ->capture_default_str();

@@ -30,8 +30,8 @@ struct Sample {
   uint64_t task;
 };
 
-// `known`: what trees say already.
-TrainingRows make_rows(std::span<const Sample> samples, const Trees& known) {
+// `known`: what trees say already, `trust`: how much of it counts.
+TrainingRows make_rows(std::span<const Sample> samples, const Trees& known = {}, double trust = 1) {
   std::map<uint64_t, std::pair<int, double>> tasks;  // number and best time
   for (const Sample& sample : samples) {
     auto& [number, best] = tasks.try_emplace(sample.task, 0, INFINITY).first->second;
@@ -48,7 +48,7 @@ TrainingRows make_rows(std::span<const Sample> samples, const Trees& known) {
   for (size_t i = 0; i < samples.size(); ++i) {
     const Sample& sample = samples[i];
     const auto& [number, best] = tasks.at(sample.task);
-    rows.target.push_back(static_cast<float>(sample.log_factor - log_factors[i]));
+    rows.target.push_back(static_cast<float>(sample.log_factor - trust * log_factors[i]));
     rows.weight.push_back(
         static_cast<float>(std::max(std::pow(best / sample.seconds, kFast), kSlowest)));
     rows.group.push_back(number);
@@ -63,7 +63,8 @@ Sample make_sample(const Query& query, double seconds, FeatureSet set) {
 
 class GbdtModel : public CostModel {
  public:
-  explicit GbdtModel(TrainedTrees pretrained) : pretrained_(std::move(pretrained)) {}
+  GbdtModel(TrainedTrees pretrained, double trust)
+      : pretrained_(std::move(pretrained)), trust_(trust) {}
 
   [[nodiscard]] std::string_view name() const override { return model_name(pretrained_.features); }
 
@@ -77,7 +78,8 @@ class GbdtModel : public CostModel {
     }
     pretrained_.trees.predict(rows, known);
     online_.predict(rows, learnt);
-    for (size_t i = 0; i < seconds.size(); ++i) seconds[i] *= std::exp(known[i] + learnt[i]);
+    for (size_t i = 0; i < seconds.size(); ++i)
+      seconds[i] *= std::exp(trust_ * known[i] + learnt[i]);
     return seconds;
   }
 
@@ -94,7 +96,7 @@ class GbdtModel : public CostModel {
     if (fresh_ < std::max(kRefit, samples_.size() / kRefitShare) || samples_.size() < kMinimum)
       return ok_status();
     fresh_ = 0;
-    HONE_ASSIGN_OR_RETURN(online_, boost(make_rows(samples_, pretrained_.trees), kOnline));
+    HONE_ASSIGN_OR_RETURN(online_, boost(make_rows(samples_, pretrained_.trees, trust_), kOnline));
     ++revision_;
     return ok_status();
   }
@@ -104,13 +106,15 @@ class GbdtModel : public CostModel {
 
  private:
   TrainedTrees pretrained_;
+  double trust_;
   Trees online_;
   std::vector<Sample> samples_;
   size_t fresh_ = 0;
   uint64_t revision_ = 0;
 };
 
-Result<std::vector<Sample>> make_samples(std::span<const DeviceTrials> devices, FeatureSet features) {
+Result<std::vector<Sample>> make_samples(std::span<const DeviceTrials> devices,
+                                         FeatureSet features) {
   std::vector<Sample> samples;
   for (size_t device = 0; device < devices.size(); ++device) {
     const auto& [dataset, target] = devices[device];
@@ -134,15 +138,17 @@ std::string_view model_name(FeatureSet features) {
   return features == FeatureSet::kStatements ? "gbdt" : "combined";
 }
 
-std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained) {
-  return std::make_unique<GbdtModel>(std::move(pretrained));
+std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust) {
+  return std::make_unique<GbdtModel>(std::move(pretrained), trust);
 }
+
+double trust_in_search(FeatureSet features) { return features == FeatureSet::kCombined ? 0.5 : 1; }
 
 Result<TrainedTrees> train(std::span<const DeviceTrials> devices, FeatureSet features,
                            const BoostOptions& options) {
   HONE_RETURN_IF_ERROR(boosting_status(options.library));
   HONE_ASSIGN_OR_RETURN(const std::vector<Sample> samples, make_samples(devices, features));
-  HONE_ASSIGN_OR_RETURN(Trees trees, boost(make_rows(samples, Trees()), options));
+  HONE_ASSIGN_OR_RETURN(Trees trees, boost(make_rows(samples), options));
   return TrainedTrees{features, std::move(trees)};
 }
 

@@ -19,7 +19,12 @@ struct TrainedTrees {
 
 // "gbdt" looks at statements, "combined" at the analytic measure too, whose value it corrects.
 [[nodiscard]] std::string_view model_name(FeatureSet features);
-[[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained);
+// `trust`: how much of what was trained before counts, as an exponent of it.
+[[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust = 1);
+// A search takes the best of thousands of predictions, where trees err most in its favour (the
+// optimizer's curse): of what "combined" says beyond the analytic model half counts there. "gbdt"
+// knows nothing but its trees.
+[[nodiscard]] double trust_in_search(FeatureSet features);
 
 struct DeviceTrials {
   const Dataset* dataset;

@@ -192,6 +192,38 @@ TEST_F(GbdtModel, file_gives_the_same_back) {
   EXPECT_EQ(back->trees, trained.trees);
 }
 
+TEST_F(GbdtModel, trust_is_an_exponent) {
+  Trees trees;
+  trees.add(std::vector<TreeNode>{{-1, 0.8F, 0}});
+  const Dataset dataset = make_dataset(30);
+  const TaskTrials& task = dataset.tasks[0];
+  const auto candidate = space::make_candidate(*task.dag, task.trials[0].steps).value();
+  const Query query{&candidate, &machine(), 1, task.key};
+  const auto predict = [&](const CostModel& model) {
+    return model.predict({&query, 1}).value()[0];
+  };
+  const TrainedTrees trained = {FeatureSet::kCombined, trees};
+  const double base = predict(*make_gbdt_model(trained, 0));
+  EXPECT_NEAR(predict(*make_gbdt_model(trained)), base * std::exp(0.8), 1e-5 * base);
+  EXPECT_NEAR(predict(*make_gbdt_model(trained, 0.5)), base * std::exp(0.4), 1e-5 * base);
+}
+
+// A search trusts trees over the analytic model by half, those without it wholly.
+TEST(trust, is_half_in_a_search) {
+  const auto predict = [](const std::string& name, Use use) {
+    const Dataset dataset = make_dataset(1);
+    const TaskTrials& task = dataset.tasks[0];
+    const auto candidate = space::make_candidate(*task.dag, task.trials[0].steps).value();
+    const Query query{&candidate, &machine(), 1, task.key};
+    return make_model(name, use).value()->predict({&query, 1}).value()[0];
+  };
+  const double analytic = predict("analytic", Use::kSearch);
+  const double ranked = predict("combined", Use::kRank) / analytic;
+  EXPECT_NE(ranked, 1);
+  EXPECT_NEAR(predict("combined", Use::kSearch) / analytic, std::sqrt(ranked), 1e-4);
+  EXPECT_EQ(predict("gbdt", Use::kSearch), predict("gbdt", Use::kRank));
+}
+
 // On another device small register tiles are slow: a few of its times are enough to know.
 TEST_F(GbdtModel, adapts_to_another_device) {
   const Dataset first = make_dataset(60);
@@ -296,6 +328,8 @@ TEST(pretrained, every_named_model_can_be_made) {
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_EQ((*model)->name(), name);
   }
+  EXPECT_EQ(default_model(machine()), "combined");
+  EXPECT_EQ(default_model(target::find("aarch64-neon").value()), "analytic");
   const auto nowhere = make_model("nowhere/a.model");
   ASSERT_FALSE(nowhere.ok());
   EXPECT_NE(nowhere.status().message().find("nowhere/a.model"), std::string::npos);

@@ -10,24 +10,31 @@
 namespace hone::cost {
 namespace {
 
-Result<std::unique_ptr<CostModel>> make_trained(std::string_view text, std::string_view name) {
+Result<std::unique_ptr<CostModel>> make_trained(std::string_view text, std::string_view name,
+                                                Use use) {
   HONE_ASSIGN_OR_RETURN(TrainedTrees trained, parse_trained(text, name));
-  return make_gbdt_model(std::move(trained));
+  const double trust = use == Use::kSearch ? trust_in_search(trained.features) : 1;
+  return make_gbdt_model(std::move(trained), trust);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<CostModel>> make_model(std::string_view name) {
+Result<std::unique_ptr<CostModel>> make_model(std::string_view name, Use use) {
   if (name == "analytic") return make_analytic_model();
   for (const FeatureSet set : kTreeFeatures) {
-    if (name == model_name(set)) return make_trained(pretrained_text(set), name);
+    if (name == model_name(set)) return make_trained(pretrained_text(set), name, use);
   }
   if (is_model_file(name)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, read_file(std::string(name)));
-    return make_trained(text, name);
+    return make_trained(text, name, use);
   }
   return invalid("unknown cost model '{}', expected one of {} or a file FILE.model or FILE.onnx",
                  name, fmt::join(model_names(), ", "));
+}
+
+std::string default_model(const target::Target& target) {
+  const bool known = target.triple.starts_with("x86_64") && target.vector_bytes >= 32;
+  return std::string(known ? model_name(FeatureSet::kCombined) : "analytic");
 }
 
 bool is_model_file(std::string_view name) {

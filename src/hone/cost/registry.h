@@ -12,7 +12,15 @@ namespace hone::cost {
 // A name, or the path of a file that `hone train` wrote: what has a '/' or ends in ".model". The
 // models that learn start from what ships with Hone. An error lists the known names or names the
 // file.
-[[nodiscard]] Result<std::unique_ptr<CostModel>> make_model(std::string_view name);
+enum class Use : uint8_t {
+  kSearch,  // to choose among many that nobody measured: trust_in_search()
+  kRank,    // to order a few as well as it can
+};
+[[nodiscard]] Result<std::unique_ptr<CostModel>> make_model(std::string_view name,
+                                                            Use use = Use::kSearch);
+// What is used unless one says otherwise: "combined" where its shipped trees learned from the
+// instruction set, else "analytic".
+[[nodiscard]] std::string default_model(const target::Target& target);
 [[nodiscard]] std::vector<std::string> model_names();
 // Whether make_model() takes the name for a file's.
 [[nodiscard]] bool is_model_file(std::string_view name);

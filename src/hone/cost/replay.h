@@ -17,8 +17,9 @@ struct Translation {
 };
 
 struct Replay {
-  std::unique_ptr<CostModel> model;  // predicts by what was measured there, of these schedules alone
-  Dataset dataset;                   // the schedules that ran on both
+  std::unique_ptr<CostModel>
+      model;        // predicts by what was measured there, of these schedules alone
+  Dataset dataset;  // the schedules that ran on both
   // Those to judge by, of all that there are (evaluate.h).
   int64_t tasks = 0, all_tasks = 0;
   int64_t schedules = 0, all_schedules = 0;
