@@ -112,19 +112,13 @@ TEST(features, names_are_distinct_and_cover_the_row) {
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
 }
 
-TEST(features, a_multiply_add_is_counted_as_one) {
-  const OpCounts ops = count_ops(gemm(4, 4, 4).stages[0]);
-  EXPECT_EQ(ops.fma, 1);
-  EXPECT_EQ(ops.mul, 0);
-  EXPECT_EQ(ops.add, 0);
-}
-
 TEST(nest, rows_that_are_powers_of_two_apart_share_few_sets) {
   const std::vector<NestLoop> loops = {{0, 0, 8, {}, false}, {0, 1, 16, {}, false}};
   const auto access = [](int64_t row) {
     NestAccess a;
     a.shape = {64, row};
-    a.move = {{1, 0}, {0, 1}};
+    a.move = Moves(2, 2);
+    a.move[0][0] = a.move[1][1] = 1;
     a.spread = {0, 0};
     return a;
   };

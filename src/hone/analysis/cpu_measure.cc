@@ -206,11 +206,14 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
                      StageMeasure& out) {
   const size_t depth = nest.loops.size();
   const size_t count = nest.accesses.size();
-  std::vector<double> footprint((depth + 1) * count, 0);
+  // Per number of loops outside: of each access, of all of them, and of all in the first level.
+  std::vector<double> table((depth + 1) * (count + 2), 0);
+  const std::span<double> footprint = std::span(table).first((depth + 1) * count);
+  const std::span<double> total = std::span(table).subspan((depth + 1) * count, depth + 1);
+  const std::span<double> first_level = std::span(table).last(depth + 1);
   // Register tiles of products live on few lines at a time; where nothing is multiplied, lines that
   // fall into the same sets are what decides (docs/performance.md).
   const bool conflicts = nest.ops.fma == 0;
-  std::vector<double> total(depth + 1, 0), first_level(depth + 1, 0);
   for (size_t a = 0; a < count; ++a) {
     const NestAccess& access = nest.accesses[a];
     if (access.scope == ir::Scope::kRegister || access.scope == ir::Scope::kStack) continue;
@@ -225,12 +228,14 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
   // A square that is turned in registers touches each of its lines once.
   const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
   const size_t innermost = turned(nest, lanes) ? depth - 2 : depth;
+  out.bytes.reserve(target.caches.size());
+  out.caches.reserve(target.caches.size());
   for (size_t level = 0; level < target.caches.size(); ++level) {
     const target::Cache& cache = target.caches[level];
     const int sharers = std::max(1, std::min(cache.shared_by, threads));
     const double capacity = kCacheShare * static_cast<double>(cache.bytes) / sharers;
     size_t fits = 0;
-    const std::vector<double>& needed = level == 0 ? first_level : total;
+    const std::span<double> needed = level == 0 ? first_level : total;
     while (fits < innermost && needed[fits] > capacity) ++fits;
     const size_t outside = fits == 0 ? 0 : fits - 1;
     CacheUse use{fits, needed[fits] / capacity, needed[outside] / capacity};

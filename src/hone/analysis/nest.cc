@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "hone/schedule/visible_loops.h"
+
 namespace hone::analysis {
 
-using ir::Expr;
-using ir::Op;
 using schedule::AttachKind;
 using schedule::Bounds;
 using schedule::State;
@@ -23,7 +23,7 @@ int64_t NestAccess::reach(const std::vector<NestLoop>& loops, size_t first, size
 
 void NestAccess::remember_reaches(const std::vector<NestLoop>& loops) {
   const size_t dims = move.size();
-  std::vector<int64_t> reaches((loops.size() + 1) * dims);
+  std::vector<int64_t> reaches((loops.size() + 1) * (dims + 1));
   for (size_t d = 0; d < dims; ++d) {
     int64_t reach = 1 + spread[d];
     reaches[loops.size() * dims + d] = std::min(reach, shape[d]);
@@ -32,6 +32,7 @@ void NestAccess::remember_reaches(const std::vector<NestLoop>& loops) {
       reaches[i * dims + d] = std::min(reach, shape[d]);
     }
   }
+  for (size_t i = 0; i < loops.size(); ++i) reaches[(loops.size() + 1) * dims + i] = stride(i);
   reaches_ = std::move(reaches);
 }
 
@@ -81,11 +82,14 @@ double NestAccess::occupied_bytes(const std::vector<NestLoop>& loops, size_t fir
 }
 
 bool NestAccess::moves_with(size_t loop) const {
-  return std::any_of(move.begin(), move.end(),
-                     [&](const std::vector<int64_t>& row) { return row[loop] != 0; });
+  for (size_t d = 0; d < move.size(); ++d) {
+    if (move[d][loop] != 0) return true;
+  }
+  return false;
 }
 
 int64_t NestAccess::stride(size_t loop) const {
+  if (!reaches_.empty()) return reaches_[(move.loops() + 1) * move.size() + loop];
   int64_t total = 0, weight = 1;
   for (size_t d = move.size(); d-- > 0;) {
     total += move[d][loop] * weight;
@@ -108,38 +112,17 @@ double Nest::operations() const {
 
 namespace {
 
-void count(const Expr& e, OpCounts& ops) {
-  if (e->op == Op::kLoad) return;  // index arithmetic is the code generator's business
-  if (e->args.empty()) return;
-  // The load widens what it loads: who counts loads sees their width.
-  if (e->op == Op::kCast && is_float(e->type) && e->args[0]->op == Op::kLoad) return;
-  if (e->op == Op::kSelect) {
-    ops.select += 1;
-    count(e->args[1], ops);
-    count(e->args[2], ops);
-    return;
-  }
-  if (!is_float(e->type)) {
-    ops.integer += 1;
-  } else if (e->op == Op::kAdd || e->op == Op::kSub) {
-    const bool fused = e->args[0]->op == Op::kMul || e->args[1]->op == Op::kMul;
-    (fused ? ops.fma : ops.add) += 1;
-    if (fused) ops.mul -= 1;
-  } else if (e->op == Op::kMul) {
-    ops.mul += 1;
-  } else if (e->op == Op::kDiv) {
-    ops.div += 1;
-  } else if (e->op == Op::kMin || e->op == Op::kMax || e->op == Op::kNeg || e->op == Op::kAbs) {
-    ops.compare += 1;
-  } else {
-    ops.math += 1;
-  }
-  for (const Expr& arg : e->args) count(arg, ops);
-}
-
 class NestBuilder {
  public:
-  NestBuilder(const State& state, const Bounds& bounds) : state_(state), bounds_(bounds) {}
+  NestBuilder(const State& state, const Bounds& bounds)
+      : state_(state), bounds_(bounds), visible_(state, bounds) {
+    size_t loops = 0;
+    for (const schedule::StageState& stage : state.stages) {
+      first_loop_.push_back(loops);
+      loops += stage.loops.size();
+    }
+    places_.assign(loops, -1);
+  }
 
   Nest build(int s) {
     Nest nest;
@@ -151,15 +134,19 @@ class NestBuilder {
     }
     nest.outer = nest.loops.size();
     for (const int leaf : state_.stages[s].order) add_loop(nest, s, leaf);
+    for (size_t i = 0; i < nest.loops.size(); ++i)
+      place(nest.loops[i].stage, nest.loops[i].loop) = static_cast<int>(i);
     const schedule::StageInfo& info = *state_.stages[s].info;
+    nest.accesses.reserve(info.reads.size() + 1);
     add_reads(nest, s, info.reads);
     nest.accesses.push_back(
         make_access(nest, s, info.stage.outputs[0].buffer, info.writes[0], true));
-    nest.accesses.back().spread.resize(nest.accesses.back().move.size(), 0);
+    nest.accesses.back().spread.resize(nest.accesses.back().move.size());
     for (NestAccess& access : nest.accesses) access.remember_reaches(nest.loops);
-    nest.ops = count_ops(info.stage);
+    nest.ops = info.ops;
     nest.tests = tested_loops(nest, s);
     nest.useful = useful_share(s);
+    for (const NestLoop& loop : nest.loops) place(loop.stage, loop.loop) = -1;
     return nest;
   }
 
@@ -173,6 +160,10 @@ class NestBuilder {
     if (loop.digits.empty()) return add(leaf);
     for (const int digit : loop.digits) add(digit);
   }
+  // Where a loop stands in the nest that is being built; -1: not in it.
+  [[nodiscard]] int& place(int stage, int loop) {
+    return places_[first_loop_[static_cast<size_t>(stage)] + static_cast<size_t>(loop)];
+  }
 
   static bool same_coefficients(const compute::Access& a, const compute::Access& b) {
     return a.buffer == b.buffer &&
@@ -182,19 +173,21 @@ class NestBuilder {
 
   // One access per group of reads that differ in constants only. Known matrices become immediate
   // operands.
-  void add_reads(Nest& nest, int s, const std::vector<compute::Access>& reads) const {
-    std::vector<bool> taken(reads.size(), false);
+  void add_reads(Nest& nest, int s, const std::vector<compute::Access>& reads) {
+    taken_.assign(reads.size(), false);
     for (size_t i = 0; i < reads.size(); ++i) {
-      if (taken[i] || !reads[i].buffer->values.empty()) continue;
-      NestAccess access = make_access(nest, s, reads[i].buffer, reads[i].index, false);
+      if (taken_[i] || !reads[i].buffer->values.empty()) continue;
+      NestAccess& access =
+          nest.accesses.emplace_back(make_access(nest, s, reads[i].buffer, reads[i].index, false));
       const size_t dims = reads[i].index.size();
-      access.spread.resize(access.move.size(), 0);
+      access.spread.resize(access.move.size());
       const bool mergeable = access.move.size() == dims && !has_layout(reads[i].buffer);
-      std::vector<int64_t> low(dims), high(dims);
-      for (size_t d = 0; d < dims; ++d) low[d] = high[d] = reads[i].index[d].constant;
+      Sizes low, high;
+      for (size_t d = 0; d < dims; ++d) low.push_back(reads[i].index[d].constant);
+      high = low;
       for (size_t j = i + 1; mergeable && j < reads.size(); ++j) {
-        if (taken[j] || !same_coefficients(reads[i], reads[j])) continue;
-        taken[j] = true;
+        if (taken_[j] || !same_coefficients(reads[i], reads[j])) continue;
+        taken_[j] = true;
         access.reads += 1;
         for (size_t d = 0; d < dims; ++d) {
           low[d] = std::min(low[d], reads[j].index[d].constant);
@@ -202,7 +195,6 @@ class NestBuilder {
           access.spread[d] = high[d] - low[d];
         }
       }
-      nest.accesses.push_back(std::move(access));
     }
   }
   [[nodiscard]] bool has_layout(const ir::BufferPtr& buffer) const {
@@ -213,34 +205,30 @@ class NestBuilder {
 
   // Calls visit(loop, coefficient) for the terms of a linear form over the nest's loops.
   template <typename Visit>
-  static void visit_terms(const Nest& nest, const schedule::Linear& linear, const Visit& visit) {
+  void visit_terms(const schedule::Linear& linear, const Visit& visit) {
     for (const schedule::Term& term : linear) {
-      for (size_t i = 0; i < nest.loops.size(); ++i) {
-        if (nest.loops[i].stage == term.stage && nest.loops[i].loop == term.loop)
-          visit(i, term.coef);
-      }
+      if (const int i = place(term.stage, term.loop); i >= 0)
+        visit(static_cast<size_t>(i), term.coef);
     }
   }
   // Adds coef * (a linear form over loops) to a row over the nest's loops.
-  static void add_terms(const Nest& nest, const schedule::Linear& linear, int64_t coef,
-                        std::vector<int64_t>& row) {
-    visit_terms(nest, linear, [&](size_t i, int64_t own) { row[i] += coef * own; });
+  void add_terms(const schedule::Linear& linear, int64_t coef, std::span<int64_t> row) {
+    visit_terms(linear, [&](size_t i, int64_t own) { row[i] += coef * own; });
   }
 
   NestAccess make_access(const Nest& nest, int s, const ir::BufferPtr& buffer,
-                         const std::vector<compute::AffineRow>& rows, bool write) const {
+                         const std::vector<compute::AffineRow>& rows, bool write) {
     NestAccess access;
     access.buffer = buffer.get();
     access.write = write;
     access.element_bytes = static_cast<int>(dtype_bytes(buffer->dtype));
     const std::vector<schedule::AxisBounds>& axes = bounds_.stages[s].axes;
-    std::vector<std::vector<int64_t>> logical(rows.size(),
-                                              std::vector<int64_t>(nest.loops.size(), 0));
+    Moves logical(rows.size(), nest.loops.size());
     for (size_t d = 0; d < rows.size(); ++d) {
       for (size_t a = 0; a < rows[d].coef.size(); ++a) {
         if (rows[d].coef[a] == 0) continue;
-        add_terms(nest, axes[a].min, rows[d].coef[a], logical[d]);
-        add_terms(nest, axes[a].own, rows[d].coef[a], logical[d]);
+        add_terms(axes[a].min, rows[d].coef[a], logical[d]);
+        add_terms(axes[a].own, rows[d].coef[a], logical[d]);
       }
     }
     int writer = -1;
@@ -250,7 +238,7 @@ class NestBuilder {
     const ir::Param* param = state_.find_param(buffer);
     if (param || writer < 0) {
       access.constant = param && param->role == ir::Role::kConstant;
-      access.shape = buffer->shape;
+      access.shape.assign(buffer->shape);
       access.move = std::move(logical);
       return access;
     }
@@ -258,14 +246,16 @@ class NestBuilder {
     const bool root = owner.compute.kind == AttachKind::kRoot;
     access.constant = owner.info->constant && root;
     access.scope = root ? ir::Scope::kGlobal : owner.scope;
-    if (!root) drop_outer(nest, writer, logical);
-    access.shape = schedule::storage_shape(owner, bounds_.stages[writer]);
+    if (!root) drop_outer(nest, owner, logical);
+    access.shape.assign(schedule::storage_shape(owner, bounds_.stages[writer]));
     if (owner.layout.empty()) {
       access.move = std::move(logical);
       return access;
     }
-    for (const schedule::LayoutDim& digit : owner.layout) {
-      std::vector<int64_t>& row = access.move.emplace_back(nest.loops.size(), 0);
+    access.move = Moves(owner.layout.size(), nest.loops.size());
+    for (size_t d = 0; d < owner.layout.size(); ++d) {
+      const schedule::LayoutDim& digit = owner.layout[d];
+      const std::span<int64_t> row = access.move[d];
       for (size_t i = 0; i < nest.loops.size(); ++i) {
         const int64_t step = logical[digit.axis][i];
         // A step belongs to the largest digit that it fills.
@@ -277,43 +267,27 @@ class NestBuilder {
     return access;
   }
 
-  [[nodiscard]] std::vector<bool> tested_loops(const Nest& nest, int s) const {
+  [[nodiscard]] std::vector<bool> tested_loops(const Nest& nest, int s) {
     std::vector<bool> tested(nest.loops.size(), false);
     if (nest.ops.select == 0) return tested;
-    const schedule::StageInfo& info = *state_.stages[s].info;
     const auto add = [&](const schedule::Linear& linear) {
-      visit_terms(nest, linear, [&](size_t i, int64_t) { tested[i] = true; });
+      visit_terms(linear, [&](size_t i, int64_t) { tested[i] = true; });
     };
-    const auto note = [&](const Expr& condition) {
-      ir::visit(condition, [&](const Expr& e) {
-        for (size_t a = 0; e->op == Op::kVar && a < info.axes.size(); ++a) {
-          if (info.axes[a].var != e->var) continue;
-          add(bounds_.stages[s].axes[a].min);
-          add(bounds_.stages[s].axes[a].own);
-        }
-      });
-    };
-    for (const compute::Output& output : info.stage.outputs) {
-      if (!output.value) continue;
-      ir::visit(output.value, [&](const Expr& e) {
-        if (e->op == Op::kSelect) note(e->args[0]);
-      });
+    const schedule::StageInfo& info = *state_.stages[s].info;
+    for (size_t a = 0; a < info.axes.size(); ++a) {
+      if (!info.tested[a]) continue;
+      add(bounds_.stages[s].axes[a].min);
+      add(bounds_.stages[s].axes[a].own);
     }
     return tested;
   }
 
   // Storage inside a tile does not move with the loops around it.
-  void drop_outer(const Nest& nest, int writer, std::vector<std::vector<int64_t>>& rows) const {
-    const auto around = schedule::enclosing_loops(state_, state_.stages[writer].store);
+  void drop_outer(const Nest& nest, const schedule::StageState& writer, Moves& rows) {
+    visible_.look_from(writer.store);
     for (size_t i = 0; i < nest.loops.size(); ++i) {
-      const bool outside = std::any_of(around.begin(), around.end(), [&](const auto& loop) {
-        if (loop.first != nest.loops[i].stage) return false;
-        const std::vector<int>& digits = state_.stages[loop.first].loops[loop.second].digits;
-        return loop.second == nest.loops[i].loop ||
-               std::count(digits.begin(), digits.end(), nest.loops[i].loop) > 0;
-      });
-      if (!outside) continue;
-      for (std::vector<int64_t>& row : rows) row[i] = 0;
+      if (!visible_.sees(nest.loops[i].stage, nest.loops[i].loop)) continue;
+      for (size_t d = 0; d < rows.size(); ++d) rows[d][i] = 0;
     }
   }
 
@@ -341,21 +315,18 @@ class NestBuilder {
 
   const State& state_;
   const Bounds& bounds_;
+  schedule::VisibleLoops visible_;
+  std::vector<size_t> first_loop_;  // per stage, in places_
+  std::vector<int> places_;
+  std::vector<bool> taken_;
 };
 
 }  // namespace
 
-OpCounts count_ops(const compute::Stage& stage) {
-  OpCounts ops;
-  for (const compute::Output& output : stage.outputs) {
-    if (output.value) count(output.value, ops);
-  }
-  return ops;
-}
-
 std::vector<Nest> build_nests(const State& state, const Bounds& bounds) {
   NestBuilder builder(state, bounds);
   std::vector<Nest> nests;
+  nests.reserve(state.stages.size());
   for (size_t s = 0; s < state.stages.size(); ++s) {
     int root = static_cast<int>(s);
     while (state.stages[root].compute.kind == AttachKind::kAt)

@@ -2,6 +2,9 @@
 // statement features and the static measures. Built from State and Bounds alone, without a program.
 #pragma once
 
+#include <span>
+
+#include "hone/base/small_vector.h"
 #include "hone/schedule/bounds.h"
 
 namespace hone::analysis {
@@ -14,6 +17,29 @@ struct NestLoop {
   bool reduce;
 };
 
+// Extents or distances along the dimensions of a buffer.
+using Sizes = SmallVector<int64_t, 8>;
+
+// [dimension][loop]: how far one iteration moves along it.
+class Moves {
+ public:
+  Moves() = default;
+  Moves(size_t dimensions, size_t loops)
+      : dimensions_(dimensions), loops_(loops), steps_(dimensions * loops) {}
+  [[nodiscard]] size_t size() const { return dimensions_; }
+  [[nodiscard]] size_t loops() const { return loops_; }
+  [[nodiscard]] std::span<int64_t> operator[](size_t d) {
+    return std::span(steps_).subspan(d * loops_, loops_);
+  }
+  [[nodiscard]] std::span<const int64_t> operator[](size_t d) const {
+    return std::span(steps_).subspan(d * loops_, loops_);
+  }
+
+ private:
+  size_t dimensions_ = 0, loops_ = 0;
+  std::vector<int64_t> steps_;
+};
+
 // A read or the write of the stage's first output, in elements of its storage. Reads that differ in
 // constants only (the points of an unrolled window) are one access.
 struct NestAccess {
@@ -22,11 +48,10 @@ struct NestAccess {
   bool constant = false;  // weights
   ir::Scope scope = ir::Scope::kGlobal;
   int element_bytes = 4;
-  std::vector<int64_t> shape;  // of the storage
-  std::vector<std::vector<int64_t>>
-      move;                     // [dimension][loop]: how far one iteration moves along it
-  double reads = 1;             // loads that one point of the stage makes
-  std::vector<int64_t> spread;  // per dimension: distance of the first from the last of them
+  Sizes shape;  // of the storage
+  Moves move;
+  double reads = 1;  // loads that one point of the stage makes
+  Sizes spread;      // per dimension: distance of the first from the last of them
   // Elements touched while loops first.. run and the others stand still: a box.
   [[nodiscard]] double footprint(const std::vector<NestLoop>& loops, size_t first) const;
   // What it costs to bring them in, in bytes of whole cache lines; short runs count more.
@@ -43,13 +68,10 @@ struct NestAccess {
 
  private:
   [[nodiscard]] int64_t reach(const std::vector<NestLoop>& loops, size_t first, size_t d) const;
-  std::vector<int64_t> reaches_;  // [first][dimension]; empty: not remembered
+  std::vector<int64_t> reaches_;  // [first][dimension], then strides; empty: not remembered
 };
 
-// Operations of one point of a stage.
-struct OpCounts {
-  double fma = 0, add = 0, mul = 0, div = 0, compare = 0, select = 0, math = 0, integer = 0;
-};
+using compute::OpCounts;
 
 struct Nest {
   int stage = -1;
@@ -64,7 +86,6 @@ struct Nest {
   [[nodiscard]] double operations() const;                  // of all points that are computed
 };
 
-[[nodiscard]] OpCounts count_ops(const compute::Stage& stage);
 // One nest per stage that runs at run time, in topological order.
 [[nodiscard]] std::vector<Nest> build_nests(const schedule::State& state,
                                             const schedule::Bounds& bounds);

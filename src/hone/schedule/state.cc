@@ -66,6 +66,8 @@ StageInfoPtr make_stage_info(compute::Stage stage, bool constant) {
   auto info = std::make_shared<StageInfo>();
   info->axes = compute::stage_axes(stage);
   info->constant = constant;
+  info->ops = compute::count_ops(stage);
+  info->tested = compute::tested_axes(stage);
   if (!stage.is_extern()) {
     info->reads = compute::reads(stage);
     for (const compute::Output& output : stage.outputs) {

@@ -5,16 +5,20 @@
 #include <memory>
 
 #include "hone/compute/affine.h"
+#include "hone/compute/op_counts.h"
 #include "hone/schedule/step.h"
 
 namespace hone::schedule {
 
-// A stage with its reads and write as matrices; shared between States, never changed in place.
+// A stage with what is known of it, its reads and write as matrices; shared between States, never
+// changed in place.
 struct StageInfo {
   compute::Stage stage;
   std::vector<compute::Axis> axes;  // spatial then reduce
   std::vector<compute::Access> reads;
   std::vector<std::vector<compute::AffineRow>> writes;  // one matrix per output
+  compute::OpCounts ops;                                // of one point
+  std::vector<bool> tested;  // axes that the condition of a select depends on
   bool constant =
       false;  // reads constants only, through any number of stages: runs at compile time
   [[nodiscard]] int num_spatial() const { return static_cast<int>(stage.axes.size()); }

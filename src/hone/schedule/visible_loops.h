@@ -23,9 +23,10 @@ class VisibleLoops {
       open_[place->stage] = state_.stages[place->stage].find_leaf(place->loop) + 1;
     }
   }
-  [[nodiscard]] bool sees(const Term& term) const {
-    return bounds_.stages[term.stage].last_leaf[term.loop] < open_[term.stage];
+  [[nodiscard]] bool sees(int stage, int loop) const {
+    return bounds_.stages[stage].last_leaf[loop] < open_[stage];
   }
+  [[nodiscard]] bool sees(const Term& term) const { return sees(term.stage, term.loop); }
 
  private:
   const State& state_;

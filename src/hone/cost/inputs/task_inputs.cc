@@ -2,9 +2,9 @@
 // features). Tasks are compared by these numbers, too.
 #include <algorithm>
 
-#include "hone/analysis/nest.h"
 #include "hone/base/hash.h"
 #include "hone/compute/bytes_moved.h"
+#include "hone/compute/op_counts.h"
 #include "hone/cost/inputs/input_parts.h"
 
 namespace hone::cost {
@@ -79,14 +79,14 @@ void write_params(std::string_view name, const compute::Dag* dag, ir::Role role,
 }
 
 void write_arithmetic(const compute::Dag* dag, RowWriter& out) {
-  analysis::OpCounts total;
+  compute::OpCounts total;
   double flops = 0, moved = 0;
   if (dag) {
     flops = compute::flops(*dag);
     moved = compute::bytes_moved(*dag);
     for (const compute::Stage& stage : dag->stages) {
       if (stage.is_extern()) continue;
-      const analysis::OpCounts ops = analysis::count_ops(stage);
+      const compute::OpCounts ops = compute::count_ops(stage);
       const double n = points(stage);
       total.fma += n * ops.fma;
       total.add += n * ops.add;
