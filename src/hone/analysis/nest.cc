@@ -155,7 +155,7 @@ class NestBuilder {
     const schedule::Loop& loop = state_.stages[s].loops[leaf];
     const auto add = [&](int index) {
       nest.loops.push_back(
-          {s, index, bounds_.stages[s].loop_extent[index], loop.annotation, loop.reduce});
+          {s, index, bounds_.stages[s].loops[index].extent, loop.annotation, loop.reduce});
     };
     if (loop.digits.empty()) return add(leaf);
     for (const int digit : loop.digits) add(digit);

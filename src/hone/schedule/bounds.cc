@@ -9,15 +9,16 @@ namespace hone::schedule {
 
 bool Linear::add(int stage, int loop, int64_t coef) {
   if (coef == 0) return true;
-  for (int i = 0; i < size; ++i) {
-    Term& term = terms[i];
+  for (Term& term : terms) {
     if (term.stage != stage || term.loop != loop) continue;
     term.coef += coef;
-    if (term.coef == 0) terms[i] = terms[--size];
+    if (term.coef != 0) return true;
+    term = terms.back();
+    terms.pop_back();
     return true;
   }
-  if (size == kMaxTerms) return false;
-  terms[size++] = {static_cast<int16_t>(stage), static_cast<int16_t>(loop), coef};
+  if (terms.size() == kMaxTerms) return false;
+  terms.push_back({static_cast<int16_t>(stage), static_cast<int16_t>(loop), coef});
   return true;
 }
 
@@ -30,7 +31,7 @@ bool Linear::add(const Linear& other, int64_t scale) {
 }
 
 bool Linear::same_terms(const Linear& other) const {
-  if (size != other.size) return false;
+  if (terms.size() != other.terms.size()) return false;
   for (const Term& a : *this) {
     const bool found = std::any_of(other.begin(), other.end(), [&](const Term& b) {
       return a.stage == b.stage && a.loop == b.loop && a.coef == b.coef;
@@ -43,7 +44,7 @@ bool Linear::same_terms(const Linear& other) const {
 std::pair<int64_t, int64_t> range(const Linear& linear, const Bounds& bounds) {
   int64_t low = linear.constant, high = linear.constant;
   for (const Term& term : linear) {
-    const int64_t reach = term.coef * (bounds.stages[term.stage].loop_extent[term.loop] - 1);
+    const int64_t reach = term.coef * (bounds.stages[term.stage].loops[term.loop].extent - 1);
     (reach < 0 ? low : high) += reach;
   }
   return {low, high};
@@ -87,7 +88,7 @@ class Inference {
         interval.ok = interval.ok && interval.min.add(term.stage, term.loop, scale * term.coef);
       } else {
         widen(interval,
-              scale * term.coef * (bounds_.stages[term.stage].loop_extent[term.loop] - 1));
+              scale * term.coef * (bounds_.stages[term.stage].loops[term.loop].extent - 1));
       }
     }
   }
@@ -144,19 +145,20 @@ class Inference {
     const StageInfo& info = *stage.info;
     StageBounds& out = bounds_.stages[s];
     visible_.look_from(stage.compute);
-    std::vector<bool> seen(info.axes.size(), false);
+    seen_.assign(info.axes.size(), false);
     bool read = false;
     for (size_t o = 0; o < info.stage.outputs.size(); ++o) {
       const ir::BufferPtr& buffer = info.stage.outputs[o].buffer;
-      std::vector<Interval> box(buffer->shape.size());
+      std::vector<Interval>& box = box_;
+      box.assign(buffer->shape.size(), {});
       bool any = false;
       for (size_t r = s + 1; r < state_.stages.size(); ++r) {
         for (const compute::Access& access : state_.stages[r].info->reads) {
           if (access.buffer != buffer) continue;
           for (size_t d = 0; d < box.size(); ++d) {
-            const Interval interval = cover(static_cast<int>(r), access.index[d]);
+            Interval interval = cover(static_cast<int>(r), access.index[d]);
             if (!interval.ok) return too_many(s);
-            unite(box[d], interval, any, buffer->shape[d]);
+            unite(box[d], std::move(interval), any, buffer->shape[d]);
           }
           any = true;
         }
@@ -164,7 +166,7 @@ class Inference {
       if (!any) continue;  // a part of the state that only this stage itself reads
       read = true;
       for (size_t d = 0; d < box.size(); ++d)
-        region_to_axes(info.writes[o][d], box[d], info, out, seen);
+        region_to_axes(info.writes[o][d], box[d], info, out, seen_);
     }
     if (!read) return invalid("nothing reads {}", stage.name());
     for (int a = 0; a < info.num_spatial(); ++a) {
@@ -176,9 +178,9 @@ class Inference {
     return ok_status();
   }
 
-  static void unite(Interval& box, const Interval& next, bool any, int64_t whole) {
+  static void unite(Interval& box, Interval next, bool any, int64_t whole) {
     if (!any) {
-      box = next;
+      box = std::move(next);
       return;
     }
     box.pad = box.pad || next.pad;
@@ -221,13 +223,13 @@ class Inference {
     axis.pad = axis.pad || (box.pad && step == 1);
     if (seen[leading]) {
       Interval merged{axis.min, axis.extent};
-      unite(merged, {min, extent}, true, info.axes[leading].extent);
-      axis.min = merged.min;
+      unite(merged, {std::move(min), extent}, true, info.axes[leading].extent);
+      axis.min = std::move(merged.min);
       axis.extent = merged.width;
       return;
     }
     seen[leading] = true;
-    axis.min = min;
+    axis.min = std::move(min);
     axis.extent = extent;
   }
 
@@ -235,36 +237,37 @@ class Inference {
     const StageState& stage = state_.stages[s];
     StageBounds& out = bounds_.stages[s];
     const size_t n = stage.loops.size();
-    out.loop_extent.assign(n, 1);
-    out.digit_stride.assign(n, 1);
-    out.last_leaf.assign(n, -1);
-    for (size_t i = 0; i < out.axes.size(); ++i) out.loop_extent[i] = out.axes[i].extent;
+    std::vector<LoopBounds>& loops = out.loops;
+    loops.assign(n, {});
+    for (size_t i = 0; i < out.axes.size(); ++i) loops[i].extent = out.axes[i].extent;
     for (size_t i = 0; i < n; ++i) {
       const Loop& loop = stage.loops[i];
       if (!loop.digits.empty()) {
         int64_t product = 1;
         for (size_t k = loop.digits.size(); k-- > 0;) {
-          out.digit_stride[loop.digits[k]] = product;
-          product *= out.loop_extent[loop.digits[k]];
+          LoopBounds& digit = loops[loop.digits[k]];
+          digit.digit_stride = product;
+          product *= digit.extent;
         }
-        out.loop_extent[i] = product;
+        loops[i].extent = product;
       }
       int64_t reach = 0;
       for (const int child : loop.children) {
         const Loop& part = stage.loops[child];
-        const int64_t rest = ceil_div(out.loop_extent[i], part.stride);
-        out.loop_extent[child] = part.length == 0 ? rest : std::min(part.length, rest);
-        reach += (out.loop_extent[child] - 1) * part.stride;
+        const int64_t rest = ceil_div(loops[i].extent, part.stride);
+        loops[child].extent = part.length == 0 ? rest : std::min(part.length, rest);
+        reach += (loops[child].extent - 1) * part.stride;
       }
       const bool is_axis = i < out.axes.size();
-      if (!is_axis && reach >= out.loop_extent[i]) out.overlapping.push_back(static_cast<int>(i));
+      if (!is_axis && reach >= loops[i].extent) out.overlapping.push_back(static_cast<int>(i));
     }
+    for (size_t p = 0; p < stage.order.size(); ++p)
+      loops[stage.order[p]].last_leaf = static_cast<int>(p);
     for (size_t i = n; i-- > 0;) {
       const Loop& loop = stage.loops[i];
-      out.last_leaf[i] = stage.find_leaf(static_cast<int>(i));
-      if (loop.fused_into >= 0) out.last_leaf[i] = out.last_leaf[loop.fused_into];
-      for (const int child : loop.children)
-        out.last_leaf[i] = std::max(out.last_leaf[i], out.last_leaf[child]);
+      int& last = loops[i].last_leaf;
+      if (loop.fused_into >= 0) last = loops[loop.fused_into].last_leaf;
+      for (const int child : loop.children) last = std::max(last, loops[child].last_leaf);
     }
   }
 
@@ -278,7 +281,7 @@ class Inference {
       }
       return true;
     }
-    if (bounds_.stages[s].loop_extent[loop_index] == 1) return true;
+    if (bounds_.stages[s].loops[loop_index].extent == 1) return true;
     return own.add(s, loop_index, stride);
   }
 
@@ -295,7 +298,7 @@ class Inference {
     axis.guard_high = high + axis.reach > whole && !axis.pad;
     axis.guard_region =
         axis.reach > axis.extent && !axis.pad && attached && !reduce && axis.extent < whole;
-    axis.clipped = axis.guard_region || (axis.guard_high && axis.min.size == 0);
+    axis.clipped = axis.guard_region || (axis.guard_high && axis.min.terms.empty());
   }
 
   Status infer_storage(int s) {
@@ -305,15 +308,14 @@ class Inference {
     visible_.look_from(stage.store);
     for (size_t o = 0; o < info.stage.outputs.size(); ++o) {
       const ir::BufferPtr& buffer = info.stage.outputs[o].buffer;
-      std::vector<Linear>& min = out.store_min.emplace_back(buffer->shape.size());
-      std::vector<int64_t>& extent = out.store_extent.emplace_back(buffer->shape);
+      std::vector<StoredDim>& dims = out.storage.emplace_back(buffer->shape.size());
+      for (size_t d = 0; d < dims.size(); ++d) dims[d].extent = buffer->shape[d];
       if (stage.compute.kind == AttachKind::kRoot) continue;
       for (size_t d = 0; d < buffer->shape.size(); ++d) {
-        const Interval interval = cover(s, info.writes[o][d]);
+        Interval interval = cover(s, info.writes[o][d]);
         if (!interval.ok) return too_many(s);
         if (interval.width >= buffer->shape[d] && !interval.pad) continue;
-        min[d] = interval.min;
-        extent[d] = interval.width;
+        dims[d] = {std::move(interval.min), interval.width};
       }
     }
     if (stage.fold_dim >= 0) return infer_fold(s);
@@ -345,14 +347,16 @@ class Inference {
                      stage.fold_factor);
     }
     out.slides = out.slide_stride < axis.extent;
-    out.store_extent[0][stage.fold_dim] = stage.fold_factor;
-    out.store_min[0][stage.fold_dim] = Linear();
+    out.storage[0][stage.fold_dim] = {Linear(), stage.fold_factor};
     return ok_status();
   }
 
   const State& state_;
   Bounds bounds_;
   VisibleLoops visible_;
+  // Of the stage at hand.
+  std::vector<Interval> box_;
+  std::vector<bool> seen_;
 };
 
 }  // namespace
@@ -364,17 +368,22 @@ Result<Bounds> infer_bounds(const State& state) {
 }
 
 std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds, int output) {
-  const std::vector<int64_t>& extent = bounds.store_extent[output];
-  if (stage.layout.empty() || output > 0) return extent;
+  const std::vector<StoredDim>& stored = bounds.storage[output];
+  const bool laid_out = !stage.layout.empty() && output == 0;
   std::vector<int64_t> shape;
+  shape.reserve(laid_out ? stage.layout.size() : stored.size());
+  if (!laid_out) {
+    for (const StoredDim& dim : stored) shape.push_back(dim.extent);
+    return shape;
+  }
   for (const LayoutDim& dim : stage.layout) {
-    shape.push_back(dim.modulo > 0 ? dim.modulo : ceil_div(extent[dim.axis], dim.divide));
+    shape.push_back(dim.modulo > 0 ? dim.modulo : ceil_div(stored[dim.axis].extent, dim.divide));
   }
   return shape;
 }
 
 int64_t padded_extent(const StageState& stage, const StageBounds& bounds, int dim) {
-  int64_t extent = bounds.store_extent[0][dim];
+  int64_t extent = bounds.storage[0][dim].extent;
   for (const LayoutDim& digit : stage.layout) {
     if (digit.axis == dim && digit.modulo == 0)
       extent = ceil_div(extent, digit.divide) * digit.divide;

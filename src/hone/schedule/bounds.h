@@ -3,8 +3,7 @@
 // this, so what a cost model sees is what runs.
 #pragma once
 
-#include <array>
-
+#include "hone/base/small_vector.h"
 #include "hone/schedule/state.h"
 
 namespace hone::schedule {
@@ -18,15 +17,14 @@ struct Term {
 
 // constant + sum of terms.
 struct Linear {
-  static constexpr int kMaxTerms = 24;
+  static constexpr size_t kMaxTerms = 24;
   int64_t constant = 0;
-  int size = 0;
-  std::array<Term, kMaxTerms> terms;
+  SmallVector<Term, 6> terms;
   [[nodiscard]] bool add(int stage, int loop, int64_t coef);  // false: no room
   [[nodiscard]] bool add(const Linear& other, int64_t scale);
   [[nodiscard]] bool same_terms(const Linear& other) const;
-  [[nodiscard]] const Term* begin() const { return terms.data(); }
-  [[nodiscard]] const Term* end() const { return terms.data() + size; }
+  [[nodiscard]] const Term* begin() const { return terms.begin(); }
+  [[nodiscard]] const Term* end() const { return terms.end(); }
 };
 
 struct AxisBounds {
@@ -42,17 +40,25 @@ struct AxisBounds {
   [[nodiscard]] int64_t computed() const { return clipped ? extent : reach; }
 };
 
+struct LoopBounds {
+  int64_t extent = 1;
+  int64_t digit_stride = 1;  // fused into another: its weight there
+  int last_leaf = -1;        // innermost position in `order` that its value depends on
+};
+
+// What is stored along a dimension of a buffer.
+struct StoredDim {
+  Linear min;
+  int64_t extent;  // elements, before layout; folded: the factor
+};
+
 struct StageBounds {
-  std::vector<AxisBounds> axes;       // spatial then reduce
-  std::vector<int64_t> loop_extent;   // per loop of the StageState
-  std::vector<int64_t> digit_stride;  // loops fused into another: their weight there
-  std::vector<int> last_leaf;  // per loop: innermost position in `order` that its value depends on
-  std::vector<int> overlapping;  // parts of a split that were split unevenly again: their loops
-                                 // would run into the next part and need a test
-  // Storage of each output, per dimension of its buffer; the same for all stages that write it.
-  std::vector<std::vector<Linear>> store_min;
-  std::vector<std::vector<int64_t>>
-      store_extent;     // elements, before layout; folded dimensions: the factor
+  std::vector<AxisBounds> axes;   // spatial then reduce
+  std::vector<LoopBounds> loops;  // of the StageState
+  std::vector<int> overlapping;   // parts of a split that were split unevenly again: their loops
+                                  // would run into the next part and need a test
+  // Of each output, per dimension of its buffer; the same for all stages that write it.
+  std::vector<std::vector<StoredDim>> storage;
   bool slides = false;  // folded: computes only what the previous iteration did not
   int slide_axis = -1;
   int64_t slide_stride = 0;  // how far the region moves per iteration

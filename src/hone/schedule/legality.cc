@@ -12,9 +12,10 @@ constexpr int64_t kMaxRegisterElements =
 
 class Legality {
  public:
-  Legality(const State& state, const Bounds& bounds) : state_(state), bounds_(bounds) {}
+  Legality(const State& state, const Bounds& bounds)
+      : state_(state), bounds_(bounds), visible_(state, bounds) {}
 
-  Status check_stage(int s) const {
+  Status check_stage(int s) {
     const StageState& stage = state_.stages[s];
     HONE_RETURN_IF_ERROR(check_loop_kinds(stage));
     if (stage.scope == ir::Scope::kRegister) HONE_RETURN_IF_ERROR(check_registers(s));
@@ -44,10 +45,10 @@ class Legality {
   }
 
   // Registers have no addresses: every loop that indexes them must be unrolled or vectorized.
-  Status check_registers(int s) const {
+  Status check_registers(int s) {
     const StageState& stage = state_.stages[s];
     int64_t elements = 1;
-    for (const int64_t extent : bounds_.stages[s].store_extent[0]) elements *= extent;
+    for (const StoredDim& dim : bounds_.stages[s].storage[0]) elements *= dim.extent;
     if (elements > kMaxRegisterElements)
       return invalid("{} keeps {} elements in registers", stage.name(), elements);
     for (int a = 0; a < stage.info->num_spatial(); ++a) {
@@ -57,24 +58,22 @@ class Legality {
                        stage.loops[term.loop].name);
       }
     }
-    VisibleLoops visible(state_, bounds_);
-    visible.look_from(stage.store);
+    visible_.look_from(stage.store);
     for (int r = s + 1; r < static_cast<int>(state_.stages.size()); ++r) {
       for (const compute::Access& access : state_.stages[r].info->reads) {
         if (access.buffer != stage.buffer()) continue;
         for (const compute::AffineRow& row : access.index)
-          HONE_RETURN_IF_ERROR(check_register_read(s, r, row, visible));
+          HONE_RETURN_IF_ERROR(check_register_read(s, r, row));
       }
     }
     return ok_status();
   }
 
-  Status check_register_read(int s, int reader, const compute::AffineRow& row,
-                             const VisibleLoops& visible) const {
+  Status check_register_read(int s, int reader, const compute::AffineRow& row) const {
     for (size_t a = 0; a < row.coef.size(); ++a) {
       if (row.coef[a] == 0) continue;
       for (const Term& term : bounds_.stages[reader].axes[a].own) {
-        if (visible.sees(term) || is_fixed(reader, term)) continue;
+        if (visible_.sees(term) || is_fixed(reader, term)) continue;
         const StageState& stage = state_.stages[reader];
         return invalid("{} is in registers, but {} reads it in loop {}, which is not unrolled",
                        state_.stages[s].name(), stage.name(), stage.loops[term.loop].name);
@@ -105,7 +104,8 @@ class Legality {
         bool padded = false;
         for (size_t a = 0; a < access.index[d].coef.size(); ++a) {
           const int64_t coef = access.index[d].coef[a];
-          padded = padded || (coef != 0 && bounds_.stages[s].axes[a].pad);
+          if (coef == 0) continue;
+          padded = padded || bounds_.stages[s].axes[a].pad;
           const auto [first, last] = axis_range(s, a);
           low += coef * (coef < 0 ? last : first);
           high += coef * (coef < 0 ? first : last);
@@ -128,12 +128,13 @@ class Legality {
 
   const State& state_;
   const Bounds& bounds_;
+  VisibleLoops visible_;
 };
 
 }  // namespace
 
 Status check_legality(const State& state, const Bounds& bounds) {
-  const Legality legality(state, bounds);
+  Legality legality(state, bounds);
   for (size_t s = 0; s < state.stages.size(); ++s)
     HONE_RETURN_IF_ERROR(legality.check_stage(static_cast<int>(s)));
   return ok_status();

@@ -101,10 +101,10 @@ class Lowering {
     const Loop& loop = state_.stages[s].loops[loop_index];
     if (loop.fused_into >= 0) {
       const std::vector<int>& digits = state_.stages[s].loops[loop.fused_into].digits;
-      Expr digit =
-          ir::floordiv(loop_expr(s, loop.fused_into), bounds_.stages[s].digit_stride[loop_index]);
+      Expr digit = ir::floordiv(loop_expr(s, loop.fused_into),
+                                bounds_.stages[s].loops[loop_index].digit_stride);
       if (digits.front() == loop_index) return digit;
-      return ir::floormod(digit, bounds_.stages[s].loop_extent[loop_index]);
+      return ir::floormod(digit, bounds_.stages[s].loops[loop_index].extent);
     }
     if (loop.children.empty()) return ir::variable(vars_[s][loop_index]);
     Expr sum = ir::constant(0);
@@ -133,7 +133,7 @@ class Lowering {
     const StageBounds& bounds = bounds_.stages[at.stage];
     std::vector<Expr> relative;
     for (size_t d = 0; d < indices.size(); ++d) {
-      Expr index = indices[d] - linear_expr(bounds.store_min[at.output][d]);
+      Expr index = indices[d] - linear_expr(bounds.storage[at.output][d].min);
       if (stage.fold_dim == static_cast<int>(d)) index = ir::floormod(index, stage.fold_factor);
       relative.push_back(std::move(index));
     }
@@ -198,7 +198,8 @@ class Lowering {
   int level_of(int s, const Linear& linear) const {
     int level = 0;
     for (const Term& term : linear) {
-      if (term.stage == s) level = std::max(level, bounds_.stages[s].last_leaf[term.loop] + 1);
+      if (term.stage == s)
+        level = std::max(level, bounds_.stages[s].loops[term.loop].last_leaf + 1);
     }
     return level;
   }
@@ -235,8 +236,8 @@ class Lowering {
       }
     }
     for (const int loop : bounds.overlapping) {
-      tests.push_back({ir::less(loop_expr(s, loop), ir::constant(bounds.loop_extent[loop])),
-                       bounds.last_leaf[loop] + 1, state_.stages[s].loops[loop].reduce});
+      tests.push_back({ir::less(loop_expr(s, loop), ir::constant(bounds.loops[loop].extent)),
+                       bounds.loops[loop].last_leaf + 1, state_.stages[s].loops[loop].reduce});
     }
     const compute::WhereSplit where = compute::split_where(info.stage);
     where_tests(s, where.point, false, tests);
@@ -271,12 +272,12 @@ class Lowering {
     }
     const std::vector<bool> extra = loops_of_extra_axes(s);
     for (size_t i = 0; i < extra.size(); ++i) {
-      if (extra[i]) emission.wide = std::min(emission.wide, bounds_.stages[s].last_leaf[i]);
+      if (extra[i]) emission.wide = std::min(emission.wide, bounds_.stages[s].loops[i].last_leaf);
     }
     for (int i = emission.wide; i < loops; ++i) {
       const int leaf = stage.order[i];
       const Loop& loop = stage.loops[leaf];
-      if (bounds_.stages[s].loop_extent[leaf] > 1 && (loop.reduce || !extra[leaf])) {
+      if (bounds_.stages[s].loops[leaf].extent > 1 && (loop.reduce || !extra[leaf])) {
         fail(invalid("{}: loop {} must lie outside of the axes that not all outputs have",
                      stage.name(), loop.name));
       }
@@ -342,7 +343,7 @@ class Lowering {
     if (loop.annotation == Annotation::kUnroll) kind = ir::ForKind::kUnrolled;
     if (loop.annotation == Annotation::kParallel) kind = ir::ForKind::kParallel;
     return ir::make_for(vars_[s][leaf], ir::constant(0),
-                        ir::constant(bounds_.stages[s].loop_extent[leaf]), kind, std::move(body),
+                        ir::constant(bounds_.stages[s].loops[leaf].extent), kind, std::move(body),
                         loop.peel);
   }
 

@@ -24,7 +24,7 @@ class VisibleLoops {
     }
   }
   [[nodiscard]] bool sees(int stage, int loop) const {
-    return bounds_.stages[stage].last_leaf[loop] < open_[stage];
+    return bounds_.stages[stage].loops[loop].last_leaf < open_[stage];
   }
   [[nodiscard]] bool sees(const Term& term) const { return sees(term.stage, term.loop); }
 

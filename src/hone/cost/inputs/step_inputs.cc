@@ -143,7 +143,7 @@ class TokenWriter {
     const int found = find_any_loop(stage(s), loop);
     return found < 0 ? 0
                      : static_cast<double>(
-                           candidate_.bounds.stages[s].loop_extent[static_cast<size_t>(found)]);
+                           candidate_.bounds.stages[s].loops[static_cast<size_t>(found)].extent);
   }
   [[nodiscard]] bool reduces(std::string_view loop) const {
     const int found = stage_ < 0 ? -1 : find_any_loop(stage(static_cast<size_t>(stage_)), loop);
@@ -183,7 +183,7 @@ class TokenWriter {
     for (size_t i = 0; i < stage(c).order.size(); ++i) {
       const auto index = static_cast<size_t>(stage(c).order[i]);
       (static_cast<int>(i) <= place ? outside : inside) *=
-          static_cast<double>(candidate_.bounds.stages[c].loop_extent[index]);
+          static_cast<double>(candidate_.bounds.stages[c].loops[index].extent);
     }
     out.count(place + 1);
     out.count(outside);
