@@ -14,13 +14,22 @@ struct Found {
   int loop = -1;
 };
 
-Status find(State& state, const std::string& stage, const std::string& loop, Found& out) {
+Status find(State& state, const std::string& stage, Found& out) {
   out.stage_index = state.find_stage(stage);
   if (out.stage_index < 0) return invalid("no stage {}", stage);
   out.stage = &state.stages[out.stage_index];
-  out.loop = out.stage->find_loop(loop);
-  if (out.loop < 0) return invalid("{} has no loop {}", stage, loop);
   return ok_status();
+}
+
+Status find_loop(const std::string& loop, Found& out) {
+  out.loop = out.stage->find_loop(loop);
+  if (out.loop < 0) return invalid("{} has no loop {}", out.stage->name(), loop);
+  return ok_status();
+}
+
+Status find(State& state, const std::string& stage, const std::string& loop, Found& out) {
+  HONE_RETURN_IF_ERROR(find(state, stage, out));
+  return find_loop(loop, out);
 }
 
 // Something is computed or stored inside this loop, so it must stay as it is.
@@ -57,10 +66,14 @@ Status apply_split(const Split& step, State& state) {
   if (stage.loops.size() + step.lengths.size() > 60)
     return invalid("{} has too many loops", step.stage);
   const int position = stage.find_leaf(at.loop);
-  std::vector<int> parts;
+  const auto first = static_cast<int>(stage.loops.size());
+  const std::ranges::iota_view<int, int> parts(first,
+                                               first + static_cast<int>(step.lengths.size()) + 1);
+  const auto needed = static_cast<size_t>(first) + parts.size();
+  if (stage.loops.capacity() < needed) stage.loops.reserve(2 * needed);
   for (size_t i = 0; i <= step.lengths.size(); ++i) {
     Loop part;
-    part.name = fmt::format("{}.{}", step.loop, i);
+    part.name = step.loop + "." + std::to_string(i);
     part.reduce = stage.loops[at.loop].reduce;
     part.parent = at.loop;
     part.length = i == 0 ? 0 : step.lengths[i - 1];
@@ -68,24 +81,24 @@ Status apply_split(const Split& step, State& state) {
     part.peel = i == 0 && step.tail == Tail::kPeel;
     part.pad = step.tail == Tail::kPad;
     if (i < step.lengths.size()) stride /= step.lengths[i];
-    parts.push_back(static_cast<int>(stage.loops.size()));
     stage.loops.push_back(std::move(part));
   }
   stage.loops[at.loop].children = parts;
   stage.loops[at.loop].pad = step.tail == Tail::kPad;
-  stage.order.erase(stage.order.begin() + position);
-  stage.order.insert(stage.order.begin() + position, parts.begin(), parts.end());
+  const auto place = stage.order.erase(stage.order.begin() + position);
+  stage.order.insert(place, parts.begin(), parts.end());
   return ok_status();
 }
 
 Status apply_fuse(const Fuse& step, State& state) {
   if (step.loops.size() < 2) return invalid("fuse needs two loops or more");
   Found at;
+  HONE_RETURN_IF_ERROR(find(state, step.stage, at));
   Loop fused;
-  std::vector<int> digits;
+  std::vector<int>& digits = fused.digits;
   int position = -1;
   for (const std::string& name : step.loops) {
-    HONE_RETURN_IF_ERROR(find(state, step.stage, name, at));
+    HONE_RETURN_IF_ERROR(find_loop(name, at));
     HONE_RETURN_IF_ERROR(check_free(state, at));
     const int place = at.stage->find_leaf(at.loop);
     if (position >= 0 && place != position + static_cast<int>(digits.size())) {
@@ -96,31 +109,32 @@ Status apply_fuse(const Fuse& step, State& state) {
       return invalid("{} mixes spatial and reduce loops", name);
     }
     fused.reduce = at.stage->loops[at.loop].reduce;
-    fused.name += (digits.empty() ? "" : "@") + name;
+    if (!digits.empty()) fused.name += "@";
+    fused.name += name;
     digits.push_back(at.loop);
   }
   StageState& stage = *at.stage;
   const int index = static_cast<int>(stage.loops.size());
   for (const int digit : digits) stage.loops[digit].fused_into = index;
-  fused.digits = digits;
+  const auto begin = stage.order.begin() + position;
+  *begin = index;
+  stage.order.erase(begin + 1, begin + static_cast<int>(digits.size()));
   stage.loops.push_back(std::move(fused));
-  stage.order.erase(stage.order.begin() + position,
-                    stage.order.begin() + position + static_cast<int>(digits.size()));
-  stage.order.insert(stage.order.begin() + position, index);
   return ok_status();
 }
 
 Status apply_reorder(const Reorder& step, State& state) {
+  if (step.loops.empty()) return invalid("no loops");
   Found at;
-  std::vector<int> places, loops;
+  HONE_RETURN_IF_ERROR(find(state, step.stage, at));
+  SmallVector<int, 16> places, loops;
   for (const std::string& name : step.loops) {
-    HONE_RETURN_IF_ERROR(find(state, step.stage, name, at));
+    HONE_RETURN_IF_ERROR(find_loop(name, at));
     if (std::count(loops.begin(), loops.end(), at.loop) > 0)
       return invalid("loop {} is named twice", name);
     loops.push_back(at.loop);
     places.push_back(at.stage->find_leaf(at.loop));
   }
-  if (loops.empty()) return invalid("no loops");
   for (size_t i = 0; i < state.stages.size(); ++i) {
     if (state.stages[i].compute.kind == AttachKind::kAt &&
         state.stages[i].compute.stage == at.stage_index) {
@@ -261,7 +275,7 @@ Status apply_layout(const Layout& step, State& state) {
     return invalid("{} is not the only writer of its buffer", step.stage);
   }
   std::vector<LayoutDim> layout;
-  std::vector<std::vector<LayoutDim>> digits(buffer->shape.size());
+  layout.reserve(step.dims.size());
   for (const std::string& text : step.dims) {
     std::string_view rest = text;
     const size_t slash = rest.find('/'), percent = rest.find('%');
@@ -279,18 +293,20 @@ Status apply_layout(const Layout& step, State& state) {
       return invalid("expected axis/divisor%modulus, found '{}'", text);
     }
     layout.push_back(dim);
-    digits[dim.axis].push_back(dim);
   }
-  for (size_t d = 0; d < digits.size(); ++d) {
-    if (digits[d].empty()) {
+  for (size_t d = 0; d < buffer->shape.size(); ++d) {
+    SmallVector<LayoutDim, 8> sorted;
+    for (const LayoutDim& dim : layout) {
+      if (dim.axis == static_cast<int>(d)) sorted.push_back(dim);
+    }
+    if (sorted.empty()) {
       if (buffer->shape[d] == 1) continue;
       return invalid("dimension {} of {} is missing", d, buffer->name);
     }
-    std::vector<LayoutDim> sorted = digits[d];
     std::sort(sorted.begin(), sorted.end(), [](const LayoutDim& a, const LayoutDim& b) {
       return a.divide > b.divide || (a.divide == b.divide && a.modulo == 0);
     });
-    bool complete = sorted.front().modulo == 0 && sorted.back().divide == 1;
+    bool complete = sorted[0].modulo == 0 && sorted.back().divide == 1;
     for (size_t i = 1; i < sorted.size(); ++i) {
       complete = complete && sorted[i - 1].divide == sorted[i].divide * sorted[i].modulo;
     }

@@ -32,8 +32,8 @@ const ir::Param* State::find_param(const ir::BufferPtr& buffer) const {
   return nullptr;
 }
 
-std::vector<int> State::writers(const ir::BufferPtr& buffer) const {
-  std::vector<int> found;
+StageList State::writers(const ir::BufferPtr& buffer) const {
+  StageList found;
   for (size_t i = 0; i < stages.size(); ++i) {
     for (const compute::Output& output : stages[i].info->stage.outputs) {
       if (output.buffer == buffer) found.push_back(static_cast<int>(i));
@@ -42,8 +42,8 @@ std::vector<int> State::writers(const ir::BufferPtr& buffer) const {
   return found;
 }
 
-std::vector<int> State::readers(const ir::BufferPtr& buffer) const {
-  std::vector<int> found;
+StageList State::readers(const ir::BufferPtr& buffer) const {
+  StageList found;
   for (size_t i = 0; i < stages.size(); ++i) {
     const StageInfo& info = *stages[i].info;
     bool reads =

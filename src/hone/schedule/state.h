@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <ranges>
 
+#include "hone/base/small_vector.h"
 #include "hone/compute/affine.h"
 #include "hone/compute/op_counts.h"
 #include "hone/schedule/step.h"
@@ -33,13 +35,13 @@ struct Loop {
   bool reduce = false;
   Annotation annotation = Annotation::kNone;
   bool peel = false;
-  bool pad = false;           // made by a split with Tail::kPad, or its parent
-  int parent = -1;            // split from this loop ...
-  int64_t stride = 1;         // ... and worth this much of it
-  int64_t length = 0;         // its inner length; 0 for axes, outermost parts and fused loops
-  int fused_into = -1;        // this loop is a digit of that one
-  std::vector<int> children;  // parts of a split, outermost first
-  std::vector<int> digits;    // loops fused into this one, outermost first
+  bool pad = false;     // made by a split with Tail::kPad, or its parent
+  int parent = -1;      // split from this loop ...
+  int64_t stride = 1;   // ... and worth this much of it
+  int64_t length = 0;   // its inner length; 0 for axes, outermost parts and fused loops
+  int fused_into = -1;  // this loop is a digit of that one
+  std::ranges::iota_view<int, int> children;  // parts of a split, outermost first
+  std::vector<int> digits;                    // loops fused into this one, outermost first
 };
 
 struct LayoutDim {
@@ -79,6 +81,8 @@ struct StageState {
   [[nodiscard]] int find_leaf(int loop) const;  // its position in `order`; -1 if not a leaf
 };
 
+using StageList = SmallVector<int, 8>;
+
 struct State {
   std::shared_ptr<const std::vector<ir::Param>> params;
   std::vector<StageState> stages;                             // topological order
@@ -88,8 +92,8 @@ struct State {
     return find_param(buffer) != nullptr;
   }
   // Indices of the stages that write a buffer (several for a concatenation) or read it.
-  [[nodiscard]] std::vector<int> writers(const ir::BufferPtr& buffer) const;
-  [[nodiscard]] std::vector<int> readers(const ir::BufferPtr& buffer) const;
+  [[nodiscard]] StageList writers(const ir::BufferPtr& buffer) const;
+  [[nodiscard]] StageList readers(const ir::BufferPtr& buffer) const;
   // True if stage `inner` is computed, directly or through others, inside a loop of `outer`.
   [[nodiscard]] bool is_inside(int inner, int outer) const;
 };

@@ -39,7 +39,7 @@ struct Factors {
 
 bool is_constant(const State& state, const ir::BufferPtr& buffer) {
   if (const ir::Param* param = state.find_param(buffer)) return param->role == ir::Role::kConstant;
-  const std::vector<int> writers = state.writers(buffer);
+  const StageList writers = state.writers(buffer);
   return !writers.empty() && std::all_of(writers.begin(), writers.end(), [&](int s) {
     return state.stages[static_cast<size_t>(s)].info->constant;
   });

@@ -88,7 +88,7 @@ bool is_reduction(const StageInfo& info) { return !info.stage.reduce.empty(); }
 
 bool applies(const State& state) {
   static constexpr bool kReduces[kParts] = {true, false, true, false, true, true, false};
-  static const std::vector<int> kReaders[kParts] = {
+  static const schedule::StageList kReaders[kParts] = {
       {kMasked}, {kMost, kWeights}, {kWeights}, {kTotal, kSums}, {kResult}, {kResult}, {}};
   if (state.stages.size() != kParts) return false;
   for (size_t i = 0; i < kParts; ++i) {

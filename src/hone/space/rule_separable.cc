@@ -50,8 +50,9 @@ bool applies(const State& state) {
     if (info.stage.is_extern() || info.stage.where || info.constant ||
         info.stage.outputs.size() != 1 || info.stage.reduce.empty() == kReduces[i])
       return false;
-    const std::vector<int> readers = state.readers(info.stage.outputs[0].buffer);
-    if (readers != (last ? std::vector<int>{} : std::vector{static_cast<int>(i) + 1})) return false;
+    const schedule::StageList readers = state.readers(info.stage.outputs[0].buffer);
+    if (readers != (last ? schedule::StageList{} : schedule::StageList{static_cast<int>(i) + 1}))
+      return false;
   }
   return true;
 }
@@ -67,7 +68,7 @@ bool add_separable(SketchBuilder& builder) {
     for (const schedule::StageState& stage : trial.state.stages) {
       const compute::Stage& what = stage.info->stage;
       if (what.is_extern() || what.reduce.empty() || what.outputs.size() != 1) continue;
-      const std::vector<int> readers = trial.state.readers(what.outputs[0].buffer);
+      const schedule::StageList readers = trial.state.readers(what.outputs[0].buffer);
       if (readers.size() == 1 &&
           trial.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
         continue;

@@ -76,7 +76,7 @@ Status inline_stages(SketchBuilder& builder,
 Status inline_chains(SketchBuilder& builder) {
   return inline_stages(builder, [&](const compute::Stage& stage) {
     if (!stage.reduce.empty() || stage.outputs.size() != 1) return false;
-    const std::vector<int> readers = builder.state.readers(stage.outputs[0].buffer);
+    const schedule::StageList readers = builder.state.readers(stage.outputs[0].buffer);
     return readers.size() == 1 &&
            builder.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty();
   });

@@ -62,7 +62,7 @@ Status simplify_structure(SketchBuilder& builder) {
   for (const schedule::StageState& stage : builder.state.stages) {
     const compute::Stage& what = stage.info->stage;
     if (what.is_extern() || what.reduce.empty() || what.outputs.size() != 1) continue;
-    const std::vector<int> readers = builder.state.readers(what.outputs[0].buffer);
+    const schedule::StageList readers = builder.state.readers(what.outputs[0].buffer);
     const bool has_epilogue =
         readers.size() == 1 && builder.state.stages[readers[0]].info->stage.reduce.empty();
     if (!has_epilogue) reductions.push_back(stage.name());
@@ -79,7 +79,7 @@ std::string epilogue_of(const State& state, int reduction) {
   if (info.stage.is_extern() || info.stage.reduce.empty() || info.stage.outputs.size() != 1)
     return "";
   if (info.stage.where) return "";
-  const std::vector<int> readers = state.readers(info.stage.outputs[0].buffer);
+  const schedule::StageList readers = state.readers(info.stage.outputs[0].buffer);
   if (readers.size() != 1 || state.is_param(info.stage.outputs[0].buffer)) return "";
   const schedule::StageInfo& reader = *state.stages[readers[0]].info;
   return reader.stage.reduce.empty() && !reader.stage.is_extern() ? reader.stage.name : "";
