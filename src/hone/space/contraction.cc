@@ -170,16 +170,16 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   const auto name = [&](int axis) { return axes[axis].var->name; };
   const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);
   const std::string vec = name(roles.vector);
-  steps.push_back(schedule::Split{
+  steps.emplace_back(schedule::Split{
       epilogue, vec, {vm, v}, pad_vector ? schedule::Tail::kPad : schedule::Tail::kMask});
   std::vector<std::string> inner;
   std::array<std::string, kOuterLoops> names;
   names[kChannels] = vec + ".0";
   if (roles.row >= 0) {
-    steps.push_back(schedule::Split{epilogue,
-                                    name(roles.row),
-                                    {value(choice, d_block), value(choice, d_row)},
-                                    schedule::Tail::kMask});
+    steps.emplace_back(schedule::Split{epilogue,
+                                       name(roles.row),
+                                       {value(choice, d_block), value(choice, d_row)},
+                                       schedule::Tail::kMask});
     names[kBlocks] = name(roles.row) + ".0";
     names[kRows] = name(roles.row) + ".1";
     inner.push_back(name(roles.row) + ".2");
@@ -187,7 +187,8 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   if (roles.column >= 0) {
     const schedule::Tail tail =
         value(choice, d_tail) == 1 ? schedule::Tail::kPeel : schedule::Tail::kMask;
-    steps.push_back(schedule::Split{epilogue, name(roles.column), {value(choice, d_column)}, tail});
+    steps.emplace_back(
+        schedule::Split{epilogue, name(roles.column), {value(choice, d_column)}, tail});
     names[kColumns] = name(roles.column) + ".0";
     inner.push_back(name(roles.column) + ".1");
   }
@@ -202,7 +203,7 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   }
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
-  steps.push_back(schedule::Reorder{epilogue, order});
+  steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
   const size_t depth =
       std::min(outer.size(), fixed + static_cast<size_t>(value(choice, d_parallel)));
   std::string attach = outer.back();
@@ -210,22 +211,22 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
     const auto end = outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(depth, 1));
     const std::string fused = fuse_loops(epilogue, {outer.begin(), end}, steps);
     if (end == outer.end()) attach = fused;
-    steps.push_back(schedule::Parallel{epilogue, fused});
+    steps.emplace_back(schedule::Parallel{epilogue, fused});
   }
   for (size_t i = 0; i + 1 < inner.size(); ++i)
-    steps.push_back(schedule::Unroll{epilogue, inner[i]});
-  steps.push_back(schedule::Vectorize{epilogue, inner.back()});
+    steps.emplace_back(schedule::Unroll{epilogue, inner[i]});
+  steps.emplace_back(schedule::Vectorize{epilogue, inner.back()});
 
   // The reduction.
-  steps.push_back(schedule::ComputeAt{reduction, epilogue, attach});
-  steps.push_back(schedule::SetScope{reduction, ir::Scope::kRegister});
+  steps.emplace_back(schedule::ComputeAt{reduction, epilogue, attach});
+  steps.emplace_back(schedule::SetScope{reduction, ir::Scope::kRegister});
   const std::string rvec = reduction_names[roles.vector];
-  steps.push_back(schedule::Split{reduction, rvec, {v}, schedule::Tail::kMask});
+  steps.emplace_back(schedule::Split{reduction, rvec, {v}, schedule::Tail::kMask});
   const int64_t unroll = value(choice, d_unroll);
   const std::string last = reduce.back().var->name;
   const bool split_last = unroll > 1;
   if (split_last)
-    steps.push_back(schedule::Split{reduction, last, {unroll}, schedule::Tail::kPeel});
+    steps.emplace_back(schedule::Split{reduction, last, {unroll}, schedule::Tail::kPeel});
   std::vector<std::string> loops;
   const bool last_first = value(choice, d_reduce_order) == 1 && reduce.size() > 1;
   const std::string last_outer = split_last ? last + ".0" : last;
@@ -239,23 +240,23 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   }
   loops.push_back(rvec + ".0");
   loops.push_back(rvec + ".1");
-  steps.push_back(schedule::Reorder{reduction, loops});
-  if (split_last) steps.push_back(schedule::Unroll{reduction, last + ".1"});
+  steps.emplace_back(schedule::Reorder{reduction, loops});
+  if (split_last) steps.emplace_back(schedule::Unroll{reduction, last + ".1"});
   if (taps_unrolled(choice)) {
     for (size_t i = 0; i + 1 < reduce.size(); ++i)
-      steps.push_back(schedule::Unroll{reduction, reduce[i].var->name});
+      steps.emplace_back(schedule::Unroll{reduction, reduce[i].var->name});
   }
   for (size_t i = reduce_loops; i + 1 < loops.size(); ++i)
-    steps.push_back(schedule::Unroll{reduction, loops[i]});
-  steps.push_back(schedule::Vectorize{reduction, loops.back()});
+    steps.emplace_back(schedule::Unroll{reduction, loops[i]});
+  steps.emplace_back(schedule::Vectorize{reduction, loops.back()});
 
   if (packed.empty()) return;
   const auto has = [&](const std::string& axis) {
     return std::count(packed_axes.begin(), packed_axes.end(), axis) > 0;
   };
   const int64_t blocks = value(choice, d_blocks);
-  std::vector<std::string> dims = {fmt::format("{}/{}", rvec, blocks * vm * v)};
-  if (blocks > 1) dims.push_back(fmt::format("{}/{}%{}", rvec, vm * v, blocks));
+  std::vector<std::string> dims = {quotient(rvec, blocks * vm * v)};
+  if (blocks > 1) dims.push_back(remainder(quotient(rvec, vm * v), blocks));
   for (const std::string& axis : packed_axes) {
     bool reduces = axis == rvec;
     for (const compute::Axis& r : reduce) reduces |= r.var->name == axis;
@@ -267,8 +268,7 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
       if (first_part) dims.push_back(last);
       return;
     }
-    dims.push_back(first_part ? fmt::format("{}/{}", last, unroll)
-                              : fmt::format("{}%{}", last, unroll));
+    dims.push_back(first_part ? quotient(last, unroll) : remainder(last, unroll));
   };
   if (last_first) add_last(true);
   for (size_t i = 0; i + 1 < reduce.size(); ++i) {
@@ -276,9 +276,9 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   }
   if (!last_first) add_last(true);
   add_last(false);
-  if (vm > 1) dims.push_back(fmt::format("{}/{}%{}", rvec, v, vm));
-  dims.push_back(fmt::format("{}%{}", rvec, v));
-  steps.push_back(schedule::Layout{packed, dims});
+  if (vm > 1) dims.push_back(remainder(quotient(rvec, v), vm));
+  dims.push_back(remainder(rvec, v));
+  steps.emplace_back(schedule::Layout{packed, std::move(dims)});
 }
 
 }  // namespace hone::space

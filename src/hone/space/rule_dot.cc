@@ -124,14 +124,14 @@ std::string Dot::append_epilogue(const Choice& choice, Steps& steps) const {
   }
   if (row >= 0) {
     const std::string name = axes[row].var->name;
-    steps.push_back(schedule::Split{epilogue, name, {choice[d_row]}, Tail::kMask});
+    steps.emplace_back(schedule::Split{epilogue, name, {choice[d_row]}, Tail::kMask});
     tiled.push_back(name + ".0");
     inner.push_back(name + ".1");
   }
   if (column >= 0) {
     const std::string name = axes[column].var->name;
     const Tail tail = pad_column ? Tail::kPad : peel ? Tail::kPeel : Tail::kMask;
-    steps.push_back(schedule::Split{epilogue, name, {choice[d_column]}, tail});
+    steps.emplace_back(schedule::Split{epilogue, name, {choice[d_column]}, tail});
     tiled.push_back(name + ".0");
     inner.push_back(name + ".1");
   }
@@ -140,41 +140,41 @@ std::string Dot::append_epilogue(const Choice& choice, Steps& steps) const {
   outer.insert(outer.end(), tiled.begin(), tiled.end());
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
-  steps.push_back(schedule::Reorder{epilogue, order});
+  steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
   std::string holder = outer.back();
   if (peel) outer.pop_back();
   const std::string fused = fuse_loops(epilogue, outer, steps);
-  if (choice[d_parallel] == 1) steps.push_back(schedule::Parallel{epilogue, fused});
-  if (inner.size() > 1) steps.push_back(schedule::Unroll{epilogue, inner[0]});
-  if (!inner.empty()) steps.push_back(schedule::Vectorize{epilogue, inner.back()});
+  if (choice[d_parallel] == 1) steps.emplace_back(schedule::Parallel{epilogue, fused});
+  if (inner.size() > 1) steps.emplace_back(schedule::Unroll{epilogue, inner[0]});
+  if (!inner.empty()) steps.emplace_back(schedule::Vectorize{epilogue, inner.back()});
   return peel ? holder : fused;
 }
 
 void Dot::append_steps(const Choice& choice, Steps& steps) const {
   const int64_t v = choice[d_lanes], vectors = choice[d_vectors];
   const std::string lane = sum + "i", part = reduction + ".rf";
-  steps.push_back(schedule::RFactor{reduction, sum, v * vectors, schedule::Parts::kStrided});
+  steps.emplace_back(schedule::RFactor{reduction, sum, v * vectors, schedule::Parts::kStrided});
   const std::string holder = append_epilogue(choice, steps);
 
-  steps.push_back(schedule::ComputeAt{reduction, epilogue, holder});
-  steps.push_back(schedule::SetScope{reduction, ir::Scope::kRegister});
+  steps.emplace_back(schedule::ComputeAt{reduction, epilogue, holder});
+  steps.emplace_back(schedule::SetScope{reduction, ir::Scope::kRegister});
   std::vector<std::string> order = reduction_names;
   order.push_back(lane);
-  steps.push_back(schedule::Reorder{reduction, order});
+  steps.emplace_back(schedule::Reorder{reduction, order});
   for (const std::string& name : reduction_names)
-    steps.push_back(schedule::Unroll{reduction, name});
-  steps.push_back(schedule::Vectorize{reduction, lane});
+    steps.emplace_back(schedule::Unroll{reduction, name});
+  steps.emplace_back(schedule::Vectorize{reduction, lane});
 
-  steps.push_back(schedule::ComputeAt{part, epilogue, holder});
-  steps.push_back(schedule::SetScope{part, ir::Scope::kRegister});
+  steps.emplace_back(schedule::ComputeAt{part, epilogue, holder});
+  steps.emplace_back(schedule::SetScope{part, ir::Scope::kRegister});
   std::vector<std::string> dims;
   for (size_t a = 0; a < axes.size(); ++a) {
     if (axes[a].extent > 1) dims.push_back(reduction_names[a]);
   }
   dims.push_back(lane);
-  steps.push_back(schedule::Layout{part, dims});
-  steps.push_back(schedule::Split{part, lane, {v}, Tail::kMask});
-  steps.push_back(schedule::Split{part, sum, {1}, Tail::kPeel});
+  steps.emplace_back(schedule::Layout{part, std::move(dims)});
+  steps.emplace_back(schedule::Split{part, lane, {v}, Tail::kMask});
+  steps.emplace_back(schedule::Split{part, sum, {1}, Tail::kPeel});
   order.clear();
   for (const compute::Axis& tap : taps) order.push_back(tap.var->name);
   order.push_back(sum + ".0");
@@ -183,10 +183,10 @@ void Dot::append_steps(const Choice& choice, Steps& steps) const {
   order.push_back(lane + ".0");
   order.insert(order.end(), reduction_names.begin(), reduction_names.end());
   order.push_back(lane + ".1");
-  steps.push_back(schedule::Reorder{part, order});
+  steps.emplace_back(schedule::Reorder{part, order});
   for (size_t i = reduce_loops - 1; i + 1 < order.size(); ++i)
-    steps.push_back(schedule::Unroll{part, order[i]});
-  steps.push_back(schedule::Vectorize{part, order.back()});
+    steps.emplace_back(schedule::Unroll{part, order[i]});
+  steps.emplace_back(schedule::Vectorize{part, order.back()});
   if (!packed.empty()) append_layout(choice, steps);
 }
 
@@ -203,15 +203,15 @@ void Dot::append_layout(const Choice& choice, Steps& steps) const {
     if (name == tiled) has_column = true;
     if (name != tiled && name != sum && !is_tap(name)) dims.push_back(name);
   }
-  if (has_column) dims.push_back(fmt::format("{}/{}", tiled, columns));
+  if (has_column) dims.push_back(quotient(tiled, columns));
   for (const compute::Axis& tap : taps) {
     if (std::count(packed_axes.begin(), packed_axes.end(), tap.var->name) > 0)
       dims.push_back(tap.var->name);
   }
-  dims.push_back(fmt::format("{}/{}", sum, factor));
-  if (has_column) dims.push_back(fmt::format("{}%{}", tiled, columns));
-  dims.push_back(fmt::format("{}%{}", sum, factor));
-  steps.push_back(schedule::Layout{packed, dims});
+  dims.push_back(quotient(sum, factor));
+  if (has_column) dims.push_back(remainder(tiled, columns));
+  dims.push_back(remainder(sum, factor));
+  steps.emplace_back(schedule::Layout{packed, std::move(dims)});
 }
 
 // Neighbouring points of the axis are neighbours in memory.

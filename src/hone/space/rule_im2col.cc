@@ -58,7 +58,7 @@ class Im2colGroup : public Group {
     product->append_steps(choice, steps);
     const bool inside = choice[d_place] == 1;
     if (inside)
-      steps.push_back(schedule::ComputeAt{stage, product->epilogue, product->rows_loop()});
+      steps.emplace_back(schedule::ComputeAt{stage, product->epilogue, product->rows_loop()});
     append_copy(Contraction::value(choice, product->d_column), inside, steps);
   }
 
@@ -70,32 +70,32 @@ class Im2colGroup : public Group {
   void append_copy(int64_t columns, bool inside, Steps& steps) const {
     const bool along_sum = longest >= product->lanes / 2;
     const std::string &last = sums.back(), panel = column + ".0", place = column + ".1";
-    steps.push_back(schedule::Split{stage, column, {columns}, schedule::Tail::kMask});
+    steps.emplace_back(schedule::Split{stage, column, {columns}, schedule::Tail::kMask});
     std::vector<std::string> parallel = outer;
     parallel.push_back(panel);
     std::vector<std::string> order = parallel, dims = outer;
-    dims.push_back(columns > 1 ? fmt::format("{}/{}", column, columns) : column);
+    dims.push_back(columns > 1 ? quotient(column, columns) : column);
     for (size_t i = 0; i + 1 < sums.size(); ++i) {
       order.push_back(sums[i]);
       dims.push_back(sums[i]);
     }
-    const std::string within = fmt::format("{}%{}", column, columns);
+    const std::string within = remainder(column, columns);
     if (along_sum) {
-      steps.push_back(schedule::Split{stage, last, {product->lanes}, schedule::Tail::kMask});
+      steps.emplace_back(schedule::Split{stage, last, {product->lanes}, schedule::Tail::kMask});
       order.insert(order.end(), {last + ".0", place, last + ".1"});
-      dims.push_back(fmt::format("{}/{}", last, product->lanes));
+      dims.push_back(quotient(last, product->lanes));
       if (columns > 1) dims.push_back(within);
-      dims.push_back(fmt::format("{}%{}", last, product->lanes));
+      dims.push_back(remainder(last, product->lanes));
     } else {
       order.insert(order.end(), {last, place});
       dims.push_back(last);
       if (columns > 1) dims.push_back(within);
     }
-    steps.push_back(schedule::Reorder{stage, order});
-    if (along_sum) steps.push_back(schedule::Unroll{stage, place});
-    steps.push_back(schedule::Vectorize{stage, order.back()});
-    if (!inside) steps.push_back(schedule::Parallel{stage, fuse_loops(stage, parallel, steps)});
-    steps.push_back(schedule::Layout{stage, dims});
+    steps.emplace_back(schedule::Reorder{stage, order});
+    if (along_sum) steps.emplace_back(schedule::Unroll{stage, place});
+    steps.emplace_back(schedule::Vectorize{stage, order.back()});
+    if (!inside) steps.emplace_back(schedule::Parallel{stage, fuse_loops(stage, parallel, steps)});
+    steps.emplace_back(schedule::Layout{stage, std::move(dims)});
   }
 };
 

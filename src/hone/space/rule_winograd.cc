@@ -107,8 +107,8 @@ class WinogradGroup : public Group {
 void append_straight(const std::string& stage, const std::vector<compute::Axis>& axes,
                      Steps& steps) {
   for (size_t a = 0; a + 1 < axes.size(); ++a)
-    steps.push_back(schedule::Unroll{stage, axes[a].var->name});
-  steps.push_back(schedule::Vectorize{stage, axes.back().var->name});
+    steps.emplace_back(schedule::Unroll{stage, axes[a].var->name});
+  steps.emplace_back(schedule::Vectorize{stage, axes.back().var->name});
 }
 
 void WinogradGroup::set_default(std::vector<int>& choices) const {
@@ -175,15 +175,15 @@ std::string WinogradGroup::append_epilogue(const Choice& choice, Steps& steps) c
   const int64_t v = choice[product->d_lanes];
   const int64_t vm = choice[product->d_vectors], wide = choice[d_channels];
   const int64_t shared = channel_blocks(choice) / choice[d_shares];
-  steps.push_back(schedule::Split{epilogue, channel, {shared, wide, vm, v}, Tail::kPad});
+  steps.emplace_back(schedule::Split{epilogue, channel, {shared, wide, vm, v}, Tail::kPad});
   std::vector<std::string> outer = {channel + ".0"}, tiles, places;
   for (const BlockAxis& axis : blocks) {
     const int64_t length = axis.decision < 0 ? 1 : choice[axis.decision];
     if (axis.outputs > 1) {
-      steps.push_back(schedule::Split{epilogue, axis.name, {length, axis.outputs}, Tail::kMask});
+      steps.emplace_back(schedule::Split{epilogue, axis.name, {length, axis.outputs}, Tail::kMask});
       places.push_back(axis.name + ".2");
     } else {
-      steps.push_back(schedule::Split{epilogue, axis.name, {length}, Tail::kMask});
+      steps.emplace_back(schedule::Split{epilogue, axis.name, {length}, Tail::kMask});
     }
     outer.push_back(axis.name + ".0");
     tiles.push_back(axis.name + ".1");
@@ -195,11 +195,11 @@ std::string WinogradGroup::append_epilogue(const Choice& choice, Steps& steps) c
   order.push_back(channel + ".3");
   order.insert(order.end(), places.begin(), places.end());
   order.push_back(channel + ".4");
-  steps.push_back(schedule::Reorder{epilogue, order});
+  steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
   const std::string fused = fuse_loops(epilogue, outer, steps);
-  steps.push_back(schedule::Parallel{epilogue, fused});
-  for (const std::string& place : places) steps.push_back(schedule::Unroll{epilogue, place});
-  steps.push_back(schedule::Vectorize{epilogue, channel + ".4"});
+  steps.emplace_back(schedule::Parallel{epilogue, fused});
+  for (const std::string& place : places) steps.emplace_back(schedule::Unroll{epilogue, place});
+  steps.emplace_back(schedule::Vectorize{epilogue, channel + ".4"});
   return fused;
 }
 
@@ -207,8 +207,8 @@ void WinogradGroup::append_back(Steps& steps) const {
   std::vector<std::string> stages = {conv};
   if (two_dims) stages.push_back(conv + ".y1");
   for (const std::string& stage : stages) {
-    steps.push_back(schedule::ComputeAt{stage, epilogue, channel + ".3"});
-    steps.push_back(schedule::SetScope{stage, ir::Scope::kRegister});
+    steps.emplace_back(schedule::ComputeAt{stage, epilogue, channel + ".3"});
+    steps.emplace_back(schedule::SetScope{stage, ir::Scope::kRegister});
     append_straight(stage, stage == conv ? back : first_back, steps);
   }
 }
@@ -216,26 +216,26 @@ void WinogradGroup::append_back(Steps& steps) const {
 void WinogradGroup::append_data(const std::string& block, Steps& steps) const {
   const std::string stage = conv + ".v", in = data.back().var->name;
   const size_t dims = two_dims ? 2 : 1;
-  steps.push_back(schedule::ComputeAt{stage, epilogue, block});
-  steps.push_back(schedule::Split{stage, in, {lanes}, Tail::kMask});
+  steps.emplace_back(schedule::ComputeAt{stage, epilogue, block});
+  steps.emplace_back(schedule::Split{stage, in, {lanes}, Tail::kMask});
   std::vector<std::string> order;
   for (size_t a = dims; a + 1 < data.size(); ++a) order.push_back(data[a].var->name);
   order.push_back(in + ".0");
   for (size_t a = 0; a < dims; ++a) order.push_back(data[a].var->name);
   order.push_back(in + ".1");
-  steps.push_back(schedule::Reorder{stage, order});
-  for (size_t a = 0; a < dims; ++a) steps.push_back(schedule::Unroll{stage, data[a].var->name});
-  steps.push_back(schedule::Vectorize{stage, in + ".1"});
+  steps.emplace_back(schedule::Reorder{stage, order});
+  for (size_t a = 0; a < dims; ++a) steps.emplace_back(schedule::Unroll{stage, data[a].var->name});
+  steps.emplace_back(schedule::Vectorize{stage, in + ".1"});
   if (!two_dims) return;
-  steps.push_back(schedule::ComputeAt{stage + "1", stage, in + ".0"});
-  steps.push_back(schedule::SetScope{stage + "1", ir::Scope::kRegister});
+  steps.emplace_back(schedule::ComputeAt{stage + "1", stage, in + ".0"});
+  steps.emplace_back(schedule::SetScope{stage + "1", ir::Scope::kRegister});
   append_straight(stage + "1", first_data, steps);
 }
 
 void WinogradGroup::append_weights(Steps& steps) const {
   const std::string stage = conv + ".u";
   const size_t dims = two_dims ? 2 : 1;
-  steps.push_back(schedule::Split{stage, weight_channel, {lanes}, Tail::kMask});
+  steps.emplace_back(schedule::Split{stage, weight_channel, {lanes}, Tail::kMask});
   std::vector<std::string> order = {weight_channel + ".0"};
   for (size_t a = dims; a < weights.size(); ++a) {
     if (weights[a].var->name != weight_channel) order.push_back(weights[a].var->name);
@@ -243,13 +243,14 @@ void WinogradGroup::append_weights(Steps& steps) const {
   const std::string inner = order.back();
   for (size_t a = 0; a < dims; ++a) order.push_back(weights[a].var->name);
   order.push_back(weight_channel + ".1");
-  steps.push_back(schedule::Reorder{stage, order});
-  steps.push_back(schedule::Parallel{stage, order[0]});
-  for (size_t a = 0; a < dims; ++a) steps.push_back(schedule::Unroll{stage, weights[a].var->name});
-  steps.push_back(schedule::Vectorize{stage, weight_channel + ".1"});
+  steps.emplace_back(schedule::Reorder{stage, order});
+  steps.emplace_back(schedule::Parallel{stage, order[0]});
+  for (size_t a = 0; a < dims; ++a)
+    steps.emplace_back(schedule::Unroll{stage, weights[a].var->name});
+  steps.emplace_back(schedule::Vectorize{stage, weight_channel + ".1"});
   if (!two_dims) return;
-  steps.push_back(schedule::ComputeAt{stage + "1", stage, inner});
-  steps.push_back(schedule::SetScope{stage + "1", ir::Scope::kRegister});
+  steps.emplace_back(schedule::ComputeAt{stage + "1", stage, inner});
+  steps.emplace_back(schedule::SetScope{stage + "1", ir::Scope::kRegister});
   std::vector<compute::Axis> axes = first_weights;
   const auto at = std::find_if(axes.begin(), axes.end(), [&](const compute::Axis& axis) {
     return axis.var->name == weight_channel;
@@ -257,14 +258,14 @@ void WinogradGroup::append_weights(Steps& steps) const {
   std::rotate(at, at + 1, axes.end());
   std::vector<std::string> names;
   for (const compute::Axis& axis : axes) names.push_back(axis.var->name);
-  steps.push_back(schedule::Reorder{stage + "1", names});
+  steps.emplace_back(schedule::Reorder{stage + "1", names});
   append_straight(stage + "1", axes, steps);
 }
 
 void WinogradGroup::append_steps(const Choice& choice, Steps& steps) const {
   const std::string block = append_epilogue(choice, steps);
   append_back(steps);
-  steps.push_back(schedule::ComputeAt{product->epilogue, epilogue, channel + ".1"});
+  steps.emplace_back(schedule::ComputeAt{product->epilogue, epilogue, channel + ".1"});
   product->append_steps(choice, steps);
   append_data(block, steps);
   append_weights(steps);

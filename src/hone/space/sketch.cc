@@ -84,10 +84,21 @@ Status inline_chains(SketchBuilder& builder) {
 
 std::string fuse_loops(const std::string& stage, const std::vector<std::string>& loops,
                        Steps& steps) {
-  if (loops.size() > 1) steps.push_back(schedule::Fuse{stage, loops});
+  if (loops.size() > 1) steps.emplace_back(schedule::Fuse{stage, loops});
   std::string fused = loops[0];
-  for (size_t i = 1; i < loops.size(); ++i) fused += "@" + loops[i];
+  for (size_t i = 1; i < loops.size(); ++i) {
+    fused += "@";
+    fused += loops[i];
+  }
   return fused;
+}
+
+std::string quotient(const std::string& axis, int64_t divisor) {
+  return axis + "/" + std::to_string(divisor);
+}
+
+std::string remainder(const std::string& axis, int64_t modulus) {
+  return axis + "%" + std::to_string(modulus);
 }
 
 int unit_stride_axis(const schedule::StageInfo& info) {

@@ -62,6 +62,9 @@ void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t 
 // Makes one loop of several of a stage, the outermost first; its name, the loop's own if it is one.
 [[nodiscard]] std::string fuse_loops(const std::string& stage,
                                      const std::vector<std::string>& loops, schedule::Steps& steps);
+// Texts of a layout's digits: "oc/32", "oc%16", "oc/16%2".
+[[nodiscard]] std::string quotient(const std::string& axis, int64_t divisor);
+[[nodiscard]] std::string remainder(const std::string& axis, int64_t modulus);
 // The spatial axis that moves through the last dimension of the stage's output by one; -1 if none.
 [[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);
 

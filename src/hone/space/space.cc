@@ -17,6 +17,7 @@ struct Space::Sketch {
   Steps structure;
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
+  size_t usual_steps = 0;  // of the default point
 
   [[nodiscard]] bool legal(const std::vector<int>& choices) const {
     const Choice choice(decisions, choices);
@@ -26,11 +27,9 @@ struct Space::Sketch {
   void canonicalise(std::vector<int>& choices) const {
     for (const auto& group : groups) group->canonicalise(choices);
   }
-  [[nodiscard]] Steps variable_steps(const std::vector<int>& choices) const {
-    Steps steps;
+  void append_steps(const std::vector<int>& choices, Steps& steps) const {
     const Choice choice(decisions, choices);
     for (const auto& group : groups) group->append_steps(choice, steps);
-    return steps;
   }
 };
 
@@ -191,10 +190,13 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   space.dag_ = std::make_shared<const compute::Dag>(dag);
   space.least_flops_ = compute::flops(dag);
   const auto add = [&](SketchBuilder builder) -> Status {
-    space.sketches_.push_back(std::make_shared<const Sketch>(
-        Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
-               std::move(builder.groups)}));
-    return space.instantiate(space.default_point(space.num_sketches() - 1)).status();
+    const auto sketch =
+        std::make_shared<Sketch>(Sketch{std::move(builder.state), std::move(builder.structure),
+                                        std::move(builder.decisions), std::move(builder.groups)});
+    space.sketches_.push_back(sketch);
+    const Point point = space.default_point(space.num_sketches() - 1);
+    sketch->usual_steps = space.steps(point).size();
+    return space.instantiate(point).status();
   };
   const auto finish = [&](SketchBuilder builder) -> Status {
     std::optional<SketchBuilder> narrow =
@@ -359,9 +361,10 @@ std::vector<float> Space::encode(const Point& point) const {
 
 Steps Space::steps(const Point& point) const {
   const Sketch& sketch = *sketches_[point.sketch];
-  Steps steps = sketch.structure;
-  for (schedule::Step& step : sketch.variable_steps(point.choices))
-    steps.push_back(std::move(step));
+  Steps steps;
+  steps.reserve(sketch.usual_steps + 8);  // some points need a few more
+  steps.insert(steps.end(), sketch.structure.begin(), sketch.structure.end());
+  sketch.append_steps(point.choices, steps);
   return steps;
 }
 
@@ -395,7 +398,9 @@ std::optional<Point> Space::locate(const Steps& steps) const {
     const Sketch& sketch = *sketches_[s];
     const int structure = similarity(sketch.structure, steps);
     const auto score = [&](const std::vector<int>& choices) {
-      return structure + similarity(sketch.variable_steps(choices), steps);
+      Steps own;
+      sketch.append_steps(choices, own);
+      return structure + similarity(own, steps);
     };
     // By single decisions upwards: over all points, or over legal ones only.
     const auto climb = [&](bool legal_only) {
