@@ -265,8 +265,9 @@ void movement(TestModel& model, Rng& rng) {
 compute::Dag made_by_hand(Rng& rng) {
   using namespace compute::testing;
   const std::vector<int64_t> e = extents(rng, 4, kMostWork / 9);
-  switch (rng.below(5)) {
+  switch (rng.below(6)) {
     case 0: return attention(std::min<int64_t>(e[3], 3), e[0], e[1], e[2]);
+    case 4: return attention(std::min<int64_t>(e[3], 3), e[0], e[1], e[2], rng.below(9));
     case 1: return separable(e[0], e[1], e[2], e[3]);
     case 2: return inverted_residual(e[0], e[1], e[2], e[3], std::min<int64_t>(e[2], 13));
     case 3: return running_sum(e[0], e[1]);

@@ -291,9 +291,20 @@ class NestBuilder {
     }
   }
 
+  // How much of an axis runs, in the mean over the loops that its end depends on.
+  double share_before(const schedule::AxisEnd& end, int64_t whole) const {
+    const auto [least, most] = schedule::range(end.limit, bounds_);
+    const auto rounded = [&](int64_t limit) {
+      const int64_t points = (limit + end.step - 1) / end.step * end.step;
+      return static_cast<double>(std::clamp<int64_t>(points, 0, whole));
+    };
+    return (rounded(least) + rounded(most)) / 2 / static_cast<double>(whole);
+  }
+
   // Peeled tails run only what is there; masked and padded ones run whole tiles.
   double useful_share(int s) const {
     double share = 1;
+    int inside = -1;  // the loop of stage `at` that everything before is in
     for (int at = s;;) {
       const schedule::StageState& stage = state_.stages[at];
       // What is computed inside of a sum's loops is not computed less often for their tails.
@@ -308,7 +319,12 @@ class NestBuilder {
         if (peels && axis.reach > axis.extent)
           share *= static_cast<double>(axis.extent) / static_cast<double>(axis.reach);
       }
+      for (const schedule::AxisEnd& end : bounds_.stages[at].ends) {
+        if (at == s || stage.find_leaf(end.loop) <= stage.find_leaf(inside))
+          share *= share_before(end, stage.info->axes[static_cast<size_t>(end.axis)].extent);
+      }
       if (stage.compute.kind == AttachKind::kRoot) return share;
+      inside = stage.compute.loop;
       at = stage.compute.stage;
     }
   }

@@ -52,6 +52,9 @@ struct Stage {
   // other stage writes them. Reduce axes and `where` are empty.
   std::vector<ir::Stmt> body;
   std::vector<ir::BufferPtr> extern_reads;
+  // Of a reduction over one axis: its terms from here on change nothing (the keys that a causal
+  // mask hides), so a schedule may leave them out; affine in the spatial axes; or null.
+  ir::Expr until = nullptr;
   [[nodiscard]] bool is_extern() const { return !body.empty(); }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 #include <tuple>
 
 #include "hone/compute/dag.h"
@@ -202,8 +203,10 @@ inline Dag separable(int64_t h, int64_t w, int64_t c, int64_t oc) {
   return finish(std::move(b));
 }
 
-// softmax(q k + mask) v by heads: q and v [m, heads, depth], k [heads, depth, n].
-inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth) {
+// softmax(q k + mask) v by heads: q and v [m, heads, depth], k [heads, depth, n]. With an offset
+// query m sees keys up to m + offset, and the reductions say so.
+inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth,
+                     std::optional<int64_t> offset = {}) {
   DagBuilder b;
   const auto q = b.input("query", {m, heads, depth}), k = b.input("key", {heads, depth, n}),
              v = b.input("value", {n, heads, depth}), mask = b.input("mask", {n});
@@ -229,8 +232,11 @@ inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth) {
   b.sum("", axes, {e}, View(scores),
         ir::load(q, along(i, e)) * ir::load(k, {i[1], ir::variable(e.var), i[2]}));
   i = at("n", n);
+  const ir::Expr score = ir::load(scores, i) * ir::constant_float(0.25) + ir::load(mask, {i[2]});
   b.pointwise("mask", axes, View(masked),
-              ir::load(scores, i) * ir::constant_float(0.25) + ir::load(mask, {i[2]}));
+              offset ? ir::select(ir::less_equal(i[2], i[0] + *offset), score,
+                                  ir::constant_float(-HUGE_VAL))
+                     : score);
   i = at("", 0);
   b.max("", axes, {r}, View(most), ir::load(masked, along(i, r)));
   i = at("n", n);
@@ -244,7 +250,13 @@ inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth) {
         ir::load(weights, along(i, t)) * ir::load(v, {ir::variable(t.var), i[1], i[2]}));
   i = at("d", depth);
   b.pointwise("attention", axes, View(out), ir::load(sums, i) / ir::load(total, last(i)));
-  return finish(std::move(b));
+  Dag dag = finish(std::move(b));
+  for (Stage& stage : dag.stages) {
+    if (offset && !stage.reduce.empty() && stage.reduce[0].var->name == "r")
+      stage.until = ir::variable(stage.axes[0].var) + (*offset + 1);
+  }
+  HONE_ASSERT(verify(dag).ok(), "an end of a reduction is affine");
+  return dag;
 }
 
 // An extern stage: running sums along the rows of [rows, n].

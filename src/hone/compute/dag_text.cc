@@ -45,8 +45,10 @@ class Writer {
     if (stage.where) inner = {ir::make_if(stage.where, std::move(inner))};
     const std::vector<Axis> axes = stage_axes(stage);
     for (size_t i = axes.size(); i-- > 0;) {
-      inner = {ir::make_for(axes[i].var, ir::constant(0), ir::constant(axes[i].extent),
-                            ir::ForKind::kSerial, std::move(inner))};
+      ir::Expr extent = ir::constant(axes[i].extent);
+      if (stage.until && i + 1 == axes.size()) extent = ir::min(extent, stage.until);
+      inner = {ir::make_for(axes[i].var, ir::constant(0), extent, ir::ForKind::kSerial,
+                            std::move(inner))};
     }
     std::vector<Stmt> body = {ir::make_extern(std::move(label), stage.extern_reads)};
     for (const BufferPtr& buffer : stage.extern_reads) see(buffer);
@@ -203,10 +205,15 @@ Result<Stage> read_stage(const Stmt& phase) {
       axes = &stage.reduce;
       continue;
     }
-    const bool is_loop =
-        list.size() == 1 && list[0]->kind == StmtKind::kFor && ir::is_const_int(list[0]->extent);
-    if (!is_loop) return invalid("stage {}: there is no loop for axis {}", stage.name, names[i]);
-    axes->push_back({ir::make_var(names[i]), list[0]->extent->int_value});
+    const bool is_loop = list.size() == 1 && list[0]->kind == StmtKind::kFor;
+    ir::Expr extent = is_loop ? list[0]->extent : nullptr;
+    if (extent && extent->op == ir::Op::kMin && axes == &stage.reduce) {
+      stage.until = ir::substitute(extent->args[1], roles);
+      extent = extent->args[0];
+    }
+    if (!extent || !ir::is_const_int(extent))
+      return invalid("stage {}: there is no loop for axis {}", stage.name, names[i]);
+    axes->push_back({ir::make_var(names[i]), extent->int_value});
     roles.emplace_back(list[0]->var, ir::variable(axes->back().var));
     list = list[0]->body;
     if (list.size() == 1) list = statements(list[0]);

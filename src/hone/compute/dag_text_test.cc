@@ -9,13 +9,10 @@ namespace hone::compute {
 namespace {
 
 std::vector<Dag> usual_dags() {
-  return {testing::gemm(5, 6, 7),
-          testing::conv2d({.residual = true}),
-          testing::max_pool(8, 8, 4),
-          testing::softmax(2, 9, 3),
-          testing::running_sum(3, 5),
-          testing::transpose(3, 4, 5, 1),
-          testing::inverted_residual(6, 6, 4, 8, 4)};
+  return {testing::gemm(5, 6, 7),         testing::conv2d({.residual = true}),
+          testing::max_pool(8, 8, 4),     testing::softmax(2, 9, 3),
+          testing::running_sum(3, 5),     testing::attention(2, 7, 9, 4, 1),
+          testing::transpose(3, 4, 5, 1), testing::inverted_residual(6, 6, 4, 8, 4)};
 }
 
 TEST(dag_text, gives_the_same_task_back) {

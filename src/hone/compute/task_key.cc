@@ -64,6 +64,7 @@ class KeyBuilder {
     for (const Axis& axis : stage_axes(stage)) add(static_cast<uint64_t>(axis.extent));
     for (const ir::BufferPtr& buffer : stage.extern_reads) add_buffer(buffer);
     add_expr(stage.where);
+    if (stage.until) add_expr(stage.until);
     for (const Output& output : stage.outputs) {
       add_buffer(output.buffer);
       for (const Expr& index : output.write) add_expr(index);

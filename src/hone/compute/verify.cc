@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "hone/compute/affine.h"
+#include "hone/ir/printer.h"
 
 namespace hone::compute {
 namespace {
@@ -228,6 +229,19 @@ Status verify_extern(const Dag& dag, const Stage& stage, const std::vector<Buffe
   return ok_status();
 }
 
+Status verify_until(const Stage& stage) {
+  std::vector<ir::VarPtr> spatial;
+  for (const Axis& axis : stage.axes) spatial.push_back(axis.var);
+  const std::optional<AffineRow> row = affine_row(stage.until, spatial);
+  const bool moves = row && std::any_of(row->coef.begin(), row->coef.end(),
+                                        [](int64_t coef) { return coef != 0; });
+  if (stage.reduce.size() != 1 || !moves) {
+    return invalid("stage {}: its terms end at {}, expected one reduce axis and an affine form",
+                   stage.name, ir::print(stage.until));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Status verify(const Dag& dag) {
@@ -248,6 +262,7 @@ Status verify(const Dag& dag) {
       if (stage.where && !affine_guards(stage.where, vars)) {
         return invalid("stage {}: where is no conjunction of affine comparisons", stage.name);
       }
+      if (stage.until) HONE_RETURN_IF_ERROR(verify_until(stage));
       for (const Output& output : stage.outputs) {
         HONE_RETURN_IF_ERROR(verify_output(dag, stage, output, vars, axes));
       }

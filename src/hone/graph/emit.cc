@@ -305,12 +305,13 @@ void EmitContext::add_body(Record& record) {
 }
 
 void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis> reduce,
-                         const ReduceValue& value, const StageAxes& axes) {
+                         const ReduceValue& value, const StageAxes& axes, const PointValue& until) {
   make_space();
   Record record = new_record(tag, axes);
   record.combine = combine;
   record.reduce = std::move(reduce);
   record.value = value(point_of(record), compute::variables(record.reduce));
+  if (until) record.until = until(point_of(record));
   records_.push_back(std::move(record));
 }
 
@@ -477,6 +478,7 @@ void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
   stage.op = record.tag.op;
   stage.axes = record.axes;
   stage.reduce = record.reduce;
+  stage.until = record.until;
   stage.outputs.push_back(std::move(output));
   builder_.add(std::move(stage));
 }

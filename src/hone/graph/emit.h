@@ -107,8 +107,10 @@ class EmitContext {
     std::vector<std::string> with;
   };
   void pointwise(const StageTag& tag, const PointValue& value, const StageAxes& axes = {});
+  // `until`: where the terms of a point end (compute::Stage::until).
   void reduce(Combine combine, const StageTag& tag, std::vector<compute::Axis> reduce,
-              const ReduceValue& value, const StageAxes& axes = {});
+              const ReduceValue& value, const StageAxes& axes = {},
+              const PointValue& until = nullptr);
 
  private:
   struct SpaceAxis {
@@ -124,7 +126,7 @@ class EmitContext {
     std::vector<compute::Axis> axes, reduce;
     std::vector<ir::Expr> index;  // logical coordinates of the point; null for a dropped dimension
     Combine combine = Combine::kSum;
-    ir::Expr value;
+    ir::Expr value, until;
     std::vector<ir::Stmt> body = {};  // an extern stage: instead of a value
     ir::BufferPtr buffer = {};        // made when it is first read
   };

@@ -159,9 +159,10 @@ class Partitioner {
  private:
   // Empty if the loop stays whole.
   std::vector<Stmt> split(const StmtNode& loop) {
-    if (!is_const_int(loop.min) || !is_const_int(loop.extent)) return {};
+    const Interval extent = ranges_.of(loop.extent);  // a point, but for loops that end early
+    if (!is_const_int(loop.min) || extent.hi == kPosInf || extent.hi <= 0) return {};
     const int64_t begin = loop.min->int_value;
-    const int64_t end = begin + loop.extent->int_value;
+    const int64_t end = begin + extent.hi;
     const std::optional<Interval> main = main_part(loop, {begin, end - 1});
     if (!main) return {};
     int64_t size = 0;
@@ -172,8 +173,9 @@ class Partitioner {
     std::vector<Stmt> parts;
     const auto part = [&](int64_t from, int64_t to) {
       if (from >= to) return;
-      const Stmt whole =
-          make_for(loop.var, constant(from), constant(to - from), loop.for_kind, loop.body);
+      Expr length = constant(to - from);
+      if (!is_const_int(loop.extent)) length = min(length, loop.extent - (from - begin));
+      const Stmt whole = make_for(loop.var, constant(from), length, loop.for_kind, loop.body);
       // Tight inner loops first: their ranges decide where conditions are true.
       const Stmt tight = tighten(hoist_guards(simplify(whole, ranges_)));
       parts.push_back(statement(simplify(tight, ranges_)));

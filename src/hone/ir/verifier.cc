@@ -190,7 +190,8 @@ class Verifier {
       return invalid("parallel loop {} is not outermost", s.var->name);
     if (s.for_kind == ForKind::kParallel && !is_const_int(s.min, 0))
       return invalid("parallel loop {} does not start at 0", s.var->name);
-    if (s.for_kind != ForKind::kSerial && !is_const_int(s.extent)) {
+    const bool may_vary = s.for_kind == ForKind::kSerial || s.for_kind == ForKind::kVectorized;
+    if (!may_vary && !is_const_int(s.extent)) {
       return invalid("the extent of {} loop {} is not constant", for_kind_name(s.for_kind),
                      s.var->name);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/schedule/ends.h"
 #include "hone/schedule/legality.h"
 #include "hone/schedule/visible_loops.h"
 
@@ -73,6 +74,7 @@ class Inference {
     for (int s = static_cast<int>(state_.stages.size()) - 1; s >= 0; --s) {
       HONE_RETURN_IF_ERROR(infer_stage(s));
     }
+    infer_ends(state_, bounds_);
     return std::move(bounds_);
   }
 

@@ -52,6 +52,16 @@ struct StoredDim {
   int64_t extent;  // elements, before layout; folded: the factor
 };
 
+// Points of an axis that nobody needs, so that the axis' outermost loop ends early: those at
+// `limit` and beyond, from the next multiple of `step` on (schedule/ends.h).
+struct AxisEnd {
+  int axis;
+  int loop;       // the outermost loop of the axis: serial, or vectorized
+  int64_t chunk;  // points of the axis per iteration; a vectorized loop's are ended by so many
+  Linear limit;   // over loops outside of that one
+  int64_t step;   // a multiple of chunk
+};
+
 struct StageBounds {
   std::vector<AxisBounds> axes;   // spatial then reduce
   std::vector<LoopBounds> loops;  // of the StageState
@@ -59,7 +69,8 @@ struct StageBounds {
                                   // would run into the next part and need a test
   // Of each output, per dimension of its buffer; the same for all stages that write it.
   std::vector<std::vector<StoredDim>> storage;
-  bool slides = false;  // folded: computes only what the previous iteration did not
+  std::vector<AxisEnd> ends;  // of the axes that end early
+  bool slides = false;        // folded: computes only what the previous iteration did not
   int slide_axis = -1;
   int64_t slide_stride = 0;  // how far the region moves per iteration
 };

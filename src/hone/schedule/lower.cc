@@ -342,9 +342,21 @@ class Lowering {
     if (loop.annotation == Annotation::kVectorize) kind = ir::ForKind::kVectorized;
     if (loop.annotation == Annotation::kUnroll) kind = ir::ForKind::kUnrolled;
     if (loop.annotation == Annotation::kParallel) kind = ir::ForKind::kParallel;
-    return ir::make_for(vars_[s][leaf], ir::constant(0),
-                        ir::constant(bounds_.stages[s].loops[leaf].extent), kind, std::move(body),
+    return ir::make_for(vars_[s][leaf], ir::constant(0), extent_of(s, leaf), kind, std::move(body),
                         loop.peel);
+  }
+
+  Expr extent_of(int s, int leaf) const {
+    const int64_t whole = bounds_.stages[s].loops[leaf].extent;
+    for (const AxisEnd& end : bounds_.stages[s].ends) {
+      if (end.loop != leaf) continue;
+      const Expr chunks =
+          ir::floordiv(linear_expr(end.limit) + (end.step - 1), end.step) * (end.step / end.chunk);
+      if (state_.stages[s].loops[leaf].annotation != Annotation::kVectorize)
+        return ir::min(ir::constant(whole), chunks);
+      return ir::min(ir::constant(whole / end.chunk), chunks) * end.chunk;
+    }
+    return ir::constant(whole);
   }
 
   std::vector<Stmt> emit_point(const Emission& e, int level, Mode mode) {

@@ -7,7 +7,7 @@ namespace hone::schedule {
 compute::Dag random_dag(Rng& rng) {
   using namespace compute::testing;
   const auto size = [&](int64_t most) { return rng.between(1, most); };
-  switch (rng.below(7)) {
+  switch (rng.below(8)) {
     case 0: return gemm(size(9), size(19), size(13));
     case 1: {
       ConvShape shape{
@@ -22,6 +22,8 @@ compute::Dag random_dag(Rng& rng) {
     case 3: return max_pool(size(7) + 1, size(7) + 1, size(9));
     case 4: return global_pool(size(4), size(4), size(20));
     case 5: return transpose(size(4), size(6), size(9), rng.below(2));
+    case 6:
+      return attention(size(2), size(9), rng.chance(0.3) ? 32 : size(17), size(5), rng.below(4));
     default: return inverted_residual(size(6), size(5), size(3), size(9), size(4));
   }
 }

@@ -307,6 +307,7 @@ Status rfactor(const RFactor& step, State& state) {
   compute::Stage part = stage;
   part.name = unique_name(state, stage.name + ".rf");
   part.op.clear();
+  part.until = nullptr;
   part.axes.insert(part.axes.begin(), each);
   for (compute::Axis& reduce : part.reduce) {
     if (reduce.var == axis->var) reduce = rest;
@@ -319,6 +320,7 @@ Status rfactor(const RFactor& step, State& state) {
   compute::Stage merged = stage;
   const compute::Axis merge_axis = renamed(each);
   merged.reduce = {merge_axis};
+  merged.until = nullptr;
   std::vector<ir::BufferPtr> from, to;
   std::vector<std::vector<Expr>> at;
   for (const compute::Output& output : stage.outputs) {

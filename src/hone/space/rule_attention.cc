@@ -26,6 +26,7 @@ class AttentionGroup : public Group {
   std::string stage[kParts];
   std::vector<std::string> outer;  // the result's axes but the queries and the vector lanes
   std::string query, lane;         // those two
+  bool ends_early = false;         // hidden keys are left out, as far as a whole block hides them
   int64_t queries = 1, keys = 1, blocks_outside = 1, l2_bytes = 1 << 20;
   int cores = 1;
   std::vector<std::string> rows[kParts];  // loops of a stage along rows, the vectorized one last
@@ -49,6 +50,7 @@ class AttentionGroup : public Group {
       const int64_t length = decision.options[o];
       const int64_t pieces = blocks_outside * ((queries + length - 1) / length);
       if (2 * 4 * length * keys > l2_bytes / 2 || pieces < 2 * cores) continue;
+      if (ends_early && length > std::max<int64_t>(16, queries / 8)) continue;
       block = static_cast<int>(o);
     }
     const int64_t length = decision.options[static_cast<size_t>(block)];
@@ -145,6 +147,7 @@ bool add_attention(SketchBuilder& builder) {
   group->query = info(kSums).axes[static_cast<size_t>(query)].var->name;
   group->queries = info(kSums).axes[static_cast<size_t>(query)].extent;
   group->keys = info(kSums).stage.reduce[0].extent;
+  group->ends_early = info(kSums).stage.until != nullptr;
   if (group->lane == group->query || !has_axis(result, group->query)) return false;
   for (const compute::Axis& axis : result.stage.axes) {
     const std::string& name = axis.var->name;

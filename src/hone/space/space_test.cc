@@ -53,6 +53,8 @@ std::vector<Case> cases() {
           {"softmax_columns", softmax(3, 5, 13)},
           {"separable", separable(7, 9, 6, 11)},
           {"attention", attention(3, 13, 17, 6)},
+          {"attention_causal", attention(2, 21, 19, 6, 0)},
+          {"attention_causal_vectors", attention(2, 35, 48, 9, 3)},
           {"attention_one_query", attention(2, 1, 9, 8)},
           {"running_sum", running_sum(7, 9)},
           {"transpose", transpose(3, 5, 9, 1)},

@@ -39,6 +39,7 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
   const LanePlan plan = plan_lanes(s);
   if (!plan.vectorizable || lanes_.width > 1) return emit_serial(s);
   const int native = std::max(1, target_.vector_bytes / plan.element_bytes);
+  if (!ir::is_const_int(s.extent)) return emit_whole_vectors(s, plan, native);
   const int64_t extent = s.extent->int_value;
   const int64_t full = extent / native;
   const int64_t tail = extent % native;
@@ -68,6 +69,34 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
     partial_slot_ = static_cast<int>(done % slots);
     emit_chunk(s, at, done < full ? native : tail, native);
   }
+  end_partials(plan);
+}
+
+// A loop whose extent is known at run time only, but surely a number of whole vectors.
+void PhaseEmitter::emit_whole_vectors(const StmtNode& s, const LanePlan& plan, int native) {
+  const IndexForm extent = index(s.extent), min = index(s.min);
+  if (failed()) return;
+  int64_t common = std::abs(extent.constant);
+  for (const auto& [atom, coefficient] : extent.terms) common = std::gcd(common, coefficient);
+  if (common % native != 0 || extent.lane != 0 || plan.fixed_indices) return emit_serial(s);
+  int64_t slots = plan.partials.empty() ? 1 : kPartialChains;
+  while (common % (slots * native) != 0) slots /= 2;
+  const int64_t points = slots * native;
+  IndexForm count = extent;
+  count.constant /= points;
+  for (auto& [atom, coefficient] : count.terms) coefficient /= points;
+  begin_partials(plan, native, static_cast<int>(slots));
+  for (const ir::Expr& e : invariant_functions(s)) hoisted_[e.get()] = value(e);
+  llvm::Value* end = uniform_value(count);
+  begin_loop(i64(0), end, true, {0, std::max<int64_t>(0, space_.range(count).hi - 1)});
+  const IndexForm first = add(min, loop_index(), points);
+  for (partial_slot_ = 0; partial_slot_ < slots; ++partial_slot_) {
+    IndexForm at = first;
+    at.constant += partial_slot_ * native;
+    emit_chunk(s, at, native, native);
+  }
+  end_loop(end);
+  hoisted_.clear();
   end_partials(plan);
 }
 

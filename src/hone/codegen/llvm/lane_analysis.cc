@@ -205,7 +205,7 @@ std::vector<Expr> invariant_functions(const StmtNode& loop) {
 
 LanePlan plan_lanes(const StmtNode& loop) {
   Scan scan{loop.var.get(), {}, {}, {}, {}};
-  scan.plan.vectorizable = ir::is_const_int(loop.extent) && scan.scan_all(loop.body, true);
+  scan.plan.vectorizable = scan.scan_all(loop.body, true);
   // A later load of something that an earlier store leaves in one element for all lanes.
   for (const ir::Buffer* buffer : scan.lane_free) {
     for (const StmtNode* store : scan.stores) {

@@ -2,6 +2,7 @@
 //
 // Operands: queries [batch.., m, e], keys as the product reads them [batch.., e, n], values
 // [batch.., n, d], and optionally what is added to the scores, broadcast to [batch.., m, n].
+// causal_offset c: query m sees keys up to m + c, whatever is added to the others; each sees one.
 #include "hone/graph/emit.h"
 #include "hone/graph/ops/registry.h"
 
@@ -54,6 +55,12 @@ void emit_fused_attention(EmitContext& c) {
     index.insert(index.end(), {row, column});
     return index;
   };
+  const bool causal = c.node().attributes.has("causal_offset");
+  const int64_t offset = c.node().attributes.integer("causal_offset", 0);
+  EmitContext::PointValue until;  // where the keys end that a query sees
+  if (causal) {
+    until = [&](const Point& point) { return point.index[batches] + (offset + 1); };
+  }
   const auto over_keys = [&] { return std::vector{compute::make_axis("r", keys)}; };
   const EmitContext::StageAxes scores({depth_dim}, {"n"}), rows({depth_dim});
 
@@ -65,17 +72,21 @@ void emit_fused_attention(EmitContext& c) {
       },
       scores);
   c.pointwise(
-      StageTag("masked", c.node().has_input(3) ? "mask" : ""),
+      StageTag("masked", causal || c.node().has_input(3) ? "mask" : ""),
       [&](const Point& point) {
         const Expr scaled = c.last(point) * literal(dtype, c.node().attributes.number("scale", 1));
-        if (!c.node().has_input(3)) return scaled;
+        const auto seen = [&](const Expr& score) {
+          if (!causal) return score;
+          return ir::select(ir::less(c.axis(point, "n"), until(point)), score, lowest(dtype));
+        };
+        if (!c.node().has_input(3)) return seen(scaled);
         const std::vector<Expr> full = at(point, point.index[batches], c.axis(point, "n"));
         const Shape& shape = c.input(3).shape;
         std::vector<Expr> index;
         for (size_t d = 0; d < shape.size(); ++d)
           index.push_back(shape[d] == 1 ? ir::constant(0) : full[full.size() - shape.size() + d]);
         const Expr mask = c.read(3, "mask", index);
-        return scaled + (mask->type == dtype ? mask : ir::cast(dtype, mask));
+        return seen(scaled + (mask->type == dtype ? mask : ir::cast(dtype, mask)));
       },
       scores);
   c.reduce(
@@ -83,7 +94,7 @@ void emit_fused_attention(EmitContext& c) {
       [&](const Point& point, const std::vector<Expr>& r) {
         return c.last(c.moved(point, "n", r[0]));
       },
-      rows);
+      rows, until);
   c.pointwise(
       StageTag("weights", ""),
       [&](const Point& point) {
@@ -95,12 +106,14 @@ void emit_fused_attention(EmitContext& c) {
       [&](const Point& point, const std::vector<Expr>& r) {
         return c.last(c.moved(point, "n", r[0]));
       },
-      rows);
-  c.reduce(Combine::kSum, StageTag("sums", ""), over_keys(),
-           [&](const Point& point, const std::vector<Expr>& r) {
-             return c.last(c.moved(point, "n", r[0]), 1) *
-                    c.read(2, "value", at(point, r[0], point.index.back()));
-           });
+      rows, until);
+  c.reduce(
+      Combine::kSum, StageTag("sums", ""), over_keys(),
+      [&](const Point& point, const std::vector<Expr>& r) {
+        return c.last(c.moved(point, "n", r[0]), 1) *
+               c.read(2, "value", at(point, r[0], point.index.back()));
+      },
+      {}, until);
   c.pointwise("attention", [&](const Point& point) {
     return c.last(point) * (literal(dtype, 1) / c.last(point, 1));
   });
@@ -114,7 +127,7 @@ std::span<const Op> fused_attention_ops() {
        .min_inputs = 3,
        .max_inputs = 4,
        .kind = Kind::kReduction,
-       .attributes = "scale:f",
+       .attributes = "scale:f causal_offset:i",
        .infer = infer_fused_attention,
        .emit = emit_fused_attention},
   };

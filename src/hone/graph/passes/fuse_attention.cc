@@ -142,6 +142,49 @@ Result<bool> attention(const RewriteSite& site) {
   return true;
 }
 
+// What a constant mask does: query m sees no key beyond m + offset, and each query sees some key.
+struct Triangle {
+  int64_t offset = 0;
+  bool only = true;  // and nothing is added to the scores of the others
+};
+
+std::optional<Triangle> triangle_of(const Tensor& mask, int64_t queries, int64_t keys) {
+  const Shape& shape = mask.shape();
+  const size_t rank = shape.size();
+  if (rank < 2 || shape[rank - 2] != queries || shape[rank - 1] != keys || queries < 2)
+    return std::nullopt;
+  const int64_t rows = mask.size() / keys;
+  Triangle found{.offset = 0};
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t last = keys - 1;
+    while (last >= 0 && !(mask.at(row * keys + last) > kMasked)) --last;
+    if (last < 0) return std::nullopt;  // all keys count there, or none does
+    found.offset = std::max(found.offset, last - row % queries);
+  }
+  int64_t hidden = 0;
+  for (int64_t query = 0; query < queries; ++query)
+    hidden += std::max<int64_t>(0, keys - 1 - query - found.offset);
+  if (hidden * 8 < queries * keys) return std::nullopt;  // not worth a test of each score
+  for (int64_t i = 0; i < mask.size() && found.only; ++i)
+    found.only = i % keys > i / keys % queries + found.offset || mask.at(i) == 0;
+  return found;
+}
+
+// Scores far beyond a triangle need not be computed, whatever the mask is.
+void use_triangles(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    if (node.type != "hone.Attention" || !node.has_input(3)) continue;
+    const Value& mask = graph.value(node.inputs[3]);
+    const Shape &query = graph.value(node.inputs[0]).shape,
+                &key = graph.value(node.inputs[1]).shape;
+    if (!mask.constant) continue;
+    const auto triangle = triangle_of(*mask.constant, query[query.size() - 2], key.back());
+    if (!triangle) continue;
+    node.attributes.set("causal_offset", triangle->offset);
+    if (triangle->only) node.inputs.pop_back();
+  }
+}
+
 }  // namespace
 
 Status fuse_attention(Graph& graph) {
@@ -151,6 +194,7 @@ Status fuse_attention(Graph& graph) {
   if (graph.nodes.size() == nodes) return ok_status();
   // Masks that depend on constants are constants, and layers share them.
   HONE_RETURN_IF_ERROR(fold_constants(graph));
+  use_triangles(graph);
   return eliminate_common_subexpressions(graph);
 }
 

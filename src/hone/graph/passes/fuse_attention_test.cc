@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "hone/graph/passes/pass_testing.h"
@@ -16,6 +17,7 @@ struct Written {
   double masked = std::numeric_limits<float>::lowest();
   int64_t axis = -1;
   bool weights_are_used = false;
+  int64_t seen_ahead = 0, seen_behind = 5;  // keys beyond a query's own number, and before it
 };
 
 TestModel attention(const Written& as) {
@@ -36,7 +38,10 @@ TestModel attention(const Written& as) {
   std::string last = "scores";
   if (as.masks == Masks::kChosen || as.masks == Masks::kBoth) {
     Tensor seen(DType::kBool, {1, 1, 3, 5});
-    for (int64_t i = 0; i < 15; ++i) seen.set(i, i % 5 <= i / 5 ? 1 : 0);
+    for (int64_t i = 0; i < 15; ++i) {
+      const int64_t ahead = i % 5 - i / 5;
+      seen.set(i, ahead <= as.seen_ahead && -ahead <= as.seen_behind ? 1 : 0);
+    }
     model.constant("seen", seen)
         .constant("masked", floats({}, {static_cast<float>(as.masked)}))
         .node("Where", {"seen", last, "masked"}, {"causal"});
@@ -82,6 +87,36 @@ TEST(fuse_attention, whichever_way_scores_are_scaled_and_masked) {
   expect_attentions({.masks = Masks::kBoth}, 1);
   expect_attentions({.masks = Masks::kChosen, .masked = -std::numeric_limits<double>::infinity()},
                     1);
+  expect_attentions({.masks = Masks::kChosen, .seen_ahead = 1, .seen_behind = 1}, 1);
+}
+
+// A constant triangle needs no mask; one beside values that come at run time hides keys that count
+// where nothing else is seen.
+TEST(fuse_attention, knows_a_causal_mask) {
+  const auto node_of = [](const Written& as) {
+    Graph graph = attention(as).graph();
+    for (const auto pass : {remove_identities, simplify_algebra, fuse_attention})
+      EXPECT_TRUE(pass(graph).ok());
+    const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                    [](const Node& node) { return node.type == "hone.Attention"; });
+    return found == graph.nodes.end() ? Node() : *found;
+  };
+  const Node causal = node_of({.masks = Masks::kChosen});
+  EXPECT_EQ(causal.inputs.size(), 3U);
+  EXPECT_EQ(causal.attributes.integer("causal_offset", -1), 0);
+  const Node shifted = node_of({.masks = Masks::kChosen, .seen_ahead = 2});
+  EXPECT_EQ(shifted.attributes.integer("causal_offset", -1), 2);
+  const Node window = node_of({.masks = Masks::kChosen, .seen_behind = 1});
+  EXPECT_EQ(window.inputs.size(), 4U);  // keys far behind are hidden, too
+  EXPECT_EQ(window.attributes.integer("causal_offset", -1), 0);
+  for (const Written& other :
+       {Written{.masks = Masks::kBoth}, Written{.masks = Masks::kAdded},
+        Written{.masks = Masks::kChosen, .seen_ahead = 3},      // one key of one query is hidden
+        Written{.masks = Masks::kChosen, .seen_ahead = -1}}) {  // the first query sees none
+    const Node node = node_of(other);
+    EXPECT_EQ(node.inputs.size(), 4U);
+    EXPECT_FALSE(node.attributes.has("causal_offset"));
+  }
 }
 
 TEST(fuse_attention, leaves_what_only_looks_like_it) {

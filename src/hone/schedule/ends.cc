@@ -1,0 +1,194 @@
+#include "hone/schedule/ends.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "hone/compute/affine.h"
+#include "hone/schedule/visible_loops.h"
+
+namespace hone::schedule {
+namespace {
+
+// A vectorized loop ends after so many points: whole vectors, and few enough loops' ends to test.
+constexpr int64_t kVectorChunks[] = {64, 32, 16};
+
+// Points at `limit` and beyond are not needed, from the next multiple of `step` on.
+struct Limit {
+  Linear at;
+  int64_t step = 1;
+};
+
+class Ends {
+ public:
+  Ends(const State& state, Bounds& bounds)
+      : state_(state), bounds_(bounds), visible_(state, bounds) {}
+
+  void infer(int s) {
+    const StageState& stage = state_.stages[s];
+    const StageInfo& info = *stage.info;
+    if (info.stage.is_extern()) return;
+    for (int a = 0; a < info.num_spatial(); ++a) {
+      if (const auto loop = loop_that_ends(s, a)) add(s, a, *loop, needed(s, a));
+    }
+    if (!info.stage.until) return;
+    const int reduce = info.num_spatial();
+    if (const auto loop = loop_that_ends(s, reduce))
+      add(s, reduce, *loop, own_limit(s, stage.find_leaf(loop->first)));
+  }
+
+ private:
+  // The outermost loop of an axis and how many points one of its iterations takes.
+  [[nodiscard]] std::optional<std::pair<int, int64_t>> loop_that_ends(int s, int a) const {
+    const StageState& stage = state_.stages[s];
+    const StageBounds& bounds = bounds_.stages[s];
+    const AxisBounds& axis = bounds.axes[a];
+    const int64_t whole = stage.info->axes[a].extent;
+    const bool is_whole = axis.extent == whole && axis.min.size == 0 && axis.min.constant == 0;
+    if (!is_whole || axis.pad || stage.fold_dim >= 0 || !bounds.overlapping.empty()) return {};
+    const auto parts = stage.loops[a].children;
+    const int loop = parts.empty() ? a : parts[0];
+    if (stage.find_leaf(loop) < 0) return {};
+    if (stage.loops[loop].annotation == Annotation::kNone)
+      return std::pair{loop, parts.empty() ? 1 : stage.loops[loop].stride};
+    if (stage.loops[loop].annotation != Annotation::kVectorize || uses_registers(s)) return {};
+    for (const int64_t chunk : kVectorChunks) {
+      if (parts.empty() && whole % chunk == 0) return std::pair{loop, chunk};
+    }
+    return {};
+  }
+
+  // Registers have no addresses: a loop over them has an extent that the compiler knows.
+  [[nodiscard]] bool uses_registers(int s) const {
+    const StageInfo& info = *state_.stages[s].info;
+    if (state_.stages[s].scope == ir::Scope::kRegister) return true;
+    return std::any_of(info.reads.begin(), info.reads.end(), [&](const compute::Access& read) {
+      const StageList writers = state_.writers(read.buffer);
+      return std::any_of(writers.begin(), writers.end(), [&](int writer) {
+        return state_.stages[writer].scope == ir::Scope::kRegister;
+      });
+    });
+  }
+
+  // Where a reduction's terms end, for all points that it computes inside of that loop.
+  [[nodiscard]] std::optional<Limit> own_limit(int s, int position) const {
+    const StageInfo& info = *state_.stages[s].info;
+    const StageBounds& bounds = bounds_.stages[s];
+    std::vector<ir::VarPtr> vars;
+    for (const compute::Axis& axis : info.stage.axes) vars.push_back(axis.var);
+    const auto row = compute::affine_row(info.stage.until, vars);
+    Limit limit;
+    limit.at.constant = row->constant;
+    for (size_t a = 0; a < row->coef.size(); ++a) {
+      if (row->coef[a] == 0) continue;
+      if (!limit.at.add(bounds.axes[a].min, row->coef[a])) return {};
+      const bool fits = add_open(bounds.axes[a].own, row->coef[a], limit.at, [&](const Term& term) {
+        return bounds.loops[term.loop].last_leaf < position;
+      });
+      if (!fits) return {};
+    }
+    return limit;
+  }
+
+  // Adds the terms of open loops and the most that the others come to.
+  template <typename IsOpen>
+  bool add_open(const Linear& from, int64_t scale, Linear& to, const IsOpen& is_open) const {
+    to.constant += scale * from.constant;
+    for (const Term& term : from) {
+      if (is_open(term)) {
+        if (!to.add(term.stage, term.loop, scale * term.coef)) return false;
+      } else {
+        const int64_t last = bounds_.stages[term.stage].loops[term.loop].extent - 1;
+        to.constant += std::max<int64_t>(0, scale * term.coef * last);
+      }
+    }
+    return true;
+  }
+
+  // What all readers of a stage need of an axis of it, seen from where it is computed.
+  [[nodiscard]] std::optional<Limit> needed(int s, int a) {
+    const StageState& stage = state_.stages[s];
+    const StageInfo& info = *stage.info;
+    const ir::BufferPtr& buffer = stage.buffer();
+    if (stage.compute.kind != AttachKind::kAt || info.stage.outputs.size() != 1 ||
+        state_.is_param(buffer) || state_.writers(buffer).size() != 1)
+      return {};
+    const int d = dimension_of(info.writes[0], a);
+    if (d < 0) return {};
+    visible_.look_from(stage.compute);
+    std::optional<Limit> all;
+    for (const int r : state_.readers(buffer)) {
+      if (state_.stages[r].info->stage.is_extern()) return {};
+      for (const compute::Access& read : state_.stages[r].info->reads) {
+        if (read.buffer != buffer) continue;
+        const auto one = read_limit(r, read.index[d]);
+        if (!one || (all && !all->at.same_terms(one->at))) return {};
+        if (all) {
+          all->at.constant = std::max(all->at.constant, one->at.constant);
+          all->step = std::lcm(all->step, one->step);
+        } else {
+          all = one;
+        }
+      }
+    }
+    return all;
+  }
+
+  // The dimension of a buffer that is one axis of its writer and nothing else; -1 if none is.
+  static int dimension_of(const std::vector<compute::AffineRow>& writes, int a) {
+    int found = -1;
+    for (size_t d = 0; d < writes.size(); ++d) {
+      if (writes[d].coef[a] == 0) continue;
+      if (found >= 0 || !is_axis(writes[d], a)) return -1;
+      found = static_cast<int>(d);
+    }
+    return found;
+  }
+  static bool is_axis(const compute::AffineRow& row, int a) {
+    const auto others = std::count(row.coef.begin(), row.coef.end(), 0);
+    return row.constant == 0 && row.coef[a] == 1 &&
+           others + 1 == static_cast<std::ptrdiff_t>(row.coef.size());
+  }
+
+  // How far a reader goes along a dimension that is one of its axes.
+  [[nodiscard]] std::optional<Limit> read_limit(int reader, const compute::AffineRow& row) const {
+    for (const AxisEnd& end : bounds_.stages[reader].ends) {
+      if (!is_axis(row, end.axis)) continue;
+      Limit limit;
+      limit.step = end.step;
+      const bool fits =
+          add_open(end.limit, 1, limit.at, [&](const Term& term) { return visible_.sees(term); });
+      if (fits) return limit;
+    }
+    return {};
+  }
+
+  void add(int s, int a, std::pair<int, int64_t> loop, std::optional<Limit> limit) {
+    if (!limit) return;
+    const auto [leaf, chunk] = loop;
+    if (limit->step % chunk != 0) {
+      if (chunk % limit->step != 0) limit->at.constant += limit->step - 1;
+      limit->step = chunk;
+    }
+    const auto [least, most] = range(limit->at, bounds_);
+    if (least >= state_.stages[s].info->axes[a].extent) return;
+    bounds_.stages[s].ends.push_back({a, leaf, chunk, limit->at, limit->step});
+  }
+
+  const State& state_;
+  Bounds& bounds_;
+  VisibleLoops visible_;
+};
+
+}  // namespace
+
+void infer_ends(const State& state, Bounds& bounds) {
+  const bool any = std::any_of(state.stages.begin(), state.stages.end(), [](const auto& stage) {
+    return stage.info->stage.until != nullptr;
+  });
+  if (!any) return;
+  Ends ends(state, bounds);
+  for (int s = static_cast<int>(state.stages.size()) - 1; s >= 0; --s) ends.infer(s);
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,104 @@
+// Loops that end early: the keys that a causal mask hides from a block of queries.
+#include "hone/schedule/ends.h"
+
+#include "hone/compute/dag_testing.h"
+#include "hone/ir/printer.h"
+#include "hone/schedule/schedule_testing.h"
+
+namespace hone::schedule {
+namespace {
+
+using compute::testing::attention;
+
+// Blocks of 8 queries; their scores 16 keys at a time, rows in vectors.
+std::string blocks(int keys_at_a_time) {
+  return fmt::format(R"(
+split(attention, m, [8])
+reorder(attention, [m.0, h, m.1, d])
+parallel(attention, m.0)
+compute_at(sums, attention, h)
+split(sums, r, [4], peel)
+compute_at(total, attention, h)
+vectorize(total, r)
+compute_at(weights, attention, h)
+compute_at(most, attention, h)
+compute_at(masked, attention, h)
+split(masked, n, [{}])
+compute_at(scores, masked, n.0)
+)",
+                     keys_at_a_time);
+}
+
+// By stage and axis: where it ends and in what steps.
+std::string ends_of(const compute::Dag& dag, std::string_view steps) {
+  const Result<Steps> parsed = parse_steps(steps);
+  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+  const Result<State> state = replay(dag, *parsed);
+  EXPECT_TRUE(state.ok()) << state.status().message();
+  if (!state.ok()) return "";
+  const Result<Bounds> bounds = infer_bounds(*state);
+  EXPECT_TRUE(bounds.ok()) << bounds.status().message();
+  std::string text;
+  for (size_t s = 0; s < state->stages.size(); ++s) {
+    for (const AxisEnd& end : bounds->stages[s].ends) {
+      const StageState& stage = state->stages[s];
+      text += fmt::format("{} {} ", stage.name(), stage.loops[static_cast<size_t>(end.loop)].name);
+      for (const Term& term : end.limit) {
+        const StageState& of = state->stages[static_cast<size_t>(term.stage)];
+        text += fmt::format("{}.{}*{}+", of.name(), of.loops[static_cast<size_t>(term.loop)].name,
+                            term.coef);
+      }
+      text += fmt::format("{} by {}\n", end.limit.constant, end.step);
+    }
+  }
+  return text;
+}
+
+TEST(ends, follow_what_readers_need) {
+  EXPECT_EQ(ends_of(attention(2, 24, 64, 4, 0), blocks(16)),
+            "masked n.0 attention.m.0.0*8+8 by 64\n"
+            "most r attention.m.0.0*8+most.m*1+1 by 1\n"
+            "weights n attention.m.0.0*8+8 by 64\n"
+            "total r attention.m.0.0*8+total.m*1+1 by 64\n"
+            "sums r.0 attention.m.0.0*8+8 by 4\n");
+}
+
+TEST(ends, are_not_where_nothing_is_hidden) {
+  EXPECT_EQ(ends_of(attention(2, 24, 64, 4), blocks(16)), "");
+  EXPECT_EQ(ends_of(attention(2, 24, 64, 4, 70), blocks(16)), "");  // they see all
+  // What one reader needs whole is computed whole: 17 keys are no whole vectors.
+  const std::string text = ends_of(attention(2, 24, 17, 4, 0), blocks(16));
+  EXPECT_EQ(text.find("weights"), std::string::npos) << text;
+  EXPECT_EQ(text.find("masked"), std::string::npos) << text;
+  EXPECT_NE(text.find("most r"), std::string::npos) << text;
+}
+
+TEST(ends, leave_the_result_as_it_is) {
+  for (const int64_t keys : {5, 16, 17, 32, 48, 64}) {
+    for (const int64_t offset : {0, 1, 9, 40}) {
+      for (const int tile : {3, 8, 16}) {
+        expect_same(attention(2, 20, keys, 3, offset), blocks(tile), 1e-5);
+        expect_same(attention(1, 33, keys, 3, offset), blocks(tile), 1e-5);
+      }
+    }
+  }
+}
+
+TEST(ends, are_the_extents_of_loops) {
+  const compute::Dag dag = attention(1, 64, 64, 4, 0);
+  const Result<Steps> steps = parse_steps(blocks(16));
+  ASSERT_TRUE(steps.ok());
+  const Result<ir::Program> program = lower(dag, *steps);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const std::string text = ir::print(*program);
+  EXPECT_NE(text.find("min("), std::string::npos) << text;
+}
+
+TEST(ends, are_lost_with_the_reduction_in_parts) {
+  expect_same(attention(2, 20, 32, 3, 2), "rfactor(total, r, 4)\nrfactor(sums, r, 8)\n", 1e-5);
+  expect_same(attention(2, 20, 32, 3, 2),
+              "cache_write(sums)\ninline(masked)\nvectorize(total, r)\n", 1e-5);
+}
+
+}  // namespace
+}  // namespace hone::schedule
