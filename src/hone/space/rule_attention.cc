@@ -26,7 +26,9 @@ class AttentionGroup : public Group {
   std::string stage[kParts];
   std::vector<std::string> outer;  // the result's axes but the queries and the vector lanes
   std::string query, lane;         // those two
-  bool ends_early = false;         // hidden keys are left out, as far as a whole block hides them
+  // Keys that a whole block of queries does not see are left out. Blocks are short then, and tails
+  // would be much of them.
+  bool ends_early = false;
   int64_t queries = 1, keys = 1, blocks_outside = 1, l2_bytes = 1 << 20;
   int cores = 1;
   std::vector<std::string> rows[kParts];  // loops of a stage along rows, the vectorized one last
@@ -37,7 +39,9 @@ class AttentionGroup : public Group {
   [[nodiscard]] bool legal(const Choice& choice) const override {
     for (const Contraction* product : {scores.get(), sums.get()}) {
       if (!product->legal(choice)) return false;
-      if (product->d_column >= 0 && choice[product->d_column] > choice[d_block]) return false;
+      if (product->d_column < 0) continue;
+      const int64_t block = choice[d_block], columns = choice[product->d_column];
+      if (columns > block || (ends_early && block % columns != 0)) return false;
     }
     return true;
   }
@@ -57,6 +61,10 @@ class AttentionGroup : public Group {
     for (const Contraction* product : {scores.get(), sums.get()}) {
       product->set_default(choices);
       product->set_tile(choices, length);
+      if (!ends_early || product->d_column < 0) continue;
+      const auto column = static_cast<size_t>(product->d_column);
+      const std::vector<int64_t>& options = product->own_decisions[column].options;
+      while (length % options[static_cast<size_t>(choices[column])] != 0) --choices[column];
     }
   }
 
