@@ -252,6 +252,7 @@ inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth,
   b.pointwise("attention", axes, View(out), ir::load(sums, i) / ir::load(total, last(i)));
   Dag dag = finish(std::move(b));
   for (Stage& stage : dag.stages) {
+    if (stage.op != "attention") stage.name = stage.outputs[0].buffer->name;
     if (offset && !stage.reduce.empty() && stage.reduce[0].var->name == "r")
       stage.until = ir::variable(stage.axes[0].var) + (*offset + 1);
   }

@@ -8,15 +8,7 @@
 namespace hone::schedule {
 namespace {
 
-// Stages are called by what they write.
-compute::Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth,
-                       std::optional<int64_t> offset = {}) {
-  compute::Dag dag = compute::testing::attention(heads, m, n, depth, offset);
-  for (compute::Stage& stage : dag.stages) {
-    if (stage.name != "attention") stage.name = stage.outputs[0].buffer->name;
-  }
-  return dag;
-}
+using compute::testing::attention;
 
 // Blocks of 8 queries; their scores 16 keys at a time, rows in vectors.
 std::string blocks(int keys_at_a_time) {
