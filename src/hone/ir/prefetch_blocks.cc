@@ -3,26 +3,15 @@
 #include <algorithm>
 #include <optional>
 
-#include "hone/ir/linear.h"
+#include "hone/ir/tile_loops.h"
 
 namespace hone::ir {
 namespace {
-
-constexpr int64_t kLine = 64;  // bytes
 
 struct Digit {  // of the number of steps since the block began, the outermost first
   Expr value;
   int64_t extent;
 };
-
-bool is_unit(const StmtNode& s) {  // a loop of the register tile
-  return s.kind == StmtKind::kFor &&
-         (s.for_kind == ForKind::kVectorized || s.for_kind == ForKind::kUnrolled);
-}
-bool has_serial_loop(const Stmt& s) {
-  if (s->kind == StmtKind::kFor && !is_unit(*s)) return true;
-  return std::any_of(s->body.begin(), s->body.end(), has_serial_loop);
-}
 
 struct Extent {  // how far a loop of the register tile or around it moves in memory
   int64_t stride;
@@ -61,21 +50,6 @@ struct TileReads {
     for (const Stmt& child : s->body) collect(child, wanted);
   }
 };
-
-Linear flat_index(const Expr& load) {
-  Expr flat = constant(0);
-  int64_t stride = 1;
-  for (size_t d = load->args.size(); d-- > 0;) {
-    flat = flat + load->args[d] * stride;
-    stride *= load->buffer->shape[d];
-  }
-  return linearize(flat);
-}
-
-bool depends(const Linear& form, const VarPtr& var) {
-  return std::any_of(form.terms.begin(), form.terms.end(),
-                     [&](const auto& term) { return uses(term.first, var); });
-}
 
 // How many steps of the variable an atom stays the same: v -> 1, v // c and v // c % n -> c.
 std::optional<int64_t> steps_alike(const Expr& atom, const VarPtr& var) {
@@ -161,7 +135,7 @@ class Pass {
     block.base = flat;
     std::vector<Extent> extents;
     for (const StmtNode* unit : units) {
-      if (!is_const_int(unit->min, 0) || !is_const_int(unit->extent)) return std::nullopt;
+      if (!counts_from_zero(*unit)) return std::nullopt;
       const int64_t stride = block.base.coefficient(unit->var);
       if (stride != 0) extents.push_back({stride, unit->extent->int_value});
       block.base = without(block.base, variable(unit->var));
@@ -169,7 +143,7 @@ class Pass {
     }
     for (size_t l = loops_.size(); l > 0; --l) {
       const StmtNode& loop = *loops_[l - 1];
-      if (!is_const_int(loop.min, 0) || !is_const_int(loop.extent)) return std::nullopt;
+      if (!counts_from_zero(loop)) return std::nullopt;
       const Expr var = variable(loop.var);
       const int64_t count = loop.extent->int_value;
       const int64_t stride = block.base.coefficient(loop.var);
@@ -217,15 +191,9 @@ class Pass {
       step = step * digit.extent + digit.value;
       steps *= digit.extent;
     }
-    const int64_t line = std::max<int64_t>(kLine / dtype_bytes(load->buffer->dtype), 1);
     const int64_t part = (block.size + steps - 1) / steps;
-    std::vector<Stmt> all;
-    for (int64_t offset = 0; offset < part; offset += line) {
-      std::vector<Expr> indices(load->args.size(), constant(0));
-      indices.back() = to_expr(block.base) + step * part + (block.next + offset);
-      all.push_back(make_prefetch(load->buffer, std::move(indices), block.cache));
-    }
-    return all;
+    const Expr first = to_expr(block.base) + step * part + block.next;
+    return prefetch_lines(load->buffer, first, part, block.cache);
   }
 
   std::vector<BufferPtr> buffers_;  // whose loads count

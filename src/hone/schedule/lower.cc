@@ -7,6 +7,7 @@
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/partition_loops.h"
 #include "hone/ir/prefetch_blocks.h"
+#include "hone/ir/prefetch_next.h"
 #include "hone/ir/simplify.h"
 #include "hone/schedule/packing_order.h"
 
@@ -469,6 +470,7 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   program = ir::simplify(std::move(program));
   program = ir::hoist_guards(std::move(program));
   program = ir::prefetch_blocks(std::move(program));
+  program = ir::prefetch_next(std::move(program));
   program = ir::partition_loops(std::move(program));
   return ir::simplify(std::move(program));
 }
