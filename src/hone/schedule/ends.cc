@@ -44,7 +44,7 @@ class Ends {
     const StageBounds& bounds = bounds_.stages[s];
     const AxisBounds& axis = bounds.axes[a];
     const int64_t whole = stage.info->axes[a].extent;
-    const bool is_whole = axis.extent == whole && axis.min.size == 0 && axis.min.constant == 0;
+    const bool is_whole = axis.extent == whole && axis.min.terms.empty() && axis.min.constant == 0;
     if (!is_whole || axis.pad || stage.fold_dim >= 0 || !bounds.overlapping.empty()) return {};
     const auto parts = stage.loops[a].children;
     const int loop = parts.empty() ? a : parts[0];

@@ -228,6 +228,8 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   if (split_last)
     steps.emplace_back(schedule::Split{reduction, last, {unroll}, schedule::Tail::kPeel});
   std::vector<std::string> loops;
+  const bool vectors_first = vectors_outside(choice);
+  if (vectors_first) loops.push_back(rvec + ".0");
   const bool last_first = value(choice, d_reduce_order) == 1 && reduce.size() > 1;
   const std::string last_outer = split_last ? last + ".0" : last;
   if (last_first) loops.push_back(last_outer);
@@ -238,9 +240,10 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   for (size_t a = 0; a < axes.size(); ++a) {
     if (static_cast<int>(a) != roles.vector) loops.push_back(reduction_names[a]);
   }
-  loops.push_back(rvec + ".0");
+  if (!vectors_first) loops.push_back(rvec + ".0");
   loops.push_back(rvec + ".1");
   steps.emplace_back(schedule::Reorder{reduction, loops});
+  if (vectors_first) steps.emplace_back(schedule::Unroll{reduction, loops[0]});
   if (split_last) steps.emplace_back(schedule::Unroll{reduction, last + ".1"});
   if (taps_unrolled(choice)) {
     for (size_t i = 0; i + 1 < reduce.size(); ++i)
@@ -270,13 +273,15 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
     }
     dims.push_back(first_part ? quotient(last, unroll) : remainder(last, unroll));
   };
+  const std::string vector_dim = remainder(quotient(rvec, v), vm);
+  if (vectors_first) dims.push_back(vector_dim);
   if (last_first) add_last(true);
   for (size_t i = 0; i + 1 < reduce.size(); ++i) {
     if (has(reduce[i].var->name)) dims.push_back(reduce[i].var->name);
   }
   if (!last_first) add_last(true);
   add_last(false);
-  if (vm > 1) dims.push_back(remainder(quotient(rvec, v), vm));
+  if (vm > 1 && !vectors_first) dims.push_back(vector_dim);
   dims.push_back(remainder(rvec, v));
   steps.emplace_back(schedule::Layout{packed, std::move(dims)});
 }

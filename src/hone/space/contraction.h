@@ -23,6 +23,9 @@ struct Extents {
 
 class Contraction : public Group {
  public:
+  static constexpr int kSpareRegisters = 3;  // for what the compiler loads early
+  static constexpr int kFewTaps = 4;         // in a body
+
   std::string epilogue, reduction, packed;   // stage names; packed = "" if no operand is packed
   std::vector<compute::Axis> axes;           // of E
   std::vector<std::string> reduction_names;  // R's name of each of E's axes
@@ -76,6 +79,17 @@ class Contraction : public Group {
   }
   [[nodiscard]] bool taps_unrolled(const Choice& choice) const {
     return d_taps >= 0 && choice[d_taps] != 0;
+  }
+  // Whether a body of unrolled taps takes its vectors one after the other, each with all taps. Side
+  // by side, each point of the tile holds an accumulator and a vector of data that taps share, and
+  // each vector a weight: where registers lack for that, but not for one vector's data at a time.
+  // With few taps memory is the limit, and lines side by side are best read together.
+  [[nodiscard]] bool vectors_outside(const Choice& choice) const {
+    const int64_t tile = value(choice, d_column) * value(choice, d_row);
+    const int64_t vectors = value(choice, d_vectors);
+    const int64_t most = registers - kSpareRegisters;
+    return !reuses && taps_unrolled(choice) && taps() * value(choice, d_unroll) > kFewTaps &&
+           vectors > 1 && (2 * tile + 1) * vectors > most && (vectors + 1) * tile + 1 <= most;
   }
   // Points of the small reduce axes (a kernel's window).
   [[nodiscard]] int64_t taps() const {

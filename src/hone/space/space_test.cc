@@ -152,6 +152,26 @@ TEST(space, depthwise_and_pointwise_convolution_run_over_blocks_of_rows) {
   EXPECT_EQ(program->phases.back().num_tiles(), 8);
 }
 
+// A window's vectors are computed one by one where their data would not wait in registers together.
+TEST(space, vectors_of_a_window_stand_outside_its_taps_where_registers_lack) {
+  const compute::Dag dag = depthwise(8, 9, 16, 1);
+  const Result<Space> space = Space::create(dag, narrow());
+  ASSERT_TRUE(space.ok());
+  Rng rng(5);
+  int outside = 0, inside = 0;
+  for (int i = 0; i < 400; ++i) {
+    const schedule::Steps steps = space->steps(space->sample(rng));
+    const std::string text = schedule::to_string(steps);
+    inside += text.find("c.0, c.1])\nunroll(depthwise, ") != std::string::npos;
+    if (text.find("reorder(depthwise, [c.0, ") == std::string::npos) continue;
+    EXPECT_NE(text.find("unroll(depthwise, c.0)"), std::string::npos) << text;
+    EXPECT_EQ(text.find("split(relu, c, [1, "), std::string::npos) << "one vector: " << text;
+    if (++outside <= 3) schedule::expect_same(dag, steps, 0);
+  }
+  EXPECT_GT(outside, 0);
+  EXPECT_GT(inside, 0);
+}
+
 // All stages run over a block of queries in one parallel loop.
 TEST(space, attention_keeps_its_scores_in_the_cache) {
   const compute::Dag dag = attention(2, 256, 64, 16);
