@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -204,6 +205,22 @@ TEST(cpu_measure, what_neighbouring_windows_share_is_one_load) {
     const BodyCycles& b = stage.bounds;
     EXPECT_GE(stage.body_cycles, std::max({b.arithmetic, b.loads, b.stores, b.issue, b.latency}));
   }
+}
+
+TEST(cpu_measure, vectors_of_half_the_width_start_more_often_where_whole_ones_run_in_halves) {
+  target::Target target = small_target();
+  target.vector_bytes = 64;
+  const auto bounds = [&](int lanes, int per_cycle) {
+    target.fma_per_cycle = per_cycle;
+    const Scheduled s = scheduled(
+        gemm(4, 16, 8), fmt::format("split(matmul, n, [{}])\nreorder(matmul, [m, n.0, k, n.1])\n"
+                                    "vectorize(matmul, n.1)",
+                                    lanes));
+    return measure_cpu(s.state, s.bounds, target, 1).roots.at(0).stages.at(0).bounds;
+  };
+  EXPECT_LT(bounds(8, 1).arithmetic, bounds(16, 1).arithmetic);
+  EXPECT_GT(2 * bounds(8, 1).arithmetic, bounds(16, 1).arithmetic) << "there are more instructions";
+  EXPECT_EQ(bounds(8, 2).arithmetic, bounds(16, 2).arithmetic);
 }
 
 TEST(cpu_measure, says_where_a_cache_is_full) {
