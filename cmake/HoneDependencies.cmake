@@ -6,6 +6,8 @@ function(hone_require found package)
 endfunction()
 
 find_package(Threads REQUIRED)
+find_package(absl QUIET)
+hone_require(absl_FOUND libabsl-dev)
 find_package(fmt QUIET)
 hone_require(fmt_FOUND libfmt-dev)
 find_path(ONNX_INCLUDE_DIR onnx/onnx_pb.h)

@@ -2,9 +2,10 @@
 # hone_test(NAME SOURCES a_test.cc ... DEPS ...): one GoogleTest program, label "unit" unless LABEL says otherwise.
 
 add_library(hone_options INTERFACE)
-# -Wno-restrict: gcc 12 warns falsely about std::string (gcc bug 105651); clang does not know it.
+# -Wno-restrict, -Wno-maybe-uninitialized: gcc 12 warns falsely about std::string (gcc bug 105651) and
+# absl::InlinedVector; clang does not know them.
 target_compile_options(hone_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
-                       -Wno-restrict $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>)
+                       -Wno-restrict -Wno-maybe-uninitialized $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>)
 target_include_directories(hone_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
 
 if(HONE_SANITIZE)

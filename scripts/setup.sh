@@ -8,7 +8,7 @@ packages=(
   # to build
   g++ cmake ninja-build pkg-config git
   llvm-22-dev libonnx-dev libprotobuf-dev protobuf-compiler libhwloc-dev libsqlite3-dev
-  nlohmann-json3-dev libcli11-dev libfmt-dev zlib1g-dev libpq-dev libxgboost-dev libtorch-dev
+  nlohmann-json3-dev libcli11-dev libabsl-dev libfmt-dev zlib1g-dev libpq-dev libxgboost-dev libtorch-dev
   # to test and to measure against
   libgtest-dev libonnx-testdata libbenchmark-dev libdnnl-dev libopenblas-dev ocl-icd-opencl-dev binutils python3-venv
   postgresql-15

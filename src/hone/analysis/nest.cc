@@ -238,7 +238,7 @@ class NestBuilder {
     const ir::Param* param = state_.find_param(buffer);
     if (param || writer < 0) {
       access.constant = param && param->role == ir::Role::kConstant;
-      access.shape.assign(buffer->shape);
+      access.shape.assign(buffer->shape.begin(), buffer->shape.end());
       access.move = std::move(logical);
       return access;
     }
@@ -247,7 +247,8 @@ class NestBuilder {
     access.constant = owner.info->constant && root;
     access.scope = root ? ir::Scope::kGlobal : owner.scope;
     if (!root) drop_outer(nest, owner, logical);
-    access.shape.assign(schedule::storage_shape(owner, bounds_.stages[writer]));
+    const auto stored = schedule::storage_shape(owner, bounds_.stages[writer]);
+    access.shape.assign(stored.begin(), stored.end());
     if (owner.layout.empty()) {
       access.move = std::move(logical);
       return access;
