@@ -9,13 +9,13 @@
 
 namespace hone::cost {
 
-// A name, or the path of a file that `hone train` wrote: what has a '/' or ends in ".model". The
-// models that learn start from what ships with Hone. An error lists the known names or names the
-// file.
 enum class Use : uint8_t {
   kSearch,  // to choose among many that nobody measured: trust_in_search()
   kRank,    // to order a few as well as it can
 };
+// A name, or the path of a file that `hone train` wrote: what has a '/' or ends in ".model". The
+// models that learn start from what ships with Hone. An error lists the known names or names the
+// file.
 [[nodiscard]] Result<std::unique_ptr<CostModel>> make_model(std::string_view name,
                                                             Use use = Use::kSearch);
 // What is used unless one says otherwise: "combined" where its shipped trees learned from the

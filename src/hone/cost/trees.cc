@@ -107,15 +107,13 @@ void Trees::add(std::span<const TreeNode> tree) {
 }
 
 void Trees::append(const Trees& others) {
-  for (size_t i = 0; i < others.size(); ++i) {
-    const auto root = static_cast<size_t>(others.roots_[i]);
-    const size_t end =
-        i + 1 < others.size() ? static_cast<size_t>(others.roots_[i + 1]) : others.nodes_.size();
-    std::vector<TreeNode> tree(others.nodes_.begin() + static_cast<std::ptrdiff_t>(root),
-                               others.nodes_.begin() + static_cast<std::ptrdiff_t>(end));
-    for (TreeNode& node : tree) node.right -= node.feature >= 0 ? static_cast<int32_t>(root) : 0;
-    add(tree);
+  const auto shift = static_cast<int32_t>(nodes_.size());
+  for (const int32_t root : others.roots_) roots_.push_back(root + shift);
+  for (TreeNode node : others.nodes_) {
+    if (node.feature >= 0) node.right += shift;
+    nodes_.push_back(node);
   }
+  levels_.insert(levels_.end(), others.levels_.begin(), others.levels_.end());
 }
 
 double Trees::predict(std::span<const float> features) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "hone/ir/loads.h"
 #include "hone/ir/tile_loops.h"
 
 namespace hone::ir {
@@ -128,13 +129,9 @@ class Pass {
 
   static bool touches(const Stmt& s, const BufferPtr& buffer) {
     bool found = s->buffer == buffer && s->kind != StmtKind::kPrefetch;
-    const auto look = [&](const Expr& e) {
-      visit(e, [&](const Expr& x) { found |= x->op == Op::kLoad && x->buffer == buffer; });
-    };
-    for (const Expr& e : {s->value, s->condition, s->min, s->extent}) {
-      if (e) look(e);
-    }
-    for (const Expr& e : s->indices) look(e);
+    for (const Expr& e : {s->value, s->condition, s->min, s->extent})
+      found |= e && loads_from(e, buffer.get());
+    for (const Expr& e : s->indices) found |= loads_from(e, buffer.get());
     return found || std::any_of(s->body.begin(), s->body.end(),
                                 [&](const Stmt& child) { return touches(child, buffer); });
   }

@@ -2,13 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include "hone/ir/interpreter.h"
+#include "hone/ir/prefetch_testing.h"
 #include "hone/ir/printer.h"
 
 namespace hone::ir {
 namespace {
 
-constexpr int64_t kRows = 64, kRow = 256, kBlock = 8, kDepth = 16, kLine = 16;
+constexpr int64_t kRows = 64, kRow = 256, kBlock = 8, kDepth = 16;
+
+using testing::count;
+using testing::first;
+using testing::kLine;
+using testing::loop;
+using testing::prefetched;
+using testing::zero;
 
 // Blocks of rows: sums of a row and the `below` rows behind it, then a nest that reads them 16
 // times.
@@ -20,70 +27,31 @@ struct Blocks {
          tap = make_var("tap"), r = make_var("r"), k = make_var("k"), c = make_var("c");
   bool reads_again = false;  // the last nest reads the data, too
 
-  static Stmt loop(const VarPtr& v, int64_t extent, std::vector<Stmt> body,
-                   ForKind kind = ForKind::kSerial) {
-    return make_for(v, constant(0), constant(extent), kind, std::move(body));
-  }
   [[nodiscard]] Program program(ForKind kind = ForKind::kParallel) const {
     const BufferPtr between = make_buffer("between", DType::kF32, {kBlock, kRow}, Scope::kThread);
-    const Expr first = variable(block) * kBlock;
+    const Expr begin = variable(block) * kBlock;
     const std::vector<Expr> at = {variable(row), variable(column)};
-    const Expr read = load(data, {first + variable(row) + variable(tap), variable(column)});
+    const Expr read = load(data, {begin + variable(row) + variable(tap), variable(column)});
     const Stmt sum = make_store(between, at, load(between, at) + read);
     const Stmt start = make_store(between, at, constant_float(0));
     const Stmt taps = loop(tap, below + 1, {sum}, ForKind::kUnrolled);
     const Stmt windows = loop(row, kBlock, {loop(column, kRow, {start, taps})});
-    const std::vector<Expr> to = {first + variable(r), variable(c)};
+    const std::vector<Expr> to = {begin + variable(r), variable(c)};
     Expr term = load(between, {variable(r), variable(c)});
     if (reads_again) term = term + load(data, to);
     const Stmt add = make_store(out, to, load(out, to) + term);
     const Stmt products =
         loop(r, kBlock, {loop(k, kDepth, {loop(c, kRow, {add}, ForKind::kVectorized)})});
     const Stmt inside = make_alloc(between, {windows, products});
-    const VarPtr i = make_var("i"), j = make_var("j");
-    const Stmt zero = make_store(out, {variable(i), variable(j)}, constant_float(0));
-    return {
-        "blocks",
-        {{data, Role::kInput}, {out, Role::kOutput}},
-        {{loop(i, kRows, {loop(j, kRow, {zero})})}, {loop(block, kRows / kBlock, {inside}, kind)}}};
+    return {"blocks",
+            {{data, Role::kInput}, {out, Role::kOutput}},
+            {{zero(out)}, {loop(block, kRows / kBlock, {inside}, kind)}}};
   }
 };
 
 const PrefetchNextOptions kAll = {.min_bytes = 0};
 
-int64_t count(const Stmt& s, StmtKind kind) {
-  int64_t n = s->kind == kind;
-  for (const Stmt& child : s->body) n += count(child, kind);
-  return n;
-}
 int64_t hints(const Program& program) { return count(program.phases[1].body, StmtKind::kPrefetch); }
-
-// How often each line of the data, and of as much again behind it, is prefetched.
-std::vector<float> prefetched(Program program, const BufferPtr& data) {
-  const BufferPtr counts = make_buffer("counts", DType::kF32, {2 * data->num_elements() / kLine});
-  const auto as_store = [&](const auto& self, const Stmt& s) -> Stmt {
-    if (s->kind == StmtKind::kPrefetch) {
-      EXPECT_EQ(s->cache, 2);
-      const std::vector<Expr> at = {floordiv(s->indices.back(), kLine)};
-      return make_store(counts, at, load(counts, at) + constant_float(1));
-    }
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(self(self, child));
-    return s->body.empty() ? s : with_body(*s, std::move(body));
-  };
-  program.phases[1].body = as_store(as_store, program.phases[1].body);
-  const VarPtr i = make_var("i");
-  const Stmt zero = make_store(counts, {variable(i)}, constant_float(0));
-  program.phases.insert(program.phases.begin(), {Blocks::loop(i, counts->num_elements(), {zero})});
-  program.params.push_back({counts, Role::kOutput});
-  std::vector<Tensor> arguments = random_arguments(program, 1);
-  const Status status = run(program, arguments);
-  EXPECT_TRUE(status.ok()) << status.message();
-  std::vector<float> result;
-  for (int64_t n = 0; n < counts->num_elements(); ++n)
-    result.push_back(static_cast<float>(arguments.back().at(n)));
-  return result;
-}
 
 TEST(prefetch_next, every_line_that_later_blocks_add_once) {
   for (const ForKind kind : {ForKind::kParallel, ForKind::kSerial}) {
@@ -91,11 +59,12 @@ TEST(prefetch_next, every_line_that_later_blocks_add_once) {
       const Blocks blocks{below};
       const Program hinted = prefetch_next(blocks.program(kind), kAll);
       ASSERT_EQ(hints(hinted), 1);
+      EXPECT_EQ(first(hinted.phases[1].body, StmtKind::kPrefetch)->cache, 2);
       const std::vector<float> lines = prefetched(hinted, blocks.data);
-      const auto first = static_cast<size_t>((kBlock + below) * kRow / kLine);
+      const auto begin = static_cast<size_t>((kBlock + below) * kRow / kLine);
       const auto block = static_cast<size_t>(kBlock * kRow / kLine);
       for (size_t i = 0; i < lines.size(); ++i) {
-        const bool wanted = i >= first && i < first + block * (kRows / kBlock);
+        const bool wanted = i >= begin && i < begin + block * (kRows / kBlock);
         EXPECT_EQ(lines[i], wanted ? 1 : 0) << i;
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/compute/stage_body.h"
+#include "hone/ir/loads.h"
 #include "hone/schedule/stage_rewrite.h"
 
 namespace hone::schedule {
@@ -10,14 +11,6 @@ namespace {
 
 using ir::Expr;
 using ir::Op;
-
-bool loads(const Expr& e, const ir::BufferPtr& buffer) {
-  bool found = false;
-  ir::visit(e, [&](const Expr& node) {
-    found = found || (node->op == Op::kLoad && node->buffer == buffer);
-  });
-  return found;
-}
 
 bool loads_only(const Expr& e, const ir::BufferPtr& buffer) {
   bool only = true;
@@ -29,7 +22,7 @@ bool loads_only(const Expr& e, const ir::BufferPtr& buffer) {
 
 // The largest parts of `e` that read `buffer` and nothing else.
 void find_operands(const Expr& e, const ir::BufferPtr& buffer, std::vector<Expr>& found) {
-  if (!loads(e, buffer)) return;
+  if (!ir::loads_from(e, buffer.get())) return;
   if (loads_only(e, buffer)) return found.push_back(e);
   for (const Expr& a : e->args) find_operands(a, buffer, found);
 }

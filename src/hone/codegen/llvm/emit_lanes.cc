@@ -50,17 +50,8 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
   begin_partials(plan, native, slots);
   int64_t done = 0;
   if (loops) {
-    for (const ir::Expr& e : invariant_functions(s)) hoisted_[e.get()] = value(e);
     const int64_t step = plan.partials.empty() ? 1 : slots;
-    begin_loop(i64(0), i64(full / step), false, {0, full / step - 1});
-    const IndexForm first = add(min, loop_index(), step * native);
-    for (partial_slot_ = 0; partial_slot_ < step; ++partial_slot_) {
-      IndexForm at = first;
-      at.constant += partial_slot_ * native;
-      emit_chunk(s, at, native, native);
-    }
-    end_loop(i64(full / step));
-    hoisted_.clear();
+    emit_vector_loop(s, {.constant = full / step}, false, step, native);
     done = full / step * step;
   }
   for (; done * native < extent && !failed(); ++done) {
@@ -74,7 +65,7 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
 
 // A loop whose extent is known at run time only, but surely a number of whole vectors.
 void PhaseEmitter::emit_whole_vectors(const StmtNode& s, const LanePlan& plan, int native) {
-  const IndexForm extent = index(s.extent), min = index(s.min);
+  const IndexForm extent = index(s.extent);
   if (failed()) return;
   int64_t common = std::abs(extent.constant);
   for (const auto& [atom, coefficient] : extent.terms) common = std::gcd(common, coefficient);
@@ -86,18 +77,24 @@ void PhaseEmitter::emit_whole_vectors(const StmtNode& s, const LanePlan& plan, i
   count.constant /= points;
   for (auto& [atom, coefficient] : count.terms) coefficient /= points;
   begin_partials(plan, native, static_cast<int>(slots));
+  emit_vector_loop(s, count, true, slots, native);
+  end_partials(plan);
+}
+
+void PhaseEmitter::emit_vector_loop(const StmtNode& s, const IndexForm& count, bool may_be_empty,
+                                    int64_t step, int native) {
+  const IndexForm min = index(s.min);
   for (const ir::Expr& e : invariant_functions(s)) hoisted_[e.get()] = value(e);
   llvm::Value* end = uniform_value(count);
-  begin_loop(i64(0), end, true, {0, std::max<int64_t>(0, space_.range(count).hi - 1)});
-  const IndexForm first = add(min, loop_index(), points);
-  for (partial_slot_ = 0; partial_slot_ < slots; ++partial_slot_) {
+  begin_loop(i64(0), end, may_be_empty, {0, std::max<int64_t>(0, space_.range(count).hi - 1)});
+  const IndexForm first = add(min, loop_index(), step * native);
+  for (partial_slot_ = 0; partial_slot_ < step; ++partial_slot_) {
     IndexForm at = first;
     at.constant += partial_slot_ * native;
     emit_chunk(s, at, native, native);
   }
   end_loop(end);
   hoisted_.clear();
-  end_partials(plan);
 }
 
 void PhaseEmitter::emit_chunk(const StmtNode& s, const IndexForm& first, int64_t active,

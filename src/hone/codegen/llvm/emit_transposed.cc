@@ -1,4 +1,5 @@
 #include "hone/codegen/llvm/emitter.h"
+#include "hone/ir/loads.h"
 
 namespace hone::codegen {
 namespace {
@@ -17,7 +18,8 @@ const StmtNode* square_store(const StmtNode& s, int64_t n) {
       !ir::is_const_int(inner.extent) || inner.extent->int_value != n || !one_child(inner))
     return nullptr;
   const StmtNode& store = *inner.body[0];
-  if (store.kind != StmtKind::kStore || loads_from(store.value, store.buffer.get())) return nullptr;
+  if (store.kind != StmtKind::kStore || ir::loads_from(store.value, store.buffer.get()))
+    return nullptr;
   const LanePlan plan = plan_lanes(inner);
   const bool words = dtype_bytes(store.buffer->dtype) == 4 && plan.element_bytes == 4;
   return plan.vectorizable && words ? &store : nullptr;

@@ -104,6 +104,9 @@ class PhaseEmitter {
   // emit_lanes.cc: vectorized loops and reductions over lanes.
   void emit_vectorized(const ir::StmtNode& s);
   void emit_whole_vectors(const ir::StmtNode& s, const LanePlan& plan, int native);
+  // `count` times `step` whole vectors.
+  void emit_vector_loop(const ir::StmtNode& s, const IndexForm& count, bool may_be_empty,
+                        int64_t step, int native);
   void emit_chunk(const ir::StmtNode& s, const IndexForm& first, int64_t active, int native);
   void emit_reduction(const ir::StmtNode& s, const Access& access, ir::Op op);
   void begin_partials(const LanePlan& plan, int native, int slots);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "hone/ir/loads.h"
+
 namespace hone::codegen {
 namespace {
 
@@ -29,8 +31,8 @@ bool is_chain(const Expr& e, const StmtNode& store, std::optional<Op>& op) {
   const Op kind = e->op == Op::kSub ? Op::kAdd : e->op;
   if (op && *op != kind) return false;
   op = kind;
-  const bool left = loads_from(e->args[0], store.buffer.get());
-  const bool right = loads_from(e->args[1], store.buffer.get());
+  const bool left = ir::loads_from(e->args[0], store.buffer.get());
+  const bool right = ir::loads_from(e->args[1], store.buffer.get());
   if (left == right || (right && e->op == Op::kSub)) return false;
   return is_chain(e->args[left ? 0 : 1], store, op);
 }
@@ -105,7 +107,7 @@ struct Scan {
     if (index_loads) return false;
     lane_free.insert(s.buffer.get());
     const std::optional<Op> op = reduction_op(s);
-    if (!op) return !varies(s.value) && !loads_from(s.value, s.buffer.get());
+    if (!op) return !varies(s.value) && !ir::loads_from(s.value, s.buffer.get());
     if (s.buffer->dtype == DType::kBool || loads_elsewhere(s)) return false;
     if (direct && *op != Op::kMul) plan.partials.push_back(&s);
     return true;
@@ -114,19 +116,12 @@ struct Scan {
   bool loads_elsewhere(const StmtNode& s) const {
     const ir::Buffer* target = s.buffer.get();
     return std::any_of(stores.begin(), stores.end(), [&](const StmtNode* other) {
-      return other != &s && (other->buffer.get() == target || loads_from(other->value, target));
+      return other != &s && (other->buffer.get() == target || ir::loads_from(other->value, target));
     });
   }
 };
 
 }  // namespace
-
-bool loads_from(const Expr& e, const ir::Buffer* buffer) {
-  bool found = false;
-  ir::visit(
-      e, [&](const Expr& node) { found |= node->op == Op::kLoad && node->buffer.get() == buffer; });
-  return found;
-}
 
 bool mentions(const Expr& e, const ir::Var* var) {
   bool found = false;
@@ -155,7 +150,7 @@ const StmtNode* invariant_reduction(const StmtNode& loop) {
   }
   if (!reduction_op(*s)) return nullptr;
   for (const Expr& e : read) {
-    if (loads_from(e, s->buffer.get())) return nullptr;
+    if (ir::loads_from(e, s->buffer.get())) return nullptr;
   }
   for (const Expr& i : s->indices) {
     bool changes = false;
@@ -195,7 +190,7 @@ std::vector<Expr> invariant_functions(const StmtNode& loop) {
   }
   const auto invariant = [&](const Expr& e) {
     bool same = !mentions(e, loop.var.get());
-    for (const ir::Stmt& s : loop.body) same = same && !loads_from(e, s->buffer.get());
+    for (const ir::Stmt& s : loop.body) same = same && !ir::loads_from(e, s->buffer.get());
     ir::visit(e, [&](const Expr& node) { same = same && node->op != Op::kSelect; });
     return same;
   };
@@ -210,9 +205,9 @@ LanePlan plan_lanes(const StmtNode& loop) {
   for (const ir::Buffer* buffer : scan.lane_free) {
     for (const StmtNode* store : scan.stores) {
       const bool own = store->buffer.get() == buffer && reduction_op(*store).has_value();
-      if (!own && loads_from(store->value, buffer)) scan.plan.vectorizable = false;
+      if (!own && ir::loads_from(store->value, buffer)) scan.plan.vectorizable = false;
       for (const Expr& i : store->indices) {
-        if (loads_from(i, buffer)) scan.plan.vectorizable = false;
+        if (ir::loads_from(i, buffer)) scan.plan.vectorizable = false;
       }
     }
   }

@@ -31,6 +31,5 @@ struct LanePlan {
 [[nodiscard]] std::vector<ir::Expr> invariant_functions(const ir::StmtNode& loop);
 
 [[nodiscard]] bool mentions(const ir::Expr& e, const ir::Var* var);
-[[nodiscard]] bool loads_from(const ir::Expr& e, const ir::Buffer* buffer);
 
 }  // namespace hone::codegen
