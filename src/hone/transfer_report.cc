@@ -15,11 +15,14 @@
 #include "hone/search/measure_schedules.h"
 #include "hone/search/prediction.h"
 #include "hone/search/transfer_source.h"
+#include "hone/search/tune_tasks.h"
 
 namespace hone {
 namespace {
 
 constexpr size_t kRanked = 3;       // sources that the heuristic proposes
+constexpr int kBatch = 4;           // candidates of a task that are measured before it learns
+constexpr double kNoHurry = 86400;  // seconds; trials are what is limited
 constexpr int64_t kLongPause = 15;  // seconds between two records: nobody was tuning
 
 struct Source {
@@ -49,7 +52,12 @@ class Reporter {
   Result<std::vector<Source>> make_sources(const search::TransferPool& everything);
   Result<Source> named_source(const std::string& name, const search::TransferPool& everything);
   Status try_source(const Source& source);
-  Result<schedule::Steps> choose(Task& task, const search::TransferResult& found);
+  Result<std::vector<schedule::Steps>> choose(const Source& source,
+                                              std::span<const search::TransferResult> found);
+  [[nodiscard]] static schedule::Steps predicted_best(const Task& task,
+                                                      const search::TransferResult& found);
+  Result<schedule::Steps> measured_best(const Task& task, const search::TransferResult& found);
+  Result<std::vector<schedule::Steps>> searched_best(const Source& source);
   Status compare();
   Result<search::TaskTuner*> open_tuner(size_t group);
 
@@ -192,22 +200,62 @@ Result<search::TaskTuner*> Reporter::open_tuner(size_t group) {
   return tuner_.get();
 }
 
-Result<schedule::Steps> Reporter::choose(Task& task, const search::TransferResult& found) {
+schedule::Steps Reporter::predicted_best(const Task& task, const search::TransferResult& found) {
   if (found.candidates.empty()) return task.fallback;
   const search::Transferred& first = found.candidates[0];
-  if (options_.measure == 0) {
-    const bool trusted = first.predicted <= kTransferTrust * task.predicted;
-    return trusted ? first.steps : task.fallback;
-  }
+  return first.predicted <= kTransferTrust * task.predicted ? first.steps : task.fallback;
+}
+
+Result<schedule::Steps> Reporter::measured_best(const Task& task,
+                                                const search::TransferResult& found) {
   std::vector<schedule::Steps> tried = {task.fallback};
   for (const search::Transferred& candidate : found.candidates) {
-    if (std::ssize(tried) <= options_.measure) tried.push_back(candidate.steps);
+    if (std::ssize(tried) < options_.measure) tried.push_back(candidate.steps);
   }
   HONE_ASSIGN_OR_RETURN(search::TaskTuner * tuner, open_tuner(task.group));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds,
                         search::measure_schedules(*tuner, *runner_, tried, 1, threads_));
   return tried[static_cast<size_t>(std::min_element(seconds.begin(), seconds.end()) -
                                    seconds.begin())];
+}
+
+// By a cost model that has learned nothing of other sources' trials.
+Result<std::vector<schedule::Steps>> Reporter::searched_best(const Source& source) {
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options_.compile));
+  std::vector<search::TuneTask> tasks;
+  for (const Task& task : tasks_) {
+    const TaskSummary& summary = model_.summaries[task.group];
+    tasks.push_back({&model_.dag(task.group), model_.tasks.groups[task.group].key,
+                     static_cast<double>(summary.multiplicity), summary.name, task.fallback});
+  }
+  search::TuneLoopOptions loop;
+  loop.context = context_;
+  loop.context.model = cost.get();
+  loop.runner = runner_;
+  loop.pool = &source.pool;
+  loop.start = real_clock().now_seconds();
+  loop.deadline = loop.start + kNoHurry;
+  loop.batch = kBatch;
+  loop.max_task_trials = options_.measure;
+  loop.interrupted = options_.interrupted;
+  HONE_ASSIGN_OR_RETURN(const search::TuneResult tuned, search::tune_tasks(tasks, loop));
+  std::vector<schedule::Steps> best;
+  for (const search::TunedTask& task : tuned.tasks) best.push_back(task.steps);
+  return best;
+}
+
+Result<std::vector<schedule::Steps>> Reporter::choose(
+    const Source& source, std::span<const search::TransferResult> found) {
+  if (options_.measure > 0 && !options_.as_in_paper) return searched_best(source);
+  std::vector<schedule::Steps> chosen;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
+    chosen.push_back(predicted_best(tasks_[i], found[i]));
+    if (options_.measure > 0) {
+      HONE_ASSIGN_OR_RETURN(chosen.back(), measured_best(tasks_[i], found[i]));
+    }
+  }
+  return chosen;
 }
 
 Status Reporter::try_source(const Source& source) {
@@ -223,10 +271,12 @@ Status Reporter::try_source(const Source& source) {
                           .same_class = options_.as_in_paper,
                           .as_they_are = options_.as_in_paper});
   });
+  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> chosen, choose(source, found));
+  HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
+  result.search_seconds = real_clock().now_seconds() - start;
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
     Task& task = tasks_[i];
-    HONE_ASSIGN_OR_RETURN(schedule::Steps steps, choose(task, found[i]));
+    schedule::Steps& steps = chosen[i];
     const std::string& name = model_.summaries[task.group].kernel_class;
     auto at = std::find_if(result.classes.begin(), result.classes.end(),
                            [&](const TransferClass& c) { return c.kernel_class == name; });
@@ -240,7 +290,6 @@ Status Reporter::try_source(const Source& source) {
     }
     task.chosen.push_back(std::move(steps));
   }
-  result.search_seconds = real_clock().now_seconds() - start;
   report_.sources.push_back(std::move(result));
   return ok_status();
 }

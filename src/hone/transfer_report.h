@@ -14,8 +14,10 @@ struct TransferReportOptions {
   // Models by the name that the database has, ONNX files, databases, or "pool": everything. Empty:
   // the three models that the paper's heuristic ranks first, and the pool.
   std::vector<std::string> from;
-  int measure = 0;           // candidates measured per task; 0: the best predicted is believed
-  bool as_in_paper = false;  // steps as they are, same class only
+  // Candidates measured per task, by a search that starts from what is transferred; 0: the best
+  // predicted is believed.
+  int measure = 0;
+  bool as_in_paper = false;  // steps as they are, same class only, the best predicted are measured
   double full_seconds = 0;   // of tuning in full; 0: as the times of its records say
   int rounds = 2;            // of the final comparison
   std::string worker_executable = "/proc/self/exe";

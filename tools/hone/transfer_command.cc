@@ -134,7 +134,8 @@ Command transfer_command(CLI::App& root) {
       ->expected(1)
       ->take_all();
   app->add_option("--measure", options->measure,
-                  "Candidates measured per kernel; 0: the best predicted is believed")
+                  "Candidates measured per kernel, by a search that starts from the transferred "
+                  "ones; 0: the best predicted is believed")
       ->type_name("N")
       ->capture_default_str();
   app->add_flag("--as-in-paper", options->as_in_paper,

@@ -34,12 +34,22 @@ int MixedSearcher::fill_from(Credit& credit, Batch& batch, int count) {
   return batch.size() - before;
 }
 
+std::vector<Scored> MixedSearcher::promising_defaults() {
+  std::vector<space::Point> defaults;
+  for (int sketch = 0; sketch < guide().space().num_sketches(); ++sketch)
+    defaults.push_back(guide().space().default_point(sketch));
+  std::vector<Scored> ranked = guide().rank(std::move(defaults));
+  if (ranked.empty()) return ranked;
+  const double limit = ranked.front().log_seconds + std::log(options_.hopeless);
+  std::erase_if(ranked, [limit](const Scored& scored) { return scored.log_seconds > limit; });
+  return ranked;
+}
+
 void MixedSearcher::fill(Batch& batch, int count) {
   int left = count;
   if (!started_) {
     started_ = true;
-    for (int sketch = 0; sketch < guide().space().num_sketches() && left > 0; ++sketch)
-      left -= batch.add(guide().space().default_point(sketch));
+    left -= batch.add_best(promising_defaults(), left);
     left -= batch.add_best(
         guide().climbed_samples(options_.samples, options_.starts, options_.climb), left);
   }

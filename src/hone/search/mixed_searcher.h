@@ -1,7 +1,7 @@
-// search/mixed_searcher.h - the default: starts from the default point of every sketch and from
-// what the cost model finds best without measuring (a task tuner adds what is transferred), then
-// evolves, then descends along single decisions; how much of each is decided by what gained lately.
-// All phases share what was spent and learned.
+// search/mixed_searcher.h - the default: starts from the default points of the promising sketches
+// and from what the cost model finds best without measuring (a task tuner adds what is
+// transferred), then evolves, then descends along single decisions; how much of each is decided by
+// what gained lately. All phases share what was spent and learned.
 #pragma once
 
 #include "hone/search/coordinate_searcher.h"
@@ -15,6 +15,7 @@ struct MixedOptions {
   int climb = 8;              // steps from each
   size_t descent_after = 16;  // measurements
   double least_share = 0.25;  // of a batch, for evolution as for descent
+  double hopeless = 2;        // times the fastest predicted sketch's: a default point not tried
   double memory = 0.9;        // what a measurement's gain still counts one batch later
 };
 
@@ -32,6 +33,7 @@ class MixedSearcher : public GuidedSearcher {
     [[nodiscard]] double rate() const { return (gained + 0.01) / (spent + 8); }
   };
   void settle(Credit& credit);
+  [[nodiscard]] std::vector<Scored> promising_defaults();  // of each sketch, the best first
   // Lets one phase fill the batch and remembers what it added.
   int fill_from(Credit& credit, Batch& batch, int count);
 

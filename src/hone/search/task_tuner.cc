@@ -37,11 +37,6 @@ Status TaskTuner::open(db::Store* store) {
   const bool forgotten = context_.forgotten && context_.forgotten->contains(task_.key);
   if (store && !forgotten) HONE_RETURN_IF_ERROR(learn(*store));
   suggest(untuned_steps_);
-  own_ = first_.size();
-  for (int sketch = 0; sketch < space_->num_sketches(); ++sketch) {
-    const space::Point point = space_->default_point(sketch);
-    suggest(space_->steps(point), point);
-  }
   return ok_status();
 }
 
@@ -56,9 +51,6 @@ void TaskTuner::start_from(const TransferPool& pool) {
   if (learned_ >= kKnownWell) return;
   const TransferResult found =
       transfer(search_task(), *task_.dag, pool, {.device = context_.device});
-  const std::vector<Suggestion> later(first_.begin() + static_cast<std::ptrdiff_t>(own_),
-                                      first_.end());
-  first_.resize(own_);
   // The best predicted of each algorithm first: between algorithms a model errs most.
   std::vector<const Transferred*> firsts, others;
   std::set<std::string> algorithms;
@@ -70,7 +62,6 @@ void TaskTuner::start_from(const TransferPool& pool) {
   firsts.insert(firsts.end(), others.begin(), others.end());
   if (firsts.size() > kTransferred) firsts.resize(kTransferred);
   for (const Transferred* candidate : firsts) suggest(candidate->steps, candidate->point);
-  for (const Suggestion& suggestion : later) suggest(suggestion.steps, suggestion.point);
 }
 
 SearchTask TaskTuner::search_task() const {

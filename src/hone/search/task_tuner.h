@@ -162,7 +162,6 @@ class TaskTuner {
     std::optional<space::Point> point;  // none: not looked for yet
   };
   std::vector<Suggestion> first_;             // to be proposed before the searcher's, in order
-  size_t own_ = 0;                            // of them, this task's own best and the default
   std::vector<Example> adopted_;              // of similar tasks, the latest last
   std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
   std::unordered_map<uint64_t, uint64_t> programs_;  // code by program; 0: not built yet

@@ -43,7 +43,8 @@ class Loop {
         begin_(clock_.now_seconds()),
         overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
         pool_(compile_threads()),
-        bounds_(*options.context.target, options.context.threads) {
+        bounds_(*options.context.target, options.context.threads),
+        handed_out_of_(tasks.size(), 0) {
     for (const TuneTask& task : tasks)
       tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context, &pool_));
   }
@@ -88,8 +89,9 @@ class Loop {
   TaskBounds bounds_;
   std::vector<std::unique_ptr<TaskTuner>> tuners_;
   std::optional<TaskScheduler> scheduler_;
-  int handed_out_ = 0;      // candidates with machine code, measured or about to be
-  int trials_ = 0;          // measured
+  int handed_out_ = 0;              // candidates with machine code, measured or about to be
+  std::vector<int> handed_out_of_;  // the same, of each task
+  int trials_ = 0;                  // measured
   double last_report_ = 0;  // when the last batch was reported, or the next ones were prepared
 };
 
@@ -99,6 +101,8 @@ int Loop::batch_size(int task, int handed_out) const {
   // A first look at every task comes before a second one at any.
   if (tuner.trials() == 0 && tuners_.size() > 4) size = std::min(size, kFirstBatch);
   if (options_.max_trials > 0) size = std::min(size, options_.max_trials - handed_out);
+  if (options_.max_task_trials > 0)
+    size = std::min(size, options_.max_task_trials - handed_out_of_[static_cast<size_t>(task)]);
   // What is left of the time holds only so many candidates.
   if (trials_ > 0) {
     const double each = (clock_.now_seconds() - begin_) / trials_;
@@ -158,9 +162,15 @@ void Loop::prepare(std::deque<TaskBatch>& ready) {
         log_warning("task {} is not tuned: {}", tuner(batch.task).task().name,
                     batch.proposed.message());
       }
-      if (batch.exhausted) scheduler_->finish(batch.task);
+      const auto running = static_cast<int>(
+          std::count_if(batch.candidates.begin(), batch.candidates.end(),
+                        [](const Candidate& candidate) { return candidate.runs(); }));
+      handed_out_ += running;
+      int& of_task = handed_out_of_[static_cast<size_t>(batch.task)];
+      of_task += running;
+      const bool enough = options_.max_task_trials > 0 && of_task >= options_.max_task_trials;
+      if (batch.exhausted || enough) scheduler_->finish(batch.task);
       if (!batch.candidates.empty()) {
-        for (const Candidate& candidate : batch.candidates) handed_out_ += candidate.runs();
         ready.push_back(std::move(batch));
       } else if (!batch.exhausted) {
         scheduler_->report(batch.task, batch.prepare_seconds, scheduler_->best(batch.task));

@@ -45,6 +45,7 @@ struct TuneLoopOptions {
   double deadline = 0;                   // on that clock
   int batch = 8;
   int max_trials = 0;           // 0: no limit
+  int max_task_trials = 0;      // of each task; 0: no limit
   int compile_threads = 0;      // 0: the cores that measuring leaves, or all between batches
   std::optional<bool> overlap;  // compile while measuring; default: if a core is left for it
   double final_share = 0.06;    // of the time, to measure the best few of each task again

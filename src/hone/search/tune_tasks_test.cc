@@ -118,6 +118,19 @@ TEST(tune_tasks, the_model_hears_of_every_task) {
   EXPECT_GE(model.failures, 2);
 }
 
+TEST(tune_tasks, each_task_gets_as_many_trials_as_are_allowed) {
+  for (const bool overlap : {false, true}) {
+    Fixture f;
+    f.options.overlap = overlap;
+    f.options.max_trials = 0;
+    f.options.max_task_trials = 7;
+    f.options.batch = 4;
+    const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+    ASSERT_TRUE(result.ok());
+    for (const TunedTask& task : result->tasks) EXPECT_EQ(task.trials, 7);
+  }
+}
+
 TEST(tune_tasks, stops_at_the_deadline_and_when_interrupted) {
   Fixture f;
   f.options.max_trials = 0;
