@@ -2,7 +2,7 @@
 """Latency of a model over the seconds of one `hone tune`, against what ONNX Runtime and OpenVINO take.
 
     build/venv/bin/python benchmarks/curves.py --hone build/release/tools/hone/hone --output docs/curves [--models resnet50 ...]
-        [--budget 60] [--threads 2]
+        [--budget 60] [--threads 2] [--cost without_resnet50.model] [--keep databases]
 
 One run of `hone tune` with an empty database; its trials say when they were stored. For each of a few moments the model is compiled from the
 trials that were stored by then, and at the end of the curve stands the library that the run itself wrote. All these libraries and the rivals
@@ -57,7 +57,7 @@ def moments(budget):
 
 def hone(options, *arguments):
     """(wall seconds, what it printed as JSON)."""
-    return compare.build([options.hone, *arguments, "--threads", options.threads, "--json"], f"hone {arguments[0]} {arguments[1]}")
+    return compare.build([options.hone, *arguments, "--threads", options.threads, "--cost", options.cost, "--json"], f"hone {arguments[0]} {arguments[1]}")
 
 
 def database_until(db, copy, start, seconds):
@@ -95,6 +95,9 @@ def measure(options, name):
     label, model, inputs = load(name)
     with tempfile.TemporaryDirectory(prefix="hone-curves", dir=options.folder) as folder:
         points = libraries(options, model, Path(folder))
+        if options.keep:
+            with contextlib.closing(sqlite3.connect(Path(folder) / "trials.db")) as source, contextlib.closing(sqlite3.connect(options.keep / f"{label}.db")) as kept:
+                source.backup(kept)
         running = {f"hone {i}": engines.Hone(point["path"], inputs, options.threads) for i, point in enumerate(points)}
         running |= {key: RIVALS[key][1](model, inputs, options.threads) for key in options.rivals}
         samples = interleaved.measure(running, options.rounds, interleaved.samples)
@@ -175,6 +178,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=9, help="turns of each library and rival")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="for libraries and databases while they are needed; default: the system's")
+    parser.add_argument("--cost", default="auto", help="the cost model: a file of hone train --exclude-model knows nothing of the model")
+    parser.add_argument("--keep", type=Path, help="a folder that the database of each run is copied to, as MODEL.db")
     parser.add_argument("--no-openvino", dest="openvino", action="store_false", default=engines.openvino_installed())
     parser.add_argument("--redraw", action="store_true", help="draw the MODEL.json of --output again, measure nothing")
     options = parser.parse_args()
@@ -187,6 +192,8 @@ def main():
     if options.hone is None:
         parser.error("--hone is required to measure")
     options.hone = options.hone.resolve()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     for name in options.models:
         result = measure(options, name)
         (options.output / f"{result['model']}.json").write_text(json.dumps(result) + "\n")
