@@ -1,5 +1,7 @@
 """The drawing of latency over the seconds of tuning: a tiny model, a tiny budget, one round."""
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -24,12 +26,15 @@ class Curves(support.Case):
 
     def test_tiny_model(self):
         model = self.save(support.small_network())
-        printed = self.curves("--hone", support.HONE, "--models", model, "--budget", 3, "--threads", 1, "--rounds", 1, "--no-openvino")
+        printed = self.curves("--hone", support.HONE, "--models", model, "--budget", 3, "--threads", 1, "--rounds", 1, "--no-openvino",
+                              "--cost", "analytic", "--keep", self.folder / "kept")
         self.assertIn("ONNX Runtime", printed)
         result = json.loads((self.folder / "out" / "model.json").read_text())
         curve = result["curve"]
         self.assertEqual((curve[0]["seconds"], curve[0]["trials"]), (0, 0))
         self.assertGreater(curve[-1]["trials"], 0)
+        with contextlib.closing(sqlite3.connect(self.folder / "kept" / "model.db")) as kept:
+            self.assertGreaterEqual(kept.execute("SELECT count(*) FROM trial").fetchone()[0], curve[-1]["trials"])
         self.assertEqual(sorted(point["seconds"] for point in curve), [point["seconds"] for point in curve])
         self.assertTrue(all(point["latency"] > 0 for point in curve))
         self.assertEqual(set(result["samples"]), {f"hone {i}" for i in range(len(curve))} | {"onnxruntime"})
