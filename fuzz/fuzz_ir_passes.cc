@@ -1,6 +1,7 @@
 // A seed: every pass keeps a random program valid and what it computes.
 #include <cmath>
 
+#include "hone/ir/fuse_loops.h"
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/partition_loops.h"
@@ -53,6 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ir::Program p = ir::random_program(seed, {.only_f32 = true});
   fuzz::check(p, ir::simplify(p), "simplify", seed);
   fuzz::check(p, ir::hoist_guards(p), "hoist_guards", seed);
+  fuzz::check(p, ir::fuse_loops(p), "fuse_loops", seed);
   fuzz::check(p, ir::partition_loops(p), "partition_loops", seed);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "hone/compute/stage_body.h"
+#include "hone/ir/fuse_loops.h"
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/partition_loops.h"
 #include "hone/ir/prefetch_blocks.h"
@@ -469,6 +470,7 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));
   program = ir::simplify(std::move(program));
   program = ir::hoist_guards(std::move(program));
+  program = ir::fuse_loops(std::move(program));
   program = ir::prefetch_blocks(std::move(program));
   program = ir::prefetch_next(std::move(program));
   program = ir::partition_loops(std::move(program));

@@ -22,6 +22,10 @@ bool is_call(Op op) {
          op == Op::kPow || op == Op::kRem;
 }
 
+bool has_avx512(const target::Target& target) {
+  return target.triple.starts_with("x86_64") && target.vector_bytes == 64;
+}
+
 bool is_load_of_known(const Expr& e) { return e->op == Op::kLoad && !e->buffer->values.empty(); }
 
 }  // namespace
@@ -274,6 +278,9 @@ llvm::Value* PhaseEmitter::arithmetic(const ExprNode& e) {
       return exponent == 2 ? square : builder_.CreateFMul(square, a);
     }
   }
+  if (e.op == Op::kPow && e.type != DType::kF64 && e.args[0]->op == Op::kFloat &&
+      e.args[0]->float_value == 2)
+    return exp2_f32(builder_, b, has_avx512(target_));
   if (e.op == Op::kMul && is_float(e.type)) {
     // Known small matrices are mostly 0, 1 and -1.
     for (int i = 0; i < 2; ++i) {
@@ -397,8 +404,7 @@ llvm::Value* PhaseEmitter::function(Op op, llvm::Value* x, DType type) {
     default: break;
   }
   if (type != DType::kF64) {
-    const bool has_avx512 = target_.triple.starts_with("x86_64") && target_.vector_bytes == 64;
-    return math_f32(builder_, op, x, has_avx512);
+    return math_f32(builder_, op, x, has_avx512(target_));
   }
   switch (op) {
     case Op::kExp: return library_call("exp", {x});

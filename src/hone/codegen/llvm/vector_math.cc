@@ -21,9 +21,12 @@ constexpr double kMagic64 = 0x1.8p52;
 constexpr unsigned kLanes512 = 16;
 
 // Coefficients, highest first: minimax fits (reweighted least squares) of the named function over
-// the range after reduction; the error before rounding to float is below 0.1 ulp each.
+// the range after reduction; the error before rounding to float is below 0.1 ulp each
+// unless said.
 constexpr std::initializer_list<double> kExp = {  // e^r, |r| <= ln 2 / 2
     0x1.6dbc64p-10, 0x1.124148p-7, 0x1.555454p-5, 0x1.555486p-3, 0x1p-1, 1, 1};
+constexpr std::initializer_list<double> kExp2 = {  // 2^r, 0 <= r <= 1, exact at the ends; 0.8 ulp
+    0x1.eca6fp-10, 0x1.269dfp-7, 0x1.c9444p-5, 0x1.ebd8ap-3, 0x1.62e4c8p-1, 1};
 constexpr std::initializer_list<double> kLog = {  // (log(1 + f) - f) / f^2, |f| <= 1/3
     -0x1.109f24p-3, 0x1.1ed906p-3,  -0x1.eeb8ecp-4, 0x1.1ebca2p-3, -0x1.55cd0ep-3,
     0x1.99d212p-3,  -0x1.fffd6ap-3, 0x1.555502p-2,  -0x1p-1};
@@ -55,6 +58,7 @@ class Math {
   }
 
   Value* exp(Value* x, double sign = 1);
+  Value* exp2(Value* x);
   Value* log(Value* x);
   Value* tanh(Value* x);
   Value* erf(Value* x);
@@ -90,6 +94,7 @@ class Math {
   Value* odd_step(Value* x, double end, std::initializer_list<double> p,
                   std::initializer_list<double> q);
   Value* scale(Value* p, Value* n);
+  Value* scale_shifted(Value* p, Value* shifted);
   Value* reciprocal(Value* d, bool infinite);
   Value* quotient(Value* n, Value* d);
   Value* power_of_2(Value* n) { return from_bits(b_.CreateShl(b_.CreateAdd(n, i(127)), 23)); }
@@ -100,8 +105,7 @@ class Math {
   bool avx512_ = false;  // x is a whole register of it
 };
 
-// e^x or, with sign -1, e^-x: sign x = n ln 2 + sign r; e^(sign r) by polynomial; 2^n in two
-// factors, so that denormal results are right.
+// e^x or, with sign -1, e^-x: sign x = n ln 2 + sign r; e^(sign r) by polynomial.
 Value* Math::exp(Value* x, double sign) {
   constexpr double kInfinite = 90.0, kZero = -105.0;  // beyond them nothing changes
   x = sign > 0 ? at_least(at_most(x, kInfinite), kZero) : at_least(at_most(x, -kZero), -kInfinite);
@@ -115,14 +119,34 @@ Value* Math::exp(Value* x, double sign) {
     Value* term = f(--power % 2 == 0 ? c : sign * c);
     p = p ? fma(p, r, term) : term;
   }
-  if (avx512_) return scale(p, n);
+  return avx512_ ? scale(p, n) : scale_shifted(p, shifted);
+}
+
+// 2^x = 2^r 2^n with n the integer below x. Nothing is lost in r but where n is -1.
+Value* Math::exp2(Value* x) {
+  if (avx512_) {
+    constexpr int kFloor = 9;  // r = x - floor(x), exceptions suppressed; 0 for infinities
+    Value* all = llvm::ConstantInt::getSigned(b_.getInt16Ty(), -1);
+    constexpr int kCurrentRounding = 4;
+    Value* r = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_reduce_ps_512, {},
+                                  {x, b_.getInt32(kFloor), x, all, b_.getInt32(kCurrentRounding)});
+    return scale(poly(r, kExp2), x);
+  }
+  constexpr double kInfinite = 130.0, kZero = -152.0;  // beyond them nothing changes
+  x = at_least(at_most(x, kInfinite), kZero);
+  Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x);
+  return scale_shifted(poly(b_.CreateFSub(x, n), kExp2), b_.CreateFAdd(n, f(kMagic)));
+}
+
+// p 2^n in two factors, so that denormal results are right; n = shifted - kMagic.
+Value* Math::scale_shifted(Value* p, Value* shifted) {
   Value* exponent = b_.CreateSub(bits(shifted), bits(f(kMagic)));
   Value* half = b_.CreateAShr(exponent, 1);
   p = b_.CreateFMul(p, power_of_2(half));
   return b_.CreateFMul(p, power_of_2(b_.CreateSub(exponent, half)));
 }
 
-// p 2^n, rounded once.
+// p 2^floor(n), rounded once.
 Value* Math::scale(Value* p, Value* n) {
   Value* all = llvm::ConstantInt::getSigned(b_.getInt16Ty(), -1);
   constexpr int kCurrentRounding = 4;
@@ -234,6 +258,10 @@ Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x, bool has_avx512) {
     default: break;
   }
   HONE_ASSERT(false, "not a function of float32");
+}
+
+Value* exp2_f32(llvm::IRBuilder<>& builder, Value* x, bool has_avx512) {
+  return Math(builder, x, has_avx512).exp2(x);
 }
 
 }  // namespace hone::codegen
