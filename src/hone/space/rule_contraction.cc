@@ -21,8 +21,11 @@ void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
   group.d_lanes = builder.add_decision(stage, "lanes", DecisionKind::kVector, lane_options);
   const int64_t most = std::max<int64_t>(1, (channels + group.lanes / 2 - 1) / (group.lanes / 2));
   std::vector<int64_t> vectors;
-  for (const int64_t n : {1, 2, 3, 4, 6, 8}) {
-    if (n <= most) vectors.push_back(n);
+  const auto fits = [&](int64_t n) { return channels % (n * lane_options[0]) == 0; };
+  // 40 or 56 channels: other tiles of several vectors leave a rest.
+  const bool odd = group.reuses && !fits(2) && !fits(3);
+  for (const int64_t n : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    if (n <= most && ((n != 5 && n != 7) || (odd && fits(n)))) vectors.push_back(n);
   }
   // Where nothing is reused, all channels of a point at once are one stream from memory.
   for (const int64_t all : {(channels + group.lanes - 1) / group.lanes, most}) {

@@ -172,6 +172,38 @@ TEST(space, vectors_of_a_window_stand_outside_its_taps_where_registers_lack) {
   EXPECT_GT(inside, 0);
 }
 
+// 5 vectors of half the width are 40 channels; 3 of the whole width would be 48.
+TEST(space, five_or_seven_vectors_where_other_tiles_leave_a_rest) {
+  target::Target wide = narrow();
+  wide.vector_bytes = 64;
+  wide.vector_registers = 32;
+  const auto options = [&](const compute::Dag& dag) {
+    const Result<Space> space = Space::create(dag, wide);
+    HONE_ASSERT(space.ok(), "a space");
+    for (const Decision& decision : space->decisions(0)) {
+      if (decision.name.ends_with(".vectors")) return decision.options;
+    }
+    return std::vector<int64_t>();
+  };
+  using Options = std::vector<int64_t>;
+  EXPECT_EQ(options(gemm(7, 40, 9)), (Options{1, 2, 3, 4, 5}));
+  EXPECT_EQ(options(gemm(7, 56, 9)), (Options{1, 2, 3, 4, 6, 7}));
+  EXPECT_EQ(options(gemm(7, 48, 9)), (Options{1, 2, 3, 4, 6}));
+  EXPECT_EQ(options(gemm(7, 80, 9)), (Options{1, 2, 3, 4, 6, 8}));
+  EXPECT_EQ(options(depthwise(6, 7, 40, 1)), (Options{1, 2, 3, 4, 5})) << "all channels of a point";
+  const compute::Dag dag = gemm(11, 40, 9);
+  const Result<Space> space = Space::create(dag, wide);
+  ASSERT_TRUE(space.ok());
+  Rng rng(1);
+  int five = 0;
+  for (int i = 0; i < 200; ++i) {
+    const schedule::Steps steps = space->steps(space->sample(rng));
+    if (schedule::to_string(steps).find("[5, 8]") == std::string::npos) continue;
+    if (++five <= 3) schedule::expect_same(dag, steps, 1e-5);
+  }
+  EXPECT_GT(five, 0);
+}
+
 // All stages run over a block of queries in one parallel loop.
 TEST(space, attention_keeps_its_scores_in_the_cache) {
   const compute::Dag dag = attention(2, 256, 64, 16);
