@@ -136,6 +136,8 @@ def main():
             hone("dataset", "split", "--db", db, "-o", split, "--by", by, *extra)
             assert json.loads(split.read_text())["by"] == by
             hone("eval", "--db", db, "--split-file", split)
+        judged = {cost: hone("eval", "--db", db, "--json", "--cost", cost) for cost in ("auto", "combined", "analytic")}
+        assert judged["combined"] != judged["analytic"] and judged["auto"] in (judged["combined"], judged["analytic"])
         split = json.loads((folder / "model.json").read_text())
         assert split["tasks"]["test"] and not set(split["tasks"]["test"]) & set(split["tasks"]["train"])
 

@@ -85,7 +85,8 @@ Result<CostModelPtr> resolve_options(const CompileOptions& options) {
     return invalid("accuracy '{}', expected strict, default or fast", options.accuracy);
   if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")
     return invalid("transfer '{}', expected pool, one or off", options.transfer);
-  const std::string name = options.cost == "auto" ? cost::default_model(target) : options.cost;
+  const std::string name =
+      options.cost == cost::kAutoModel ? cost::default_model(target) : options.cost;
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost::CostModel> cost,
                         make_cost_model({name, options.db, options.use_db, options.adapt, ""}));
   return CostModelPtr(std::move(cost));

@@ -98,6 +98,7 @@ class WeightsAdaptation : public NetAdaptation {
     training.rate *= kRateShare;
     training.last_rate = training.rate;
     training.average = 0;
+    training.decay = 0;  // what few rows do not speak against stays
     const double rows = kWork / (3 * work_of(net));
     const double picked = std::clamp(rows, kLeastRows, kMostRows);
     training.batch = kBatch;

@@ -30,11 +30,16 @@ struct Version {
   const char* name;
   std::string value;
 };
-std::vector<Version> versions() {
-  return {{"hone.inputs", "inputs", std::to_string(cost::kInputVersion)},
-          {"hone.features", "features",
-           fmt::format("{}.{}", analysis::kFeatureVersion, cost::kMeasureFeatureVersion)},
-          {"hone.space", "the space of schedules", kScheduleVersion}};
+// `inputs`: names of what the net reads.
+std::vector<Version> versions(std::span<const std::string> inputs) {
+  std::vector<Version> all = {
+      {"hone.inputs", "inputs", std::to_string(cost::kInputVersion)},
+      {"hone.features", "features",
+       fmt::format("{}.{}", analysis::kFeatureVersion, cost::kMeasureFeatureVersion)},
+      {"hone.space", "the space of schedules", kScheduleVersion}};
+  if (std::find(inputs.begin(), inputs.end(), "decisions") != inputs.end())
+    all.push_back({"hone.decisions", "decisions", std::to_string(cost::kCandidateFeatureVersion)});
+  return all;
 }
 
 Tensor floats(const Shape& shape, std::span<const float> values) {
@@ -191,7 +196,9 @@ class NetWriter {
 std::string format_net(const Net& net, const NetCard& card, NetWeights weights) {
   graph::OnnxWriter out = NetWriter(net, weights).write();
   out.note(kFamily, net.family);
-  for (const Version& version : versions()) out.note(version.key, version.value);
+  std::vector<std::string> inputs;
+  for (const cost::net::NetInput& input : net.inputs) inputs.push_back(input.name);
+  for (const Version& version : versions(inputs)) out.note(version.key, version.value);
   out.note(kScale, fmt::format("{}", card.log_seconds_per_score));
   if (!card.heads.empty()) out.note(kHeads, fmt::format("{}", fmt::join(card.heads, ",")));
   for (const auto& [key, value] : card.notes) out.note(std::string(kNote) + key, value);
@@ -214,7 +221,7 @@ Result<NetFile> read_net(const std::string& path) {
   file.family = find(kFamily);
   if (file.family.empty())
     return invalid("{}: an ONNX model, but not a cost model that hone train wrote", path);
-  for (const Version& version : versions()) {
+  for (const Version& version : versions(summary.inputs)) {
     if (const std::string found = find(version.key); found != version.value)
       return invalid("{}: trained for version {} of {}, expected {}: train it anew", path,
                      found.empty() ? "(none)" : found, version.name, version.value);
@@ -241,6 +248,26 @@ Result<NetFile> read_net(const std::string& path) {
     if (key.starts_with(kNote)) file.card.notes[key.substr(kNote.size())] = text;
   }
   return file;
+}
+
+std::string options_of(const NetFile& file, const cost::net::Family& family) {
+  std::string text = note_of(file, "options");
+  const auto given = cost::net::parse_options(family, text);
+  if (!given.ok()) return text;  // whoever reads it says so
+  for (const cost::net::FamilyOption& option : family.options) {
+    const std::optional<cost::Input> input = cost::find_input(option.name);
+    if (!input || given->contains(std::string(option.name))) continue;
+    const bool reads =
+        std::find(file.inputs.begin(), file.inputs.end(), *input) != file.inputs.end();
+    if (reads == (option.value != 0)) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", option.name, reads ? 1 : 0);
+  }
+  return text;
+}
+
+std::string note_of(const NetFile& file, const std::string& key) {
+  const auto found = file.card.notes.find(key);
+  return found == file.card.notes.end() ? "" : found->second;
 }
 
 Status load_weights(const NetFile& file, const std::string& path, Net& net) {

@@ -7,7 +7,7 @@
 
 #include "hone/base/status.h"
 #include "hone/cost/inputs/model_inputs.h"
-#include "hone/cost/net/net.h"
+#include "hone/cost/net/family.h"
 
 namespace hone {
 
@@ -39,6 +39,11 @@ struct NetFile {
 // Refuses what is no net of this version of inputs, features and space, with what was found and
 // what is expected.
 [[nodiscard]] Result<NetFile> read_net(const std::string& path);
+// What its card says of that; "" if nothing.
+[[nodiscard]] std::string note_of(const NetFile& file, const std::string& key);
+// The options that make its net. An older file does not name those that came later: it has an
+// option that is called like an input if it reads that.
+[[nodiscard]] std::string options_of(const NetFile& file, const cost::net::Family& family);
 // Gives the parameters and constants of a net of the same family and options the values that the
 // file has. `path` is the file's, for messages.
 [[nodiscard]] Status load_weights(const NetFile& file, const std::string& path,

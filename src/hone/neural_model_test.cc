@@ -7,10 +7,12 @@
 #include <thread>
 
 #include "hone/compiled_net.h"
+#include "hone/cost/candidate_features.h"
 #include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/test_model.h"
 #include "hone/neural_model_testing.h"
+#include "hone/restored_net.h"
 
 namespace hone {
 namespace {
@@ -68,6 +70,43 @@ TEST(net_file, gives_its_weights_to_a_net_of_the_same_kind) {
   EXPECT_EQ(
       load_weights(file, path, deep).message(),
       path + ": has no encoder1.attention.query.weight, expected a small of the same options");
+}
+
+// A file from before an option was there reads no such input, and goes on as it is.
+TEST(net_file, has_the_options_that_it_was_made_with) {
+  const TempDir folder = TempDir::create().value();
+  const std::string path = folder.file("small.onnx");
+  const net::Family* family = net::find_family("small").value();
+  net::Net before =
+      net::make_net(*family, net::all_inputs(), {{"hidden", 8}, {"heads", 2}, {"decisions", 0}})
+          .value();
+  net::initialise(before, 3);
+  ASSERT_TRUE(write_net(path, before, small_card()).ok());
+  const NetFile old = read_net(path).value();
+  EXPECT_EQ(options_of(old, *family), "hidden=8,heads=2,decisions=0");
+  const Result<net::Net> restored = restore_net(old, path);
+  ASSERT_TRUE(restored.ok()) << restored.status().message();
+  EXPECT_EQ(restored->num_weights(), before.num_weights());
+  ASSERT_TRUE(write_net(path, small_net(), small_card()).ok());
+  EXPECT_EQ(options_of(read_net(path).value(), *family), "hidden=8,heads=2");
+}
+
+// Only a net that reads decisions looks at their version.
+TEST(net_file, of_other_decisions_is_refused) {
+  const TempDir folder = TempDir::create().value();
+  const std::string path = folder.file("small.onnx");
+  ASSERT_TRUE(write_net(path, small_net(), small_card()).ok());
+  std::string bytes = read_file(path).value();
+  const size_t note = bytes.find("hone.decisions");
+  ASSERT_NE(note, bytes.npos);
+  const std::string known = std::to_string(cost::kCandidateFeatureVersion);
+  const size_t version = bytes.find(known, note);
+  ASSERT_NE(version, bytes.npos);
+  bytes[version] = 'x';
+  ASSERT_TRUE(write_file_atomic(path, bytes).ok());
+  EXPECT_EQ(read_net(path).status().message(),
+            fmt::format("{}: trained for version x of decisions, expected {}: train it anew", path,
+                        known));
 }
 
 TEST(net_file, names_the_device_of_each_head) {

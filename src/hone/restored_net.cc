@@ -44,7 +44,8 @@ Result<net::Net> restore_net(const NetFile& file, const std::string& name) {
   };
   const Result<const net::Family*> family = net::find_family(file.family);
   if (!family.ok()) return unknown(family.status().message());
-  const Result<net::GivenOptions> options = net::parse_options(**family, note_of(file, "options"));
+  const Result<net::GivenOptions> options =
+      net::parse_options(**family, options_of(file, **family));
   if (!options.ok()) return unknown(options.status().message());
   Result<net::Net> made = net::make_net(**family, net::all_inputs(), *options);
   if (!made.ok()) return unknown(made.status().message());
@@ -61,11 +62,6 @@ Result<net::Net> restore_net(const NetFile& file, const std::string& name) {
   if (!again.ok() || graph::describe(*again) != graph::describe(graph))
     return unknown("its operators are others");
   return made;
-}
-
-std::string note_of(const NetFile& file, const std::string& key) {
-  const auto found = file.card.notes.find(key);
-  return found == file.card.notes.end() ? "" : found->second;
 }
 
 }  // namespace hone

@@ -10,7 +10,4 @@ namespace hone {
 // if that is not what the file computes. `name`: of the file, for messages.
 [[nodiscard]] Result<cost::net::Net> restore_net(const NetFile& file, const std::string& name);
 
-// A note that `hone train` wrote, or "".
-[[nodiscard]] std::string note_of(const NetFile& file, const std::string& key);
-
 }  // namespace hone

@@ -166,7 +166,11 @@ Status evaluate_replay(const EvalOptions& options, const CostData& data,
   return ok_status();
 }
 
-Status evaluate(const EvalOptions& options) {
+Status evaluate(EvalOptions options) {
+  if (options.cost == cost::kAutoModel) {
+    HONE_ASSIGN_OR_RETURN(const target::Target target, measured_target(options.device));
+    options.cost = cost::default_model(target);
+  }
   HONE_ASSIGN_OR_RETURN(const cost::Split split, cost::parse_split(options.split));
   const bool by_file = !options.split_file.empty();
   const bool trees = options.cost == "gbdt" || options.cost == "combined";
@@ -234,11 +238,7 @@ Command eval_command(CLI::App& root) {
       "eval", "Judge a cost model by the measured schedules of a database, per kernel class");
   add_db(*app, options->db);
   add_measured_device(*app, options->device);
-  app->add_option("--cost", options->cost,
-                  fmt::format("The cost model: {}, or a file that hone train wrote",
-                              join_names(cost::model_names())))
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_cost(*app, options->cost);
   app->add_option("--split", options->split,
                   "What a model that learns is trained on anew and judged by: none: it stays as it "
                   "is; by-model: each network in turn is held out; by-task, within: a fifth of the "

@@ -75,6 +75,17 @@ void add_excluded_networks(CLI::App& app, std::vector<std::string>& names) {
       ->expected(1)
       ->take_all();
 }
+
+void add_cost(CLI::App& app, std::string& name) {
+  app.add_option("--cost", name,
+                 fmt::format("The cost model: {}, or a file that hone train wrote; {}: combined "
+                             "where its trees know the instruction set (AVX2, AVX-512), else "
+                             "analytic",
+                             join_names(cost::model_names()), cost::kAutoModel))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
 void add_json(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "Print JSON to standard output instead of text");
 }
@@ -98,13 +109,7 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
       ->expected(1)
       ->take_all();
   app.add_flag("--no-shipped", texts.no_shipped, "Leave out the records that come with Hone");
-  app.add_option("--cost", texts.cost,
-                 fmt::format("The cost model: {}, or a file that hone train wrote; auto: combined "
-                             "where its trees know the instruction set (AVX2, AVX-512), else "
-                             "analytic",
-                             join_names(cost::model_names())))
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_cost(app, texts.cost);
   app.add_option("--accuracy", texts.accuracy,
                  "How much may be rounded: strict: nothing but the model's own sums; default: also "
                  "Winograd's convolutions; fast: also weights, to bf16")

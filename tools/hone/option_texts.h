@@ -27,6 +27,7 @@ void add_device(CLI::App& app, std::string& name);
 void add_measured_device(CLI::App& app, std::string& name);
 [[nodiscard]] std::string measured_device_help();
 void add_excluded_networks(CLI::App& app, std::vector<std::string>& names);
+void add_cost(CLI::App& app, std::string& name);
 void add_json(CLI::App& app, bool& json);
 
 // The options of everything that compiles a model or looks at how it would be.

@@ -18,21 +18,16 @@ namespace net = cost::net;
 constexpr int kEpochs = 20, kBatch = 128;
 constexpr double kFullRate = 5e-4, kHeadRate = 2e-3;
 
-std::string note_of(const NetFile& file, const std::string& name) {
-  const auto found = file.card.notes.find(name);
-  return found == file.card.notes.end() ? "" : found->second;
-}
-
-Result<net::GivenOptions> options_of(const net::Family& family, std::string_view text) {
+Result<net::GivenOptions> complete(const net::Family& family, std::string_view text) {
   HONE_ASSIGN_OR_RETURN(const net::GivenOptions given, net::parse_options(family, text));
   return net::complete_options(family, given);
 }
 
 Status check_options(const NetTrainTexts& texts, const net::Family& family,
                      const std::string& trained) {
-  const Result<net::GivenOptions> given = options_of(family, texts.options);
+  const Result<net::GivenOptions> given = complete(family, texts.options);
   if (!given.ok()) return invalid("--options: {}", given.status().message());
-  HONE_ASSIGN_OR_RETURN(const net::GivenOptions its, options_of(family, trained));
+  HONE_ASSIGN_OR_RETURN(const net::GivenOptions its, complete(family, trained));
   for (const auto& [name, value] : its) {
     const double other = given->at(name);
     if (other != value) {
@@ -60,7 +55,7 @@ Result<TrainStart> read_start(NetTrainTexts& texts) {
   }
   texts.family = start.file.family;
   HONE_ASSIGN_OR_RETURN(start.family, net::find_family(texts.family));
-  const std::string trained = note_of(start.file, "options");
+  const std::string trained = options_of(start.file, *start.family);
   if (!texts.options.empty()) HONE_RETURN_IF_ERROR(check_options(texts, *start.family, trained));
   texts.options = trained;
   return start;
@@ -73,6 +68,7 @@ Result<net::NetTraining> training_from(const TrainStart& start) {
   }
   training.epochs = kEpochs;
   training.batch = kBatch;
+  training.decay = 0;  // what few rows do not speak against stays
   training.rate = start.head ? kHeadRate : kFullRate;
   training.last_rate = std::min(training.last_rate, training.rate);
   if (start.head) training.trained.assign(start.family->last.begin(), start.family->last.end());
@@ -84,7 +80,7 @@ Status take_weights(const TrainStart& start, const std::string& path, net::Net& 
   const size_t known = start.file.card.heads.size();
   if (known == 0) return ok_status();
   HONE_ASSIGN_OR_RETURN(const net::GivenOptions options,
-                        options_of(*start.family, note_of(start.file, "options")));
+                        complete(*start.family, options_of(start.file, *start.family)));
   const auto devices = static_cast<size_t>(options.at("devices"));
   for (const char* name : {"head.weight", "head.bias"}) {
     net::Parameter* parameter = model.find_parameter(name);

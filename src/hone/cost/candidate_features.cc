@@ -22,14 +22,17 @@ constexpr size_t kCacheLevels = 3;
 constexpr size_t kLoops = 10;  // of the main statement, from the innermost out
 
 struct Parts {
+  std::span<const Nest> nests;
   const CpuMeasure& measure;
-  size_t main = 0;  // the nest with the most cycles
+  const Nest* main = nullptr;  // the nest with the most cycles
   const StageMeasure* main_stage = nullptr;
   const RootMeasure* main_root = nullptr;
+  double main_operations = 0, all_operations = 0;
+  double seconds = 0;  // by the measure
 };
 
-Parts find_parts(std::span<const Nest> nests, const CpuMeasure& measure) {
-  Parts parts{measure};
+Parts find_parts(std::span<const Nest> nests, const CpuMeasure& measure, const Query& query) {
+  Parts parts{nests, measure};
   for (const RootMeasure& root : measure.roots) {
     for (const StageMeasure& stage : root.stages) {
       if (parts.main_stage && stage.compute_cycles <= parts.main_stage->compute_cycles) continue;
@@ -37,9 +40,13 @@ Parts find_parts(std::span<const Nest> nests, const CpuMeasure& measure) {
       parts.main_root = &root;
     }
   }
-  for (size_t i = 0; i < nests.size(); ++i) {
-    if (parts.main_stage && nests[i].stage == parts.main_stage->stage) parts.main = i;
+  parts.main = nests.empty() ? nullptr : nests.data();
+  for (const Nest& nest : nests) {
+    if (parts.main_stage && nest.stage == parts.main_stage->stage) parts.main = &nest;
+    parts.all_operations += nest.operations();
   }
+  if (parts.main) parts.main_operations = parts.main->operations();
+  parts.seconds = std::max(measure.seconds(*query.target, query.threads), 1e-12);
   return parts;
 }
 
@@ -147,8 +154,9 @@ void write_stage(const StageMeasure& stage, double operations, RowWriter& out) {
 
 // The measure's parts, per operation or as shares of each other: trees that look at sizes learn
 // tasks by heart instead of what makes a schedule slow.
-void write_measure(const Parts& parts, const Query& query, double total, double main_operations,
-                   double all_operations, RowWriter& out) {
+void write_measure(const Parts& parts, const Query& query, RowWriter& out) {
+  const double total = parts.seconds;
+  const double main_operations = parts.main_operations, all_operations = parts.all_operations;
   static const StageMeasure kNoStage;
   static const RootMeasure kNoRoot;
   write_stage(parts.main_stage ? *parts.main_stage : kNoStage, main_operations, out);
@@ -179,32 +187,48 @@ void write_measure(const Parts& parts, const Query& query, double total, double 
   out.ratio("measure.nanoseconds", 1e9 * total, all_operations);
 }
 
+void write_share(const Parts& parts, RowWriter& out) {
+  out.plain("all.statements", static_cast<double>(parts.nests.size()));
+  out.plain("all.main_share", parts.main_operations / std::max(parts.all_operations, 1.0));
+}
+
+// All of kMeasure.
+void write_measured(const Parts& parts, const Query& query, RowWriter& out) {
+  write_share(parts, out);
+  write_tile(parts.main, *query.target, out);
+  write_measure(parts, query, out);
+}
+
+// What kCombined has beyond it.
+void write_decisions(const Parts& parts, const Query& query, RowWriter& out) {
+  write_schedule_features({parts.main, parts.main_stage, parts.main_root}, parts.nests,
+                          parts.measure, query, out);
+}
+
 // Returns the first guess.
-double write(std::span<const Nest> nests, const CpuMeasure& measure, const Query& query,
-             FeatureSet set, RowWriter& out) {
-  const Parts parts = find_parts(nests, measure);
-  const Nest* main = nests.empty() ? nullptr : &nests[parts.main];
-  const double main_operations = main ? main->operations() : 0;
-  double all_operations = 0;
-  for (const Nest& nest : nests) all_operations += nest.operations();
-  const bool measured = set != FeatureSet::kStatements;
-  const target::Target& target = *query.target;
-  const double total = std::max(measure.seconds(target, query.threads), 1e-12);
-  out.plain("all.statements", static_cast<double>(nests.size()));
-  out.plain("all.main_share", main_operations / std::max(all_operations, 1.0));
-  if (measured) {
-    write_tile(main, target, out);
-    write_measure(parts, query, total, main_operations, all_operations, out);
-    if (set == FeatureSet::kCombined)
-      write_schedule_features({main, parts.main_stage, parts.main_root}, nests, measure, query,
-                              out);
-    return total;
+double write(const Parts& parts, const Query& query, FeatureSet set, RowWriter& out) {
+  if (set != FeatureSet::kStatements) {
+    write_measured(parts, query, out);
+    if (set == FeatureSet::kCombined) write_decisions(parts, query, out);
+    return parts.seconds;
   }
-  write_statement(main, query, out);
-  write_sums(nests, all_operations, out);
-  write_loops(main, out);
+  write_share(parts, out);
+  write_statement(parts.main, query, out);
+  write_sums(parts.nests, parts.all_operations, out);
+  write_loops(parts.main, out);
+  const target::Target& target = *query.target;
   const double peak = target.lanes(4) * target.fma_per_cycle * target.ghz * 1e9 * query.threads;
-  return (1 + all_operations) / peak;
+  return (1 + parts.all_operations) / peak;
+}
+
+std::vector<std::string> collect_names(const auto& write) {
+  std::vector<std::string> names;
+  RowWriter writer(names);
+  const target::Target target;
+  const Query query = {nullptr, &target, 1, 0};
+  const CpuMeasure measure;
+  write(find_parts({}, measure, query), query, writer);
+  return names;
 }
 
 }  // namespace
@@ -215,28 +239,39 @@ CandidateFeatures candidate_features(const Query& query, FeatureSet set) {
   const space::Candidate& candidate = *query.candidate;
   const std::vector<Nest> nests = analysis::build_nests(candidate.state, candidate.bounds);
   const CpuMeasure measure = analysis::measure_cpu(nests, *query.target, query.threads);
-  features.base_seconds = write_candidate_features(nests, measure, query, set, features.row);
+  RowWriter writer(features.row);
+  features.base_seconds = write(find_parts(nests, measure, query), query, set, writer);
   return features;
 }
 
-double write_candidate_features(std::span<const Nest> nests, const CpuMeasure& measure,
-                                const Query& query, FeatureSet set, std::span<float> row) {
-  RowWriter writer(row);
-  return write(nests, measure, query, set, writer);
+void write_net_features(std::span<const Nest> nests, const CpuMeasure& measure, const Query& query,
+                        std::span<float> parts_row, std::span<float> decisions_row) {
+  const Parts parts = find_parts(nests, measure, query);
+  if (!parts_row.empty()) {
+    RowWriter writer(parts_row);
+    write_measured(parts, query, writer);
+  }
+  if (!decisions_row.empty()) {
+    RowWriter writer(decisions_row);
+    write_decisions(parts, query, writer);
+  }
 }
 
 const std::vector<std::string>& candidate_feature_names(FeatureSet set) {
   const auto collect = [](FeatureSet s) {
-    std::vector<std::string> names;
-    RowWriter writer(names);
-    const target::Target target;
-    (void)write({}, {}, {nullptr, &target, 1, 0}, s, writer);
-    return names;
+    return collect_names([&](const Parts& parts, const Query& query, RowWriter& out) {
+      (void)write(parts, query, s, out);
+    });
   };
   static const std::vector<std::string> kNames[] = {collect(FeatureSet::kStatements),
                                                     collect(FeatureSet::kMeasure),
                                                     collect(FeatureSet::kCombined)};
   return kNames[static_cast<size_t>(set)];
+}
+
+const std::vector<std::string>& decision_names() {
+  static const std::vector<std::string> kNames = collect_names(write_decisions);
+  return kNames;
 }
 
 }  // namespace hone::cost

@@ -22,18 +22,20 @@ struct CandidateFeatures {
   double base_seconds = 0;  // a first guess, which trees correct by a factor
 };
 [[nodiscard]] CandidateFeatures candidate_features(const Query& query, FeatureSet set);
-// The same where the candidate's nests and measure are known: fills the row, as long as the names,
-// and returns the first guess.
-double write_candidate_features(std::span<const analysis::Nest> nests,
-                                const analysis::CpuMeasure& measure, const Query& query,
-                                FeatureSet set, std::span<float> row);
 // What each number is: "main.ops.fma", "loop0.extent", "measure.root.tiles", ...
 [[nodiscard]] const std::vector<std::string>& candidate_feature_names(FeatureSet set);
+
+// What nets read, where the candidate's nests and measure are known: the numbers of kMeasure, and
+// what kCombined has beyond them. An empty row is left out.
+void write_net_features(std::span<const analysis::Nest> nests, const analysis::CpuMeasure& measure,
+                        const Query& query, std::span<float> parts_row,
+                        std::span<float> decisions_row);
+[[nodiscard]] const std::vector<std::string>& decision_names();
 
 // Changes when a number of the row changes its meaning: a model that was trained on others is
 // refused.
 inline constexpr int kCandidateFeatureVersion = 3;
-// The same of kMeasure: nets read it.
+// The same of kMeasure: nets read it. Those that read decisions look at the version above, too.
 inline constexpr int kMeasureFeatureVersion = 2;
 
 }  // namespace hone::cost

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hone/cost/cost_model.h"
@@ -21,6 +22,7 @@ enum class Use : uint8_t {
 // What is used unless one says otherwise: "combined" where its shipped trees learned from the
 // instruction set, else "analytic".
 [[nodiscard]] std::string default_model(const target::Target& target);
+inline constexpr std::string_view kAutoModel = "auto";  // what it is called by --cost
 [[nodiscard]] std::vector<std::string> model_names();
 // Whether make_model() takes the name for a file's.
 [[nodiscard]] bool is_model_file(std::string_view name);

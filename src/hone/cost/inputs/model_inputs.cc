@@ -33,6 +33,8 @@ std::vector<std::vector<std::string>> make_names() {
       names_of([](RowWriter& out) { write_device(target::Target(), 1, out); });
   for (int64_t i = 0; i < kMaxHeads; ++i)
     names[index(Input::kHead)].push_back(fmt::format("head{}", i));
+  names[index(Input::kDecisions)] = decision_names();
+  names[index(Input::kAnalytic)] = {"log_seconds"};
   return names;
 }
 
@@ -46,7 +48,9 @@ std::vector<InputShape> make_shapes() {
           {"task", {width(Input::kTask)}},
           {"measure", {width(Input::kMeasure)}},
           {"device", {width(Input::kDevice)}},
-          {"head", {width(Input::kHead)}}};
+          {"head", {width(Input::kHead)}},
+          {"decisions", {width(Input::kDecisions)}},
+          {"analytic", {width(Input::kAnalytic)}}};
 }
 
 // The row of what many candidates have in common, made when it is first asked for.
@@ -121,6 +125,10 @@ Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs
   const auto row = [&](Input input) {
     return wanted_[index(input)] ? rows[index(input)] : nullptr;
   };
+  const auto whole = [&](Input input) {
+    float* to = row(input);
+    return std::span(to, to ? static_cast<size_t>(input_shapes()[index(input)].size()) : 0);
+  };
   for (size_t i = 0; i < kNumInputs; ++i) {
     if (wanted_[i]) std::fill_n(rows[i], input_shapes()[i].size(), 0.0F);
   }
@@ -134,11 +142,10 @@ Status InputWriter::write(const Query& query, std::span<float* const, kNumInputs
     write_statements(nests, query, row(Input::kStatements), row(Input::kTags), row(Input::kMask));
   if (wanted_[index(Input::kSteps)] || wanted_[index(Input::kStepsMask)])
     write_steps(candidate, row(Input::kSteps), row(Input::kStepsMask));
-  if (float* to = row(Input::kMeasure)) {
-    write_candidate_features(
-        nests, measure, query, FeatureSet::kMeasure,
-        {to, static_cast<size_t>(input_shapes()[index(Input::kMeasure)].size())});
-  }
+  if (wanted_[index(Input::kMeasure)] || wanted_[index(Input::kDecisions)])
+    write_net_features(nests, measure, query, whole(Input::kMeasure), whole(Input::kDecisions));
+  if (float* to = row(Input::kAnalytic))
+    *to = static_cast<float>(std::log(std::max(analytic_seconds_, 1e-12)));
   if (float* to = row(Input::kTask)) {
     const std::vector<float>& known =
         shared_row(tasks_, query.task, Input::kTask,

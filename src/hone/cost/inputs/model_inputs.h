@@ -20,8 +20,10 @@ enum class Input : uint8_t {
   kMeasure,     // [number] candidate_features() of kMeasure
   kDevice,      // [number] the machine and the number of threads (device_inputs.cc)
   kHead,        // [head] how much each head of a net counts that has one for each device
+  kDecisions,   // [number] what was decided: what candidate_features() of kCombined has beyond that
+  kAnalytic,    // [1] the natural logarithm of the analytic model's time in seconds
 };
-inline constexpr size_t kNumInputs = 9;
+inline constexpr size_t kNumInputs = 11;
 inline constexpr int64_t kMaxStatements = 12, kMaxStepTokens = 48;
 inline constexpr int64_t kMaxHeads = 8;
 // What a head is for: "KEY/THREADS".

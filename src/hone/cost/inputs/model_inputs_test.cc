@@ -4,7 +4,9 @@
 
 #include <set>
 
+#include "hone/analysis/cpu_measure.h"
 #include "hone/compute/dag_testing.h"
+#include "hone/cost/candidate_features.h"
 #include "hone/cost/inputs/operator_tag.h"
 #include "hone/target/target.h"
 
@@ -91,6 +93,34 @@ TEST(model_inputs, samples_are_finite_and_the_same_again) {
     }
     EXPECT_GT(made, 10);
   }
+}
+
+// What trees read, in two parts.
+TEST(model_inputs, the_measure_and_decisions_are_what_combined_reads) {
+  const space::Space space =
+      space::Space::create(dags::conv2d({.h = 14, .w = 14, .ic = 32, .oc = 32}), machine()).value();
+  const space::Candidate candidate = space.instantiate(space.default_point()).value();
+  const Query query = {&candidate, &machine(), 2, 1};
+  const ModelInputs inputs = model_inputs(query).value();
+  std::vector<float> both = values(inputs, Input::kMeasure);
+  const std::vector<float> decisions = values(inputs, Input::kDecisions);
+  both.insert(both.end(), decisions.begin(), decisions.end());
+  EXPECT_EQ(both, candidate_features(query, FeatureSet::kCombined).row);
+  std::vector<std::string> names = input_names(Input::kMeasure);
+  names.insert(names.end(), input_names(Input::kDecisions).begin(),
+               input_names(Input::kDecisions).end());
+  EXPECT_EQ(names, candidate_feature_names(FeatureSet::kCombined));
+  const double seconds =
+      analysis::measure_cpu(candidate.state, candidate.bounds, machine(), 2).seconds(machine(), 2);
+  EXPECT_FLOAT_EQ(value(inputs, Input::kAnalytic, "log_seconds"),
+                  static_cast<float>(std::log(seconds)));
+
+  InputWriter alone(InputSet().set(static_cast<size_t>(Input::kDecisions)));
+  std::vector<float> row(decisions.size(), NAN);
+  std::array<float*, kNumInputs> rows{};
+  rows[static_cast<size_t>(Input::kDecisions)] = row.data();
+  ASSERT_TRUE(alone.write(query, rows).ok());
+  EXPECT_EQ(row, decisions);
 }
 
 TEST(model_inputs, a_device_has_the_head_of_its_name_or_the_mean_of_all) {

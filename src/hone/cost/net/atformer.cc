@@ -13,7 +13,9 @@ constexpr FamilyOption kOptions[] = {
     {"mask", 1, 0, 1, "1: statements do not attend to padding (ATFormer-Mask)"},
     {"dropout", 0.1, 0, 0.9, "share of values dropped in training", false},
     {"task", 0, 0, 1, "1: reads the features of the task, too"},
-    {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
+    kMeasure,
+    kDecisions,
+    kAnalytic,
     {"device", 0, 0, 1, "1: reads the description of the device, too"},
     kDevices,
 };
@@ -30,7 +32,8 @@ Net make(const NetInputs& inputs, const Options& options) {
   tokens = encoder(
       b, tokens, term,
       {options.integer("layers"), options.integer("heads"), hidden, options.number("dropout")});
-  b.output("score", heads(b, tokens, options.integer("devices"), 1, mask)[0]);
+  const Value score = heads(b, tokens, options.integer("devices"), 1, mask)[0];
+  b.output("score", with_analytic(b, score, options));
   return b.finish();
 }
 

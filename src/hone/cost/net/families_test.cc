@@ -124,13 +124,34 @@ TEST(families, have_a_head_for_each_device) {
   }
 }
 
+// As much as the logarithm of its time grows the score falls, times 4 at first.
+TEST(families, correct_the_analytic_model) {
+  int found = 0;
+  for (const Family* family : families()) {
+    GivenOptions options = narrow(*family);
+    if (!options.contains("analytic")) continue;
+    ++found;
+    const Net net = narrow_net(*family);
+    const NetBatch batch = random_batch(net, 2, 7);
+    NetBatch slower = batch;
+    for (float& seconds : slower.inputs[input_place(net, "analytic")]) seconds += 0.5F;
+    const std::vector<float> before = evaluate(net, batch)[0], after = evaluate(net, slower)[0];
+    for (size_t i = 0; i < before.size(); ++i)
+      EXPECT_NEAR(before[i] - after[i], 2, 1e-4) << family->name;
+    options["analytic"] = 0;
+    EXPECT_EQ(input_place(*make_net(*family, small_inputs(), options), "analytic"),
+              make_net(*family, small_inputs(), options)->inputs.size());
+  }
+  EXPECT_EQ(found, 5);
+}
+
 TEST(families, refuse_options_by_name_and_range) {
   const auto refused = [](const GivenOptions& given) {
     return make_net(kAtformer, small_inputs(), given).status().message();
   };
   EXPECT_EQ(refused({{"width", 5}}),
             "atformer has no option 'width', expected one of layers, hidden, heads, mask, dropout, "
-            "task, measure, device, devices");
+            "task, measure, decisions, analytic, device, devices");
   EXPECT_EQ(refused({{"layers", 0}}), "option layers=0: expected a whole number from 1 to 8");
   EXPECT_EQ(refused({{"layers", 1.5}}), "option layers=1.5: expected a whole number from 1 to 8");
   EXPECT_EQ(refused({{"hidden", 10}}), "4 heads do not divide hidden=10");

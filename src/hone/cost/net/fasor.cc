@@ -14,7 +14,8 @@ constexpr FamilyOption kOptions[] = {
     {"inner", 512, 4, 8192, "width between the two linear layers of an encoder layer"},
     {"dropout", 0.1, 0, 0.9, "share of values dropped in training", false},
     {"task", 1, 0, 1, "1: reads the features of the task"},
-    {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
+    kMeasure,
+    kDecisions,
     {"device", 1, 0, 1, "1: reads the description of the device"},
     kDevices,
 };

@@ -51,7 +51,7 @@ Value statements(NetBuilder& b) {
 
 Value context(NetBuilder& b, const Options& options) {
   std::vector<Value> parts;
-  for (const char* input : {"task", "measure", "device"}) {
+  for (const char* input : {"task", "measure", "decisions", "device"}) {
     if (options.has(input) && options.flag(input)) parts.push_back(normalised(b, input));
   }
   return parts.empty() ? Value() : b.concat(parts, 1);
@@ -141,6 +141,15 @@ std::vector<Value> heads(NetBuilder& b, Value value, int64_t devices, int64_t ou
     each.push_back(one);
   }
   return each;
+}
+
+Value with_analytic(NetBuilder& b, Value score, const Options& options) {
+  if (!options.flag("analytic")) return score;
+  // Scores are compared on a logistic scale, on which a tenth of the time should count.
+  constexpr double kSteepness = 4;
+  const Value weight = b.parameter("analytic.weight", {1}, {Fill::kOnes});
+  const Value less = b.mul(b.input("analytic"), b.scalar(-kSteepness));
+  return b.add(score, b.mul(less, weight));
 }
 
 Value sparsemax(NetBuilder& b, Value value) {

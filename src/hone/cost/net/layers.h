@@ -20,8 +20,8 @@ inline constexpr double kFarthest = 6;
 [[nodiscard]] Value normalised(NetBuilder& b, std::string_view input);
 // The normalised statements with their tags, [-1, S, F + 10]; rows of padding are zero.
 [[nodiscard]] Value statements(NetBuilder& b);
-// The normalised "task", "measure" and "device", side by side as far as the family has options of
-// these names that are set: [-1, N]; a node of -1 if none is.
+// The normalised "task", "measure", "decisions" and "device", side by side as far as the family has
+// options of these names that are set: [-1, N]; a node of -1 if none is.
 [[nodiscard]] Value context(NetBuilder& b, const Options& options);
 // The tokens [-1, N, H] with a layer "context" of it added to each, if there is any.
 [[nodiscard]] Value with_context(NetBuilder& b, Value tokens, Value context, int64_t hidden);
@@ -55,6 +55,17 @@ struct EncoderOptions {
 // input "head" says how much each counts: a head for each device (MTL-TLP).
 [[nodiscard]] std::vector<Value> heads(NetBuilder& b, Value value, int64_t devices,
                                        int64_t outputs = 1, Value mask = {});
+// The score with the option "analytic": how fast the analytic model says the program is, times a
+// weight that is learnt, plus `score`, which is then what that model gets wrong.
+[[nodiscard]] Value with_analytic(NetBuilder& b, Value score, const Options& options);
+
+// Options of families that read the whole program.
+inline constexpr FamilyOption kMeasure = {"measure", 0, 0, 1,
+                                          "1: reads the parts of the analytic model, too"};
+inline constexpr FamilyOption kDecisions = {"decisions", 0, 0, 1,
+                                            "1: reads what was decided of the schedule, too"};
+inline constexpr FamilyOption kAnalytic = {
+    "analytic", 0, 0, 1, "1: corrects the analytic model's score instead of giving one"};
 // An option of every family.
 inline constexpr FamilyOption kDevices = {
     "devices", 0, 0, 8, "a last layer for each of so many devices; 0: one for all"};

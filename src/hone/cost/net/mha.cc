@@ -10,6 +10,9 @@ constexpr FamilyOption kOptions[] = {
     {"hidden", 512, 4, 4096, "width; TenSet has 1024"},
     {"heads", 8, 1, 64, "attention heads"},
     {"dropout", 0, 0, 0.9, "share of attention dropped in training", false},
+    kMeasure,
+    kDecisions,
+    kAnalytic,
     kDevices,
 };
 
@@ -24,9 +27,12 @@ Net make(const NetInputs& inputs, const Options& options) {
   tokens = b.add(tokens, attention(b, "attention", tokens, options.integer("heads"),
                                    attention_mask(b, mask), options.number("dropout")));
   Value sum = masked_sum(b, tokens, mask);
+  const Value known = context(b, options);
+  if (known.node >= 0) sum = b.add(sum, linear(b, "context", known, hidden));
   sum = residual(b, "residual0", sum);
   sum = residual(b, "residual1", sum);
-  b.output("score", heads(b, sum, options.integer("devices"))[0]);
+  const Value score = heads(b, sum, options.integer("devices"))[0];
+  b.output("score", with_analytic(b, score, options));
   return b.finish();
 }
 

@@ -7,9 +7,7 @@ namespace hone::cost::net {
 namespace {
 
 constexpr FamilyOption kOptions[] = {
-    {"hidden", 256, 4, 4096, "width"},
-    {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
-    kDevices,
+    {"hidden", 256, 4, 4096, "width"}, kMeasure, kDecisions, kAnalytic, kDevices,
 };
 
 constexpr std::string_view kLast[] = {"residual0", "residual1", "head"};
@@ -24,7 +22,8 @@ Net make(const NetInputs& inputs, const Options& options) {
   if (known.node >= 0) sum = b.add(sum, linear(b, "context", known, hidden));
   sum = residual(b, "residual0", sum);
   sum = residual(b, "residual1", sum);
-  b.output("score", heads(b, sum, options.integer("devices"))[0]);
+  const Value score = heads(b, sum, options.integer("devices"))[0];
+  b.output("score", with_analytic(b, score, options));
   return b.finish();
 }
 

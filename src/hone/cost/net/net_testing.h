@@ -8,9 +8,9 @@
 namespace hone::cost::net {
 
 inline NetInputs small_inputs() {
-  return {{"statements", {4, 9}}, {"tags", {4, 10}},   {"mask", {4}},
-          {"steps", {5, 7}},      {"steps_mask", {5}}, {"task", {6}},
-          {"measure", {5}},       {"device", {3}},     {"head", {4}}};
+  return {{"statements", {4, 9}}, {"tags", {4, 10}},  {"mask", {4}},    {"steps", {5, 7}},
+          {"steps_mask", {5}},    {"task", {6}},      {"measure", {5}}, {"device", {3}},
+          {"head", {4}},          {"decisions", {8}}, {"analytic", {1}}};
 }
 
 // Random values; masks have 1 to all ones, in front.
@@ -41,7 +41,9 @@ inline GivenOptions narrow(const Family& family) {
     if (option.name == "heads") options["heads"] = 2;
     if (option.name == "inner") options["inner"] = 16;
     if (option.name == "layers") options["layers"] = std::min(option.value, 2.0);
-    if (option.name == "measure") options["measure"] = 1;
+    for (const char* input : {"measure", "decisions", "analytic"}) {
+      if (option.name == input) options[input] = 1;
+    }
   }
   return options;
 }

@@ -13,6 +13,8 @@ constexpr FamilyOption kOptions[] = {
     {"dropout", 0, 0, 0.9, "share of values dropped in training", false},
     {"task", 1, 0, 1, "1: reads the features of the task"},
     {"measure", 1, 0, 1, "1: reads the parts of the analytic model"},
+    {"decisions", 1, 0, 1, "1: reads what was decided of the schedule"},
+    kAnalytic,
     {"device", 0, 0, 1, "1: reads the description of the device"},
     kDevices,
 };
@@ -35,7 +37,8 @@ Net make(const NetInputs& inputs, const Options& options) {
   if (known.node >= 0) program = b.concat({program, known}, 1);
   program = linear_relu(b, "program", program, hidden);
   program = residual(b, "residual", program);
-  b.output("score", heads(b, program, options.integer("devices"))[0]);
+  const Value score = heads(b, program, options.integer("devices"))[0];
+  b.output("score", with_analytic(b, score, options));
   return b.finish();
 }
 
@@ -45,7 +48,7 @@ constinit const Family kSmall = {
     .name = "small",
     .help = "a narrow encoder that also reads the analytic model: fast enough to guide a search",
     .options = kOptions,
-    .recipe = {.loss = "lambdarank", .rate = 2e-3},
+    .recipe = {.loss = "pairwise", .epochs = 12, .rate = 2e-3, .decay = 1},
     .make = make,
     .last = kLast,
 };

@@ -11,7 +11,9 @@ constexpr FamilyOption kOptions[] = {
     {"heads", 8, 1, 64, "attention heads"},
     {"dropout", 0, 0, 0.9, "share of attention dropped in training", false},
     {"task", 1, 0, 1, "1: reads the features of the task: steps alone do not say what they split"},
-    {"measure", 0, 0, 1, "1: reads the parts of the analytic model, too"},
+    kMeasure,
+    kDecisions,
+    kAnalytic,
     {"device", 1, 0, 1, "1: reads the description of the device"},
     kDevices,
 };
@@ -34,7 +36,8 @@ Net make(const NetInputs& inputs, const Options& options) {
   tokens = residual(b, "residual1", tokens);
   tokens = linear_relu(b, "decode0", tokens, hidden / 2);
   tokens = linear_relu(b, "decode1", tokens, hidden / 4);
-  b.output("score", heads(b, tokens, options.integer("devices"), 1, mask)[0]);
+  const Value score = heads(b, tokens, options.integer("devices"), 1, mask)[0];
+  b.output("score", with_analytic(b, score, options));
   return b.finish();
 }
 
