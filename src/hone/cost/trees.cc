@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "hone/base/assert.h"
 
@@ -14,7 +15,7 @@ namespace hone::cost {
 namespace {
 
 constexpr int kMaxDepth = 64;
-constexpr size_t kTogether = 8;  // rows that walk through a tree at a time
+constexpr size_t kTogether = 16;  // trees that a row walks through at a time
 
 // Reads one line: nodes in preorder, separated by blanks.
 class LineParser {
@@ -71,22 +72,6 @@ void append(const TreeArrays& tree, size_t from, std::vector<TreeNode>& nodes) {
   append(tree, static_cast<size_t>(tree.right[from]), nodes);
 }
 
-// Of the tree whose root is there: how many splits at most are passed.
-int32_t levels_below(std::span<const TreeNode> nodes, int32_t at) {
-  const TreeNode& node = nodes[static_cast<size_t>(at)];
-  if (node.feature < 0) return 0;
-  return 1 + std::max(levels_below(nodes, at + 1), levels_below(nodes, node.right));
-}
-
-// Where one goes from a node; from a leaf nowhere. By masks: which way is hard to foresee.
-int32_t next_node(const TreeNode* nodes, int32_t at, const float* features) {
-  const TreeNode& node = nodes[at];
-  const int32_t leaf = node.feature >> 31;  // all bits or none
-  const int32_t below = -static_cast<int32_t>(features[node.feature & ~leaf] < node.value);
-  const int32_t next = (below & (at + 1)) | (~below & node.right);
-  return (leaf & at) | (~leaf & next);
-}
-
 }  // namespace
 
 std::vector<TreeNode> in_preorder(const TreeArrays& tree) {
@@ -95,24 +80,34 @@ std::vector<TreeNode> in_preorder(const TreeArrays& tree) {
   return nodes;
 }
 
+int32_t Trees::levels_below(size_t at) const {
+  const Walked& node = nodes_[at];
+  if (is_leaf(node)) return 0;
+  const size_t right = at + 1 + static_cast<size_t>(node.skipped);
+  return 1 + std::max(levels_below(at + 1), levels_below(right));
+}
+
 void Trees::add(std::span<const TreeNode> tree) {
   HONE_ASSERT(!tree.empty(), "a tree has a node");
-  const auto root = static_cast<int32_t>(nodes_.size());
+  const size_t root = nodes_.size();
   roots_.push_back(root);
-  for (TreeNode node : tree) {
-    if (node.feature >= 0) node.right += root;
-    nodes_.push_back(node);
+  for (size_t i = 0; i < tree.size(); ++i) {
+    const TreeNode& node = tree[i];
+    const bool leaf = node.feature < 0;
+    if (leaf)
+      nodes_.push_back({-std::numeric_limits<float>::infinity(), 0, -1});
+    else
+      nodes_.push_back({node.value, node.feature, node.right - static_cast<int32_t>(i) - 1});
+    values_.push_back(leaf ? node.value : 0);
   }
-  levels_.push_back(levels_below(nodes_, root));
+  levels_.push_back(levels_below(root));
 }
 
 void Trees::append(const Trees& others) {
-  const auto shift = static_cast<int32_t>(nodes_.size());
-  for (const int32_t root : others.roots_) roots_.push_back(root + shift);
-  for (TreeNode node : others.nodes_) {
-    if (node.feature >= 0) node.right += shift;
-    nodes_.push_back(node);
-  }
+  const size_t shift = nodes_.size();
+  for (const size_t root : others.roots_) roots_.push_back(root + shift);
+  nodes_.insert(nodes_.end(), others.nodes_.begin(), others.nodes_.end());
+  values_.insert(values_.end(), others.values_.begin(), others.values_.end());
   levels_.insert(levels_.end(), others.levels_.begin(), others.levels_.end());
 }
 
@@ -126,25 +121,29 @@ void Trees::predict(std::span<const float> rows, std::span<double> sums) const {
   HONE_ASSERT(sums.empty() || rows.size() % sums.size() == 0, "rows are of one length");
   const size_t width = sums.empty() ? 0 : rows.size() / sums.size();
   std::fill(sums.begin(), sums.end(), 0.0);
-  // Tree by tree, so that its nodes are at hand for all rows; several rows side by side, without
-  // branches: what one waits for, the others use.
-  for (size_t tree = 0; tree < roots_.size(); ++tree) {
-    size_t row = 0;
-    for (; row + kTogether <= sums.size(); row += kTogether) {
-      std::array<int32_t, kTogether> at;
-      at.fill(roots_[tree]);
-      for (int32_t level = 0; level < levels_[tree]; ++level) {
-        for (size_t i = 0; i < kTogether; ++i)
-          at[i] = next_node(nodes_.data(), at[i], rows.data() + (row + i) * width);
-      }
-      for (size_t i = 0; i < kTogether; ++i)
-        sums[row + i] += static_cast<double>(nodes_[static_cast<size_t>(at[i])].value);
+  // A few trees at a time, whose nodes are at hand for all rows; side by side and without branches:
+  // what one waits for, the others use.
+  for (size_t first = 0; first < roots_.size(); first += kTogether) {
+    const size_t count = std::min(kTogether, roots_.size() - first);
+    std::array<const Walked*, kTogether> roots;
+    int32_t levels = 0;
+    for (size_t i = 0; i < kTogether; ++i) {
+      const size_t tree = first + std::min(i, count - 1);
+      roots[i] = &nodes_[roots_[tree]];
+      levels = std::max(levels, levels_[tree]);
     }
-    for (; row < sums.size(); ++row) {
-      int32_t at = roots_[tree];
-      while (nodes_[static_cast<size_t>(at)].feature >= 0)
-        at = next_node(nodes_.data(), at, rows.data() + row * width);
-      sums[row] += static_cast<double>(nodes_[static_cast<size_t>(at)].value);
+    for (size_t row = 0; row < sums.size(); ++row) {
+      const float* const features = rows.data() + row * width;
+      std::array<const Walked*, kTogether> at = roots;
+      for (int32_t level = 0; level < levels; ++level) {
+        for (const Walked*& node : at) {
+          const ptrdiff_t right =
+              static_cast<ptrdiff_t>(features[node->feature] < node->threshold) - 1;
+          node += 1 + (node->skipped & right);  // right: all bits or none
+        }
+      }
+      for (size_t i = 0; i < count; ++i)
+        sums[row] += static_cast<double>(values_[static_cast<size_t>(at[i] - nodes_.data())]);
     }
   }
 }
@@ -153,10 +152,12 @@ std::string Trees::format() const {
   std::string text;
   size_t next = 1;  // of the roots
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    const TreeNode& node = nodes_[i];
-    if (node.feature >= 0) fmt::format_to(std::back_inserter(text), "{}<", node.feature);
-    fmt::format_to(std::back_inserter(text), "{}", node.value);
-    const size_t end = next < roots_.size() ? static_cast<size_t>(roots_[next]) : nodes_.size();
+    const Walked& node = nodes_[i];
+    if (is_leaf(node))
+      fmt::format_to(std::back_inserter(text), "{}", values_[i]);
+    else
+      fmt::format_to(std::back_inserter(text), "{}<{}", node.feature, node.threshold);
+    const size_t end = next < roots_.size() ? roots_[next] : nodes_.size();
     const bool is_last = i + 1 == end;
     text += is_last ? '\n' : ' ';
     next += is_last ? 1 : 0;

@@ -46,8 +46,20 @@ class Trees {
   [[nodiscard]] static Result<Trees> parse(std::string_view text, int num_features);
 
  private:
-  std::vector<int32_t> roots_, levels_;  // of each tree
-  std::vector<TreeNode> nodes_;
+  // A leaf asks something that is never so, and leads back to itself: one walks on from any node.
+  struct Walked {
+    float threshold;
+    int32_t feature;
+    int32_t skipped;  // nodes between this one and the right child
+    bool operator==(const Walked&) const = default;
+  };
+  [[nodiscard]] static bool is_leaf(const Walked& node) { return node.skipped < 0; }
+  [[nodiscard]] int32_t levels_below(size_t at) const;
+
+  std::vector<size_t> roots_;
+  std::vector<int32_t> levels_;  // of each tree: how many splits at most are passed
+  std::vector<Walked> nodes_;
+  std::vector<float> values_;  // what each node adds if it is a leaf
 };
 
 }  // namespace hone::cost
