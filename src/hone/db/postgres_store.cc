@@ -50,15 +50,15 @@ class PostgresStore final : public Store {
                                     int64_t{q.limit}};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
-        db_->run(
-            "SELECT " + kColumns + kFromTrial +
-                "WHERE trial.verified = 1 AND trial.task = (SELECT id FROM task WHERE key = "
-                "$1) AND trial.device = (SELECT id FROM device WHERE key = $2) AND "
-                "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
-                "'' OR trial.algorithm = $5) AND ($6::int > 1 OR trial.algorithm NOT LIKE '%bf16') "
-                "AND ($6::int > 0 OR trial.algorithm NOT LIKE 'winograd%') "
-                "ORDER BY trial.centre, trial.id LIMIT $7",
-            parameters));
+        db_->run("SELECT " + kColumns + kFromTrial +
+                     "WHERE trial.verified = 1 AND trial.task = (SELECT id FROM task WHERE key = "
+                     "$1) AND trial.device = (SELECT id FROM device WHERE key = $2) AND "
+                     "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
+                     "'' OR trial.algorithm = $5) AND ($6::int > 1 OR " +
+                     keeps_constants("trial.algorithm") + ") AND ($6::int > 0 OR " +
+                     is_no_winograd("trial.algorithm") +
+                     ") ORDER BY trial.centre, trial.id LIMIT $7",
+                 parameters));
     return read_all(rows, db_->name(), false);
   }
 
@@ -68,7 +68,8 @@ class PostgresStore final : public Store {
       conditions.where.insert(
           std::string_view("WHERE ").size(),
           "trial.id IN (SELECT DISTINCT ON (task, device, threads) id FROM trial WHERE verified = "
-          "1 AND algorithm NOT LIKE '%bf16' ORDER BY task, device, threads, centre, id) AND ");
+          "1 AND " +
+              keeps_constants("algorithm") + " ORDER BY task, device, threads, centre, id) AND ");
     }
     HONE_ASSIGN_OR_RETURN(const PostgresRows rows,
                           db_->run("SELECT " + kColumns + (f.with_task_text ? ", task.text" : "") +

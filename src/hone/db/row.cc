@@ -6,6 +6,12 @@
 
 namespace hone::db {
 
+std::string keeps_constants(const std::string& column) {
+  return column + " NOT LIKE '%!_bf16' ESCAPE '!'";
+}
+
+std::string is_no_winograd(const std::string& column) { return column + " NOT LIKE 'winograd%'"; }
+
 std::optional<uint64_t> parse_key(std::string_view text) {
   uint64_t value = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value, 16);

@@ -23,13 +23,18 @@ std::string columns_of(int64_t version) {
 
 // The first trial of each (task, device, threads) in the index trial_best, which is in order of
 // time: one step through the index per group, however many trials there are.
-constexpr const char* kFastest =
-    "WITH RECURSIVE fastest(id) AS (SELECT * FROM (SELECT id FROM trial INDEXED BY trial_best WHERE "
-    "verified = 1 AND algorithm NOT LIKE '%bf16' ORDER BY task, device, threads, centre LIMIT 1) UNION ALL "
-    "SELECT (SELECT next.id FROM trial AS next INDEXED BY trial_best WHERE next.verified = 1 AND "
-    "next.algorithm NOT LIKE '%bf16' AND (next.task, next.device, next.threads) > (last.task, last.device, last.threads) "
-    "ORDER BY next.task, next.device, next.threads, next.centre LIMIT 1) "
-    "FROM fastest JOIN trial AS last ON last.id = fastest.id) ";
+std::string with_fastest() {
+  return "WITH RECURSIVE fastest(id) AS (SELECT * FROM (SELECT id FROM trial INDEXED BY trial_best "
+         "WHERE verified = 1 AND " +
+         keeps_constants("algorithm") +
+         " ORDER BY task, device, threads, centre LIMIT 1) UNION ALL "
+         "SELECT (SELECT next.id FROM trial AS next INDEXED BY trial_best WHERE next.verified = 1 "
+         "AND " +
+         keeps_constants("next.algorithm") +
+         " AND (next.task, next.device, next.threads) > (last.task, last.device, last.threads) "
+         "ORDER BY next.task, next.device, next.threads, next.centre LIMIT 1) "
+         "FROM fastest JOIN trial AS last ON last.id = fastest.id) ";
+}
 
 // A statement's row as db/row.h reads it.
 struct SqliteRow {
@@ -99,8 +104,9 @@ Result<Statements> prepare_all(Connection& db, int64_t version, const std::strin
               "JOIN device ON device.id = trial.device WHERE trial.verified = 1 AND trial.task = "
               "(SELECT id FROM task WHERE key = ?1) AND trial.device = (SELECT id FROM device WHERE key = ?2) "
               "AND trial.threads = ?3 AND (?4 = '' OR trial.version = ?4) AND (?5 = '' OR trial.algorithm = ?5) "
-              "AND (?6 > 1 OR trial.algorithm NOT LIKE '%bf16') AND (?6 > 0 OR trial.algorithm NOT LIKE 'winograd%') "
-              "ORDER BY trial.centre, trial.id LIMIT ?7"));
+              "AND (?6 > 1 OR " +
+              keeps_constants("trial.algorithm") + ") AND (?6 > 0 OR " +
+              is_no_winograd("trial.algorithm") + ") ORDER BY trial.centre, trial.id LIMIT ?7"));
   HONE_ASSIGN_OR_RETURN(
       Statement set_correct,
       Statement::prepare(db, "UPDATE trial SET verified = 1 WHERE id = ? AND outcome = 'ok'"));
@@ -157,9 +163,9 @@ class SqliteStore final : public Store {
     }
     HONE_ASSIGN_OR_RETURN(
         Statement s,
-        Statement::prepare(*db_, std::string(f.fastest_only ? kFastest : "") + "SELECT " +
-                                     columns_ + (f.with_task_text ? ", task.text" : "") +
-                                     kFromTrial + conditions.where));
+        Statement::prepare(*db_, (f.fastest_only ? with_fastest() : "") + "SELECT " + columns_ +
+                                     (f.with_task_text ? ", task.text" : "") + kFromTrial +
+                                     conditions.where));
     for (const Parameter& parameter : conditions.parameters)
       parameter.is_integer ? s.bind(parameter.integer) : s.bind(parameter.text);
     return read_all(s, db_->path(), f.with_task_text);
