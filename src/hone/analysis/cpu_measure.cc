@@ -29,29 +29,16 @@ constexpr int kLineBytes = 64;
 constexpr int64_t kFirstLevelSets = 64;  // of lines: a page, wherever the tag is physical
 
 struct Body {
-  size_t first = 0;       // loops from here on are unrolled or vectorized
-  double vectors = 1;     // vector operations per operation of a point
-  double lanes_used = 1;  // elements in the last vector / lanes
+  int lanes = 1;        // of the result's vectors
+  size_t first = 0;     // loops from here on are unrolled or vectorized
+  double vectors = 1;   // vector operations per operation of a point
+  bool turned = false;  // a square in registers before it is stored
 };
 
 double vector_count(const NestLoop& loop, int lanes) {
   return loop.annotation == Annotation::kVectorize
              ? std::ceil(static_cast<double>(loop.extent) / lanes)
              : static_cast<double>(loop.extent);
-}
-
-Body find_body(const Nest& nest, int lanes) {
-  Body body;
-  body.first = nest.loops.size();
-  while (body.first > nest.outer) {
-    const NestLoop& loop = nest.loops[body.first - 1];
-    const bool flat = loop.annotation == Annotation::kUnroll ||
-                      loop.annotation == Annotation::kVectorize || loop.extent == 1;
-    if (!flat) break;
-    --body.first;
-    body.vectors *= vector_count(loop, lanes);
-  }
-  return body;
 }
 
 // Share of the vectors along loop `lane` that begin in one cache line and end in the next: each
@@ -69,7 +56,7 @@ double split_share(const Nest& nest, const NestAccess& access, size_t lane, int 
 
 // A square of an unrolled loop and the vector, stored across the lanes: whole vectors, after they
 // were turned in registers (codegen/llvm/emit_transposed.cc).
-bool turned(const Nest& nest, int lanes) {
+bool is_turned(const Nest& nest, int lanes) {
   const size_t depth = nest.loops.size();
   if (depth < nest.outer + 2 || nest.accesses.back().element_bytes != 4) return false;
   const NestLoop &row = nest.loops[depth - 2], &lane = nest.loops[depth - 1];
@@ -77,6 +64,22 @@ bool turned(const Nest& nest, int lanes) {
   return row.annotation == Annotation::kUnroll && lane.annotation == Annotation::kVectorize &&
          row.extent == lanes && lane.extent == lanes && !row.reduce && !lane.reduce &&
          write.stride(depth - 2) == 1 && write.stride(depth - 1) > 1;
+}
+
+Body find_body(const Nest& nest, const target::Target& target) {
+  Body body;
+  body.lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
+  body.first = nest.loops.size();
+  while (body.first > nest.outer) {
+    const NestLoop& loop = nest.loops[body.first - 1];
+    const bool flat = loop.annotation == Annotation::kUnroll ||
+                      loop.annotation == Annotation::kVectorize || loop.extent == 1;
+    if (!flat) break;
+    --body.first;
+    body.vectors *= vector_count(loop, body.lanes);
+  }
+  body.turned = is_turned(nest, body.lanes);
+  return body;
 }
 
 // What a vector load of an access costs; infinite where its lanes lie apart.
@@ -89,9 +92,10 @@ double split_factor(const Nest& nest, const NestAccess& access, int lanes) {
 }
 
 // Loads (or stores) of one access in a body, as load-port slots.
-double access_slots(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
+double access_slots(const Nest& nest, const NestAccess& access, const Body& body) {
+  const int lanes = body.lanes;
   double slots = access.reads;
-  if (access.write && turned(nest, lanes)) {
+  if (access.write && body.turned) {
     for (size_t i = body.first; i + 1 < nest.loops.size(); ++i)
       slots *= static_cast<double>(nest.loops[i].extent);
     return slots * (1 + split_share(nest, access, nest.loops.size() - 2, lanes));
@@ -114,29 +118,29 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
 
 // Vectors of an access that a body touches: those that several points of an unrolled window share
 // are loaded once.
-double distinct_vectors(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
+double distinct_vectors(const Nest& nest, const NestAccess& access, const Body& body) {
   double elements = access.footprint(nest.loops, body.first);
   if (nest.loops.empty()) return elements;
   const NestLoop& last = nest.loops.back();
   if (last.annotation != Annotation::kVectorize || !access.moves_with(nest.loops.size() - 1))
     return elements;
   if (std::abs(access.stride(nest.loops.size() - 1)) != 1) return elements;
-  return elements / static_cast<double>(last.extent) * vector_count(last, lanes);
+  return elements / static_cast<double>(last.extent) * vector_count(last, body.lanes);
 }
 
 // Vectors of an operand that wait in registers while the register tile uses them.
-double held_vectors(const Nest& nest, const NestAccess& access, const Body& body, int lanes) {
+double held_vectors(const Nest& nest, const NestAccess& access, const Body& body) {
   double held = 1;
   for (size_t i = body.first; i < nest.loops.size(); ++i) {
     const bool broadcast = !access.moves_with(i) || nest.loops[i].reduce;
-    if (!broadcast) held *= vector_count(nest.loops[i], lanes);
+    if (!broadcast) held *= vector_count(nest.loops[i], body.lanes);
   }
   return std::min(held, 8.0);
 }
 
-void measure_compute(const Nest& nest, const target::Target& target, StageMeasure& out) {
-  const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
-  const Body body = find_body(nest, lanes);
+void measure_compute(const Nest& nest, const Body& body, const target::Target& target,
+                     StageMeasure& out) {
+  const int lanes = body.lanes;
   const bool is_vector =
       !nest.loops.empty() && nest.loops.back().annotation == Annotation::kVectorize;
   const NestAccess& write = nest.accesses.back();
@@ -147,10 +151,9 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   bool shared = false;  // vectors of a window by several points, which wait in registers
   for (const NestAccess& access : nest.accesses) {
     if (access.write) continue;
-    double slots =
-        access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body, lanes);
+    double slots = access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body);
     if (slots > 0) {
-      const double distinct = distinct_vectors(nest, access, body, lanes);
+      const double distinct = distinct_vectors(nest, access, body);
       out.distinct_loads += std::min(slots, distinct);
       const double once = distinct * split_factor(nest, access, lanes);
       if (once < slots) shared = true, slots = once;
@@ -158,14 +161,14 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
     loads += slots;
     if (access.element_bytes < write.element_bytes) widening += kWidenInstructions * slots;
     if (is_vector && access.moves_with(nest.loops.size() - 1))
-      widest = std::max(widest, held_vectors(nest, access, body, lanes));
+      widest = std::max(widest, held_vectors(nest, access, body));
   }
   double accumulators = 1;
   for (size_t i = body.first; i < nest.loops.size(); ++i) {
     if (write.moves_with(i)) accumulators *= vector_count(nest.loops[i], lanes);
   }
   if (shared) widest = std::max(widest, accumulators);
-  double stores = write.scope == ir::Scope::kRegister ? 0 : access_slots(nest, write, body, lanes);
+  double stores = write.scope == ir::Scope::kRegister ? 0 : access_slots(nest, write, body);
   if (reduces && write.scope != ir::Scope::kRegister) loads += stores;  // read, add, write back
   const OpCounts& ops = nest.ops;
   // A test that all lanes share chooses an address.
@@ -192,7 +195,7 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
   // The lanes of a register tile are summed up by halves: one after the other, tiles side by side.
   if (is_vector && nest.loops.back().reduce && write.scope == ir::Scope::kRegister)
     cycles += std::log2(lanes) * (kHalvingCycles + accumulators);
-  if (turned(nest, lanes)) cycles += body.vectors * std::log2(lanes);  // a shuffle a cycle
+  if (body.turned) cycles += body.vectors * std::log2(lanes);  // a shuffle a cycle
   cycles += kLoopCycles;
   out.body = body.first;
   out.accumulators = accumulators;
@@ -208,7 +211,7 @@ void measure_compute(const Nest& nest, const target::Target& target, StageMeasur
 // Bytes that cross into each cache level: the nest's data fit from some loop inwards; one loop
 // further out every access is fetched once per iteration of the loops around it, unless it does not
 // move with that loop.
-void measure_traffic(const Nest& nest, const target::Target& target, int threads,
+void measure_traffic(const Nest& nest, const Body& body, const target::Target& target, int threads,
                      StageMeasure& out) {
   const size_t depth = nest.loops.size();
   const size_t count = nest.accesses.size();
@@ -232,8 +235,7 @@ void measure_traffic(const Nest& nest, const target::Target& target, int threads
     }
   }
   // A square that is turned in registers touches each of its lines once.
-  const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
-  const size_t innermost = turned(nest, lanes) ? depth - 2 : depth;
+  const size_t innermost = body.turned ? depth - 2 : depth;
   out.bytes.reserve(target.caches.size());
   out.caches.reserve(target.caches.size());
   for (size_t level = 0; level < target.caches.size(); ++level) {
@@ -285,8 +287,9 @@ CpuMeasure measure_cpu(std::span<const Nest> nests, const target::Target& target
     }
     StageMeasure stage;
     stage.stage = nest.stage;
-    measure_compute(nest, target, stage);
-    measure_traffic(nest, target, threads, stage);
+    const Body body = find_body(nest, target);
+    measure_compute(nest, body, target, stage);
+    measure_traffic(nest, body, target, threads, stage);
     root->compute_cycles += stage.compute_cycles;
     for (size_t level = 0; level < target.caches.size(); ++level) {
       const bool last = level + 1 == target.caches.size();
