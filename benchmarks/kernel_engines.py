@@ -8,6 +8,7 @@ import ctypes
 import itertools
 import json
 import os
+import statistics
 import subprocess
 import time
 
@@ -24,10 +25,10 @@ def describe_failure(command, done):
 
 
 def share(times, busy_total):
-    """{(step, whether it counts): its seconds in several runs} -> of the fastest run of each, the part that counts.
+    """{(step, whether it counts): its seconds in several runs} -> the part that counts of a run, the median over the runs.
 
     On a busy machine a step is only timed right if it is shorter than the time that a process runs at a stretch; busy_total is then
-    the CPU time of a run, of which the short steps are taken to be part.
+    the CPU time of a run, of which the short steps, each in its fastest run, are taken to be part.
     """
     own = [min(seconds) for (_, counts), seconds in times.items() if counts]
     rest = [min(seconds) for (_, counts), seconds in times.items() if not counts]
@@ -36,7 +37,12 @@ def share(times, busy_total):
     if busy_total and max(rest, default=0) < SHORT_SECONDS:
         return max(1 - sum(rest) / busy_total, 0.1)
     everything = sum(own) + sum(rest)
-    return sum(own) / everything if everything else 1.0
+    if busy_total or not everything:
+        return sum(own) / everything if everything else 1.0
+    runs = zip(*times.values(), strict=False)
+    counted = [counts for _, counts in times]
+    parts = [sum(itertools.compress(run, counted)) / sum(run) for run in runs if sum(run) > 0]
+    return statistics.median(parts) if parts else 1.0
 
 
 def profiled(run):
