@@ -236,8 +236,10 @@ Status verify_until(const Stage& stage) {
   const bool moves = row && std::any_of(row->coef.begin(), row->coef.end(),
                                         [](int64_t coef) { return coef != 0; });
   if (stage.reduce.size() != 1 || !moves) {
-    return invalid("stage {}: its terms end at {}, expected one reduce axis and an affine form",
-                   stage.name, ir::print(stage.until));
+    return invalid(
+        "stage {}: its terms end at {}, expected one reduce axis and an affine form that moves with "
+        "the other axes",
+        stage.name, ir::print(stage.until));
   }
   return ok_status();
 }

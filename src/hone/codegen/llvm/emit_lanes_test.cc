@@ -82,6 +82,83 @@ TEST(emit_vectorized, computes_the_rows_root_once) {
   }
 }
 
+// y[i, :first + i * step] = 2 x, and z[i] += the sum of x^2 there: extents that only run time
+// knows.
+ir::Program ragged(int64_t rows, int64_t first, int64_t step, bool sums) {
+  const int64_t length = first + rows * step;
+  const auto x = ir::make_buffer("x", DType::kF32, {rows, length});
+  const auto y = ir::make_buffer("y", DType::kF32, {rows, length});
+  const auto z = ir::make_buffer("z", DType::kF32, {rows});
+  const auto i = ir::make_var("i"), j = ir::make_var("j");
+  const std::vector<Expr> at = {variable(i), variable(j)};
+  const Expr element = ir::load(x, at), sum = ir::load(z, {variable(i)});
+  const ir::Stmt store = sums ? ir::make_store(z, {variable(i)}, sum + element * element)
+                              : ir::make_store(y, at, element + element);
+  return program_of(
+      {{x, ir::Role::kInput}, {sums ? z : y, ir::Role::kOutput}},
+      loop(i, rows, kSerial,
+           {ir::make_store(sums ? z : y,
+                           sums ? std::vector{variable(i)} : std::vector{variable(i), constant(0)},
+                           constant_float(0)),
+            ir::make_for(j, constant(0), variable(i) * constant(step) + constant(first), kVector,
+                         {store})}));
+}
+
+TEST(emit_whole_vectors, gives_what_a_plain_loop_gives) {
+  // The first rows may be empty; steps are many vectors, one, or none that fits a vector.
+  for (const bool sums : {false, true}) {
+    for (const int64_t first : {0, 16, 48}) {
+      for (const int64_t step : {1, 4, 16, 32, 64, 128})
+        EXPECT_EQ(compare_with_interpreter(ragged(5, first, step, sums), 8), "")
+            << first << " " << step << " " << sums;
+    }
+  }
+}
+
+TEST(emit_whole_vectors, works_in_vectors_where_all_are_whole) {
+  const auto bits = [](int64_t first, int64_t step, const char* device) {
+    return inner_loop_of(ragged(5, first, step, false), device).vector_bits;
+  };
+  EXPECT_EQ(bits(0, 16, "x86-64-avx512"), 512);
+  EXPECT_EQ(bits(48, 32, "x86-64-avx512"), 512);
+  EXPECT_EQ(bits(0, 8, "x86-64-avx2"), 256);
+  EXPECT_EQ(bits(0, 8, "x86-64-avx512"), 128);  // half a vector more each time: one by one
+  EXPECT_EQ(bits(4, 16, "x86-64-avx512"), 128);
+  EXPECT_EQ(bits(4, 16, "x86-64-avx2"), 128);
+}
+
+// As many as divide every extent, so that none waits for the one before.
+TEST(emit_whole_vectors, sums_up_in_several_registers) {
+  const auto sums = [](int64_t step) {
+    return inner_loop_of(ragged(5, 0, step, true), "x86-64-avx512").mix.fma;
+  };
+  EXPECT_EQ(sums(16), 1);
+  EXPECT_EQ(sums(32), 2);
+  EXPECT_EQ(sums(64), 4);
+  EXPECT_EQ(sums(48), 1);
+}
+
+// Elements of an array of registers have no address: the lane must be known.
+TEST(emit_whole_vectors, leaves_registers_to_the_plain_loop) {
+  const auto x = ir::make_buffer("x", DType::kF32, {3, 32});
+  const auto y = ir::make_buffer("y", DType::kF32, {3});
+  const auto kept = ir::make_buffer("kept", DType::kF32, {32}, ir::Scope::kRegister);
+  const auto i = ir::make_var("i"), j = ir::make_var("j"), j0 = ir::make_var("j0");
+  const ir::Program program = program_of(
+      {{x, ir::Role::kInput}, {y, ir::Role::kOutput}},
+      loop(i, 3, kSerial,
+           {ir::make_alloc(
+               kept,
+               {loop(j0, 32, kVector,
+                     {ir::make_store(kept, {variable(j0)},
+                                     ir::load(x, {variable(i), variable(j0)}))}),
+                ir::make_for(j, constant(0), variable(i) * constant(16), kVector,
+                             {ir::make_store(kept, {variable(j)}, constant_float(2))}),
+                ir::make_store(y, {variable(i)},
+                               ir::load(kept, {constant(0)}) + ir::load(kept, {constant(31)}))})}));
+  EXPECT_EQ(compare_with_interpreter(program, 9), "");
+}
+
 // In place, x[0] changes what the next iterations divide by.
 TEST(emit_vectorized, what_the_loop_writes_is_not_computed_ahead) {
   const int64_t length = 400;
