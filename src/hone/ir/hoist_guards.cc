@@ -41,7 +41,7 @@ Stmt hoist_guards(const Stmt& s) {
     return with_body(*s, std::move(body));
   std::vector<Expr> outside, inside;
   for (const Expr& part : conjuncts(body[0]->condition)) {
-    const bool moves = is_speculatable(part) && !(s->var && uses(part, s->var));
+    const bool moves = is_speculatable(part) && !(s->var && uses(part, s->var.get()));
     (moves ? outside : inside).push_back(part);
   }
   if (outside.empty()) return with_body(*s, std::move(body));

@@ -152,8 +152,8 @@ bool equal(const Linear& a, const Linear& b) {
   return difference && difference->is_constant() && difference->constant == 0;
 }
 
-bool uses(const Expr& e, const VarPtr& var) {
-  if (e->op == Op::kVar) return e->var == var;
+bool uses(const Expr& e, const Var* var) {
+  if (e->op == Op::kVar) return e->var.get() == var;
   return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return uses(a, var); });
 }
 

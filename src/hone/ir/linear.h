@@ -39,7 +39,7 @@ struct Linear {
 [[nodiscard]] int64_t coefficient_gcd(const Linear& a);
 [[nodiscard]] bool equal(const Linear& a, const Linear& b);
 // Whether a variable occurs in e.
-[[nodiscard]] bool uses(const Expr& e, const VarPtr& var);
+[[nodiscard]] bool uses(const Expr& e, const Var* var);
 [[nodiscard]] bool has_load(const Expr& e);
 
 }  // namespace hone::ir

@@ -25,7 +25,7 @@ std::optional<Interval> nonnegative_interval(const std::optional<Linear>& form, 
   if (c == 0 || c == INT64_MIN) return std::nullopt;
   const Linear rest = without(*form, variable(var));
   for (const auto& term : rest.terms) {
-    if (uses(term.first, var)) return std::nullopt;
+    if (uses(term.first, var.get())) return std::nullopt;
   }
   const int64_t low = ranges.of(rest).lo;
   if (low == kNegInf || low == kPosInf) return std::nullopt;

@@ -161,7 +161,7 @@ class Pass {
       Digit again = {var, count};
       const std::pair<Expr, int64_t>* mover = nullptr;
       for (const auto& term : block.base.terms) {
-        if (!uses(term.first, loop.var)) continue;
+        if (!uses(term.first, loop.var.get())) continue;
         const std::optional<int64_t> period = steps_alike(term.first, loop.var);
         if (mover != nullptr || !period) return std::nullopt;
         mover = &term;

@@ -30,7 +30,7 @@ Linear flat_index(const Expr& load) {
 
 bool depends(const Linear& form, const VarPtr& var) {
   return std::any_of(form.terms.begin(), form.terms.end(),
-                     [&](const auto& term) { return uses(term.first, var); });
+                     [&](const auto& term) { return uses(term.first, var.get()); });
 }
 
 std::vector<Stmt> prefetch_lines(const BufferPtr& buffer, const Expr& first, int64_t count,

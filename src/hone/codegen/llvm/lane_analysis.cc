@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "hone/ir/linear.h"
 #include "hone/ir/loads.h"
 
 namespace hone::codegen {
@@ -64,7 +65,7 @@ struct Scan {
     });
   }
   void note_indices(const std::vector<Expr>& indices) {
-    for (const Expr& i : indices) plan.fixed_indices |= mentions(i, lane);
+    for (const Expr& i : indices) plan.fixed_indices |= ir::uses(i, lane);
   }
 
   bool scan(const StmtNode& s, bool direct) {
@@ -100,7 +101,7 @@ struct Scan {
     bool index_varies = inner.contains(s.buffer.get());
     bool index_loads = false;
     for (const Expr& i : s.indices) {
-      index_varies |= mentions(i, lane);
+      index_varies |= ir::uses(i, lane);
       ir::visit(i, [&](const Expr& node) { index_loads |= node->op == Op::kLoad; });
     }
     if (index_varies) return true;
@@ -122,12 +123,6 @@ struct Scan {
 };
 
 }  // namespace
-
-bool mentions(const Expr& e, const ir::Var* var) {
-  bool found = false;
-  ir::visit(e, [&](const Expr& node) { found |= node->op == Op::kVar && node->var.get() == var; });
-  return found;
-}
 
 std::optional<Op> reduction_op(const StmtNode& store) {
   std::optional<Op> op;
@@ -155,7 +150,7 @@ const StmtNode* invariant_reduction(const StmtNode& loop) {
   for (const Expr& i : s->indices) {
     bool changes = false;
     ir::visit(i, [&](const Expr& node) { changes |= node->op == Op::kLoad; });
-    for (const ir::Var* var : vars) changes |= mentions(i, var);
+    for (const ir::Var* var : vars) changes |= ir::uses(i, var);
     if (changes) return nullptr;
   }
   return s;
@@ -189,7 +184,7 @@ std::vector<Expr> invariant_functions(const StmtNode& loop) {
     if (s->kind != StmtKind::kStore) return {};
   }
   const auto invariant = [&](const Expr& e) {
-    bool same = !mentions(e, loop.var.get());
+    bool same = !ir::uses(e, loop.var.get());
     for (const ir::Stmt& s : loop.body) same = same && !ir::loads_from(e, s->buffer.get());
     ir::visit(e, [&](const Expr& node) { same = same && node->op != Op::kSelect; });
     return same;

@@ -30,6 +30,4 @@ struct LanePlan {
 // is nothing but stores; none of them under a select.
 [[nodiscard]] std::vector<ir::Expr> invariant_functions(const ir::StmtNode& loop);
 
-[[nodiscard]] bool mentions(const ir::Expr& e, const ir::Var* var);
-
 }  // namespace hone::codegen
