@@ -64,10 +64,15 @@ std::vector<Tensor> arguments(const ir::Program& program, Data data, uint64_t se
   return args;
 }
 
-// "" if each element is within `tolerance` of the largest finite one, or as infinite or as little
-// of a number. `in_place`: what no stage writes is what an input left there.
+// Of every parameter, how far its elements move where rounding moves operands.
+using Spread = std::vector<std::vector<double>>;
+
+// "" if each element is within `tolerance` of the largest finite one and its own `spread` (none:
+// 0), or as infinite or as little of a number. `in_place`: what no stage writes is what an input
+// left there.
 std::string difference(const ir::Program& program, const std::vector<Tensor>& want,
-                       const std::vector<Tensor>& got, double tolerance, bool in_place) {
+                       const std::vector<Tensor>& got, double tolerance, bool in_place,
+                       const Spread& spread = {}) {
   for (size_t p = 0; p < want.size(); ++p) {
     if (program.params[p].role != ir::Role::kOutput) continue;
     double largest = 0;
@@ -78,7 +83,8 @@ std::string difference(const ir::Program& program, const std::vector<Tensor>& wa
     const double allowed = tolerance * largest + 4 * std::ldexp(1.0, -149);
     for (int64_t i = 0; i < want[p].size(); ++i) {
       const double w = want[p].at(i), g = got[p].at(i);
-      if (w == g || std::fabs(w - g) <= allowed) continue;
+      const double own = spread.empty() ? 0 : spread[p][static_cast<size_t>(i)];
+      if (w == g || std::fabs(w - g) <= allowed + own) continue;
       if (std::isnan(w) && (std::isnan(g) || in_place)) continue;
       return fmt::format("{}[{}] is {}, expected {} (largest {})", program.params[p].buffer->name,
                          i, g, w, largest);
@@ -92,6 +98,36 @@ struct Oracle {
   uint64_t seed;
   std::vector<Tensor> want;
 };
+
+// How far a result may be off because of rounding alone: near the pole of a reciprocal or where
+// terms cancel, the last bits of the operands decide. The naive program on operands that are off by
+// some units in the last place, up or down by chance, tells (the condition of the task there).
+Spread spread_of(const compute::Dag& dag, const Oracle& oracle) {
+  constexpr int kRuns = 8;
+  constexpr double kOff = 0x1p-21;  // 4 units of f32
+  const ir::Program naive = compute::naive_program(dag);
+  Rng rng(oracle.seed);
+  Spread spread;
+  for (const Tensor& want : oracle.want) spread.emplace_back(static_cast<size_t>(want.size()), 0.0);
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<Tensor> args = arguments(naive, oracle.data, oracle.seed);
+    for (size_t p = 0; p < args.size(); ++p) {
+      const ir::Param& param = naive.params[p];
+      const bool given = param.role == ir::Role::kInput || param.role == ir::Role::kConstant;
+      if (!given || !is_float(args[p].dtype()) || !param.buffer->values.empty()) continue;
+      for (int64_t i = 0; i < args[p].size(); ++i)
+        args[p].set(i, args[p].at(i) * (rng.chance(0.5) ? 1 + kOff : 1 - kOff));
+    }
+    HONE_ASSERT(ir::run(naive, args, {.keep_outputs = true}).ok(), "as it ran before");
+    for (size_t p = 0; p < spread.size(); ++p) {
+      for (int64_t i = 0; i < args[p].size(); ++i) {
+        double& most = spread[p][static_cast<size_t>(i)];
+        most = std::max(most, std::fabs(args[p].at(i) - oracle.want[p].at(i)));
+      }
+    }
+  }
+  return spread;
+}
 
 // "" or what is wrong with the kernel of a schedule.
 std::string check(const compute::Dag& dag, const schedule::Steps& steps,
@@ -111,7 +147,11 @@ std::string check(const compute::Dag& dag, const schedule::Steps& steps,
                                            .flush_denormals = oracle.data != Data::kDenormal});
   if (!ran.ok()) return ran.message() + "\n" + ir::print(*program);
   got.resize(dag.params.size());  // they come first, in order
-  const std::string wrong = difference(*program, oracle.want, got, tolerance, in_place);
+  std::string wrong = difference(*program, oracle.want, got, tolerance, in_place);
+  if (!wrong.empty()) {
+    const Spread spread = spread_of(dag, oracle);
+    wrong = difference(*program, oracle.want, got, tolerance, in_place, spread);
+  }
   return wrong.empty() ? "" : wrong + "\n" + ir::print(*program);
 }
 
