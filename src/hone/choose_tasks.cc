@@ -22,7 +22,7 @@ double TaskChooser::predicted(const compute::Dag& dag, uint64_t key) {
   const Result<space::Space> space = space::Space::create(dag, context_.target, context_.accuracy);
   if (space.ok()) {
     const search::SearchTask task{&*space, &context_.target, &context_.cost, context_.threads,
-                                  key,     context_.seed};
+                                  key,     context_.seed,    context_.pool};
     seconds = search::best_predicted(task, {.samples = 200, .climbers = 2}).seconds;
   }
   return predicted_[key] = seconds;

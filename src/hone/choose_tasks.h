@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "hone/base/thread_pool.h"
 #include "hone/cost/cost_model.h"
 #include "hone/graph/tasks.h"
 #include "hone/space/space.h"
@@ -30,7 +31,8 @@ struct ChooseContext {
   space::Accuracy accuracy;
   uint64_t seed;
   Measured measured = {};
-  Decisions decided = {};  // before: those that were not doubtful hold
+  Decisions decided = {};      // before: those that were not doubtful hold
+  ThreadPool* pool = nullptr;  // helps with predictions; may be null
 };
 
 // A task that is not in the partition although it may be the faster choice: what a tuner measures

@@ -101,6 +101,7 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
   model.name = graph.name;
   HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(options, model.target, knowledge.store));
   const bool forgets_itself = excludes(options, model.name);
+  ThreadPool pool(target::host().cores);
   TaskChooser chooser({model.target, *model.cost, model.threads, model.accuracy, options.seed,
                        [&](uint64_t key) -> std::optional<double> {
                          if (knowledge.measured) {
@@ -112,7 +113,7 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                          if (!best.ok() || best->empty()) return std::nullopt;
                          return (*best)[0].quiet_seconds();
                        },
-                       knowledge.decided});
+                       knowledge.decided, &pool});
   const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
                         const compute::Dag& second) { return chooser.join(joined, first, second); };
   HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph, {.join = join}));
