@@ -72,7 +72,7 @@ bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var) {
       if (has_load(index) || linearize(index).coefficient(var) != 1) return false;
       const Linear besides = without(linearize(index), variable(var));
       if (std::any_of(besides.terms.begin(), besides.terms.end(),
-                      [&](const auto& term) { return uses(term.first, var); }))
+                      [&](const auto& term) { return uses(term.first, var.get()); }))
         return false;
       if (!rest) rest = besides;
       return equal(*rest, besides);
