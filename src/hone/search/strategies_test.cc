@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/search/coordinate_searcher.h"
+#include "hone/search/prediction.h"
 #include "hone/search/searcher_testing.h"
 
 namespace hone::search {
@@ -47,6 +48,45 @@ TEST(strategies, each_comes_close_to_the_known_best_and_beats_random_search) {
     EXPECT_LT(found, 1.1) << name;
     EXPECT_LT(found - 1, 0.5 * (random - 1)) << name;
   }
+}
+
+// Ten times as long with each stage more.
+class StagesModel : public testing::BlindModel {
+ public:
+  [[nodiscard]] Result<std::vector<double>> predict(
+      std::span<const cost::Query> queries) const override {
+    std::vector<double> seconds;
+    for (const cost::Query& query : queries) {
+      const auto stages = static_cast<double>(query.candidate->state.stages.size());
+      seconds.push_back(1e-6 * std::pow(10, stages));
+    }
+    return seconds;
+  }
+};
+
+TEST(strategies, mixed_begins_with_the_sketches_that_are_not_hopeless) {
+  const Fixture f;
+  const StagesModel stages;
+  int left_out = 0;
+  for (const cost::CostModel* model : {static_cast<const cost::CostModel*>(&f.model),
+                                       static_cast<const cost::CostModel*>(&stages)}) {
+    SearchTask task = f.task(1);
+    task.model = model;
+    std::vector<space::Point> defaults;
+    for (int sketch = 0; sketch < f.space->num_sketches(); ++sketch)
+      defaults.push_back(f.space->default_point(sketch));
+    const std::vector<double> logs = predict_log_seconds(task, defaults);
+    const double least = *std::min_element(logs.begin(), logs.end());
+    const std::vector<space::Point> first =
+        std::move(make_searcher("mixed", task)).value()->propose(f.space->num_sketches() + 4);
+    for (size_t i = 0; i < defaults.size(); ++i) {
+      const bool proposed = std::find(first.begin(), first.end(), defaults[i]) != first.end();
+      const bool wanted = logs[i] <= least + std::log(2) || defaults[i] == f.space->default_point();
+      EXPECT_EQ(proposed, wanted) << i;
+      left_out += !wanted;
+    }
+  }
+  EXPECT_GT(left_out, 0);
 }
 
 TEST(strategies, descent_ends_by_significance_and_starts_again_elsewhere) {
