@@ -9,6 +9,7 @@ namespace {
 
 // Of a new time that agrees with the drift so far: the rest is the samples' noise.
 constexpr double kNewShare = 0.3;
+constexpr double kChance = 0.05;  // that an equal wins a duel
 
 Result<std::optional<measure::Measurement>> measure_now(measure::Runner& runner, measure::Job job) {
   const uint64_t id = job.id;
@@ -62,24 +63,38 @@ Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::
   return challenge(challenger, runner, options_.duel);
 }
 
+// Each of a thousand equals wins a duel with 5%, and each such win would lower the scale. So the
+// more challengers there were, the more duels in a row one has to win: by chance that happens to
+// one of all of them with 5%, too (Bonferroni).
+int Incumbent::duels_to_win() const {
+  return 1 + static_cast<int>(std::ceil(std::log(1.0 + challenges_) / std::log(1 / kChance)));
+}
+
 Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::Runner& runner,
                                        const measure::DuelOptions& duel) {
   measure::Job job = challenger;
   job.rival = std::make_shared<measure::Job>(*job_);
   job.duel = duel;
   job.timeout_seconds += 2 * duel.hard_seconds;
-  HONE_ASSIGN_OR_RETURN(std::optional<measure::Measurement> m, measure_now(runner, std::move(job)));
   Challenge result{.seconds = just_slower()};
-  if (!m) return result;
-  result.measurement = *std::move(m);
-  const measure::Duel& fought = result.measurement.duel;
-  if (result.measurement.outcome != measure::Outcome::kOk || fought.pairs() == 0) return result;
-  result.verdict = measure::judge(fought, duel);
-  const double ratio = measure::duel_ratio(fought);
-  if (result.verdict != measure::Verdict::kFaster) {
-    result.seconds = std::max(seconds_ * ratio, just_slower());
-    return result;
+  double ratio = 1;
+  const int to_win = duels_to_win();
+  ++challenges_;
+  for (int won = 0; won < to_win; ++won) {
+    HONE_ASSIGN_OR_RETURN(std::optional<measure::Measurement> m, measure_now(runner, job));
+    result.verdict = measure::Verdict::kUndecided;
+    if (!m) return result;
+    result.measurement = *std::move(m);
+    const measure::Duel& fought = result.measurement.duel;
+    if (result.measurement.outcome != measure::Outcome::kOk || fought.pairs() == 0) return result;
+    result.verdict = measure::judge(fought, duel);
+    ratio = measure::duel_ratio(fought);
+    if (result.verdict != measure::Verdict::kFaster) {
+      result.seconds = std::max(seconds_ * ratio, just_slower());
+      return result;
+    }
   }
+  // The last duel tells the ratio: it was not chosen for it among many.
   result.seconds = std::min(seconds_ * ratio, std::nextafter(seconds_, 0.0));
   job_ = challenger;
   seconds_ = result.seconds;

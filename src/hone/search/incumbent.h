@@ -52,13 +52,16 @@ class Incumbent {
   [[nodiscard]] bool due(double now) const;
   // Times it again if that is due; what the runner holds is collected.
   [[nodiscard]] Status refresh(measure::Runner& runner, const Clock& clock);
-  // Runs both in turns. The challenger replaces the incumbent if it is faster with 95% confidence.
+  // Runs both in turns. The challenger replaces the incumbent if it is faster with 95% confidence,
+  // all challenges so far considered.
   [[nodiscard]] Result<Challenge> challenge(const measure::Job& challenger,
                                             measure::Runner& runner);
   [[nodiscard]] Result<Challenge> challenge(const measure::Job& challenger, measure::Runner& runner,
                                             const measure::DuelOptions& duel);
 
  private:
+  [[nodiscard]] int duels_to_win() const;
+
   IncumbentOptions options_;
   std::optional<measure::Job> job_;
   double seconds_ = std::numeric_limits<double>::infinity();
@@ -66,6 +69,7 @@ class Incumbent {
   bool stale_ = false;  // the drift is another incumbent's
   double timed_at_ = 0;
   int since_ = 0;
+  int challenges_ = 0;  // so far
 };
 
 }  // namespace hone::search

@@ -78,6 +78,18 @@ TEST(incumbent, noise_crowns_no_loser) {
   RecordProperty("losers_crowned_without_duels", naive);
 }
 
+// Each of them wins a duel now and then: were it crowned, the scale would fall by a percent or two.
+TEST(incumbent, thousands_of_equals_leave_the_scale_as_it_is) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Search search(seed);
+    Incumbent incumbent;
+    incumbent.install(job_of(0, 1e-4), 1e-4, 0, search.clock.now_seconds());
+    for (uint64_t i = 1; i <= 2000; ++i)
+      ASSERT_TRUE(incumbent.challenge(job_of(i, 1e-4), search.runner).ok());
+    EXPECT_GT(incumbent.seconds(), 0.95e-4) << seed;
+  }
+}
+
 TEST(incumbent, a_faster_challenger_wins_all_the_same) {
   int won = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
