@@ -60,10 +60,17 @@ def hone(options, *arguments):
     return compare.build([options.hone, *arguments, "--threads", options.threads, "--cost", options.cost, "--json"], f"hone {arguments[0]} {arguments[1]}")
 
 
-def database_until(db, copy, start, seconds):
-    """A copy with the trials of the first seconds only; how many."""
+@contextlib.contextmanager
+def copied(db, copy):
+    """A connection to a new copy of a database."""
     with contextlib.closing(sqlite3.connect(db)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
         source.backup(target)
+        yield target
+
+
+def database_until(db, copy, start, seconds):
+    """A copy with the trials of the first seconds only; how many."""
+    with copied(db, copy) as target:
         rows = target.execute("SELECT id, unix_time FROM trial ORDER BY id").fetchall()
         moment = spread([row[1] for row in rows], start)
         late = [(row[0],) for row, at in zip(rows, moment) if at > seconds or seconds == 0]
@@ -96,8 +103,8 @@ def measure(options, name):
     with tempfile.TemporaryDirectory(prefix="hone-curves", dir=options.folder) as folder:
         points = libraries(options, model, Path(folder))
         if options.keep:
-            with contextlib.closing(sqlite3.connect(Path(folder) / "trials.db")) as source, contextlib.closing(sqlite3.connect(options.keep / f"{label}.db")) as kept:
-                source.backup(kept)
+            with copied(Path(folder) / "trials.db", options.keep / f"{label}.db"):
+                pass
         running = {f"hone {i}": engines.Hone(point["path"], inputs, options.threads) for i, point in enumerate(points)}
         running |= {key: RIVALS[key][1](model, inputs, options.threads) for key in options.rivals}
         samples = interleaved.measure(running, options.rounds, interleaved.samples)

@@ -69,11 +69,10 @@ bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var) {
     const bool same = std::all_of(all.begin(), all.end(), [&](const Access& a) {
       if (a.buffer != buffer) return true;
       const Expr& index = (*a.indices)[d];
-      if (has_load(index) || linearize(index).coefficient(var) != 1) return false;
-      const Linear besides = without(linearize(index), variable(var));
-      if (std::any_of(besides.terms.begin(), besides.terms.end(),
-                      [&](const auto& term) { return uses(term.first, var.get()); }))
-        return false;
+      if (has_load(index)) return false;
+      const Linear form = linearize(index);
+      const Linear besides = without(form, variable(var));
+      if (form.coefficient(var) != 1 || depends(besides, var)) return false;
       if (!rest) rest = besides;
       return equal(*rest, besides);
     });

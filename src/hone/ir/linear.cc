@@ -157,6 +157,11 @@ bool uses(const Expr& e, const Var* var) {
   return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return uses(a, var); });
 }
 
+bool depends(const Linear& form, const VarPtr& var) {
+  return std::any_of(form.terms.begin(), form.terms.end(),
+                     [&](const auto& term) { return uses(term.first, var.get()); });
+}
+
 bool has_load(const Expr& e) {
   return e->op == Op::kLoad || std::any_of(e->args.begin(), e->args.end(), has_load);
 }

@@ -40,6 +40,8 @@ struct Linear {
 [[nodiscard]] bool equal(const Linear& a, const Linear& b);
 // Whether a variable occurs in e.
 [[nodiscard]] bool uses(const Expr& e, const Var* var);
+// Whether some atom holds the variable, by itself or inside a quotient.
+[[nodiscard]] bool depends(const Linear& form, const VarPtr& var);
 [[nodiscard]] bool has_load(const Expr& e);
 
 }  // namespace hone::ir

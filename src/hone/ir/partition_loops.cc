@@ -24,9 +24,7 @@ std::optional<Interval> nonnegative_interval(const std::optional<Linear>& form, 
   const int64_t c = form->coefficient(var);
   if (c == 0 || c == INT64_MIN) return std::nullopt;
   const Linear rest = without(*form, variable(var));
-  for (const auto& term : rest.terms) {
-    if (uses(term.first, var.get())) return std::nullopt;
-  }
+  if (depends(rest, var)) return std::nullopt;
   const int64_t low = ranges.of(rest).lo;
   if (low == kNegInf || low == kPosInf) return std::nullopt;
   if (c > 0) return Interval{-floor_div(low, c), kPosInf};

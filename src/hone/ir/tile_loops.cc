@@ -28,11 +28,6 @@ Linear flat_index(const Expr& load) {
   return linearize(flat);
 }
 
-bool depends(const Linear& form, const VarPtr& var) {
-  return std::any_of(form.terms.begin(), form.terms.end(),
-                     [&](const auto& term) { return uses(term.first, var.get()); });
-}
-
 std::vector<Stmt> prefetch_lines(const BufferPtr& buffer, const Expr& first, int64_t count,
                                  int cache) {
   const int64_t line = std::max<int64_t>(kLineBytes / dtype_bytes(buffer->dtype), 1);

@@ -17,8 +17,6 @@ inline constexpr int64_t kLineBytes = 64;
 
 // The element's number in its buffer.
 [[nodiscard]] Linear flat_index(const Expr& load);
-// Whether some atom holds the variable, by itself or inside a quotient.
-[[nodiscard]] bool depends(const Linear& form, const VarPtr& var);
 
 // Hints for `count` elements from the flat index `first`.
 [[nodiscard]] std::vector<Stmt> prefetch_lines(const BufferPtr& buffer, const Expr& first,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "hone/base/log.h"
@@ -58,13 +59,16 @@ class Loop {
     return std::max(1, overlap_ ? cores - options_.context.threads : cores);
   }
   [[nodiscard]] bool stopped() const {
-    return out_of_time() || (options_.max_trials > 0 && handed_out_ >= options_.max_trials);
+    return out_of_time() || (options_.max_trials > 0 && handed_out() >= options_.max_trials);
   }
   [[nodiscard]] bool out_of_time() const {
     return interrupted() || clock_.now_seconds() >= search_end_;
   }
   [[nodiscard]] bool interrupted() const {
     return options_.interrupted && options_.interrupted->load();
+  }
+  [[nodiscard]] int handed_out() const {
+    return std::accumulate(handed_out_of_.begin(), handed_out_of_.end(), 0);
   }
   [[nodiscard]] TaskTuner& tuner(int task) { return *tuners_[static_cast<size_t>(task)]; }
   [[nodiscard]] int batch_size(int task, int handed_out) const;
@@ -89,8 +93,7 @@ class Loop {
   TaskBounds bounds_;
   std::vector<std::unique_ptr<TaskTuner>> tuners_;
   std::optional<TaskScheduler> scheduler_;
-  int handed_out_ = 0;              // candidates with machine code, measured or about to be
-  std::vector<int> handed_out_of_;  // the same, of each task
+  std::vector<int> handed_out_of_;  // of each task: candidates with code, measured or about to be
   int trials_ = 0;                  // measured
   double last_report_ = 0;  // when the last batch was reported, or the next ones were prepared
 };
@@ -114,7 +117,7 @@ int Loop::batch_size(int task, int handed_out) const {
 // Tasks for the next batches, one for each thread that makes candidates.
 std::vector<TaskBatch> Loop::choose() {
   std::vector<TaskBatch> group;
-  int handed_out = handed_out_;
+  int handed_out = this->handed_out();
   while (std::ssize(group) < std::min(pool_.threads(), kMostPrepared)) {
     if (options_.max_trials > 0 && handed_out >= options_.max_trials) break;
     const int task = scheduler_->next();
@@ -165,7 +168,6 @@ void Loop::prepare(std::deque<TaskBatch>& ready) {
       const auto running = static_cast<int>(
           std::count_if(batch.candidates.begin(), batch.candidates.end(),
                         [](const Candidate& candidate) { return candidate.runs(); }));
-      handed_out_ += running;
       int& of_task = handed_out_of_[static_cast<size_t>(batch.task)];
       of_task += running;
       const bool enough = options_.max_task_trials > 0 && of_task >= options_.max_task_trials;

@@ -152,6 +152,14 @@ Value with_analytic(NetBuilder& b, Value score, const Options& options) {
   return b.add(score, b.mul(less, weight));
 }
 
+Value program_score(NetBuilder& b, Value sum, const Options& options, int64_t hidden) {
+  const Value known = context(b, options);
+  if (known.node >= 0) sum = b.add(sum, linear(b, "context", known, hidden));
+  sum = residual(b, "residual0", sum);
+  sum = residual(b, "residual1", sum);
+  return with_analytic(b, heads(b, sum, options.integer("devices"))[0], options);
+}
+
 Value sparsemax(NetBuilder& b, Value value) {
   const int axis = static_cast<int>(b.dims(value).size()) - 1;
   const double size = static_cast<double>(b.dims(value).back());

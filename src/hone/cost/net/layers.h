@@ -58,6 +58,9 @@ struct EncoderOptions {
 // The score with the option "analytic": how fast the analytic model says the program is, times a
 // weight that is learnt, plus `score`, which is then what that model gets wrong.
 [[nodiscard]] Value with_analytic(NetBuilder& b, Value score, const Options& options);
+// As TenSet's nets end: what is known of the whole program is added to the sum of its statements
+// [-1, H], two residual layers and the heads follow.
+[[nodiscard]] Value program_score(NetBuilder& b, Value sum, const Options& options, int64_t hidden);
 
 // Options of families that read the whole program.
 inline constexpr FamilyOption kMeasure = {"measure", 0, 0, 1,

@@ -26,13 +26,8 @@ Net make(const NetInputs& inputs, const Options& options) {
   tokens = linear_relu(b, "embed1", tokens, hidden);
   tokens = b.add(tokens, attention(b, "attention", tokens, options.integer("heads"),
                                    attention_mask(b, mask), options.number("dropout")));
-  Value sum = masked_sum(b, tokens, mask);
-  const Value known = context(b, options);
-  if (known.node >= 0) sum = b.add(sum, linear(b, "context", known, hidden));
-  sum = residual(b, "residual0", sum);
-  sum = residual(b, "residual1", sum);
-  const Value score = heads(b, sum, options.integer("devices"))[0];
-  b.output("score", with_analytic(b, score, options));
+  const Value sum = masked_sum(b, tokens, mask);
+  b.output("score", program_score(b, sum, options, hidden));
   return b.finish();
 }
 
