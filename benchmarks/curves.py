@@ -31,24 +31,6 @@ RIVALS = {"onnxruntime": ("ONNX Runtime", engines.OnnxRuntime), "openvino": ("Op
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 330, 56, 34, 14, 40
 
 
-def load(name):
-    """(short name, path, {input name: array}) of a model of models/ or of an ONNX file."""
-    if not name.endswith(".onnx"):
-        return name, model_files.filled(name), model_files.inputs(name)
-    import numpy as np
-    import onnx
-
-    graph = onnx.load(name).graph
-    constants = {tensor.name for tensor in graph.initializer}
-    inputs = {}
-    for value in graph.input:
-        if value.name in constants:
-            continue
-        tensor = value.type.tensor_type
-        inputs[value.name] = np.random.default_rng(0).random([dim.dim_value for dim in tensor.shape.dim]).astype(engines.DTYPES[tensor.elem_type])
-    return Path(name).stem, Path(name), inputs
-
-
 def moments(budget):
     """Seconds to look at: 0, and from 1 on each about 1.6 times the one before."""
     count = max(1, round(math.log(max(budget, 1.01)) / math.log(1.6)))
@@ -99,7 +81,7 @@ def libraries(options, model, folder):
 
 def measure(options, name):
     """Everything that is known of a model in the end: the curve, the rivals, all samples."""
-    label, model, inputs = load(name)
+    label, model, inputs = model_files.load(name)
     with tempfile.TemporaryDirectory(prefix="hone-curves", dir=options.folder) as folder:
         points = libraries(options, model, Path(folder))
         if options.keep:

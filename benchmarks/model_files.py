@@ -50,3 +50,23 @@ def filled(name, cache=CACHE):
 def inputs(name):
     """{input name: array}: the seeded inputs of the manifest."""
     return fill_weights.make_inputs(entry(name))
+
+
+def load(name):
+    """(short name, path, {input name: array}) of a model of models/ or of an ONNX file."""
+    if not name.endswith(".onnx"):
+        return name, filled(name), inputs(name)
+    import numpy as np
+    import onnx
+
+    import engines
+
+    graph = onnx.load(name).graph
+    constants = {tensor.name for tensor in graph.initializer}
+    arrays = {}
+    for value in graph.input:
+        if value.name in constants:
+            continue
+        tensor = value.type.tensor_type
+        arrays[value.name] = np.random.default_rng(0).random([dim.dim_value for dim in tensor.shape.dim]).astype(engines.DTYPES[tensor.elem_type])
+    return Path(name).stem, Path(name), arrays

@@ -2,8 +2,9 @@
 
 A task is an ONNX model. The contenders take turns, each run with an empty database, so that a disturbance of the machine meets them all. A
 trial's time is the centre that was stored. A model's latency after a trial is the sum over its kernels of the fastest until then, each as often
-as it occurs, from when all that are ever measured have a trial; those that never are count as predicted. The best known of a task is the
-fastest of all contenders and runs.
+as it occurs, from when all that are ever measured have a trial; those that never are count as predicted. In the end the libraries of all runs
+are timed in turns (interleaved.py), and each curve is scaled to end at its library's time: the same code takes up to a fifth longer in one
+process than in another. The best known of a task is the fastest of these libraries.
 """
 import collections
 import dataclasses
@@ -22,6 +23,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import engines
+import interleaved
 import model_files
 
 COLOURS = ["#1b6ca8", "#d1495b", "#3a7d44", "#8d5fd3", "#e09f3e", "#555555"]
@@ -50,19 +53,17 @@ TASKS = {
 
 
 def find_task(name, folder):
-    """(short name, path) of a task of TASKS, an ONNX file or a model of models/."""
+    """(short name, path, {input name: array}) of a task of TASKS, an ONNX file or a model of models/."""
     if name in TASKS:
         path = folder / f"{name}.onnx"
         onnx.save(TASKS[name](), path)
-        return name, path
-    if name.endswith(".onnx"):
-        if not Path(name).is_file():
-            sys.exit(f"--tasks: no file {name}")
-        return Path(name).stem, Path(name)
+        return model_files.load(str(path))
     known = [entry["name"] for entry in model_files.entries()]
-    if name not in known:
+    if name.endswith(".onnx") and not Path(name).is_file():
+        sys.exit(f"--tasks: no file {name}")
+    if not name.endswith(".onnx") and name not in known:
         sys.exit(f"--tasks: '{name}' is none of {', '.join([*TASKS, *known])} and no ONNX file")
-    return name, model_files.filled(name)
+    return model_files.load(name)
 
 
 def spread(stored, start):
@@ -84,19 +85,20 @@ def run_hone(*arguments):
 
 
 def tune(options, model, contender, seed, folder, budget=None):
-    """What best_so_far() makes of one run with a database of its own in `folder`."""
+    """(what best_so_far() makes of one run with a database of its own in `folder`, the library that it wrote)."""
     db = folder / f"{model.stem}_{contender.name.replace('/', '_')}_{seed}.db"
+    library = db.with_suffix(".so")
     shared = ["--db", db, "--no-shipped", "--threads", options.threads]
     start = time.time()
-    run_hone(options.hone, "tune", model, "-o", folder / "model.so", *shared, "--budget", f"{budget or options.budget}s", "--seed", seed,
+    run_hone(options.hone, "tune", model, "-o", library, *shared, "--budget", f"{budget or options.budget}s", "--seed", seed,
              *contender.arguments)
     kernels = json.loads(run_hone(options.hone, "show", model, *shared, "--json"))["kernels"]
     with sqlite3.connect(db) as connection:
         rows = connection.execute("SELECT key, unix_time, centre FROM trial JOIN task ON task.id = trial.task "
                                   "WHERE outcome = 'ok' AND verified ORDER BY trial.id").fetchall()
     moments = spread([row[1] for row in rows], start)
-    return best_so_far([(key, seconds, latency) for (key, _, latency), seconds in zip(rows, moments)],
-                       {kernel["key"]: (kernel["times"], kernel["predicted_seconds"]) for kernel in kernels})
+    trials = [(key, seconds, latency) for (key, _, latency), seconds in zip(rows, moments)]
+    return best_so_far(trials, {kernel["key"]: (kernel["times"], kernel["predicted_seconds"]) for kernel in kernels}), library
 
 
 def best_so_far(trials, kernels):
@@ -117,17 +119,38 @@ def best_so_far(trials, kernels):
     return curve
 
 
+def retime(libraries, inputs, threads, rounds=7):
+    """Seconds of each library, timed in turns: the median over the rounds."""
+    loaded = {library: engines.Hone(library, inputs, threads) for library in libraries}
+    try:
+        return {library: interleaved.median(seconds) for library, seconds in interleaved.measure(loaded, rounds).items()}
+    finally:
+        for engine in loaded.values():
+            engine.close()
+
+
+def scaled(curve, end):
+    """The curve with latencies in proportion, such that the last is `end`."""
+    return [(trials, seconds, latency / curve[-1][2] * end) for trials, seconds, latency in curve]
+
+
 def first_good(curve, latency):
     """(trials, seconds) until the latency is reached; None if it is not."""
     return next(((trials, seconds) for trials, seconds, found in curve if found <= latency), None)
 
 
-def summarise(runs, best_known, goals, budget):
-    """Of one contender at one task, medians over its runs. Where a goal was not reached, a run counts with all its trials and seconds."""
+def median_end(runs):
+    """The latency in the end, median over the runs; inf without any."""
+    return statistics.median(curve[-1][2] if curve else math.inf for curve in runs)
+
+
+def summarise(runs, best_known, goals, budget, first_end):
+    """Of one contender at one task, medians over its runs, until shares of the best known and the first contender's end. Where one was not
+    reached, a run counts with all its trials and seconds."""
     row = {"runs": len(runs), "trials": statistics.median(curve[-1][0] if curve else 0 for curve in runs),
            "share": statistics.median(best_known / curve[-1][2] if curve else 0 for curve in runs), "goals": []}
-    for goal in goals:
-        reached = [first_good(curve, best_known / goal) for curve in runs]
+    for latency in [best_known / goal for goal in goals] + [first_end]:
+        reached = [first_good(curve, latency) for curve in runs]
         ends = [found or (curve[-1][0] if curve else 0, budget) for found, curve in zip(reached, runs)]
         row["goals"].append({"reached": sum(found is not None for found in reached), "trials": statistics.median(end[0] for end in ends),
                              "seconds": statistics.median(end[1] for end in ends)})
@@ -141,8 +164,9 @@ def ratio(pairs, value):
 
 def table(report):
     """Markdown: a row per task and contender; then means over tasks, relative to the first contender."""
-    goals = report["goals"]
-    lines = ["| task | " + report["what"] + " | " + " | ".join(f"s to {goal:g} | trials to {goal:g}" for goal in goals) + " | trials | best known / end |",
+    first = report["contenders"][0]
+    goals = [f"{goal:g}" for goal in report["goals"]] + [f"{first}'s end"]
+    lines = ["| task | " + report["what"] + " | " + " | ".join(f"s to {goal} | trials to {goal}" for goal in goals) + " | trials | best known / end |",
              "|---|---|" + "--:|" * (2 * len(goals) + 2)]
     for task, rows in report["summary"].items():
         for name, row in rows.items():
@@ -151,7 +175,6 @@ def table(report):
                 more = "" if found["reached"] == row["runs"] else f" ({found['reached']} of {row['runs']})"
                 cells += [f"{found['seconds']:.1f}{more}", f"{found['trials']:.0f}"]
             lines.append(f"| {task} | {name} | {' | '.join(cells)} | {row['trials']:.0f} | {row['share']:.3f} |")
-    first = report["contenders"][0]
     for name in report["contenders"]:
         pairs = [(rows[name], rows[first]) for rows in report["summary"].values()]
         cells = [f"{ratio(pairs, lambda row: max(row['goals'][i][unit], least)):.2f}x"  # noqa: B023
@@ -237,17 +260,21 @@ def compare(what, contenders, options):
         onnx.save(one_operator("MatMul", [1, 8, 8], [8, 8], [1, 8, 8]), folder / "first.onnx")
         for contender in contenders:
             tune(options, folder / "first.onnx", contender, 0, folder, budget=1)
-        for task, model in tasks:
-            curves = {contender.name: [] for contender in contenders}
+        for task, model, inputs in tasks:
+            runs = []  # (contender, curve, library)
             for seed in range(1, options.runs + 1):
                 turn = seed % len(contenders)
-                for contender in contenders[turn:] + contenders[:turn]:
-                    curves[contender.name].append(tune(options, model, contender, seed, folder))
-            best = min((curve[-1][2] for runs in curves.values() for curve in runs if curve), default=0)
-            if best == 0:
+                runs += [(contender.name, *tune(options, model, contender, seed, folder)) for contender in contenders[turn:] + contenders[:turn]]
+            if not any(curve for _, curve, _ in runs):
                 sys.exit(f"{task}: no kernel was measured in {options.budget:g} s, expected a longer --budget")
+            ends = retime([library for _, _, library in runs], inputs, options.threads)
+            best = min(ends[library] for _, curve, library in runs if curve)
+            curves = {contender.name: [] for contender in contenders}
+            for contender, curve, library in runs:
+                curves[contender].append(scaled(curve, ends[library]) if curve else [])
+            first_end = median_end(curves[contenders[0].name])
             report["curves"][task], report["best_known"][task] = curves, best
-            report["summary"][task] = {key: summarise(runs, best, options.goals, options.budget) for key, runs in curves.items()}
+            report["summary"][task] = {key: summarise(own, best, options.goals, options.budget, first_end) for key, own in curves.items()}
             print(f"{task}: best known {best * 1e3:.4f} ms", file=sys.stderr, flush=True)
             write(report, options)
     print(table(report), end="")

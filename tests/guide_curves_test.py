@@ -50,6 +50,7 @@ class GuideCurves(support.Case):
         report = json.loads(results.read_text())
         self.check(printed, report, ["model", "matmul_128x768x768"], ["analytic", "tiny", "tiny+head"])
         self.assertIn("| s to 0.5 | trials to 0.5 | s to 0.95 |", printed)
+        self.assertIn("| s to analytic's end | trials to analytic's end |", printed)
         root = ElementTree.fromstring(drawing.read_text())
         self.assertEqual(len([path for path in root.iter("{http://www.w3.org/2000/svg}path") if path.get("fill") == "none"]), 2 * 2 * 3)
 
@@ -78,6 +79,9 @@ class Counting(unittest.TestCase):
         self.assertIsNone(tuning_curves.first_good(curve, 5))
         self.assertEqual(tuning_curves.best_so_far([], {"a": (1, 1.0)}), [])
 
+    def test_a_curve_ends_at_what_its_library_takes(self):
+        self.assertEqual(tuning_curves.scaled([(2, 1.0, 12.0), (4, 2.0, 8.0)], 4.0), [(2, 1.0, 6.0), (4, 2.0, 4.0)])
+
     def test_trials_of_one_second_are_spread_over_it_in_order(self):
         self.assertEqual(tuning_curves.spread([100, 100, 101, 101, 103], 100.5), [0.0, 0.25, 0.5, 1.0, 2.5])
         self.assertEqual(tuning_curves.spread([], 100.5), [])
@@ -86,9 +90,11 @@ class Counting(unittest.TestCase):
 
     def test_a_run_that_does_not_reach_the_goal_counts_with_all_of_it(self):
         runs = [[(1, 0.5, 2.0), (9, 3.0, 1.0)], [(1, 0.5, 4.0), (20, 6.0, 2.0)], []]
-        row = tuning_curves.summarise(runs, 1.0, [0.5, 1.0], 10)
+        row = tuning_curves.summarise(runs, 1.0, [0.5, 1.0], 10, 4.0)
         self.assertEqual(row["goals"][0], {"reached": 2, "trials": 1, "seconds": 6.0})
         self.assertEqual(row["goals"][1], {"reached": 1, "trials": 9, "seconds": 10})
+        self.assertEqual(row["goals"][2], {"reached": 2, "trials": 1, "seconds": 0.5})
+        self.assertEqual(tuning_curves.median_end(runs), 2.0)
         self.assertEqual((row["runs"], row["trials"], row["share"]), (3, 9, 0.5))
 
     def test_names_are_as_short_as_they_differ(self):
