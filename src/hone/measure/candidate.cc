@@ -15,6 +15,8 @@
 namespace hone::measure {
 namespace {
 
+constexpr double kCountSeconds = 1e-3;  // of counted runs, if one takes no longer
+
 Result<void*> operand_of(const Argument& a, size_t index, const WorkerOperands* operands) {
   if (operands == nullptr || a.operand >= operands->count()) {
     return invalid("argument {} is operand {}, which there is not", index, a.operand);
@@ -163,20 +165,36 @@ double LoadedCandidate::seconds_to_forget(runtime::Pool* pool, Weights weights,
 }
 
 double LoadedCandidate::time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
-                             int& returned) const {
+                             int& returned, const Counters* counters) const {
   int64_t ns = 0;
-  if (forgets_nothing(weights)) {
+  const auto run_in_a_row = [&](int64_t count) {
+    if (counters != nullptr) counters->start();
     const int64_t start = runtime::clock_ns();
-    for (int64_t i = 0; i < runs; ++i) returned |= run(pool);
-    return static_cast<double>(runtime::clock_ns() - start) * 1e-9;
-  }
-  for (int64_t i = 0; i < runs; ++i) {
-    forget(pool, weights, sweep);
-    const int64_t start = runtime::clock_ns();
-    returned |= run(pool);
+    for (int64_t i = 0; i < count; ++i) returned |= run(pool);
     ns += runtime::clock_ns() - start;
+    if (counters != nullptr) counters->stop();
+  };
+  if (forgets_nothing(weights)) {
+    run_in_a_row(runs);
+  } else {
+    for (int64_t i = 0; i < runs; ++i) {
+      forget(pool, weights, sweep);
+      run_in_a_row(1);
+    }
   }
   return static_cast<double>(ns) * 1e-9;
+}
+
+std::optional<CountedBounds> Bench::count(const LoadedCandidate& candidate, Weights weights,
+                                          double seconds, int& returned) {
+  if (events_ == nullptr && !machine_events().ok()) return std::nullopt;
+  const HardwareEvents& events = events_ != nullptr ? *events_ : *machine_events();
+  const auto runs = std::max<int64_t>(1, std::llround(kCountSeconds / seconds));
+  Result<CountedBounds> counted = count_bounds(events, [&](const Counters& counters) {
+    (void)candidate.time(pool_, 1, weights, sweep_, returned);  // threads may have gone to sleep
+    (void)candidate.time(pool_, runs, weights, sweep_, returned, &counters);
+  });
+  return counted.ok() ? std::optional(*std::move(counted)) : std::nullopt;
 }
 
 Measurement Bench::run(const Job& job, WorkerOperands* operands) {
@@ -231,6 +249,8 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
   } else {
     m.timing = time_adaptively(timed(*candidate), job.timing, between);
   }
+  if (job.count_bounds && returned == 0)
+    m.bounds = count(*candidate, job.weights, m.timing.centre + between, returned);
   if (returned != 0) return wrong(job, 0, fmt::format("a kernel returned {}", returned));
   if (verify) {
     if (auto bad = check()) return *bad;

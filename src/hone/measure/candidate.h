@@ -9,6 +9,7 @@
 
 #include "hone/codegen/runtime/pool.h"
 #include "hone/measure/arena.h"
+#include "hone/measure/counters.h"
 #include "hone/measure/job.h"
 #include "hone/measure/sweep.h"
 
@@ -57,9 +58,9 @@ class LoadedCandidate {
   // What the kernels returned: 0 if all is well.
   [[nodiscard]] int prepare(runtime::Pool* pool) const { return run(pool, prepare_); }
   [[nodiscard]] int run(runtime::Pool* pool) const { return run(pool, main_); }
-  // Seconds of `runs` runs; `returned` collects what they returned.
+  // Seconds of `runs` runs; `returned` collects what they returned. Only the runs are counted.
   [[nodiscard]] double time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
-                            int& returned) const;
+                            int& returned, const Counters* counters = nullptr) const;
   // What time() does before each run, to the caches: seconds of it, at best.
   [[nodiscard]] double seconds_to_forget(runtime::Pool* pool, Weights weights,
                                          const Sweep& sweep) const;
@@ -81,7 +82,8 @@ class LoadedCandidate {
 // Runs jobs one after the other; keeps threads and memory from one to the next.
 class Bench {
  public:
-  Bench() = default;
+  // `events`: what to count for jobs that want it; null: what this machine can.
+  explicit Bench(const HardwareEvents* events = nullptr) : events_(events) {}
   ~Bench() { runtime::pool_destroy(pool_); }
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
@@ -89,6 +91,10 @@ class Bench {
 
  private:
   [[nodiscard]] Status set_threads(int threads);
+  // `seconds`: what a run takes with all that is around it.
+  [[nodiscard]] std::optional<CountedBounds> count(const LoadedCandidate& candidate,
+                                                   Weights weights, double seconds, int& returned);
+  const HardwareEvents* events_;
   runtime::Pool* pool_ = nullptr;
   int threads_ = 0;
   Arena memory_, rival_memory_;

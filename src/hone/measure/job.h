@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hone/codegen/llvm/compiler.h"
 #include "hone/ir/stmt.h"
+#include "hone/measure/bounds.h"
 #include "hone/measure/operands.h"
 #include "hone/measure/outcome.h"
 #include "hone/measure/timing.h"
@@ -42,7 +44,8 @@ struct Job {
   int64_t own_cache_bytes = 0;  // of a core, to be swept if weights are in the shared cache
   double tolerance = 0;         // of the greatest expected value; 0: the output is not checked
   double timeout_seconds = 10;
-  std::string label;  // for messages and for a null runner's cost
+  bool count_bounds = false;  // by some more runs, if this machine can
+  std::string label;          // for messages and for a null runner's cost
   // Another candidate for the same operands: both are timed in turns (a duel), by `duel`.
   std::shared_ptr<const Job> rival;
   DuelOptions duel;
@@ -56,6 +59,7 @@ struct Measurement {
   Duel duel;              // against Job::rival, if there is one
   bool verified = false;  // the output was compared and is right
   double error = 0;       // greatest difference / greatest expected value, if compared
+  std::optional<CountedBounds> bounds;  // if Job::count_bounds
 };
 
 [[nodiscard]] inline Measurement failed(uint64_t id, Outcome outcome, std::string message) {

@@ -95,7 +95,8 @@ std::string encode_job(const Job& j) {
   const TimingOptions& t = j.timing;
   w.put(t.sample_seconds).put(t.min_samples).put(t.max_samples).put(t.precision).put(t.max_seconds);
   w.put(t.best).put(t.stop_ratio).put(t.slower_ratio);
-  w.put(j.weights).put(j.own_cache_bytes).put(j.tolerance).put(j.rival != nullptr);
+  w.put(j.weights).put(j.own_cache_bytes).put(j.tolerance).put(j.count_bounds);
+  w.put(j.rival != nullptr);
   if (j.rival == nullptr) return w.bytes();
   put_candidate(w, *j.rival);
   const DuelOptions& d = j.duel;
@@ -116,6 +117,7 @@ Result<JobMessage> decode_job(std::string_view bytes) {
   t.best = r.get<double>(), t.stop_ratio = r.get<double>(), t.slower_ratio = r.get<double>();
   j.weights = r.get<Weights>(), j.own_cache_bytes = r.get<int64_t>();
   j.tolerance = r.get<double>();
+  j.count_bounds = r.get<bool>();
   if (r.get<bool>()) {
     auto rival = std::make_shared<Job>();
     HONE_RETURN_IF_ERROR(get_candidate(r, *rival));
@@ -139,6 +141,8 @@ std::string encode(const Measurement& m) {
   w.put(m.verified).put(m.error);
   put_samples(w, m.duel.challenger);
   put_samples(w, m.duel.incumbent);
+  w.put(m.bounds.has_value());
+  if (m.bounds) w.put(m.bounds->scores.memory).put(m.bounds->scores.core).put(m.bounds->source);
   return w.bytes();
 }
 
@@ -158,6 +162,11 @@ Result<Measurement> decode_measurement(std::string_view bytes) {
   m.duel.challenger = get_samples(r), m.duel.incumbent = get_samples(r);
   if (m.duel.challenger.size() != m.duel.incumbent.size())
     return invalid("a duel without pairs in a message");
+  if (r.get<bool>()) {
+    CountedBounds& bounds = m.bounds.emplace();
+    bounds.scores.memory = r.get<double>(), bounds.scores.core = r.get<double>();
+    bounds.source = r.get_string();
+  }
   return checked(r, std::move(m));
 }
 

@@ -28,6 +28,7 @@ Job sample_job() {
   job.weights = Weights::kShared;
   job.own_cache_bytes = 77;
   job.tolerance = 1e-4;
+  job.count_bounds = true;
   return job;
 }
 
@@ -40,6 +41,7 @@ TEST(protocol, job_round_trips) {
   EXPECT_EQ(back->job.phases[1].symbol, "b");
   EXPECT_EQ(back->job.arguments[1].operand, -1);
   EXPECT_EQ(back->job.timing.best, 0.25);
+  EXPECT_TRUE(back->job.count_bounds);
 }
 
 TEST(protocol, a_duel_round_trips) {
@@ -73,6 +75,13 @@ TEST(protocol, measurement_round_trips) {
   EXPECT_EQ(encode(*back), encode(m));
   EXPECT_EQ(back->timing.samples, m.timing.samples);
   EXPECT_EQ(back->message, "off");
+  EXPECT_FALSE(back->bounds.has_value());
+  m.bounds = {{0.25, 0.5}, "amd_zen5"};
+  const auto counted = decode_measurement(encode(m));
+  ASSERT_TRUE(counted.ok());
+  EXPECT_EQ(counted->bounds->scores.memory, 0.25);
+  EXPECT_EQ(counted->bounds->scores.core, 0.5);
+  EXPECT_EQ(counted->bounds->source, "amd_zen5");
 }
 
 TEST(protocol, any_truncation_or_tail_is_refused) {

@@ -14,7 +14,7 @@
 namespace hone::measure {
 
 // Of the messages' content: a worker of another version is refused when it starts.
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 enum class MessageType : uint32_t {
   kHello = 1,     // worker: I am ready (Hello)

@@ -15,9 +15,11 @@
 #include <cstring>
 #include <thread>
 
+#include "hone/measure/candidate.h"
 #include "hone/measure/child_processes.h"
 #include "hone/measure/local_runner.h"
 #include "hone/measure/protocol.h"
+#include "hone/measure/software_events.h"
 #include "hone/measure/sweep.h"
 #include "hone/measure/test_job.h"
 #include "hone/measure/wire.h"
@@ -325,6 +327,37 @@ TEST(runner, sweeping_the_own_caches_changes_no_result) {
   EXPECT_EQ(swept.outcome, Outcome::kOk) << swept.message;
   EXPECT_TRUE(swept.verified);
   EXPECT_GT(swept.timing.centre, 0);
+}
+
+// Hardware counters may be there or not; with others instead, every job that wants it is counted.
+TEST(bench, counts_a_job_that_wants_it) {
+  const auto operands = test_operands();
+  auto mapped = WorkerOperands::map(operands->layout(), dup(operands->fd()));
+  ASSERT_TRUE(mapped.ok()) << mapped.status().message();
+  Bench bench(&software_events());
+  for (const Weights weights : {Weights::kWarm, Weights::kShared}) {
+    for (const int threads : {1, 2}) {
+      Job job = test_job("twice", operands);
+      job.threads = threads, job.weights = weights;
+      job.own_cache_bytes = 1 << 16;
+      EXPECT_FALSE(bench.run(job, mapped->get()).bounds.has_value());
+      job.count_bounds = true;
+      const Measurement m = bench.run(job, mapped->get());
+      ASSERT_EQ(m.outcome, Outcome::kOk) << m.message;
+      EXPECT_TRUE(m.verified);
+      EXPECT_EQ(m.bounds.value_or(CountedBounds()).source, may_count() ? "software" : "");
+    }
+  }
+}
+
+TEST(worker, without_counters_a_job_is_measured_all_the_same) {
+  const auto runner = local();
+  Job job = test_job("twice", test_operands());
+  job.count_bounds = true;
+  const Measurement m = measure_one(*runner, job);
+  EXPECT_EQ(m.outcome, Outcome::kOk) << m.message;
+  EXPECT_GT(m.timing.centre, 0);
+  EXPECT_TRUE(machine_events().ok() || !m.bounds.has_value());
 }
 
 TEST(sweep, a_megabyte_stays_in_some_cache) { EXPECT_TRUE(stays_in_cache(1 << 20)); }

@@ -1,0 +1,30 @@
+// measure/software_events.h - a plan of events that need no hardware, for the tests of what reads
+// counters: time on a processor, which a test may take for slots, and page faults.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include "hone/measure/counters.h"
+
+namespace hone::measure {
+
+// What the counts are is of no interest, only whether there are any.
+inline const HardwareEvents& software_events() {
+  static constexpr CounterEvent kEvents[] = {{"task-clock", ""}, {"page-faults", ""}};
+  static constexpr CounterPlan kPlan = {
+      "software", [](const target::CpuId&) { return false; }, kEvents,
+      [](std::span<const double> counts) -> std::optional<BoundScores> {
+        if (counts[0] <= 0) return std::nullopt;
+        return BoundScores{0.25, 0.5};
+      }};
+  static const HardwareEvents events = {
+      &kPlan, PERF_TYPE_SOFTWARE, {PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_PAGE_FAULTS}};
+  return events;
+}
+
+// Whether the system lets this process count anything at all; a container may not.
+inline bool may_count() {
+  return Counters::open(software_events().type, software_events().configs).ok();
+}
+
+}  // namespace hone::measure
