@@ -9,7 +9,7 @@
 namespace hone::db {
 namespace {
 
-constexpr int kFirstVersion = 2;  // of the format that has these tables
+constexpr int kFirstVersion = 3;  // of the format that has these tables
 
 Result<int64_t> device_id(Connection& db, const std::string& device) {
   HONE_ASSIGN_OR_RETURN(

@@ -122,6 +122,16 @@ TEST(migration, version_1_can_be_read_as_it_is) {
   EXPECT_FALSE(none->has_value());
 }
 
+TEST(migration, version_2_has_no_figures_yet) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.db");
+  make_version_1(path);
+  run_sql(path, std::string(kMigrations[1]) + "; PRAGMA user_version = 2");
+  const auto none = load_roofline(path, "avx512-x-2c");
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_FALSE(none->has_value());
+}
+
 TEST(migration, version_1_becomes_the_newest_and_keeps_its_trials) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
