@@ -48,6 +48,13 @@ void for_each_field(R& r, const Visitor& visit) {
   visit("others", r.others);
   visit("steal", r.steal);
 }
+// Only of records that have them: all or none.
+template <typename Bounds, typename Visitor>
+void for_each_bound(Bounds& bounds, const Visitor& visit) {
+  visit("memory_bound", bounds.scores.memory);
+  visit("core_bound", bounds.scores.core);
+  visit("bounds_source", bounds.source);
+}
 
 Json to_json(uint64_t key) { return hash_hex(key); }
 Json to_json(measure::Outcome outcome) { return measure::outcome_name(outcome); }
@@ -123,7 +130,9 @@ Result<std::optional<Record>> parse_numbered(std::string_view line, std::string_
 
 std::string to_json_line(const Record& record) {
   Json json;
-  for_each_field(record, [&](const char* name, const auto& value) { json[name] = to_json(value); });
+  const auto write = [&](const char* name, const auto& value) { json[name] = to_json(value); };
+  for_each_field(record, write);
+  if (record.bounds) for_each_bound(*record.bounds, write);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -133,7 +142,7 @@ Result<Record> parse_json_line(std::string_view line) {
   Record record;
   Status status;
   size_t fields = 0;
-  for_each_field(record, [&](const char* name, auto& value) {
+  const auto read_field = [&](const char* name, auto& value) {
     ++fields;
     if (!status.ok()) return;
     const auto found = json.find(name);
@@ -142,7 +151,9 @@ Result<Record> parse_json_line(std::string_view line) {
     } else if (const char* expected = read(*found, value); expected != nullptr) {
       status = invalid("field '{}': expected {}", name, expected);
     }
-  });
+  };
+  for_each_field(record, read_field);
+  if (json.contains("bounds_source")) for_each_bound(record.bounds.emplace(), read_field);
   HONE_RETURN_IF_ERROR(status);
   if (json.size() != fields)
     return invalid("found {} fields, expected {}: one is unknown", json.size(), fields);

@@ -22,6 +22,7 @@ TEST(json_lines, a_record_survives_the_way_there_and_back) {
     EXPECT_EQ(back->seed, record.seed);
     EXPECT_EQ(back->message, record.message);
     EXPECT_EQ(back->verified, record.verified);
+    EXPECT_EQ(back->bounds.has_value(), record.bounds.has_value());
     EXPECT_EQ(identity(*back), identity(record));
   }
 }
@@ -37,7 +38,7 @@ TEST(json_lines, the_document_names_every_field) {
     EXPECT_NE(section.find("`" + name + "`"), std::string::npos) << name;
     ++fields;
   }
-  EXPECT_EQ(fields, 25U);
+  EXPECT_EQ(fields, 28U);
 }
 
 TEST(json_lines, what_is_wrong_with_a_line_is_said) {
@@ -68,7 +69,12 @@ TEST(json_lines, what_is_wrong_with_a_line_is_said) {
             "a record has the drift -1.25, expected a positive number");
   EXPECT_EQ(message("\"duel\":[", "\"duel\":[\"\","), "field 'duel': expected a list of numbers");
   EXPECT_EQ(message("\"model\":\"resnet18\"", "\"model\":[]"), "field 'model': expected a text");
-  EXPECT_EQ(message("{", "{\"more\":1,"), "found 26 fields, expected 25: one is unknown");
+  EXPECT_EQ(message("{", "{\"more\":1,"), "found 29 fields, expected 28: one is unknown");
+  EXPECT_EQ(message("\"core_bound\":0.25,", ""), "there is no field 'core_bound'");
+  EXPECT_EQ(message(",\"bounds_source\":\"amd_zen4\"", ""),
+            "found 27 fields, expected 25: one is unknown");
+  EXPECT_EQ(message("\"core_bound\":0.25", "\"core_bound\":0.75"),
+            "a record has the bounds 0.375 and 0.75, expected shares of one whole");
   EXPECT_EQ(message("}", ""), "expected a JSON object");
 }
 

@@ -13,5 +13,7 @@ namespace hone::db {
 
 [[nodiscard]] Result<std::unique_ptr<PostgresConnection>> open_postgres(
     std::string_view uri, const StoreOptions& options);
+// Of the tables; 0 if there are none.
+[[nodiscard]] Result<int> postgres_version(PostgresConnection& db);
 
 }  // namespace hone::db

@@ -70,6 +70,13 @@ CREATE TABLE roofline_level (
   PRIMARY KEY (device, place)
 );
 )sql",
+    // What hardware counters said of a trial.
+    R"sql(
+ALTER TABLE trial
+  ADD COLUMN memory_bound  double precision NOT NULL DEFAULT 0 CHECK (memory_bound BETWEEN 0 AND 1),
+  ADD COLUMN core_bound    double precision NOT NULL DEFAULT 0 CHECK (core_bound BETWEEN 0 AND 1),
+  ADD COLUMN bounds_source text NOT NULL DEFAULT '';
+)sql",
 };
 inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));
 

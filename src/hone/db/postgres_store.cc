@@ -12,7 +12,11 @@ namespace hone::db {
 namespace {
 
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max();  // for LIMIT
-const std::string kColumns = std::string(kColumnsOfVersion1) + kColumnsOfVersion2;
+
+std::string columns_of(int64_t version) {
+  return std::string(kColumnsOfVersion1) + kColumnsOfVersion2 +
+         (version < 2 ? kBeforeVersion4 : kColumnsOfVersion4);
+}
 
 Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string& name,
                                      bool with_text) {
@@ -26,7 +30,8 @@ Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string
 
 class PostgresStore final : public Store {
  public:
-  explicit PostgresStore(std::unique_ptr<PostgresConnection> db) : db_(std::move(db)) {}
+  PostgresStore(std::unique_ptr<PostgresConnection> db, std::string columns)
+      : db_(std::move(db)), columns_(std::move(columns)) {}
 
   Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
     for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
@@ -50,7 +55,7 @@ class PostgresStore final : public Store {
                                     int64_t{q.limit}};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
-        db_->run("SELECT " + kColumns + kFromTrial +
+        db_->run("SELECT " + columns_ + kFromTrial +
                      "WHERE trial.verified = 1 AND trial.task = (SELECT id FROM task WHERE key = "
                      "$1) AND trial.device = (SELECT id FROM device WHERE key = $2) AND "
                      "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
@@ -72,7 +77,7 @@ class PostgresStore final : public Store {
               keeps_constants("algorithm") + " ORDER BY task, device, threads, centre, id) AND ");
     }
     HONE_ASSIGN_OR_RETURN(const PostgresRows rows,
-                          db_->run("SELECT " + kColumns + (f.with_task_text ? ", task.text" : "") +
+                          db_->run("SELECT " + columns_ + (f.with_task_text ? ", task.text" : "") +
                                        kFromTrial + conditions.where,
                                    conditions.parameters));
     return read_all(rows, db_->name(), f.with_task_text);
@@ -167,6 +172,7 @@ class PostgresStore final : public Store {
   }
 
   Result<int64_t> insert(const Record& r, int64_t task, int64_t device) {
+    const measure::CountedBounds bounds = r.bounds.value_or(measure::CountedBounds());
     const Parameter parameters[] = {task,
                                     device,
                                     int64_t{r.threads},
@@ -189,20 +195,24 @@ class PostgresStore final : public Store {
                                     int64_t{r.crowned},
                                     list_of(r.duel),
                                     real(r.others),
-                                    real(r.steal)};
+                                    real(r.steal),
+                                    real(bounds.scores.memory),
+                                    real(bounds.scores.core),
+                                    bounds.source};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
         db_->run(
             "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, "
             "outcome, message, times, centre, low, high, verified, seed, unix_time, host_load, "
-            "model, drift, crowned, duel, others, steal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, "
-            "$9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) RETURNING "
-            "id",
+            "model, drift, crowned, duel, others, steal, memory_bound, core_bound, bounds_source) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
+            "$18, $19, $20, $21, $22, $23, $24, $25, $26) RETURNING id",
             parameters));
     return rows.row(0).integer(0);
   }
 
   std::unique_ptr<PostgresConnection> db_;
+  std::string columns_;  // of a trial, as the tables had them when they were opened
 };
 
 }  // namespace
@@ -210,7 +220,9 @@ class PostgresStore final : public Store {
 Result<std::unique_ptr<Store>> open_postgres_store(std::string_view uri,
                                                    const StoreOptions& options) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> db, open_postgres(uri, options));
-  return std::unique_ptr<Store>(std::make_unique<PostgresStore>(std::move(db)));
+  HONE_ASSIGN_OR_RETURN(const int version, postgres_version(*db));
+  return std::unique_ptr<Store>(
+      std::make_unique<PostgresStore>(std::move(db), columns_of(version)));
 }
 
 }  // namespace hone::db

@@ -172,6 +172,39 @@ TEST(postgres_store, an_empty_database_gets_its_tables_only_when_it_may) {
   ASSERT_TRUE((*db)->run_all("DROP SCHEMA fresh CASCADE").ok());
 }
 
+TEST(postgres_store, version_1_is_read_as_it_is_and_brought_up_to_date) {
+  auto db = PostgresConnection::open(uri());
+  ASSERT_TRUE(db.ok()) << db.status().message();
+  ASSERT_TRUE((*db)->run_all("DROP SCHEMA IF EXISTS old CASCADE; CREATE SCHEMA old").ok());
+  const std::string old = uri() + "&options=-csearch_path%3Dold";
+  const std::string tables = fmt::format("SET search_path = old; {}", kPostgresMigrations[0]);
+  ASSERT_TRUE((*db)->run_all(tables.c_str()).ok());
+  const char* const trial =
+      "INSERT INTO task (key, kernel_class, text) VALUES ('0000000000000001', 'gemm', '');"
+      "INSERT INTO device (key) VALUES ('avx512-x-2c');"
+      "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, "
+      "message, times, centre, low, high, verified, seed, unix_time, host_load, model, drift, "
+      "crowned, duel, others, steal) VALUES (1, 1, 2, '1', 'direct', 's', '', 'ok', '', '{1e-3}', "
+      "1e-3, 1e-3, 1e-3, 1, '0000000000000007', 5, 0.5, 'm', 1, 0, '{}', 0, 0);"
+      "SET search_path = public";
+  ASSERT_TRUE((*db)->run_all(trial).ok());
+  {
+    const auto reader = open_store(old, {.read_only = true});
+    ASSERT_TRUE(reader.ok()) << reader.status().message();
+    const auto best = (*reader)->best(best_of(1));
+    ASSERT_TRUE(best.ok()) << best.status().message();
+    EXPECT_FALSE(best->front().bounds.has_value());
+  }
+  const auto store = open_store(old);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  ASSERT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok());
+  const auto all = (*store)->query({});
+  ASSERT_EQ(all->size(), 2U);
+  EXPECT_FALSE((*all)[0].bounds.has_value());
+  EXPECT_EQ((*all)[1].bounds->source, "amd_zen4");
+  ASSERT_TRUE((*db)->run_all("DROP SCHEMA old CASCADE").ok());
+}
+
 TEST(postgres_store, many_may_find_it_empty_at_once) {
   constexpr int kStores = 4;
   for (int round = 0; round < 5; ++round) {

@@ -33,6 +33,13 @@ Status check(const Record& r) {
   if (r.verified && !ok)
     return invalid("a verified record ended as '{}', expected ok",
                    measure::outcome_name(r.outcome));
+  if (!r.bounds) return ok_status();
+  const auto [memory, core] = r.bounds->scores;
+  if (r.bounds->source.empty()) return invalid("a record's bounds have no source");
+  constexpr double kMost = 1 + 1e-9;
+  if (!(memory >= 0 && core >= 0 && memory + core <= kMost)) {
+    return invalid("a record has the bounds {} and {}, expected shares of one whole", memory, core);
+  }
   return ok_status();
 }
 

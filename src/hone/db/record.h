@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hone/base/status.h"
+#include "hone/measure/bounds.h"
 #include "hone/measure/outcome.h"
 
 namespace hone::db {
@@ -40,6 +42,7 @@ struct Record {
   double others = 0;      // ... the share of all cores that other programs took ...
   double steal = 0;       // ... and that the machine's own host took away
   std::string model;      // where the task came from; may be empty
+  std::optional<measure::CountedBounds> bounds;  // where hardware counters were read
 
   // Seconds that can be compared with another task's: `centre`, unless the machine has been faster
   // since the task's first time.

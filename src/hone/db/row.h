@@ -17,7 +17,12 @@ inline constexpr const char* kColumnsOfVersion1 =
     "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
 inline constexpr const char* kColumnsOfVersion2 =
     ", trial.drift, trial.crowned, trial.duel, trial.others, trial.steal";
-inline constexpr int kNumColumns = 25;
+// What format version 4 (of PostgreSQL's tables: 2) added, and what stands for it in an older store
+// that is only read.
+inline constexpr const char* kColumnsOfVersion4 =
+    ", trial.memory_bound, trial.core_bound, trial.bounds_source";
+inline constexpr const char* kBeforeVersion4 = ", 0.0, 0.0, ''";
+inline constexpr int kNumColumns = 28;
 inline constexpr const char* kFromTrial =
     " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device ";
 
@@ -31,7 +36,7 @@ inline constexpr const char* kFromTrial =
 [[nodiscard]] Status bad_field(const std::string& store, int64_t id, const char* field,
                                std::string_view found);
 
-// A row of the columns of both versions, and the task's text if `with_text`. A Row has
+// A row of the columns of all versions, and the task's text if `with_text`. A Row has
 // integer(column), real(column), text(column) and reals(column), a list of times.
 template <typename Row>
 Result<Record> read_record(const Row& row, const std::string& store, bool with_text) {
@@ -61,6 +66,8 @@ Result<Record> read_record(const Row& row, const std::string& store, bool with_t
   r.crowned = row.integer(21) != 0;
   r.duel = row.reals(22);
   r.others = row.real(23), r.steal = row.real(24);
+  if (std::string source = row.text(27); !source.empty())
+    r.bounds = {{row.real(25), row.real(26)}, std::move(source)};
   if (with_text) r.task_text = row.text(kNumColumns);
   return r;
 }

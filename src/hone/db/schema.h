@@ -2,7 +2,7 @@
 //
 // The schema version is SQLite's user_version. kMigrations[v] leads from version v to v + 1, so
 // the first one makes an empty file a database; released ones are never edited. All later ones so
-// far only add tables, so a file of version kOldestReadable can be read as it is.
+// far only add tables and columns, so a file of version kOldestReadable can be read as it is.
 #pragma once
 
 #include <cstdint>
@@ -79,6 +79,12 @@ CREATE TABLE roofline_level (
   write_all REAL NOT NULL,
   PRIMARY KEY (device, place)
 ) STRICT;
+)sql",
+    // What hardware counters said of a trial.
+    R"sql(
+ALTER TABLE trial ADD COLUMN memory_bound  REAL NOT NULL DEFAULT 0 CHECK (memory_bound BETWEEN 0 AND 1);
+ALTER TABLE trial ADD COLUMN core_bound    REAL NOT NULL DEFAULT 0 CHECK (core_bound BETWEEN 0 AND 1);
+ALTER TABLE trial ADD COLUMN bounds_source TEXT NOT NULL DEFAULT '';
 )sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));

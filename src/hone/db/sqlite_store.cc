@@ -18,7 +18,8 @@ static_assert(std::endian::native == std::endian::little,
 constexpr const char* kBeforeVersion2 = ", 1.0, 0, x'', 0.0, 0.0";
 
 std::string columns_of(int64_t version) {
-  return std::string(kColumnsOfVersion1) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2);
+  return std::string(kColumnsOfVersion1) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2) +
+         (version < 4 ? kBeforeVersion4 : kColumnsOfVersion4);
 }
 
 // The first trial of each (task, device, threads) in the index trial_best, which is in order of
@@ -88,11 +89,11 @@ Result<Statements> prepare_all(Connection& db, int64_t version, const std::strin
       Statement add_trial,
       Statement::prepare(
           db,
-          version < 2 ? "SELECT 1" :  // such a file is open for reading only
+          version < 4 ? "SELECT 1" :  // such a file is open for reading only
               "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
               "times, centre, low, high, verified, seed, unix_time, host_load, model, drift, crowned, duel, "
-              "others, steal) "
-              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+              "others, steal, memory_bound, core_bound, bounds_source) "
+              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   // The partial index trial_best serves this in order of centre, so a limit reads only that many
   // rows. Equal times: the older one.
   HONE_ASSIGN_OR_RETURN(
@@ -228,6 +229,7 @@ class SqliteStore final : public Store {
 
   Result<int64_t> insert(const Record& r) {
     const std::string key = hash_hex(r.task);
+    const measure::CountedBounds bounds = r.bounds.value_or(measure::CountedBounds());
     s_.add_task.bind(key).bind(r.kernel_class).bind(r.task_text);
     HONE_RETURN_IF_ERROR(s_.add_task.finish());
     s_.add_device.bind(r.device);
@@ -256,7 +258,10 @@ class SqliteStore final : public Store {
         .bind(r.crowned ? 1 : 0)
         .bind_blob(r.duel.data(), r.duel.size() * sizeof(double))
         .bind(r.others)
-        .bind(r.steal);
+        .bind(r.steal)
+        .bind(bounds.scores.memory)
+        .bind(bounds.scores.core)
+        .bind(bounds.source);
     HONE_RETURN_IF_ERROR(s_.add_trial.finish());
     return sqlite3_last_insert_rowid(db_->handle());
   }

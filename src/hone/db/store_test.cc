@@ -57,6 +57,13 @@ TEST(store, gives_back_every_field) {
   EXPECT_EQ(back.crowned, r.crowned);
   EXPECT_EQ(back.duel, r.duel);
   EXPECT_EQ(back.model, r.model);
+  ASSERT_TRUE(back.bounds.has_value());
+  EXPECT_EQ(back.bounds->scores.memory, r.bounds->scores.memory);
+  EXPECT_EQ(back.bounds->scores.core, r.bounds->scores.core);
+  EXPECT_EQ(back.bounds->source, r.bounds->source);
+  r.bounds.reset();
+  ASSERT_TRUE(store->add(std::vector{r}).ok());
+  EXPECT_FALSE(store->query({.after_id = back.id})->front().bounds.has_value());
 }
 
 TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
@@ -157,6 +164,10 @@ TEST(store, a_batch_with_a_bad_record_stores_nothing) {
   EXPECT_TRUE(refused([](Record& r) { r.duel.pop_back(); }));
   EXPECT_TRUE(refused([](Record& r) { r.duel[1] = -1; }));
   EXPECT_TRUE(refused([](Record& r) { r.steal = NAN; }));
+  EXPECT_TRUE(refused([](Record& r) { r.bounds->scores.memory = -0.1; }));
+  EXPECT_TRUE(refused([](Record& r) { r.bounds->scores = {0.625, 0.5}; }));
+  EXPECT_TRUE(refused([](Record& r) { r.bounds->scores.core = NAN; }));
+  EXPECT_TRUE(refused([](Record& r) { r.bounds->source.clear(); }));
   EXPECT_TRUE(store->query({})->empty());
 }
 
@@ -268,6 +279,32 @@ TEST(format, version_1_is_brought_up_to_date) {
     ASSERT_TRUE(store->add(std::vector{sample_record(1, 2e-3)}).ok());
   }
   EXPECT_EQ(open(path, {.read_only = true})->query({})->size(), 3U);
+}
+
+// As the releases before wrote it, from the one on that knew of drift.
+TEST(format, versions_2_and_3_are_read_as_they_are_and_brought_up_to_date) {
+  for (const int version : {2, 3}) {
+    const TestFolder folder;
+    const std::string path = folder.file("a.db");
+    write_version_1(path);
+    for (int v = 1; v < version; ++v) run_sql(path, kMigrations[v]);
+    run_sql(path, fmt::format("UPDATE trial SET drift = 1.5, crowned = 1; PRAGMA user_version = {}",
+                              version));
+    {
+      const auto reader = open(path, {.read_only = true});
+      const auto best = reader->best(best_of(1));
+      ASSERT_TRUE(best.ok()) << best.status().message();
+      EXPECT_EQ(best->front().drift, 1.5);
+      EXPECT_FALSE(best->front().bounds.has_value());
+    }
+    const auto store = open(path);
+    ASSERT_TRUE(store->add(std::vector{sample_record(1, 2e-3)}).ok());
+    const auto all = store->query({});
+    ASSERT_EQ(all->size(), 2U);
+    EXPECT_TRUE((*all)[0].crowned);
+    EXPECT_FALSE((*all)[0].bounds.has_value());
+    EXPECT_EQ((*all)[1].bounds->source, "amd_zen4");
+  }
 }
 
 TEST(registry, default_path_is_made_where_xdg_says) {

@@ -65,6 +65,7 @@ inline Record sample_record(uint64_t task, double seconds, bool verified = true)
   r.crowned = verified;
   r.duel = {seconds, seconds * 1.5, seconds * 1.1, seconds * 1.6};
   r.model = "resnet18";
+  r.bounds = {{0.375, 0.25}, "amd_zen4"};
   return r;
 }
 
@@ -75,6 +76,7 @@ inline Record odd_record() {
   r.times = {1e-300, 0.1 + 0.2, 1.7976931348623157e308};
   r.outcome = measure::Outcome::kWrongAnswer;
   r.verified = r.crowned = false;
+  r.bounds.reset();
   r.unix_time = 1'800'000'000'000;
   return r;
 }
