@@ -9,6 +9,7 @@
 
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
+#include "hone/measure/counters.h"
 #include "hone/measure/local_runner.h"
 #include "hone/model_tasks.h"
 
@@ -246,6 +247,7 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   sample.task_seconds = options.task_seconds;
   sample.tolerance = options.tolerance;
   sample.own_cache_bytes = own_cache_bytes(targets[0]);
+  sample.count_bounds = measure::machine_events().ok();
   sample.runner = options.runner ? options.runner : own.get();
   sample.store = store.get();
   sample.deadline = real_clock().now_seconds() + options.budget_seconds;

@@ -7,6 +7,7 @@
 #include "hone/base/options.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/dataset_make.h"
+#include "hone/measure/counters.h"
 
 #include "command.h"
 #include "cost_data.h"
@@ -149,6 +150,10 @@ Status make(const MakeOptions& texts) {
       "schedules)\n",
       found.tasks.size(), found.variants.size() - left_out, left_out, found.small, kLeastPoints);
   if (texts.list) return ok_status();
+  const Result<measure::HardwareEvents>& events = measure::machine_events();
+  fmt::print(stderr, "memory-bound and core-bound scores: {}\n",
+             events.ok() ? fmt::format("hardware counters, {}", events->plan->name)
+                         : fmt::format("static analysis ({})", events.status().message()));
   const bool terminal = isatty(STDERR_FILENO) == 1;
   double last = -kProgressSeconds;
   options.on_progress = [&](const search::SampleProgress& progress) {

@@ -1,4 +1,5 @@
 // hone dataset split, import, export: what was measured as training data.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -77,6 +78,7 @@ struct Arrays {
   std::vector<float> statements, measure, bounds;
   std::vector<double> seconds;
   std::vector<int32_t> task, device, threads;
+  std::vector<uint8_t> counted;  // whether the bounds are of hardware counters
   std::map<uint64_t, int32_t> tasks;
   Json meta = {{"tasks", Json::array()}, {"devices", Json::array()}};
 
@@ -99,7 +101,8 @@ struct Arrays {
         };
         append(statements, cost::FeatureSet::kStatements);
         append(measure, cost::FeatureSet::kCombined);
-        const cost::BoundScores scores = cost::bound_scores(query);
+        const cost::BoundScores scores = cost::bound_scores(query, trial.counted);
+        counted.push_back(trial.counted.has_value());
         bounds.push_back(static_cast<float>(scores.memory));
         bounds.push_back(static_cast<float>(scores.core));
         seconds.push_back(trial.seconds);
@@ -132,7 +135,9 @@ Status export_npz(const FileTexts& texts) {
   const auto& measure = cost::candidate_feature_names(cost::FeatureSet::kCombined);
   arrays.meta["space_version"] = kScheduleVersion;
   arrays.meta["feature_version"] = cost::kCandidateFeatureVersion;
-  arrays.meta["bounds_source"] = cost::kBoundSource;
+  const auto& counted = arrays.counted;
+  arrays.meta["bounds_source"] =
+      cost::bounds_source(std::count(counted.begin(), counted.end(), 1), std::ssize(counted));
   arrays.meta["statements"] = statements;
   arrays.meta["measure"] = measure;
   const std::string text = json_text(arrays.meta);
@@ -140,6 +145,7 @@ Status export_npz(const FileTexts& texts) {
       named("statements", DType::kF32, arrays.statements, std::ssize(statements)),
       named("measure", DType::kF32, arrays.measure, std::ssize(measure)),
       named("bounds", DType::kF32, arrays.bounds, 2),
+      named("bounds_counted", DType::kU8, counted, 1),
       named("seconds", DType::kF64, arrays.seconds, 1),
       named("task", DType::kI32, arrays.task, 1),
       named("device", DType::kI32, arrays.device, 1),

@@ -62,6 +62,7 @@ struct Spread {
   double reliable = 0;                // share of pairs, mean over slots
   double memory = 0, core = 0;        // bound scores, means over slots
   int64_t scored = 0;
+  int64_t asked = 0, counted = 0;  // schedules: all, those with hardware counters
 };
 
 void add_bounds(const cost::TaskTrials& task, const target::Target& target, Spread& spread) {
@@ -72,7 +73,8 @@ void add_bounds(const cost::TaskTrials& task, const target::Target& target, Spre
     const auto candidate = space::make_candidate(*task.dag, task.trials[i].steps);
     if (!candidate.ok()) continue;
     const cost::BoundScores scores =
-        cost::bound_scores({&*candidate, &target, task.threads, task.key});
+        cost::bound_scores({&*candidate, &target, task.threads, task.key}, task.trials[i].counted);
+    ++spread.asked, spread.counted += task.trials[i].counted.has_value();
     memory += scores.memory, core += scores.core, ++count;
   }
   if (count == 0) return;
@@ -134,7 +136,7 @@ Json to_json(const Stat& stat, const Spread& spread) {
           {"worst_over_best", median_of(spread.worst)},
           {"reliable_pairs", spread.reliable / slots},
           {"bound_scores",
-           {{"source", cost::kBoundSource},
+           {{"source", cost::bounds_source(spread.counted, spread.asked)},
             {"memory", spread.memory / scored},
             {"core", spread.core / scored}}},
           {"devices", to_json(stat.devices)},
@@ -160,7 +162,7 @@ void print(const Stat& stat, const Spread& spread) {
       "a quarter of the machine; {} outliers and {} unreadable left out\n",
       100 * median_of(stat.widths), stat.disturbed, spread.outliers, spread.left_out);
   fmt::print("bound by memory {:.2f}, by arithmetic {:.2f} ({})\n", spread.memory / scored,
-             spread.core / scored, cost::kBoundSource);
+             spread.core / scored, cost::bounds_source(spread.counted, spread.asked));
   Table table({"", "", "records", "tasks"}, 2);
   const auto add_rows = [&](const char* what, const std::map<std::string, Counts>& all) {
     for (const auto& [name, counts] : all)

@@ -6,7 +6,7 @@
 
 namespace hone::cost {
 
-BoundScores bound_scores(const Query& query) {
+BoundScores static_bounds(const Query& query) {
   const space::Candidate& candidate = *query.candidate;
   const analysis::CpuMeasure measure =
       analysis::measure_cpu(candidate.state, candidate.bounds, *query.target, query.threads);
@@ -19,6 +19,15 @@ BoundScores bound_scores(const Query& query) {
   const double all = memory + core;
   if (all <= 0) return {0, 1};
   return {memory / all, core / all};
+}
+
+BoundScores bound_scores(const Query& query, const std::optional<BoundScores>& counted) {
+  return counted ? *counted : static_bounds(query);
+}
+
+std::string_view bounds_source(int64_t counted, int64_t all) {
+  if (counted == 0) return "static";
+  return counted == all ? "counters" : "mixed";
 }
 
 }  // namespace hone::cost

@@ -1,18 +1,26 @@
 // cost/bound_scores.h - how much of a candidate's time memory and arithmetic take (Fasor's
-// memory-bound and core-bound scores), from the static analysis: `source` in files says so, since a
-// machine with hardware counters could measure them.
+// memory-bound and core-bound scores): what hardware counters said, where they were read when it
+// was measured, else what the static analysis says. Files say which.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
 #include "hone/cost/cost_model.h"
+#include "hone/measure/bounds.h"
 
 namespace hone::cost {
 
-inline constexpr std::string_view kBoundSource = "static";
+using measure::BoundScores;
 
-// Shares of the time that transfers and arithmetic would need one after the other; they sum to 1.
-struct BoundScores {
-  double memory = 0, core = 0;
-};
-[[nodiscard]] BoundScores bound_scores(const Query& query);
+// By the static analysis: shares of the time that transfers and arithmetic would need one after the
+// other; they sum to 1.
+[[nodiscard]] BoundScores static_bounds(const Query& query);
+// `counted` (measure/bounds.h), if that is known.
+[[nodiscard]] BoundScores bound_scores(const Query& query,
+                                       const std::optional<BoundScores>& counted);
+// "counters", "static" or "mixed": where the scores of `all` schedules are from.
+[[nodiscard]] std::string_view bounds_source(int64_t counted, int64_t all);
 
 }  // namespace hone::cost

@@ -16,6 +16,7 @@ struct Collected {
   bool readable = false;
   std::vector<std::string> order;  // texts of steps, as first stored
   std::map<std::string, std::vector<double>> seconds;
+  std::map<std::string, std::vector<measure::BoundScores>> counted;
 };
 using Key = std::pair<uint64_t, int>;  // task, threads
 
@@ -32,6 +33,14 @@ int64_t drop_outliers(std::vector<double>& seconds) {
   return static_cast<int64_t>(std::erase_if(seconds, [&](double value) {
     return value > kOutlierRatio * middle || middle > kOutlierRatio * value;
   }));
+}
+
+std::optional<measure::BoundScores> mean_bounds(const std::vector<measure::BoundScores>& all) {
+  if (all.empty()) return std::nullopt;
+  measure::BoundScores sum;
+  for (const measure::BoundScores& one : all) sum.memory += one.memory, sum.core += one.core;
+  const auto count = static_cast<double>(all.size());
+  return measure::BoundScores{sum.memory / count, sum.core / count};
 }
 
 // A duel compared it with the best so far. Without one the fastest sample counts: whatever disturbs
@@ -62,6 +71,7 @@ void add(const db::Record& record, std::map<Key, Collected>& tasks, Dataset& dat
   std::vector<double>& seconds = collected.seconds[record.steps];
   if (seconds.empty()) collected.order.push_back(record.steps);
   seconds.push_back(time);
+  if (record.bounds) collected.counted[record.steps].push_back(record.bounds->scores);
 }
 
 }  // namespace
@@ -113,7 +123,8 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
       const bool usable = collected.readable && steps.ok() &&
                           space::make_candidate(*collected.task.dag, *steps).ok();
       if (usable)
-        collected.task.trials.push_back({std::move(steps).value(), median(seconds)});
+        collected.task.trials.push_back(
+            {std::move(steps).value(), median(seconds), mean_bounds(collected.counted[text])});
       else
         ++dataset.left_out;
     }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "hone/compute/dag.h"
 #include "hone/db/store.h"
+#include "hone/measure/bounds.h"
 #include "hone/space/space.h"
 
 namespace hone::cost {
@@ -27,6 +29,8 @@ inline constexpr double kOutlierRatio = 1.5;
 struct MeasuredSteps {
   schedule::Steps steps;
   double seconds;  // the median, if it was measured several times, without outliers
+  // By hardware counters: the mean of the records that have them.
+  std::optional<measure::BoundScores> counted = std::nullopt;
 };
 
 // All trials of a task with one number of threads.

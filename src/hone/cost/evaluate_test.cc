@@ -4,6 +4,8 @@
 
 #include "hone/compute/dag_testing.h"
 #include "hone/compute/dag_text.h"
+#include "hone/cost/net/family.h"
+#include "hone/cost/net/rows.h"
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/target/target.h"
@@ -65,6 +67,47 @@ TEST(dataset, is_read_from_a_store) {
   ASSERT_EQ(rest.tasks.size(), 1u);
   EXPECT_EQ(rest.tasks[0].models, (std::set<std::string>{"second"}));
   EXPECT_EQ(load_dataset(database.store(), "another device")->size(), 0);
+}
+
+TEST(dataset, takes_what_was_counted_of_a_schedule) {
+  Database database;
+  const std::vector<db::Record> records =
+      database.store().query({.with_task_text = true, .limit = 2}).value();
+  for (const double memory : {0.25, 0.75}) {  // measured twice more, with counters
+    db::Record record = records[1];
+    record.bounds = {{memory, 0.125}, "amd_zen4"};
+    ASSERT_TRUE(database.store().add({&record, 1}).ok());
+  }
+  const Dataset dataset = load_dataset(database.store(), "device").value();
+  int counted = 0;
+  for (const TaskTrials& task : dataset.tasks) {
+    for (const MeasuredSteps& trial : task.trials) {
+      if (!trial.counted) continue;
+      ++counted;
+      EXPECT_EQ(schedule::to_string(trial.steps), records[1].steps);
+      EXPECT_EQ(trial.counted->memory, 0.5);
+      EXPECT_EQ(trial.counted->core, 0.125);
+    }
+  }
+  EXPECT_EQ(counted, 1);
+  EXPECT_EQ(dataset.size(), 24);
+}
+
+TEST(net_rows, have_the_counted_bounds_where_there_are_any) {
+  Database database;
+  Dataset dataset = load_dataset(database.store(), "device").value();
+  dataset.tasks[1].trials[2].counted = measure::BoundScores{0.25, 0.125};
+  const net::Net net = net::make_net(net::kFasor, net::all_inputs(), {}).value();
+  const net::NetRows rows = net::make_rows(dataset, database.target(), net, {}).value();
+  const auto place = static_cast<size_t>(rows.group_begin[1] + 2);
+  for (size_t row = 0; row < rows.memory_bound.size(); ++row) {
+    if (row == place) {
+      EXPECT_EQ(rows.memory_bound[row], 0.25F);
+      EXPECT_EQ(rows.core_bound[row], 0.125F);
+    } else {
+      EXPECT_NEAR(rows.memory_bound[row] + rows.core_bound[row], 1, 1e-6);
+    }
+  }
 }
 
 TEST(dataset, counts_what_it_cannot_read) {

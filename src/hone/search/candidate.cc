@@ -122,6 +122,7 @@ db::Record make_record(const TrialSource& source, const Candidate& candidate,
       record.duel.push_back(measurement.duel.incumbent[i]);
     }
     record.verified = measurement.verified;
+    record.bounds = measurement.bounds;
   }
   record.threads = source.threads;
   record.seed = source.seed;

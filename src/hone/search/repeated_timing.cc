@@ -43,6 +43,7 @@ Result<std::vector<measure::Measurement>> time_repeatedly(std::span<const measur
       places.push_back(i);
       again.push_back(jobs[i]);
       again.back().tolerance = 0;  // it was verified
+      again.back().count_bounds = false;
     }
     if (again.empty()) break;
     const size_t count = again.size();

@@ -12,12 +12,14 @@ struct Script {
   std::map<uint64_t, std::vector<double>> seconds;  // negative: a crash
   std::map<uint64_t, size_t> runs;
   std::vector<double> tolerances;
+  std::vector<bool> counted;
 
   Execute execute() {
     return [this](std::vector<measure::Job> jobs) -> Result<std::vector<measure::Measurement>> {
       std::vector<measure::Measurement> answers;
       for (const measure::Job& job : jobs) {
         tolerances.push_back(job.tolerance);
+        counted.push_back(job.count_bounds);
         const std::vector<double>& list = seconds[job.id];
         const double value = list[std::min(runs[job.id]++, list.size() - 1)];
         if (value < 0) {
@@ -27,6 +29,7 @@ struct Script {
         measure::Measurement answer{.id = job.id, .verified = job.tolerance > 0};
         answer.timing.samples = {value, value * 1.01};
         measure::summarise(answer.timing);
+        if (job.count_bounds) answer.bounds = {{0.5, 0.25}, "test"};
         answers.push_back(answer);
       }
       return answers;
@@ -63,6 +66,16 @@ TEST(repeated_timing, slow_and_failed_ones_run_once) {
   EXPECT_EQ(script.runs[1], 1U);
   EXPECT_EQ(script.runs[2], 2U);
   EXPECT_EQ((*all)[1].outcome, measure::Outcome::kCrash);
+}
+
+TEST(repeated_timing, counts_in_the_first_pass_only) {
+  Script script{.seconds = {{0, {1, 2, 1}}}};
+  std::vector<measure::Job> job = jobs(1);
+  job[0].count_bounds = true;
+  const auto all = time_repeatedly(job, 1, script.execute());
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(script.counted, (std::vector<bool>{true, false, false}));
+  EXPECT_EQ((*all)[0].bounds->source, "test");
 }
 
 TEST(repeated_timing, what_fails_in_a_later_pass_has_failed) {

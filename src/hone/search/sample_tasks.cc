@@ -166,6 +166,7 @@ measure::Job Sampling::job_of(const Turn& turn, const Candidate& candidate, size
   job.weights = task.weights;
   job.own_cache_bytes = options_.own_cache_bytes;
   job.tolerance = options_.tolerance;
+  job.count_bounds = options_.count_bounds;
   job.timeout_seconds = pack_seconds(turn.operands->constant_bytes);
   job.timeout_seconds +=
       reference > 0 ? std::max(kLeastTimeout, kTimeoutOfDefault * reference) : kTimeout;
@@ -223,7 +224,7 @@ Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
   const auto time_reference = [&]() -> Status {
     if (!turn.reference.runs()) return ok_status();
     measure::Job job = job_of(turn, turn.reference, slot_index, 0);
-    job.tolerance = 0;  // it is not stored
+    job.tolerance = 0, job.count_bounds = false;  // it is not stored
     HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, execute({job}));
     if (answers.size() == 1) reference = std::min(reference, fastest(answers[0]));
     return ok_status();

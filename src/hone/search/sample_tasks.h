@@ -50,6 +50,7 @@ struct SampleOptions {
   double task_seconds = 20;     // of measuring for each of them, at most
   double tolerance = 1e-4;      // of the largest output; 0: no output is checked
   int64_t own_cache_bytes = 0;  // of a core
+  bool count_bounds = false;    // by hardware counters, where the runner has them
   measure::TimingOptions timing = sample_timing();
   measure::Runner* runner = nullptr;
   db::Store* store = nullptr;

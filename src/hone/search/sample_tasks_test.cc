@@ -158,6 +158,48 @@ TEST(sample_tasks, failures_are_records_and_models_take_turns) {
   EXPECT_EQ(outcomes["timeout"], result->progress.failed);
 }
 
+// A runner that has counters.
+class CountingRunner final : public measure::Runner {
+ public:
+  explicit CountingRunner(measure::Runner& runner) : runner_(runner) {}
+  [[nodiscard]] std::string_view name() const override { return "counting"; }
+  [[nodiscard]] Status submit(std::vector<measure::Job> batch) override {
+    for (const measure::Job& job : batch) wanted_.push_back(job.count_bounds);
+    return runner_.submit(std::move(batch));
+  }
+  [[nodiscard]] Result<std::vector<measure::Measurement>> collect() override {
+    HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> all, runner_.collect());
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (wanted_[i]) all[i].bounds = {{0.5, 0.25}, "test"};
+    }
+    wanted_.clear();
+    return all;
+  }
+  void cancel() override {}
+
+ private:
+  measure::Runner& runner_;
+  std::vector<bool> wanted_;
+};
+
+TEST(sample_tasks, records_have_counts_if_they_are_wanted) {
+  for (const bool wanted : {true, false}) {
+    Fixture f;
+    CountingRunner runner(f.runner);
+    f.options.runner = &runner;
+    f.options.count_bounds = wanted;
+    ASSERT_TRUE(f.run().ok());
+    const auto store = db::open_store(f.path());
+    ASSERT_TRUE(db::for_each_record(**store, {}, [&](db::Record&& record) {
+                  EXPECT_EQ(record.outcome, measure::Outcome::kOk);
+                  EXPECT_EQ(record.bounds.has_value(), wanted);
+                  const measure::CountedBounds none;
+                  EXPECT_EQ(record.bounds.value_or(none).scores.memory, wanted ? 0.5 : 0);
+                  return ok_status();
+                }).ok());
+  }
+}
+
 TEST(sample_tasks, ends_when_the_time_is_up) {
   Fixture f;
   f.options.schedules = 1000;

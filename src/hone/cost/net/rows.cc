@@ -2,31 +2,14 @@
 
 #include <algorithm>
 
-#include "hone/analysis/cpu_measure.h"
 #include "hone/base/cancel.h"
 #include "hone/base/thread_pool.h"
+#include "hone/cost/bound_scores.h"
 #include "hone/cost/inputs/model_inputs.h"
 #include "hone/cost/net/layers.h"
 
 namespace hone::cost::net {
 namespace {
-
-// Shares of the time that the analytic model gives to moving bytes and to instructions.
-struct Bounds {
-  float memory, core;
-};
-
-Bounds bounds_of(const Query& query) {
-  const analysis::CpuMeasure measure = analysis::measure_cpu(
-      query.candidate->state, query.candidate->bounds, *query.target, query.threads);
-  double compute = 0, memory = 0;
-  for (const analysis::RootMeasure& root : measure.roots) {
-    compute += root.compute_cycles;
-    for (const double cycles : root.level_cycles) memory += cycles;
-  }
-  const double all = std::max(compute + memory, 1e-9);
-  return {static_cast<float>(memory / all), static_cast<float>(compute / all)};
-}
 
 // Where the rows of a task go: the place in NetBatch::inputs of each Input, or none.
 class TaskWriter {
@@ -62,10 +45,10 @@ class TaskWriter {
                    .inputs[static_cast<size_t>(places_[k])][row * static_cast<size_t>(sizes_[k])];
       }
       HONE_RETURN_IF_ERROR(writer.write(query, places));
-      const Bounds bounds = bounds_of(query);
+      const BoundScores bounds = bound_scores(query, trial.counted);
       rows_.speed[row] = static_cast<float>(best / trial.seconds);
-      rows_.memory_bound[row] = bounds.memory;
-      rows_.core_bound[row] = bounds.core;
+      rows_.memory_bound[row] = static_cast<float>(bounds.memory);
+      rows_.core_bound[row] = static_cast<float>(bounds.core);
     }
     return ok_status();
   }

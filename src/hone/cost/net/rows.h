@@ -12,9 +12,8 @@ namespace hone::cost::net {
 // What a model may read, in the order of cost/inputs.
 [[nodiscard]] NetInputs all_inputs();
 
-// The rows of one device's tasks for `net`. How much memory and the cores bound a schedule is what
-// the analytic model says. Kept in the order of the data set; `threads` work at it. `heads`: as of
-// InputWriter.
+// The rows of one device's tasks for `net`, with the scores of cost/bound_scores.h. Kept in the
+// order of the data set; `threads` work at it. `heads`: as of InputWriter.
 struct RowOptions {
   int threads = 1;
   std::vector<std::string> heads = {};
