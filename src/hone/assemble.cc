@@ -239,8 +239,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
           argument.offset = plan.offsets[static_cast<size_t>(from.index)];
       } else if (params[i].role == ir::Role::kWorkspace) {
         argument.offset = workspace;
-        workspace +=
-            rounded(params[i].buffer->num_elements() * dtype_bytes(params[i].buffer->dtype));
+        workspace += rounded(params[i].buffer->bytes());
       }
       step.arguments.push_back(argument);  // what only prepare phases use: anything
     }

@@ -24,7 +24,7 @@ Result<Size> size_of(const ModelTasks& model, size_t group, const schedule::Step
   Size size;
   for (size_t i = 0; i < program.params.size(); ++i) {
     const ir::Param& param = program.params[i];
-    const int64_t bytes = param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
+    const int64_t bytes = param.buffer->bytes();
     const bool weight = param.role == ir::Role::kConstant || param.role == ir::Role::kPacked;
     if (weight && used[i]) size.weights += bytes;
     if (param.role == ir::Role::kWorkspace) size.workspace += bytes;

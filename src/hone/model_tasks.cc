@@ -187,13 +187,8 @@ int64_t constant_bytes(const graph::TaskList& tasks) {
 
 // A task of the database comes without its model's weights: those that it has itself count.
 static int64_t weight_bytes(const ModelTasks& model) {
-  if (!model.tasks.constants.empty()) return constant_bytes(model.tasks);
-  int64_t bytes = 0;
-  for (const ir::Param& param : model.dag(0).params) {
-    if (param.role == ir::Role::kConstant)
-      bytes += param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
-  }
-  return bytes;
+  return model.tasks.constants.empty() ? search::constant_bytes(model.dag(0))
+                                       : constant_bytes(model.tasks);
 }
 
 int64_t own_cache_bytes(const target::Target& target) {

@@ -68,6 +68,7 @@ struct Buffer {
   Scope scope = Scope::kGlobal;
   std::vector<float> values = {};  // content known to the compiler (Winograd's matrices)
   [[nodiscard]] int64_t num_elements() const;
+  [[nodiscard]] int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }
 };
 using BufferPtr = std::shared_ptr<const Buffer>;
 [[nodiscard]] BufferPtr make_buffer(std::string name, DType dtype, std::vector<int64_t> shape,

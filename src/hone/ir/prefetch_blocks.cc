@@ -109,7 +109,7 @@ class Pass {
     const Linear flat = flat_index(load);
     std::optional<Block> block = find_block(flat, units, true);
     if (!block || block->reuse < options_.min_reuse) {
-      const bool is_large = load->buffer->num_elements() * element >= options_.min_stream;
+      const bool is_large = load->buffer->bytes() >= options_.min_stream;
       if (!is_large || rows_of(flat, units) < options_.min_rows) return std::nullopt;
       block = find_block(flat, units, false);
       if (block) block->cache = 1;  // it is needed at once

@@ -114,7 +114,7 @@ class Pass {
                               const Steps& steps) const {
     std::vector<Stmt> hints;
     for (const BufferPtr& buffer : buffers_) {
-      if (buffer->num_elements() * dtype_bytes(buffer->dtype) < options_.min_bytes) continue;
+      if (buffer->bytes() < options_.min_bytes) continue;
       std::optional<Region> region;
       bool simple = !touches(nests.back(), buffer);
       for (size_t i = 0; i + 1 < nests.size() && simple; ++i) {

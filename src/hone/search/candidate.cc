@@ -20,8 +20,7 @@ constexpr double kPackRate = 2e7;  // bytes a second, at the very least, to pack
 int64_t constant_bytes(const compute::Dag& dag) {
   int64_t bytes = 0;
   for (const ir::Param& param : dag.params) {
-    if (param.role == ir::Role::kConstant)
-      bytes += param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
+    if (param.role == ir::Role::kConstant) bytes += param.buffer->bytes();
   }
   return bytes;
 }
@@ -83,8 +82,7 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
   }
   measure::Job& job = candidate.job;
   for (const ir::Param& param : program.params) {
-    measure::Argument argument{param.role,
-                               param.buffer->num_elements() * dtype_bytes(param.buffer->dtype), -1};
+    measure::Argument argument{param.role, param.buffer->bytes(), -1};
     const auto place = operands.places.find(param.buffer.get());
     if (place != operands.places.end()) argument.operand = place->second;
     job.arguments.push_back(argument);

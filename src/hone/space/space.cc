@@ -167,8 +167,7 @@ std::optional<SketchBuilder> narrowed(SketchBuilder builder) {
   std::vector<std::string> constants;
   for (const schedule::StageState& stage : builder.state.stages) {
     const ir::Buffer& buffer = *stage.buffer();
-    if (stage.info->constant && buffer.num_elements() * dtype_bytes(buffer.dtype) >= kNarrowBytes)
-      constants.push_back(stage.name());
+    if (stage.info->constant && buffer.bytes() >= kNarrowBytes) constants.push_back(stage.name());
   }
   for (const std::string& stage : constants)
     any = builder.add_step(schedule::Narrow{stage, DType::kBF16}).ok() || any;

@@ -146,7 +146,7 @@ void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& sy
     if (!shares[a]) attributes.addAttribute(llvm::Attribute::NoAlias);
     if (given) {
       const ir::Buffer* buffer = program_.params[used[a]].buffer.get();
-      const int64_t bytes = buffer->num_elements() * dtype_bytes(buffer->dtype);
+      const int64_t bytes = buffer->bytes();
       if (bytes > 0) attributes.addDereferenceableAttr(static_cast<uint64_t>(bytes));
       const bool read_only = !usage.written.contains(buffer);
       if (read_only) attributes.addAttribute(llvm::Attribute::ReadOnly);

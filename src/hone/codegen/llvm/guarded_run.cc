@@ -133,7 +133,7 @@ Result<Memory> make_memory(const ir::Program& program, const ObjectCode& code, F
                            const GuardOptions& options) {
   Memory memory;
   for (const ir::Param& param : program.params) {
-    const int64_t bytes = param.buffer->num_elements() * dtype_bytes(param.buffer->dtype);
+    const int64_t bytes = param.buffer->bytes();
     HONE_ASSIGN_OR_RETURN(GuardedBuffer buffer,
                           GuardedBuffer::create(bytes, flush, options.alignment));
     memory.args.push_back(buffer.data());

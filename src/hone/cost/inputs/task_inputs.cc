@@ -61,10 +61,7 @@ void write_extents(std::string_view name, const std::vector<compute::Axis>* axes
   out.count(fmt::format("{}.others", name), rest - 1);
 }
 
-double bytes_of(const ir::Param& param) {
-  return static_cast<double>(param.buffer->num_elements()) *
-         static_cast<double>(dtype_bytes(param.buffer->dtype));
-}
+double bytes_of(const ir::Param& param) { return static_cast<double>(param.buffer->bytes()); }
 
 // The largest params of a role first.
 void write_params(std::string_view name, const compute::Dag* dag, ir::Role role, RowWriter& out) {
