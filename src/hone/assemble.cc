@@ -8,6 +8,7 @@
 #include "hone/analysis/cpu_measure.h"
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
+#include "hone/base/round_up.h"
 #include "hone/codegen/runtime/cpu_features.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/ir/in_place.h"
@@ -17,11 +18,6 @@ namespace {
 
 // PhaseCall::units of kernels that run together.
 constexpr int kUnits = 128;
-
-int64_t rounded(int64_t bytes) {
-  constexpr int64_t kAlignment = graph::MemoryPlan::kAlignment;
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 // Each distinct content once; hands out indices in the order of first use.
 class WeightTable {
@@ -201,7 +197,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   // calls at one place, because calls that have one run one after the other.
   WeightTable weights(assembly);
   std::map<std::pair<int, uint64_t>, std::vector<int>> packed;  // weight index per param, or -1
-  const int64_t workspace_base = rounded(plan.arena_bytes);
+  const int64_t workspace_base = round_up(plan.arena_bytes, graph::MemoryPlan::kAlignment);
   spec.arena_bytes = workspace_base;
   for (const int c : graph::in_order(run.order)) {
     HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
@@ -239,7 +235,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
           argument.offset = plan.offsets[static_cast<size_t>(from.index)];
       } else if (params[i].role == ir::Role::kWorkspace) {
         argument.offset = workspace;
-        workspace += rounded(params[i].buffer->bytes());
+        workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);
       }
       step.arguments.push_back(argument);  // what only prepare phases use: anything
     }

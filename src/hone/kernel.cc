@@ -4,6 +4,7 @@
 #include <set>
 #include <thread>
 
+#include "hone/base/round_up.h"
 #include "hone/schedule/lower.h"
 
 namespace hone {
@@ -41,8 +42,8 @@ namespace {
 
 struct Scratch {
   explicit Scratch(int64_t bytes)
-      : data(std::aligned_alloc(
-            64, static_cast<size_t>((std::max<int64_t>(bytes, 1) + 63) / 64 * 64))) {}
+      : data(std::aligned_alloc(64,
+                                static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), 64)))) {}
   ~Scratch() { std::free(data); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "hone/base/round_up.h"
 #include "hone/schedule/visible_loops.h"
 
 namespace hone::analysis {
@@ -296,7 +297,7 @@ class NestBuilder {
   double share_before(const schedule::AxisEnd& end, int64_t whole) const {
     const auto [least, most] = schedule::range(end.limit, bounds_);
     const auto rounded = [&](int64_t limit) {
-      const int64_t points = (limit + end.step - 1) / end.step * end.step;
+      const int64_t points = round_up(limit, end.step);
       return static_cast<double>(std::clamp<int64_t>(points, 0, whole));
     };
     return (rounded(least) + rounded(most)) / 2 / static_cast<double>(whole);

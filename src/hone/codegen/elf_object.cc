@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 
+#include "hone/base/round_up.h"
+
 namespace hone::codegen {
 namespace {
 
@@ -44,10 +46,6 @@ int64_t content_bytes(const ElfSection& section) {
   int64_t total = section.zeros;
   for (const ElfBytes& bytes : section.contents) total += bytes.size;
   return total;
-}
-
-uint64_t round_up(uint64_t value, uint64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
 }
 
 Elf64_Shdr section_header(const ElfSection& section, Machine machine) {

@@ -1,6 +1,7 @@
 // Encodes an ArtifactSpec as the binary plan that the runtime reads.
 #include <cstring>
 
+#include "hone/base/round_up.h"
 #include "hone/codegen/artifact.h"
 #include "hone/codegen/runtime/cpu_features.h"
 
@@ -12,10 +13,6 @@ using runtime::PlanHeader;
 using runtime::PlanRegion;
 using runtime::PlanStep;
 using runtime::PlanTensor;
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // A block of bytes that grows at its end; everything starts on 8 bytes.
 class Block {

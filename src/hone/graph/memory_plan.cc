@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "hone/base/round_up.h"
+
 namespace hone::graph {
 namespace {
 
@@ -13,10 +15,6 @@ struct Block {
   int64_t bytes = 0;
   std::vector<int> buffers;
 };
-
-int64_t rounded(int64_t bytes) {
-  return (bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
-}
 
 bool overlap(const std::pair<int, int>& a, const std::pair<int, int>& b) {
   return a.first <= b.second && b.first <= a.second;
@@ -97,7 +95,7 @@ void place_bordered(MemoryPlan& plan, const TaskList& tasks, const InPlaceTable&
     if (block != blocks.end()) {
       block->buffers.push_back(i);
     } else {
-      blocks.push_back({rounded(buffer.bytes()), {i}});
+      blocks.push_back({round_up(buffer.bytes(), MemoryPlan::kAlignment), {i}});
     }
   }
   for (const Block& block : blocks) {
@@ -112,7 +110,7 @@ void place_bordered(MemoryPlan& plan, const TaskList& tasks, const InPlaceTable&
 // gap between those that live then.
 void place_others(MemoryPlan& plan, const TaskList& tasks, const InPlaceTable& in_place) {
   const auto bytes_of = [&](int i) {
-    return rounded(tasks.buffers[static_cast<size_t>(i)].bytes());
+    return round_up(tasks.buffers[static_cast<size_t>(i)].bytes(), MemoryPlan::kAlignment);
   };
   std::vector<int> order;
   for (int i = 0; i < std::ssize(tasks.buffers); ++i) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/base/round_up.h"
+#include "hone/ir/scalar.h"
 #include "hone/schedule/ends.h"
 #include "hone/schedule/legality.h"
 #include "hone/schedule/visible_loops.h"
@@ -52,9 +54,6 @@ std::pair<int64_t, int64_t> range(const Linear& linear, const Bounds& bounds) {
 }
 
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 // A box along one dimension: from `min`, `width` elements.
 struct Interval {
@@ -219,8 +218,8 @@ class Inference {
       HONE_ASSERT(min.add(term.stage, term.loop, term.coef / step), "no more terms than before");
     }
     const int64_t start = box.min.constant - row.constant;
-    min.constant = floor_div(start, step);
-    const int64_t extent = floor_div(start + box.width - 1, step) - min.constant + 1;
+    min.constant = ir::floor_div(start, step);
+    const int64_t extent = ir::floor_div(start + box.width - 1, step) - min.constant + 1;
     AxisBounds& axis = out.axes[leading];
     axis.pad = axis.pad || (box.pad && step == 1);
     if (seen[leading]) {
@@ -387,8 +386,7 @@ std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& b
 int64_t padded_extent(const StageState& stage, const StageBounds& bounds, int dim) {
   int64_t extent = bounds.storage[0][dim].extent;
   for (const LayoutDim& digit : stage.layout) {
-    if (digit.axis == dim && digit.modulo == 0)
-      extent = ceil_div(extent, digit.divide) * digit.divide;
+    if (digit.axis == dim && digit.modulo == 0) extent = round_up(extent, digit.divide);
   }
   return extent;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "hone/base/rng.h"
+#include "hone/base/round_up.h"
 #include "hone/base/thread_pool.h"
 #include "hone/codegen/llvm/compiler.h"
 #include "hone/codegen/runtime/kernel_abi.h"
@@ -143,7 +144,7 @@ Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag
   std::vector<std::vector<int64_t>> points;
   if (plain.sampled) points = choose_points(last.axes, options.points, rng);
   const int parts = plain.sampled ? std::max(1, options.threads) : 1;
-  const int64_t scratch_bytes = (code.scratch_bytes + 127) / 64 * 64;
+  const int64_t scratch_bytes = round_up(code.scratch_bytes + 64, 64);
   std::vector<int> failed(static_cast<size_t>(parts), 0);
   ThreadPool pool(parts);
   pool.parallel_for(parts, [&](int64_t part) {

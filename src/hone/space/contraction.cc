@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/round_up.h"
+
 namespace hone::space {
 
 using schedule::Steps;
@@ -107,7 +109,6 @@ Contraction::Nest Contraction::nest(int64_t order, int64_t depth,
 
 void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents,
                                bool reorders) const {
-  const auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const Choice choice(own_decisions, choices);
   shorten_tile(own_decisions, d_column, extents.columns, choices);
   shorten_tile(own_decisions, d_row, extents.rows, choices);

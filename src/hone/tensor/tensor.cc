@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "hone/base/round_up.h"
 #include "hone/tensor/half.h"
 
 namespace hone {
@@ -92,7 +93,7 @@ std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   const auto size = static_cast<size_t>(bytes());
-  const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t rounded = round_up(size, kAlignment);
   void* memory = std::aligned_alloc(kAlignment, rounded > 0 ? rounded : kAlignment);
   HONE_ASSERT(memory != nullptr, "out of memory");
   std::memset(memory, 0, rounded);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <set>
 
+#include "hone/base/round_up.h"
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
 
@@ -16,8 +17,6 @@ using ir::StmtNode;
 
 constexpr int64_t kStackLimit = 64 * 1024;  // larger kStack buffers go to scratch memory
 constexpr int64_t kBaseAlignment = 64;
-
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& shape, int64_t row) {
   std::vector<int64_t> strides(shape.size(), 1);

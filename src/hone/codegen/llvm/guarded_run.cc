@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "hone/base/round_up.h"
 #include "hone/codegen/runtime/denormals.h"
 #include "hone/codegen/runtime/pool.h"
 
@@ -20,8 +21,6 @@ constexpr int64_t kPage = 4096;
 constexpr int64_t kGuard = 64 * 1024;  // faults on each side: further than a kernel's row
 constexpr unsigned char kSlack = 0xA5;
 constexpr int64_t kSpoiledBytes = 16 << 20;  // of scratch memory between tiles, all together
-
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 enum class Flush : uint8_t { kBelow, kAbove };  // with which of the two guards
 

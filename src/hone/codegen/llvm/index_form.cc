@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "hone/base/assert.h"
+#include "hone/ir/scalar.h"
 
 namespace hone::codegen {
 namespace {
 
+using ir::floor_div;
+using ir::floor_mod;
 using ir::Op;
-
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
 
 // Ranges saturate, so that sums and products of unknown ranges stay unknown.
 int64_t clamp(__int128 value) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hone/base/hash.h"
+#include "hone/base/round_up.h"
 
 namespace hone::cost::torch_module {
 namespace {
@@ -16,7 +17,7 @@ constexpr int64_t kScoredRows = 256;  // at a time, without gradients
 
 int64_t count_parts(int64_t rows, int64_t threads) {
   const int64_t parts = std::clamp<int64_t>(rows / kPartRows, 1, kMostParts);
-  const int64_t even = (parts + threads - 1) / threads * threads;
+  const int64_t even = round_up(parts, threads);
   return std::min(even, std::max<int64_t>(1, rows / kLeastRows));
 }
 

@@ -1,0 +1,20 @@
+// base/round_up.h - division of counts and sizes that rounds up. Nothing is negative.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+namespace hone {
+
+template <std::integral T>
+[[nodiscard]] constexpr T ceil_div(T value, std::type_identity_t<T> divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+// The least multiple that is no less than `value`.
+template <std::integral T>
+[[nodiscard]] constexpr T round_up(T value, std::type_identity_t<T> multiple) {
+  return ceil_div(value, multiple) * multiple;
+}
+
+}  // namespace hone
