@@ -209,11 +209,7 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   targets.reserve(options.devices.size());  // sampled devices point into it
   search::SampleOptions sample;
   for (const std::string& name : options.devices) {
-    HONE_ASSIGN_OR_RETURN(target::Target target, target::find(name));
-    if (!target::runs_here(target)) {
-      return error(Code::kUnsupported,
-                   "device {} cannot be measured here, expected host or a part of it", name);
-    }
+    HONE_ASSIGN_OR_RETURN(target::Target target, target::find_here(name));
     targets.push_back(std::move(target));
     sample.devices.push_back({&targets.back(), target::device_key(targets.back())});
   }

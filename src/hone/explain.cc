@@ -161,12 +161,8 @@ Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& step
 Result<Explanation> explain(const std::string& path, const ExplainOptions& options) {
   using Measure = ExplainOptions::Measure;
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
-  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
-  if (options.measure == Measure::kAlways && !target::runs_here(device)) {
-    return error(Code::kUnsupported,
-                 "device {} cannot be measured here, expected host or a part of it",
-                 options.compile.device);
-  }
+  if (options.measure == Measure::kAlways)
+    HONE_RETURN_IF_ERROR(target::find_here(options.compile.device).status());
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
   HONE_ASSIGN_OR_RETURN(const Found found, find_task(path, cost, store.get(), options));
   const auto& [model, task] = found;
@@ -193,7 +189,7 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   if (options.measure != Measure::kAlways) {
     HONE_ASSIGN_OR_RETURN(out.measured, recorded(model, task, store.get(), out.task.steps));
   }
-  if (!out.measured && options.measure != Measure::kNever && target::runs_here(device)) {
+  if (!out.measured && options.measure != Measure::kNever && target::runs_here(model.target)) {
     HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
     HONE_ASSIGN_OR_RETURN(out.measured, run_now(model, task, chosen.steps, options));
   }

@@ -363,12 +363,7 @@ Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportO
   if (options.compile.transfer == "off")
     return invalid("transfer 'off', expected pool: the report is about transferring");
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
-  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
-  if (!target::runs_here(device)) {
-    return error(Code::kUnsupported,
-                 "device {} cannot be measured here, expected host or a part of it",
-                 options.compile.device);
-  }
+  HONE_RETURN_IF_ERROR(target::find_here(options.compile.device).status());
   if (excludes(options.compile, graph.name)) {
     return invalid("--exclude-model {}: the report needs the records of the model that it is about",
                    graph.name);

@@ -170,13 +170,7 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   const double end = start + options.budget_seconds;
   if (!(options.budget_seconds > 0))
     return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
-  HONE_ASSIGN_OR_RETURN(const target::Target device, target::find(options.compile.device));
-  if (!target::runs_here(device)) {
-    return error(Code::kUnsupported,
-                 "device {} cannot be measured here, expected host or a part of it; compile works "
-                 "for it",
-                 options.compile.device);
-  }
+  HONE_RETURN_IF_ERROR(target::find_here(options.compile.device).status());
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));

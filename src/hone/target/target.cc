@@ -145,6 +145,14 @@ bool runs_here(const Target& target) {
          });
 }
 
+Result<Target> find_here(std::string_view name) {
+  HONE_ASSIGN_OR_RETURN(Target target, find(name));
+  if (runs_here(target)) return target;
+  return error(
+      Code::kUnsupported,
+      "device {} cannot be measured here, only compiled for; expected host or a part of it", name);
+}
+
 std::string device_key(const Target& target) {
   std::string key = fmt::format("{}-{}-{}c", isa_name(target), target.cpu, target.cores);
   for (const Cache& c : target.caches) key += "-" + size_text(c.bytes);

@@ -47,6 +47,8 @@ struct Target {
 // Whether it describes this machine, all or a part of what it can do: kernels for it can be
 // measured here.
 [[nodiscard]] bool runs_here(const Target& target);
+// One that kernels can be measured for here; an error for any other.
+[[nodiscard]] Result<Target> find_here(std::string_view name);
 // Identifies the device in the database: what changes speed, not the name:
 // "avx512-sapphirerapids-2c-48K-2M-480M".
 [[nodiscard]] std::string device_key(const Target& target);

@@ -169,11 +169,14 @@ TEST(target, the_host_limited_to_avx2_has_its_caches_and_a_key_of_its_own) {
   EXPECT_TRUE(runs_here(machine));
   EXPECT_FALSE(runs_here(*find("x86-64-avx2")));
   EXPECT_FALSE(runs_here(*find("aarch64-neon")));
+  EXPECT_EQ(find_here("x86-64-avx2").status().code(), Code::kUnsupported);
+  EXPECT_EQ(find_here("x86-64-avx9").status().code(), Code::kNotFound);
   if (std::ranges::find(machine.features, "+avx2") == machine.features.end()) {
     EXPECT_FALSE(runs_here(limited));
     return;
   }
   EXPECT_TRUE(runs_here(limited));
+  EXPECT_EQ(find_here("host-avx2")->cores, limited.cores);
   EXPECT_EQ(limited.cores, machine.cores);
   ASSERT_EQ(limited.caches.size(), machine.caches.size());
   EXPECT_EQ(limited.caches[0].bytes, machine.caches[0].bytes);
