@@ -107,14 +107,11 @@ Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t tas
 Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedule::Steps& steps,
                              const ExplainOptions& options) {
   const search::TaskContext context = task_context(model, options.compile.seed);
-  search::TaskTuner tuner({.dag = &model.dag(task),
-                           .key = model.tasks.groups[task].key,
-                           .name = model.summaries[task].name},
-                          context);
+  search::TaskTuner tuner(tune_task(model, task), context);
   HONE_RETURN_IF_ERROR(tuner.open(nullptr));
-  HONE_RETURN_IF_ERROR(tuner.propose(1).status());  // makes the data that candidates run on
-  search::Candidate candidate;
-  candidate.steps = steps;
+  HONE_ASSIGN_OR_RETURN(std::vector<search::Candidate> candidates,
+                        tuner.candidates_of({&steps, 1}));
+  search::Candidate& candidate = candidates[0];
   tuner.build(candidate);
   HONE_RETURN_IF_ERROR(candidate.status);
   HONE_ASSIGN_OR_RETURN(

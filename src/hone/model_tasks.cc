@@ -179,6 +179,13 @@ search::SearchTask search_task(const ModelTasks& model, size_t group, const spac
           seed};
 }
 
+search::TuneTask tune_task(const ModelTasks& model, size_t group,
+                           std::optional<schedule::Steps> start) {
+  const TaskSummary& summary = model.summaries[group];
+  return {&model.dag(group), model.tasks.groups[group].key,
+          static_cast<double>(summary.multiplicity), summary.name, std::move(start)};
+}
+
 int64_t constant_bytes(const graph::TaskList& tasks) {
   int64_t bytes = 0;
   for (const Tensor& constant : tasks.constants) bytes += constant.bytes();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "hone/assemble.h"
@@ -61,6 +62,9 @@ struct TaskKnowledge {
 // The task of a group as cost models and searches see it; `space` is the group's.
 [[nodiscard]] search::SearchTask search_task(const ModelTasks& model, size_t group,
                                              const space::Space& space, uint64_t seed);
+// ... and as a tuner does; points into `model`.
+[[nodiscard]] search::TuneTask tune_task(const ModelTasks& model, size_t group,
+                                         std::optional<schedule::Steps> start = {});
 
 // Of all weights, equal ones once, before they are packed.
 [[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);

@@ -189,11 +189,7 @@ Result<std::vector<Source>> Reporter::make_sources(const search::TransferPool& e
 
 Result<search::TaskTuner*> Reporter::open_tuner(size_t group) {
   if (!tuner_ || tuned_group_ != group) {
-    const TaskSummary& summary = model_.summaries[group];
-    tuner_ = std::make_unique<search::TaskTuner>(
-        search::TuneTask{&model_.dag(group), model_.tasks.groups[group].key,
-                         static_cast<double>(summary.multiplicity), summary.name},
-        context_);
+    tuner_ = std::make_unique<search::TaskTuner>(tune_task(model_, group), context_);
     tuned_group_ = group;
     HONE_RETURN_IF_ERROR(tuner_->open(nullptr));
   }
@@ -223,11 +219,7 @@ Result<schedule::Steps> Reporter::measured_best(const Task& task,
 Result<std::vector<schedule::Steps>> Reporter::searched_best(const Source& source) {
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options_.compile));
   std::vector<search::TuneTask> tasks;
-  for (const Task& task : tasks_) {
-    const TaskSummary& summary = model_.summaries[task.group];
-    tasks.push_back({&model_.dag(task.group), model_.tasks.groups[task.group].key,
-                     static_cast<double>(summary.multiplicity), summary.name, task.fallback});
-  }
+  for (const Task& task : tasks_) tasks.push_back(tune_task(model_, task.group, task.fallback));
   search::TuneLoopOptions loop;
   loop.context = context_;
   loop.context.model = cost.get();

@@ -220,11 +220,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
       std::min(in_model_seconds + finish, (1 - kMinimumSearch) * options.budget_seconds);
 
   std::vector<search::TuneTask> tasks;
-  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
-    tasks.push_back({&model.dag(g), model.tasks.groups[g].key,
-                     static_cast<double>(model.summaries[g].multiplicity), model.summaries[g].name,
-                     untuned.schedules[g]});
-  }
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g)
+    tasks.push_back(tune_task(model, g, untuned.schedules[g]));
   const std::vector<Alternative> alternatives = model.alternatives;
   for (const Alternative& other : alternatives) {
     tasks.push_back({&other.dag, other.key, static_cast<double>(other.multiplicity),
