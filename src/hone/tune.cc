@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "hone/base/file.h"
 #include "hone/base/log.h"
@@ -161,160 +162,232 @@ Status choose_in_model(ModelTasks& model, std::vector<schedule::Steps>& schedule
   return ok_status();
 }
 
+// One run of tune(), step by step.
+class Tuning {
+ public:
+  Tuning(graph::Graph graph, const std::string& output, const TuneOptions& options, double start,
+         const CostModelPtr& cost, db::Store* store)
+      : graph_(std::move(graph)),
+        output_(output),
+        options_(options),
+        start_(start),
+        end_(start + options.budget_seconds),
+        cost_(cost),
+        store_(store),
+        pool_(target::host().cores),
+        is_static_(is_static_library(output, options.compile)),
+        plain_(options.compile) {
+    plain_.header = false;
+    plain_.static_library = false;
+  }
+  Result<TuneSummary> run();
+
+ private:
+  [[nodiscard]] Status plan_time();
+  [[nodiscard]] Status search_schedules();
+  [[nodiscard]] Status choose_schedules();
+  void compare_kernels();
+  [[nodiscard]] Result<Written> write_faster();
+  [[nodiscard]] Status compare_models();
+  // The partition that the measured times speak for.
+  [[nodiscard]] ModelTasks& chosen() { return partition_ ? *partition_ : untuned_.model; }
+  [[nodiscard]] std::string untuned_library() const { return folder_->file("untuned.so"); }
+
+  graph::Graph graph_;  // as imported
+  const std::string& output_;
+  const TuneOptions& options_;
+  Clock& clock_ = real_clock();
+  const double start_, end_;
+  CostModelPtr cost_;
+  db::Store* store_;  // may be null
+  ThreadPool pool_;
+  std::unique_ptr<measure::Runner> runner_;
+  std::optional<TempDir> folder_;
+  const bool is_static_;
+  CompileOptions plain_;  // of what is measured: a shared library, whatever is wanted
+
+  Untuned untuned_;
+  bool compares_ = false;  // the tuned model with the untuned one
+  double compare_seconds_ = 0;
+  double assembly_seconds_ = 0;  // to compile and pack the model
+  double in_model_seconds_ = 0;  // for comparing kernels inside the model; 0: they are not
+  double finish_seconds_ = 0;    // to write and to compare at the end
+
+  search::TuneResult tuned_;
+  TunedByKey tuned_by_key_;
+  std::optional<ModelTasks> partition_;  // if measured times may say otherwise than predicted ones
+  std::vector<schedule::Steps> schedules_;      // by group of chosen()
+  std::vector<TaskSummary> untuned_summaries_;  // by group of the untuned model
+  TuneSummary summary_;
+};
+
+// The untuned model comes first: it says how long writing one takes, and what must be beaten.
+Status Tuning::plan_time() {
+  const int64_t weight_bytes = constant_bytes(untuned_.model.tasks);
+  const auto weights = static_cast<double>(weight_bytes);
+  const auto groups = static_cast<double>(untuned_.schedules.size());
+  compares_ = weight_bytes <= kCompareBytes && options_.budget_seconds >= 10;
+  double write_seconds = 0.5 + 0.05 * groups + weights / kWriteRate;
+  assembly_seconds_ = 0.03 * groups + weights / kPackRate;
+  if (compares_ || plain_.max_memory > 0) {  // what can never fit is to fail before the search
+    HONE_ASSIGN_OR_RETURN(const Written written,
+                          write_within(untuned_.model, untuned_.schedules, untuned_.knowledge,
+                                       untuned_library(), plain_, pool_));
+    write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
+    assembly_seconds_ = written.assembly;
+  }
+  if (compares_) compare_seconds_ = std::min(kCompareSeconds, 0.05 * options_.budget_seconds);
+  in_model_seconds_ = kInModelShare * options_.budget_seconds;
+  std::string& skipped = summary_.in_model.skipped;
+  if (weight_bytes > kInModelBytes) skipped = "the model is too large";
+  // Half the time is for compiling and packing; tuned code takes about twice as long.
+  if (assembly_seconds_ > 0.2 * in_model_seconds_) skipped = "the budget is too short";
+  if (!skipped.empty()) in_model_seconds_ = 0;
+  const int copies = is_static_ && compares_ ? 2 : 1;
+  finish_seconds_ = copies * write_seconds + (compares_ ? 0.5 + compare_seconds_ : 0);
+  return ok_status();
+}
+
+// Tunes the model's tasks and those that may take their place.
+Status Tuning::search_schedules() {
+  ModelTasks& model = untuned_.model;
+  std::vector<search::TuneTask> tasks;
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g)
+    tasks.push_back(tune_task(model, g, untuned_.schedules[g]));
+  for (const Alternative& other : model.alternatives) {
+    tasks.push_back({&other.dag, other.key, static_cast<double>(other.multiplicity),
+                     "instead: " + compute::kernel_class(other.dag)});
+  }
+  HONE_RETURN_IF_ERROR(learn_from_others(model, options_.compile, untuned_.knowledge));
+  search::TuneLoopOptions loop;
+  loop.context = task_context(model, options_.compile.seed);
+  loop.context.searcher = options_.search;
+  loop.runner = runner_.get();
+  loop.store = store_;
+  loop.pool = &untuned_.knowledge.pool;
+  loop.start = start_;
+  loop.deadline = end_ - std::min(in_model_seconds_ + finish_seconds_,
+                                  (1 - kMinimumSearch) * options_.budget_seconds);
+  loop.batch = options_.batch;
+  loop.max_trials = options_.max_trials;
+  loop.interrupted = options_.interrupted;
+  loop.on_progress = options_.on_progress;
+  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop));
+  for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
+  summary_.trials = tuned_.trials;
+  summary_.search_seconds = tuned_.seconds;
+  summary_.interrupted = tuned_.interrupted;
+  return ok_status();
+}
+
+Status Tuning::choose_schedules() {
+  if (!untuned_.model.alternatives.empty()) {  // their times are known now
+    const auto measured = [&](uint64_t key) -> std::optional<double> {
+      const auto task = tuned_by_key_.find(key);
+      if (task == tuned_by_key_.end() || task->second->seconds <= 0) return std::nullopt;
+      return task->second->seconds;
+    };
+    HONE_ASSIGN_OR_RETURN(
+        partition_,
+        make_tasks(std::move(graph_), options_.compile,
+                   {.cost = cost_, .measured = measured, .decided = untuned_.model.decisions}));
+  }
+  untuned_summaries_ = untuned_.model.summaries;
+  HONE_ASSIGN_OR_RETURN(schedules_,
+                        tuned_schedules(chosen(), untuned_, tuned_by_key_, options_.compile));
+  return ok_status();
+}
+
+void Tuning::compare_kernels() {
+  InModelSummary& in_model = summary_.in_model;
+  if (tuned_.interrupted) in_model.skipped = "interrupted";
+  if (!in_model.skipped.empty()) return;
+  const double deadline =
+      std::min(clock_.now_seconds() + in_model_seconds_, end_ - finish_seconds_);
+  const InModelOptions how = {deadline, options_.compile.seed, options_.interrupted};
+  // Each challenger takes as long to compile as a kernel of the model.
+  const double many = 0.25 * in_model_seconds_ / std::max(assembly_seconds_, 1e-3) - 1;
+  const int most = std::max(4, static_cast<int>(many * static_cast<double>(schedules_.size())));
+  const Status status =
+      choose_in_model(chosen(), schedules_, tuned_by_key_, most, how, pool_, in_model);
+  if (status.code() == Code::kCancelled) {
+    in_model.skipped = "interrupted";
+  } else if (!status.ok()) {
+    in_model.skipped = status.message();
+    log_warning("no kernels were compared inside the model: {}", status.message());
+  }
+}
+
+// Never worse: what was measured kernel by kernel must hold for the whole model.
+Result<Written> Tuning::write_faster() {
+  HONE_ASSIGN_OR_RETURN(
+      const Written written,
+      write_within(chosen(), schedules_, untuned_.knowledge, output_, options_.compile, pool_));
+  if (compares_ && !tuned_.interrupted) HONE_RETURN_IF_ERROR(compare_models());
+  if (!summary_.kept_untuned) return written;
+  untuned_.model.summaries = std::move(untuned_summaries_);
+  std::swap(summary_.model_seconds, summary_.untuned_model_seconds);
+  return write_within(untuned_.model, untuned_.schedules, untuned_.knowledge, output_,
+                      options_.compile, pool_);
+}
+
+Status Tuning::compare_models() {
+  std::string tuned_library = output_;
+  if (is_static_) {
+    tuned_library = folder_->file("tuned.so");
+    HONE_RETURN_IF_ERROR(write_model(chosen(), schedules_, tuned_library, plain_, pool_).status());
+  }
+  const double left = end_ - clock_.now_seconds() - 0.2;
+  if (left <= 0.3) return ok_status();
+  const Result<std::vector<std::vector<double>>> times = compare(
+      {tuned_library, untuned_library()}, untuned_.model.threads, std::min(compare_seconds_, left));
+  if (!times.ok()) {
+    log_warning("the tuned model was not compared with the untuned one: {}",
+                times.status().message());
+    return ok_status();
+  }
+  const measure::Duel duel = {.challenger = (*times)[1], .incumbent = (*times)[0]};
+  summary_.model_seconds = measure::median(duel.incumbent);
+  summary_.untuned_model_seconds = measure::median(duel.challenger);
+  summary_.kept_untuned = winner({&duel, 1}) == 0;  // else noise would undo the tuning
+  return ok_status();
+}
+
+Result<TuneSummary> Tuning::run() {
+  HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
+  HONE_ASSIGN_OR_RETURN(
+      runner_, measure::make_local_runner({.worker = {.executable = options_.worker_executable,
+                                                      .arguments = options_.worker_arguments}}));
+  HONE_ASSIGN_OR_RETURN(folder_, TempDir::create());
+  HONE_RETURN_IF_ERROR(plan_time());
+  HONE_RETURN_IF_ERROR(search_schedules());
+  HONE_RETURN_IF_ERROR(choose_schedules());
+  compare_kernels();
+  HONE_ASSIGN_OR_RETURN(const Written written, write_faster());
+  ModelTasks& model = summary_.kept_untuned ? untuned_.model : chosen();
+  summary_.compile = {std::move(model.summaries),
+                      clock_.now_seconds() - start_,
+                      written.bytes,
+                      written.arena_bytes,
+                      written.memory_bytes,
+                      written.calls,
+                      written.turns};
+  return std::move(summary_);
+}
+
 }  // namespace
 
 Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
                          const TuneOptions& options) {
-  Clock& clock = real_clock();
-  const double start = options.start_seconds >= 0 ? options.start_seconds : clock.now_seconds();
-  const double end = start + options.budget_seconds;
+  const double start =
+      options.start_seconds >= 0 ? options.start_seconds : real_clock().now_seconds();
   if (!(options.budget_seconds > 0))
     return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
   HONE_RETURN_IF_ERROR(target::find_here(options.compile.device).status());
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
-  const target::Target host = target::host();
-  ThreadPool pool(host.cores);
-  HONE_ASSIGN_OR_RETURN(Untuned untuned,
-                        make_untuned(graph, cost, store.get(), options.compile, pool));
-  ModelTasks& model = untuned.model;
-  HONE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<measure::Runner> runner,
-      measure::make_local_runner({.worker = {.executable = options.worker_executable,
-                                             .arguments = options.worker_arguments}}));
-  HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
-
-  // The untuned model comes first: it says how long writing one takes, and what must be beaten.
-  const std::string untuned_library = folder.file("untuned.so");
-  const int64_t weight_bytes = constant_bytes(model.tasks);
-  const bool compares = weight_bytes <= kCompareBytes && options.budget_seconds >= 10;
-  double write_seconds = 0.5 + 0.05 * static_cast<double>(untuned.schedules.size()) +
-                         static_cast<double>(weight_bytes) / kWriteRate;
-  double assembly_seconds = 0.03 * static_cast<double>(untuned.schedules.size()) +
-                            static_cast<double>(weight_bytes) / kPackRate;
-  // What is measured is a shared library, whatever is wanted.
-  const bool is_static = is_static_library(output, options.compile);
-  CompileOptions plain = options.compile;
-  plain.header = false;
-  plain.static_library = false;
-  if (compares || plain.max_memory > 0) {  // what can never fit is to fail before the search
-    HONE_ASSIGN_OR_RETURN(
-        const Written written,
-        write_within(model, untuned.schedules, untuned.knowledge, untuned_library, plain, pool));
-    write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
-    assembly_seconds = written.assembly;
-  }
-  const double compare_seconds =
-      compares ? std::min(kCompareSeconds, 0.05 * options.budget_seconds) : 0;
-  TuneSummary summary;
-  InModelSummary& in_model = summary.in_model;
-  double in_model_seconds = kInModelShare * options.budget_seconds;
-  if (weight_bytes > kInModelBytes) in_model.skipped = "the model is too large";
-  // Half the time is for compiling and packing; tuned code takes about twice as long.
-  if (assembly_seconds > 0.2 * in_model_seconds) in_model.skipped = "the budget is too short";
-  if (!in_model.skipped.empty()) in_model_seconds = 0;
-  const int copies = is_static && compares ? 2 : 1;
-  const double finish = copies * write_seconds + (compares ? 0.5 + compare_seconds : 0);
-  const double reserve =
-      std::min(in_model_seconds + finish, (1 - kMinimumSearch) * options.budget_seconds);
-
-  std::vector<search::TuneTask> tasks;
-  for (size_t g = 0; g < model.tasks.groups.size(); ++g)
-    tasks.push_back(tune_task(model, g, untuned.schedules[g]));
-  const std::vector<Alternative> alternatives = model.alternatives;
-  for (const Alternative& other : alternatives) {
-    tasks.push_back({&other.dag, other.key, static_cast<double>(other.multiplicity),
-                     "instead: " + compute::kernel_class(other.dag)});
-  }
-  search::TuneLoopOptions loop;
-  loop.context = task_context(model, options.compile.seed);
-  loop.context.searcher = options.search;
-  loop.runner = runner.get();
-  loop.store = store.get();
-  HONE_RETURN_IF_ERROR(learn_from_others(model, options.compile, untuned.knowledge));
-  loop.pool = &untuned.knowledge.pool;
-  loop.start = start;
-  loop.deadline = end - reserve;
-  loop.batch = options.batch;
-  loop.max_trials = options.max_trials;
-  loop.interrupted = options.interrupted;
-  loop.on_progress = options.on_progress;
-  HONE_ASSIGN_OR_RETURN(const search::TuneResult tuned, search::tune_tasks(tasks, loop));
-
-  summary.trials = tuned.trials;
-  summary.search_seconds = tuned.seconds;
-  summary.interrupted = tuned.interrupted;
-  TunedByKey by_key;
-  for (size_t i = 0; i < tasks.size(); ++i) by_key[tasks[i].key] = &tuned.tasks[i];
-  ModelTasks repartitioned;
-  if (!alternatives.empty()) {  // their times are known now
-    const auto measured = [&](uint64_t key) -> std::optional<double> {
-      const auto task = by_key.find(key);
-      if (task == by_key.end() || task->second->seconds <= 0) return std::nullopt;
-      return task->second->seconds;
-    };
-    HONE_ASSIGN_OR_RETURN(
-        repartitioned,
-        make_tasks(std::move(graph), options.compile,
-                   {.cost = cost, .measured = measured, .decided = model.decisions}));
-  }
-  ModelTasks& chosen = alternatives.empty() ? model : repartitioned;
-  std::vector<TaskSummary> untuned_summaries = model.summaries;
-  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
-                        tuned_schedules(chosen, untuned, by_key, options.compile));
-  if (tuned.interrupted) in_model.skipped = "interrupted";
-  if (in_model.skipped.empty()) {
-    const double deadline = std::min(clock.now_seconds() + in_model_seconds, end - finish);
-    const InModelOptions how = {deadline, options.compile.seed, options.interrupted};
-    // Each challenger takes as long to compile as a kernel of the model.
-    const double many = 0.25 * in_model_seconds / std::max(assembly_seconds, 1e-3) - 1;
-    const int most = std::max(4, static_cast<int>(many * static_cast<double>(schedules.size())));
-    const Status status = choose_in_model(chosen, schedules, by_key, most, how, pool, in_model);
-    if (status.code() == Code::kCancelled) {
-      in_model.skipped = "interrupted";
-    } else if (!status.ok()) {
-      in_model.skipped = status.message();
-      log_warning("no kernels were compared inside the model: {}", status.message());
-    }
-  }
-  HONE_ASSIGN_OR_RETURN(Written written, write_within(chosen, schedules, untuned.knowledge, output,
-                                                      options.compile, pool));
-  std::string tuned_library = output;
-  if (is_static && compares && !tuned.interrupted) {
-    tuned_library = folder.file("tuned.so");
-    HONE_RETURN_IF_ERROR(write_model(chosen, schedules, tuned_library, plain, pool).status());
-  }
-
-  // Never worse: what was measured kernel by kernel must hold for the whole model.
-  const double left = end - clock.now_seconds() - 0.2;
-  if (compares && left > 0.3 && !tuned.interrupted) {
-    const Result<std::vector<std::vector<double>>> times =
-        compare({tuned_library, untuned_library}, model.threads, std::min(compare_seconds, left));
-    if (times.ok()) {
-      const measure::Duel duel = {.challenger = (*times)[1], .incumbent = (*times)[0]};
-      summary.model_seconds = measure::median(duel.incumbent);
-      summary.untuned_model_seconds = measure::median(duel.challenger);
-      summary.kept_untuned = winner({&duel, 1}) == 0;  // else noise would undo the tuning
-    } else {
-      log_warning("the tuned model was not compared with the untuned one: {}",
-                  times.status().message());
-    }
-  }
-  if (summary.kept_untuned) {
-    model.summaries = std::move(untuned_summaries);
-    HONE_ASSIGN_OR_RETURN(written, write_within(model, untuned.schedules, untuned.knowledge, output,
-                                                options.compile, pool));
-    std::swap(summary.model_seconds, summary.untuned_model_seconds);
-  }
-  summary.compile = {std::move(summary.kept_untuned ? model.summaries : chosen.summaries),
-                     clock.now_seconds() - start,
-                     written.bytes,
-                     written.arena_bytes,
-                     written.memory_bytes,
-                     written.calls,
-                     written.turns};
-  return summary;
+  return Tuning(std::move(graph), output, options, start, cost, store.get()).run();
 }
 
 Result<TuneSummary> tune(const std::string& model, const std::string& output,
