@@ -1,7 +1,6 @@
 #include "hone/search/reference.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "hone/base/rng.h"
@@ -14,6 +13,8 @@
 
 namespace hone::search {
 namespace {
+
+using Point = std::vector<int64_t>;  // an index along each axis of the last stage
 
 struct Plain {
   ir::Program program;
@@ -51,18 +52,17 @@ Result<Plain> plain_program(const compute::Dag& dag) {
 
 // The corners and edges (0, 1, n-2, n-1 along each axis) and random points, in order, each once:
 // two threads that run one point may both write to its output while they sum.
-std::vector<std::vector<int64_t>> choose_points(const std::vector<compute::Axis>& axes,
-                                                int64_t random, Rng& rng) {
+std::vector<Point> choose_points(const std::vector<compute::Axis>& axes, int64_t random, Rng& rng) {
   int64_t all = 1;
   for (const compute::Axis& axis : axes) all *= axis.extent;
-  std::vector<std::vector<int64_t>> points = {{}};
+  std::vector<Point> points = {{}};
   for (const compute::Axis& axis : axes) {
     std::vector<int64_t> ends = {0, 1, axis.extent - 2, axis.extent - 1};
     std::erase_if(ends, [&](int64_t i) { return i < 0 || i >= axis.extent; });
     std::sort(ends.begin(), ends.end());
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-    std::vector<std::vector<int64_t>> longer;
-    for (const std::vector<int64_t>& point : points) {
+    std::vector<Point> longer;
+    for (const Point& point : points) {
       for (const int64_t end : ends) {
         longer.push_back(point);
         longer.back().push_back(end);
@@ -72,7 +72,7 @@ std::vector<std::vector<int64_t>> choose_points(const std::vector<compute::Axis>
     if (points.size() > 4096) rng.shuffle(points), points.resize(4096);
   }
   for (int64_t i = 0; i < std::min(random, 2 * all); ++i) {
-    std::vector<int64_t> point;
+    Point point;
     for (const compute::Axis& axis : axes) point.push_back(rng.below(axis.extent));
     points.push_back(std::move(point));
   }
@@ -82,7 +82,7 @@ std::vector<std::vector<int64_t>> choose_points(const std::vector<compute::Axis>
 }
 
 int64_t flat_offset(const ir::Buffer& buffer, const std::vector<compute::AffineRow>& rows,
-                    const std::vector<int64_t>& point) {
+                    const Point& point) {
   int64_t offset = 0;
   for (size_t d = 0; d < buffer.shape.size(); ++d) {
     int64_t index = rows[d].constant;
@@ -90,6 +90,57 @@ int64_t flat_offset(const ir::Buffer& buffer, const std::vector<compute::AffineR
     offset = offset * buffer.shape[d] + index;
   }
   return offset;
+}
+
+// Of the program's params. Inputs are shared; everything that is written is a copy.
+std::vector<Tensor> memory_of(const ir::Program& program, std::span<const Tensor> arguments) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    const ir::Param& param = program.params[i];
+    Tensor tensor = i < arguments.size() && param.role != ir::Role::kOutput
+                        ? arguments[i]
+                        : Tensor(param.buffer->dtype, param.buffer->shape);
+    for (size_t j = 0; i >= arguments.size() && j < param.buffer->values.size(); ++j) {
+      tensor.set(static_cast<int64_t>(j), param.buffer->values[j]);
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+// Runs the tiles of these points on so many threads; without points all tiles on one.
+Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& axes,
+                 std::span<const Point> points, std::span<Tensor> tensors, int threads) {
+  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code, codegen::compile(program, target::host()));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
+                        codegen::LoadedCode::load(code.object));
+  std::vector<void*> pointers;
+  for (Tensor& tensor : tensors) pointers.push_back(tensor.data());
+  const int parts = points.empty() ? 1 : std::max(1, threads);
+  const int64_t scratch_bytes = round_up(code.scratch_bytes + 64, 64);
+  std::vector<int> failed(static_cast<size_t>(parts), 0);
+  ThreadPool pool(parts);
+  pool.parallel_for(parts, [&](int64_t part) {
+    void* const scratch = std::aligned_alloc(64, static_cast<size_t>(scratch_bytes));
+    const auto run = [&](const codegen::Phase& phase, int64_t first, int64_t end) {
+      const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
+      if (!kernel || kernel(pointers.data(), scratch, first, end, static_cast<int>(part)) != 0) {
+        failed[static_cast<size_t>(part)] = 1;
+      }
+    };
+    if (points.empty()) {
+      for (const codegen::Phase& phase : code.phases) run(phase, 0, phase.num_tiles);
+    }
+    for (size_t i = static_cast<size_t>(part); i < points.size(); i += static_cast<size_t>(parts)) {
+      int64_t tile = 0;
+      for (size_t a = 0; a < axes.size(); ++a) tile = tile * axes[a].extent + points[i][a];
+      run(code.phases[0], tile, tile + 1);
+    }
+    std::free(scratch);
+  });
+  if (std::count(failed.begin(), failed.end(), 1) > 0)
+    return error(Code::kInternal, "the reference code failed");
+  return ok_status();
 }
 
 }  // namespace
@@ -119,55 +170,12 @@ Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag
                                                          const ReferenceOptions& options) {
   HONE_ASSERT(arguments.size() == dag.params.size(), "one argument per param");
   HONE_ASSIGN_OR_RETURN(const Plain plain, plain_program(dag));
-  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code,
-                        codegen::compile(plain.program, target::host()));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
-                        codegen::LoadedCode::load(code.object));
-
-  // Inputs are shared; everything that is written is a copy.
-  std::vector<Tensor> tensors;
-  std::vector<void*> pointers;
-  for (size_t i = 0; i < plain.program.params.size(); ++i) {
-    const ir::Param& param = plain.program.params[i];
-    Tensor tensor = i < arguments.size() && param.role != ir::Role::kOutput
-                        ? arguments[i]
-                        : Tensor(param.buffer->dtype, param.buffer->shape);
-    for (size_t j = 0; i >= arguments.size() && j < param.buffer->values.size(); ++j) {
-      tensor.set(static_cast<int64_t>(j), param.buffer->values[j]);
-    }
-    pointers.push_back(tensor.data());
-    tensors.push_back(std::move(tensor));
-  }
-
-  Rng rng(options.seed);
   const compute::Stage& last = dag.stages.back();
-  std::vector<std::vector<int64_t>> points;
+  Rng rng(options.seed);
+  std::vector<Point> points;
   if (plain.sampled) points = choose_points(last.axes, options.points, rng);
-  const int parts = plain.sampled ? std::max(1, options.threads) : 1;
-  const int64_t scratch_bytes = round_up(code.scratch_bytes + 64, 64);
-  std::vector<int> failed(static_cast<size_t>(parts), 0);
-  ThreadPool pool(parts);
-  pool.parallel_for(parts, [&](int64_t part) {
-    void* const scratch = std::aligned_alloc(64, static_cast<size_t>(scratch_bytes));
-    const auto run = [&](const codegen::Phase& phase, int64_t first, int64_t end) {
-      const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
-      if (!kernel || kernel(pointers.data(), scratch, first, end, static_cast<int>(part)) != 0) {
-        failed[static_cast<size_t>(part)] = 1;
-      }
-    };
-    if (!plain.sampled) {
-      for (const codegen::Phase& phase : code.phases) run(phase, 0, phase.num_tiles);
-    }
-    for (size_t i = static_cast<size_t>(part); i < points.size(); i += static_cast<size_t>(parts)) {
-      int64_t tile = 0;
-      for (size_t a = 0; a < last.axes.size(); ++a)
-        tile = tile * last.axes[a].extent + points[i][a];
-      run(code.phases[0], tile, tile + 1);
-    }
-    std::free(scratch);
-  });
-  if (std::count(failed.begin(), failed.end(), 1) > 0)
-    return error(Code::kInternal, "the reference code failed");
+  std::vector<Tensor> tensors = memory_of(plain.program, arguments);
+  HONE_RETURN_IF_ERROR(run_plain(plain.program, last.axes, points, tensors, options.threads));
 
   std::vector<measure::Expected> expected;
   for (size_t i = 0; i < dag.params.size(); ++i) {
@@ -176,8 +184,7 @@ Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag
     measure::Expected output{.operand = static_cast<int>(i), .dtype = buffer.dtype};
     if (plain.sampled) {
       const std::vector<compute::AffineRow> rows = compute::write_rows(last, last.outputs[0]);
-      for (const std::vector<int64_t>& point : points)
-        output.places.push_back(flat_offset(buffer, rows, point));
+      for (const Point& point : points) output.places.push_back(flat_offset(buffer, rows, point));
       for (const int64_t place : output.places) output.values.push_back(tensors[i].at(place));
     } else {
       for (int64_t j = 0; j < tensors[i].size(); ++j) output.values.push_back(tensors[i].at(j));
@@ -185,27 +192,6 @@ Result<std::vector<measure::Expected>> reference_outputs(const compute::Dag& dag
     expected.push_back(std::move(output));
   }
   return expected;
-}
-
-Status check_outputs(std::span<const measure::Expected> expected, std::span<const Tensor> arguments,
-                     double tolerance) {
-  for (const measure::Expected& output : expected) {
-    const Tensor& found = arguments[static_cast<size_t>(output.operand)];
-    double scale = 0;
-    for (const double value : output.values)
-      scale = std::isfinite(value) ? std::max(scale, std::abs(value)) : scale;
-    for (size_t j = 0; j < output.values.size(); ++j) {
-      const int64_t place = output.places.empty() ? static_cast<int64_t>(j) : output.places[j];
-      const double value = found.at(place), wanted = output.values[j];
-      const bool same = value == wanted || (std::isnan(value) && std::isnan(wanted)) ||
-                        std::abs(value - wanted) <= tolerance * scale;
-      if (!same) {
-        return invalid("argument {} element {} is {}, expected {} (largest value {})",
-                       output.operand, place, value, wanted, scale);
-      }
-    }
-  }
-  return ok_status();
 }
 
 }  // namespace hone::search

@@ -27,8 +27,5 @@ struct ReferenceOptions {
 [[nodiscard]] Result<std::vector<measure::Expected>> reference_outputs(
     const compute::Dag& dag, std::span<const Tensor> arguments,
     const ReferenceOptions& options = {});
-// Compares arguments after a run with that; names the worst element.
-[[nodiscard]] Status check_outputs(std::span<const measure::Expected> expected,
-                                   std::span<const Tensor> arguments, double tolerance);
 
 }  // namespace hone::search
