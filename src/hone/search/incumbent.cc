@@ -9,7 +9,9 @@ namespace {
 
 // Of a new time that agrees with the drift so far: the rest is the samples' noise.
 constexpr double kNewShare = 0.3;
-constexpr double kChance = 0.05;  // that an equal wins a duel
+constexpr double kChance = 0.05;      // that an equal wins a duel
+constexpr int kEveryCandidates = 16;  // measured since the last time: it is timed again ...
+constexpr double kEverySeconds = 2;   // ... or after so long
 
 Result<std::optional<measure::Measurement>> measure_now(measure::Runner& runner, measure::Job job) {
   const uint64_t id = job.id;
@@ -33,8 +35,8 @@ void Incumbent::install(measure::Job job, double measured, double reference, dou
 }
 
 bool Incumbent::due(double now) const {
-  return known() && (stale_ || since_ >= options_.every_candidates ||
-                     now - timed_at_ >= options_.every_seconds || now < timed_at_);
+  return known() && (stale_ || since_ >= kEveryCandidates || now - timed_at_ >= kEverySeconds ||
+                     now < timed_at_);
 }
 
 Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
@@ -57,10 +59,6 @@ Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
   quiet_ = std::min(quiet_, drift_);
   stale_ = false;
   return ok_status();
-}
-
-Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::Runner& runner) {
-  return challenge(challenger, runner, options_.duel);
 }
 
 // Each of a thousand equals wins a duel with 5%, and each such win would lower the scale. So the

@@ -16,12 +16,6 @@
 
 namespace hone::search {
 
-struct IncumbentOptions {
-  int every_candidates = 16;  // measured since the last time: it is timed again ...
-  double every_seconds = 2;   // ... or after so long
-  measure::DuelOptions duel;
-};
-
 struct Challenge {
   measure::Verdict verdict = measure::Verdict::kUndecided;
   double seconds = 0;  // of the challenger; never less than the incumbent's unless it won
@@ -30,8 +24,6 @@ struct Challenge {
 
 class Incumbent {
  public:
-  explicit Incumbent(const IncumbentOptions& options = {}) : options_(options) {}
-
   [[nodiscard]] bool known() const { return job_.has_value(); }
   [[nodiscard]] const measure::Job& job() const { return *job_; }
   [[nodiscard]] double seconds() const { return seconds_; }  // infinity before the first
@@ -54,15 +46,12 @@ class Incumbent {
   [[nodiscard]] Status refresh(measure::Runner& runner, const Clock& clock);
   // Runs both in turns. The challenger replaces the incumbent if it is faster with 95% confidence,
   // all challenges so far considered.
-  [[nodiscard]] Result<Challenge> challenge(const measure::Job& challenger,
-                                            measure::Runner& runner);
   [[nodiscard]] Result<Challenge> challenge(const measure::Job& challenger, measure::Runner& runner,
-                                            const measure::DuelOptions& duel);
+                                            const measure::DuelOptions& duel = {});
 
  private:
   [[nodiscard]] int duels_to_win() const;
 
-  IncumbentOptions options_;
   std::optional<measure::Job> job_;
   double seconds_ = std::numeric_limits<double>::infinity();
   double drift_ = 1, first_drift_ = 1, quiet_ = 1;

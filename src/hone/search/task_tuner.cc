@@ -359,7 +359,7 @@ Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> ca
     if (trial.measurement.timing.stopped_early) {
       trial.seconds = incumbent_.just_slower();  // the drift changed under it: it was slower then
     } else {
-      HONE_RETURN_IF_ERROR(hold_duel(candidates[i], trial, runner, measure::DuelOptions()));
+      HONE_RETURN_IF_ERROR(hold_duel(candidates[i], trial, runner, {}));
     }
   }
 
