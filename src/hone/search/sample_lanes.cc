@@ -82,11 +82,8 @@ Status SampleLanes::load(Lane& lane, const space::Space& space) {
     ++measured[hash].second;
     const std::optional<space::PortablePoint> portable = space::known_point(record.decisions);
     if (!ok || !portable) continue;
-    for (const space::Point& point : space::adapt(*portable, space)) {
-      if (space.steps(point) != *steps) continue;
-      slot.fastest.add(point, record.centre);
-      break;
-    }
+    const std::optional<space::Point> point = space::exact_point(portable, *steps, space);
+    if (point) slot.fastest.add(*point, record.centre);
   }
   for (const auto& [hash, entry] : measured) {
     if (entry.second < lane.slots.size()) {

@@ -8,6 +8,7 @@
 #include "hone/base/thread_pool.h"
 #include "hone/search/repeated_timing.h"
 #include "hone/search/sample_lanes.h"
+#include "hone/space/portable_point.h"
 
 namespace hone::search {
 namespace {
@@ -95,9 +96,8 @@ Status Sampling::fill(Turn& turn) {
   const auto wanted = static_cast<size_t>(lanes_.wanted_now(lane));
   while (!lane.pending.empty() && turn.candidates.size() < wanted) {
     turn.candidates.push_back(
-        {.point = turn.space->locate(lane.pending.back()), .steps = lane.pending.back()});
-    std::optional<space::Point>& point = turn.candidates.back().point;
-    if (point && turn.space->steps(*point) != lane.pending.back()) point.reset();
+        {.point = space::exact_point(std::nullopt, lane.pending.back(), *turn.space),
+         .steps = lane.pending.back()});
     lane.pending.pop_back();
   }
   const size_t guide = static_cast<size_t>(lane.rounds) % lane.slots.size();

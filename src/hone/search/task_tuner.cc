@@ -96,7 +96,8 @@ Status TaskTuner::learn(db::Store& store) {
   for (const db::Record& record : records) {
     const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
     if (!steps.ok()) continue;
-    const std::optional<space::Point> point = point_of(*steps, record.decisions);
+    const std::optional<space::Point> point =
+        space::exact_point(space::known_point(record.decisions), *steps, *space_);
     if (!point) continue;
     points.push_back(*point);
     seconds.push_back(record.outcome == measure::Outcome::kOk ? record.centre : INFINITY);
@@ -121,15 +122,6 @@ void TaskTuner::teach(std::span<const space::Point> points, std::span<const doub
   }
   const Status learned = context_.model->update(observations);
   if (!learned.ok()) log_warning("cost model {}: {}", context_.model->name(), learned.message());
-}
-
-std::optional<space::Point> TaskTuner::point_of(const schedule::Steps& steps,
-                                                const std::string& decisions) const {
-  const std::vector<space::Point> candidates =
-      space::adapt(space::known_point(decisions), steps, *space_);
-  const auto exact = std::find_if(candidates.begin(), candidates.end(),
-                                  [&](const auto& point) { return space_->steps(point) == steps; });
-  return exact == candidates.end() ? std::nullopt : std::optional(*exact);
 }
 
 bool TaskTuner::suggested(const schedule::Steps& steps) const {
@@ -166,6 +158,7 @@ void TaskTuner::suggest_like(const Example& example) {
 }
 
 Status TaskTuner::make_operands() {
+  if (operands_.memory) return ok_status();
   HONE_ASSIGN_OR_RETURN(operands_,
                         search::make_operands(*task_.dag, context_.seed, context_.target->cores));
   return ok_status();
@@ -183,11 +176,11 @@ bool TaskTuner::lower(Candidate& candidate) {
 }
 
 Result<std::vector<Candidate>> TaskTuner::propose(int n) {
-  if (!operands_.memory) HONE_RETURN_IF_ERROR(make_operands());
+  HONE_RETURN_IF_ERROR(make_operands());
   std::vector<Candidate> candidates;
   exhausted_ = true;
   const auto add = [&](std::optional<space::Point> point, schedule::Steps steps) {
-    if (!tried_.emplace(schedule::hash(steps), true).second) return;
+    if (!tried_.insert(schedule::hash(steps)).second) return;
     exhausted_ = false;
     Candidate candidate{.point = std::move(point), .steps = std::move(steps)};
     if (lower(candidate)) candidates.push_back(std::move(candidate));
@@ -196,10 +189,7 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
   while (!first_.empty() && static_cast<int>(candidates.size()) < n) {
     Suggestion next = std::move(first_.front());
     first_.erase(first_.begin());
-    if (!next.point) {
-      next.point = space_->locate(next.steps);
-      if (next.point && space_->steps(*next.point) != next.steps) next.point.reset();
-    }
+    if (!next.point) next.point = space::exact_point(std::nullopt, next.steps, *space_);
     add(std::move(next.point), std::move(next.steps));
   }
   // The searcher may name a point that was suggested or differs from another only in words: ask
@@ -215,7 +205,7 @@ Result<std::vector<Candidate>> TaskTuner::propose(int n) {
 
 Result<std::vector<Candidate>> TaskTuner::candidates_of(
     std::span<const schedule::Steps> schedules) {
-  if (!operands_.memory) HONE_RETURN_IF_ERROR(make_operands());
+  HONE_RETURN_IF_ERROR(make_operands());
   std::vector<Candidate> candidates;
   for (const schedule::Steps& steps : schedules) {
     candidates.push_back({.point = std::nullopt, .steps = steps});

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cmath>
-#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "hone/db/store.h"
 #include "hone/search/candidate.h"
@@ -126,15 +126,12 @@ class TaskTuner {
   [[nodiscard]] Status find_start();
   void suggest_like(const Example& example);
   [[nodiscard]] bool suggested(const schedule::Steps& steps) const;
-  [[nodiscard]] Status make_operands();
+  [[nodiscard]] Status make_operands();  // once
   [[nodiscard]] Status learn(db::Store& store);
   // Tells searcher and cost model; infinity for what failed.
   void teach(std::span<const space::Point> points, std::span<const double> seconds);
   // False if its program is known: the searcher hears its time, if that is known, too.
   [[nodiscard]] bool lower(Candidate& candidate);
-  // The point that makes exactly these steps; `decisions` as in a record, may be empty.
-  [[nodiscard]] std::optional<space::Point> point_of(const schedule::Steps& steps,
-                                                     const std::string& decisions) const;
   // A trial on the task's scale: what observe() makes of a candidate and its measurement.
   struct Trial {
     double seconds = INFINITY;
@@ -161,9 +158,9 @@ class TaskTuner {
     schedule::Steps steps;
     std::optional<space::Point> point;  // none: not looked for yet
   };
-  std::vector<Suggestion> first_;             // to be proposed before the searcher's, in order
-  std::vector<Example> adopted_;              // of similar tasks, the latest last
-  std::unordered_map<uint64_t, bool> tried_;  // hashes of steps proposed in this run
+  std::vector<Suggestion> first_;       // to be proposed before the searcher's, in order
+  std::vector<Example> adopted_;        // of similar tasks, the latest last
+  std::unordered_set<uint64_t> tried_;  // hashes of steps proposed in this run
   std::unordered_map<uint64_t, uint64_t> programs_;  // code by program; 0: not built yet
   std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
   std::set<uint64_t> in_flight_;                     // codes handed out and not yet heard of

@@ -213,4 +213,12 @@ std::vector<Point> adapt(const std::optional<PortablePoint>& point, const schedu
   return {*nearest};
 }
 
+std::optional<Point> exact_point(const std::optional<PortablePoint>& point,
+                                 const schedule::Steps& steps, const Space& space) {
+  for (Point& similar : adapt(point, steps, space)) {
+    if (space.steps(similar) == steps) return std::move(similar);
+  }
+  return std::nullopt;
+}
+
 }  // namespace hone::space

@@ -40,5 +40,8 @@ struct PortablePoint {
 // far slower to find.
 [[nodiscard]] std::vector<Point> adapt(const std::optional<PortablePoint>& point,
                                        const schedule::Steps& steps, const Space& space);
+// Of those the one that makes exactly these steps.
+[[nodiscard]] std::optional<Point> exact_point(const std::optional<PortablePoint>& point,
+                                               const schedule::Steps& steps, const Space& space);
 
 }  // namespace hone::space

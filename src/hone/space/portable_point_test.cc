@@ -70,6 +70,20 @@ TEST(portable_point, in_its_own_space_it_is_the_same_point) {
   }
 }
 
+TEST(portable_point, is_found_by_its_exact_steps_known_or_not) {
+  const Space space = space_of(conv(28, 32));
+  Rng rng(7);
+  const Point point = space.sample(rng);
+  const schedule::Steps steps = space.steps(point);
+  EXPECT_EQ(exact_point(to_portable(space, point), steps, space), point);
+  const std::optional<Point> searched = exact_point(std::nullopt, steps, space);
+  ASSERT_TRUE(searched.has_value());
+  EXPECT_EQ(space.steps(*searched), steps);
+  schedule::Steps others = steps;
+  others.pop_back();
+  EXPECT_FALSE(exact_point(to_portable(space, point), others, space).has_value());
+}
+
 TEST(portable_point, cache_blocks_grow_with_the_axis_and_register_tiles_do_not) {
   const Space from = space_of(conv(28, 32)), to = space_of(conv(56, 32));
   Point point = from.default_point();
