@@ -58,9 +58,7 @@ Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group,
                         space::Space::create(dag, model.target, model.accuracy));
   std::vector<Move> moves;
   if (space.num_sketches() == 1) return moves;
-  std::vector<space::Point> points;
-  for (int sketch = 0; sketch < space.num_sketches(); ++sketch)
-    points.push_back(space.default_point(sketch));
+  std::vector<space::Point> points = space.default_points();
   Rng rng(options.seed);
   for (int i = 0; i < kSamples; ++i) points.push_back(space.sample(rng));
   const std::vector<double> logs =

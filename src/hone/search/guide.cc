@@ -85,15 +85,8 @@ Scored Guide::climb(Scored from, int max_steps) {
   return from;
 }
 
-std::vector<space::Point> Guide::default_points() const {
-  std::vector<space::Point> points;
-  for (int sketch = 0; sketch < task_.space->num_sketches(); ++sketch)
-    points.push_back(task_.space->default_point(sketch));
-  return points;
-}
-
 std::vector<Scored> Guide::climbed_samples(int samples, size_t climbers, int max_steps) {
-  std::vector<space::Point> points = default_points();
+  std::vector<space::Point> points = task_.space->default_points();
   for (int i = 0; i < samples; ++i) points.push_back(task_.space->sample(rng_));
   std::vector<Scored> best = rank(std::move(points));
   if (best.size() > climbers) best.resize(climbers);

@@ -36,7 +36,6 @@ class Guide {
   [[nodiscard]] std::vector<Scored> rank(std::vector<space::Point> points);
   // From the point to its best neighbour while that is better by the score, so many steps at most.
   [[nodiscard]] Scored climb(Scored from, int max_steps);
-  [[nodiscard]] std::vector<space::Point> default_points() const;  // of every sketch
   // Of so many samples and every sketch's default point the best, each climbed from; the best
   // first.
   [[nodiscard]] std::vector<Scored> climbed_samples(int samples, size_t climbers, int max_steps);

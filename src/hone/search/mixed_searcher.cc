@@ -35,7 +35,7 @@ int MixedSearcher::fill_from(Credit& credit, Batch& batch, int count) {
 }
 
 std::vector<Scored> MixedSearcher::promising_defaults() {
-  std::vector<Scored> ranked = guide().rank(guide().default_points());
+  std::vector<Scored> ranked = guide().rank(guide().space().default_points());
   if (ranked.empty()) return ranked;
   const double limit = ranked.front().log_seconds + std::log(options_.hopeless);
   std::erase_if(ranked, [limit](const Scored& scored) { return scored.log_seconds > limit; });

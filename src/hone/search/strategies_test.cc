@@ -72,9 +72,7 @@ TEST(strategies, mixed_begins_with_the_sketches_that_are_not_hopeless) {
                                        static_cast<const cost::CostModel*>(&stages)}) {
     SearchTask task = f.task(1);
     task.model = model;
-    std::vector<space::Point> defaults;
-    for (int sketch = 0; sketch < f.space->num_sketches(); ++sketch)
-      defaults.push_back(f.space->default_point(sketch));
+    const std::vector<space::Point> defaults = f.space->default_points();
     const std::vector<double> logs = predict_log_seconds(task, defaults);
     const double least = *std::min_element(logs.begin(), logs.end());
     const std::vector<space::Point> first =

@@ -266,6 +266,12 @@ Point Space::default_point(int sketch) const {
   return point;
 }
 
+std::vector<Point> Space::default_points() const {
+  std::vector<Point> points;
+  for (int sketch = 0; sketch < num_sketches(); ++sketch) points.push_back(default_point(sketch));
+  return points;
+}
+
 Point Space::sample(Rng& rng) const {
   Point point;
   point.sketch = static_cast<int>(rng.below(num_sketches()));

@@ -72,6 +72,7 @@ class Space {
   // A good point by rule of thumb, without any model; of sketch 0, the direct algorithm, unless
   // another is named.
   [[nodiscard]] Point default_point(int sketch = 0) const;
+  [[nodiscard]] std::vector<Point> default_points() const;  // of every sketch
   // Of the sketches one like the other; its default point if hundreds of draws are illegal.
   [[nodiscard]] Point sample(Rng& rng) const;
   // Many points make the same program: tiles that are longer than their axis, orders of loops that
