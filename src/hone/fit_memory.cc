@@ -41,10 +41,7 @@ Result<Size> size_of(const ModelTasks& model, size_t group, const schedule::Step
 // Another schedule of a group.
 struct Move {
   size_t group = 0;
-  schedule::Steps steps;
-  std::string source, from;
-  double measured = 0;   // seconds; 0: not known
-  double predicted = 0;  // likewise
+  KnownSchedule schedule;
   Size size;
   double price = 0;  // seconds of the model for each byte saved
 };
@@ -68,19 +65,14 @@ Result<std::vector<Move>> moves_of(const ModelTasks& model, size_t group,
     for (size_t i = 0; i < points.size(); ++i) {
       if (points[i].sketch == sketch && logs[i] < logs[best]) best = i;
     }
-    Move move{.group = group, .steps = space.steps(points[best]), .source = "predicted"};
-    HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> stored,
-                          exact_record(model, group, knowledge, space.algorithm(sketch)));
-    if (stored) {
-      HONE_ASSIGN_OR_RETURN(move.steps, schedule::parse_steps(stored->steps));
-      move.source = "stored";
-      move.from = stored->model;
-      move.measured = stored->quiet_seconds();
-    } else if (options.require_tuned) {
-      continue;
-    }
-    HONE_ASSIGN_OR_RETURN(move.predicted, predicted_seconds(model, group, move.steps));
-    HONE_ASSIGN_OR_RETURN(move.size, size_of(model, group, move.steps));
+    HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
+                          stored_schedule(model, group, knowledge, space.algorithm(sketch)));
+    if (!stored && options.require_tuned) continue;
+    Move move{.group = group, .schedule = {space.steps(points[best]), "predicted", ""}};
+    if (stored) move.schedule = *std::move(stored);
+    HONE_ASSIGN_OR_RETURN(move.schedule.predicted_seconds,
+                          predicted_seconds(model, group, move.schedule.steps));
+    HONE_ASSIGN_OR_RETURN(move.size, size_of(model, group, move.schedule.steps));
     moves.push_back(std::move(move));
   }
   return moves;
@@ -119,8 +111,9 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
     for (Move& move : of_group) {
       const int64_t saved = sizes[g].weights - move.size.weights;
       if (saved <= 0) continue;
-      const bool known = move.measured > 0 && summary.seconds > 0;
-      const double slower = known ? move.measured - summary.seconds : move.predicted - predicted;
+      const bool known = move.schedule.seconds > 0 && summary.seconds > 0;
+      const double slower = known ? move.schedule.seconds - summary.seconds
+                                  : move.schedule.predicted_seconds - predicted;
       move.price = std::max(slower, 0.0) * summary.multiplicity / static_cast<double>(saved);
       moves.push_back(std::move(move));
     }
@@ -131,13 +124,8 @@ Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& sche
     if (total() <= allowed) break;
     if (move.size.weights >= sizes[move.group].weights) continue;
     sizes[move.group] = move.size;
-    schedules[move.group] = std::move(move.steps);
-    TaskSummary& summary = model.summaries[move.group];
-    summary.source = move.source;
-    summary.from = move.from;
-    summary.seconds = move.measured;
-    summary.predicted_seconds = move.predicted;
-    summary.steps = schedule::to_string(schedules[move.group]);
+    move.schedule.describe(model.summaries[move.group]);
+    schedules[move.group] = std::move(move.schedule.steps);
   }
   return total();
 }

@@ -135,9 +135,17 @@ Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
   return ok_status();
 }
 
-Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t group,
-                                               const Knowledge& knowledge,
-                                               const std::string& algorithm) {
+void KnownSchedule::describe(TaskSummary& summary) const {
+  summary.source = source;
+  summary.from = from;
+  summary.seconds = seconds;
+  summary.predicted_seconds = predicted_seconds;
+  summary.steps = schedule::to_string(steps);
+}
+
+Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, size_t group,
+                                                     const Knowledge& knowledge,
+                                                     const std::string& algorithm) {
   const uint64_t key = model.tasks.groups[group].key;
   const db::BestQuery query = best_query(model, key, algorithm);
   std::vector<db::Record> found;
@@ -149,24 +157,14 @@ Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t g
         query.takes(record.algorithm))
       found.push_back(record);
   }
-  for (db::Record& record : found) {
-    const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-    if (steps.ok() && schedule::replay(model.dag(group), *steps).ok()) return std::optional(record);
+  for (const db::Record& record : found) {
+    Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+    if (!steps.ok() || !schedule::replay(model.dag(group), *steps).ok()) continue;
+    KnownSchedule known{.steps = *std::move(steps), .source = "stored", .from = record.model};
+    known.seconds = record.quiet_seconds();
+    return std::optional(std::move(known));
   }
-  return std::optional<db::Record>();  // or of a version whose schedules do not apply any more
-}
-
-Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, size_t group,
-                                                     const Knowledge& knowledge) {
-  HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
-                        exact_record(model, group, knowledge));
-  if (!record) return std::optional<KnownSchedule>();
-  KnownSchedule known;
-  HONE_ASSIGN_OR_RETURN(known.steps, schedule::parse_steps(record->steps));
-  known.source = "stored";
-  known.from = record->model;
-  known.seconds = record->quiet_seconds();
-  return std::optional(std::move(known));
+  return std::optional<KnownSchedule>();  // or of a version whose schedules do not apply any more
 }
 
 Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
@@ -215,12 +213,7 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, Knowledg
 
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < count; ++g) {
-    TaskSummary& summary = model.summaries[g];
-    summary.source = std::move(known[g].source);
-    summary.from = std::move(known[g].from);
-    summary.seconds = known[g].seconds;
-    summary.predicted_seconds = known[g].predicted_seconds;
-    summary.steps = schedule::to_string(known[g].steps);
+    known[g].describe(model.summaries[g]);
     schedules.push_back(std::move(known[g].steps));
   }
   return schedules;

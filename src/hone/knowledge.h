@@ -39,23 +39,20 @@ struct Knowledge {
 [[nodiscard]] Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
                                        Knowledge& knowledge);
 
-// The record of exactly this task on this device (of that algorithm, if one is given) whose
-// schedule still applies: one that was measured here, else the fastest shipped one; else null.
-[[nodiscard]] Result<std::optional<db::Record>> exact_record(const ModelTasks& model, size_t group,
-                                                             const Knowledge& knowledge,
-                                                             const std::string& algorithm = "");
-
 struct KnownSchedule {
   schedule::Steps steps;
   std::string source, from;      // as in TaskSummary
   double seconds = 0;            // stored; 0: unknown
-  double predicted_seconds = 0;  // if it is not
+  double predicted_seconds = 0;  // 0: nobody asked
   bool untuned = false;          // no record of its own although there is a choice
+  // Says in a task's summary that this is its schedule.
+  void describe(TaskSummary& summary) const;
 };
-// The schedule of the group's own record, if it has one.
-[[nodiscard]] Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model,
-                                                                   size_t group,
-                                                                   const Knowledge& knowledge);
+// The schedule of the record of exactly this task on this device (of that algorithm, if one is
+// given) that still applies: one that was measured here, else the fastest shipped one; else null.
+[[nodiscard]] Result<std::optional<KnownSchedule>> stored_schedule(
+    const ModelTasks& model, size_t group, const Knowledge& knowledge,
+    const std::string& algorithm = "");
 // That of another task if it is predicted to be at least about as fast as the best predicted one,
 // else the best predicted.
 [[nodiscard]] Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,

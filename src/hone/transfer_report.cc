@@ -81,13 +81,13 @@ Status Reporter::find_tasks(const Knowledge& knowledge) {
                           space::Space::create(model_.dag(g), model_.target, model_.accuracy));
     if (task.space->size() <= 1) continue;
     ++report_.tasks;
-    HONE_ASSIGN_OR_RETURN(const std::optional<db::Record> record,
-                          exact_record(model_, g, knowledge));
-    if (!record) {
+    HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
+                          stored_schedule(model_, g, knowledge));
+    if (!stored) {
       ++report_.untuned;
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(task.best, schedule::parse_steps(record->steps));
+    task.best = std::move(stored->steps);
     tasks_.push_back(std::move(task));
   }
   if (tasks_.empty()) {
