@@ -10,6 +10,7 @@
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
+#include "hone/db/copy.h"
 #include "hone/search/transfer.h"
 
 namespace hone {
@@ -129,21 +130,15 @@ std::string to_shipped_line(const db::Record& record) {
 }
 
 Result<std::map<std::string, std::string>> make_shipped_files(db::Store& store) {
-  constexpr int64_t kPage = 5000;  // records in memory at a time
   // Fastest of each task, device, number of threads and algorithm.
   std::map<std::tuple<uint64_t, std::string, int>, std::map<std::string, db::Record>> fastest;
-  db::Filter filter{.verified_only = true, .with_task_text = true, .limit = kPage};
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(std::vector<db::Record> page, store.query(filter));
-    const bool last = std::ssize(page) < kPage;
-    if (!last) filter.after_id = page.back().id;
-    for (db::Record& record : page) {
-      if (schedule::is_narrow(record.algorithm)) continue;  // not for everybody
-      db::Record& best = fastest[{record.task, record.device, record.threads}][record.algorithm];
-      if (best.id == 0 || record.centre < best.centre) best = std::move(record);
-    }
-    if (last) break;
-  }
+  const db::Filter verified{.verified_only = true, .with_task_text = true};
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, verified, [&](db::Record&& record) {
+    if (schedule::is_narrow(record.algorithm)) return ok_status();  // not for everybody
+    db::Record& best = fastest[{record.task, record.device, record.threads}][record.algorithm];
+    if (best.id == 0 || record.centre < best.centre) best = std::move(record);
+    return ok_status();
+  }));
   std::map<uint64_t, std::string> shapes;
   std::map<std::string, std::set<std::string>> lines;  // by file
   for (auto& [key, by_algorithm] : fastest) {

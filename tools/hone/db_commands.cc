@@ -4,6 +4,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
+#include "hone/db/copy.h"
 #include "hone/db/registry.h"
 
 #include "command.h"
@@ -50,28 +51,23 @@ Result<db::Filter> make_filter(const DbOptions& options) {
 }
 
 Result<Summary> summarise(const DbOptions& options) {
-  constexpr int64_t kPage = 5000;  // records in memory at a time
-  HONE_ASSIGN_OR_RETURN(db::Filter filter, make_filter(options));
-  filter.limit = kPage;
+  HONE_ASSIGN_OR_RETURN(const db::Filter filter, make_filter(options));
   HONE_ASSIGN_OR_RETURN(const auto store,
                         db::open_store(options.db, {.read_only = true, .create = false}));
   Summary summary;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> page, store->query(filter));
-    for (const db::Record& record : page) {
-      const GroupKey key(record.task, record.device, record.threads);
-      const auto [it, added] = summary.groups.try_emplace(key);
-      if (added) summary.order.push_back(key);
-      Group& group = it->second;
-      group.kernel_class = record.kernel_class;
-      ++group.trials;
-      group.ok += record.outcome == measure::Outcome::kOk;
-      if (record.verified && (group.best.id == 0 || record.centre < group.best.centre))
-        group.best = record;
-    }
-    if (std::ssize(page) < kPage) return summary;
-    filter.after_id = page.back().id;
-  }
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, filter, [&](db::Record&& record) {
+    const GroupKey key(record.task, record.device, record.threads);
+    const auto [it, added] = summary.groups.try_emplace(key);
+    if (added) summary.order.push_back(key);
+    Group& group = it->second;
+    group.kernel_class = record.kernel_class;
+    ++group.trials;
+    group.ok += record.outcome == measure::Outcome::kOk;
+    if (record.verified && (group.best.id == 0 || record.centre < group.best.centre))
+      group.best = std::move(record);
+    return ok_status();
+  }));
+  return summary;
 }
 
 Json to_json(const GroupKey& key, const Group& group, bool with_schedule) {

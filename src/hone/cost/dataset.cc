@@ -5,11 +5,10 @@
 
 #include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
+#include "hone/db/copy.h"
 
 namespace hone::cost {
 namespace {
-
-constexpr int64_t kPage = 2000;  // records in memory at a time
 
 struct Collected {
   TaskTrials task;
@@ -103,18 +102,13 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
   filter.device = device;
   filter.outcome = measure::Outcome::kOk;
   filter.with_task_text = true;
-  filter.limit = kPage;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> page, store.query(filter));
-    for (const db::Record& record : page) {
-      if (version.empty() || record.version == version)
-        add(record, tasks, dataset);
-      else
-        ++dataset.other_versions[record.version];
-    }
-    if (std::ssize(page) < kPage) break;
-    filter.after_id = page.back().id;
-  }
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, filter, [&](const db::Record& record) {
+    if (version.empty() || record.version == version)
+      add(record, tasks, dataset);
+    else
+      ++dataset.other_versions[record.version];
+    return ok_status();
+  }));
   for (auto& [key, collected] : tasks) {
     for (const std::string& text : collected.order) {
       Result<schedule::Steps> steps = schedule::parse_steps(text);
