@@ -227,9 +227,9 @@ void add_booster(CLI::App& app, std::string& name) {
 }
 
 Result<cost::BoostOptions> parse_booster(const std::string& name) {
-  const Result<cost::TreeLibrary> library = cost::parse_tree_library(name);
-  if (!library.ok()) return invalid("--booster: {}", library.status().message());
-  return cost::BoostOptions{.library = *library};
+  HONE_ASSIGN_OR_RETURN(const cost::TreeLibrary library,
+                        of_option("--booster", cost::parse_tree_library(name)));
+  return cost::BoostOptions{.library = library};
 }
 
 Command eval_command(CLI::App& root) {

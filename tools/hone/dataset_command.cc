@@ -43,12 +43,6 @@ Result<std::vector<int64_t>> parse_sizes(std::string_view option,
   return sizes;
 }
 
-Result<double> parse_time(std::string_view option, std::string_view text) {
-  const Result<double> seconds = parse_duration(text);
-  if (!seconds.ok()) return invalid("{}: {}", option, seconds.status().message());
-  return seconds;
-}
-
 Result<DatasetOptions> parse(const MakeOptions& texts) {
   DatasetOptions options;
   HONE_ASSIGN_OR_RETURN(options.batches, parse_sizes("--batches", texts.batches));
@@ -69,8 +63,10 @@ Result<DatasetOptions> parse(const MakeOptions& texts) {
   HONE_ASSIGN_OR_RETURN(options.schedules,
                         parse_count("--schedules", texts.schedules, 1, kMaxSize));
   HONE_ASSIGN_OR_RETURN(options.round, parse_count("--round", texts.round, 1, kMaxSize));
-  HONE_ASSIGN_OR_RETURN(options.task_seconds, parse_time("--task-time", texts.task_time));
-  HONE_ASSIGN_OR_RETURN(options.budget_seconds, parse_time("--budget", texts.budget));
+  HONE_ASSIGN_OR_RETURN(options.task_seconds,
+                        of_option("--task-time", parse_duration(texts.task_time)));
+  HONE_ASSIGN_OR_RETURN(options.budget_seconds,
+                        of_option("--budget", parse_duration(texts.budget)));
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   options.db = texts.db;
   if (!texts.only.empty()) {

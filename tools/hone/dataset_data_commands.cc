@@ -31,13 +31,10 @@ struct SplitTexts {
 Status split(const SplitTexts& texts) {
   cost::SplitOptions options;
   HONE_ASSIGN_OR_RETURN(options.by, cost::parse_split_by(texts.by));
-  const auto parse_share = [](std::string_view option, const std::string& text) -> Result<double> {
-    const Result<double> share = parse_real(text, 0, 1);
-    if (!share.ok()) return invalid("{}: {}", option, share.status().message());
-    return share;
-  };
-  HONE_ASSIGN_OR_RETURN(options.fraction, parse_share("--fraction", texts.fraction));
-  HONE_ASSIGN_OR_RETURN(options.validation, parse_share("--validation", texts.validation));
+  HONE_ASSIGN_OR_RETURN(options.fraction,
+                        of_option("--fraction", parse_real(texts.fraction, 0, 1)));
+  HONE_ASSIGN_OR_RETURN(options.validation,
+                        of_option("--validation", parse_real(texts.validation, 0, 1)));
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   options.held_out = texts.held_out;
   HONE_ASSIGN_OR_RETURN(const std::vector<cost::Dataset> datasets, load_all_devices(texts.db));

@@ -145,9 +145,8 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
   HONE_ASSIGN_OR_RETURN(options.bind, parse_tensors("--bind", texts.bind));
   if (!texts.max_memory.empty()) {
-    const Result<int64_t> bytes = parse_bytes(texts.max_memory);
-    if (!bytes.ok()) return invalid("--max-memory: {}", bytes.status().message());
-    options.max_memory = *bytes;
+    HONE_ASSIGN_OR_RETURN(options.max_memory,
+                          of_option("--max-memory", parse_bytes(texts.max_memory)));
   }
   options.skip_passes = texts.skip_passes;
   options.db = texts.db;
@@ -193,29 +192,26 @@ Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
 }
 
 Result<int> parse_count(std::string_view option, std::string_view text, int low, int high) {
-  const Result<int64_t> count = parse_int(text, low, high);
-  if (!count.ok()) return invalid("{}: {}", option, count.status().message());
-  return static_cast<int>(*count);
+  HONE_ASSIGN_OR_RETURN(const int64_t count, of_option(option, parse_int(text, low, high)));
+  return static_cast<int>(count);
 }
 
 Result<int> parse_threads(std::string_view text) { return parse_count("--threads", text, 0, 1024); }
 
 Result<uint64_t> parse_seed(std::string_view text) {
-  const Result<int64_t> seed = parse_int(text, 0, std::numeric_limits<int64_t>::max());
-  if (!seed.ok()) return invalid("--seed: {}", seed.status().message());
-  return static_cast<uint64_t>(*seed);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  HONE_ASSIGN_OR_RETURN(const int64_t seed, of_option("--seed", parse_int(text, 0, kMost)));
+  return static_cast<uint64_t>(seed);
 }
 
 Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>& texts) {
   std::map<std::string, Shape> shapes;
   for (const std::string& text : texts) {
-    const auto pair = parse_key_value(text);
-    if (!pair.ok()) return invalid("--shape: {}", pair.status().message());
-    Result<std::vector<int64_t>> shape = parse_shape(pair->second);
-    if (!shape.ok()) return invalid("--shape {}: {}", pair->first, shape.status().message());
-    if (!shapes.emplace(pair->first, std::move(shape).value()).second) {
-      return invalid("--shape: input '{}' is given twice", pair->first);
-    }
+    HONE_ASSIGN_OR_RETURN(const auto pair, of_option("--shape", parse_key_value(text)));
+    const auto& [name, lengths] = pair;
+    HONE_ASSIGN_OR_RETURN(Shape shape, of_option("--shape " + name, parse_shape(lengths)));
+    if (!shapes.emplace(name, std::move(shape)).second)
+      return invalid("--shape: input '{}' is given twice", name);
   }
   return shapes;
 }
@@ -224,11 +220,10 @@ Result<std::map<std::string, Tensor>> parse_tensors(std::string_view option,
                                                     const std::vector<std::string>& texts) {
   std::map<std::string, Tensor> tensors;
   for (const std::string& text : texts) {
-    const auto pair = parse_key_value(text);
-    if (!pair.ok()) return invalid("{}: {}", option, pair.status().message());
-    HONE_ASSIGN_OR_RETURN(Tensor tensor, read_npy(pair->second));
-    if (!tensors.emplace(pair->first, std::move(tensor)).second)
-      return invalid("{}: '{}' is given twice", option, pair->first);
+    HONE_ASSIGN_OR_RETURN(const auto pair, of_option(option, parse_key_value(text)));
+    HONE_ASSIGN_OR_RETURN(Tensor tensor, read_npy(pair.second));
+    if (!tensors.emplace(pair.first, std::move(tensor)).second)
+      return invalid("{}: '{}' is given twice", option, pair.first);
   }
   return tensors;
 }

@@ -71,6 +71,12 @@ void add_model(CLI::App& app, ModelRunTexts& texts);
 void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::string& repeat_text);
 [[nodiscard]] Result<ModelRun> parse_model_run(const ModelRunTexts& texts);
 
+// What a parser made of an option's text; an error then begins with the option's name.
+template <typename T>
+[[nodiscard]] Result<T> of_option(std::string_view option, Result<T> value) {
+  if (!value.ok()) return invalid("{}: {}", option, value.status().message());
+  return value;
+}
 [[nodiscard]] Result<int> parse_count(std::string_view option, std::string_view text, int low,
                                       int high);
 [[nodiscard]] Result<int> parse_threads(std::string_view text);  // 0 = all cores

@@ -25,11 +25,11 @@ Result<net::GivenOptions> complete(const net::Family& family, std::string_view t
 
 Status check_options(const NetTrainTexts& texts, const net::Family& family,
                      const std::string& trained) {
-  const Result<net::GivenOptions> given = complete(family, texts.options);
-  if (!given.ok()) return invalid("--options: {}", given.status().message());
+  HONE_ASSIGN_OR_RETURN(const net::GivenOptions given,
+                        of_option("--options", complete(family, texts.options)));
   HONE_ASSIGN_OR_RETURN(const net::GivenOptions its, complete(family, trained));
   for (const auto& [name, value] : its) {
-    const double other = given->at(name);
+    const double other = given.at(name);
     if (other != value) {
       return invalid("--options: {} was trained with {}={}, not {}: expected '{}', or no --options",
                      texts.from, name, value, other, trained);

@@ -25,13 +25,6 @@ namespace net = cost::net;
 
 constexpr double kValidation = 0.1;  // share of the tasks that each epoch is judged by
 
-Result<double> parse_number(std::string_view option, std::string_view text, double low,
-                            double high) {
-  const Result<double> value = parse_real(text, low, high);
-  if (!value.ok()) return invalid("{}: {}", option, value.status().message());
-  return value;
-}
-
 Result<net::NetTraining> parse(const NetTrainTexts& texts, net::NetTraining training) {
   if (!texts.loss.empty()) {
     HONE_ASSIGN_OR_RETURN(training.loss, net::parse_loss(texts.loss));
@@ -43,11 +36,12 @@ Result<net::NetTraining> parse(const NetTrainTexts& texts, net::NetTraining trai
     HONE_ASSIGN_OR_RETURN(training.batch, parse_count("--batch", texts.batch, 2, 1 << 20));
   }
   if (!texts.rate.empty()) {
-    HONE_ASSIGN_OR_RETURN(training.rate, parse_number("--lr", texts.rate, 1e-9, 10));
+    HONE_ASSIGN_OR_RETURN(training.rate, of_option("--lr", parse_real(texts.rate, 1e-9, 10)));
     training.last_rate = std::min(training.last_rate, training.rate);
   }
   if (!texts.decay.empty()) {
-    HONE_ASSIGN_OR_RETURN(training.decay, parse_number("--weight-decay", texts.decay, 0, 10));
+    HONE_ASSIGN_OR_RETURN(training.decay,
+                          of_option("--weight-decay", parse_real(texts.decay, 0, 10)));
   }
   HONE_ASSIGN_OR_RETURN(training.patience, parse_count("--patience", texts.patience, 0, 100000));
   HONE_ASSIGN_OR_RETURN(training.seed, parse_seed(texts.seed));
@@ -192,7 +186,7 @@ Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
   HONE_ASSIGN_OR_RETURN(training, parse(texts, std::move(training)));
   double share = texts.few ? 0 : kValidation;
   if (!texts.validation.empty()) {
-    HONE_ASSIGN_OR_RETURN(share, parse_number("--validation", texts.validation, 0, 0.9));
+    HONE_ASSIGN_OR_RETURN(share, of_option("--validation", parse_real(texts.validation, 0, 0.9)));
   }
   const auto named = [](std::string_view option, const Status& status) {
     return status.ok() ? status

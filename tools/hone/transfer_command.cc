@@ -103,9 +103,8 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
   HONE_ASSIGN_OR_RETURN(parsed.measure, parse_count("--measure", options.measure, 0, 1000));
   if (!options.full_time.empty()) {
-    const Result<double> seconds = parse_duration(options.full_time);
-    if (!seconds.ok()) return invalid("--full-time: {}", seconds.status().message());
-    parsed.full_seconds = *seconds;
+    HONE_ASSIGN_OR_RETURN(parsed.full_seconds,
+                          of_option("--full-time", parse_duration(options.full_time)));
   }
   parsed.from = options.from;
   parsed.as_in_paper = options.as_in_paper;

@@ -87,9 +87,8 @@ Status run(const Options& options) {
   TuneOptions parsed;
   parsed.start_seconds = process_start();
   HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
-  const Result<double> budget = parse_duration(options.budget);
-  if (!budget.ok()) return invalid("--budget: {}", budget.status().message());
-  parsed.budget_seconds = *budget;
+  HONE_ASSIGN_OR_RETURN(parsed.budget_seconds,
+                        of_option("--budget", parse_duration(options.budget)));
   parsed.search = options.search;
   parsed.compile.adapt = options.adapt;
   parsed.interrupted = &listen_for_interrupt();

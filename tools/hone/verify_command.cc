@@ -114,9 +114,8 @@ Status run(const Options& options) {
   CompileOptions& compile = verify_options.compile;
   compile.interrupted = &listen_for_interrupt();
   if (!options.tolerance.empty()) {
-    const Result<double> tolerance = parse_real(options.tolerance, 0, 1e6);
-    if (!tolerance.ok()) return invalid("--tolerance: {}", tolerance.status().message());
-    verify_options.tolerance = *tolerance;
+    HONE_ASSIGN_OR_RETURN(verify_options.tolerance,
+                          of_option("--tolerance", parse_real(options.tolerance, 0, 1e6)));
   }
   HONE_ASSIGN_OR_RETURN(auto given, parse_tensors("--input", options.inputs));
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, graph::input_names(options.model));
