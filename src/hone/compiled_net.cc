@@ -99,8 +99,7 @@ Status make_library(const NetFile& net, const std::string& name, const std::stri
   graph::ImportOptions import;
   for (const cost::Input input : net.inputs) {
     const cost::InputShape& shape = cost::input_shapes()[static_cast<size_t>(input)];
-    Shape& dims = import.shapes[shape.name] = {kNetBatch};
-    dims.insert(dims.end(), shape.dims.begin(), shape.dims.end());
+    import.shapes[shape.name] = shape.of(kNetBatch);
   }
   HONE_ASSIGN_OR_RETURN(
       graph::Graph graph,

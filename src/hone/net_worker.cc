@@ -56,8 +56,7 @@ Status NetWorker::bind_input(const codegen::ModelTensor& input,
                              std::span<const Parameter> weights) {
   if (const std::optional<cost::Input> found = cost::find_input(input.name)) {
     const auto k = static_cast<size_t>(*found);
-    Shape expected = cost::input_shapes()[k].dims;
-    expected.insert(expected.begin(), kNetBatch);
+    const Shape expected = cost::input_shapes()[k].of(kNetBatch);
     if (input.dtype != DType::kF32 || input.shape != expected)
       return invalid("the net reads {} of shape {}, expected {}", input.name,
                      to_string(input.shape), to_string(expected));

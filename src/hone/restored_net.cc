@@ -14,8 +14,7 @@ Result<graph::Graph> import(const std::string& bytes, std::span<const cost::Inpu
   graph::ImportOptions options;
   for (const cost::Input input : inputs) {
     const cost::InputShape& shape = cost::input_shapes()[static_cast<size_t>(input)];
-    Shape& dims = options.shapes[shape.name] = {1};
-    dims.insert(dims.end(), shape.dims.begin(), shape.dims.end());
+    options.shapes[shape.name] = shape.of(1);
   }
   return graph::import_onnx_bytes(bytes.data(), bytes.size(), name, "", options);
 }

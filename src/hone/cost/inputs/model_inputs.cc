@@ -78,6 +78,12 @@ Status check_finite(Input input, std::span<const float> row) {
 
 }  // namespace
 
+std::vector<int64_t> InputShape::of(int64_t candidates) const {
+  std::vector<int64_t> all = dims;
+  all.insert(all.begin(), candidates);
+  return all;
+}
+
 int64_t InputShape::size() const {
   int64_t product = 1;
   for (const int64_t extent : dims) product *= extent;

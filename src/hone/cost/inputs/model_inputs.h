@@ -36,6 +36,7 @@ struct InputShape {
   std::string name;           // "statements", "tags", "mask", "steps", ...
   std::vector<int64_t> dims;  // of one candidate
   [[nodiscard]] int64_t size() const;
+  [[nodiscard]] std::vector<int64_t> of(int64_t candidates) const;  // of so many
 };
 [[nodiscard]] std::span<const InputShape> input_shapes();  // in the order of Input
 [[nodiscard]] std::optional<Input> find_input(std::string_view name);
