@@ -95,9 +95,8 @@ TEST(features, rows_are_finite_and_tell_schedules_apart) {
     const Result<space::Candidate> candidate = space->instantiate(point);
     ASSERT_TRUE(candidate.ok());
     std::vector<float> all;
-    for (const FeatureRow& row :
-         statement_features(candidate->state, candidate->bounds, small_target(), 2)) {
-      for (const float x : row) {
+    for (const Nest& nest : build_nests(candidate->state, candidate->bounds)) {
+      for (const float x : features_of(nest, small_target(), 2)) {
         ASSERT_TRUE(std::isfinite(x));
         all.push_back(x);
       }

@@ -276,16 +276,6 @@ RegisterTile register_tile(const Nest& nest, const target::Target& target) {
   return tile;
 }
 
-std::vector<FeatureRow> statement_features(const schedule::State& state,
-                                           const schedule::Bounds& bounds,
-                                           const target::Target& target, int threads) {
-  std::vector<FeatureRow> rows;
-  const MachineRow machine = machine_features(target, threads);
-  for (const Nest& nest : build_nests(state, bounds))
-    rows.push_back(features_of(nest, target, machine));
-  return rows;
-}
-
 FeatureRow features_of(const Nest& nest, const target::Target& target, int threads) {
   return features_of(nest, target, machine_features(target, threads));
 }

@@ -30,10 +30,6 @@ inline constexpr int kNumFeatures =
 using FeatureRow = std::array<float, kNumFeatures>;
 using MachineRow = std::array<float, kMachineFeatures>;
 
-// One row per stage that runs at run time, in topological order.
-[[nodiscard]] std::vector<FeatureRow> statement_features(const schedule::State& state,
-                                                         const schedule::Bounds& bounds,
-                                                         const target::Target& target, int threads);
 [[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Target& target, int threads);
 // The last numbers of every row, and a row for which they are known.
 [[nodiscard]] MachineRow machine_features(const target::Target& target, int threads);

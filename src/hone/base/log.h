@@ -31,20 +31,12 @@ void log_at(LogLevel level, fmt::format_string<Args...> format, Args&&... args) 
   if (level <= log_level()) log_line(level, fmt::format(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
-void log_error(fmt::format_string<Args...> format, Args&&... args) {
-  log_at(LogLevel::kError, format, std::forward<Args>(args)...);
-}
-template <typename... Args>
 void log_warning(fmt::format_string<Args...> format, Args&&... args) {
   log_at(LogLevel::kWarning, format, std::forward<Args>(args)...);
 }
 template <typename... Args>
 void log_info(fmt::format_string<Args...> format, Args&&... args) {
   log_at(LogLevel::kInfo, format, std::forward<Args>(args)...);
-}
-template <typename... Args>
-void log_debug(fmt::format_string<Args...> format, Args&&... args) {
-  log_at(LogLevel::kDebug, format, std::forward<Args>(args)...);
 }
 
 }  // namespace hone

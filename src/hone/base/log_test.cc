@@ -30,11 +30,11 @@ TEST(log, level_decides_what_is_written) {
   set_log_level(LogLevel::kWarning);
   log_info("not {}", "seen");
   log_warning("seen {}", 1);
-  log_error("seen {}", 2);
+  log_at(LogLevel::kError, "seen {}", 2);
   set_log_level(LogLevel::kSilent);
-  log_error("not seen");
+  log_at(LogLevel::kError, "not seen");
   set_log_level(LogLevel::kDebug);
-  log_debug("seen {}", 3);
+  log_at(LogLevel::kDebug, "seen {}", 3);
   EXPECT_EQ(out.lines, (std::vector<std::string>{"seen 1", "seen 2", "seen 3"}));
 }
 

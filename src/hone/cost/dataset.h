@@ -17,12 +17,9 @@
 
 namespace hone::cost {
 
-// Times that differ by less are in an order that the next measurement may change: such pairs teach
-// and prove nothing, and what makes pairs of schedules leaves them out.
+// Times that differ by less are in an order that the next measurement may change: what learns from
+// pairs of schedules leaves such pairs out.
 inline constexpr double kReliableRatio = 1.04;
-[[nodiscard]] inline bool reliable_pair(double a, double b) {
-  return a > kReliableRatio * b || b > kReliableRatio * a;
-}
 // Of several records of a schedule, those so many times off their median are outliers.
 inline constexpr double kOutlierRatio = 1.5;
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "hone/base/status.h"
+#include "hone/cost/dataset.h"
 #include "hone/cost/net/evaluate.h"
 #include "hone/cost/net/family.h"
 
@@ -44,8 +45,8 @@ struct NetTraining {
   double rate = 7e-4, last_rate = 1e-6;
   bool cosine = true;
   double decay = 1e-6, clip = 0.5;
-  double average = 0.99;      // of the running mean of the weights, which is the result; 0: none
-  double least_ratio = 1.04;  // closer times get no order: the next measurement may change it
+  double average = 0.99;  // of the running mean of the weights, which is the result; 0: none
+  double least_ratio = kReliableRatio;         // closer times get no order
   double bound_weight = 0.5, rank_weight = 1;  // of kMultiTask, beside the time
   uint64_t seed = 1;
   int threads = 1;   // each computes parts of every batch
