@@ -16,6 +16,11 @@ struct Token {
   int line, column;       // from 1
 };
 
+[[nodiscard]] constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+[[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // Comments run from '#' to the end of the line. The text must outlive the tokens. The last token
 // is kEnd.
 [[nodiscard]] Result<std::vector<Token>> tokenize(std::string_view text);

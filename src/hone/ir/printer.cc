@@ -9,7 +9,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "hone/base/assert.h"
+#include "hone/ir/lexer.h"
 
 namespace hone::ir {
 namespace {
@@ -19,9 +19,6 @@ constexpr std::string_view kWords[] = {
     "prepare",     "for",    "parallel", "vectorized", "unrolled",  "in",       "peel",
     "if",          "alloc",  "global",   "thread",     "stack",     "register", "prefetch",
     "prefetch_l2", "extern", "true",     "false",      "inf",       "nan"};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // An identifier as close to a name as possible.
 std::string as_identifier(std::string_view name) {
