@@ -23,6 +23,19 @@ constexpr int kUnits = 128;
 class WeightTable {
  public:
   explicit WeightTable(Assembly& assembly) : assembly_(assembly) {}
+
+  // Those of a kernel's arguments that phases of the model read: an index per param, or -1.
+  std::vector<int> add_used(const Kernel& kernel, std::span<const Tensor> arguments) {
+    std::vector<int> indices;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const ir::Role role = kernel.program.params[i].role;
+      const bool constant = role == ir::Role::kConstant || role == ir::Role::kPacked;
+      indices.push_back(kernel.used[i] && constant ? add(arguments[i]) : -1);
+    }
+    return indices;
+  }
+
+ private:
   int add(const Tensor& tensor) {
     const auto bytes = static_cast<size_t>(tensor.bytes());
     const uint64_t hash = hash_bytes(tensor.data(), bytes);
@@ -38,7 +51,6 @@ class WeightTable {
     return index;
   }
 
- private:
   Assembly& assembly_;
   std::multimap<uint64_t, int> index_;
 };
@@ -135,20 +147,21 @@ void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> c
   }
 }
 
-}  // namespace
-
-Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule::Steps> schedules,
-                          const target::Target& target, ThreadPool& pool,
-                          const std::atomic<bool>* interrupted, const TogetherOptions& together) {
-  HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
-  const int64_t num_groups = std::ssize(tasks.groups);
+// One kernel per group.
+Result<std::vector<Kernel>> compile_kernels(const graph::TaskList& tasks,
+                                            std::span<const schedule::Steps> schedules,
+                                            const target::Target& target, ThreadPool& pool,
+                                            const std::atomic<bool>* interrupted) {
+  const auto first_call = [&](size_t group) -> const graph::TaskCall& {
+    return tasks.calls[static_cast<size_t>(tasks.groups[group].calls[0])];
+  };
   std::vector<Kernel> kernels(tasks.groups.size());
   std::vector<Status> statuses(tasks.groups.size());
-  pool.parallel_for(num_groups, [&](int64_t g) {
+  pool.parallel_for(std::ssize(kernels), [&](int64_t g) {
     const auto i = static_cast<size_t>(g);
     if (is_cancelled(interrupted)) return;
-    const compute::Dag& dag = tasks.calls[static_cast<size_t>(tasks.groups[i].calls[0])].dag;
-    Result<Kernel> kernel = build_kernel(dag, schedules[i], target, fmt::format("hone_k{}", g));
+    Result<Kernel> kernel =
+        build_kernel(first_call(i).dag, schedules[i], target, fmt::format("hone_k{}", g));
     if (kernel.ok())
       kernels[i] = std::move(kernel).value();
     else
@@ -156,13 +169,94 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   });
   HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
   for (size_t i = 0; i < statuses.size(); ++i) {
-    if (statuses[i].ok()) continue;
-    const graph::TaskCall& call = tasks.calls[static_cast<size_t>(tasks.groups[i].calls[0])];
-    return error(statuses[i].code(), "{}: {}", call.name, statuses[i].message());
+    if (!statuses[i].ok())
+      return error(statuses[i].code(), "{}: {}", first_call(i).name, statuses[i].message());
   }
+  return kernels;
+}
 
-  Assembly assembly;
-  codegen::ArtifactSpec& spec = assembly.spec;
+// Symbols and objects: the phases of all groups that run with the model, one after the other.
+// Returns where each group's begin.
+std::vector<int> add_kernels(std::span<const Kernel> kernels, codegen::ArtifactSpec& spec) {
+  std::vector<int> first_symbol;
+  for (const Kernel& kernel : kernels) {
+    first_symbol.push_back(static_cast<int>(spec.kernel_symbols.size()));
+    for (const codegen::Phase& phase : kernel.code.phases) {
+      if (!phase.prepare) spec.kernel_symbols.push_back(phase.symbol);
+    }
+    spec.scratch_bytes = std::max(spec.scratch_bytes, kernel.code.scratch_bytes);
+    spec.objects.push_back(kernel.code.object);
+  }
+  return first_symbol;
+}
+
+void add_tensors(const graph::TaskList& tasks, const graph::MemoryPlan& plan,
+                 codegen::ArtifactSpec& spec) {
+  for (const graph::TensorInfo& info : tasks.inputs)
+    spec.inputs.push_back({info.name, info.dtype, info.shape});
+  for (const graph::TensorInfo& info : tasks.outputs) {
+    const int64_t extents = info.extents < 0 ? -1 : plan.offsets[static_cast<size_t>(info.extents)];
+    spec.outputs.push_back({info.name, info.dtype, info.shape, extents});
+  }
+}
+
+// A call's arguments: `weights`, the index of a weight per param or -1; then what the call names;
+// then workspaces, one behind the other from `workspace` on, which becomes their end. What only
+// prepare phases use may be anything.
+std::vector<codegen::ArtifactArgument> arguments_of(const graph::TaskCall& call,
+                                                    const Kernel& kernel,
+                                                    const std::vector<int>& weights,
+                                                    const graph::MemoryPlan& plan,
+                                                    int64_t& workspace) {
+  const std::vector<ir::Param>& params = kernel.program.params;
+  std::vector<codegen::ArtifactArgument> arguments(params.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    codegen::ArtifactArgument& argument = arguments[i];
+    if (weights[i] >= 0) {
+      argument = {codegen::ArgumentKind::kWeight, weights[i], 0};
+    } else if (i < call.arguments.size()) {
+      const graph::Argument& from = call.arguments[i];
+      if (from.kind == graph::Argument::Kind::kInput)
+        argument = {codegen::ArgumentKind::kInput, from.index, 0};
+      if (from.kind == graph::Argument::Kind::kOutput)
+        argument = {codegen::ArgumentKind::kOutput, from.index, 0};
+      if (from.kind == graph::Argument::Kind::kArena)
+        argument.offset = plan.offsets[static_cast<size_t>(from.index)];
+    } else if (params[i].role == ir::Role::kWorkspace) {
+      argument.offset = workspace;
+      workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);
+    }
+  }
+  return arguments;
+}
+
+// A step for each phase of a call; the first symbol is that of its group.
+void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel, int symbol,
+               std::vector<codegen::ArtifactArgument> arguments, Assembly& assembly) {
+  codegen::ArtifactStep step;
+  step.name = call.name;
+  step.kernel_class = compute::kernel_class(call.dag);
+  step.flops = compute::flops(call.dag);
+  step.bytes = compute::bytes_moved(call.dag);
+  step.arguments = std::move(arguments);
+  for (const codegen::Phase& phase : kernel.code.phases) {
+    if (phase.prepare) continue;
+    step.kernel = symbol++;
+    step.num_tiles = phase.num_tiles;
+    assembly.spec.steps.push_back(step);
+    assembly.calls.push_back(call_index);
+    step.flops = step.bytes = 0;  // counted once, with the first phase
+  }
+}
+
+}  // namespace
+
+Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule::Steps> schedules,
+                          const target::Target& target, ThreadPool& pool,
+                          const std::atomic<bool>* interrupted, const TogetherOptions& together) {
+  HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
+  HONE_ASSIGN_OR_RETURN(const std::vector<Kernel> kernels,
+                        compile_kernels(tasks, schedules, target, pool, interrupted));
   const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
   const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);
   const graph::RunPlan run = graph::plan_run(
@@ -171,84 +265,38 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
       together.arena);
   HONE_RETURN_IF_ERROR(graph::verify(run.order, tasks));
   HONE_RETURN_IF_ERROR(graph::verify(run.memory, tasks, in_place));
-  const graph::MemoryPlan& plan = assembly.plan = run.memory;
-  spec.zeroed = plan.zeroed;
-  spec.features = checked_features(target);
-  for (const graph::TensorInfo& info : tasks.inputs)
-    spec.inputs.push_back({info.name, info.dtype, info.shape});
-  for (const graph::TensorInfo& info : tasks.outputs) {
-    const int64_t extents = info.extents < 0 ? -1 : plan.offsets[static_cast<size_t>(info.extents)];
-    spec.outputs.push_back({info.name, info.dtype, info.shape, extents});
-  }
 
-  // Kernel symbols: the phases of all groups that run with the model, one after the other.
-  std::vector<int> first_symbol(tasks.groups.size());
-  for (size_t g = 0; g < kernels.size(); ++g) {
-    first_symbol[g] = static_cast<int>(spec.kernel_symbols.size());
-    for (const codegen::Phase& phase : kernels[g].code.phases) {
-      if (!phase.prepare) spec.kernel_symbols.push_back(phase.symbol);
-    }
-    spec.scratch_bytes = std::max(spec.scratch_bytes, kernels[g].code.scratch_bytes);
-    spec.objects.push_back(std::move(kernels[g].code.object));
-    kernels[g].code.object = spec.objects.back();
-  }
+  Assembly assembly;
+  assembly.plan = run.memory;
+  codegen::ArtifactSpec& spec = assembly.spec;
+  spec.zeroed = run.memory.zeroed;
+  spec.features = checked_features(target);
+  add_tensors(tasks, run.memory, spec);
+  const std::vector<int> first_symbol = add_kernels(kernels, spec);
 
   // Constants of equal calls are packed once; workspaces of a call lie behind the arena, for all
   // calls at one place, because calls that have one run one after the other.
   WeightTable weights(assembly);
   std::map<std::pair<int, uint64_t>, std::vector<int>> packed;  // weight index per param, or -1
-  const int64_t workspace_base = round_up(plan.arena_bytes, graph::MemoryPlan::kAlignment);
+  const int64_t workspace_base = round_up(run.memory.arena_bytes, graph::MemoryPlan::kAlignment);
   spec.arena_bytes = workspace_base;
   for (const int c : graph::in_order(run.order)) {
     HONE_RETURN_IF_ERROR(check_cancelled(interrupted));
     const graph::TaskCall& call = tasks.calls[static_cast<size_t>(c)];
-    const Kernel& kernel = kernels[static_cast<size_t>(call.group)];
-    const std::vector<ir::Param>& params = kernel.program.params;
+    const auto group = static_cast<size_t>(call.group);
     const auto [entry, fresh] =
         packed.try_emplace({call.group, graph::constants_hash(tasks, call)});
     if (fresh) {
-      HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> arguments,
-                            constant_arguments(tasks, call, kernel, target, pool.threads()));
-      for (size_t i = 0; i < params.size(); ++i) {
-        const bool stored = kernel.used[i] && (params[i].role == ir::Role::kConstant ||
-                                               params[i].role == ir::Role::kPacked);
-        entry->second.push_back(stored ? weights.add(arguments[i]) : -1);
-      }
+      HONE_ASSIGN_OR_RETURN(
+          const std::vector<Tensor> arguments,
+          constant_arguments(tasks, call, kernels[group], target, pool.threads()));
+      entry->second = weights.add_used(kernels[group], arguments);
     }
-    codegen::ArtifactStep step;
-    step.name = call.name;
-    step.kernel_class = compute::kernel_class(call.dag);
-    step.flops = compute::flops(call.dag);
-    step.bytes = compute::bytes_moved(call.dag);
     int64_t workspace = workspace_base;
-    for (size_t i = 0; i < params.size(); ++i) {
-      codegen::ArtifactArgument argument;
-      if (const int weight = entry->second[i]; weight >= 0) {
-        argument = {codegen::ArgumentKind::kWeight, weight, 0};
-      } else if (i < call.arguments.size()) {
-        const graph::Argument& from = call.arguments[i];
-        if (from.kind == graph::Argument::Kind::kInput)
-          argument = {codegen::ArgumentKind::kInput, from.index, 0};
-        if (from.kind == graph::Argument::Kind::kOutput)
-          argument = {codegen::ArgumentKind::kOutput, from.index, 0};
-        if (from.kind == graph::Argument::Kind::kArena)
-          argument.offset = plan.offsets[static_cast<size_t>(from.index)];
-      } else if (params[i].role == ir::Role::kWorkspace) {
-        argument.offset = workspace;
-        workspace += round_up(params[i].buffer->bytes(), graph::MemoryPlan::kAlignment);
-      }
-      step.arguments.push_back(argument);  // what only prepare phases use: anything
-    }
+    std::vector<codegen::ArtifactArgument> arguments =
+        arguments_of(call, kernels[group], entry->second, run.memory, workspace);
     spec.arena_bytes = std::max(spec.arena_bytes, workspace);
-    int symbol = first_symbol[static_cast<size_t>(call.group)];
-    for (const codegen::Phase& phase : kernel.code.phases) {
-      if (phase.prepare) continue;
-      step.kernel = symbol++;
-      step.num_tiles = phase.num_tiles;
-      spec.steps.push_back(step);
-      assembly.calls.push_back(c);
-      step.flops = step.bytes = 0;  // counted once, with the first phase
-    }
+    add_steps(c, call, kernels[group], first_symbol[group], std::move(arguments), assembly);
   }
   join_steps(run.order, costs, assembly);
   assembly.turns = static_cast<int>(run.order.size());
