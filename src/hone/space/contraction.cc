@@ -168,6 +168,13 @@ std::string Contraction::rows_loop() const {
 }
 
 void Contraction::append_steps(const Choice& choice, Steps& steps) const {
+  const std::string innermost = append_epilogue(choice, steps);
+  steps.emplace_back(schedule::ComputeAt{reduction, epilogue, innermost});
+  append_reduction(choice, steps);
+  if (!packed.empty()) steps.emplace_back(schedule::Layout{packed, packed_layout(choice)});
+}
+
+std::string Contraction::append_epilogue(const Choice& choice, Steps& steps) const {
   const auto name = [&](int axis) { return axes[axis].var->name; };
   const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);
   const std::string vec = name(roles.vector);
@@ -207,22 +214,23 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
   const size_t depth =
       std::min(outer.size(), fixed + static_cast<size_t>(value(choice, d_parallel)));
-  std::string attach = outer.back();
+  std::string innermost = outer.back();
   if (!nested) {
     const auto end = outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(depth, 1));
     const std::string fused = fuse_loops(epilogue, {outer.begin(), end}, steps);
-    if (end == outer.end()) attach = fused;
+    if (end == outer.end()) innermost = fused;
     steps.emplace_back(schedule::Parallel{epilogue, fused});
   }
   for (size_t i = 0; i + 1 < inner.size(); ++i)
     steps.emplace_back(schedule::Unroll{epilogue, inner[i]});
   steps.emplace_back(schedule::Vectorize{epilogue, inner.back()});
+  return innermost;
+}
 
-  // The reduction.
-  steps.emplace_back(schedule::ComputeAt{reduction, epilogue, attach});
+void Contraction::append_reduction(const Choice& choice, Steps& steps) const {
   steps.emplace_back(schedule::SetScope{reduction, ir::Scope::kRegister});
   const std::string rvec = reduction_names[roles.vector];
-  steps.emplace_back(schedule::Split{reduction, rvec, {v}, schedule::Tail::kMask});
+  steps.emplace_back(schedule::Split{reduction, rvec, {choice[d_lanes]}, schedule::Tail::kMask});
   const int64_t unroll = value(choice, d_unroll);
   const std::string last = reduce.back().var->name;
   const bool split_last = unroll > 1;
@@ -231,7 +239,7 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   std::vector<std::string> loops;
   const bool vectors_first = vectors_outside(choice);
   if (vectors_first) loops.push_back(rvec + ".0");
-  const bool last_first = value(choice, d_reduce_order) == 1 && reduce.size() > 1;
+  const bool last_first = last_outside(choice);
   const std::string last_outer = split_last ? last + ".0" : last;
   if (last_first) loops.push_back(last_outer);
   for (size_t i = 0; i + 1 < reduce.size(); ++i) loops.push_back(reduce[i].var->name);
@@ -253,12 +261,15 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
   for (size_t i = reduce_loops; i + 1 < loops.size(); ++i)
     steps.emplace_back(schedule::Unroll{reduction, loops[i]});
   steps.emplace_back(schedule::Vectorize{reduction, loops.back()});
+}
 
-  if (packed.empty()) return;
-  const auto has = [&](const std::string& axis) {
+std::vector<std::string> Contraction::packed_layout(const Choice& choice) const {
+  const auto is_packed = [&](const std::string& axis) {
     return std::count(packed_axes.begin(), packed_axes.end(), axis) > 0;
   };
-  const int64_t blocks = value(choice, d_blocks);
+  const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);
+  const int64_t blocks = value(choice, d_blocks), unroll = value(choice, d_unroll);
+  const std::string rvec = reduction_names[roles.vector], last = reduce.back().var->name;
   std::vector<std::string> dims = {quotient(rvec, blocks * vm * v)};
   if (blocks > 1) dims.push_back(remainder(quotient(rvec, vm * v), blocks));
   for (const std::string& axis : packed_axes) {
@@ -267,24 +278,25 @@ void Contraction::append_steps(const Choice& choice, Steps& steps) const {
     if (!reduces) dims.push_back(axis);
   }
   const auto add_last = [&](bool first_part) {
-    if (!has(last)) return;
-    if (!split_last) {
+    if (!is_packed(last)) return;
+    if (unroll <= 1) {
       if (first_part) dims.push_back(last);
       return;
     }
     dims.push_back(first_part ? quotient(last, unroll) : remainder(last, unroll));
   };
   const std::string vector_dim = remainder(quotient(rvec, v), vm);
+  const bool vectors_first = vectors_outside(choice), last_first = last_outside(choice);
   if (vectors_first) dims.push_back(vector_dim);
   if (last_first) add_last(true);
   for (size_t i = 0; i + 1 < reduce.size(); ++i) {
-    if (has(reduce[i].var->name)) dims.push_back(reduce[i].var->name);
+    if (is_packed(reduce[i].var->name)) dims.push_back(reduce[i].var->name);
   }
   if (!last_first) add_last(true);
   add_last(false);
   if (vm > 1 && !vectors_first) dims.push_back(vector_dim);
   dims.push_back(remainder(rvec, v));
-  steps.emplace_back(schedule::Layout{packed, std::move(dims)});
+  return dims;
 }
 
 }  // namespace hone::space

@@ -100,6 +100,16 @@ class Contraction : public Group {
   std::vector<Decision> own_decisions;  // a copy of the options, for the rule of thumb
 
  private:
+  // E's loops; the name of the one that R is computed in.
+  [[nodiscard]] std::string append_epilogue(const Choice& choice, schedule::Steps& steps) const;
+  void append_reduction(const Choice& choice, schedule::Steps& steps) const;
+  // The dimensions of the packed operand, in the order in which R reads it.
+  [[nodiscard]] std::vector<std::string> packed_layout(const Choice& choice) const;
+  // Whether R's last reduce axis runs around its others.
+  [[nodiscard]] bool last_outside(const Choice& choice) const {
+    return value(choice, d_reduce_order) == 1 && reduce.size() > 1;
+  }
+
   // E's loops around the register tile and inside of the outer axes.
   enum OuterLoop : uint8_t { kBlocks, kChannels, kRows, kColumns, kOuterLoops };
   using LoopOrder = std::array<OuterLoop, kOuterLoops>;
