@@ -4,7 +4,6 @@ import json
 import sqlite3
 import subprocess
 import sys
-import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 

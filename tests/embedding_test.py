@@ -3,7 +3,6 @@ import os
 import re
 import subprocess
 import time
-import unittest
 from pathlib import Path
 
 import numpy as np
