@@ -2,7 +2,7 @@
 
 A task is an ONNX model. The contenders take turns, each run with an empty database, so that a disturbance of the machine meets them all. A
 trial's time is the centre that was stored. A model's latency after a trial is the sum over its kernels of the fastest until then, each as often
-as it occurs, from when all that are ever measured have a trial; those that never are count as predicted. In the end the libraries of all runs
+as it occurs; before its first trial a kernel counts with that one's time, and without any as predicted. In the end the libraries of all runs
 are timed in turns (interleaved.py), and each curve is scaled to end at its library's time: the same code takes up to a fifth longer in one
 process than in another. The best known of a task is the fastest of these libraries.
 """
@@ -38,17 +38,19 @@ class Contender:
     arguments: list  # of `hone tune`
 
 
-def one_operator(op, x, w, y, **attributes):
-    weights = numpy_helper.from_array(np.random.default_rng(0).standard_normal(w).astype(np.float32), "w")
-    info = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731
-    graph = helper.make_graph([helper.make_node(op, ["x", "w"], ["y"], **attributes)], op, [info("x", x)], [info("y", y)], [weights])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+def chain(op, copies, x, w, **attributes):
+    """A model of copies of one operator, each of the last one's result, so that the reorders at the ends count little."""
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array((rng.standard_normal(w) / math.sqrt(np.prod(w[1:]))).astype(np.float32), f"w{i}") for i in range(copies)]
+    nodes = [helper.make_node(op, [f"x{i}", f"w{i}"], [f"x{i + 1}"], **attributes) for i in range(copies)]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, x) for name in ("x0", f"x{copies}")]
+    return helper.make_model(helper.make_graph(nodes, op, ends[:1], ends[1:], weights), opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
 TASKS = {
-    "conv3x3_28x28x128": lambda: one_operator("Conv", [1, 128, 28, 28], [128, 128, 3, 3], [1, 128, 28, 28], pads=[1] * 4),
-    "depthwise_56x56x144": lambda: one_operator("Conv", [1, 144, 56, 56], [144, 1, 3, 3], [1, 144, 56, 56], pads=[1] * 4, group=144),
-    "matmul_128x768x768": lambda: one_operator("MatMul", [1, 128, 768], [768, 768], [1, 128, 768]),
+    "conv3x3_28x28x128": lambda: chain("Conv", 4, [1, 128, 28, 28], [128, 128, 3, 3], pads=[1] * 4),
+    "depthwise_56x56x144": lambda: chain("Conv", 8, [1, 144, 56, 56], [144, 1, 3, 3], pads=[1] * 4, group=144),
+    "matmul_128x768x768": lambda: chain("MatMul", 2, [1, 128, 768], [768, 768]),
 }
 
 
@@ -104,12 +106,14 @@ def tune(options, model, contender, seed, folder, budget=None):
 def best_so_far(trials, kernels):
     """[(trials, seconds, latency)] wherever the latency falls, and at the end. `trials`: (kernel, seconds, latency) in order; `kernels`: how often
     each occurs, and its predicted latency."""
-    measured = {key for key, _, _ in trials}
-    best = {key: math.inf if key in measured else predicted for key, (_, predicted) in kernels.items()}
+    best = {key: predicted for key, (_, predicted) in kernels.items()}
+    for key, _, latency in reversed(trials):
+        if key in best:
+            best[key] = latency  # of its first trial
     curve, total = [], math.inf
     for i, (key, seconds, latency) in enumerate(trials):
-        if key in best and latency < best[key]:
-            best[key] = latency
+        if key in best:
+            best[key] = min(best[key], latency)
         now = sum(times * best[key] for key, (times, _) in kernels.items())
         if now < total:
             curve.append((i + 1, seconds, now))
@@ -120,13 +124,16 @@ def best_so_far(trials, kernels):
 
 
 def retime(libraries, inputs, threads, rounds=7):
-    """Seconds of each library, timed in turns: the median over the rounds."""
-    loaded = {library: engines.Hone(library, inputs, threads) for library in libraries}
-    try:
-        return {library: interleaved.median(seconds) for library, seconds in interleaved.measure(loaded, rounds).items()}
-    finally:
+    """Seconds of each library, timed in turns: the median over the rounds. Each round loads them anew, since where memory lies matters, too."""
+    seconds = {library: [] for library in libraries}
+    for r in range(rounds):
+        turn = r % len(libraries)
+        loaded = {library: engines.Hone(library, inputs, threads) for library in libraries[turn:] + libraries[:turn]}
+        for library, (found,) in interleaved.measure(loaded, 1).items():
+            seconds[library].append(found)
         for engine in loaded.values():
             engine.close()
+    return {library: statistics.median(found) for library, found in seconds.items()}
 
 
 def scaled(curve, end):
@@ -257,7 +264,7 @@ def compare(what, contenders, options):
         folder = Path(name)
         tasks = [find_task(task, folder) for task in options.tasks]
         # A net is compiled at its first use. And what is wrong with a contender is known before the first minute.
-        onnx.save(one_operator("MatMul", [1, 8, 8], [8, 8], [1, 8, 8]), folder / "first.onnx")
+        onnx.save(chain("MatMul", 1, [1, 8, 8], [8, 8]), folder / "first.onnx")
         for contender in contenders:
             tune(options, folder / "first.onnx", contender, 0, folder, budget=1)
         for task, model, inputs in tasks:

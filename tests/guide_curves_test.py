@@ -73,8 +73,8 @@ class Counting(unittest.TestCase):
         trials = [("a", 0.5, 4.0), ("b", 1.0, 2.0), ("a", 1.5, 5.0), ("a", 2.0, 1.0), ("elsewhere", 2.5, 1.0), ("b", 3.0, 2.5)]
         kernels = {"a": (2, 9.0), "b": (1, 9.0), "never": (3, 0.5)}
         curve = tuning_curves.best_so_far(trials, kernels)
-        self.assertEqual(curve, [(2, 1.0, 11.5), (4, 2.0, 5.5), (6, 3.0, 5.5)])
-        self.assertEqual(tuning_curves.first_good(curve, 11.5), (2, 1.0))
+        self.assertEqual(curve, [(1, 0.5, 11.5), (4, 2.0, 5.5), (6, 3.0, 5.5)])
+        self.assertEqual(tuning_curves.first_good(curve, 11.5), (1, 0.5))
         self.assertEqual(tuning_curves.first_good(curve, 6), (4, 2.0))
         self.assertIsNone(tuning_curves.first_good(curve, 5))
         self.assertEqual(tuning_curves.best_so_far([], {"a": (1, 1.0)}), [])
