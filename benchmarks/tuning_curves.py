@@ -61,9 +61,10 @@ def find_task(name, folder):
         onnx.save(TASKS[name](), path)
         return model_files.load(str(path))
     known = [entry["name"] for entry in model_files.entries()]
-    if name.endswith(".onnx") and not Path(name).is_file():
-        sys.exit(f"--tasks: no file {name}")
-    if not name.endswith(".onnx") and name not in known:
+    if name.endswith(".onnx"):
+        if not Path(name).is_file():
+            sys.exit(f"--tasks: no file {name}")
+    elif name not in known:
         sys.exit(f"--tasks: '{name}' is none of {', '.join([*TASKS, *known])} and no ONNX file")
     return model_files.load(name)
 
