@@ -16,7 +16,7 @@ def main():
     parser.add_argument("--search", nargs="+", default=["mixed", "evolutionary", "random"])
     parser.add_argument("--cost", default="analytic", help="the cost model that guides them")
     options = parser.parse_args()
-    contenders = [tuning_curves.Contender(search, ["--search", search, "--cost", options.cost]) for search in options.search]
+    contenders = [tuning_curves.Contender(search, ["--search", search, "--cost", options.cost], told=search != "random") for search in options.search]
     tuning_curves.compare("search", contenders, options)
 
 

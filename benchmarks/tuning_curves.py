@@ -2,7 +2,8 @@
 
 A task is an ONNX model. The contenders take turns, each run with an empty database, so that a disturbance of the machine meets them all. A
 trial's time is the centre that was stored. A model's latency after a trial is the sum over its kernels of the fastest until then, each as often
-as it occurs; before its first trial a kernel counts with that one's time, and without any as predicted. In the end the libraries of all runs
+as it occurs; before its first trial a kernel counts with that one's time, and without any as predicted. Every run begins at what `hone compile` takes, which a
+baseline that is told nothing (random search) would have to find: of such a contender each kernel's first trial is not counted. In the end the libraries of all runs
 are timed in turns (interleaved.py), and each curve is scaled to end at its library's time: the same code takes up to a fifth longer in one
 process than in another. The best known of a task is the fastest of these libraries.
 """
@@ -36,6 +37,7 @@ WORST = 2.5  # latency / best known at the top of a panel
 class Contender:
     name: str
     arguments: list  # of `hone tune`
+    told: bool = True  # where to begin; if not, each kernel's first trial is not counted
 
 
 def chain(op, copies, x, w, **attributes):
@@ -88,7 +90,8 @@ def run_hone(*arguments):
 
 
 def tune(options, model, contender, seed, folder, budget=None):
-    """(what best_so_far() makes of one run with a database of its own in `folder`, the library that it wrote)."""
+    """(what best_so_far() makes of one run with a database of its own in `folder`, the latency that it ends at with all trials counted, the
+    library that it wrote)."""
     db = folder / f"{model.stem}_{contender.name.replace('/', '_')}_{seed}.db"
     library = db.with_suffix(".so")
     shared = ["--db", db, "--no-shipped", "--threads", options.threads]
@@ -101,7 +104,16 @@ def tune(options, model, contender, seed, folder, budget=None):
                                   "WHERE outcome = 'ok' AND verified ORDER BY trial.id").fetchall()
     moments = spread([row[1] for row in rows], start)
     trials = [(key, seconds, latency) for (key, _, latency), seconds in zip(rows, moments)]
-    return best_so_far(trials, {kernel["key"]: (kernel["times"], kernel["predicted_seconds"]) for kernel in kernels}), library
+    kernels = {kernel["key"]: (kernel["times"], kernel["predicted_seconds"]) for kernel in kernels}
+    curve = best_so_far(trials, kernels)
+    end = curve[-1][2] if curve else math.inf
+    return curve if contender.told else best_so_far(without_starts(trials), kernels), end, library
+
+
+def without_starts(trials):
+    """All but the first of each kernel."""
+    begun = set()
+    return [trial for trial in trials if trial[0] in begun or begun.add(trial[0])]
 
 
 def best_so_far(trials, kernels):
@@ -137,9 +149,9 @@ def retime(libraries, inputs, threads, rounds=7):
     return {library: statistics.median(found) for library, found in seconds.items()}
 
 
-def scaled(curve, end):
-    """The curve with latencies in proportion, such that the last is `end`."""
-    return [(trials, seconds, latency / curve[-1][2] * end) for trials, seconds, latency in curve]
+def scaled(curve, end, measured):
+    """The curve with latencies in proportion, such that `end` becomes what was `measured` in its place."""
+    return [(trials, seconds, latency / end * measured) for trials, seconds, latency in curve]
 
 
 def first_good(curve, latency):
@@ -269,17 +281,17 @@ def compare(what, contenders, options):
         for contender in contenders:
             tune(options, folder / "first.onnx", contender, 0, folder, budget=1)
         for task, model, inputs in tasks:
-            runs = []  # (contender, curve, library)
+            runs = []  # (contender, curve, end, library)
             for seed in range(1, options.runs + 1):
                 turn = seed % len(contenders)
                 runs += [(contender.name, *tune(options, model, contender, seed, folder)) for contender in contenders[turn:] + contenders[:turn]]
-            if not any(curve for _, curve, _ in runs):
+            if not any(curve for _, curve, _, _ in runs):
                 sys.exit(f"{task}: no kernel was measured in {options.budget:g} s, expected a longer --budget")
-            ends = retime([library for _, _, library in runs], inputs, options.threads)
-            best = min(ends[library] for _, curve, library in runs if curve)
+            ends = retime([library for *_, library in runs], inputs, options.threads)
+            best = min(ends[library] for _, curve, _, library in runs if curve)
             curves = {contender.name: [] for contender in contenders}
-            for contender, curve, library in runs:
-                curves[contender].append(scaled(curve, ends[library]) if curve else [])
+            for contender, curve, end, library in runs:
+                curves[contender].append(scaled(curve, end, ends[library]))
             first_end = median_end(curves[contenders[0].name])
             report["curves"][task], report["best_known"][task] = curves, best
             report["summary"][task] = {key: summarise(own, best, options.goals, options.budget, first_end) for key, own in curves.items()}

@@ -36,7 +36,7 @@ class GuideCurves(support.Case):
                     self.assertGreaterEqual(before[2], after[2])
                 ends += [curve[-1][2]]
                 self.assertIn(f"| {task} | {name} |", printed)
-            self.assertEqual(min(ends), report["best_known"][task])
+            self.assertLessEqual(report["best_known"][task], min(ends))
         for name in contenders:
             self.assertIn(f"| mean, relative to {contenders[0]} | {name} |", printed)
 
@@ -80,7 +80,13 @@ class Counting(unittest.TestCase):
         self.assertEqual(tuning_curves.best_so_far([], {"a": (1, 1.0)}), [])
 
     def test_a_curve_ends_at_what_its_library_takes(self):
-        self.assertEqual(tuning_curves.scaled([(2, 1.0, 12.0), (4, 2.0, 8.0)], 4.0), [(2, 1.0, 6.0), (4, 2.0, 4.0)])
+        self.assertEqual(tuning_curves.scaled([(2, 1.0, 12.0), (4, 2.0, 8.0)], 8.0, 4.0), [(2, 1.0, 6.0), (4, 2.0, 4.0)])
+
+    def test_where_a_run_was_told_to_begin_can_be_left_out(self):
+        trials = [("a", 0.5, 1.0), ("b", 1.0, 1.0), ("a", 1.5, 3.0), ("a", 2.0, 2.0), ("b", 3.0, 2.0)]
+        left = tuning_curves.without_starts(trials)
+        self.assertEqual(left, trials[2:])
+        self.assertEqual(tuning_curves.best_so_far(left, {"a": (1, 9.0), "b": (1, 9.0)}), [(1, 1.5, 5.0), (2, 2.0, 4.0), (3, 3.0, 4.0)])
 
     def test_trials_of_one_second_are_spread_over_it_in_order(self):
         self.assertEqual(tuning_curves.spread([100, 100, 101, 101, 103], 100.5), [0.0, 0.25, 0.5, 1.0, 2.5])

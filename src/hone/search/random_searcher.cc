@@ -7,8 +7,6 @@ RandomSearcher::RandomSearcher(const SearchTask& task)
 
 std::vector<space::Point> RandomSearcher::propose(int n) {
   std::vector<space::Point> points;
-  if (const space::Point start = task_.space->default_point(); n > 0 && proposals_.take(start))
-    points.push_back(start);
   // A small space runs dry: then most samples are known already.
   for (int misses = 0; static_cast<int>(points.size()) < n && misses < 200 + 20 * n;) {
     space::Point point = task_.space->sample(rng_);

@@ -1,4 +1,5 @@
-// search/random_searcher.h - uniform samples of the space: the baseline for every other strategy.
+// search/random_searcher.h - uniform samples of the space and nothing else: the baseline for every
+// other strategy.
 #pragma once
 
 #include "hone/search/proposals.h"

@@ -29,7 +29,8 @@ class Searcher {
   virtual ~Searcher() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
   // At most n points, the most promising first, none of which was proposed before or makes a
-  // schedule that was. The very first is the space's default point. Empty: the space is exhausted.
+  // schedule that was. A guided search begins with the space's default point. Empty: the space is
+  // exhausted.
   [[nodiscard]] virtual std::vector<space::Point> propose(int n) = 0;
   // What was measured, here or in an earlier run; infinity for a candidate that failed.
   virtual void observe(std::span<const space::Point> points, std::span<const double> seconds) = 0;

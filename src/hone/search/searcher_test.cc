@@ -12,7 +12,7 @@ using testing::best_of;
 using testing::BlindModel;
 using testing::Fixture;
 
-TEST(searcher, proposes_the_default_point_first_and_nothing_twice) {
+TEST(searcher, guided_begins_with_the_default_point_and_none_proposes_anything_twice) {
   const Fixture f;
   ASSERT_TRUE(f.space.ok()) << f.space.status().message();
   for (const std::string& name : searcher_names()) {
@@ -21,7 +21,7 @@ TEST(searcher, proposes_the_default_point_first_and_nothing_twice) {
     for (int batch = 0; batch < 6; ++batch) {
       const std::vector<space::Point> proposed = searcher->propose(8);
       ASSERT_FALSE(proposed.empty()) << name;
-      if (batch == 0) {
+      if (batch == 0 && name != "random") {
         EXPECT_EQ(proposed[0], f.space->default_point()) << name;
       }
       std::vector<double> times;
