@@ -101,7 +101,10 @@ void Guide::observe(std::span<const space::Point> points, std::span<const double
   const std::vector<double> predicted = predict(points);
   for (size_t i = 0; i < points.size(); ++i) {
     proposals_.take(points[i]);
-    times_[space::hash(points[i])] = seconds[i];
+    const bool known = !times_.insert_or_assign(space::hash(points[i]), seconds[i]).second;
+    // Two times of one point would lead a descent from the one to the other and back for ever.
+    if (known)
+      std::erase_if(measured_, [&](const MeasuredPoint& m) { return m.point == points[i]; });
     history_.push_back({points[i], seconds[i]});
     correct(history_.back(), predicted[i]);
     if (!std::isfinite(seconds[i])) continue;

@@ -43,7 +43,7 @@ class Guide {
   void observe(std::span<const space::Point> points, std::span<const double> seconds);
   // Takes what was observed since the last call into account.
   void fit() { correction_.fit(); }
-  // Fastest first, without failures.
+  // Fastest first, without failures; of a point that was observed again only the last time.
   [[nodiscard]] const std::vector<MeasuredPoint>& measured() const { return measured_; }
   [[nodiscard]] size_t observations() const { return times_.size(); }
   // What was observed of a point: infinity if it failed; null if nothing.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hone/search/prediction.h"
 #include "hone/search/searcher_testing.h"
 
@@ -76,6 +78,23 @@ TEST(guide, asks_again_when_the_model_has_learned) {
     ASSERT_NE(now, after.end());
     EXPECT_NEAR(now->log_seconds, std::log(1e-6) - then.log_seconds, 1e-9);
   }
+}
+
+TEST(guide, believes_the_last_time_of_a_point) {
+  const testing::Fixture f;
+  Guide guide(f.task(1));
+  const std::vector<space::Point> points = {f.space->default_point(), f.space->sample(guide.rng())};
+  const auto observe = [&](size_t i, double seconds) {
+    guide.observe({&points[i], 1}, {&seconds, 1});
+    EXPECT_EQ(*guide.seconds_of(points[i]), seconds);
+  };
+  observe(0, 1e-3), observe(1, 2e-3), observe(0, 3e-3);
+  ASSERT_EQ(guide.measured().size(), 2U);
+  EXPECT_EQ(guide.measured().front().point, points[1]);
+  EXPECT_EQ(guide.measured().back().seconds, 3e-3);
+  observe(0, INFINITY);
+  ASSERT_EQ(guide.measured().size(), 1U);
+  EXPECT_EQ(guide.measured().front().point, points[1]);
 }
 
 TEST(guide, corrects_what_the_model_says_now) {

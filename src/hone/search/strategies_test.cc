@@ -87,6 +87,25 @@ TEST(strategies, mixed_begins_with_the_sketches_that_are_not_hopeless) {
   EXPECT_GT(left_out, 0);
 }
 
+// A time that was a stroke of luck, or a schedule that fails when it runs again.
+TEST(strategies, a_point_that_is_slower_or_fails_the_second_time_ends_no_search) {
+  const Fixture f;
+  for (const double later : {1e-2, static_cast<double>(INFINITY)}) {
+    for (const std::string& name : searcher_names()) {
+      const auto searcher = std::move(make_searcher(name, f.task(1))).value();
+      for (int round = 0; round < 5; ++round) {
+        const std::vector<space::Point> points = searcher->propose(8);
+        std::vector<double> times;
+        for (const space::Point& point : points) times.push_back(f.seconds(point));
+        searcher->observe(points, times);
+        const std::vector<double> again(points.size(), later);
+        searcher->observe(points, again);
+        EXPECT_FALSE(points.empty()) << name;
+      }
+    }
+  }
+}
+
 TEST(strategies, descent_ends_by_significance_and_starts_again_elsewhere) {
   const Fixture f;
   CoordinateSearcher searcher(std::make_shared<Guide>(f.task(1)), {.significance = 0.01});
