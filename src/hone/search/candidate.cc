@@ -3,6 +3,7 @@
 #include <ctime>
 #include <utility>
 
+#include "hone/codegen/llvm/survive_crash.h"
 #include "hone/compute/affine.h"
 #include "hone/compute/dag_text.h"
 #include "hone/ir/program_hash.h"
@@ -61,13 +62,11 @@ Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int t
 }
 
 void lower(Candidate& candidate, const compute::Dag& dag) {
-  Result<ir::Program> program = schedule::lower(dag, candidate.steps);
-  if (!program.ok()) {
-    candidate.status = program.status();
-    return;
-  }
-  candidate.program_hash = ir::hash(*program);
-  candidate.program = std::move(program).value();
+  candidate.status = codegen::survive_crash([&]() -> Status {
+    HONE_ASSIGN_OR_RETURN(candidate.program, schedule::lower(dag, candidate.steps));
+    candidate.program_hash = ir::hash(*candidate.program);
+    return ok_status();
+  });
 }
 
 void build(Candidate& candidate, const compute::Dag& dag, const target::Target& target,
@@ -75,11 +74,12 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
   if (!candidate.program) lower(candidate, dag);
   if (!candidate.runs()) return;
   const ir::Program program = *std::exchange(candidate.program, std::nullopt);
-  Result<codegen::ObjectCode> code = codegen::compile(program, target);
-  if (!code.ok()) {
-    candidate.status = code.status();
-    return;
-  }
+  Result<codegen::ObjectCode> code = error(Code::kInternal, "not compiled");
+  candidate.status = codegen::survive_crash([&] {
+    code = codegen::compile(program, target);
+    return code.status();
+  });
+  if (!candidate.runs()) return;
   measure::Job& job = candidate.job;
   for (const ir::Param& param : program.params) {
     measure::Argument argument{param.role, param.buffer->bytes(), -1};

@@ -43,7 +43,8 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
   }
   std::string problem;
   llvm::raw_string_ostream stream(problem);
-  HONE_ASSERT(!llvm::verifyModule(module, &stream), problem.c_str());
+  if (llvm::verifyModule(module, &stream))
+    return error(Code::kInternal, "bug: {} became invalid LLVM code: {}", program.name, problem);
   optimize(module, target);
   if (options.keep_assembly) {
     HONE_ASSIGN_OR_RETURN(out.assembly, emit_assembly(module, target));
