@@ -4,6 +4,7 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
+#include "hone/measure/statistics.h"
 #include "hone/target/target.h"
 
 #include "command.h"
@@ -28,12 +29,6 @@ struct Bench {
   double seconds = 0;           // median of whole runs, without the profile
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int repeat,
                       uint64_t seed) {
   std::vector<Tensor> inputs, outputs;
@@ -56,7 +51,7 @@ Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int rep
     HONE_RETURN_IF_ERROR(model.run(from, to));
     whole.push_back(real_clock().now_seconds() - start);
   }
-  bench.seconds = median(std::move(whole));
+  bench.seconds = measure::median(whole);
   model.profile(true);
   std::vector<std::vector<double>> times;
   for (int i = 0; i < repeat; ++i) {
@@ -77,7 +72,7 @@ Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int rep
     }
   }
   model.profile(false);
-  for (size_t k = 0; k < times.size(); ++k) bench.kernels[k].seconds = median(std::move(times[k]));
+  for (size_t k = 0; k < times.size(); ++k) bench.kernels[k].seconds = measure::median(times[k]);
   return bench;
 }
 

@@ -6,6 +6,7 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
+#include "hone/measure/statistics.h"
 #include "hone/tensor/npy.h"
 
 #include "command.h"
@@ -53,7 +54,7 @@ Moments moments(const Tensor& tensor) {
 Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<Tensor>& outputs,
              std::vector<double> times, const Profile& profile, bool as_json) {
   std::sort(times.begin(), times.end());
-  const double median = times[times.size() / 2];
+  const double median = measure::median(times);
   Json json = {{"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
   json["outputs"] = Json::array();
   Table table({"output", "type", "shape", "mean", "std", "min", "max"}, 2);

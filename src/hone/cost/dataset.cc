@@ -6,6 +6,7 @@
 #include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
 #include "hone/db/copy.h"
+#include "hone/measure/statistics.h"
 
 namespace hone::cost {
 namespace {
@@ -18,12 +19,6 @@ struct Collected {
   std::map<std::string, std::vector<measure::BoundScores>> counted;
 };
 using Key = std::pair<uint64_t, int>;  // task, threads
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Without those that are far off the median, of two the lower one; how many those are.
 int64_t drop_outliers(std::vector<double>& seconds) {
@@ -117,8 +112,8 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
       const bool usable = collected.readable && steps.ok() &&
                           space::make_candidate(*collected.task.dag, *steps).ok();
       if (usable)
-        collected.task.trials.push_back(
-            {std::move(steps).value(), median(seconds), mean_bounds(collected.counted[text])});
+        collected.task.trials.push_back({std::move(steps).value(), measure::median(seconds),
+                                         mean_bounds(collected.counted[text])});
       else
         ++dataset.left_out;
     }

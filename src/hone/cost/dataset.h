@@ -20,6 +20,8 @@ namespace hone::cost {
 // Times that differ by less are in an order that the next measurement may change: what learns from
 // pairs of schedules leaves such pairs out.
 inline constexpr double kReliableRatio = 1.04;
+// Whoever judges wants to be surer: the pairs of "clear pair accuracy" differ by more than this.
+inline constexpr double kClearRatio = 1.05;
 // Of several records of a schedule, those so many times off their median are outliers.
 inline constexpr double kOutlierRatio = 1.5;
 

@@ -45,8 +45,6 @@ using Networks = std::map<std::string, std::map<uint64_t, int>>;
 
 // Tasks with fewer schedules say little about an order.
 inline constexpr int kMinTrialsToJudge = 8;
-// Closer times are in an order that the next measurement may change.
-inline constexpr double kClearRatio = 1.05;
 
 [[nodiscard]] Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target,
                                           const CostModel& model, const Networks& networks = {});
