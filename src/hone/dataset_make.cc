@@ -10,7 +10,7 @@
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/measure/counters.h"
-#include "hone/measure/local_runner.h"
+#include "hone/measure/self_test.h"
 #include "hone/model_tasks.h"
 
 namespace hone {
@@ -225,8 +225,9 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   std::unique_ptr<measure::Runner> own;
   if (options.runner == nullptr) {
     HONE_ASSIGN_OR_RETURN(
-        own, measure::make_local_runner({.worker = {.executable = options.worker_executable,
-                                                    .arguments = options.worker_arguments}}));
+        own, measure::make_tested_runner({.worker = {.executable = options.worker_executable,
+                                                     .arguments = options.worker_arguments}},
+                                         targets[0]));
   }
   std::vector<search::SampledTask> sampled;
   for (const DatasetTask& task : tasks.tasks) {

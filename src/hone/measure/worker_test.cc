@@ -18,7 +18,9 @@
 #include "hone/measure/candidate.h"
 #include "hone/measure/child_processes.h"
 #include "hone/measure/local_runner.h"
+#include "hone/measure/null_runner.h"
 #include "hone/measure/protocol.h"
+#include "hone/measure/self_test.h"
 #include "hone/measure/software_events.h"
 #include "hone/measure/sweep.h"
 #include "hone/measure/test_job.h"
@@ -222,6 +224,60 @@ TEST(worker, dies_with_its_parent) {
     gone = text.empty() || text.find(") Z") != std::string::npos;
   }
   EXPECT_TRUE(gone);
+}
+
+TEST(worker, candidates_leave_nothing_behind) {
+  const auto runner = local();
+  const auto operands = test_operands();
+  const auto run = [&](const char* kernel, int count, Outcome expected) {
+    std::vector<Job> batch;
+    for (int i = 0; i < count; ++i) {
+      batch.push_back(test_job(kernel, operands, static_cast<uint64_t>(i)));
+      batch.back().timing.max_seconds = 1e-4;
+    }
+    ASSERT_TRUE(runner->submit(std::move(batch)).ok());
+    const auto all = runner->collect();
+    ASSERT_TRUE(all.ok()) << all.status().message();
+    for (const Measurement& m : *all) EXPECT_EQ(m.outcome, expected) << m.message;
+  };
+  const auto open_files = [&] {
+    const auto workers = children_of(getpid());
+    EXPECT_EQ(workers.size(), 1U);
+    const std::filesystem::directory_iterator files("/proc/" + std::to_string(workers[0]) + "/fd");
+    return std::distance(begin(files), end(files));
+  };
+  const auto mapped_pages = [&] {
+    int64_t pages = 0;
+    std::ifstream("/proc/" + std::to_string(children_of(getpid())[0]) + "/statm") >> pages;
+    return pages;
+  };
+  run("twice", 40, Outcome::kOk);
+  const auto files = open_files();
+  const int64_t pages = mapped_pages();
+  run("twice", 300, Outcome::kOk);
+  EXPECT_EQ(open_files(), files);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT((mapped_pages() - pages) * sysconf(_SC_PAGESIZE), 16 << 20);
+#endif
+  run("reads_null", 5, Outcome::kCrash);
+  run("twice", 1, Outcome::kOk);
+  EXPECT_EQ(children_of(getpid()).size(), 1U);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), 0) << "a dead worker was not buried";
+}
+
+TEST(self_test, a_machine_that_measures_passes) {
+  const auto runner = make_tested_runner({}, target::host());
+  EXPECT_TRUE(runner.ok()) << runner.status().message();
+}
+
+TEST(self_test, says_why_nothing_can_be_measured) {
+  NullRunner slow([](const Job&) -> Result<double> { return error(Code::kTimeout, "too slow"); });
+  EXPECT_EQ(self_test(slow, target::host()).message(),
+            fmt::format("nothing can be measured here: a trial kernel for {} ended as 'timeout': "
+                        "too slow",
+                        target::host().name));
+  NullRunner fast([](const Job&) -> Result<double> { return 1e-6; });
+  EXPECT_TRUE(self_test(fast, target::host()).ok());
 }
 
 TEST(worker, restarts_fast) {

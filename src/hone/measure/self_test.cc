@@ -1,0 +1,71 @@
+#include "hone/measure/self_test.h"
+
+#include <vector>
+
+namespace hone::measure {
+namespace {
+
+constexpr int64_t kTiles = 4, kRow = 64;
+
+// out = in + in.
+ir::Program trial_program() {
+  const auto in = ir::make_buffer("in", DType::kF32, {kTiles, kRow});
+  const auto out = ir::make_buffer("out", DType::kF32, {kTiles, kRow});
+  const auto t = ir::make_var("t"), i = ir::make_var("i");
+  const ir::Expr x = ir::load(in, {ir::variable(t), ir::variable(i)});
+  const ir::Stmt body = ir::make_for(
+      t, ir::constant(0), ir::constant(kTiles), ir::ForKind::kParallel,
+      {ir::make_for(i, ir::constant(0), ir::constant(kRow), ir::ForKind::kSerial,
+                    {ir::make_store(out, {ir::variable(t), ir::variable(i)}, x + x)})});
+  return {"self_test", {{in, ir::Role::kInput}, {out, ir::Role::kOutput}}, {{body}}};
+}
+
+Result<Job> trial_job(const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(codegen::ObjectCode code, codegen::compile(trial_program(), target));
+  std::vector<float> in;
+  Expected expected{.operand = 1};
+  for (int64_t i = 0; i < kTiles * kRow; ++i) {
+    in.push_back(static_cast<float>(i + 1));
+    expected.values.push_back(2.0 * static_cast<double>(i + 1));
+  }
+  const auto bytes = static_cast<int64_t>(in.size() * sizeof(float));
+  const OperandSpec specs[] = {{ir::Role::kInput, bytes, in.data()},
+                               {ir::Role::kOutput, bytes, nullptr}};
+  Job job;
+  HONE_ASSIGN_OR_RETURN(job.operands, Operands::create(specs, std::vector{expected}));
+  job.object = std::move(code.object);
+  job.phases = std::move(code.phases);
+  job.scratch_bytes = code.scratch_bytes;
+  job.arguments = {{ir::Role::kInput, bytes, 0}, {ir::Role::kOutput, bytes, 1}};
+  job.tolerance = 1e-6;
+  job.timing.max_seconds = 1e-3;
+  job.label = "self-test";
+  return job;
+}
+
+}  // namespace
+
+Status self_test(Runner& runner, const target::Target& target) {
+  constexpr std::string_view kWhat = "nothing can be measured here: a trial kernel";
+  Result<Job> job = trial_job(target);
+  if (!job.ok()) return error(job.status().code(), "{}: {}", kWhat, job.status().message());
+  std::vector<Job> batch;
+  batch.push_back(*std::move(job));
+  HONE_RETURN_IF_ERROR(runner.submit(std::move(batch)));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Measurement> answers, runner.collect());
+  if (answers.size() != 1) return error(Code::kInternal, "{} has no result", kWhat);
+  const Measurement& answer = answers.front();
+  if (answer.outcome == Outcome::kOk && answer.verified) return ok_status();
+  return error(Code::kInternal, "{} for {} ended as '{}': {}", kWhat, target.name,
+               outcome_name(answer.outcome),
+               answer.message.empty() ? "it was not verified" : answer.message);
+}
+
+Result<std::unique_ptr<Runner>> make_tested_runner(const LocalRunnerOptions& options,
+                                                   const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, make_local_runner(options));
+  HONE_RETURN_IF_ERROR(self_test(*runner, target));
+  return runner;
+}
+
+}  // namespace hone::measure
