@@ -93,6 +93,8 @@ class Tuning(Case):
         in_model = report["in_model"]
         self.assertEqual(in_model["skipped"] == "", in_model["compared"] > 0, in_model)
         self.assertLessEqual(in_model["changed"], in_model["compared"])
+        failed = dict(self.query("SELECT outcome, count(*) FROM trial WHERE outcome <> 'ok' GROUP BY outcome"))
+        self.assertEqual({outcome: alike["count"] for outcome, alike in report["failures"].items()}, failed)
         self.assertEqual(in_model["saved_seconds"] > 0, in_model["changed"] > 0, in_model)
 
         self.succeed_json(*self.arguments("4s"))

@@ -10,7 +10,7 @@
 #include "hone/fit_memory.h"
 #include "hone/in_model.h"
 #include "hone/knowledge.h"
-#include "hone/measure/local_runner.h"
+#include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
 
 namespace hone {
@@ -102,13 +102,19 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
     TaskSummary& line = model.summaries[g];
     schedule::Steps steps = task.steps;
     const auto at = known.find(key);
-    if (at != known.end() && (task.seconds <= 0 || task.steps == task.untuned_steps)) {
+    const bool as_before = task.seconds <= 0 || task.steps == task.untuned_steps;
+    if (at != known.end() && as_before && !task.untuned_is_wrong) {
       line = before.model.summaries[at->second];
       steps = before.schedules[at->second];
       if (task.seconds > 0) line.seconds = task.seconds;
     } else if (task.seconds > 0) {
       line.source = task.trials == 0 ? "stored" : "tuned";
       line.seconds = task.seconds;
+    } else if (task.untuned_is_wrong) {
+      HONE_ASSIGN_OR_RETURN(const space::Space space,
+                            space::Space::create(model.dag(g), model.target, model.accuracy));
+      steps = space.steps(space.default_point());
+      line.source = "default";
     } else {  // a task that takes another's place
       HONE_ASSIGN_OR_RETURN(KnownSchedule other,
                             unmeasured_schedule(model, g, before.knowledge, options));
@@ -276,6 +282,10 @@ Status Tuning::search_schedules() {
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
   summary_.trials = tuned_.trials;
   summary_.search_seconds = tuned_.seconds;
+  summary_.failures = tuned_.failures;
+  // A model that computes something else is not what is to be beaten.
+  compares_ = compares_ && std::none_of(tuned_.tasks.begin(), tuned_.tasks.end(),
+                                        [](const auto& task) { return task.untuned_is_wrong; });
   summary_.interrupted = tuned_.interrupted;
   return ok_status();
 }
@@ -356,8 +366,9 @@ Status Tuning::compare_models() {
 Result<TuneSummary> Tuning::run() {
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
   HONE_ASSIGN_OR_RETURN(
-      runner_, measure::make_local_runner({.worker = {.executable = options_.worker_executable,
-                                                      .arguments = options_.worker_arguments}}));
+      runner_, measure::make_tested_runner({.worker = {.executable = options_.worker_executable,
+                                                       .arguments = options_.worker_arguments}},
+                                           untuned_.model.target));
   HONE_ASSIGN_OR_RETURN(folder_, TempDir::create());
   HONE_RETURN_IF_ERROR(plan_time());
   HONE_RETURN_IF_ERROR(search_schedules());

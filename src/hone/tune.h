@@ -81,6 +81,8 @@ struct TaskSummary {
   double untuned_seconds = 0;  // measured, of the schedule before tuning; 0 if unknown
   double predicted_seconds = 0;
   int trials = 0;
+  // Records of its own that do not apply any more: another version's.
+  int stale = 0;
   std::string steps;  // the schedule's text
 };
 
@@ -107,7 +109,8 @@ struct InModelSummary {
 struct TuneSummary {
   CompileSummary compile;
   int trials = 0;
-  double search_seconds = 0;  // of the tuning loop
+  double search_seconds = 0;                              // of the tuning loop
+  std::map<measure::Outcome, search::Failures> failures;  // schedules that could not be measured
   bool interrupted = false;
   // The whole model, tuned and as compile() would have made it before, measured in turns; 0 if
   // there was no time.

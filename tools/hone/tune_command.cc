@@ -56,6 +56,18 @@ std::string describe(const InModelSummary& in_model) {
                      in_model.compared, in_model.changed, gain);
 }
 
+// "7 schedules could not be measured: 5 compile (the first: more than ...), 2 timeout (...)"
+std::string describe(const std::map<measure::Outcome, search::Failures>& failures) {
+  int count = 0;
+  std::string kinds;
+  for (const auto& [outcome, alike] : failures) {
+    count += alike.count;
+    kinds += fmt::format("{}{} {} (the first: {})", kinds.empty() ? "" : ", ", alike.count,
+                         measure::outcome_name(outcome), shorten(alike.first, 100));
+  }
+  return count == 0 ? "" : fmt::format("{} schedules could not be measured: {}\n", count, kinds);
+}
+
 void print(const TuneSummary& summary, const std::string& output, const Limits& limits,
            bool as_json) {
   if (as_json) {
@@ -68,11 +80,16 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["untuned_model_seconds"] = summary.untuned_model_seconds;
     json["kept_untuned"] = summary.kept_untuned;
     json["in_model"] = to_json(summary.in_model);
+    json["failures"] = Json::object();
+    for (const auto& [outcome, alike] : summary.failures) {
+      json["failures"][std::string(measure::outcome_name(outcome))] = {{"count", alike.count},
+                                                                       {"first", alike.first}};
+    }
     fmt::print("{}", json_text(json));
     return;
   }
   fmt::print("{}", kernel_table(summary.compile, limits));
-  fmt::print("{}", describe(summary.in_model));
+  fmt::print("{}{}", describe(summary.failures), describe(summary.in_model));
   if (summary.model_seconds > 0) {
     fmt::print("whole model: {} tuned, {} before{}\n", format_seconds(summary.model_seconds),
                format_seconds(summary.untuned_model_seconds),

@@ -51,6 +51,7 @@ void TaskTuner::start_from(const TransferPool& pool) {
   if (learned_ >= kKnownWell) return;
   const TransferResult found =
       transfer(search_task(), *task_.dag, pool, {.device = context_.device});
+  offered_ = {found.sources, found.invalid};
   // The best predicted of each algorithm first: between algorithms a model errs most.
   std::vector<const Transferred*> firsts, others;
   std::set<std::string> algorithms;
@@ -319,6 +320,12 @@ void TaskTuner::insert_finalist(const Candidate& candidate, double seconds) {
   if (finalists_.size() > kFinalists) finalists_.pop_back();
 }
 
+// What was right when it was stored, by another version or by luck.
+void TaskTuner::forget(const schedule::Steps& wrong) {
+  std::erase_if(stored_, [&](const auto& stored) { return stored.first == wrong; });
+  untuned_is_wrong_ = untuned_is_wrong_ || wrong == untuned_steps_;
+}
+
 Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> candidates,
                                                    std::vector<measure::Measurement> measurements,
                                                    measure::Runner& runner, const Clock& clock) {
@@ -366,6 +373,7 @@ Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> ca
     if (candidate.steps == untuned_steps_ && std::isfinite(trial.seconds))
       untuned_seconds_ = trial.seconds;
     records.push_back(record(candidate, trial));
+    if (trial.measurement.outcome == measure::Outcome::kWrongAnswer) forget(candidate.steps);
     if (trial.usable) insert_finalist(candidate, trial.seconds);
   }
   trials_ += ran;
@@ -387,6 +395,9 @@ Result<std::vector<db::Record>> TaskTuner::settle(measure::Runner& runner) {
         trial.measurement.timing.samples = trial.measurement.duel.challenger;
         measure::summarise(trial.measurement.timing);
         records.push_back(record(finalist.candidate, trial));
+      } else if (trial.measurement.outcome == measure::Outcome::kWrongAnswer) {
+        records.push_back(record(finalist.candidate, trial));
+        forget(finalist.candidate.steps);
       }
     }
     if (trial.usable) insert_finalist(finalist.candidate, trial.seconds);

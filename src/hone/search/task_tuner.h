@@ -51,6 +51,12 @@ struct Example {
   schedule::Steps steps;
 };
 
+// What other tasks had for one.
+struct Offered {
+  int records = 0;  // tried
+  int invalid = 0;  // of them, those whose steps do not apply as they are
+};
+
 // A schedule that was measured in this run and computes the right result.
 struct Finalist {
   Candidate candidate;
@@ -66,6 +72,7 @@ class TaskTuner {
   [[nodiscard]] Status open(db::Store* store);
   // Schedules of other tasks are tried right after this task's own best and the default.
   void start_from(const TransferPool& pool);
+  [[nodiscard]] const Offered& offered() const { return offered_; }
 
   // What the store knows to be best, then the default point, then what is good for other tasks or
   // known to be good, then what the searcher says; lowered, each program once in a run. The first
@@ -115,6 +122,8 @@ class TaskTuner {
   [[nodiscard]] const std::pair<schedule::Steps, double>* stored_best() const {
     return stored_.empty() || stored_[0].second == 0 ? nullptr : &stored_[0];
   }
+  // The schedule that was to be beaten was run and computes something else.
+  [[nodiscard]] bool untuned_is_wrong() const { return untuned_is_wrong_; }
   // Fastest first: the first one is the incumbent.
   [[nodiscard]] const std::vector<Finalist>& finalists() const { return finalists_; }
   [[nodiscard]] int trials() const { return trials_; }
@@ -142,6 +151,7 @@ class TaskTuner {
   [[nodiscard]] Status hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
                                  const measure::DuelOptions& options);
   void insert_finalist(const Candidate& candidate, double seconds);
+  void forget(const schedule::Steps& wrong);
   [[nodiscard]] db::Record record(const Candidate& candidate, const Trial& trial) const;
 
   TuneTask task_;
@@ -169,7 +179,8 @@ class TaskTuner {
   std::vector<Finalist> finalists_;
   measure::HostLoad host_load_;
   int trials_ = 0;
-  bool exhausted_ = false;
+  bool exhausted_ = false, untuned_is_wrong_ = false;
+  Offered offered_;
   size_t learned_ = 0;  // records of earlier runs
   uint64_t next_id_ = 1;
 };

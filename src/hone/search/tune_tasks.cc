@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "hone/base/log.h"
@@ -17,6 +18,7 @@ namespace hone::search {
 namespace {
 
 constexpr int kFirstBatch = 4;
+constexpr int kWarnings = 3;  // of tasks of which nothing can be measured
 // Batches prepared at a time: with more, the choice of tasks would know too little of the last.
 constexpr int kMostPrepared = 4;
 
@@ -78,7 +80,9 @@ class Loop {
   [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
   [[nodiscard]] Status settle();
-  [[nodiscard]] Status keep(const std::vector<db::Record>& records);
+  [[nodiscard]] Status keep(std::span<const db::Record> records);
+  [[nodiscard]] Status withdraw(const db::Record& wrong);
+  void warn_of_failures(int task, std::span<const db::Record> records);
   void suggest_to_similar(int task);
   void report_progress(int task) const;
 
@@ -95,6 +99,8 @@ class Loop {
   std::optional<TaskScheduler> scheduler_;
   std::vector<int> handed_out_of_;  // of each task: candidates with code, measured or about to be
   int trials_ = 0;                  // measured
+  std::map<measure::Outcome, Failures> failures_;
+  std::set<int> warned_of_;
   double last_report_ = 0;  // when the last batch was reported, or the next ones were prepared
 };
 
@@ -222,6 +228,7 @@ Status Loop::finish(const TaskBatch& batch) {
       scheduler_->set_bound(i, bounds_.seconds(tuner(i).work()));
   }
   HONE_RETURN_IF_ERROR(keep(records));
+  warn_of_failures(batch.task, records);
   if (const std::string text = host_.complaint(task.incumbent().slowdown()); !text.empty())
     log_warning("{}", text);
   suggest_to_similar(batch.task);
@@ -239,8 +246,44 @@ void Loop::suggest_to_similar(int from) {
   }
 }
 
-Status Loop::keep(const std::vector<db::Record>& records) {
-  return options_.store ? options_.store->add(records).status() : ok_status();
+Status Loop::keep(std::span<const db::Record> records) {
+  for (const db::Record& record : records) {
+    if (record.outcome == measure::Outcome::kOk) continue;
+    Failures& alike = failures_[record.outcome];
+    if (++alike.count == 1) alike.first = record.message;
+  }
+  if (!options_.store) return ok_status();
+  HONE_RETURN_IF_ERROR(options_.store->add(records).status());
+  for (const db::Record& record : records) {
+    if (record.outcome == measure::Outcome::kWrongAnswer) HONE_RETURN_IF_ERROR(withdraw(record));
+  }
+  return ok_status();
+}
+
+// A schedule that was right before is no best any more: another version of the compiler may have
+// measured it, or its mistake shows now and then.
+Status Loop::withdraw(const db::Record& wrong) {
+  db::Filter filter;
+  filter.task = wrong.task;
+  filter.device = wrong.device;
+  filter.threads = wrong.threads;
+  filter.verified_only = true;
+  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> verified, options_.store->query(filter));
+  for (const db::Record& record : verified) {
+    if (record.steps != wrong.steps) continue;
+    const Status status = options_.store->set_verified(record.id, false, wrong.message);
+    if (!status.ok() && status.code() != Code::kNotFound) return status;  // removed by now
+  }
+  return ok_status();
+}
+
+// A task that stays as it was is not passed over in silence.
+void Loop::warn_of_failures(int task, std::span<const db::Record> records) {
+  if (records.empty() || !tuner(task).finalists().empty()) return;
+  if (std::ssize(warned_of_) >= kWarnings || !warned_of_.insert(task).second) return;
+  log_warning("task {}: none of the first {} schedules could be measured; {}: {}",
+              tuner(task).task().name, records.size(),
+              measure::outcome_name(records.front().outcome), records.front().message);
 }
 
 Status Loop::settle() {
@@ -337,9 +380,12 @@ Result<TuneResult> Loop::run() {
     } else if (const auto* stored = task->stored_best(); stored != nullptr) {
       tuned.steps = stored->first, tuned.seconds = stored->second;
     }
+    tuned.untuned_is_wrong = task->untuned_is_wrong();
+    tuned.offered = task->offered();
     result.tasks.push_back(std::move(tuned));
   }
   result.trials = trials_;
+  result.failures = failures_;
   result.seconds = clock_.now_seconds() - begin_;
   result.interrupted = interrupted();
   return result;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 
 #include "hone/base/clock.h"
 #include "hone/measure/runner.h"
@@ -65,11 +66,20 @@ struct TunedTask {
   double untuned_seconds = 0;
   int trials = 0;
   std::vector<MeasuredSchedule> runners_up = {};  // next best, verified in this run; fastest first
+  bool untuned_is_wrong = false;  // that schedule computes something else: it must not be used
+  Offered offered = {};           // by TuneLoopOptions::pool
+};
+
+// Schedules that could not be measured, of one outcome.
+struct Failures {
+  int count = 0;
+  std::string first;  // why the first one failed
 };
 
 struct TuneResult {
   std::vector<TunedTask> tasks;  // in the order given
   int trials = 0;
+  std::map<measure::Outcome, Failures> failures;
   double seconds = 0;  // spent in the loop
   bool interrupted = false;
 };

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "hone/base/file.h"
+#include "hone/base/log.h"
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
 #include "hone/schedule/lower.h"
@@ -66,6 +67,30 @@ TEST(tune_tasks, same_seed_and_measurements_give_the_same_schedules) {
     }
     EXPECT_EQ(texts[0], texts[1]) << name;
   }
+}
+
+// The model that a tuner has by default learns from every batch.
+TEST(tune_tasks, a_model_that_learns_is_as_deterministic) {
+  std::vector<std::string> texts;
+  for (int run = 0; run < 2; ++run) {
+    Fixture f;
+    const std::unique_ptr<cost::CostModel> model =
+        std::move(cost::make_model(cost::default_model(target::host()))).value();
+    f.options.context.model = model.get();
+    f.options.compile_threads = 2;
+    f.options.overlap = false;
+    f.options.max_trials = 18;
+    f.options.batch = 3;
+    const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    std::string text;
+    for (const TunedTask& task : result->tasks) {
+      text += schedule::to_string(task.steps);
+      for (const MeasuredSchedule& next : task.runners_up) text += schedule::to_string(next.steps);
+    }
+    texts.push_back(text);
+  }
+  EXPECT_EQ(texts[0], texts[1]);
 }
 
 TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
@@ -233,8 +258,35 @@ TEST(tune_tasks, a_second_run_goes_on_where_the_first_stopped) {
   EXPECT_GT(both->size(), first->size() + kTrials * 3 / 4);
 }
 
-// What a stored schedule takes on a quiet machine.
-double quiet_seconds(const TuneTask& task, const std::string& steps) {
+TEST(tune_tasks, what_fails_is_counted_and_a_task_without_any_time_is_named) {
+  Fixture f;
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) {
+    if (line.find("task ") != std::string_view::npos) lines.emplace_back(line);
+  });
+  measure::NullRunner runner([&](const measure::Job& job) -> Result<double> {
+    f.clock.advance(0.05);
+    if (job.label == "gemm") return error(Code::kTimeout, "too slow");
+    return Fixture::code_seconds(job);
+  });
+  f.options.runner = &runner;
+  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+  set_log_sink({});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_GT(result->tasks[0].seconds, 0);
+  EXPECT_EQ(result->tasks[1].seconds, 0);
+  EXPECT_EQ(result->tasks[1].steps, result->tasks[1].untuned_steps);
+  ASSERT_TRUE(result->failures.contains(measure::Outcome::kTimeout));
+  const Failures& late = result->failures.at(measure::Outcome::kTimeout);
+  EXPECT_EQ(late.count, result->tasks[1].trials);
+  EXPECT_EQ(late.first, "too slow");
+  ASSERT_EQ(lines.size(), 1U) << "once a task";
+  EXPECT_NE(lines[0].find("task gemm: none of the first "), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("timeout: too slow"), std::string::npos) << lines[0];
+}
+
+// A stored schedule as the runner gets it.
+measure::Job job_of(const TuneTask& task, const std::string& steps) {
   const Result<schedule::Steps> parsed = schedule::parse_steps(steps);
   EXPECT_TRUE(parsed.ok());
   Result<codegen::ObjectCode> code =
@@ -242,7 +294,76 @@ double quiet_seconds(const TuneTask& task, const std::string& steps) {
   EXPECT_TRUE(code.ok());
   measure::Job job;
   job.object = std::move(code->object);
-  return Fixture::code_seconds(job);
+  return job;
+}
+
+// What it takes on a quiet machine.
+double quiet_seconds(const TuneTask& task, const std::string& steps) {
+  return Fixture::code_seconds(job_of(task, steps));
+}
+
+// Finds one machine code to be wrong.
+class FindsWrong final : public measure::Runner {
+ public:
+  FindsWrong(measure::Runner& runner, std::string object)
+      : runner_(runner), object_(std::move(object)) {}
+  [[nodiscard]] std::string_view name() const override { return "finds wrong"; }
+  [[nodiscard]] Status submit(std::vector<measure::Job> batch) override {
+    for (const measure::Job& job : batch) wrong_.push_back(job.object == object_);
+    return runner_.submit(std::move(batch));
+  }
+  [[nodiscard]] Result<std::vector<measure::Measurement>> collect() override {
+    HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, runner_.collect());
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (wrong_[i])
+        answers[i] = measure::failed(answers[i].id, measure::Outcome::kWrongAnswer, "off by 1");
+    }
+    wrong_.clear();
+    return answers;
+  }
+  void cancel() override { runner_.cancel(); }
+
+ private:
+  measure::Runner& runner_;
+  std::string object_;
+  std::vector<bool> wrong_;
+};
+
+TEST(tune_tasks, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
+  const Result<TempDir> folder = TempDir::create();
+  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  Fixture f;
+  f.options.store = store->get();
+  f.options.context.tolerance = 1e-4;
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  const db::BestQuery query = {.task = f.tasks[0].key, .device = "test", .threads = 1};
+  const auto before = (*store)->best(query);
+  ASSERT_TRUE(before.ok() && before->size() == 1);
+  const std::string& steps = before->front().steps;
+
+  FindsWrong runner(f.runner, job_of(f.tasks[0], steps).object);
+  f.options.runner = &runner;
+  f.tasks[0].start = *schedule::parse_steps(steps);
+  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(result->tasks[0].untuned_is_wrong);
+  EXPECT_FALSE(result->tasks[1].untuned_is_wrong);
+  EXPECT_NE(schedule::to_string(result->tasks[0].steps), steps);
+  EXPECT_EQ(result->failures.at(measure::Outcome::kWrongAnswer).first, "off by 1");
+  const auto after = (*store)->best(query);
+  ASSERT_TRUE(after.ok() && after->size() == 1);
+  EXPECT_NE(after->front().steps, steps);
+  const auto trials = (*store)->query({.task = f.tasks[0].key});
+  ASSERT_TRUE(trials.ok());
+  int wrong = 0;
+  for (const db::Record& trial : *trials) {
+    if (trial.steps != steps) continue;
+    EXPECT_EQ(trial.outcome, measure::Outcome::kWrongAnswer);
+    EXPECT_FALSE(trial.verified || trial.crowned);
+    ++wrong;
+  }
+  EXPECT_GE(wrong, 2) << "the old one, and the one that found it out";
 }
 
 TEST(tune_tasks, records_carry_what_else_the_machine_did) {
