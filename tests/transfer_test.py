@@ -79,6 +79,7 @@ class Transfer(Case):
         self.assertEqual(sum(sums["tasks"] for sums in source["classes"]), source["tasks"])
         text = self.succeed("transfer", "--to", self.large, "--from", self.small, *self.common)
         self.assertIn("of the speed-up", text)
+        self.assertIn("score", text)
         self.refuse("no records of other tasks from 'nothing'", "transfer", "--to", self.large, "--from", "nothing", *self.common)
         self.succeed("transfer", "--to", self.large, "--from", self.db, *self.common)
 

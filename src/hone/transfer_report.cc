@@ -11,7 +11,7 @@
 #include "hone/base/clock.h"
 #include "hone/db/registry.h"
 #include "hone/knowledge.h"
-#include "hone/measure/local_runner.h"
+#include "hone/measure/self_test.h"
 #include "hone/search/measure_schedules.h"
 #include "hone/search/prediction.h"
 #include "hone/search/transfer_source.h"
@@ -40,6 +40,12 @@ struct Task {
   std::vector<schedule::Steps> chosen;  // per source
 };
 
+// What a source led to for a task.
+struct Choice {
+  schedule::Steps steps;
+  search::Offered offered;
+};
+
 class Reporter {
  public:
   Reporter(ModelTasks& model, db::Store* store, const TransferReportOptions& options)
@@ -52,12 +58,13 @@ class Reporter {
   Result<std::vector<Source>> make_sources(const search::TransferPool& everything);
   Result<Source> named_source(const std::string& name, const search::TransferPool& everything);
   Status try_source(const Source& source);
-  Result<std::vector<schedule::Steps>> choose(const Source& source,
-                                              std::span<const search::TransferResult> found);
+  [[nodiscard]] std::vector<search::SourceScore> rank(const search::TransferPool& everything);
+  Result<std::vector<Choice>> choose(const Source& source);
+  Result<std::vector<Choice>> ranked_best(const Source& source);
   [[nodiscard]] static schedule::Steps predicted_best(const Task& task,
                                                       const search::TransferResult& found);
   Result<schedule::Steps> measured_best(const Task& task, const search::TransferResult& found);
-  Result<std::vector<schedule::Steps>> searched_best(const Source& source);
+  Result<std::vector<Choice>> searched_best(const Source& source);
   Status compare();
   Result<search::TaskTuner*> open_tuner(size_t group);
 
@@ -166,19 +173,28 @@ Result<Source> Reporter::named_source(const std::string& name,
   return source;
 }
 
-Result<std::vector<Source>> Reporter::make_sources(const search::TransferPool& everything) {
-  std::vector<Source> sources;
-  for (const std::string& name : options_.from) {
-    HONE_ASSIGN_OR_RETURN(Source source, named_source(name, everything));
-    sources.push_back(std::move(source));
-  }
-  if (!options_.from.empty()) return sources;
+// By what the models' schedules promise.
+std::vector<search::SourceScore> Reporter::rank(const search::TransferPool& everything) {
   std::map<std::string, double> seconds;  // untuned, by class
   for (const Task& task : tasks_) {
     const TaskSummary& summary = model_.summaries[task.group];
     seconds[summary.kernel_class] += summary.multiplicity * task.predicted;
   }
-  for (const search::SourceScore& ranked : search::rank_sources(everything, seconds)) {
+  return search::rank_sources(everything, seconds);
+}
+
+Result<std::vector<Source>> Reporter::make_sources(const search::TransferPool& everything) {
+  std::vector<Source> sources;
+  const std::vector<search::SourceScore> scores = rank(everything);
+  for (const std::string& name : options_.from) {
+    HONE_ASSIGN_OR_RETURN(Source source, named_source(name, everything));
+    for (const search::SourceScore& ranked : scores) {
+      if (ranked.model == name) source.score = ranked.score;
+    }
+    sources.push_back(std::move(source));
+  }
+  if (!options_.from.empty()) return sources;
+  for (const search::SourceScore& ranked : scores) {
     if (sources.size() >= kRanked) break;
     sources.push_back({ranked.model, ranked.score, everything});
     sources.back().pool.keep_model(ranked.model);
@@ -216,7 +232,7 @@ Result<schedule::Steps> Reporter::measured_best(const Task& task,
 }
 
 // By a cost model that has learned nothing of other sources' trials.
-Result<std::vector<schedule::Steps>> Reporter::searched_best(const Source& source) {
+Result<std::vector<Choice>> Reporter::searched_best(const Source& source) {
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options_.compile));
   std::vector<search::TuneTask> tasks;
   for (const Task& task : tasks_) tasks.push_back(tune_task(model_, task.group, task.fallback));
@@ -231,28 +247,12 @@ Result<std::vector<schedule::Steps>> Reporter::searched_best(const Source& sourc
   loop.max_task_trials = options_.measure;
   loop.interrupted = options_.interrupted;
   HONE_ASSIGN_OR_RETURN(const search::TuneResult tuned, search::tune_tasks(tasks, loop));
-  std::vector<schedule::Steps> best;
-  for (const search::TunedTask& task : tuned.tasks) best.push_back(task.steps);
+  std::vector<Choice> best;
+  for (const search::TunedTask& task : tuned.tasks) best.push_back({task.steps, task.offered});
   return best;
 }
 
-Result<std::vector<schedule::Steps>> Reporter::choose(
-    const Source& source, std::span<const search::TransferResult> found) {
-  if (options_.measure > 0 && !options_.as_in_paper) return searched_best(source);
-  std::vector<schedule::Steps> chosen;
-  for (size_t i = 0; i < tasks_.size(); ++i) {
-    HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
-    chosen.push_back(predicted_best(tasks_[i], found[i]));
-    if (options_.measure > 0) {
-      HONE_ASSIGN_OR_RETURN(chosen.back(), measured_best(tasks_[i], found[i]));
-    }
-  }
-  return chosen;
-}
-
-Status Reporter::try_source(const Source& source) {
-  TransferSource result{source.name, source.score, 0, {}, {}};
-  const double start = real_clock().now_seconds();
+Result<std::vector<Choice>> Reporter::ranked_best(const Source& source) {
   std::vector<search::TransferResult> found(tasks_.size());
   threads_.parallel_for(std::ssize(tasks_), [&](int64_t i) {
     const Task& task = tasks_[static_cast<size_t>(i)];
@@ -263,12 +263,31 @@ Status Reporter::try_source(const Source& source) {
                           .same_class = options_.as_in_paper,
                           .as_they_are = options_.as_in_paper});
   });
-  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> chosen, choose(source, found));
+  std::vector<Choice> chosen;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
+    chosen.push_back({predicted_best(tasks_[i], found[i]), {found[i].sources, found[i].invalid}});
+    if (options_.measure > 0) {
+      HONE_ASSIGN_OR_RETURN(chosen.back().steps, measured_best(tasks_[i], found[i]));
+    }
+  }
+  return chosen;
+}
+
+Result<std::vector<Choice>> Reporter::choose(const Source& source) {
+  const bool searches = options_.measure > 0 && !options_.as_in_paper;
+  return searches ? searched_best(source) : ranked_best(source);
+}
+
+Status Reporter::try_source(const Source& source) {
+  TransferSource result{source.name, source.score, 0, {}, {}};
+  const double start = real_clock().now_seconds();
+  HONE_ASSIGN_OR_RETURN(std::vector<Choice> chosen, choose(source));
   HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
   result.search_seconds = real_clock().now_seconds() - start;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     Task& task = tasks_[i];
-    schedule::Steps& steps = chosen[i];
+    const Choice& choice = chosen[i];
     const std::string& name = model_.summaries[task.group].kernel_class;
     auto at = std::find_if(result.classes.begin(), result.classes.end(),
                            [&](const TransferClass& c) { return c.kernel_class == name; });
@@ -276,11 +295,11 @@ Status Reporter::try_source(const Source& source) {
       at = result.classes.insert(result.classes.end(), TransferClass{.kernel_class = name});
     for (TransferClass* sum : {&*at, &result.total}) {
       ++sum->tasks;
-      sum->used += steps != task.fallback;
-      sum->sources += found[i].sources;
-      sum->invalid += found[i].invalid;
+      sum->used += choice.steps != task.fallback;
+      sum->sources += choice.offered.records;
+      sum->invalid += choice.offered.invalid;
     }
-    task.chosen.push_back(std::move(steps));
+    task.chosen.push_back(choice.steps);
   }
   report_.sources.push_back(std::move(result));
   return ok_status();
@@ -332,8 +351,9 @@ Result<TransferReport> Reporter::run() {
   std::unique_ptr<measure::Runner> local;
   if (!options_.runner) {
     HONE_ASSIGN_OR_RETURN(
-        local, measure::make_local_runner({.worker = {.executable = options_.worker_executable,
-                                                      .arguments = options_.worker_arguments}}));
+        local, measure::make_tested_runner({.worker = {.executable = options_.worker_executable,
+                                                       .arguments = options_.worker_arguments}},
+                                           model_.target));
   }
   runner_ = options_.runner ? options_.runner : local.get();
   for (const Source& source : sources) HONE_RETURN_IF_ERROR(try_source(source));

@@ -40,7 +40,7 @@ struct TransferClass {
 
 struct TransferSource {
   std::string name;
-  double score = 0;           // the heuristic's; 0 if it was not asked
+  double score = 0;           // the heuristic's, of a model; 0 of other sources
   double search_seconds = 0;  // spent on ranking, and on building and measuring candidates
   std::vector<TransferClass> classes;
   TransferClass total;

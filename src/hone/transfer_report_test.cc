@@ -133,6 +133,18 @@ TEST(transfer_report, the_same_model_of_another_size_is_a_source) {
   EXPECT_GT(report->sources[0].total.sources, 0);
 }
 
+TEST(transfer_report, says_what_the_rule_promised_of_each_named_model) {
+  Fixture f;
+  f.store(network("target", 20), "target");
+  f.store(network("first", 24), "first");
+  f.options.compile.seed = 3;
+  f.options.from = {"first", "pool"};
+  const Result<TransferReport> report = transfer_report(network("target", 20), f.options);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_GT(report->sources[0].score, 0);
+  EXPECT_EQ(report->sources[1].score, 0);
+}
+
 TEST(transfer_report, what_is_missing_is_said) {
   Fixture f;
   ASSERT_TRUE(db::open_store(f.options.compile.db).ok());

@@ -30,9 +30,10 @@ std::optional<double> time_share(const TransferReport& report, const TransferSou
 }
 
 std::vector<std::string> row(const TransferClass& sum, std::string first, std::string name,
-                             std::string time) {
+                             std::string score, std::string time) {
   return {std::move(first),
           std::move(name),
+          std::move(score),
           std::to_string(sum.tasks),
           std::to_string(sum.used),
           fmt::format("{}/{}", sum.invalid, sum.sources),
@@ -44,15 +45,16 @@ std::vector<std::string> row(const TransferClass& sum, std::string first, std::s
 }
 
 void print_text(const TransferReport& report) {
-  Table table({"source", "kernel", "tasks", "used", "invalid", "default", "transferred", "best",
-               "of the speed-up", "of the time"},
+  Table table({"source", "kernel", "score", "tasks", "used", "invalid", "default", "transferred",
+               "best", "of the speed-up", "of the time"},
               2);
   for (const TransferSource& source : report.sources) {
     const auto share = time_share(report, source);
     table.add(row(source.total, shorten(source.name, 32), "all",
+                  source.score > 0 ? fmt::format("{:.3f}", source.score) : "-",
                   share ? fmt::format("{:.2f} %", 100 * *share) : "-"));
     for (const TransferClass& sum : source.classes)
-      table.add(row(sum, "", shorten(sum.kernel_class, 36), ""));
+      table.add(row(sum, "", shorten(sum.kernel_class, 36), "", ""));
   }
   fmt::print("{}{}: {} of {} kernels have records to compare with", table.text(), report.model,
              report.tasks - report.untuned, report.tasks);
@@ -145,6 +147,7 @@ Command transfer_command(CLI::App& root) {
   add_task_options(*app, options->build);
   add_json(*app, options->json);
   app->footer(
+      "score: of a model's schedules by the Transfer-Tuning paper's rule, the sum over kernel classes of P^2 sqrt(W);\n"
       "of the speed-up: (default - transferred) / (default - best), where default is what compile does with\n"
       "an empty database and best the fastest schedule known; of the time: of tuning the model in full.");
   return {app, [options] { return run(*options); }};
