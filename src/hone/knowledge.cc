@@ -40,18 +40,21 @@ Status keep_best_source(search::TransferPool& pool, const ModelTasks& model) {
 }
 
 Status check_tuned(const ModelTasks& model, std::span<const KnownSchedule> known) {
-  int missing = 0;
+  int missing = 0, stale = 0;
   const TaskSummary* first = nullptr;
   for (size_t g = 0; g < known.size(); ++g) {
     if (!known[g].untuned) continue;
     if (++missing == 1) first = &model.summaries[g];
+    stale += model.summaries[g].stale > 0;
   }
   if (missing == 0) return ok_status();
   return error(
       Code::kNotFound,
-      "{} of {} kernels have no record of their own, the first is {} ({}): tune the model, or "
+      "{} of {} kernels have no record of their own{}, the first is {} ({}): tune the model, or "
       "leave --require-tuned out",
-      missing, known.size(), first->name, first->kernel_class);
+      missing, known.size(),
+      stale > 0 ? fmt::format(" that still applies ({} had one of another version)", stale) : "",
+      first->name, first->kernel_class);
 }
 
 // Takes the schedule of another task if it is predicted to be about as fast as the best predicted.
@@ -145,7 +148,7 @@ void KnownSchedule::describe(TaskSummary& summary) const {
 
 Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, size_t group,
                                                      const Knowledge& knowledge,
-                                                     const std::string& algorithm) {
+                                                     const std::string& algorithm, int* stale) {
   const uint64_t key = model.tasks.groups[group].key;
   const db::BestQuery query = best_query(model, key, algorithm);
   std::vector<db::Record> found;
@@ -159,12 +162,15 @@ Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, si
   }
   for (const db::Record& record : found) {
     Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-    if (!steps.ok() || !schedule::replay(model.dag(group), *steps).ok()) continue;
+    if (!steps.ok() || !schedule::replay(model.dag(group), *steps).ok()) {
+      if (stale != nullptr) ++*stale;
+      continue;
+    }
     KnownSchedule known{.steps = *std::move(steps), .source = "stored", .from = record.model};
     known.seconds = record.quiet_seconds();
     return std::optional(std::move(known));
   }
-  return std::optional<KnownSchedule>();  // or of a version whose schedules do not apply any more
+  return std::optional<KnownSchedule>();
 }
 
 Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
@@ -191,7 +197,7 @@ Result<std::vector<schedule::Steps>> known_schedules(ModelTasks& model, Knowledg
   std::vector<size_t> others;
   for (size_t g = 0; g < count; ++g) {
     HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
-                          stored_schedule(model, g, knowledge));
+                          stored_schedule(model, g, knowledge, "", &model.summaries[g].stale));
     if (stored)
       known[g] = *std::move(stored);
     else

@@ -50,9 +50,10 @@ struct KnownSchedule {
 };
 // The schedule of the record of exactly this task on this device (of that algorithm, if one is
 // given) that still applies: one that was measured here, else the fastest shipped one; else null.
+// `stale`, if not null, counts those looked at that do not apply: another version's.
 [[nodiscard]] Result<std::optional<KnownSchedule>> stored_schedule(
     const ModelTasks& model, size_t group, const Knowledge& knowledge,
-    const std::string& algorithm = "");
+    const std::string& algorithm = "", int* stale = nullptr);
 // That of another task if it is predicted to be at least about as fast as the best predicted one,
 // else the best predicted.
 [[nodiscard]] Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,

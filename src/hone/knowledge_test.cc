@@ -192,6 +192,40 @@ TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
   EXPECT_NE(steps.status().message().find("1 of "), std::string::npos) << steps.status().message();
 }
 
+TEST(knowledge, a_record_that_does_not_apply_any_more_is_passed_over_and_told) {
+  for (const bool another : {true, false}) {
+    Fixture f;
+    ModelTasks model = f.tasks(network("net", 20));
+    std::vector<db::Record> records = f.records(model);
+    db::Record old = records[0];
+    old.steps = "a step of long ago";
+    old.version = "0";
+    old.centre = old.low = old.high = 5e-4;  // faster than all others
+    if (another)
+      records.push_back(old);
+    else
+      records[0] = old;
+    f.store(records);
+    const std::vector<std::string> sources = f.sources(model);
+    EXPECT_EQ(sources[0] == "stored", another) << sources[0];
+    EXPECT_EQ(model.summaries[0].stale, 1);
+    for (size_t g = 1; g < sources.size(); ++g) {
+      EXPECT_EQ(sources[g], "stored");
+      EXPECT_EQ(model.summaries[g].stale, 0);
+    }
+    if (another) continue;
+    f.options.require_tuned = true;
+    ModelTasks again = f.tasks(network("net", 20));
+    Result<Knowledge> knowledge = f.learned(again);
+    ASSERT_TRUE(knowledge.ok());
+    const auto steps = known_schedules(again, *knowledge, f.options, f.threads);
+    ASSERT_FALSE(steps.ok());
+    EXPECT_NE(steps.status().message().find("that still applies (1 had one of another version)"),
+              std::string::npos)
+        << steps.status().message();
+  }
+}
+
 TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));

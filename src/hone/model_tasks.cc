@@ -20,6 +20,9 @@
 namespace hone {
 namespace {
 
+// Records of a task that are looked at, fastest first, for one that still applies.
+constexpr int kBestTried = 8;
+
 constexpr double kFastTolerance = 1e-2;  // of the largest output, with constants of 16 bits
 // Of intermediate tensors, so that kernels run together: little beside the weights, and enough for
 // most of them.
@@ -70,6 +73,7 @@ db::BestQuery best_query(const ModelTasks& model, uint64_t key, const std::strin
   db::BestQuery query{
       .task = key, .device = model.device, .threads = model.threads, .algorithm = algorithm};
   query.accuracy = model.accuracy;
+  query.limit = kBestTried;
   return query;
 }
 

@@ -39,6 +39,14 @@ std::string coverage(const CompileSummary& summary) {
     if (task.source == "transferred")
       text += fmt::format("{} {}: from {}\n", task.kernel_class, shorten(task.name, 28), task.from);
   }
+  const auto stale = std::count_if(summary.tasks.begin(), summary.tasks.end(),
+                                   [](const TaskSummary& task) { return task.stale > 0; });
+  if (stale > 0) {
+    text += fmt::format(
+        "records of {} kernels do not apply any more, as another version of Hone made them: tune "
+        "the model again\n",
+        stale);
+  }
   return text + fmt::format("schedules of {} kernels: {}\n", summary.tasks.size(), counts);
 }
 
@@ -60,6 +68,7 @@ Json to_json(const CompileSummary& summary, const Limits& limits) {
     kernel["from"] = task.from;
     kernel["untuned_seconds"] = task.untuned_seconds;
     kernel["trials"] = task.trials;
+    kernel["stale_records"] = task.stale;
     kernel["steps"] = task.steps;
     json["kernels"].push_back(std::move(kernel));
   }
