@@ -42,6 +42,28 @@ class Db(Case):
         self.succeed("db", "export", out, "--db", self.db)
         self.assertEqual(out.read_text().splitlines(), self.exported())
 
+    def test_a_choice_of_trials(self):
+        self.fill(trial(1, 1e-3, steps="a"), trial(1, 2e-3, steps="b"), trial(1, 9e-4, steps="b", device="other"),
+                  trial(1, 3e-3, steps="c", threads=1), trial(2, 1e-3, model="alexnet", kernel_class="gemm"), trial(1, 4e-3, steps="a"))
+        count = lambda *options: len(self.succeed("db", "export", "-", "--db", self.db, *options).splitlines())
+        self.assertEqual(count(), 6)
+        self.assertEqual(count("--task", f"{1:016x}"), 5)
+        self.assertEqual(count("--kernel", "gemm"), 1)
+        self.assertEqual(count("--device", "other"), 1)
+        self.assertEqual(count("--model", "alexnet"), 1)
+        self.assertEqual(count("--threads", "1"), 1)
+        self.assertEqual(count("--task", f"{1:016x}", "--threads", "2", "--device", "machine"), 3)
+        self.refuse("--task: ", "db", "export", "-", "--db", self.db, "--task", "1")
+        self.refuse("--threads: ", "db", "export", "-", "--db", self.db, "--threads", "none")
+        shown = self.succeed_json("db", "show", "--db", self.db, "--model", "alexnet")
+        self.assertEqual([(entry["kernel"], entry["trials"]) for entry in shown], [("gemm", 1)])
+
+        # The best few of a kernel, each schedule once.
+        best = self.succeed_json("db", "best", "--db", self.db, "--device", "machine", "--threads", "2", "--task", f"{1:016x}", "--top", "5")
+        self.assertEqual([(entry["steps"], entry["seconds"], entry["best_seconds"]) for entry in best], [("a", 1e-3, 1e-3), ("b", 2e-3, 1e-3)])
+        self.assertEqual(len(self.succeed_json("db", "best", "--db", self.db)), 4)
+        self.refuse("--top: ", "db", "best", "--db", self.db, "--top", "0")
+
     def test_bad_lines_are_named_and_nothing_is_imported(self):
         self.fill(trial(1, 1e-3))
         bad = self.lines(trial(2, 1e-3), trial(3, -1.0), name="bad.jsonl")

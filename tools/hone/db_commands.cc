@@ -1,15 +1,15 @@
-
+#include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "hone/base/hash.h"
-#include "hone/base/options.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
 
 #include "command.h"
 #include "json_text.h"
 #include "option_texts.h"
+#include "record_filter.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -17,17 +17,31 @@ namespace {
 
 struct DbOptions {
   std::string db;
-  std::string task;     // 16 hexadecimal digits; empty: all
-  std::string kernel;   // a kernel class; empty: all
-  std::string threads;  // empty: any
+  RecordFilterTexts filter;
+  std::string top = "1";  // of best
   bool json = false;
 };
 
 // The trials of one task on one device with one number of threads.
 struct Group {
-  db::Record best;  // fastest verified one; id 0: none
+  std::vector<db::Record> best;  // verified ones of different schedules, fastest first
   std::string kernel_class;
   int64_t trials = 0, ok = 0;
+
+  void take(db::Record&& record, size_t most) {
+    const auto same = std::find_if(best.begin(), best.end(), [&](const db::Record& other) {
+      return other.steps == record.steps;
+    });
+    if (same != best.end()) {
+      if (same->centre <= record.centre) return;
+      best.erase(same);
+    }
+    const auto place = std::upper_bound(
+        best.begin(), best.end(), record.centre,
+        [](double centre, const db::Record& other) { return centre < other.centre; });
+    best.insert(place, std::move(record));
+    if (best.size() > most) best.pop_back();
+  }
 };
 using GroupKey = std::tuple<uint64_t, std::string, int>;  // task, device, threads
 
@@ -36,22 +50,9 @@ struct Summary {
   std::map<GroupKey, Group> groups;
 };
 
-Result<db::Filter> make_filter(const DbOptions& options) {
-  db::Filter filter;
-  if (!options.task.empty()) {
-    const Result<uint64_t> key = parse_key(options.task);
-    if (!key.ok()) return invalid("--task: {} as 'hone db show' prints it", key.status().message());
-    filter.task = *key;
-  }
-  if (!options.kernel.empty()) filter.kernel_class = options.kernel;
-  if (!options.threads.empty()) {
-    HONE_ASSIGN_OR_RETURN(filter.threads, parse_count("--threads", options.threads, 1, 1024));
-  }
-  return filter;
-}
-
 Result<Summary> summarise(const DbOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const db::Filter filter, make_filter(options));
+  HONE_ASSIGN_OR_RETURN(const db::Filter filter, parse_record_filter(options.filter));
+  HONE_ASSIGN_OR_RETURN(const int top, parse_count("--top", options.top, 1, 1000));
   HONE_ASSIGN_OR_RETURN(const auto store,
                         db::open_store(options.db, {.read_only = true, .create = false}));
   Summary summary;
@@ -63,25 +64,20 @@ Result<Summary> summarise(const DbOptions& options) {
     group.kernel_class = record.kernel_class;
     ++group.trials;
     group.ok += record.outcome == measure::Outcome::kOk;
-    if (record.verified && (group.best.id == 0 || record.centre < group.best.centre))
-      group.best = std::move(record);
+    if (record.verified) group.take(std::move(record), static_cast<size_t>(top));
     return ok_status();
   }));
   return summary;
 }
 
-Json to_json(const GroupKey& key, const Group& group, bool with_schedule) {
+Json to_json(const GroupKey& key, const Group& group) {
   Json json = {{"task", hash_hex(std::get<0>(key))},
                {"kernel", group.kernel_class},
                {"device", std::get<1>(key)},
                {"threads", std::get<2>(key)},
                {"trials", group.trials},
                {"ok", group.ok}};
-  json["best_seconds"] = group.best.id != 0 ? Json(group.best.centre) : Json();
-  if (with_schedule) {
-    json["algorithm"] = group.best.algorithm;
-    json["steps"] = group.best.steps;
-  }
+  json["best_seconds"] = group.best.empty() ? Json() : Json(group.best.front().centre);
   return json;
 }
 
@@ -93,10 +89,11 @@ Status show(const DbOptions& options) {
   for (const GroupKey& key : summary.order) {
     const Group& group = summary.groups.at(key);
     trials += group.trials;
-    json.push_back(to_json(key, group, false));
+    json.push_back(to_json(key, group));
     table.add({group.kernel_class, hash_hex(std::get<0>(key)), shorten(std::get<1>(key), 40),
                std::to_string(std::get<2>(key)), std::to_string(group.trials),
-               std::to_string(group.ok), format_seconds(group.best.centre)});
+               std::to_string(group.ok),
+               format_seconds(group.best.empty() ? 0 : group.best.front().centre)});
   }
   if (options.json) {
     fmt::print("{}", json_text(json));
@@ -112,17 +109,24 @@ Status best(const DbOptions& options) {
   std::string text;
   for (const GroupKey& key : summary.order) {
     const Group& group = summary.groups.at(key);
-    if (group.best.id == 0) continue;
-    json.push_back(to_json(key, group, true));
-    text += fmt::format("{} {} on {}, {} thread{}: {} ({})\n", group.kernel_class,
-                        hash_hex(std::get<0>(key)), std::get<1>(key), std::get<2>(key),
-                        std::get<2>(key) == 1 ? "" : "s", format_seconds(group.best.centre),
-                        group.best.algorithm);
-    size_t begin = 0;
-    while (begin < group.best.steps.size()) {
-      const size_t end = std::min(group.best.steps.find('\n', begin), group.best.steps.size());
-      text += fmt::format("    {}\n", group.best.steps.substr(begin, end - begin));
-      begin = end + 1;
+    for (const db::Record& record : group.best) {
+      Json entry = to_json(key, group);
+      entry["seconds"] = record.centre;
+      entry["algorithm"] = record.algorithm;
+      entry["model"] = record.model;
+      entry["version"] = record.version;
+      entry["steps"] = record.steps;
+      json.push_back(std::move(entry));
+      text += fmt::format("{} {} on {}, {} thread{}: {} ({})\n", group.kernel_class,
+                          hash_hex(std::get<0>(key)), std::get<1>(key), std::get<2>(key),
+                          std::get<2>(key) == 1 ? "" : "s", format_seconds(record.centre),
+                          record.algorithm);
+      size_t begin = 0;
+      while (begin < record.steps.size()) {
+        const size_t end = std::min(record.steps.find('\n', begin), record.steps.size());
+        text += fmt::format("    {}\n", record.steps.substr(begin, end - begin));
+        begin = end + 1;
+      }
     }
   }
   if (!options.json && text.empty()) text = "no verified trial\n";
@@ -131,16 +135,11 @@ Status best(const DbOptions& options) {
 }
 
 Command make_command(CLI::App& db, const std::string& name, const std::string& description,
-                     Status (*action)(const DbOptions&)) {
-  const auto options = std::make_shared<DbOptions>();
+                     Status (*action)(const DbOptions&),
+                     const std::shared_ptr<DbOptions>& options) {
   CLI::App* app = db.add_subcommand(name, description);
   add_db(*app, options->db);
-  app->add_option("--task", options->task, "Only the task with this key")->type_name("KEY");
-  app->add_option("--kernel", options->kernel,
-                  "Only kernels of this class, such as conv2d+bias+relu")
-      ->type_name("CLASS");
-  app->add_option("--threads", options->threads, "Only what ran on so many threads")
-      ->type_name("N");
+  add_record_filter(*app, options->filter);
   add_json(*app, options->json);
   return {app, [options, action] { return action(*options); }};
 }
@@ -149,10 +148,17 @@ Command make_command(CLI::App& db, const std::string& name, const std::string& d
 
 Command db_show_command(CLI::App& db) {
   return make_command(db, "show",
-                      "A table of the kernels in the database: trials and best time of each", show);
+                      "A table of the kernels in the database: trials and best time of each", show,
+                      std::make_shared<DbOptions>());
 }
 Command db_best_command(CLI::App& db) {
-  return make_command(db, "best", "The best verified schedule of each kernel, step by step", best);
+  const auto options = std::make_shared<DbOptions>();
+  Command command = make_command(
+      db, "best", "The best verified schedule of each kernel, step by step", best, options);
+  command.app->add_option("--top", options->top, "So many different schedules, fastest first")
+      ->type_name("N")
+      ->capture_default_str();
+  return command;
 }
 
 }  // namespace hone::tool

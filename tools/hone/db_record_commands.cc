@@ -10,6 +10,7 @@
 #include "command.h"
 #include "json_text.h"
 #include "option_texts.h"
+#include "record_filter.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -21,6 +22,7 @@ constexpr int kSecondsADay = 24 * 3600;
 struct Options {
   std::string db;
   std::string file;                 // import, export
+  RecordFilterTexts filter;         // export
   std::vector<std::string> others;  // merge
   std::string keep = "100";         // gc
   std::string older_than = "0";     // gc: days
@@ -89,8 +91,9 @@ Status import_lines(const Options& options) {
 }
 
 Status export_lines(const Options& options) {
+  HONE_ASSIGN_OR_RETURN(const db::Filter filter, parse_record_filter(options.filter));
   HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
-  HONE_ASSIGN_OR_RETURN(const int64_t lines, db::export_json_lines(*store, {}, options.file));
+  HONE_ASSIGN_OR_RETURN(const int64_t lines, db::export_json_lines(*store, filter, options.file));
   if (options.file != "-") fmt::print("wrote {}: {} trials\n", options.file, lines);
   return ok_status();
 }
@@ -192,10 +195,12 @@ std::vector<Command> db_record_commands(CLI::App& db) {
     add_db(*app, options->db);
   }
   {
-    const auto [app, options] = make("export", "Write all trials as JSON lines", export_lines);
+    const auto [app, options] =
+        make("export", "Write trials as JSON lines, all or a choice", export_lines);
     app->add_option("file", options->file, "The file to write; -: standard output")
         ->required()
         ->type_name("FILE");
+    add_record_filter(*app, options->filter);
     add_db(*app, options->db);
   }
   {

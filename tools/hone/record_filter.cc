@@ -1,0 +1,44 @@
+#include "record_filter.h"
+
+#include "hone/base/hash.h"
+#include "hone/base/options.h"
+#include "hone/target/target.h"
+
+#include "option_texts.h"
+
+namespace hone::tool {
+
+void add_record_filter(CLI::App& app, RecordFilterTexts& texts) {
+  app.add_option("--task", texts.task, "Only the task with this key")->type_name("KEY");
+  app.add_option("--kernel", texts.kernel, "Only kernels of this class, such as conv2d+bias+relu")
+      ->type_name("CLASS");
+  app.add_option(
+         "--device", texts.device,
+         "Only what ran on this device: its key as 'hone db stat' prints it, or a name such "
+         "as host")
+      ->type_name("KEY");
+  app.add_option("--model", texts.model, "Only what was measured for this model")
+      ->type_name("NAME");
+  app.add_option("--threads", texts.threads, "Only what ran on so many threads")->type_name("N");
+}
+
+Result<db::Filter> parse_record_filter(const RecordFilterTexts& texts) {
+  db::Filter filter;
+  if (!texts.task.empty()) {
+    const Result<uint64_t> key = parse_key(texts.task);
+    if (!key.ok()) return invalid("--task: {} as 'hone db show' prints it", key.status().message());
+    filter.task = *key;
+  }
+  if (!texts.kernel.empty()) filter.kernel_class = texts.kernel;
+  if (!texts.device.empty()) {
+    const Result<target::Target> target = target::find(texts.device);
+    filter.device = target.ok() ? target::device_key(*target) : texts.device;
+  }
+  if (!texts.model.empty()) filter.model = texts.model;
+  if (!texts.threads.empty()) {
+    HONE_ASSIGN_OR_RETURN(filter.threads, parse_count("--threads", texts.threads, 1, 1024));
+  }
+  return filter;
+}
+
+}  // namespace hone::tool
