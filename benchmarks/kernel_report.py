@@ -49,7 +49,7 @@ def cell(result, name):
     return f"{min(theirs) / min(ours):.2f}" if theirs and ours else "-"
 
 
-def limit(result):
+def rate(result):
     """Per cent of the peak rate of multiply-adds, or GB/s where nothing is multiplied."""
     ours = times(result, "hone")
     if not ours:
@@ -57,6 +57,14 @@ def limit(result):
     if result["flops"] and result["peak_flops"]:
         return f"{100 * result['flops'] / min(ours) / result['peak_flops']:.0f} %"
     return f"{result['bytes'] / min(ours) * 1e-9:.1f} GB/s"
+
+
+def of_limit(result):
+    """Per cent of what binds, as in "71 % of compute" or "48 % of L2" (kernel_limit.py); a dash in results from before it was stored."""
+    ours = times(result, "hone")
+    if not ours or "limit_seconds" not in result:
+        return "-"
+    return f"{100 * result['limit_seconds'] / min(ours):.0f} % of {result['limit']}"
 
 
 def milliseconds(values):
@@ -70,7 +78,7 @@ def line(result):
     verdict = f"{found[0]:.2f} ({found[1]:.2f}) of {SHORT[found[2]]}" if found else "no rival"
     if "hone" in result["failures"]:
         verdict = f"Hone failed: {result['failures']['hone']}"
-    own = f"{milliseconds(times(result, 'hone'))} ms, {limit(result)}"
+    own = f"{milliseconds(times(result, 'hone'))} ms, {rate(result)}, {of_limit(result)}"
     return f"{result['name']} [{result['threads']}t, {result['weights']}]: {own}, {verdict}" + (f", error {error:.0e}" if error is not None else "")
 
 
@@ -82,13 +90,13 @@ def markdown(rows):
 
 def table(results):
     names = [name for name in SHORT if any(name in result["engines"] for result in results)]
-    rows = [["operator", "threads", "weights", "Hone ms min / median", "of peak or rate", *[f"{SHORT[name]} /" for name in names],
+    rows = [["operator", "threads", "weights", "Hone ms min / median", "of peak or rate", "of limit", *[f"{SHORT[name]} /" for name in names],
              "best rival's min / median", "error"]]
     for result in results:
         found = ratios(result, "direct")
         error = result["engines"].get("hone", {}).get("error")
-        rows.append([result["name"], str(result["threads"]), f"{result['weights']}", milliseconds(times(result, "hone")), limit(result),
-                     *[cell(result, name) for name in names], f"{found[0]:.2f} / {found[1]:.2f}" if found else "-",
+        rows.append([result["name"], str(result["threads"]), f"{result['weights']}", milliseconds(times(result, "hone")), rate(result),
+                     of_limit(result), *[cell(result, name) for name in names], f"{found[0]:.2f} / {found[1]:.2f}" if found else "-",
                      f"{error:.0e}" if error is not None else "-"])
     return markdown(rows)
 

@@ -17,11 +17,13 @@ import json
 import os
 import platform
 import re
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import kernel_limit
 import kernel_report
 import kernel_rows
 
@@ -91,6 +93,20 @@ class Bench:
         bits = 512 if self.options.isa == "host" and "avx512f" in flags else 256
         return self.library.rival_peak_flops(ctypes.c_int(threads), ctypes.c_int(bits))
 
+    @functools.cached_property
+    def roofline(self):
+        """This machine's limits, as `hone devices` has them in --db; without any they are measured, which takes 5 s."""
+        database = self.options.db or self.folder / "limits.db"
+        for more in ([], ["--measure"]) if database.exists() else (["--measure"],):
+            command = [str(part) for part in (self.options.hone, "devices", "--json", "--db", database, *more)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise self.kernel_engines.describe_failure(command, done)
+            found = next((device["roofline"] for device in json.loads(done.stdout) if "roofline" in device), None)
+            if found:
+                return found
+        raise RuntimeError("hone devices --measure stored no limits")
+
     @functools.cache
     def empty_call(self, name, threads):
         """Seconds of an engine's call for a model that does next to nothing."""
@@ -130,6 +146,7 @@ class Bench:
         import engines
         import interleaved
 
+        roofline = self.roofline  # first: before other engines' threads are there
         copies = self.options.copies or self.kernel_models.copies_of(row)
         model = self.kernel_models.Model(row, copies)
         path = self.folder / "kernel.onnx"
@@ -171,6 +188,8 @@ class Bench:
             if name == "hone":
                 found["steps"] = [kernel["steps"] for kernel in engine.report.get("kernels", []) if "steps" in kernel][:4]
             result["engines"][name] = found
+        report = opened["hone"].report if "hone" in opened else {}
+        result |= kernel_limit.limit(result, kernel_limit.least_flops(report, copies), roofline)
         for engine in opened.values():
             engine.close()
         path.unlink(missing_ok=True)

@@ -38,6 +38,8 @@ class Kernels(support.Case):
             # On one thread Hone's reorders are left out of each run, not estimated.
             self.assertEqual(row["engines"]["hone"]["share"], 1.0)
             self.assertIn(row["name"], printed)
+            self.assertGreater(row["limit_seconds"], 0)
+            self.assertIn(f"% of {row['limit']} ", next(line for line in printed.splitlines() if line.startswith(f"| {row['name']} ")))
         # What is stored is not measured again, and prints the same tables.
         before = output.read_text()
         self.assertEqual(self.kernels(*arguments), printed)
@@ -55,6 +57,33 @@ class Kernels(support.Case):
             self.assertGreater(row.activation_bytes, 0, row.name)
             self.assertEqual(row.flops > 0, row.class_name != "memory", row.name)
             self.assertGreaterEqual(kernel_models.copies_of(row), 1, row.name)
+
+    def test_what_binds_a_row(self):
+        import kernel_limit
+        import kernel_report
+
+        levels = [{"level": level, "bytes": size, "shared_by": shared, "read_one": rate, "read_all": 2 * rate, "write_one": rate / 2,
+                   "write_all": rate} for level, size, shared, rate in ((1, 1 << 15, 1, 200e9), (2, 1 << 20, 1, 100e9), (3, 1 << 25, 2, 50e9), (0, 0, 2, 20e9))]
+        roofline = {"cores": 2, "flops_one": 100e9, "flops_all": 180e9, "levels": levels}
+
+        def limit(size, flops=0.0, threads=1, copies=1, weight_bytes=0, peak=0.0):
+            row = {"threads": threads, "bytes": size, "copies": copies, "weight_bytes": weight_bytes, "peak_flops": peak}
+            found = kernel_limit.limit(row, flops, roofline)
+            return found["limit"], found["limit_seconds"]
+
+        self.assertEqual(limit(1 << 15), ("L1", (1 << 15) / 200e9))
+        self.assertEqual(limit(1 << 20), ("L2", (1 << 20) / 100e9))
+        self.assertEqual(limit(1 << 21, threads=2), ("L2", (1 << 21) / 200e9), "the caches of both cores")
+        self.assertEqual(limit(1 << 21), ("L3", (1 << 21) / 50e9))
+        self.assertEqual(limit(1 << 26, threads=2), ("memory", (1 << 26) / 40e9))
+        self.assertEqual(limit(1 << 20, copies=64, weight_bytes=1 << 20), ("memory", (1 << 20) / 20e9), "each copy reads weights of its own")
+        self.assertEqual(limit(1 << 15, flops=1e9), ("compute", 1e9 / 100e9))
+        self.assertEqual(limit(1 << 15, flops=1e9, threads=4), ("compute", 1e9 / 180e9))
+        self.assertEqual(limit(1 << 15, flops=1e9, peak=50e9), ("compute", 1e9 / 50e9), "of AVX2, say")
+        self.assertEqual(kernel_limit.least_flops({"kernels": [{"least_flops": 10, "times": 4}, {"least_flops": 2, "times": 1}]}, 2), 21)
+        row = {"engines": {"hone": {"rounds": [[2e-3], [4e-3]], "empty_call": 0.0, "share": 1.0}}, "copies": 2}
+        self.assertEqual(kernel_report.of_limit(row), "-", "stored before there was a limit")
+        self.assertEqual(kernel_report.of_limit({**row, "limit": "L2", "limit_seconds": 5e-4}), "50 % of L2")
 
     def test_a_row_that_does_not_exist_is_said(self):
         done = subprocess.run([sys.executable, KERNELS, "--hone", support.HONE, "--models", "alexnet", "--only", "no such row"],
