@@ -50,6 +50,35 @@ class Accuracy(Case):
         error, _ = self.make("tune", "default", "--budget", "3s")
         self.assertLess(error, 1e-5)
 
+    def test_a_whole_model_keeps_within_a_thousandth_of_a_strict_build(self):
+        """The same device on every machine, so that the same algorithms are predicted."""
+        layers, channels, size = 12, 64, 28
+        rng = np.random.default_rng(2)
+        weights, nodes = {}, []
+        for layer in range(layers):
+            weights[f"w{layer}"] = (rng.standard_normal((channels, channels, 3, 3)) / np.sqrt(4.5 * channels)).astype(np.float32)
+            nodes.append(helper.make_node("Conv", [f"r{layer}", f"w{layer}"], [f"c{layer}"], name=f"conv{layer}", pads=[1, 1, 1, 1]))
+            nodes.append(helper.make_node("Relu", [f"c{layer}"], [f"r{layer + 1}"], name=f"relu{layer}"))
+        shape = (1, channels, size, size)
+        model = self.save(make_model(nodes, [value("r0", shape)], [value(f"r{layers}", shape)], weights), "deep.onnx")
+        np.save(self.folder / "r0.npy", rng.standard_normal(shape).astype(np.float32))
+        found = {}
+        for accuracy in ("strict", "default", "fast"):
+            report = self.succeed_json("compile", model, "-o", self.library, "--no-db", "--threads", 1, "--device", "x86-64-avx2", "--accuracy", accuracy)
+            steps = "".join(kernel["steps"] for kernel in report["kernels"])
+            self.assertEqual("winograd(" in steps, accuracy != "strict", steps)
+            self.succeed("run", self.library, "--input", f"r0={self.folder / 'r0.npy'}", "--output-dir", self.folder)
+            found[accuracy] = np.load(self.folder / f"r{layers}.npy")
+        self.assertGreater(np.abs(found["strict"]).max(), 0.1, "the signal is still there")
+        for accuracy, most in (("default", 1e-3), ("fast", 3e-2)):
+            error = relative_error(found[accuracy], found["strict"])
+            self.assertGreater(error, 0, accuracy)
+            self.assertLess(error, most, accuracy)
+        # The same by the command: every tensor of what compile takes, against the ONNX file run naively.
+        report = self.succeed_json("verify", model, "--no-db", "--threads", 1, "--device", "x86-64-avx2")
+        self.assertEqual((report["tolerance"], report["divergences"]), (1e-3, []))
+        self.assertLess(report["worst_error"], 1e-3)
+
     def test_unknown_level(self):
         self.refuse("accuracy 'exact', expected strict, default or fast", "compile", self.model, "-o", self.library, "--accuracy", "exact")
 

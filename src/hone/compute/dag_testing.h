@@ -33,16 +33,18 @@ struct ConvShape {
   int64_t kernel = 3, stride = 1, pad = 1;
   int64_t border = 1;  // of the output buffer
   bool residual = false;
+  int64_t kernel_w = 0;  // 0: as `kernel`
 };
 
 // NHWC convolution + bias (+ residual) + relu on an input with a border, into an output with a
 // border.
 inline Dag conv2d(const ConvShape& s) {
   DagBuilder b;
+  const int64_t kw = s.kernel_w > 0 ? s.kernel_w : s.kernel;
   const int64_t oh = (s.h + 2 * s.pad - s.kernel) / s.stride + 1,
-                ow = (s.w + 2 * s.pad - s.kernel) / s.stride + 1;
+                ow = (s.w + 2 * s.pad - kw) / s.stride + 1;
   const auto data = b.input("data", {1, s.h + 2 * s.pad, s.w + 2 * s.pad, s.ic});
-  const auto weight = b.constant("weight", {s.oc, s.ic, s.kernel, s.kernel}),
+  const auto weight = b.constant("weight", {s.oc, s.ic, s.kernel, kw}),
              bias = b.constant("bias", {s.oc});
   const auto other = s.residual ? b.input("other", {1, oh, ow, s.oc}) : nullptr;
   const auto out = b.output("out", {1, oh + 2 * s.border, ow + 2 * s.border, s.oc});
@@ -52,7 +54,7 @@ inline Dag conv2d(const ConvShape& s) {
                              make_axis("oc", s.oc)};
   };
   const auto a = axes();
-  const std::vector<Axis> r = {make_axis("kh", s.kernel), make_axis("kw", s.kernel),
+  const std::vector<Axis> r = {make_axis("kh", s.kernel), make_axis("kw", kw),
                                make_axis("ic", s.ic)};
   const auto v = variables(a), vr = variables(r);
   b.sum("conv2d", a, r, View(sums),

@@ -29,36 +29,39 @@ struct Case {
   compute::Dag dag;
 };
 std::vector<Case> cases() {
-  return {{"gemm", gemm(7, 13, 9)},
-          {"gemv", gemm(1, 17, 33)},
-          {"gemm_far_rows", gemm(9, 7, 512)},
-          {"conv3x3", conv2d({.h = 6, .w = 9, .ic = 3, .oc = 11})},
-          {"conv1x1_residual", conv2d({.h = 5,
-                                       .w = 5,
-                                       .ic = 6,
-                                       .oc = 9,
-                                       .kernel = 1,
-                                       .pad = 0,
-                                       .border = 0,
-                                       .residual = true})},
-          {"conv_strided", conv2d({.h = 9, .w = 7, .ic = 5, .oc = 5, .stride = 2, .border = 0})},
-          {"conv3x3_winograd",
-           conv2d({.h = 6, .w = 9, .ic = 6, .oc = 11, .border = 0, .residual = true})},
-          {"conv5x5_winograd",
-           conv2d({.h = 7, .w = 8, .ic = 5, .oc = 6, .kernel = 5, .pad = 2, .border = 0})},
-          {"depthwise", depthwise(6, 7, 10, 2)},
-          {"max_pool", max_pool(7, 9, 6)},
-          {"global_pool", global_pool(5, 3, 9)},
-          {"softmax_rows", softmax(5, 21, 1)},
-          {"softmax_columns", softmax(3, 5, 13)},
-          {"separable", separable(7, 9, 6, 11)},
-          {"attention", attention(3, 13, 17, 6)},
-          {"attention_causal", attention(2, 21, 19, 6, 0)},
-          {"attention_causal_vectors", attention(2, 35, 48, 9, 3)},
-          {"attention_one_query", attention(2, 1, 9, 8)},
-          {"running_sum", running_sum(7, 9)},
-          {"transpose", transpose(3, 5, 9, 1)},
-          {"transpose_tiles", transpose(8, 12, 16, 1)}};
+  return {
+      {"gemm", gemm(7, 13, 9)},
+      {"gemv", gemm(1, 17, 33)},
+      {"gemm_far_rows", gemm(9, 7, 512)},
+      {"conv3x3", conv2d({.h = 6, .w = 9, .ic = 3, .oc = 11})},
+      {"conv1x1_residual", conv2d({.h = 5,
+                                   .w = 5,
+                                   .ic = 6,
+                                   .oc = 9,
+                                   .kernel = 1,
+                                   .pad = 0,
+                                   .border = 0,
+                                   .residual = true})},
+      {"conv_strided", conv2d({.h = 9, .w = 7, .ic = 5, .oc = 5, .stride = 2, .border = 0})},
+      {"conv3x3_winograd",
+       conv2d({.h = 6, .w = 9, .ic = 6, .oc = 11, .border = 0, .residual = true})},
+      {"conv5x5_winograd",
+       conv2d({.h = 7, .w = 8, .ic = 5, .oc = 6, .kernel = 5, .pad = 2, .border = 0})},
+      {"conv1x3_winograd", conv2d({.h = 5, .w = 9, .ic = 5, .oc = 6, .kernel = 1, .kernel_w = 3})},
+      {"conv3x1_winograd", conv2d({.h = 9, .w = 5, .ic = 5, .oc = 6, .kernel_w = 1})},
+      {"depthwise", depthwise(6, 7, 10, 2)},
+      {"max_pool", max_pool(7, 9, 6)},
+      {"global_pool", global_pool(5, 3, 9)},
+      {"softmax_rows", softmax(5, 21, 1)},
+      {"softmax_columns", softmax(3, 5, 13)},
+      {"separable", separable(7, 9, 6, 11)},
+      {"attention", attention(3, 13, 17, 6)},
+      {"attention_causal", attention(2, 21, 19, 6, 0)},
+      {"attention_causal_vectors", attention(2, 35, 48, 9, 3)},
+      {"attention_one_query", attention(2, 1, 9, 8)},
+      {"running_sum", running_sum(7, 9)},
+      {"transpose", transpose(3, 5, 9, 1)},
+      {"transpose_tiles", transpose(8, 12, 16, 1)}};
 }
 
 TEST(space, every_sampled_point_computes_the_same) {
@@ -90,6 +93,8 @@ TEST(space, a_convolution_of_stride_one_may_take_fewer_products) {
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 5, .pad = 2})), 3);
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .stride = 2})), 2);  // im2col
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .pad = 0})), 1);
+  EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .kernel_w = 3})), 4);
+  EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel_w = 1})), 4);
 }
 
 TEST(space, data_are_copied_where_their_columns_lie_apart) {
