@@ -121,7 +121,7 @@ void gemm(TestModel& model, Rng& rng) {
 
 // Of 1 to 3 dimensions; `depthwise`: a group is a channel.
 void convolution(TestModel& model, Rng& rng, bool depthwise, bool transposed) {
-  const auto dims = static_cast<size_t>(transposed ? 2 : rng.choice<int64_t>({1, 2, 2, 2, 3}));
+  const auto dims = static_cast<size_t>(rng.choice<int64_t>({1, 2, 2, 2, 3}));
   const bool plain = rng.chance(0.4);  // stride 1 and 3 taps each way: Winograd's
   Shape kernel, strides, dilations, pads, out, data = {1};
   int64_t taps = 1;
