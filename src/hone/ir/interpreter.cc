@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/base/assert.h"
 #include "hone/base/rng.h"
 #include "hone/ir/bytecode.h"
 #include "hone/ir/scalar.h"
@@ -80,6 +81,10 @@ class Machine {
 
   Status out_of_bounds(const Access& access, const std::vector<Cell>& registers) const;
   Status call(const ExternCall& call);
+  std::vector<FlatAccess> flat_accesses();
+  template <bool kCount>
+  Cell* element(const FlatAccess& access, int32_t number, const Cell* r);
+  void fill_with_garbage(Storage& s);
   void make_bits();
   int64_t bits_of(int statement, int32_t buffer, bool is_store);
 
@@ -176,6 +181,11 @@ Status Machine::call(const ExternCall& call) {
   return ok_status();
 }
 
+void Machine::fill_with_garbage(Storage& s) {
+  std::fill(s.cells.begin(), s.cells.end(), garbage(s.buffer->dtype));
+  operations_ += static_cast<int64_t>(s.cells.size()) / 8;  // a fill is cheaper than an operation
+}
+
 int64_t Machine::bits_of(int statement, int32_t buffer, bool is_store) {
   for (size_t i = 0; i < bits_.size(); ++i) {
     const Touch& t = bits_[i].touch;
@@ -218,34 +228,88 @@ void Machine::report(TouchReport& out) {
   }
 }
 
-template <bool kCount>
-Status Machine::execute() {
-  std::vector<Cell> registers(code_.num_registers);
-  std::copy(code_.constants.begin(), code_.constants.end(), registers.begin());
+std::vector<Machine::FlatAccess> Machine::flat_accesses() {
   std::vector<FlatAccess> accesses;
   for (const Access& a : code_.accesses) {
     Storage& s = storage_[a.buffer];
     accesses.push_back({a.index.data(), s.buffer->shape.data(), s.cells.data(),
                         static_cast<int32_t>(a.index.size())});
   }
+  return accesses;
+}
+
+// Every load and store goes through here. Nothing if an index is outside of the shape.
+template <bool kCount>
+Cell* Machine::element(const FlatAccess& access, int32_t number, const Cell* r) {
+  int64_t flat = 0;
+  for (int32_t d = 0; d < access.rank; ++d) {
+    const int64_t i = r[access.index[d]].i;
+    if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(access.shape[d])) return nullptr;
+    flat = flat * access.shape[d] + i;
+  }
+  if (kCount) {
+    bits_[access_bits_[number].first].set(flat);
+    bits_[access_bits_[number].second].set(flat);
+  }
+  return access.cells + flat;
+}
+
+// What execute() does not do itself because it is rare: divisions of integers, functions, other
+// types. False after a division by zero.
+bool compute(const Instruction& i, Cell* r) {
+  const Cell a = r[i.a], b = r[i.b];
+  Cell& to = r[i.dst];
+  const auto op = static_cast<Op>(i.aux);
+  const auto type = static_cast<DType>(i.aux & 0xff), from = static_cast<DType>(i.aux >> 8);
+  switch (i.code) {
+    case Opcode::kDivI:
+    case Opcode::kFloorDivI:
+    case Opcode::kFloorModI: {
+      if (b.i == 0) return false;
+      const Op division = i.code == Opcode::kDivI        ? Op::kDiv
+                          : i.code == Opcode::kFloorDivI ? Op::kFloorDiv
+                                                         : Op::kFloorMod;
+      to.i = apply_binary(division, a.i, b.i);
+      break;
+    }
+    case Opcode::kTyped: {
+      const auto typed = static_cast<Op>(i.aux >> 8);
+      if (is_division(typed) && b.i == 0) return false;
+      to.i = apply_integer(typed, type, a.i, b.i);
+      break;
+    }
+    case Opcode::kPowF: to.f = apply_binary(Op::kPow, a.f, b.f); break;
+    case Opcode::kRemF: to.f = apply_binary(Op::kRem, a.f, b.f); break;
+    case Opcode::kCompareU: to.i = compare_integers(op, DType::kU64, a.i, b.i); break;
+    case Opcode::kUnaryI: to.i = apply_unary(op, a.i); break;
+    case Opcode::kUnaryF: to.f = apply_unary(op, a.f); break;
+    case Opcode::kWrap: to.i = wrap_int(type, a.i); break;
+    case Opcode::kIntToFloat: to.f = int_to_float(from, type, a.i); break;
+    case Opcode::kFloatToInt: to.i = float_to_int(type, a.f); break;
+    case Opcode::kRoundFloat: to.f = round_float(type, a.f); break;
+    case Opcode::kBits: {
+      const uint64_t bits = is_float(from) ? float_bits(from, a.f) : static_cast<uint64_t>(a.i);
+      if (is_float(type)) {
+        to.f = bits_float(type, bits);
+      } else {
+        to.i = wrap_int(type, static_cast<int64_t>(bits));
+      }
+      break;
+    }
+    default: HONE_ASSERT(false, "an instruction that execute() does itself");
+  }
+  return true;
+}
+
+template <bool kCount>
+Status Machine::execute() {
+  std::vector<Cell> registers(code_.num_registers);
+  std::copy(code_.constants.begin(), code_.constants.end(), registers.begin());
+  const std::vector<FlatAccess> accesses = flat_accesses();
   if (kCount) make_bits();
   Cell* const r = registers.data();
-  const auto flat_index = [r](const FlatAccess& a) -> int64_t {
-    int64_t flat = 0;
-    for (int32_t d = 0; d < a.rank; ++d) {
-      const int64_t i = r[a.index[d]].i;
-      if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(a.shape[d])) return -1;
-      flat = flat * a.shape[d] + i;
-    }
-    return flat;
-  };
-  const auto touch = [this](int32_t access, int64_t flat) {
-    bits_[access_bits_[access].first].set(flat);
-    bits_[access_bits_[access].second].set(flat);
-  };
   const Instruction* const begin = code_.code.data();
   const Instruction* pc = begin;
-  int64_t& budget = operations_;
   while (true) {
     const Instruction& i = *pc++;
     switch (i.code) {
@@ -253,16 +317,6 @@ Status Machine::execute() {
       case Opcode::kAddI: r[i.dst].i = wrapping_add(r[i.a].i, r[i.b].i); break;
       case Opcode::kSubI: r[i.dst].i = wrapping_sub(r[i.a].i, r[i.b].i); break;
       case Opcode::kMulI: r[i.dst].i = wrapping_mul(r[i.a].i, r[i.b].i); break;
-      case Opcode::kDivI:
-      case Opcode::kFloorDivI:
-      case Opcode::kFloorModI: {
-        if (r[i.b].i == 0) return invalid("integer division by zero");
-        const Op op = i.code == Opcode::kDivI        ? Op::kDiv
-                      : i.code == Opcode::kFloorDivI ? Op::kFloorDiv
-                                                     : Op::kFloorMod;
-        r[i.dst].i = apply_binary(op, r[i.a].i, r[i.b].i);
-        break;
-      }
       case Opcode::kMinI: r[i.dst].i = std::min(r[i.a].i, r[i.b].i); break;
       case Opcode::kMaxI: r[i.dst].i = std::max(r[i.a].i, r[i.b].i); break;
       case Opcode::kAddF: r[i.dst].f = r[i.a].f + r[i.b].f; break;
@@ -271,7 +325,6 @@ Status Machine::execute() {
       case Opcode::kDivF: r[i.dst].f = r[i.a].f / r[i.b].f; break;
       case Opcode::kMinF: r[i.dst].f = r[i.a].f < r[i.b].f ? r[i.a].f : r[i.b].f; break;
       case Opcode::kMaxF: r[i.dst].f = r[i.a].f > r[i.b].f ? r[i.a].f : r[i.b].f; break;
-      case Opcode::kPowF: r[i.dst].f = apply_binary(Op::kPow, r[i.a].f, r[i.b].f); break;
       case Opcode::kLtI: r[i.dst].i = r[i.a].i < r[i.b].i; break;
       case Opcode::kLeI: r[i.dst].i = r[i.a].i <= r[i.b].i; break;
       case Opcode::kEqI: r[i.dst].i = r[i.a].i == r[i.b].i; break;
@@ -283,54 +336,17 @@ Status Machine::execute() {
       case Opcode::kAnd: r[i.dst].i = r[i.a].i & r[i.b].i; break;
       case Opcode::kOr: r[i.dst].i = r[i.a].i | r[i.b].i; break;
       case Opcode::kXor: r[i.dst].i = r[i.a].i ^ r[i.b].i; break;
-      case Opcode::kRemF: r[i.dst].f = apply_binary(Op::kRem, r[i.a].f, r[i.b].f); break;
-      case Opcode::kTyped: {
-        const auto op = static_cast<Op>(i.aux >> 8);
-        if (is_division(op) && r[i.b].i == 0) return invalid("integer division by zero");
-        r[i.dst].i = apply_integer(op, static_cast<DType>(i.aux & 0xff), r[i.a].i, r[i.b].i);
-        break;
-      }
-      case Opcode::kCompareU:
-        r[i.dst].i = compare_integers(static_cast<Op>(i.aux), DType::kU64, r[i.a].i, r[i.b].i);
-        break;
-      case Opcode::kUnaryI: r[i.dst].i = apply_unary(static_cast<Op>(i.aux), r[i.a].i); break;
-      case Opcode::kUnaryF: r[i.dst].f = apply_unary(static_cast<Op>(i.aux), r[i.a].f); break;
-      case Opcode::kWrap: r[i.dst].i = wrap_int(static_cast<DType>(i.aux), r[i.a].i); break;
-      case Opcode::kIntToFloat:
-        r[i.dst].f = int_to_float(static_cast<DType>(i.aux >> 8), static_cast<DType>(i.aux & 0xff),
-                                  r[i.a].i);
-        break;
-      case Opcode::kBits: {
-        const auto from = static_cast<DType>(i.aux >> 8);
-        const auto to = static_cast<DType>(i.aux & 0xff);
-        const uint64_t bits =
-            is_float(from) ? float_bits(from, r[i.a].f) : static_cast<uint64_t>(r[i.a].i);
-        if (is_float(to)) {
-          r[i.dst].f = bits_float(to, bits);
-        } else {
-          r[i.dst].i = wrap_int(to, static_cast<int64_t>(bits));
-        }
-        break;
-      }
-      case Opcode::kFloatToInt:
-        r[i.dst].i = float_to_int(static_cast<DType>(i.aux), r[i.a].f);
-        break;
       case Opcode::kRoundF32: r[i.dst].f = static_cast<double>(static_cast<float>(r[i.a].f)); break;
-      case Opcode::kRoundFloat:
-        r[i.dst].f = round_float(static_cast<DType>(i.aux), r[i.a].f);
-        break;
       case Opcode::kLoad: {
-        const int64_t flat = flat_index(accesses[i.a]);
-        if (flat < 0) return out_of_bounds(code_.accesses[i.a], registers);
-        if (kCount) touch(i.a, flat);
-        r[i.dst] = accesses[i.a].cells[flat];
+        const Cell* const from = element<kCount>(accesses[i.a], i.a, r);
+        if (from == nullptr) return out_of_bounds(code_.accesses[i.a], registers);
+        r[i.dst] = *from;
         break;
       }
       case Opcode::kStore: {
-        const int64_t flat = flat_index(accesses[i.a]);
-        if (flat < 0) return out_of_bounds(code_.accesses[i.a], registers);
-        if (kCount) touch(i.a, flat);
-        accesses[i.a].cells[flat] = r[i.b];
+        Cell* const to = element<kCount>(accesses[i.a], i.a, r);
+        if (to == nullptr) return out_of_bounds(code_.accesses[i.a], registers);
+        *to = r[i.b];
         break;
       }
       case Opcode::kJump: pc = begin + i.target; break;
@@ -343,26 +359,23 @@ Status Machine::execute() {
         r[i.dst].i = min;
         r[i.end].i = wrapping_add(min, extent);
         if (extent <= 0) pc = begin + i.target;
-        ++budget;
+        ++operations_;
         break;
       }
       case Opcode::kLoopNext:
-        budget += (pc - begin) - i.target;
-        if (budget > options_.max_operations) {
+        operations_ += (pc - begin) - i.target;
+        if (operations_ > options_.max_operations) {
           return {hone::Code::kTimeout,
                   fmt::format("stopped after {} operations", options_.max_operations)};
         }
         r[i.dst].i = wrapping_add(r[i.dst].i, 1);
         if (r[i.dst].i != r[i.a].i) pc = begin + i.target;
         break;
-      case Opcode::kAlloc: {
-        Storage& s = storage_[i.a];
-        std::fill(s.cells.begin(), s.cells.end(), garbage(s.buffer->dtype));
-        budget += static_cast<int64_t>(s.cells.size()) / 8;  // a fill is cheaper than an operation
-        break;
-      }
+      case Opcode::kAlloc: fill_with_garbage(storage_[i.a]); break;
       case Opcode::kExtern: HONE_RETURN_IF_ERROR(call(code_.externs[i.a])); break;
       case Opcode::kHalt: return ok_status();
+      default:
+        if (!compute(i, r)) return invalid("integer division by zero");
     }
   }
 }
