@@ -14,7 +14,7 @@ OPSET = 20
 FAST_FLOPS, FAST_BYTES = 1e11, 2e10  # of one core, roughly: they say how many copies fill a millisecond
 CHAIN_SECONDS, BESIDE_SECONDS = 1.5e-3, 0.3e-3
 MOST_WEIGHT_BYTES = 128 << 20
-COLLAPSING = ("add", "silu", "gelu", "transpose", "pool", "bmm")  # a chain of them is less work, or has other shapes
+COLLAPSING = ("operator", "add", "silu", "gelu", "transpose", "pool", "bmm")  # a chain of them is less work, or has other shapes
 DNNL_ACTIVATIONS = {"relu": {"kind": "relu"}, "clip": {"kind": "clip", "alpha": 0, "beta": 6}, "silu": {"kind": "silu", "alpha": 1}}
 
 
@@ -249,6 +249,17 @@ class Model:
         self.op("pool", **{"in": x}, kind=kind, kernel=window, strides=strides, out=y, dims=p["dst"],
                 pads=exact_pads(attributes.get("pads", [0] * 2 * len(window)), p["src"], p["dst"], window, strides))
         self.variants = [{"format": format} for format in ("plain", "nhwc", "blocked")]
+        return y, p["dst"]
+
+    def operator(self, p, _, at):
+        inputs = [self.input(f"x{at}.{i}", p["src"]) for i in range(p["count"])]
+        inputs += [self.onnx_constant(f"c{at}.{i}", np.array(of[1], of[0])) if of else "" for i, of in enumerate(p["constants"])]
+        y = self.node(p["operator"], inputs, f"y{at}", **p["attributes"])
+        if p["operator"] == "ArgMax":
+            y = self.node("Cast", [y], f"f{at}", to=TensorProto.FLOAT)
+        if p["operator"] == "TopK":
+            self.nodes[-1].output.append(f"i{at}")
+        self.variants = []  # the library has none of them
         return y, p["dst"]
 
 

@@ -13,6 +13,8 @@ TARGETS = (
     ("depthwise, depthwise + pointwise", lambda r: r["class"] == "depthwise", "direct", None, 1.3),
     ("attention", lambda r: r["class"] == "attention", "direct", 1.2, None),
     ("normalisation, softmax, GELU, pooling, elementwise, transposes", lambda r: r["class"] == "memory", "direct", 1.0, None),
+    ("other operators", lambda r: r["class"] == "operators", "direct", None, None),
+    ("share of the limit where nothing is multiplied", lambda r: r["class"] in ("memory", "operators"), "limit", 0.8, None),
 )
 AVX2_TARGET = ("AVX2 against oneDNN limited to AVX2", lambda r: True, "onednn", None, 0.95)
 SHORT = {"onednn": "oneDNN", "onednn winograd": "oneDNN Winograd", "openblas": "OpenBLAS", "onnxruntime": "ORT", "openvino": "OpenVINO"}
@@ -33,8 +35,11 @@ def rivals_of(result, which):
 
 
 def ratios(result, which):
-    """(of the fastest rounds, median over rounds, the best rival's name); None if there is no rival."""
+    """(of the fastest rounds, median over rounds, the best rival's name); None if there is no rival. The rival "limit" is the machine."""
     ours = times(result, "hone")
+    if which == "limit":
+        least = result.get("limit_seconds")
+        return (least / min(ours), least / statistics.median(ours), which) if ours and least else None
     names = rivals_of(result, which)
     if not ours or not names:
         return None
@@ -111,7 +116,7 @@ def verdict(title, results, which, least, mean):
     ok = (least is None or worst >= least) and (mean is None or reached >= mean)
     below = f", {sum(v < least for v in values)} below {least}" if least else ""
     goal = " and ".join(text for text in (f"each >= {least}" if least else "", f"mean >= {mean}" if mean else "") if text)
-    return [title, str(len(values)), f"{worst:.2f}{below}", f"{reached:.2f} ({middle:.2f})", goal, "reached" if ok else "MISSED"]
+    return [title, str(len(values)), f"{worst:.2f}{below}", f"{reached:.2f} ({middle:.2f})", goal, ("reached" if ok else "MISSED") if goal else ""]
 
 
 def verdicts(results):

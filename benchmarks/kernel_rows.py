@@ -1,4 +1,5 @@
-"""The rows of the kernels table: every distinct operator of models/ by class, and attention blocks of given lengths.
+"""The rows of the kernels table: every distinct operator of models/ by class, attention blocks of given lengths, and single operators that
+the models have seldom or not at all.
 
 A row is a kind of operator with its parameters, the models that have it and how often. Shapes come from the weightless graphs.
 """
@@ -11,8 +12,23 @@ import model_files
 DENSE_MODELS = ("resnet18", "resnet50", "vgg16", "googlenet", "inception_v3", "squeezenet1_1", "alexnet", "bert_base_s128", "gpt2_s128")
 DEPTHWISE_MODELS = ("mobilenet_v2", "mnasnet1_0", "efficientnet_b0")
 ATTENTION_TOKENS = (128, 256, 512)
-CLASSES = ("dense", "depthwise", "attention", "memory")
-CLASS_OF = {"conv": "dense", "gemm": "dense", "bmm": "dense", "depthwise": "depthwise", "block": "depthwise", "attention": "attention"}
+CLASSES = ("dense", "depthwise", "attention", "memory", "operators")
+IMAGE, WIDE, SCORES, ROWS = [1, 64, 56, 56], [1, 64, 112, 112], [1, 21, 260, 260], [512, 1024]
+# (operator, input, output, attributes, other inputs: None or (type, values)); "count" inputs of that shape.
+OPERATORS = (
+    ("Softmax", SCORES, SCORES, {"axis": 1}, []),
+    ("ArgMax", SCORES, [1, 1, 260, 260], {"axis": 1}, []),
+    ("ReduceMean", ROWS, [512, 1], {}, [("int64", [1])]),
+    ("ReduceMax", ROWS, [1, 1024], {}, [("int64", [0])]),
+    ("ReduceSum", IMAGE, [1, 64, 1, 1], {}, [("int64", [2, 3])]),
+    ("CumSum", ROWS, ROWS, {}, [("int64", 1)]),
+    ("CumSum", ROWS, ROWS, {}, [("int64", 0)]),
+    ("TopK", ROWS, [512, 16], {"axis": 1}, [("int64", [16])]),
+    ("Resize", IMAGE, WIDE, {"mode": "nearest"}, [None, ("float32", [1, 1, 2, 2])]),
+    ("Resize", IMAGE, WIDE, {"mode": "linear"}, [None, ("float32", [1, 1, 2, 2])]),
+    ("Concat", IMAGE, [1, 128, 56, 56], {"axis": 1, "count": 2}, []),
+)
+CLASS_OF = {"operator": "operators", "conv": "dense", "gemm": "dense", "bmm": "dense", "depthwise": "depthwise", "block": "depthwise", "attention": "attention"}
 ACTIVATIONS = {"Relu": "relu", "Clip": "clip", "Sigmoid": "silu"}
 
 
@@ -65,7 +81,7 @@ class Row:
         if self.kind == "attention":
             return 4 * 4 * p["tokens"] * p["heads"] * p["size"]
         if "dst" in p:
-            return 4 * (math.prod(p["src"]) + math.prod(p["dst"]))
+            return 4 * (p.get("count", 1) * math.prod(p["src"]) + math.prod(p["dst"]))
         return 4 * math.prod(p["shape"]) * (3 if self.kind in ("add", "mul") else 2)
 
 
@@ -114,6 +130,10 @@ def describe(kind, p):
         return f"{p['tokens']} tokens, {p['heads']}x{p['size']}" + (", causal" if p["causal"] else "")
     if kind == "pool":
         return f"{p['operator']} {extents(p['src'][1:])} -> {extents(p['dst'][1:])}"
+    if kind == "operator":
+        how = [f"{name} {value}" for name, value in p["attributes"].items()]
+        how += [f"by {np_type} {values}" for np_type, values in filter(None, p["constants"])]
+        return f"{p['operator']} {extents(p['src'])} -> {extents(p['dst'])} {', '.join(how)}"
     if kind == "transpose":
         return f"{extents(p['shape'])} by {''.join(str(axis) for axis in p['perm'])}"
     return extents(p["shape"]) + (f" {p['activation']}" if p.get("activation") else "") + (f" {p['form']}" if "form" in p else "")
@@ -245,8 +265,15 @@ def attention():
             yield model, "attention", {"tokens": tokens, "heads": 12, "size": 64, "causal": causal}
 
 
+def single_operators():
+    for operator, src, dst, attributes, constants in OPERATORS:
+        count = attributes.get("count", 1)
+        attributes = {name: value for name, value in attributes.items() if name != "count"}
+        yield "operator", {"operator": operator, "src": src, "dst": dst, "attributes": attributes, "constants": constants, "count": count}
+
+
 def rows(classes=CLASSES, models=None):
-    """All rows of these classes, in the models' order, each once."""
+    """All rows of these classes, in the models' order, each once; with `models` only what they have."""
     found = {}
 
     def add(model, kind, parameters):
@@ -255,7 +282,7 @@ def rows(classes=CLASSES, models=None):
         row.models[model] = row.models.get(model, 0) + 1
 
     for name in (*DENSE_MODELS, *DEPTHWISE_MODELS):
-        if models and name not in models:
+        if models and name not in models or not set(classes) & {"dense", "depthwise", "memory"}:
             continue
         graph = Graph(name)
         kinds = [("dense", graph.dense)] if name in DENSE_MODELS else []
@@ -268,4 +295,7 @@ def rows(classes=CLASSES, models=None):
         for model, kind, parameters in attention():
             if not models or model in models:
                 add(model, kind, parameters)
+    if "operators" in classes and not models:
+        for kind, parameters in single_operators():
+            add("", kind, parameters)
     return sorted(found.values(), key=lambda row: CLASSES.index(row.class_name))

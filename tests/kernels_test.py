@@ -51,12 +51,37 @@ class Kernels(support.Case):
         import kernel_rows
 
         rows = kernel_rows.rows(models=["squeezenet1_1", "mobilenet_v2", "bert_base_s128"])
-        self.assertEqual({row.class_name for row in rows}, set(kernel_rows.CLASSES))
+        self.assertEqual({row.class_name for row in rows}, set(kernel_rows.CLASSES) - {"operators"})
+        rows += kernel_rows.rows(["operators"])
         self.assertEqual(len({row.name for row in rows}), len(rows))
         for row in rows:
             self.assertGreater(row.activation_bytes, 0, row.name)
-            self.assertEqual(row.flops > 0, row.class_name != "memory", row.name)
+            self.assertEqual(row.flops > 0, row.class_name not in ("memory", "operators"), row.name)
             self.assertGreaterEqual(kernel_models.copies_of(row), 1, row.name)
+
+    def test_models_of_single_operators(self):
+        import kernel_models
+        import kernel_rows
+        import onnx
+
+        for row in kernel_rows.rows(["operators"]):
+            model = kernel_models.Model(row, 2)
+            path = self.save(model.onnx())
+            onnx.checker.check_model(str(path))
+            found = support.reference(path, model.inputs)
+            self.assertEqual({name: list(array.shape) for name, array in found.items()}, model.outputs, row.name)
+
+    def test_rows_of_single_operators(self):
+        output = self.folder / "rows.jsonl"
+        printed = self.kernels("--hone", support.HONE, "--classes", "operators", "--only", "CumSum 512x1024 -> 512x1024 by int64 1|TopK|ArgMax",
+                               "--threads", 1, "--rounds", 1, "--rivals", "onnxruntime", "--output", output)
+        rows = [json.loads(line) for line in output.read_text().splitlines()]
+        self.assertEqual(len(rows), 3)
+        for row in rows:
+            self.assertEqual((row["failures"], set(row["engines"])), ({}, {"hone", "onnxruntime"}), row["name"])
+            self.assertLess(row["engines"]["hone"]["error"], 1e-3, row["name"])
+            self.assertNotEqual(row["limit"], "", row["name"])
+        self.assertIn("share of the limit where nothing is multiplied", printed)
 
     def test_what_binds_a_row(self):
         import kernel_limit
