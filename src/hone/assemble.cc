@@ -129,11 +129,25 @@ std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
   return costs;
 }
 
-// Marks the steps of calls that run together, each of which has one.
+// Whether other threads would save less than half of a fork and join: it is a prediction.
+bool is_small(const graph::CallCost& cost, const TogetherOptions& options) {
+  if (cost.alone || cost.tiles < 2 || options.threads < 2) return false;
+  const int64_t busiest = (cost.tiles + options.threads - 1) / options.threads;
+  const double rest = 1 - static_cast<double>(busiest) / static_cast<double>(cost.tiles);
+  return cost.seconds * rest < 0.5 * options.fork_join_seconds;
+}
+
+// Marks the steps of calls that run together, and those of small calls; each call has one.
 void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> costs,
-                Assembly& assembly) {
+                const TogetherOptions& options, Assembly& assembly) {
   for (const std::vector<int>& group : order) {
-    if (group.size() == 1) continue;
+    if (group.size() == 1) {
+      if (!is_small(costs[static_cast<size_t>(group[0])], options)) continue;
+      const auto at = std::find(assembly.calls.begin(), assembly.calls.end(), group[0]);
+      assembly.spec.steps[static_cast<size_t>(at - assembly.calls.begin())].max_threads = 1;
+      ++assembly.small;
+      continue;
+    }
     double all = 0;
     for (const int call : group) all += costs[static_cast<size_t>(call)].seconds;
     for (const int call : group) {
@@ -261,7 +275,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);
   const graph::RunPlan run = graph::plan_run(
       tasks, costs, in_place,
-      {.threads = together.threads, .fork_join_seconds = analysis::kForkJoinSeconds},
+      {.threads = together.threads, .fork_join_seconds = together.fork_join_seconds},
       together.arena);
   HONE_RETURN_IF_ERROR(graph::verify(run.order, tasks));
   HONE_RETURN_IF_ERROR(graph::verify(run.memory, tasks, in_place));
@@ -298,7 +312,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     spec.arena_bytes = std::max(spec.arena_bytes, workspace);
     add_steps(c, call, kernels[group], first_symbol[group], std::move(arguments), assembly);
   }
-  join_steps(run.order, costs, assembly);
+  join_steps(run.order, costs, together, assembly);
   assembly.turns = static_cast<int>(run.order.size());
   return assembly;
 }

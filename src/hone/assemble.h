@@ -13,10 +13,11 @@
 
 namespace hone {
 
-// Which kernels run together (graph/run_order.h).
+// Which kernels run together (graph/run_order.h), and which on the caller's thread alone.
 struct TogetherOptions {
-  int threads = 1;              // that the model will run on
-  std::vector<double> seconds;  // per TaskList::groups, on so many; empty: all run one by one
+  int threads = 1;               // that the model will run on
+  std::vector<double> seconds;   // per TaskList::groups, on so many; empty: all run one by one
+  double fork_join_seconds = 0;  // of these threads: what others must save to be woken
   graph::ArenaBound arena;
 };
 
@@ -25,6 +26,7 @@ struct Assembly {
   std::vector<int> calls;  // per spec.steps: the index in TaskList::calls
   graph::MemoryPlan plan;
   int turns = 0;                // calls that run together count once
+  int small = 0;                // calls that wake no thread, though they have tiles for several
   std::vector<Tensor> weights;  // what spec.weights points to
 };
 

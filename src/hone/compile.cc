@@ -27,7 +27,8 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                         written.arena_bytes,
                         written.memory_bytes,
                         written.calls,
-                        written.turns};
+                        written.turns,
+                        written.small};
 }
 
 Result<CompileSummary> compile(const std::string& model, const std::string& output,

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "hone/analysis/cpu_measure.h"
 #include "hone/base/cancel.h"
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/compute/dag_text.h"
+#include "hone/db/roofline_store.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/knowledge.h"
 #include "hone/measure/sweep.h"
@@ -246,6 +248,15 @@ Result<double> predicted_seconds(const ModelTasks& model, size_t group,
 
 namespace {
 
+// As `hone devices --measure` found it here, else the cost model's.
+double fork_join_seconds(const ModelTasks& model, const CompileOptions& options) {
+  const double usual = analysis::kForkJoinSeconds;
+  if (!options.use_db) return usual;
+  const auto roofline = db::load_roofline(options.db, target::device_key(model.target));
+  const bool known = roofline.ok() && roofline->has_value();
+  return known && (*roofline)->fork_join_seconds > 0 ? (*roofline)->fork_join_seconds : usual;
+}
+
 // By predicted times, also where others are known: the same schedules give the same library.
 Result<TogetherOptions> together_options(const ModelTasks& model,
                                          std::span<const schedule::Steps> schedules,
@@ -254,6 +265,7 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
   const auto& skipped = options.skip_passes;
   if (std::count(skipped.begin(), skipped.end(), kRunTogether) > 0 || model.threads == 1)
     return together;
+  together.fork_join_seconds = fork_join_seconds(model, options);
   if (options.max_memory == 0) together.arena = {kArenaGrowth, own_cache_bytes(model.target) / 2};
   for (size_t g = 0; g < schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));
@@ -310,6 +322,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
   written.arena_bytes = assembly.spec.arena_bytes;
   written.calls = static_cast<int>(assembly.plan.moments.size());
   written.turns = assembly.turns;
+  written.small = assembly.small;
   return written;
 }
 

@@ -97,7 +97,7 @@ struct Written {
   double assembly = 0;       // of them, to compile and pack
   int64_t arena_bytes = 0;   // while it runs
   int64_t memory_bytes = 0;  // ModelMemory
-  int calls = 0, turns = 0;  // of CompileSummary
+  int calls = 0, turns = 0, small = 0;  // of CompileSummary
 };
 [[nodiscard]] Result<Written> write_model(const ModelTasks& model,
                                           std::span<const schedule::Steps> schedules,

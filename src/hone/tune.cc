@@ -382,7 +382,8 @@ Result<TuneSummary> Tuning::run() {
                       written.arena_bytes,
                       written.memory_bytes,
                       written.calls,
-                      written.turns};
+                      written.turns,
+                      written.small};
   return std::move(summary_);
 }
 

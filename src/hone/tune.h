@@ -95,6 +95,7 @@ struct CompileSummary {
   int64_t memory_bytes = 0;  // these, weights, code and scratch memory
   // Kernels that a run starts, and how often: what needs nothing of each other may run together.
   int calls = 0, turns = 0;
+  int small = 0;  // of them: too short to gain from threads, so they wake none
 };
 
 // Kernels whose best few schedules were compared inside the whole model.

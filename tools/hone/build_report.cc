@@ -51,8 +51,11 @@ std::string coverage(const CompileSummary& summary) {
 }
 
 std::string turns(const CompileSummary& summary) {
-  if (summary.turns == summary.calls) return "";
-  return fmt::format("a run starts {} kernels in {} turns\n", summary.calls, summary.turns);
+  if (summary.turns == summary.calls && summary.small == 0) return "";
+  const std::string alone =
+      summary.small == 0 ? "" : fmt::format(", {} of them too short for threads", summary.small);
+  return fmt::format("a run starts {} kernels in {} turns{}\n", summary.calls, summary.turns,
+                     alone);
 }
 
 Json to_json(const CompileSummary& summary, const Limits& limits) {
@@ -61,7 +64,8 @@ Json to_json(const CompileSummary& summary, const Limits& limits) {
                {"arena_bytes", summary.arena_bytes},
                {"memory_bytes", summary.memory_bytes},
                {"calls", summary.calls},
-               {"turns", summary.turns}};
+               {"turns", summary.turns},
+               {"small", summary.small}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
     Json kernel = to_json(task, limits);
