@@ -91,6 +91,37 @@ TEST(transfer, steps_as_they_are_may_not_apply_and_near_classes_need_their_point
   EXPECT_EQ(transfer(near.task, near.dag, pool, {.same_class = true}).sources, 0);
 }
 
+// The kernels of one transformer, tuned for one length of its sequences, used for another.
+TEST(transfer, from_one_sequence_length_to_another) {
+  using compute::testing::attention, compute::testing::gemm;
+  const auto kernels = [](int64_t length) {
+    std::vector<compute::Dag> dags;
+    dags.push_back(gemm(length, 192, 64));
+    dags.push_back(attention(4, length, length, 16));
+    return dags;
+  };
+  for (const auto& [known, wanted] : {std::pair(128, 64), std::pair(64, 96)}) {
+    std::vector<compute::Dag> sources = kernels(known), targets = kernels(wanted);
+    for (size_t k = 0; k < sources.size(); ++k) {
+      const Fixture from(std::move(sources[k])), to(std::move(targets[k]));
+      ASSERT_EQ(compute::kernel_class(from.dag), compute::kernel_class(to.dag));
+      ASSERT_NE(from.task.key, to.task.key);
+      Rng rng(4);
+      TransferPool pool;
+      for (int i = 0; i < 6; ++i) pool.add(from.record(from.space.sample(rng), "bert"));
+      const TransferResult result = transfer(to.task, to.dag, pool, {.same_class = true});
+      EXPECT_EQ(result.sources, 6);
+      EXPECT_LE(result.invalid, 6);
+      int points = 0;
+      for (const Transferred& candidate : result.candidates) {
+        EXPECT_TRUE(schedule::replay(to.dag, candidate.steps).ok());
+        points += candidate.point.has_value();
+      }
+      EXPECT_GT(points, 0) << compute::kernel_class(to.dag) << " " << known << " to " << wanted;
+    }
+  }
+}
+
 TEST(transfer, other_families_are_not_asked) {
   const Fixture from(compute::testing::gemm(64, 64, 64)), to(conv(14, 64));
   const TransferPool pool = pool_of({from.record(from.space.default_point())});
