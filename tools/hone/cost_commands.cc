@@ -21,6 +21,7 @@ struct EvalOptions {
   std::string db, cost = "analytic", split = "none", split_file, except, replay, device = "host";
   std::string booster = cost::tree_library_names().front();
   std::vector<std::string> networks;  // files
+  std::vector<std::string> schedules;
   bool cost_given = false, json = false;
 };
 
@@ -63,6 +64,22 @@ void print_networks(std::span<const cost::NetworkScore> networks) {
   fmt::print("\n{}", table.text());
 }
 
+void print_by_schedules(std::span<const cost::ScheduleCountScore> scores) {
+  if (scores.empty()) return;
+  Table table({"schedules of a task", "tasks", "pairs", "clear", "top-1", "top-5", "peak-5",
+               "network top-1", "network top-5"},
+              0);
+  for (const cost::ScheduleCountScore& one : scores) {
+    std::vector<std::string> row = {std::to_string(one.schedules), std::to_string(one.score.tasks)};
+    for (const double value :
+         {one.score.pair_accuracy, one.score.clear_pair_accuracy, one.score.top1, one.score.top5,
+          one.score.peak5, one.network_top1, one.network_top5})
+      row.push_back(fmt::format("{:.3f}", value));
+    table.add(std::move(row));
+  }
+  fmt::print("\n{}", table.text());
+}
+
 struct Printed {
   int64_t left_out = 0;  // records
   bool json = false;
@@ -77,6 +94,13 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
     for (const cost::NetworkScore& score : evaluation.networks) networks.push_back(to_json(score));
     Json text = {{"classes", list}, {"all", to_json(evaluation.all)}, {"networks", networks}};
     if (!how.replay.is_null()) text["replay"] = how.replay;
+    for (const cost::ScheduleCountScore& score : evaluation.by_schedules) {
+      Json one = to_json(score.score);
+      one.erase("kernel");
+      one["schedules"] = score.schedules;
+      one["network_top1"] = score.network_top1, one["network_top5"] = score.network_top5;
+      text["by_schedules"].push_back(std::move(one));
+    }
     fmt::print("{}", json_text(text));
     return;
   }
@@ -94,6 +118,7 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
   add(evaluation.all);
   fmt::print("{}", table.text());
   print_networks(evaluation.networks);
+  print_by_schedules(evaluation.by_schedules);
   if (how.left_out > 0)
     fmt::print("{} records left out: no schedule of this version can be made of them\n",
                how.left_out);
@@ -126,7 +151,8 @@ Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Tar
 // The times that another device took for the same schedules, instead of a model or as what corrects
 // one.
 Status evaluate_replay(const EvalOptions& options, const CostData& data,
-                       const cost::Networks& networks, const cost::CostModel* model) {
+                       const cost::Networks& networks, std::span<const int> schedules,
+                       const cost::CostModel* model) {
   HONE_ASSIGN_OR_RETURN(const MeasuredDevice other,
                         parse_measured_device("--replay", options.replay));
   if (other.overlaps(data.device)) {
@@ -150,8 +176,9 @@ Status evaluate_replay(const EvalOptions& options, const CostData& data,
     return invalid("--replay: no task has {} schedules that were measured on {} and on {}",
                    cost::kMinTrialsToJudge, data.device.text(), other.text());
   }
-  HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
-                        cost::evaluate(replay.dataset, data.target, *replay.model, networks));
+  HONE_ASSIGN_OR_RETURN(
+      const cost::Evaluation evaluation,
+      cost::evaluate(replay.dataset, data.target, *replay.model, networks, schedules));
   Printed how = {data.dataset.left_out, options.json, {}};
   how.replay = {{"device", other.text()},
                 {"tasks", replay.tasks},
@@ -166,7 +193,17 @@ Status evaluate_replay(const EvalOptions& options, const CostData& data,
   return ok_status();
 }
 
+Result<std::vector<int>> parse_schedules(const std::vector<std::string>& texts) {
+  std::vector<int> counts;
+  for (const std::string& text : texts) {
+    HONE_ASSIGN_OR_RETURN(const int count, parse_count("--schedules", text, 2, 1 << 20));
+    counts.push_back(count);
+  }
+  return counts;
+}
+
 Status evaluate(EvalOptions options) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<int> schedules, parse_schedules(options.schedules));
   if (options.cost == cost::kAutoModel) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, measured_target(options.device));
     options.cost = cost::default_model(target);
@@ -192,7 +229,8 @@ Status evaluate(EvalOptions options) {
     data.dataset = cost::tasks_except(data.dataset, keys);
   }
   if (replays)
-    return evaluate_replay(options, data, networks, options.cost_given ? known.get() : nullptr);
+    return evaluate_replay(options, data, networks, schedules,
+                           options.cost_given ? known.get() : nullptr);
   const Printed how = {data.dataset.left_out, options.json, {}};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (known) return std::move(known);
@@ -205,12 +243,13 @@ Status evaluate(EvalOptions options) {
     HONE_ASSIGN_OR_RETURN(const cost::SplitData parts, parts_of(data, options.split_file));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, make(parts.train));
     HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
-                          cost::evaluate(parts.test, data.target, *model, networks));
+                          cost::evaluate(parts.test, data.target, *model, networks, schedules));
     print(evaluation, how);
     return ok_status();
   }
-  HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
-                        cost::cross_evaluate(data.dataset, data.target, split, make, networks));
+  HONE_ASSIGN_OR_RETURN(
+      const cost::Evaluation evaluation,
+      cost::cross_evaluate(data.dataset, data.target, split, make, networks, schedules));
   print(evaluation, how);
   return ok_status();
 }
@@ -267,6 +306,11 @@ Command eval_command(CLI::App& root) {
       ->type_name("MODEL.onnx")
       ->expected(1)
       ->take_all();
+  app->add_option("--schedules", options->schedules,
+                  "Judge by so many schedules of each task, too, such as 25,100,500: of the tasks "
+                  "that have the most of these, drawn 16 times")
+      ->type_name("N,...")
+      ->delimiter(',');
   add_json(*app, options->json);
   app->footer(
       "pairs: share of pairs of schedules in the right order; top-k: best time / best among the k "

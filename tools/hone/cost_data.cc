@@ -2,9 +2,12 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
+
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/base/options.h"
+#include "hone/db/copy.h"
 #include "hone/db/registry.h"
 #include "hone/model_tasks.h"
 
@@ -19,6 +22,32 @@ std::pair<std::string, std::string> split_device(std::string_view text) {
   const size_t slash = text.rfind('/');
   if (slash == std::string_view::npos) return {std::string(text), ""};
   return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
+}
+
+// Says what there is instead.
+Status nothing_measured(const std::string& db, const MeasuredDevice& device) {
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
+  std::map<std::string, int64_t> found;
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](const db::Record& record) {
+    ++found[fmt::format("{}/{} ({})", record.device, record.threads,
+                        measure::outcome_name(record.outcome))];
+    return ok_status();
+  }));
+  std::vector<std::string> texts;
+  for (const auto& [what, records] : found) texts.push_back(fmt::format("{} of {}", records, what));
+  return invalid("{}: no task with two measured schedules on device {}; its records: {}",
+                 db::store_name(db), device.text(),
+                 texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
+}
+
+void warn_of_what_is_left_out(const cost::Dataset& dataset) {
+  if (dataset.small_tasks > 0) {
+    log_warning("{} tasks are left out: a single schedule of them was measured",
+                dataset.small_tasks);
+  }
+  if (dataset.bad_times > 0) {
+    log_warning("{} records are left out: their time is no positive number", dataset.bad_times);
+  }
 }
 
 }  // namespace
@@ -62,6 +91,7 @@ Result<cost::Dataset> load_measured(const std::string& db, const MeasuredDevice&
                    db::store_name(db), device.key, dataset.other_versions.begin()->first,
                    kScheduleVersion);
   }
+  if (!dataset.tasks.empty()) warn_of_what_is_left_out(dataset);
   if (device.threads > 0)
     std::erase_if(dataset.tasks, [&](const auto& task) { return task.threads != device.threads; });
   return dataset;
@@ -72,6 +102,7 @@ Result<CostData> load_cost_data(const std::string& db, const std::string& device
   HONE_ASSIGN_OR_RETURN(data.device, parse_measured_device("--device", device));
   HONE_ASSIGN_OR_RETURN(data.target, measured_target(device));
   HONE_ASSIGN_OR_RETURN(data.dataset, load_measured(db, data.device));
+  if (data.dataset.tasks.empty()) return nothing_measured(db, data.device);
   return data;
 }
 

@@ -37,9 +37,11 @@ struct CostData {
   cost::Dataset dataset;
   std::optional<cost::Dataset> validation = {};  // where a split file says what to choose by
 };
-// What was measured there; an error if it is all of other space versions.
+// What was measured there; an error if it is all of other space versions. Warns of what is left
+// out.
 [[nodiscard]] Result<cost::Dataset> load_measured(const std::string& db,
                                                   const MeasuredDevice& device);
+// An error, too, if nothing is left.
 [[nodiscard]] Result<CostData> load_cost_data(const std::string& db, const std::string& device);
 
 // What a file of `hone dataset split` makes of the data.

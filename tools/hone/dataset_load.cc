@@ -14,9 +14,11 @@ namespace hone::tool {
 Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
   std::set<std::string> devices, versions;
+  int64_t records = 0;
   HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
     devices.insert(record.device);
     versions.insert(record.version);
+    ++records;
     return ok_status();
   }));
   std::vector<cost::Dataset> datasets;
@@ -28,9 +30,9 @@ Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
   if (datasets.empty()) {
     return invalid("{}: no task with two measured schedules of space version {}; it has {}",
                    db::store_name(db), kScheduleVersion,
-                   versions.empty()
-                       ? "no records"
-                       : fmt::format("records of version {}", fmt::join(versions, ", ")));
+                   versions.empty() ? "no records"
+                                    : fmt::format("{} records of version {}", records,
+                                                  fmt::join(versions, ", ")));
   }
   return datasets;
 }

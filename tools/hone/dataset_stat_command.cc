@@ -58,6 +58,7 @@ Status count(const std::string& db, Stat& stat) {
 // Of each task, device and number of threads.
 struct Spread {
   int64_t slots = 0, many = 0, schedules = 0, left_out = 0, outliers = 0;
+  int64_t bad_times = 0, single = 0;
   std::vector<double> median, worst;  // relative to the best
   double reliable = 0;                // share of pairs, mean over slots
   double memory = 0, core = 0;        // bound scores, means over slots
@@ -84,6 +85,7 @@ void add_bounds(const cost::TaskTrials& task, const target::Target& target, Spre
 void add(const cost::Dataset& dataset, Spread& spread) {
   const Result<target::Target> target = target_of_key(dataset.device);
   spread.left_out += dataset.left_out, spread.outliers += dataset.outliers;
+  spread.bad_times += dataset.bad_times, spread.single += dataset.small_tasks;
   for (const cost::TaskTrials& task : dataset.tasks) {
     std::vector<double> seconds;
     for (const cost::MeasuredSteps& trial : task.trials) seconds.push_back(trial.seconds);
@@ -128,6 +130,8 @@ Json to_json(const Stat& stat, const Spread& spread) {
           {"schedules", spread.schedules},
           {"left_out", spread.left_out},
           {"outliers", spread.outliers},
+          {"bad_times", spread.bad_times},
+          {"single_schedules", spread.single},
           {"outcomes", stat.outcomes},
           {"samples", std::move(repeats)},
           {"interval_half_width", median_of(stat.widths)},
@@ -159,8 +163,10 @@ void print(const Stat& stat, const Spread& spread) {
       100 * (cost::kReliableRatio - 1));
   fmt::print(
       "noise: intervals of +-{:.1f} % (median); {} records measured while other programs used "
-      "a quarter of the machine; {} outliers and {} unreadable left out\n",
-      100 * median_of(stat.widths), stat.disturbed, spread.outliers, spread.left_out);
+      "a quarter of the machine; left out: {} outliers, {} unreadable, {} without a positive time, "
+      "{} combinations with a single schedule\n",
+      100 * median_of(stat.widths), stat.disturbed, spread.outliers, spread.left_out,
+      spread.bad_times, spread.single);
   fmt::print("bound by memory {:.2f}, by arithmetic {:.2f} ({})\n", spread.memory / scored,
              spread.core / scored, cost::bounds_source(spread.counted, spread.asked));
   Table table({"", "", "records", "tasks"}, 2);

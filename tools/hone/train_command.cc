@@ -217,6 +217,9 @@ Command train_command(CLI::App& root) {
       ->take_all()
       ->group("Neural");
   add("--patience", net.patience, "N", "Stop after so many epochs without a better one; 0: never");
+  add("--budget", net.budget, "TIME",
+      "Stop after the epoch with which this time is used up, such as 10m; the rate falls as if "
+      "there were all epochs. What --resume goes on from counts");
   add("--threads", net.threads, "N",
       "Threads that train, each parts of every batch; 0: all cores. The same number and seed give the same "
       "net; another number rounds differently");

@@ -43,6 +43,9 @@ Result<net::NetTraining> parse(const NetTrainTexts& texts, net::NetTraining trai
     HONE_ASSIGN_OR_RETURN(training.decay,
                           of_option("--weight-decay", parse_real(texts.decay, 0, 10)));
   }
+  if (!texts.budget.empty()) {
+    HONE_ASSIGN_OR_RETURN(training.seconds, of_option("--budget", parse_duration(texts.budget)));
+  }
   HONE_ASSIGN_OR_RETURN(training.patience, parse_count("--patience", texts.patience, 0, 100000));
   HONE_ASSIGN_OR_RETURN(training.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(training.threads, parse_threads(texts.threads));
@@ -141,9 +144,16 @@ std::string curve_of(const std::string& title, const std::vector<net::NetEpoch>&
   return to_html(title, {loss, pairs});
 }
 
+const net::NetEpoch& best_of(const std::vector<net::NetEpoch>& epochs) {
+  return *std::find_if(epochs.rbegin(), epochs.rend(),
+                       [](const net::NetEpoch& epoch) { return epoch.best; });
+}
+
 NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
                 const net::NetTraining& training, const Rows& rows,
-                const std::vector<std::string>& excluded, const net::NetEpoch& best) {
+                const std::vector<std::string>& excluded,
+                const std::vector<net::NetEpoch>& epochs) {
+  const net::NetEpoch& best = best_of(epochs);
   std::vector<std::string> devices;
   std::set<std::string> models;
   for (const CostData& one : data) {
@@ -163,6 +173,7 @@ NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
       {"validation_tasks", std::to_string(rows.validation_tasks.size())},
       {"loss", net::loss_names()[static_cast<size_t>(training.loss)]},
       {"epochs", std::to_string(training.epochs)},
+      {"epochs_done", std::to_string(epochs.size())},
       {"best_epoch", std::to_string(best.epoch)},
       {"rate", fmt::format("{}", training.rate)},
       {"seed", std::to_string(training.seed)},
@@ -215,9 +226,8 @@ Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
   training.progress = [&](const net::NetEpoch& epoch) { print(epoch, training.epochs, judged); };
   HONE_ASSIGN_OR_RETURN(const std::vector<net::NetEpoch> epochs,
                         net::train(model, rows.train, rows.validation, training));
-  const net::NetEpoch best = *std::find_if(epochs.rbegin(), epochs.rend(),
-                                           [](const net::NetEpoch& epoch) { return epoch.best; });
-  NetCard card = card_of(data, texts, training, rows, excluded, best);
+  const net::NetEpoch& best = best_of(epochs);
+  NetCard card = card_of(data, texts, training, rows, excluded, epochs);
   card.heads = heads;
   if (start) card.notes.merge(start_notes(*start, texts));
   HONE_ASSIGN_OR_RETURN(card.log_seconds_per_score, net::log_seconds_per_score(model, rows.train));

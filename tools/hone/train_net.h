@@ -14,6 +14,7 @@ struct NetTrainTexts {
   std::vector<std::string> held_out;  // networks whose tasks are the validation, instead of a share
   bool few = false;                   // the data are a few chosen tasks: all are trained on
   std::string curve;                  // an HTML file; empty: none
+  std::string budget;                 // empty: any time
   bool resume = false;
   int tasks = 0;  // so many are trained on; 0: all
 };

@@ -119,6 +119,8 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
     }
     if (std::ssize(collected.task.trials) >= min_trials)
       dataset.tasks.push_back(std::move(collected.task));
+    else
+      ++dataset.small_tasks;
   }
   return dataset;
 }

@@ -48,6 +48,7 @@ struct Dataset {
   int64_t left_out = 0;           // records that no schedule can be made of any more
   int64_t outliers = 0;           // records left out because others of the schedule disagree
   int64_t bad_times = 0;          // ... because their time is no positive number
+  int64_t small_tasks = 0;        // left out: they have fewer schedules than were asked for
   std::map<std::string, int64_t> other_versions;  // records left out, by their space version
   [[nodiscard]] int64_t size() const;
   [[nodiscard]] std::set<std::string> models() const;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
+#include "hone/base/hash.h"
 #include "hone/base/named.h"
 #include "hone/cost/metrics.h"
 
@@ -30,6 +32,25 @@ struct Sums {
   std::map<std::string, NetworkScore> networks;
 };
 
+// Of all schedules, and of each draw of fewer ones.
+struct AllSums {
+  Sums all;
+  std::map<int, std::vector<Sums>> fewer;  // draws, by the number of schedules
+  size_t most = 0;                         // schedules that a task has
+
+  explicit AllSums(std::span<const int> schedules) {
+    for (const int count : schedules) fewer[count].resize(kDraws);
+  }
+};
+
+// What is judged, and by which networks.
+struct Judged {
+  const Dataset& dataset;
+  const target::Target& target;
+  const std::set<std::string>& names;
+  const Networks& networks;
+};
+
 void add(const Score& one, Score& sum) {
   sum.tasks += one.tasks;
   sum.trials += one.trials;
@@ -50,10 +71,10 @@ int multiplicity(const TaskTrials& task, const std::string& network, const Netwo
   return found == listed->second.end() ? 0 : found->second;
 }
 
-void add_to_networks(const TaskTrials& task, const Score& score, double best,
-                     const std::set<std::string>& judged, const Networks& networks, Sums& sums) {
-  for (const std::string& network : judged) {
-    const int times = multiplicity(task, network, networks);
+void add_to_networks(const TaskTrials& task, const Score& score, double best, const Judged& judged,
+                     Sums& sums) {
+  for (const std::string& network : judged.names) {
+    const int times = multiplicity(task, network, judged.networks);
     if (times == 0) continue;
     NetworkScore& sum = sums.networks[network];
     sum.tasks += 1;
@@ -63,10 +84,55 @@ void add_to_networks(const TaskTrials& task, const Score& score, double best,
   }
 }
 
-// `judged`: the networks that the model is judged on.
-Status judge(const Dataset& dataset, const target::Target& target, const CostModel& model,
-             const std::set<std::string>& judged, const Networks& networks, Sums& sums) {
-  for (const TaskTrials& task : dataset.tasks) {
+void add_task(const TaskTrials& task, const std::vector<double>& measured,
+              const std::vector<double>& predicted, const Judged& judged, Sums& sums) {
+  Score score;
+  score.tasks = 1;
+  score.trials = std::ssize(measured);
+  score.pair_accuracy = pair_accuracy(measured, predicted);
+  score.clear_pair_accuracy = pair_accuracy(measured, predicted, kClearRatio);
+  score.top1 = top_score(measured, predicted, 1);
+  score.top5 = top_score(measured, predicted, 5);
+  score.peak5 = peak_score(measured, predicted, 5);
+  score.r_squared = r_squared(speeds(measured), speeds(predicted));
+  score.rmse =
+      squared_error(speeds(measured), speeds(predicted)) * static_cast<double>(score.trials);
+  add(score, sums.classes[task.kernel_class]);
+  add_to_networks(task, score, *std::min_element(measured.begin(), measured.end()), judged, sums);
+}
+
+// The order in which a task's schedules are drawn: it depends on what they are alone.
+std::vector<size_t> drawn_order(const TaskTrials& task, int draw) {
+  std::vector<std::pair<uint64_t, size_t>> keys;
+  const uint64_t seed = hash_combine(task.key, static_cast<uint64_t>(draw));
+  for (size_t i = 0; i < task.trials.size(); ++i)
+    keys.emplace_back(hash_combine(seed, schedule::hash(task.trials[i].steps)), i);
+  std::sort(keys.begin(), keys.end());
+  std::vector<size_t> order;
+  order.reserve(keys.size());
+  for (const auto& [key, place] : keys) order.push_back(place);
+  return order;
+}
+
+void add_fewer(const TaskTrials& task, const std::vector<double>& measured,
+               const std::vector<double>& predicted, const Judged& judged, AllSums& sums) {
+  if (sums.fewer.empty() || std::cmp_less(measured.size(), sums.fewer.rbegin()->first)) return;
+  for (size_t draw = 0; draw < kDraws; ++draw) {
+    const std::vector<size_t> order = drawn_order(task, static_cast<int>(draw));
+    for (auto& [count, draws] : sums.fewer) {
+      std::vector<double> some_measured, some_predicted;
+      for (size_t i = 0; std::cmp_less(i, count); ++i) {
+        some_measured.push_back(measured[order[i]]);
+        some_predicted.push_back(predicted[order[i]]);
+      }
+      add_task(task, some_measured, some_predicted, judged, draws[draw]);
+    }
+  }
+}
+
+Status judge(const CostModel& model, const Judged& judged, AllSums& sums) {
+  for (const TaskTrials& task : judged.dataset.tasks) {
+    sums.most = std::max(sums.most, task.trials.size());
     if (std::ssize(task.trials) < kMinTrialsToJudge) continue;
     std::vector<space::Candidate> candidates;
     candidates.reserve(task.trials.size());  // queries point into it
@@ -76,24 +142,12 @@ Status judge(const Dataset& dataset, const target::Target& target, const CostMod
       HONE_ASSIGN_OR_RETURN(space::Candidate candidate,
                             space::make_candidate(*task.dag, trial.steps));
       candidates.push_back(std::move(candidate));
-      queries.push_back({&candidates.back(), &target, task.threads, task.key});
+      queries.push_back({&candidates.back(), &judged.target, task.threads, task.key});
       measured.push_back(trial.seconds);
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<double> predicted, model.predict(queries));
-    Score score;
-    score.tasks = 1;
-    score.trials = std::ssize(measured);
-    score.pair_accuracy = pair_accuracy(measured, predicted);
-    score.clear_pair_accuracy = pair_accuracy(measured, predicted, kClearRatio);
-    score.top1 = top_score(measured, predicted, 1);
-    score.top5 = top_score(measured, predicted, 5);
-    score.peak5 = peak_score(measured, predicted, 5);
-    score.r_squared = r_squared(speeds(measured), speeds(predicted));
-    score.rmse =
-        squared_error(speeds(measured), speeds(predicted)) * static_cast<double>(score.trials);
-    add(score, sums.classes[task.kernel_class]);
-    add_to_networks(task, score, *std::min_element(measured.begin(), measured.end()), judged,
-                    networks, sums);
+    add_task(task, measured, predicted, judged, sums.all);
+    add_fewer(task, measured, predicted, judged, sums);
   }
   return ok_status();
 }
@@ -107,7 +161,7 @@ Score mean(Score sum, std::string name) {
   return sum;
 }
 
-Evaluation means(const Sums& sums) {
+Evaluation means_of(const Sums& sums) {
   Evaluation evaluation;
   Score all;
   for (const auto& [name, sum] : sums.classes) {
@@ -119,6 +173,47 @@ Evaluation means(const Sums& sums) {
     evaluation.networks.back().network = name;
   }
   evaluation.all = mean(all, "all");
+  return evaluation;
+}
+
+// Means over the draws.
+ScheduleCountScore mean_of_draws(int schedules, const std::vector<Sums>& draws) {
+  ScheduleCountScore result{.schedules = schedules};
+  Score sum;
+  for (const Sums& draw : draws) {
+    Evaluation one = means_of(draw);
+    // add() sums what mean() divides by the number of tasks: each draw counts as one.
+    const auto trials = static_cast<double>(one.all.trials);
+    result.score.trials = one.all.trials;
+    result.score.tasks = std::exchange(one.all.tasks, 1);
+    one.all.rmse *= one.all.rmse * trials;
+    add(one.all, sum);
+    const auto networks = static_cast<double>(one.networks.size());
+    for (const NetworkScore& network : one.networks) {
+      result.network_top1 += network.top1() / networks / kDraws;
+      result.network_top5 += network.top5() / networks / kDraws;
+    }
+  }
+  sum = mean(sum, "all");
+  sum.tasks = result.score.tasks;
+  sum.trials = result.score.trials;
+  result.score = sum;
+  return result;
+}
+
+Result<Evaluation> means(const AllSums& sums) {
+  Evaluation evaluation = means_of(sums.all);
+  if (evaluation.all.tasks == 0) {
+    return invalid("no task has {} measured schedules to judge by, but {} at most",
+                   kMinTrialsToJudge, sums.most);
+  }
+  for (const auto& [count, draws] : sums.fewer) {
+    evaluation.by_schedules.push_back(mean_of_draws(count, draws));
+    if (evaluation.by_schedules.back().score.tasks == 0) {
+      return invalid("--schedules: no task has {} schedules to judge by, but {} at most",
+                     sums.fewer.rbegin()->first, sums.most);
+    }
+  }
   return evaluation;
 }
 
@@ -173,10 +268,11 @@ std::vector<Fold> make_folds(const Dataset& dataset, Split split, const Networks
 }  // namespace
 
 Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target,
-                            const CostModel& model, const Networks& networks) {
-  Sums sums;
-  HONE_RETURN_IF_ERROR(
-      judge(dataset, target, model, judged_networks(dataset, networks), networks, sums));
+                            const CostModel& model, const Networks& networks,
+                            std::span<const int> schedules) {
+  AllSums sums(schedules);
+  const std::set<std::string> names = judged_networks(dataset, networks);
+  HONE_RETURN_IF_ERROR(judge(model, {dataset, target, names, networks}, sums));
   return means(sums);
 }
 
@@ -188,15 +284,16 @@ Result<Split> parse_split(std::string_view name) {
 std::vector<std::string> split_names() { return names_of(kSplits); }
 
 Result<Evaluation> cross_evaluate(const Dataset& dataset, const target::Target& target, Split split,
-                                  const Trainer& train, const Networks& networks) {
+                                  const Trainer& train, const Networks& networks,
+                                  std::span<const int> schedules) {
   if (split == Split::kNone) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, train(Dataset()));
-    return evaluate(dataset, target, *model, networks);
+    return evaluate(dataset, target, *model, networks, schedules);
   }
-  Sums sums;
+  AllSums sums(schedules);
   for (const Fold& fold : make_folds(dataset, split, networks)) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, train(fold.train));
-    HONE_RETURN_IF_ERROR(judge(fold.test, target, *model, fold.judged, networks, sums));
+    HONE_RETURN_IF_ERROR(judge(*model, {fold.test, target, fold.judged, networks}, sums));
   }
   return means(sums);
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 
 #include "hone/cost/cost_model.h"
 #include "hone/cost/dataset.h"
@@ -33,10 +34,21 @@ struct NetworkScore {
   [[nodiscard]] double top5() const { return best_seconds / top5_seconds; }
 };
 
+// What the same tasks give when only so many schedules of each are known: of few the best is easier
+// to find. Means over kDraws choices of the schedules; those of a smaller number are among those of
+// a larger one.
+struct ScheduleCountScore {
+  int schedules = 0;
+  Score score;
+  double network_top1 = 0, network_top5 = 0;  // means over networks, 0 without any
+};
+inline constexpr int kDraws = 16;
+
 struct Evaluation {
-  std::vector<Score> classes;          // by name
-  Score all;                           // kernel_class is "all"
-  std::vector<NetworkScore> networks;  // by name
+  std::vector<Score> classes;                    // by name
+  Score all;                                     // kernel_class is "all"
+  std::vector<NetworkScore> networks;            // by name
+  std::vector<ScheduleCountScore> by_schedules;  // by number
 };
 
 // How often each task, by its key, occurs in a network, by its name. Of a network that is not there
@@ -46,8 +58,11 @@ using Networks = std::map<std::string, std::map<uint64_t, int>>;
 // Tasks with fewer schedules say little about an order.
 inline constexpr int kMinTrialsToJudge = 8;
 
+// `schedules`: numbers of schedules to be judged by, too, of the tasks that have as many as the
+// largest of them. An error if no task can be judged.
 [[nodiscard]] Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target,
-                                          const CostModel& model, const Networks& networks = {});
+                                          const CostModel& model, const Networks& networks = {},
+                                          std::span<const int> schedules = {});
 
 // What a model is trained on, and what it is judged by.
 enum class Split : uint8_t {
@@ -62,7 +77,7 @@ enum class Split : uint8_t {
 using Trainer = std::function<Result<std::unique_ptr<CostModel>>(const Dataset&)>;
 [[nodiscard]] Result<Evaluation> cross_evaluate(const Dataset& dataset,
                                                 const target::Target& target, Split split,
-                                                const Trainer& train,
-                                                const Networks& networks = {});
+                                                const Trainer& train, const Networks& networks = {},
+                                                std::span<const int> schedules = {});
 
 }  // namespace hone::cost

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hone/compute/dag_testing.h"
 #include "hone/compute/dag_text.h"
 #include "hone/cost/net/family.h"
@@ -121,6 +123,9 @@ TEST(dataset, counts_what_it_cannot_read) {
   broken.centre = broken.low = broken.high = 1;
   ASSERT_TRUE(database.store().add({&broken, 1}).ok());
   EXPECT_EQ(load_dataset(database.store(), "device")->left_out, 1);
+  EXPECT_EQ(load_dataset(database.store(), "device")->small_tasks, 1);
+  EXPECT_EQ(load_dataset(database.store(), "device", 13)->small_tasks, 3);
+  EXPECT_EQ(load_dataset(database.store(), "device", 13)->size(), 0);
 }
 
 TEST(evaluate, a_model_of_what_was_measured_is_perfect) {
@@ -173,6 +178,80 @@ TEST(evaluate, a_network_is_the_sum_of_its_tasks) {
                    3 * apart.networks[0].top1_seconds + apart.networks[1].top1_seconds);
 }
 
+TEST(evaluate, the_best_of_fewer_schedules_is_easier_to_find) {
+  Database database;
+  const Dataset dataset = load_dataset(database.store(), "device").value();
+  const std::vector<int> counts = {12, 3, 6};
+  const auto judge = [&] {
+    return evaluate(dataset, database.target(), Nonsense(), {}, counts).value();
+  };
+  const Evaluation found = judge();
+  ASSERT_EQ(found.by_schedules.size(), 3U);
+  const ScheduleCountScore &few = found.by_schedules[0], &more = found.by_schedules[1],
+                           &all = found.by_schedules[2];
+  EXPECT_EQ(few.schedules, 3);
+  EXPECT_EQ(few.score.tasks, 2);
+  EXPECT_EQ(few.score.trials, 6);
+  // Chance finds it among three more often than among twelve.
+  EXPECT_GT(few.score.top1, more.score.top1);
+  EXPECT_GT(more.score.top1, all.score.top1);
+  EXPECT_DOUBLE_EQ(few.score.top5, 1);
+  EXPECT_GT(few.network_top1, all.network_top1);
+  // All schedules are the same in each draw: what is said of all.
+  EXPECT_NEAR(all.score.pair_accuracy, found.all.pair_accuracy, 1e-12);
+  EXPECT_NEAR(all.score.top1, found.all.top1, 1e-12);
+  EXPECT_NEAR(all.score.peak5, found.all.peak5, 1e-12);
+  EXPECT_NEAR(all.score.r_squared, found.all.r_squared, 1e-9 * std::abs(found.all.r_squared));
+  EXPECT_NEAR(all.score.rmse, found.all.rmse, 1e-12);
+  EXPECT_NEAR(all.network_top1, (found.networks[0].top1() + found.networks[1].top1()) / 2, 1e-12);
+  EXPECT_NEAR(all.network_top5, (found.networks[0].top5() + found.networks[1].top5()) / 2, 1e-12);
+  EXPECT_EQ(judge().by_schedules[0].score.top1, few.score.top1);
+  const auto folds = cross_evaluate(
+      dataset, database.target(), Split::kByModel,
+      [](const Dataset&) {
+        return Result<std::unique_ptr<CostModel>>(std::make_unique<Nonsense>());
+      },
+      {}, counts);
+  ASSERT_TRUE(folds.ok()) << folds.status().message();
+  EXPECT_NEAR(folds->by_schedules[0].score.top1, few.score.top1, 1e-12);
+  // Without any of a model that knows the times.
+  const auto model = make_model("analytic");
+  EXPECT_NEAR(evaluate(dataset, database.target(), **model, {}, counts)->by_schedules[1].score.top1,
+              1, 1e-12);
+}
+
+// 12 schedules of one task, 10 of the other; rmse is over schedules, per class and over all.
+TEST(evaluate, errors_are_means_over_schedules) {
+  Database database;
+  Dataset dataset = load_dataset(database.store(), "device").value();
+  dataset.tasks[1].trials.resize(10);
+  const Evaluation found = evaluate(dataset, database.target(), Nonsense()).value();
+  ASSERT_EQ(found.classes.size(), 2U);
+  double squares = 0;
+  for (const Score& one : found.classes) {
+    EXPECT_GT(one.rmse, 0);
+    EXPECT_LT(one.r_squared, 1);
+    squares += one.rmse * one.rmse * static_cast<double>(one.trials);
+  }
+  EXPECT_EQ(found.all.trials, 22);
+  EXPECT_NEAR(found.all.rmse, std::sqrt(squares / 22), 1e-12);
+  EXPECT_NEAR(found.all.r_squared, (found.classes[0].r_squared + found.classes[1].r_squared) / 2,
+              1e-9 * std::abs(found.all.r_squared));
+}
+
+TEST(evaluate, says_when_there_is_too_little_to_judge_by) {
+  Database database;
+  Dataset dataset = load_dataset(database.store(), "device").value();
+  const std::vector<int> counts = {5, 13};
+  EXPECT_EQ(evaluate(dataset, database.target(), Nonsense(), {}, counts).status().message(),
+            "--schedules: no task has 13 schedules to judge by, but 12 at most");
+  for (TaskTrials& task : dataset.tasks) task.trials.resize(7);
+  EXPECT_EQ(evaluate(dataset, database.target(), Nonsense()).status().message(),
+            "no task has 8 measured schedules to judge by, but 7 at most");
+  EXPECT_EQ(evaluate(Dataset(), database.target(), Nonsense()).status().message(),
+            "no task has 8 measured schedules to judge by, but 0 at most");
+}
+
 TEST(evaluate, never_judges_by_what_was_trained_on) {
   Database database;
   const Dataset dataset = load_dataset(database.store(), "device").value();
@@ -183,7 +262,8 @@ TEST(evaluate, never_judges_by_what_was_trained_on) {
           trained.push_back(train.size());
           return make_model("analytic");
         });
-    ASSERT_TRUE(evaluation.ok());
+    // A fifth of 12 schedules is too few to judge by.
+    EXPECT_EQ(evaluation.ok(), split != Split::kWithin);
     int64_t left_out = 0;
     for (const int64_t size : trained) left_out += dataset.size() - size;
     EXPECT_EQ(left_out, dataset.size());

@@ -115,6 +115,7 @@ HoneTorchOptions plain_options(const NetTraining& training) {
   plain.seed = training.seed;
   plain.threads = training.threads;
   plain.patience = training.patience;
+  plain.seconds = training.seconds;
   return plain;
 }
 

@@ -51,6 +51,9 @@ struct NetTraining {
   uint64_t seed = 1;
   int threads = 1;   // each computes parts of every batch
   int patience = 0;  // epochs without a better validation before it stops; 0: never
+  // It stops after the epoch with which so much time is used up, also that of a training that is
+  // gone on with; 0: never.
+  double seconds = 0;
   // Only parameters of these layers ("head": head.weight, head.bias), the others stay; none: all.
   std::vector<std::string> trained = {};
   std::string state_file = "";  // written after each epoch; empty: none

@@ -165,6 +165,25 @@ TEST(net_train, stops_when_validation_no_longer_improves) {
   for (size_t i = epochs->size() - 3; i < epochs->size(); ++i) EXPECT_FALSE((*epochs)[i].best);
 }
 
+TEST(net_train, stops_with_the_epoch_that_uses_up_its_time) {
+  Net net = narrow_net(kMlp);
+  const NetRows rows = toy_rows(net, 4, 10, 1);
+  const Result<TempDir> folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  NetTraining training = quick(Loss::kPairwise);
+  training.epochs = 50;
+  training.seconds = 1e-9;
+  training.state_file = folder->file("state");
+  const auto epochs = train(net, rows, no_rows(net), training);
+  ASSERT_TRUE(epochs.ok()) << epochs.status().message();
+  EXPECT_EQ(epochs->size(), 1U);
+  // What was used before counts, and more time is no other training.
+  training.resume = true;
+  EXPECT_EQ(train(net, rows, no_rows(net), training)->size(), 1U);
+  training.seconds = 0;
+  EXPECT_EQ(train(net, rows, no_rows(net), training)->size(), 50U);
+}
+
 TEST(net_train, normalises_by_what_is_no_padding) {
   Net net = make_net(kTlp, small_inputs(), narrow(kTlp)).value();
   NetBatch batch = random_batch(net, 50, 1);

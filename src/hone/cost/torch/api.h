@@ -8,7 +8,7 @@
 extern "C" {
 
 // Changes with anything below: another library is refused.
-inline constexpr int32_t kHoneTorchVersion = 2;
+inline constexpr int32_t kHoneTorchVersion = 3;
 
 struct HoneTorchNode {
   int32_t op;      // hone::cost::net::Op
@@ -89,6 +89,7 @@ struct HoneTorchOptions {
   uint64_t seed;
   int32_t threads;   // each computes parts of a batch; another number rounds differently
   int32_t patience;  // epochs without a better validation before it stops; 0: never
+  double seconds;    // it stops after the epoch with which they are used up; 0: never
 
   void* user;                                                 // passed to the functions
   int32_t (*stop)(void* user);                                // before each batch: not 0 gives up

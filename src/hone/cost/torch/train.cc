@@ -106,7 +106,8 @@ class Trainer {
 
   int32_t run() {
     if (options_.state != nullptr) restore();
-    while (static_cast<int>(history_.size()) < options_.epochs && !is_stale()) {
+    while (static_cast<int>(history_.size()) < options_.epochs && !is_stale() &&
+           !is_out_of_time()) {
       if (!run_epoch()) return kHoneTorchStopped;
     }
     for (int i = 0; i < net_.num_parameters; ++i) {
@@ -122,6 +123,12 @@ class Trainer {
     int since = 0;
     for (const HoneTorchEpoch& epoch : history_) since = epoch.best != 0 ? 0 : since + 1;
     return since >= options_.patience;
+  }
+
+  [[nodiscard]] bool is_out_of_time() const {
+    double used = 0;
+    for (const HoneTorchEpoch& epoch : history_) used += epoch.seconds;
+    return options_.seconds > 0 && used >= options_.seconds;
   }
 
   [[nodiscard]] double rate(double part) const {
