@@ -9,9 +9,10 @@ A model is a NAME of `hone train --cost`, or `analytic`, with settings after a c
 lightgbm), options of hone train (loss, epochs, batch, lr, weight-decay, patience), and options of the family. A FILE.model or
 FILE.onnx is judged as it is.
 
-Each training has one thread. What it wrote is kept in --folder with a FILE.json of its figures, which are used again by the same
-command while they are newer than the database and the split; FILE.log has its output. The table and the JSON file are written
-anew whenever a model is finished. A model that fails is reported and left out; the exit code is then 1.
+Each training has --threads threads. What it wrote is kept in --folder with a FILE.json of its figures, which are used again by the
+same command while they are newer than the database and the split; FILE.log has its output. A net whose training was interrupted goes
+on with the epoch that it was in. The table and the JSON file are written anew whenever a model is finished. A model that fails is
+reported and left out; the exit code is then 1. scripts/cost_model_study.py makes the tables of the papers of these models.
 """
 import argparse
 import concurrent.futures
@@ -21,6 +22,7 @@ import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -39,9 +41,11 @@ class Failure(Exception):
 class Model:
     """One row of the table: what to train, if anything, and on how many tasks (None: all)."""
 
-    def __init__(self, spec, tasks, options):
+    def __init__(self, spec, tasks, options, device=None):
         self.spec, self.tasks, self.options = spec, tasks, options
+        self.device = device or options.device  # that it is trained for
         self.train, self.file = None, None
+        self.lock, self.done = threading.Lock(), None
         if spec.endswith((".model", ".onnx")):
             self.cost, self.file = spec, Path(spec)
         else:
@@ -50,19 +54,25 @@ class Model:
                 raise Failure(f"{spec}: the analytic model has no settings")
             if self.cost != "analytic":
                 self.train = self.train_command(settings)
-        stem = re.sub(r"[^\w.=]+", "-", spec) + ("" if tasks is None else f".{tasks}")
-        self.figures = options.folder / f"{stem}.json"
+        self.figures = options.folder / f"{self.stem()}.json"
         if self.train:
-            self.file = options.folder / (stem + (".model" if self.cost in TREES else ".onnx"))
+            self.file = options.folder / (self.stem() + (".model" if self.cost in TREES else ".onnx"))
             self.train += ["-o", str(self.file)]
-        judged = str(self.file or self.cost)
-        self.judge = ["eval", "--db", options.db, "--split-file", str(options.split), "--device", options.device, "--cost", judged,
-                      *(text for network in options.network for text in ("--network", network)), "--json"]
+        self.judge = ["eval", "--db", options.db, "--split-file", str(options.split), "--device", options.device,
+                      *self.judged_by(), *(text for network in options.network for text in ("--network", network)), "--json"]
+
+    def stem(self):
+        """What its files are called."""
+        return re.sub(r"[^\w.=]+", "-", self.spec) + ("" if self.tasks is None else f".{self.tasks}")
+
+    def judged_by(self):
+        return ["--cost", str(self.file or self.cost)]
 
     def train_command(self, settings):
         options = self.options
-        command = ["train", "--db", options.db, "--split-file", str(options.split), "--device", options.device, "--cost", self.cost,
-                   "--seed", str(options.seed), "--threads", "1"]
+        command = [*self.base_command(), "--cost", self.cost]
+        if options.budget and self.cost not in TREES:
+            command += ["--budget", options.budget]
         family = []
         for setting in filter(None, settings.split(",")):
             key, equals, value = setting.partition("=")
@@ -78,6 +88,11 @@ class Model:
         if family:
             command += ["--options", ",".join(family)]
         return command if self.tasks is None else [*command, "--tasks", str(self.tasks)]
+
+    def base_command(self):
+        options = self.options
+        return ["train", "--db", options.db, "--split-file", str(options.split), "--device", self.device,
+                "--seed", str(options.seed), "--threads", str(options.threads)]
 
     def name(self):
         return self.spec if self.tasks is None else f"{self.spec}, {self.tasks} tasks"
@@ -101,6 +116,12 @@ class Model:
         return paths if self.train or not self.file else [*paths, self.file]
 
     def result(self):
+        with self.lock:
+            if self.done is None:
+                self.done = self.new_result()
+        return self.done
+
+    def new_result(self):
         known = self.known()
         if known:
             print(f"{self.name()}: as judged before", file=sys.stderr, flush=True)
@@ -108,7 +129,7 @@ class Model:
         result = {"model": self.spec, "tasks_wanted": self.tasks, "file": str(self.file or ""), "train_command": self.train,
                   "eval_command": self.judge}
         if self.train:
-            result.update(run_training([self.options.hone, *self.train], self.figures.with_suffix(".log")))
+            result.update(self.trained())
         done = subprocess.run([self.options.hone, *self.judge], capture_output=True, text=True)
         if done.returncode:
             raise Failure(last_words(done.stderr))
@@ -116,6 +137,20 @@ class Model:
         write(self.figures, json.dumps(result, indent=1) + "\n")
         print(f"{self.name()}: pairs {result['evaluation']['all']['pair_accuracy']:.3f}", file=sys.stderr, flush=True)
         return result
+
+
+    def trained(self):
+        """Goes on with what an interrupted training has left, if it is of the same command and data."""
+        command, log = [self.options.hone, *self.train], self.figures.with_suffix(".log")
+        state = Path(f"{self.file}.state")
+        if state.exists():
+            try:
+                return run_training([*command, "--resume"], log)
+            except Failure as failure:
+                if str(state) not in str(failure):
+                    raise
+                state.unlink()
+        return run_training(command, log)
 
 
 def last_words(text):
@@ -135,7 +170,8 @@ def run_training(command, log):
         raise Failure(last_words(text))
     size = re.search(r"(\d+) (trees|weights)", text)
     data = re.search(r"(\d+) schedules of (\d+) tasks", text)
-    return {"size": int(size[1]), "unit": size[2], "schedules": int(data[1]), "tasks": int(data[2]),
+    epochs = re.findall(r"^epoch (\d+)/", text, re.MULTILINE)
+    return {"epochs": int(epochs[-1]) if epochs else None, "size": int(size[1]), "unit": size[2], "schedules": int(data[1]), "tasks": int(data[2]),
             "cpu_seconds": usage.ru_utime + usage.ru_stime, "seconds": time.monotonic() - start}
 
 
@@ -178,26 +214,38 @@ def parse_tasks(text):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="NAME[:SETTING,...], FILE.model or FILE.onnx")
+    add_options(parser)
+    parser.add_argument("--tasks", type=parse_tasks, help="train on so many tasks each, such as 50,100,200,300,500,all")
+    options = parser.parse_args()
+    check_options(parser, options)
+    return parser, options
+
+
+def add_options(parser):
+    """The data, the trainings and where results go."""
     parser.add_argument("--hone", default=str(REPOSITORY / "build" / "release" / "tools" / "hone" / "hone"), help="the program")
     parser.add_argument("--db", required=True, help="the data set")
     parser.add_argument("--split", required=True, type=Path, help="what hone dataset split wrote")
     parser.add_argument("--folder", type=Path, default=Path("cost_models"), help="where trained models and their figures are kept")
-    parser.add_argument("--tasks", type=parse_tasks, help="train on so many tasks each, such as 50,100,200,300,500,all")
     parser.add_argument("--device", default="host", help="whose records are used")
     parser.add_argument("--network", action="append", default=[], metavar="MODEL.onnx",
                         help="networks to judge, each task as often as it occurs; repeat per network")
     parser.add_argument("--seed", type=int, default=1, help="of the trainings")
     parser.add_argument("--jobs", type=int, default=1, help="so many models at a time")
+    parser.add_argument("--threads", type=int, default=1, help="of each training")
+    parser.add_argument("--budget", metavar="TIME", help="of the epochs of each net, such as 10m; what it has learnt by then is judged")
     parser.add_argument("--again", action="store_true", help="train and judge anew what is there")
     parser.add_argument("--output", type=Path, help="a file for the table, too")
     parser.add_argument("--json", type=Path, help="a file for all figures")
-    options = parser.parse_args()
+
+
+def check_options(parser, options):
     for path in (options.hone, options.db, options.split):
         if not Path(path).exists():
             parser.error(f"{path}: no such file")
-    if options.jobs < 1:
-        parser.error(f"--jobs: found {options.jobs}, expected 1 or more")
-    return parser, options
+    for name in ("jobs", "threads"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name}: found {getattr(options, name)}, expected 1 or more")
 
 
 def make_models(options):
@@ -205,17 +253,21 @@ def make_models(options):
     for spec in options.models:
         trained = spec != "analytic" and not spec.endswith((".model", ".onnx"))
         models += [Model(spec, tasks, options) for tasks in ((options.tasks or [None]) if trained else [None])]
+    check_names(models)
+    return models
+
+
+def check_names(models):
     names = [model.figures.name for model in models]
     for model in models:
         if names.count(model.figures.name) > 1:
             raise Failure(f"{model.name()}: two models are called {model.figures.stem}")
-    return models
 
 
-def report(models, results, failed, options):
-    """Writes what there is so far; the table."""
+def report(models, results, failed, options, make_text):
+    """Writes what there is so far; the text."""
     done = [results[i] for i in range(len(models)) if i in results]
-    text = table(done, options.tasks is not None)
+    text = make_text(done)
     if options.output:
         write(options.output, text)
     if options.json:
@@ -233,6 +285,11 @@ def main():
         models = make_models(options)
     except Failure as failure:
         parser.error(str(failure))
+    return run_all(models, options, lambda results: table(results, options.tasks is not None))
+
+
+def run_all(models, options, make_text):
+    """Trains and judges all, prints what make_text(results) says of those that are done; the exit code."""
     options.folder.mkdir(parents=True, exist_ok=True)
     results, failed, text, code = {}, {}, "", 0
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
@@ -245,7 +302,7 @@ def main():
             except Failure as failure:
                 failed[i], code = str(failure), 1
                 print(f"{models[i].name()}: {failure}", file=sys.stderr, flush=True)
-            text = report(models, results, failed, options)
+            text = report(models, results, failed, options, make_text)
     except KeyboardInterrupt:
         code = 130
     pool.shutdown(cancel_futures=True)

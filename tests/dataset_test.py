@@ -156,7 +156,7 @@ def main():
         assert stat["bound_scores"]["source"] in ("static", "counters", "mixed")  # as this machine can
         assert hone("dataset", "stat", "--db", db).startswith(f"{stat['records']} records")
 
-        for by, extra in (("within", ["--fraction", "0.4"]), ("model", ["--hold-out", "second"])):
+        for by, extra in (("within", ["--fraction", "0.9"]), ("model", ["--hold-out", "second"])):
             split = folder / f"{by}.json"
             hone("dataset", "split", "--db", db, "-o", split, "--by", by, *extra)
             assert json.loads(split.read_text())["by"] == by

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""hone train and hone eval: what cannot be learnt from is refused in one line, an interrupted training goes on to the same net, a budget
+ends it early, and fewer schedules of a task are judged by."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import onnx
+from dataset_test import hone
+from few_shot_test import make_data, notes_of, weights_of
+
+
+def with_torch():
+    return (Path(os.environ["HONE"]).parent / "../lib/hone/libhone_torch.so").exists()
+
+
+def database(folder, name, records):
+    """A database of these records."""
+    lines, db = folder / f"{name}.jsonl", folder / f"{name}.db"
+    lines.write_text("".join(json.dumps(record) + "\n" for record in records))
+    hone("db", "import", lines, "--db", db)
+    return db
+
+
+def check_refused(folder, db, message):
+    """By everything that reads a data set; nothing is written."""
+    outputs = {"train": folder / "no.model", "split": folder / "no.json", "few": folder / "few.no.json"}
+    commands = [["eval"], ["eval", "--cost", "combined", "--split", "by-task"], ["train", "-o", outputs["train"]],
+                ["dataset", "split", "-o", outputs["split"]], ["dataset", "stat"],
+                ["dataset", "representatives", "--count", "2", "-o", outputs["few"]], ["dataset", "export", folder / "no.npz"]]
+    if with_torch():
+        commands.append(["train", "--cost", "small", "-o", folder / "no.onnx"])
+    for command in commands:
+        error = hone(*command, "--db", db, code=2)
+        assert message in error and db.name in error, (command, error)
+    assert not [path for path in folder.iterdir() if path.name.startswith("no.") or path.name.startswith("few.no")]
+
+
+def check_bad_data(folder, records):
+    check_refused(folder, database(folder, "old", [dict(record, version="0.0") for record in records]), "version 0.0")
+    # A single schedule of each task, and none that ran.
+    single = list({record["task"]: record for record in records}.values())
+    check_refused(folder, database(folder, "single", single), "no task with two measured schedules")
+    failed = [dict(record, outcome="crash", times=[], centre=0, low=0, high=0, verified=False) for record in records]
+    check_refused(folder, database(folder, "failed", failed), "no task with two measured schedules")
+    elsewhere = database(folder, "elsewhere", [dict(record, device="another") for record in records])
+    ran = len([record for record in records if record["outcome"] == "ok"])
+    for command in (["eval"], ["train", "-o", folder / "no.model"]):
+        assert f"{ran} of another/1 (ok)" in hone(*command, "--db", elsewhere, code=2)
+
+    # Some tasks of one schedule among others are left out.
+    first = records[0]["task"]
+    mixed = database(folder, "mixed", [record for record in records if record["task"] != first] + records[:1])
+    done = subprocess.run([os.environ["HONE"], "eval", "--db", mixed], capture_output=True, text=True)
+    assert done.returncode == 0 and "1 tasks are left out: a single schedule" in done.stderr, done.stderr
+    assert json.loads(hone("dataset", "stat", "--db", mixed, "--json"))["single_schedules"] == 1
+
+    # Files that are cut, mixed or hold what is no time.
+    good = json.dumps(records[0])
+    texts = {"nan": (json.dumps(dict(records[0], times=[float("nan")])), "expected a JSON object"),
+             "null": (json.dumps(dict(records[0], times=[None])), "field 'times': expected a list of numbers"),
+             "negative": (json.dumps(dict(records[0], centre=-1.0)), "expected a positive time"),
+             "cut": (good[:-9], "expected a JSON object"),
+             "mixed": (json.dumps(dict(records[1], version="0.0")), "space version '0.0'")}
+    for name, (text, message) in texts.items():
+        lines, db = folder / f"bad-{name}.jsonl", folder / f"bad-{name}.db"
+        lines.write_text(f"{good}\n{text}\n")
+        assert message in hone("dataset", "import", lines, "--db", db, code=2), name
+        assert not db.exists(), name
+
+
+def check_schedules(db):
+    judged = json.loads(hone("eval", "--db", db, "--device", "host/1", "--schedules", "8,3", "--json"))
+    few, more = judged["by_schedules"]
+    assert (few["schedules"], more["schedules"]) == (3, 8) and few["tasks"] == more["tasks"] > 2, judged["by_schedules"]
+    assert few["trials"] == 3 * few["tasks"] and few["top5"] == 1 and few["top1"] > 0 and few["network_top1"] > 0
+    text = hone("eval", "--db", db, "--device", "host/1", "--schedules", "3,8")
+    assert "schedules of a task" in text and f"\n{3:>19}" in text, text
+    assert "no task has 1000 schedules to judge by" in hone("eval", "--db", db, "--schedules", "1000", code=2)
+    for wrong in ("1", "few"):
+        assert "--schedules" in hone("eval", "--db", db, "--schedules", wrong, code=2)
+
+
+def check_interruption(folder, db):
+    """Killed or asked to stop at any point, it goes on to the net that it would have been."""
+    train = ["train", "--db", db, "--device", "host/1", "--cost", "small", "--options", "hidden=8,heads=2,dropout=0.1", "--threads", "1",
+             "--epochs", "150"]
+    whole = folder / "whole.onnx"
+    hone(*train, "-o", whole, "--curve", folder / "curve.html")
+    assert "<svg" in (folder / "curve.html").read_text()
+    for how in (signal.SIGKILL, signal.SIGINT):
+        path = folder / f"stopped{int(how)}.onnx"
+        state = Path(f"{path}.state")
+        process = subprocess.Popen([os.environ["HONE"], *map(str, train), "-o", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + 60
+        while not state.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+        process.send_signal(how)
+        process.communicate()
+        if process.returncode == 0:
+            print("skipped: the training had ended before it was stopped")
+            continue
+        assert process.returncode == (130 if how == signal.SIGINT else -how), process.returncode
+        assert state.exists() and not path.exists()
+        hone(*train, "-o", path, "--resume")
+        assert weights_of(path) == weights_of(whole) and not state.exists()
+    # Neither a state of another training nor a damaged one is gone on with.
+    path = folder / "other.onnx"
+    Path(f"{path}.state").write_bytes(b"no state")
+    assert "other.onnx.state" in hone(*train, "-o", path, "--resume", code=2)
+    assert not path.exists()
+
+
+def check_budget(folder, db):
+    path = folder / "short.onnx"
+    train = ["train", "--db", db, "--device", "host/1", "--cost", "small", "--options", "hidden=8,heads=2", "--threads", "1", "--epochs", "9",
+             "-o", path]
+    assert "epoch 1 of 1" in hone(*train, "--budget", "0.0001ms")
+    notes = notes_of(path)
+    assert (notes["epochs"], notes["epochs_done"]) == ("9", "1"), notes
+    assert "--budget" in hone(*train, "--budget", "soon", code=2)
+    # What is there stays where another one fails.
+    before = path.read_bytes()
+    assert "'wood'" in hone(*train, "--loss", "wood", code=2)
+    assert path.read_bytes() == before
+    # A file of other features, and one that is no net.
+    model = onnx.load(path)
+    for entry in model.metadata_props:
+        if entry.key == "hone.features":
+            entry.value = "0.1"
+    onnx.save(model, folder / "old.onnx")
+    for command in (["eval", "--cost"], ["train", "-o", folder / "no.onnx", "--from"]):
+        assert "old.onnx: trained for version 0.1 of features" in hone(*command, folder / "old.onnx", "--db", db, "--device", "host/1", code=2)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        _, db = make_data(folder)
+        records = [json.loads(line) for line in (folder / "data.jsonl").read_text().splitlines()]  # with two threads
+        check_bad_data(folder, [dict(record, threads=1) for record in records])
+        check_schedules(db)
+        if with_torch():
+            check_interruption(folder, db)
+            check_budget(folder, db)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
