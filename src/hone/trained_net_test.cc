@@ -85,11 +85,14 @@ TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
       net::torch_evaluate(trained, rows.batch, HONE_TORCH_LIBRARY).value()[0];
   EXPECT_GT(pairs(scores, rows), kLeastAccuracy);
 
+  float largest = 1;
+  for (const float score : scores) largest = std::max(largest, std::abs(score));
   const TempDir folder = TempDir::create().value();
   const std::string path = folder.file("net.onnx");
   std::vector<std::string> texts;
-  for (const auto& [name, value] : options) texts.push_back(fmt::format("{}={}", name, value));
-  NetCard card{.log_seconds_per_score = 0.25};
+  const net::GivenOptions complete = net::complete_options(family, options).value();
+  for (const auto& [name, value] : complete) texts.push_back(fmt::format("{}={}", name, value));
+  NetCard card{.log_seconds_per_score = 1 / largest};
   card.notes = {{"options", fmt::format("{}", fmt::join(texts, ","))}};
   ASSERT_TRUE(write_net(path, trained, card).ok());
   const Result<net::Net> restored = restore_net(read_net(path).value(), path);
@@ -100,13 +103,11 @@ TEST_P(TrainedNet, orders_schedules_and_is_the_same_read_back_and_compiled) {
   // Compiled by Hone it says what libtorch says, up to 1e-4 of the largest score.
   const auto model = make_cost_model({.cost = path, .db = folder.file("hone.db")});
   ASSERT_TRUE(model.ok()) << model.status().message();
-  float largest = 1;
-  for (const float score : scores) largest = std::max(largest, std::abs(score));
   for (size_t t = 0; t < sampled.size(); ++t) {
     const std::vector<double> seconds = (*model)->predict(sampled[t].queries).value();
     const size_t first = t * kEach;  // the default schedule
     for (size_t i = 1; i < seconds.size(); ++i) {
-      EXPECT_NEAR(std::log(seconds[i] / seconds[0]) / 0.25, scores[first] - scores[first + i],
+      EXPECT_NEAR(largest * std::log(seconds[i] / seconds[0]), scores[first] - scores[first + i],
                   1e-4 * largest);
     }
   }
