@@ -93,10 +93,10 @@ inline constexpr const char* kRunTogether = "run_together";
 
 struct Written {
   int64_t bytes = 0;
-  double seconds = 0;        // to compile, pack, link and write
-  double assembly = 0;       // of them, to compile and pack
-  int64_t arena_bytes = 0;   // while it runs
-  int64_t memory_bytes = 0;  // ModelMemory
+  double seconds = 0;                   // to compile, pack, link and write
+  double assembly = 0;                  // of them, to compile and pack
+  int64_t arena_bytes = 0;              // while it runs
+  int64_t memory_bytes = 0;             // ModelMemory
   int calls = 0, turns = 0, small = 0;  // of CompileSummary
 };
 [[nodiscard]] Result<Written> write_model(const ModelTasks& model,
