@@ -140,23 +140,26 @@ bool is_small(const graph::CallCost& cost, const TogetherOptions& options) {
 // Marks the steps of calls that run together, and those of small calls; each call has one.
 void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> costs,
                 const TogetherOptions& options, Assembly& assembly) {
+  const auto cost_of = [&](int call) -> const graph::CallCost& {
+    return costs[static_cast<size_t>(call)];
+  };
+  const auto step_of = [&](int call) -> codegen::ArtifactStep& {
+    const auto at = std::find(assembly.calls.begin(), assembly.calls.end(), call);
+    return assembly.spec.steps[static_cast<size_t>(at - assembly.calls.begin())];
+  };
   for (const std::vector<int>& group : order) {
     if (group.size() == 1) {
-      if (!is_small(costs[static_cast<size_t>(group[0])], options)) continue;
-      const auto at = std::find(assembly.calls.begin(), assembly.calls.end(), group[0]);
-      assembly.spec.steps[static_cast<size_t>(at - assembly.calls.begin())].max_threads = 1;
+      if (!is_small(cost_of(group[0]), options)) continue;
+      step_of(group[0]).max_threads = 1;
       ++assembly.small;
       continue;
     }
     double all = 0;
-    for (const int call : group) all += costs[static_cast<size_t>(call)].seconds;
+    for (const int call : group) all += cost_of(call).seconds;
     for (const int call : group) {
-      const auto at = std::find(assembly.calls.begin(), assembly.calls.end(), call);
-      const double share = costs[static_cast<size_t>(call)].seconds / all;
-      codegen::ArtifactStep& step =
-          assembly.spec.steps[static_cast<size_t>(at - assembly.calls.begin())];
+      codegen::ArtifactStep& step = step_of(call);
       step.joins = call != group.front();
-      step.units = std::max(1, static_cast<int>(std::lround(share * kUnits)));
+      step.units = std::max(1, static_cast<int>(std::lround(cost_of(call).seconds / all * kUnits)));
     }
   }
 }
