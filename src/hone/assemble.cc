@@ -99,6 +99,10 @@ std::vector<graph::InPlace> in_place_calls(const graph::TaskList& tasks,
   return result;
 }
 
+double tiles_of_busiest(int64_t tiles, int threads) {
+  return static_cast<double>((tiles + threads - 1) / threads);
+}
+
 // What each call takes on one thread. A kernel of several phases needs stops between them and
 // shares its workspace; it takes no company, nor does one whose time is not known.
 std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
@@ -118,11 +122,10 @@ std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
       cost.alone |= param.role == ir::Role::kWorkspace;
     if (!cost.alone) {
       const auto tiles = std::max<int64_t>(phase->num_tiles, 1);
-      const int64_t busiest = (tiles + options.threads - 1) / options.threads;
       const double fork_join = tiles > 1 && options.threads > 1 ? analysis::kForkJoinSeconds : 0;
       cost.tiles = tiles;
       cost.seconds = std::max(seconds - fork_join, 0.1 * seconds) * static_cast<double>(tiles) /
-                     static_cast<double>(busiest);
+                     tiles_of_busiest(tiles, options.threads);
     }
     costs.push_back(cost);
   }
@@ -132,8 +135,8 @@ std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
 // Whether other threads would save less than half of a fork and join: it is a prediction.
 bool is_small(const graph::CallCost& cost, const TogetherOptions& options) {
   if (cost.alone || cost.tiles < 2 || options.threads < 2) return false;
-  const int64_t busiest = (cost.tiles + options.threads - 1) / options.threads;
-  const double rest = 1 - static_cast<double>(busiest) / static_cast<double>(cost.tiles);
+  const double rest =
+      1 - tiles_of_busiest(cost.tiles, options.threads) / static_cast<double>(cost.tiles);
   return cost.seconds * rest < 0.5 * options.fork_join_seconds;
 }
 

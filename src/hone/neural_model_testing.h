@@ -8,6 +8,11 @@
 #include "hone/space/space.h"
 #include "hone/target/target.h"
 
+// Empty in a build without libtorch.
+#ifndef HONE_TORCH_LIBRARY
+#define HONE_TORCH_LIBRARY ""
+#endif
+
 namespace hone {
 
 // Of the family "small" with the options of small_card().

@@ -12,10 +12,6 @@
 #include "hone/neural_model_testing.h"
 #include "hone/restored_net.h"
 
-#ifndef HONE_TORCH_LIBRARY
-#define HONE_TORCH_LIBRARY ""
-#endif
-
 namespace hone {
 namespace {
 

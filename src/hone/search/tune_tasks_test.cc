@@ -48,6 +48,22 @@ struct Fixture : TestTasks {
   }
 };
 
+// An empty database in a folder of its own.
+class TestStore {
+ public:
+  TestStore() {
+    Result<std::unique_ptr<db::Store>> opened = db::open_store(folder_.file("hone.db"));
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    store_ = std::move(opened).value();
+  }
+  [[nodiscard]] db::Store* get() const { return store_.get(); }
+  db::Store* operator->() const { return store_.get(); }
+
+ private:
+  TempDir folder_ = TempDir::create().value();
+  std::unique_ptr<db::Store> store_;
+};
+
 TEST(tune_tasks, same_seed_and_measurements_give_the_same_schedules) {
   for (const std::string& name : searcher_names()) {
     std::vector<std::string> texts;
@@ -231,18 +247,15 @@ TEST(tune_tasks, goes_on_when_candidates_fail) {
 }
 
 TEST(tune_tasks, a_second_run_goes_on_where_the_first_stopped) {
-  const Result<TempDir> folder = TempDir::create();
-  ASSERT_TRUE(folder.ok());
-  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
-  ASSERT_TRUE(store.ok()) << store.status().message();
+  const TestStore store;
   Fixture f;
-  f.options.store = store->get();
+  f.options.store = store.get();
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const Result<std::vector<db::Record>> first = (*store)->query({});
+  const Result<std::vector<db::Record>> first = store->query({});
   ASSERT_TRUE(first.ok());
   EXPECT_GE(first->size(), static_cast<size_t>(kTrials));
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const Result<std::vector<db::Record>> both = (*store)->query({});
+  const Result<std::vector<db::Record>> both = store->query({});
   ASSERT_TRUE(both.ok());
   std::set<std::string> schedules;
   for (const db::Record& record : *both)
@@ -330,15 +343,13 @@ class FindsWrong final : public measure::Runner {
 };
 
 TEST(tune_tasks, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
-  const Result<TempDir> folder = TempDir::create();
-  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
-  ASSERT_TRUE(store.ok()) << store.status().message();
+  const TestStore store;
   Fixture f;
-  f.options.store = store->get();
+  f.options.store = store.get();
   f.options.context.tolerance = 1e-4;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
   const db::BestQuery query = {.task = f.tasks[0].key, .device = "test", .threads = 1};
-  const auto before = (*store)->best(query);
+  const auto before = store->best(query);
   ASSERT_TRUE(before.ok() && before->size() == 1);
   const std::string& steps = before->front().steps;
 
@@ -351,10 +362,10 @@ TEST(tune_tasks, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
   EXPECT_FALSE(result->tasks[1].untuned_is_wrong);
   EXPECT_NE(schedule::to_string(result->tasks[0].steps), steps);
   EXPECT_EQ(result->failures.at(measure::Outcome::kWrongAnswer).first, "off by 1");
-  const auto after = (*store)->best(query);
+  const auto after = store->best(query);
   ASSERT_TRUE(after.ok() && after->size() == 1);
   EXPECT_NE(after->front().steps, steps);
-  const auto trials = (*store)->query({.task = f.tasks[0].key});
+  const auto trials = store->query({.task = f.tasks[0].key});
   ASSERT_TRUE(trials.ok());
   int wrong = 0;
   for (const db::Record& trial : *trials) {
@@ -367,11 +378,9 @@ TEST(tune_tasks, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
 }
 
 TEST(tune_tasks, records_carry_what_else_the_machine_did) {
-  const Result<TempDir> folder = TempDir::create();
-  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
-  ASSERT_TRUE(store.ok()) << store.status().message();
+  const TestStore store;
   Fixture f;
-  f.options.store = store->get();
+  f.options.store = store.get();
   f.options.max_trials = 4;
   measure::HostMonitor::Sample now;
   measure::HostMonitor busy([&] {  // others have a quarter of its cores, its host an eighth
@@ -381,7 +390,7 @@ TEST(tune_tasks, records_carry_what_else_the_machine_did) {
   });
   f.options.host = &busy;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const auto records = (*store)->query({});
+  const auto records = store->query({});
   ASSERT_TRUE(records.ok() && !records->empty());
   for (const db::Record& record : *records) {
     EXPECT_EQ(record.host_load, 3);
@@ -391,16 +400,14 @@ TEST(tune_tasks, records_carry_what_else_the_machine_did) {
 }
 
 TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
-  const Result<TempDir> folder = TempDir::create();
-  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
-  ASSERT_TRUE(store.ok()) << store.status().message();
+  const TestStore store;
   std::map<uint64_t, double> best;
   for (uint64_t round = 0; round < 3; ++round) {
     Fixture f;
     f.clock.advance(7.0 * static_cast<double>(round));  // another phase of the drift
     NoisyRunner runner(round + 1, f.clock, Fixture::code_seconds);
     f.options.runner = &runner;
-    f.options.store = store->get();
+    f.options.store = store.get();
     f.options.context.tolerance = 1e-4;
     f.options.context.seed = round + 1;
     f.options.deadline = f.clock.now_seconds() + 100;
@@ -409,7 +416,7 @@ TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
     ASSERT_TRUE(result.ok()) << result.status().message();
     for (size_t t = 0; t < f.tasks.size(); ++t) {
       const auto stored =
-          (*store)->best({.task = f.tasks[t].key, .device = "test", .threads = 1, .version = "1"});
+          store->best({.task = f.tasks[t].key, .device = "test", .threads = 1, .version = "1"});
       ASSERT_TRUE(stored.ok() && stored->size() == 1);
       EXPECT_TRUE(stored->front().verified);
       EXPECT_TRUE(stored->front().crowned);
@@ -427,7 +434,7 @@ TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
       EXPECT_EQ(brief->tasks[t].steps, result->tasks[t].steps);
   }
   // Whatever seemed faster than the best of its time and was not crowned is not before it.
-  const auto all = (*store)->query({.outcome = measure::Outcome::kOk});
+  const auto all = store->query({.outcome = measure::Outcome::kOk});
   ASSERT_TRUE(all.ok());
   std::map<uint64_t, double> least;
   size_t drifted = 0;
@@ -441,15 +448,12 @@ TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
 }
 
 TEST(tune_tasks, a_second_model_starts_from_the_schedules_of_the_first) {
-  const Result<TempDir> folder = TempDir::create();
-  ASSERT_TRUE(folder.ok());
-  Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
-  ASSERT_TRUE(store.ok()) << store.status().message();
+  const TestStore store;
   Fixture f;
-  f.options.store = store->get();
+  f.options.store = store.get();
   f.options.context.tolerance = 1e-4;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const Result<std::vector<db::Record>> first = (*store)->query({});
+  const Result<std::vector<db::Record>> first = store->query({});
   ASSERT_TRUE(first.ok());
   TransferPool pool;
   for (db::Record record : *first) {
@@ -470,7 +474,7 @@ TEST(tune_tasks, a_second_model_starts_from_the_schedules_of_the_first) {
   f.options.pool = &pool;
   f.options.max_trials = 8;
   ASSERT_TRUE(tune_tasks({&task, 1}, f.options).ok());
-  const Result<std::vector<db::Record>> trials = (*store)->query({.task = task.key});
+  const Result<std::vector<db::Record>> trials = store->query({.task = task.key});
   ASSERT_TRUE(trials.ok());
   ASSERT_GE(trials->size(), 3U);
   EXPECT_EQ((*trials)[0].steps, schedule::to_string(space->steps(space->default_point())));
