@@ -28,11 +28,13 @@ Status Arena::reserve(const std::vector<int64_t>& sizes) {
   const size_t needed = (static_cast<size_t>(end) + kHugePage) / kHugePage * kHugePage;
   if (needed > capacity_) {
     release();
-    void* memory = mmap(nullptr, needed, PROT_READ | PROT_WRITE,
+    // Room to start on a huge page.
+    void* memory = mmap(nullptr, needed + kHugePage, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
       return error(Code::kIo, "no memory for {} bytes: {}", needed, std::strerror(errno));
-    base_ = static_cast<char*>(memory);
+    mapped_ = static_cast<char*>(memory);
+    base_ = mapped_ + (kHugePage - reinterpret_cast<uintptr_t>(memory) % kHugePage) % kHugePage;
     capacity_ = needed;
     madvise(base_, needed, MADV_HUGEPAGE);  // best effort
   }
@@ -70,8 +72,8 @@ Status Arena::make_read_only() {
 }
 
 void Arena::release() {
-  if (base_ != nullptr) munmap(base_, capacity_);
-  base_ = nullptr, capacity_ = 0;
+  if (mapped_ != nullptr) munmap(mapped_, capacity_ + kHugePage);
+  mapped_ = base_ = nullptr, capacity_ = 0;
 }
 
 }  // namespace hone::measure

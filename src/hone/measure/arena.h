@@ -1,4 +1,4 @@
-// measure/arena.h - memory of a worker: page-aligned, in huge pages where the system gives them, so
+// measure/arena.h - memory of a worker: on huge pages where the system gives them, so
 // that a kernel's time does not depend on how its buffers happen to be paged. Before the first
 // piece and behind each lies a zone that nobody may write.
 #pragma once
@@ -29,8 +29,9 @@ class Arena {
 
  private:
   void release();
-  char* base_ = nullptr;
-  size_t capacity_ = 0;
+  char* mapped_ = nullptr;
+  char* base_ = nullptr;  // within it, on a huge page
+  size_t capacity_ = 0;   // from there on
   std::vector<int64_t> offsets_, sizes_;
 };
 

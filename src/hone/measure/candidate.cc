@@ -205,7 +205,9 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
       return no_load(s);
   }
   const bool verify = job.tolerance > 0;
-  const auto candidate = LoadedCandidate::load(job, job.threads, operands, memory_, verify);
+  Arena& memory = job.swap_memory ? rival_memory_ : memory_;
+  Arena& rival_memory = job.swap_memory ? memory_ : rival_memory_;
+  const auto candidate = LoadedCandidate::load(job, job.threads, operands, memory, verify);
   if (!candidate.ok()) return no_load(candidate.status());
   if (operands != nullptr) operands->reset_outputs(verify);
   if (const int returned = candidate->prepare(pool_); returned != 0) {
@@ -214,7 +216,7 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
   Measurement m{.id = job.id};
   // Also after timing: a kernel may go wrong only when it runs again, or on some other thread.
   const auto check = [&]() -> std::optional<Measurement> {
-    if (memory_.damaged() >= 0 || (operands != nullptr && operands->damaged())) {
+    if (memory.damaged() >= 0 || (operands != nullptr && operands->damaged())) {
       return wrong(job, 0, "something was written outside a buffer");
     }
     const auto error = operands == nullptr ? std::nullopt : operands->error();
@@ -238,7 +240,7 @@ Measurement Bench::run(const Job& job, WorkerOperands* operands) {
   const double between = candidate->seconds_to_forget(pool_, job.weights, sweep_);
   if (job.rival != nullptr) {
     const auto rival =
-        LoadedCandidate::load(*job.rival, job.threads, operands, rival_memory_, false);
+        LoadedCandidate::load(*job.rival, job.threads, operands, rival_memory, false);
     if (!rival.ok()) return no_load(rival.status());
     returned |= rival->prepare(pool_);
     m.duel = duel(timed(*candidate), timed(*rival), job.duel, between);

@@ -49,6 +49,8 @@ struct Job {
   // Another candidate for the same operands: both are timed in turns (a duel), by `duel`.
   std::shared_ptr<const Job> rival;
   DuelOptions duel;
+  // Each runs in the other's memory: where that lies may cost the same code a tenth of its time.
+  bool swap_memory = false;
 };
 
 struct Measurement {

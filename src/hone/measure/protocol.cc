@@ -101,6 +101,7 @@ std::string encode_job(const Job& j) {
   put_candidate(w, *j.rival);
   const DuelOptions& d = j.duel;
   w.put(d.sample_seconds).put(d.max_pairs).put(d.max_seconds).put(d.hard_seconds).put(d.decisive);
+  w.put(j.swap_memory);
   return w.bytes();
 }
 
@@ -125,6 +126,7 @@ Result<JobMessage> decode_job(std::string_view bytes) {
     DuelOptions& d = j.duel;
     d.sample_seconds = r.get<double>(), d.max_pairs = r.get<int>();
     d.max_seconds = r.get<double>(), d.hard_seconds = r.get<double>(), d.decisive = r.get<double>();
+    j.swap_memory = r.get<bool>();
   }
   return checked(r, std::move(m));
 }

@@ -50,11 +50,13 @@ TEST(protocol, a_duel_round_trips) {
   rival.object = "other";
   job.rival = std::make_shared<Job>(rival);
   job.duel.max_pairs = 11;
+  job.swap_memory = true;
   const auto back = decode_job(encode_job(job));
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(encode_job(back->job), encode_job(job));
   EXPECT_EQ(back->job.rival->object, "other");
   EXPECT_EQ(back->job.duel.max_pairs, 11);
+  EXPECT_TRUE(back->job.swap_memory);
   Measurement m{.id = 3};
   m.duel = {{1, 2}, {3, 4}};
   const auto answer = decode_measurement(encode(m));

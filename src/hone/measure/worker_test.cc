@@ -349,6 +349,8 @@ TEST(runner, a_duel_times_both_in_turns) {
   EXPECT_LE(won.duel.pairs(), 12U);
   EXPECT_LT(duel_ratio(won.duel), 0.6);
   EXPECT_EQ(won.timing.samples, won.duel.challenger);
+  fast.swap_memory = true;
+  EXPECT_EQ(judge(measure_one(*runner, fast).duel), Verdict::kFaster);
   slow.rival = std::make_shared<Job>(test_job("takes_1_ms", operands));
   EXPECT_EQ(judge(measure_one(*runner, slow).duel), Verdict::kSlower);
   // A rival's right answer does not hide a wrong one, nor a rival without code.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "hone/measure/statistics.h"
+
 namespace hone::search {
 namespace {
 
@@ -28,7 +30,8 @@ Result<std::optional<measure::Measurement>> measure_now(measure::Runner& runner,
 
 void Incumbent::install(measure::Job job, double measured, double reference, double now) {
   job_ = std::move(job);
-  seconds_ = reference > 0 ? reference : measured;
+  first_ = job_;
+  seconds_ = held_ = first_seconds_ = reference > 0 ? reference : measured;
   first_drift_ = drift_ = measured / seconds_;
   quiet_ = std::min(1.0, drift_);
   stale_ = false, timed_at_ = now, since_ = 0;
@@ -41,6 +44,33 @@ bool Incumbent::due(double now) const {
 
 Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
   if (!due(clock.now_seconds())) return ok_status();
+  HONE_RETURN_IF_ERROR(stale_ ? compare_with_first(runner) : time_again(runner));
+  timed_at_ = clock.now_seconds(), since_ = 0;
+  return ok_status();
+}
+
+Status Incumbent::compare_with_first(measure::Runner& runner) {
+  measure::Job job = *job_;
+  job.tolerance = 0;  // it was verified
+  job.rival = std::make_shared<measure::Job>(*first_);
+  job.timeout_seconds += 2 * job.duel.hard_seconds;
+  // Each in both memories: the geometric mean of two duels.
+  double now = 1, first_now = 1;
+  for (const bool swap : {false, true}) {
+    job.swap_memory = swap;
+    HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m, measure_now(runner, job));
+    if (!m || m->outcome != measure::Outcome::kOk || m->duel.pairs() == 0) return ok_status();
+    now *= std::sqrt(measure::median(m->duel.challenger));
+    first_now *= std::sqrt(measure::median(m->duel.incumbent));
+  }
+  drift_ = first_now / first_seconds_;
+  held_ = now / drift_;
+  quiet_ = std::min(quiet_, drift_);
+  stale_ = false;
+  return ok_status();
+}
+
+Status Incumbent::time_again(measure::Runner& runner) {
   measure::Job job = *job_;
   job.rival.reset();
   job.tolerance = 0;  // it was verified
@@ -50,22 +80,20 @@ Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
   job.timing.max_seconds = std::min(job.timing.max_seconds, 0.06);
   HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m,
                         measure_now(runner, std::move(job)));
-  timed_at_ = clock.now_seconds(), since_ = 0;
   if (!m || m->outcome != measure::Outcome::kOk) return ok_status();
-  const double drift = m->timing.centre / seconds_;
-  if (stale_) first_drift_ *= drift / drift_;  // another incumbent, not another machine
+  const double drift = m->timing.centre / held_;
   const bool agrees = m->timing.low <= seconds_now() && seconds_now() <= m->timing.high;
-  drift_ = agrees && !stale_ ? drift_ * std::pow(drift / drift_, kNewShare) : drift;
+  drift_ = agrees ? drift_ * std::pow(drift / drift_, kNewShare) : drift;
   quiet_ = std::min(quiet_, drift_);
-  stale_ = false;
   return ok_status();
 }
 
 // Each of a thousand equals wins a duel with 5%, and each such win would lower the scale. So the
 // more challengers there were, the more duels in a row one has to win: by chance that happens to
-// one of all of them with 5%, too (Bonferroni).
+// one of all of them with 5%, too (Bonferroni). Two at least, one in the memory of the other.
 int Incumbent::duels_to_win() const {
-  return 1 + static_cast<int>(std::ceil(std::log(1.0 + challenges_) / std::log(1 / kChance)));
+  const double chances = std::log(1.0 + challenges_) / std::log(1 / kChance);
+  return std::max(2, 1 + static_cast<int>(std::ceil(chances)));
 }
 
 Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::Runner& runner,
@@ -75,10 +103,11 @@ Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::
   job.duel = duel;
   job.timeout_seconds += 2 * duel.hard_seconds;
   Challenge result{.seconds = just_slower()};
-  double ratio = 1;
+  double ratio = 1, before = 1;
   const int to_win = duels_to_win();
   ++challenges_;
   for (int won = 0; won < to_win; ++won) {
+    job.swap_memory = won % 2 == 1;
     HONE_ASSIGN_OR_RETURN(std::optional<measure::Measurement> m, measure_now(runner, job));
     result.verdict = measure::Verdict::kUndecided;
     if (!m) return result;
@@ -86,14 +115,15 @@ Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::
     const measure::Duel& fought = result.measurement.duel;
     if (result.measurement.outcome != measure::Outcome::kOk || fought.pairs() == 0) return result;
     result.verdict = measure::judge(fought, duel);
-    ratio = measure::duel_ratio(fought);
+    before = std::exchange(ratio, measure::duel_ratio(fought));
     if (result.verdict != measure::Verdict::kFaster) {
-      result.seconds = std::max(seconds_ * ratio, just_slower());
+      result.seconds = std::max(held_ * ratio, just_slower());
       return result;
     }
   }
-  // The last duel tells the ratio: it was not chosen for it among many.
-  result.seconds = std::min(seconds_ * ratio, std::nextafter(seconds_, 0.0));
+  // The last two tell the ratio, one in each memory.
+  held_ *= std::sqrt(before * ratio);
+  result.seconds = std::min(held_, std::nextafter(seconds_, 0.0));
   job_ = challenger;
   seconds_ = result.seconds;
   stale_ = true;

@@ -4,9 +4,12 @@
 //
 // Seconds are on the task's scale: of the moment when its first incumbent was measured (in this run
 // or, if that comes from a store, in an earlier one). drift() is what the machine takes now, in
-// seconds of that scale.
+// seconds of that scale. It is told by the first incumbent, against which every later one is timed
+// when it was crowned: who wins a duel seems a little faster than it is, and such errors must not
+// add up over the crownings.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -26,7 +29,10 @@ class Incumbent {
  public:
   [[nodiscard]] bool known() const { return job_.has_value(); }
   [[nodiscard]] const measure::Job& job() const { return *job_; }
-  [[nodiscard]] double seconds() const { return seconds_; }  // infinity before the first
+  // As it was crowned, so less than of all before it; infinity before the first.
+  [[nodiscard]] double seconds() const { return seconds_; }
+  // What a candidate must seem to beat to be worth a duel: as it was timed since, if that is more.
+  [[nodiscard]] double to_beat() const { return std::max(seconds_, held_); }
   // What is recorded of one that did not beat it: never as fast, so a store names one best alone.
   [[nodiscard]] double just_slower() const { return std::nextafter(seconds_, INFINITY); }
   [[nodiscard]] double drift() const { return drift_; }
@@ -36,7 +42,7 @@ class Incumbent {
   // are compared after multiplying with it: either scale may be of a disturbed moment.
   [[nodiscard]] double quiet() const { return quiet_; }
   // Seconds that it takes now, as far as is known.
-  [[nodiscard]] double seconds_now() const { return seconds_ * drift_; }
+  [[nodiscard]] double seconds_now() const { return held_ * drift_; }
 
   // The first one. `reference`: its seconds in a store; 0: what was measured is the scale.
   void install(measure::Job job, double measured, double reference, double now);
@@ -51,11 +57,16 @@ class Incumbent {
 
  private:
   [[nodiscard]] int duels_to_win() const;
+  // What the new incumbent and the first one take now.
+  [[nodiscard]] Status compare_with_first(measure::Runner& runner);
+  [[nodiscard]] Status time_again(measure::Runner& runner);
 
-  std::optional<measure::Job> job_;
+  std::optional<measure::Job> job_, first_;
   double seconds_ = std::numeric_limits<double>::infinity();
+  double first_seconds_ = 0;  // of first_: the scale
+  double held_ = 0;           // of job_ on the scale, as it was timed when it was crowned or after
   double drift_ = 1, first_drift_ = 1, quiet_ = 1;
-  bool stale_ = false;  // the drift is another incumbent's
+  bool stale_ = false;  // crowned, and not yet compared with the first one
   double timed_at_ = 0;
   int since_ = 0;
   int challenges_ = 0;  // so far

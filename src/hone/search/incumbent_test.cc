@@ -90,6 +90,34 @@ TEST(incumbent, thousands_of_equals_leave_the_scale_as_it_is) {
   }
 }
 
+// Where memory lies favours one code for some seconds. Who wins by that must not make all that is
+// measured later seem faster.
+TEST(incumbent, luck_with_memory_does_not_add_up) {
+  double least = INFINITY, most = 0, crowned = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Search search(seed, {.interruptions = 0, .drift = 0, .burst_every = 1e9, .memory = 0.15});
+    Incumbent incumbent;
+    const measure::Job first = job_of(0, 1e-4);
+    incumbent.install(first, search.measured(first), 0, search.clock.now_seconds());
+    for (uint64_t i = 1; i <= 3000; ++i) {
+      ASSERT_TRUE(incumbent.refresh(search.runner, search.clock).ok());
+      const measure::Job job = job_of(i, 1e-4 * (1 + 0.1 * search.rng.uniform()));
+      const double time = search.measured(job) / incumbent.drift();
+      incumbent.count(1);
+      if (time >= incumbent.to_beat()) continue;
+      const auto challenge = incumbent.challenge(job, search.runner);
+      ASSERT_TRUE(challenge.ok());
+      crowned += challenge->verdict == measure::Verdict::kFaster;
+    }
+    least = std::min(least, incumbent.seconds()), most = std::max(most, incumbent.drift());
+  }
+  RecordProperty("crowned", fmt::format("{}", crowned));
+  RecordProperty("least", fmt::format("{:.3g}", least));
+  RecordProperty("most", fmt::format("{:.3g}", most));
+  EXPECT_GT(least, 0.9e-4);
+  EXPECT_LT(most, 1.1);
+}
+
 TEST(incumbent, a_faster_challenger_wins_all_the_same) {
   int won = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hone/base/clock.h"
+#include "hone/base/hash.h"
 #include "hone/base/rng.h"
 #include "hone/measure/runner.h"
 
@@ -19,6 +20,9 @@ struct Noise {
   double drift = 0.3;           // slower at worst than at best, ...
   double drift_period = 20;     // ... back and forth in so many seconds
   double burst_every = 0.5, burst_seconds = 0.03, burst_factor = 2.5;  // mean gap and length
+  // By so much at most code takes longer in one of the two memories (measure::Job::swap_memory),
+  // one code in this, another in that, for so many seconds.
+  double memory = 0, memory_seconds = 5;
 };
 
 class NoisyRunner final : public measure::Runner {
@@ -45,18 +49,25 @@ class NoisyRunner final : public measure::Runner {
     measure::Measurement m{.id = job.id};
     if (job.rival != nullptr) {
       ++duels_;
-      m.duel = measure::duel(runs(job), runs(*job.rival), job.duel);
+      m.duel =
+          measure::duel(runs(job, job.swap_memory), runs(*job.rival, !job.swap_memory), job.duel);
       m.timing.samples = m.duel.challenger;
       measure::summarise(m.timing);
     } else {
-      m.timing = measure::time_adaptively(runs(job), job.timing);
+      m.timing = measure::time_adaptively(runs(job, false), job.timing);
     }
     m.verified = job.tolerance > 0;
     return m;
   }
 
-  [[nodiscard]] std::function<double(int64_t)> runs(const measure::Job& job) {
-    return [this, quiet = seconds_(job)](int64_t n) {
+  [[nodiscard]] double memory_factor(uint64_t id, bool second) const {
+    const auto period = static_cast<uint64_t>(clock_.now_seconds() / noise_.memory_seconds);
+    const uint64_t luck = hash_combine(hash_combine(id, period), second ? 1 : 0);
+    return 1 + noise_.memory * static_cast<double>(luck % 1024) / 1023;
+  }
+
+  [[nodiscard]] std::function<double(int64_t)> runs(const measure::Job& job, bool second) {
+    return [this, quiet = seconds_(job) * memory_factor(job.id, second)](int64_t n) {
       const double now = clock_.now_seconds();
       while (now >= burst_end_) {
         burst_begin_ = burst_end_ - noise_.burst_every * std::log(1 - rng_.uniform());

@@ -352,7 +352,7 @@ Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> ca
                    [&](size_t a, size_t b) { return trials[a].seconds < trials[b].seconds; });
   for (const size_t i : order) {
     Trial& trial = trials[i];
-    if (!trial.usable || trial.seconds >= best_seconds() || trial.crowned) continue;
+    if (!trial.usable || trial.seconds >= incumbent_.to_beat() || trial.crowned) continue;
     if (trial.measurement.timing.stopped_early) {
       trial.seconds = incumbent_.just_slower();  // the drift changed under it: it was slower then
     } else {
