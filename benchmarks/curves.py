@@ -6,11 +6,12 @@
 
 One run of `hone tune` with an empty database; its trials say when they were stored. For each of a few moments the model is compiled from the
 trials that were stored by then, and at the end of the curve stands the library that the run itself wrote. All these libraries and the rivals
-are then timed in turns (see interleaved.py), so the curve is measured latency of the whole model, not a sum of kernels. Writes a drawing
+are then timed in turns, loaded anew for each (see interleaved.py), so the curve is measured latency of the whole model, not a sum of kernels. Writes a drawing
 MODEL.svg and every sample MODEL.json per model; --redraw makes the drawings from such files again, without measuring.
 """
 import argparse
 import contextlib
+import functools
 import json
 import math
 import os
@@ -87,11 +88,9 @@ def measure(options, name):
         if options.keep:
             with copied(Path(folder) / "trials.db", options.keep / f"{label}.db"):
                 pass
-        running = {f"hone {i}": engines.Hone(point["path"], inputs, options.threads) for i, point in enumerate(points)}
-        running |= {key: RIVALS[key][1](model, inputs, options.threads) for key in options.rivals}
-        samples = interleaved.measure(running, options.rounds, interleaved.samples)
-        for engine in running.values():
-            engine.close()
+        loaders = {f"hone {i}": functools.partial(engines.Hone, point["path"], inputs, options.threads) for i, point in enumerate(points)}
+        loaders |= {key: functools.partial(RIVALS[key][1], model, inputs, options.threads) for key in options.rivals}
+        samples = interleaved.measure_anew(loaders, options.rounds, interleaved.samples)
     latency = {key: statistics.median(statistics.median(turn) for turn in turns) for key, turns in samples.items()}
     return {"model": label, "threads": options.threads, "budget": options.budget, "cpu": platform.processor() or platform.machine(),
             "cores": os.cpu_count(),

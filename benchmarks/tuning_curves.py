@@ -9,6 +9,7 @@ process than in another. The best known of a task is the fastest of these librar
 """
 import collections
 import dataclasses
+import functools
 import html
 import json
 import math
@@ -137,15 +138,8 @@ def best_so_far(trials, kernels):
 
 
 def retime(libraries, inputs, threads, rounds=7):
-    """Seconds of each library, timed in turns: the median over the rounds. Each round loads them anew, since where memory lies matters, too."""
-    seconds = {library: [] for library in libraries}
-    for r in range(rounds):
-        turn = r % len(libraries)
-        loaded = {library: engines.Hone(library, inputs, threads) for library in libraries[turn:] + libraries[:turn]}
-        for library, (found,) in interleaved.measure(loaded, 1).items():
-            seconds[library].append(found)
-        for engine in loaded.values():
-            engine.close()
+    """Seconds of each library, timed in turns: the median over the rounds."""
+    seconds = interleaved.measure_anew({library: functools.partial(engines.Hone, library, inputs, threads) for library in libraries}, rounds)
     return {library: statistics.median(found) for library, found in seconds.items()}
 
 
