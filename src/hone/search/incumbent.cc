@@ -4,13 +4,15 @@
 #include <cmath>
 #include <utility>
 
-#include "hone/measure/statistics.h"
-
 namespace hone::search {
 namespace {
 
 // Of a new time that agrees with the drift so far: the rest is the samples' noise.
 constexpr double kNewShare = 0.3;
+// A machine that seems so much slower than before is looked at again: a slow moment is soon over,
+// and candidates divided by it would all seem fast.
+constexpr double kJump = 1.1;
+constexpr int kLooks = 3;
 constexpr double kChance = 0.05;      // that an equal wins a duel
 constexpr int kEveryCandidates = 16;  // measured since the last time: it is timed again ...
 constexpr double kEverySeconds = 2;   // ... or after so long
@@ -44,7 +46,8 @@ bool Incumbent::due(double now) const {
 
 Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
   if (!due(clock.now_seconds())) return ok_status();
-  HONE_RETURN_IF_ERROR(stale_ ? compare_with_first(runner) : time_again(runner));
+  if (stale_) HONE_RETURN_IF_ERROR(compare_with_first(runner));
+  HONE_RETURN_IF_ERROR(time_again(runner));
   timed_at_ = clock.now_seconds(), since_ = 0;
   return ok_status();
 }
@@ -55,17 +58,14 @@ Status Incumbent::compare_with_first(measure::Runner& runner) {
   job.rival = std::make_shared<measure::Job>(*first_);
   job.timeout_seconds += 2 * job.duel.hard_seconds;
   // Each in both memories: the geometric mean of two duels.
-  double now = 1, first_now = 1;
+  double ratio = 1;
   for (const bool swap : {false, true}) {
     job.swap_memory = swap;
     HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m, measure_now(runner, job));
     if (!m || m->outcome != measure::Outcome::kOk || m->duel.pairs() == 0) return ok_status();
-    now *= std::sqrt(measure::median(m->duel.challenger));
-    first_now *= std::sqrt(measure::median(m->duel.incumbent));
+    ratio *= std::sqrt(measure::duel_ratio(m->duel));
   }
-  drift_ = first_now / first_seconds_;
-  held_ = now / drift_;
-  quiet_ = std::min(quiet_, drift_);
+  held_ = first_seconds_ * ratio;
   stale_ = false;
   return ok_status();
 }
@@ -78,11 +78,15 @@ Status Incumbent::time_again(measure::Runner& runner) {
   job.timing.precision = std::max(job.timing.precision, 0.03);
   job.timing.max_samples = std::min(job.timing.max_samples, 15);
   job.timing.max_seconds = std::min(job.timing.max_seconds, 0.06);
-  HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m,
-                        measure_now(runner, std::move(job)));
-  if (!m || m->outcome != measure::Outcome::kOk) return ok_status();
-  const double drift = m->timing.centre / held_;
-  const bool agrees = m->timing.low <= seconds_now() && seconds_now() <= m->timing.high;
+  std::optional<measure::Timing> least;
+  for (int look = 0; look < kLooks; ++look) {
+    HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m, measure_now(runner, job));
+    if (!m || m->outcome != measure::Outcome::kOk) return ok_status();
+    if (!least || m->timing.centre < least->centre) least = m->timing;
+    if (least->centre < kJump * seconds_now()) break;
+  }
+  const double drift = least->centre / held_;
+  const bool agrees = least->low <= seconds_now() && seconds_now() <= least->high;
   drift_ = agrees ? drift_ * std::pow(drift / drift_, kNewShare) : drift;
   quiet_ = std::min(quiet_, drift_);
   return ok_status();

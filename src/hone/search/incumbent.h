@@ -57,8 +57,9 @@ class Incumbent {
 
  private:
   [[nodiscard]] int duels_to_win() const;
-  // What the new incumbent and the first one take now.
+  // Sets held_, after it was crowned.
   [[nodiscard]] Status compare_with_first(measure::Runner& runner);
+  // Sets drift_.
   [[nodiscard]] Status time_again(measure::Runner& runner);
 
   std::optional<measure::Job> job_, first_;
