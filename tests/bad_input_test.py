@@ -206,7 +206,7 @@ class Options(Case):
                 self.refuse("budget", "tune", self.model, "-o", self.output, f"--budget={budget}", "--no-db")
 
     def test_unknown_names(self):
-        for option in ("--device", "--cost", "--search"):
+        for option in ("--device", "--cost", "--search", "--overlap"):
             with self.subTest(option):
                 self.refuse("nonesuch", "tune", self.model, "-o", self.output, "--no-db", option, "nonesuch")
 

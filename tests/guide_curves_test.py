@@ -61,6 +61,11 @@ class GuideCurves(support.Case):
         self.assertIn("</svg>", page.read_text())
         self.assertIn("| depthwise_56x56x144 | random |", page.read_text())
 
+    def test_compiling_while_measuring(self):
+        results = self.folder / "curves.json"
+        printed = self.compare("search_curves.py", "--search", "mixed", "--overlap", "yes", "no", "--tasks", "depthwise_56x56x144", "--json", results)
+        self.check(printed, json.loads(results.read_text()), ["depthwise_56x56x144"], ["mixed overlap=yes", "mixed overlap=no"])
+
     def test_refuses(self):
         self.assertIn("nothing.onnx", self.compare("guide_curves.py", "--costs", "nothing.onnx", code=1))
         self.assertIn("expected one of analytic", self.compare("guide_curves.py", "--costs", "oracle", code=1))

@@ -276,6 +276,7 @@ Status Tuning::search_schedules() {
                                   (1 - kMinimumSearch) * options_.budget_seconds);
   loop.batch = options_.batch;
   loop.max_trials = options_.max_trials;
+  loop.overlap = options_.overlap;
   loop.interrupted = options_.interrupted;
   loop.on_progress = options_.on_progress;
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop));

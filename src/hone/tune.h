@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,11 +56,13 @@ struct CompileOptions {
 
 struct TuneOptions {
   CompileOptions compile;
-  double budget_seconds = 60;                        // from `start_seconds` to the library on disk
-  double start_seconds = -1;                         // on real_clock(); < 0: now
-  std::string search = "mixed";                      // search::make_searcher
-  int batch = 8;                                     // candidates measured at a time
-  int max_trials = 0;                                // 0: no limit
+  double budget_seconds = 60;    // from `start_seconds` to the library on disk
+  double start_seconds = -1;     // on real_clock(); < 0: now
+  std::string search = "mixed";  // search::make_searcher
+  int batch = 8;                 // candidates measured at a time
+  int max_trials = 0;            // 0: no limit
+  // Compile candidates while others are measured. Default: if the threads leave a core for it.
+  std::optional<bool> overlap;
   std::string worker_executable = "/proc/self/exe";  // understands ...
   std::vector<std::string> worker_arguments = {"worker"};
   const std::atomic<bool>* interrupted = nullptr;  // set by Ctrl-C: ends early, writes the library

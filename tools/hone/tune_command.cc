@@ -21,6 +21,7 @@ struct Options {
   std::string budget = "60s";
   std::string search = TuneOptions().search;
   std::string adapt = CompileOptions().adapt;
+  std::string overlap = "auto";
   BuildOptionTexts build;
   bool json = false;
 };
@@ -100,12 +101,19 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
              format_seconds(summary.compile.seconds), summary.trials / summary.compile.seconds);
 }
 
+Result<std::optional<bool>> parse_overlap(std::string_view text) {
+  if (text == "auto") return std::optional<bool>();
+  if (text == "yes" || text == "no") return std::optional(text == "yes");
+  return error(Code::kInvalid, "--overlap: unknown value '{}', expected auto, yes or no", text);
+}
+
 Status run(const Options& options) {
   TuneOptions parsed;
   parsed.start_seconds = process_start();
   HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
   HONE_ASSIGN_OR_RETURN(parsed.budget_seconds,
                         of_option("--budget", parse_duration(options.budget)));
+  HONE_ASSIGN_OR_RETURN(parsed.overlap, parse_overlap(options.overlap));
   parsed.search = options.search;
   parsed.compile.adapt = options.adapt;
   parsed.interrupted = &listen_for_interrupt();
@@ -150,6 +158,12 @@ Command tune_command(CLI::App& root) {
          "layer; full: all layers; momentum: all, each time from a twin that follows slowly. The\n"
          "latter two need libtorch")
       ->type_name("HOW")
+      ->capture_default_str();
+  app->add_option(
+         "--overlap", options->overlap,
+         "Compile schedules while others are measured: yes; no: in turns, on all cores; auto: yes if\n"
+         "--threads leaves a core for it")
+      ->type_name("WHEN")
       ->capture_default_str();
   add_build_options(*app, options->build);
   add_json(*app, options->json);
