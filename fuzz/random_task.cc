@@ -265,12 +265,15 @@ void movement(TestModel& model, Rng& rng) {
 compute::Dag made_by_hand(Rng& rng) {
   using namespace compute::testing;
   const std::vector<int64_t> e = extents(rng, 4, kMostWork / 9);
-  switch (rng.below(6)) {
+  switch (rng.below(7)) {
     case 0: return attention(std::min<int64_t>(e[3], 3), e[0], e[1], e[2]);
     case 4: return attention(std::min<int64_t>(e[3], 3), e[0], e[1], e[2], rng.below(9));
     case 1: return separable(e[0], e[1], e[2], e[3]);
     case 2: return inverted_residual(e[0], e[1], e[2], e[3], std::min<int64_t>(e[2], 13));
-    case 3: return running_sum(e[0], e[1]);
+    case 3:
+      if (rng.chance(0.4)) return running_sum(e[0], e[1]);
+      return running_sum(std::min<int64_t>(e[3], 5), e[0], e[1]);
+    case 6: return arg_max(std::min<int64_t>(e[3], 5), e[0], e[1]);
     default:
       return conv2d({.h = e[0] + 2, .w = e[1] + 2, .ic = e[2], .oc = e[3], .residual = true});
   }

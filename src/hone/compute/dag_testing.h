@@ -1,6 +1,7 @@
 // compute/dag_testing.h - small Dags of the usual kernel classes, for tests and benchmarks.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <optional>
 #include <tuple>
@@ -263,10 +264,13 @@ inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth,
 }
 
 // An extern stage: running sums along the rows of [rows, n].
-inline Dag running_sum(int64_t rows, int64_t n) {
+// `columns`: so many sums run beside each other, one element apart.
+inline Dag running_sum(int64_t rows, int64_t n, std::optional<int64_t> columns = {}) {
   DagBuilder b;
-  const ir::BufferPtr x = b.input("data", {rows, n});
-  const ir::BufferPtr y = b.output("out", {rows, n});
+  std::vector<int64_t> shape = {rows, n};
+  if (columns) shape.push_back(*columns);
+  const ir::BufferPtr x = b.input("data", shape);
+  const ir::BufferPtr y = b.output("out", shape);
   Stage stage;
   stage.name = stage.op = "running_sum";
   stage.axes = {make_axis("row", rows)};
@@ -275,13 +279,58 @@ inline Dag running_sum(int64_t rows, int64_t n) {
   const ir::Expr row = ir::variable(stage.axes[0].var);
   const ir::BufferPtr sum = ir::make_buffer("sum", DType::kF32, {}, ir::Scope::kStack);
   const ir::VarPtr k = ir::make_var("k");
-  const std::vector<ir::Expr> at = {row, ir::variable(k)};
+  std::vector<ir::Expr> at = {row, ir::variable(k)};
+  if (columns) {
+    stage.axes.push_back(make_axis("column", *columns));
+    at.push_back(ir::variable(stage.axes[1].var));
+  }
   stage.body = {ir::make_alloc(
       sum, {ir::make_store(sum, {}, ir::constant_float(0)),
             ir::make_for(k, ir::constant(0), ir::constant(n), ir::ForKind::kSerial,
                          {ir::make_store(sum, {}, ir::load(sum, {}) + ir::load(x, at)),
                           ir::make_store(y, at, ir::load(sum, {}))})})};
   b.add(std::move(stage));
+  return finish(std::move(b));
+}
+
+// The place of the largest of n elements down each column, found together with the element.
+inline Dag arg_max(int64_t rows, int64_t n, int64_t columns) {
+  DagBuilder b;
+  const auto data = b.input("data", {rows, n, columns});
+  const auto out = b.output("out", {rows, columns}, DType::kI64);
+  Stage stage;
+  stage.name = "extreme";
+  stage.axes = {make_axis("row", rows), make_axis("column", columns)};
+  stage.reduce = {make_axis("r", n)};
+  const auto at = variables(stage.axes);
+  const ir::Expr r = ir::variable(stage.reduce[0].var);
+  std::vector<ir::Expr> old, other;
+  const ir::Expr identity[] = {ir::cast(DType::kI32, ir::constant(0)),
+                               ir::constant_float(-HUGE_VAL)};
+  for (const ir::Expr& start : identity) {
+    const auto buffer = b.intermediate("extreme", {rows, columns}, start->type);
+    const auto part = ir::make_buffer(buffer->name + ".other", start->type, {rows, columns});
+    old.push_back(ir::load(buffer, at));
+    other.push_back(ir::load(part, at));
+    stage.outputs.push_back({buffer, at, nullptr, start, nullptr, part});
+  }
+  const auto replace = [&](const ir::Expr& taken, const ir::Expr& place, const ir::Expr& value) {
+    return std::array{ir::select(taken, place, old[0]), ir::select(taken, value, old[1])};
+  };
+  const ir::Expr x = ir::load(data, {at[0], r, at[1]});
+  const auto next = replace(ir::less(old[1], x), ir::cast(DType::kI32, r), x);
+  const ir::Expr first =
+      ir::logical_and(ir::make(ir::Op::kEq, {old[1], other[1]}), ir::less(other[0], old[0]));
+  const auto joined =
+      replace(ir::make(ir::Op::kOr, {ir::less(old[1], other[1]), first}), other[0], other[1]);
+  for (size_t i = 0; i < 2; ++i) {
+    stage.outputs[i].value = next[i];
+    stage.outputs[i].merge = joined[i];
+  }
+  const ir::BufferPtr place = stage.outputs[0].buffer;
+  b.add(std::move(stage));
+  const std::vector<Axis> a = {make_axis("row", rows), make_axis("column", columns)};
+  b.pointwise("arg_max", a, View(out), ir::cast(DType::kI64, ir::load(place, variables(a))));
   return finish(std::move(b));
 }
 

@@ -304,17 +304,6 @@ void EmitContext::add_body(Record& record) {
   builder_.add(std::move(stage));
 }
 
-void EmitContext::reduce(Combine combine, const StageTag& tag, std::vector<Axis> reduce,
-                         const ReduceValue& value, const StageAxes& axes, const PointValue& until) {
-  make_space();
-  Record record = new_record(tag, axes);
-  record.combine = combine;
-  record.reduce = std::move(reduce);
-  record.value = value(point_of(record), compute::variables(record.reduce));
-  if (until) record.until = until(point_of(record));
-  records_.push_back(std::move(record));
-}
-
 const ir::BufferPtr& EmitContext::buffer_of(Record& record) {
   if (!record.buffer) {
     std::vector<int64_t> shape;
@@ -465,7 +454,7 @@ void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
   output.buffer = buffer;
   output.write = write;
   output.value = record.value;
-  if (!record.reduce.empty()) {
+  if (!record.reduce.empty() && record.joint.empty()) {
     const ir::Op op = combine_op(record.combine);
     const Expr old = ir::load(buffer, write);
     output.value = ir::make(op, {old, record.value});
@@ -479,7 +468,8 @@ void EmitContext::add_stage(const Record& record, const ir::BufferPtr& buffer,
   stage.axes = record.axes;
   stage.reduce = record.reduce;
   stage.until = record.until;
-  stage.outputs.push_back(std::move(output));
+  stage.outputs = record.joint;
+  if (record.joint.empty()) stage.outputs.push_back(std::move(output));
   builder_.add(std::move(stage));
 }
 

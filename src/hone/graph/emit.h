@@ -111,6 +111,17 @@ class EmitContext {
   void reduce(Combine combine, const StageTag& tag, std::vector<compute::Axis> reduce,
               const ReduceValue& value, const StageAxes& axes = {},
               const PointValue& until = nullptr);
+  // A reduction whose values are updated together (the largest element and its place). last() reads
+  // the first one; the others are its own.
+  struct Joint {
+    using Values = std::vector<ir::Expr>;
+    Values identity;
+    std::function<Values(const Point&, const std::vector<ir::Expr>& reduce, const Values& old)>
+        update;
+    std::function<Values(const Values& one, const Values& other)> merge;
+  };
+  void reduce_together(const StageTag& tag, std::vector<compute::Axis> reduce, const Joint& joint,
+                       const StageAxes& axes = {});
 
  private:
   struct SpaceAxis {
@@ -127,8 +138,9 @@ class EmitContext {
     std::vector<ir::Expr> index;  // logical coordinates of the point; null for a dropped dimension
     Combine combine = Combine::kSum;
     ir::Expr value, until;
-    std::vector<ir::Stmt> body = {};  // an extern stage: instead of a value
-    ir::BufferPtr buffer = {};        // made when it is first read
+    std::vector<ir::Stmt> body = {};          // an extern stage: instead of a value
+    std::vector<compute::Output> joint = {};  // of a reduction of several values: all of them
+    ir::BufferPtr buffer = {};                // made when it is first read
   };
   struct Param {
     EmittedArgument argument;

@@ -48,6 +48,7 @@ Status check_free(const State& state, const Found& at) {
   if (loop.annotation != Annotation::kNone) return invalid("loop {} is annotated", loop.name);
   if (holds_others(state, at.stage_index, at.loop))
     return invalid("loop {} holds other stages", loop.name);
+  if (at.stage->sunk == at.loop) return invalid("loop {} is sunk", loop.name);
   return ok_status();
 }
 
@@ -227,6 +228,7 @@ Status apply_store_at(const StoreAt& step, State& state) {
 }
 
 int dimension_of_axis(const StageInfo& info, std::string_view axis) {
+  if (info.writes.empty()) return -1;  // an extern stage
   for (size_t d = 0; d < info.writes[0].size(); ++d) {
     const compute::AffineRow& row = info.writes[0][d];
     int found = -1, terms = 0;
@@ -317,14 +319,26 @@ Status apply_layout(const Layout& step, State& state) {
   return ok_status();
 }
 
+Status apply_sink(const Sink& step, State& state) {
+  Found at;
+  HONE_RETURN_IF_ERROR(find(state, step.stage, step.loop, at));
+  if (!at.stage->info->stage.is_extern()) return invalid("{} has no body", step.stage);
+  if (at.stage->sunk >= 0) return invalid("{} has a loop that is sunk", step.stage);
+  if (at.stage->loops[at.loop].annotation == Annotation::kParallel)
+    return invalid("loop {} is parallel", step.loop);
+  at.stage->sunk = at.loop;
+  return ok_status();
+}
+
 Status annotate(State& state, const std::string& stage, const std::string& loop,
                 Annotation annotation) {
   Found at;
   HONE_RETURN_IF_ERROR(find(state, stage, loop, at));
   if (at.stage->loops[at.loop].annotation != Annotation::kNone)
     return invalid("loop {} is annotated", loop);
-  if (annotation == Annotation::kVectorize && at.stage->info->stage.is_extern())
-    return invalid("{} is an extern stage", stage);
+  if (annotation == Annotation::kVectorize && at.stage->info->stage.is_extern() &&
+      at.stage->sunk < 0)
+    return invalid("{} is an extern stage without a loop that is sunk", stage);
   if (annotation == Annotation::kVectorize && holds_others(state, at.stage_index, at.loop)) {
     return invalid("loop {} holds other stages", loop);
   }
@@ -332,6 +346,7 @@ Status annotate(State& state, const std::string& stage, const std::string& loop,
     if (at.stage->compute.kind != AttachKind::kRoot) return invalid("{} is not at root", stage);
     if (at.stage->order.front() != at.loop) return invalid("loop {} is not the outermost", loop);
     if (at.stage->loops[at.loop].reduce) return invalid("loop {} is a reduction", loop);
+    if (at.stage->sunk == at.loop) return invalid("loop {} is sunk", loop);
   }
   at.stage->loops[at.loop].annotation = annotation;
   return ok_status();
@@ -353,6 +368,7 @@ struct Apply {
   Status operator()(const Winograd& s) const { return apply_winograd(s, state); }
   Status operator()(const Narrow& s) const { return narrow(s, state); }
   Status operator()(const Layout& s) const { return apply_layout(s, state); }
+  Status operator()(const Sink& s) const { return apply_sink(s, state); }
   Status operator()(const Vectorize& s) const {
     return annotate(state, s.stage, s.loop, Annotation::kVectorize);
   }

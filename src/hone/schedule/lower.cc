@@ -10,6 +10,7 @@
 #include "hone/ir/prefetch_blocks.h"
 #include "hone/ir/prefetch_next.h"
 #include "hone/ir/simplify.h"
+#include "hone/ir/sink_loops.h"
 #include "hone/schedule/packing_order.h"
 
 namespace hone::schedule {
@@ -331,6 +332,7 @@ class Lowering {
     if (level == std::min(e.wide, static_cast<int>(stage.order.size())))
       return emit_point(e, level, mode);
     const int leaf = stage.order[level];
+    if (leaf == stage.sunk) return emit_sunk(e, level);
     const Loop& loop = stage.loops[leaf];
     if (mode == Mode::kInit && loop.reduce) return emit_level(e, level + 1, mode);
     std::vector<Stmt> body = emit_level(e, level + 1, mode);
@@ -361,26 +363,47 @@ class Lowering {
     return ir::constant(whole);
   }
 
+  // The loops from `level` on, with their tests, around a body that attaches nothing.
+  std::vector<Stmt> inner_loops(const Emission& e, int level, std::vector<Stmt> body) const {
+    const std::vector<int>& order = state_.stages[e.s].order;
+    for (int i = static_cast<int>(order.size()); i-- > level;) {
+      Expr condition;
+      for (const Test& test : e.tests) {
+        if (test.level != i + 1) continue;
+        condition = condition ? ir::logical_and(condition, test.condition) : test.condition;
+      }
+      if (condition) body = {ir::make_if(condition, std::move(body))};
+      body = {make_loop(e.s, order[i], std::move(body))};
+    }
+    return body;
+  }
+
+  std::vector<Stmt> extern_body(int s) const {
+    const ir::VarMap map = axis_map(s);
+    std::vector<Stmt> body;
+    for (const Stmt& stmt : state_.stages[s].info->stage.body)
+      body.push_back(place_body(stmt, map));
+    return body;
+  }
+
+  // The loops from `level` on inside those of the body.
+  std::vector<Stmt> emit_sunk(const Emission& e, int level) const {
+    const std::vector<int>& order = state_.stages[e.s].order;
+    std::vector<ir::SunkLoop> loops;
+    for (size_t i = static_cast<size_t>(level); i < order.size(); ++i) {
+      loops.push_back({vars_[e.s][order[i]], bounds_.stages[e.s].loops[order[i]].extent});
+    }
+    return ir::sink_loops(extern_body(e.s), loops, [&](std::vector<Stmt> body) {
+      return inner_loops(e, level, std::move(body));
+    });
+  }
+
   std::vector<Stmt> emit_point(const Emission& e, int level, Mode mode) {
     const compute::Stage& what = state_.stages[e.s].info->stage;
+    if (what.is_extern()) return extern_body(e.s);
     const ir::VarMap map = axis_map(e.s);
-    if (what.is_extern()) {
-      std::vector<Stmt> body;
-      for (const Stmt& s : what.body) body.push_back(place_body(s, map));
-      return body;
-    }
-    const int loops = static_cast<int>(state_.stages[e.s].order.size());
     const auto extra_loops = [&](const compute::Output&, std::vector<Stmt> body) {
-      for (int i = loops; i-- > level;) {
-        Expr condition;
-        for (const Test& test : e.tests) {
-          if (test.level != i + 1) continue;
-          condition = condition ? ir::logical_and(condition, test.condition) : test.condition;
-        }
-        if (condition) body = {ir::make_if(condition, std::move(body))};
-        body = {make_loop(e.s, state_.stages[e.s].order[i], std::move(body))};
-      }
-      return body;
+      return inner_loops(e, level, std::move(body));
     };
     std::vector<Stmt> stores;
     if (mode == Mode::kInit) {

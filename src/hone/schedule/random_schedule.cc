@@ -7,7 +7,7 @@ namespace hone::schedule {
 compute::Dag random_dag(Rng& rng) {
   using namespace compute::testing;
   const auto size = [&](int64_t most) { return rng.between(1, most); };
-  switch (rng.below(8)) {
+  switch (rng.below(10)) {
     case 0: return gemm(size(9), size(19), size(13));
     case 1: {
       ConvShape shape{
@@ -24,6 +24,10 @@ compute::Dag random_dag(Rng& rng) {
     case 5: return transpose(size(4), size(6), size(9), rng.below(2));
     case 6:
       return attention(size(2), size(9), rng.chance(0.3) ? 32 : size(17), size(5), rng.below(4));
+    case 7:
+      if (rng.chance(0.3)) return running_sum(size(9), size(6));
+      return running_sum(size(3), size(6), size(19));
+    case 8: return arg_max(size(3), size(9), size(19));
     default: return inverted_residual(size(6), size(5), size(3), size(9), size(4));
   }
 }
@@ -93,6 +97,7 @@ Step random_step(const State& state, Rng& rng) {
     case 10: return rng.chance(0.5) ? Step(Inline{stage.name()}) : Step(CacheWrite{stage.name()});
     case 11: {
       const auto& reads = stage.info->reads;
+      if (reads.empty()) return Sink{stage.name(), loop};
       const std::string& buffer = reads[rng.below(static_cast<int64_t>(reads.size()))].buffer->name;
       return rng.chance(0.5) ? Step(CacheRead{buffer, stage.name()})
                              : Step(Im2col{stage.name(), buffer});
@@ -105,14 +110,15 @@ Step random_step(const State& state, Rng& rng) {
     case 15:
       return rng.chance(0.5) ? Step(Vectorize{stage.name(), stage.loops[stage.order.back()].name})
                              : Step(Parallel{stage.name(), stage.loops[stage.order.front()].name});
-    default:
-      if (rng.chance(0.2)) {
-        const auto& reads = stage.info->reads;
+    default: {
+      const auto& reads = stage.info->reads;
+      if (rng.chance(0.2) && !reads.empty()) {
         return Prefetch{stage.name(),
                         reads[rng.below(static_cast<int64_t>(reads.size()))].buffer->name, loop,
                         rng.between(1, 3)};
       }
       return Unroll{stage.name(), loop};
+    }
   }
 }
 

@@ -43,9 +43,9 @@ void for_each_field(S& step, F&& f) {
 }
 
 constexpr std::string_view kNames[] = {
-    "split",      "fuse",      "reorder",     "compute_at", "store_at", "fold",    "inline",
-    "cache_read", "im2col",    "cache_write", "scope",      "layout",   "rfactor", "winograd",
-    "narrow",     "vectorize", "unroll",      "parallel",   "prefetch"};
+    "split",      "fuse",   "reorder",     "compute_at", "store_at", "fold",    "inline",
+    "cache_read", "im2col", "cache_write", "scope",      "layout",   "rfactor", "winograd",
+    "narrow",     "sink",   "vectorize",   "unroll",     "parallel", "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,

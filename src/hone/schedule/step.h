@@ -120,6 +120,12 @@ struct Narrow {
   DType dtype = DType::kBF16;
   bool operator==(const Narrow&) const = default;
 };
+// The loop and those inside it run inside the loops of the stage's body, their points side by side:
+// a stage with a body of statements only (a scan), see ir/sink_loops.h.
+struct Sink {
+  std::string stage, loop;
+  bool operator==(const Sink&) const = default;
+};
 struct Vectorize {
   std::string stage, loop;
   bool operator==(const Vectorize&) const = default;
@@ -141,7 +147,7 @@ struct Prefetch {
 };
 
 using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, Im2col,
-                          CacheWrite, SetScope, Layout, RFactor, Winograd, Narrow, Vectorize,
+                          CacheWrite, SetScope, Layout, RFactor, Winograd, Narrow, Sink, Vectorize,
                           Unroll, Parallel, Prefetch>;
 using Steps = std::vector<Step>;
 

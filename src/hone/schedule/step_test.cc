@@ -25,6 +25,7 @@ TEST(step, every_kind_prints_and_parses) {
                        RFactor{"matmul", "k", 8},
                        Winograd{"conv2d", 4},
                        Narrow{"weight.cache", DType::kBF16},
+                       Sink{"cum_sum", "i1.1"},
                        Vectorize{"relu", "oc.1"},
                        Unroll{"relu", "ow.1"},
                        Parallel{"relu", "n@oh"},

@@ -205,6 +205,15 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   group->lanes =
       builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
   group->registers = builder.target.vector_registers;
+  // Values that are updated together have as many lanes each, whatever is made of them.
+  const auto values = static_cast<int>(r->stage.outputs.size());
+  if (values > 1) {
+    int64_t bytes = 1;
+    for (const compute::Output& output : r->stage.outputs)
+      bytes = std::max<int64_t>(bytes, dtype_bytes(output.buffer->dtype));
+    group->lanes = builder.target.lanes(static_cast<int>(bytes));
+    group->registers /= values;
+  }
   group->cores = builder.target.cores;
   int moving = 0;
   for (const compute::Access& read : r->reads) moving += moves(read, r_vector) ? 1 : 0;

@@ -103,7 +103,9 @@ struct DotOptions {
 [[nodiscard]] bool add_attention(SketchBuilder& builder);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
-// An extern stage: all its axes in parallel.
+// An extern stage that is a scan: neighbouring points take their steps together.
+[[nodiscard]] bool add_scan(SketchBuilder& builder, const std::string& stage);
+// Any extern stage: all its axes in parallel.
 void add_extern(SketchBuilder& builder, const std::string& stage);
 // Anything: the outermost spatial axis in parallel, nothing else.
 void add_fallback(SketchBuilder& builder, const std::string& stage);

@@ -72,12 +72,15 @@ Status simplify_structure(SketchBuilder& builder) {
   return ok_status();
 }
 
-// The only pointwise reader of a reduction, if it may hold it; "" else.
+// The only pointwise reader of a reduction, if it may hold it; "" else. Of several values that are
+// updated together it reads the first one, and nobody reads the others.
 std::string epilogue_of(const State& state, int reduction) {
   const schedule::StageInfo& info = *state.stages[reduction].info;
-  if (info.stage.is_extern() || info.stage.reduce.empty() || info.stage.outputs.size() != 1)
-    return "";
-  if (info.stage.where) return "";
+  if (info.stage.is_extern() || info.stage.reduce.empty() || info.stage.where) return "";
+  for (size_t o = 1; o < info.stage.outputs.size(); ++o) {
+    const ir::BufferPtr& own = info.stage.outputs[o].buffer;
+    if (state.is_param(own) || !state.readers(own).empty()) return "";
+  }
   const schedule::StageList readers = state.readers(info.stage.outputs[0].buffer);
   if (readers.size() != 1 || state.is_param(info.stage.outputs[0].buffer)) return "";
   const schedule::StageInfo& reader = *state.stages[readers[0]].info;
@@ -138,7 +141,7 @@ void add_groups(SketchBuilder& builder) {
   for (const auto& [root, reduction] : plan) {
     const schedule::StageInfo& info = *builder.state.stages[builder.state.find_stage(root)].info;
     if (info.stage.is_extern()) {
-      add_extern(builder, root);
+      if (!add_scan(builder, root)) add_extern(builder, root);
       continue;
     }
     if (!reduction.empty()) {
@@ -211,7 +214,9 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   }
   HONE_RETURN_IF_ERROR(simplify_structure(builder));
   const State& state = builder.state;
-  const std::string epilogue = state.stages.size() == 2 ? epilogue_of(state, 0) : "";
+  const bool one_reduction =
+      state.stages.size() == 2 && state.stages[0].info->stage.outputs.size() == 1;
+  const std::string epilogue = one_reduction ? epilogue_of(state, 0) : "";
   SketchBuilder direct = builder, dot = builder;
   add_groups(direct);
   const DotFit fit =

@@ -59,7 +59,11 @@ std::vector<Case> cases() {
       {"attention_causal", attention(2, 21, 19, 6, 0)},
       {"attention_causal_vectors", attention(2, 35, 48, 9, 3)},
       {"attention_one_query", attention(2, 1, 9, 8)},
+      {"arg_max", arg_max(3, 5, 21)},
       {"running_sum", running_sum(7, 9)},
+      {"running_sum_even", running_sum(8, 5)},
+      {"running_sum_columns", running_sum(3, 7, 21)},
+      {"running_sum_few_columns", running_sum(2, 7, 3)},
       {"transpose", transpose(3, 5, 9, 1)},
       {"transpose_tiles", transpose(8, 12, 16, 1)}};
 }

@@ -246,6 +246,18 @@ TEST(space_code, attention) {
                 {"direct.0 peel"},
                 false});
 }
+TEST(space_code, scans) {
+  check_family({2, 10'000, [](const Extents& e) { return running_sum(e[0], e[1]); }, {"direct.0"}});
+  check_family(
+      {3, 10'000, [](const Extents& e) { return running_sum(e[0], e[1], e[2]); }, {"direct.0"}});
+}
+TEST(space_code, places_of_extremes) {
+  check_family({3,
+                10'000,
+                [](const Extents& e) { return arg_max(e[0], e[1], e[2]); },
+                {"direct.0 mask", "direct.0 peel"},
+                false});
+}
 TEST(space_code, pools_and_rows) {
   check_family({3, 10'000, [](const Extents& e) { return max_pool(e[0], e[1], e[2]); }, {}, false});
   check_family({3, 10'000, [](const Extents& e) { return global_pool(e[0], e[1], e[2]); }, {}});

@@ -208,6 +208,7 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
                      schedule::RFactor{stage, "k", 4},
                      schedule::Winograd{stage, 4},
                      schedule::Narrow{stage},
+                     schedule::Sink{stage, "m"},
                      schedule::Vectorize{stage, "n"},
                      schedule::Unroll{stage, "m"},
                      schedule::Parallel{stage, "m"},
@@ -219,6 +220,7 @@ TEST(model_inputs, every_kind_of_step_is_a_token) {
     std::string kind = "kind." + text.substr(0, text.find('('));
     if (kind == "kind.narrow") kind = "kind.scope";       // how a result is kept, too
     if (kind == "kind.im2col") kind = "kind.cache_read";  // a copy, too
+    if (kind == "kind.sink") kind = "kind.reorder";       // an order of loops, too
     EXPECT_EQ(value(inputs, Input::kSteps, kind, static_cast<int64_t>(i)), 1) << text;
     EXPECT_EQ(values(inputs, Input::kStepsMask)[i], 1);
   }

@@ -14,7 +14,8 @@ namespace {
 using schedule::StageState;
 
 // The order is part of kInputVersion. Narrow is a kind of scope: both say how a result is kept.
-// Im2col is a kind of cache_read: both copy what a stage reads.
+// Im2col is a kind of cache_read: both copy what a stage reads. Sink is a kind of reorder: both say
+// which loop is inside of which.
 enum class Kind : uint8_t {
   kSplit,
   kFuse,
@@ -55,6 +56,7 @@ Kind kind_of(const schedule::Narrow&) { return Kind::kScope; }
 Kind kind_of(const schedule::Layout&) { return Kind::kLayout; }
 Kind kind_of(const schedule::RFactor&) { return Kind::kRFactor; }
 Kind kind_of(const schedule::Winograd&) { return Kind::kWinograd; }
+Kind kind_of(const schedule::Sink&) { return Kind::kReorder; }
 Kind kind_of(const schedule::Vectorize&) { return Kind::kVectorize; }
 Kind kind_of(const schedule::Unroll&) { return Kind::kUnroll; }
 Kind kind_of(const schedule::Parallel&) { return Kind::kParallel; }
@@ -230,6 +232,10 @@ class TokenWriter {
   }
   void write_arguments(const schedule::Winograd& step, Arguments& out) const {
     out.count(static_cast<double>(step.outputs));
+  }
+  void write_arguments(const schedule::Sink& step, Arguments& out) const {
+    out.count(0);  // of the loops that change places
+    out.count(extent(step.loop));
   }
   void write_arguments(const schedule::Vectorize& step, Arguments& out) const {
     out.count(extent(step.loop));

@@ -45,6 +45,7 @@ const std::vector<const Op*>& all_ops() {
                                              roi_align_ops(),
                                              scan_ops(),
                                              scatter_ops(),
+                                             arg_extreme_ops(),
                                              selection_ops(),
                                              shape_ops(),
                                              unique_ops(),

@@ -14,6 +14,7 @@ namespace hone::graph {
 
 // Families: each returns a table with static storage.
 [[nodiscard]] std::span<const Op> activation_ops();
+[[nodiscard]] std::span<const Op> arg_extreme_ops();
 [[nodiscard]] std::span<const Op> cast_ops();
 [[nodiscard]] std::span<const Op> control_flow_ops();
 [[nodiscard]] std::span<const Op> convolution_ops();

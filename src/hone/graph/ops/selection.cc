@@ -1,5 +1,4 @@
-// The largest elements and their places: ArgMax, ArgMin, Hardmax, TopK.
-#include "hone/graph/expand.h"
+// The k largest or least elements and their places: TopK.
 #include "hone/graph/ops/pointwise.h"
 #include "hone/graph/ops/sort_pairs.h"
 
@@ -9,103 +8,8 @@ namespace {
 using ir::Expr;
 using ir::Stmt;
 
-Result<int64_t> axis_of(const InferContext& c, int64_t otherwise) {
-  const int64_t given = c.attributes().integer("axis", otherwise);
-  const auto axis = normalize_axis(given, c.rank(0));
-  if (!axis) return c.fail("axis {} of a value of shape {}", given, to_string(c.shape(0)));
-  return *axis;
-}
-
-size_t checked_axis(const EmitContext& c, int64_t otherwise) {
-  return static_cast<size_t>(*normalize_axis(c.node().attributes.integer("axis", otherwise),
-                                             static_cast<int64_t>(c.input(0).shape.size())));
-}
-
-// Two stages: the extreme value of a row, then the first or last place that has it.
-template <typename Element>
-void place_stages(EmitContext& c, bool largest, bool last, int64_t extent, const StageTag& tag,
-                  const Element& element, const std::vector<int>& without) {
-  c.reduce(
-      largest ? Combine::kMax : Combine::kMin, StageTag("extreme", ""),
-      {compute::make_axis("r", extent)},
-      [&](const Point& point, const std::vector<Expr>& r) { return element(point, r[0]); },
-      without);
-  c.reduce(
-      last ? Combine::kMax : Combine::kMin, tag, {compute::make_axis("r", extent)},
-      [&](const Point& point, const std::vector<Expr>& r) {
-        const Expr found = ir::make(ir::Op::kEq, {element(point, r[0]), c.last(point)});
-        return ir::select(found, r[0], ir::constant(last ? 0 : extent - 1));
-      },
-      without);
-}
-
-Status infer_arg(InferContext& c) {
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_of(c, 0));
-  if (c.dtype(0) == DType::kBool) return c.fail("data of type bool");
-  Shape shape = c.shape(0);
-  if (shape[static_cast<size_t>(axis)] == 0)
-    return c.fail("no element along axis {} of shape {}", axis, to_string(shape));
-  if (c.attributes().integer("keepdims", 1) != 0) {
-    shape[static_cast<size_t>(axis)] = 1;
-  } else {
-    shape.erase(shape.begin() + axis);
-  }
-  return c.set(0, DType::kI64, std::move(shape));
-}
-
-void emit_arg(EmitContext& c) {
-  const bool largest = c.node().type == "ArgMax";
-  const bool keep = c.node().attributes.integer("keepdims", 1) != 0;
-  const size_t axis = checked_axis(c, 0);
-  const auto element = [&](const Point& point, const Expr& r) {
-    std::vector<Expr> index = point.index;
-    if (!keep) index.insert(index.begin() + static_cast<long>(axis), r);
-    index[axis] = r;
-    return c.read(0, "data", index);
-  };
-  place_stages(c, largest, c.node().attributes.integer("select_last_index", 0) != 0,
-               c.input(0).shape[axis], largest ? "arg_max" : "arg_min", element, {});
-}
-
-Status infer_hardmax(InferContext& c) {
-  HONE_RETURN_IF_ERROR(axis_of(c, -1).status());
-  if (!is_float(c.dtype(0))) return c.fail("data of type {}", dtype_name(c.dtype(0)));
-  return c.set(0, c.dtype(0), c.shape(0));
-}
-
-// Before opset 13 the axis splits the shape in two: one row is all that follows.
-Status expand_hardmax(ExpandContext& c) {
-  if (c.opset() >= 13) {
-    c.decline();
-    return ok_status();
-  }
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_of(c, 1));
-  const Shape shape = c.shape(0);
-  const int64_t rows = num_elements(Shape(shape.begin(), shape.begin() + axis));
-  const int64_t row = num_elements(Shape(shape.begin() + axis, shape.end()));
-  const ValueId y = c.add("Hardmax", {c.reshape(c.input(0), {rows, row})});
-  c.result(0, c.reshape(y, shape));
-  return ok_status();
-}
-
-void emit_hardmax(EmitContext& c) {
-  const size_t axis = checked_axis(c, -1);
-  const auto element = [&](const Point& point, const Expr& r) {
-    std::vector<Expr> index = point.index;
-    index[axis] = r;
-    return c.read(0, "data", index);
-  };
-  place_stages(c, true, false, c.input(0).shape[axis], StageTag("place", ""), element,
-               {static_cast<int>(axis)});
-  c.pointwise("hardmax", [&](const Point& point) {
-    const DType type = compute_type(c.result().dtype);
-    return ir::select(ir::make(ir::Op::kEq, {point.index[axis], c.last(point)}), literal(type, 1),
-                      literal(type, 0));
-  });
-}
-
 Status infer_top_k(InferContext& c) {
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_of(c, -1));
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_attribute(c, -1));
   if (c.dtype(0) == DType::kBool) return c.fail("data of type bool");
   int64_t k = c.attributes().integer("k", 0);
   if (c.num_inputs() > 1) {
@@ -155,7 +59,7 @@ Stmt top_of_many(EmitContext& c, bool largest, int64_t extent, int64_t k, const 
 // last of the list pushes those behind its place on. Equal values stay in order, and what is not a
 // number comes last (sort_key).
 void emit_top_k(EmitContext& c) {
-  const size_t axis = checked_axis(c, -1);
+  const size_t axis = checked_axis_attribute(c, -1);
   const bool largest = c.node().attributes.integer("largest", 1) != 0;
   const Shape& shape = c.input(0).shape;
   const int64_t k = c.result_at(c.node().outputs[0] != kNoValue ? 0 : 1).shape[axis];
@@ -228,18 +132,6 @@ void emit_top_k(EmitContext& c) {
   });
 }
 
-Op arg(std::string_view name, int since, int until, std::string_view attributes) {
-  return {.name = name,
-          .since = since,
-          .until = until,
-          .kind = Kind::kReduction,
-          .attributes = attributes,
-          .infer = infer_arg,
-          .fold = evaluate_node,
-          .emit = emit_arg,
-          .non_negative = always};
-}
-
 Op top_k(int since, int until, int inputs, std::string_view attributes) {
   return {.name = "TopK",
           .since = since,
@@ -257,18 +149,6 @@ Op top_k(int since, int until, int inputs, std::string_view attributes) {
 
 std::span<const Op> selection_ops() {
   static const std::vector<Op> ops = {
-      arg("ArgMax", 1, 11, "axis:i keepdims:i"),
-      arg("ArgMax", 12, kMaxOpset, "axis:i keepdims:i select_last_index:i"),
-      arg("ArgMin", 1, 11, "axis:i keepdims:i"),
-      arg("ArgMin", 12, kMaxOpset, "axis:i keepdims:i select_last_index:i"),
-      {.name = "Hardmax",
-       .kind = Kind::kReduction,
-       .attributes = "axis:i",
-       .infer = infer_hardmax,
-       .expand = expand_hardmax,
-       .fold = evaluate_node,
-       .emit = emit_hardmax,
-       .non_negative = always},
       top_k(1, 9, 1, "axis:i k:i"),
       top_k(10, 10, 2, "axis:i"),
       top_k(11, kMaxOpset, 2, "axis:i largest:i sorted:i"),

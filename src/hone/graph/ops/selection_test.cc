@@ -143,6 +143,79 @@ TEST(arg_max, chooses_the_first_or_the_last_of_equals) {
   }
 }
 
+// As numpy's: what is not a number is found first.
+template <typename T>
+std::vector<double> arg_of(const std::vector<T>& x, int64_t outer, int64_t extent, int64_t inner,
+                           bool largest, bool last) {
+  std::vector<double> places;
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t i = 0; i < inner; ++i) {
+      int64_t best = 0;
+      const auto at = [&](int64_t r) {
+        return x[static_cast<size_t>((o * extent + r) * inner + i)];
+      };
+      for (int64_t r = 1; r < extent; ++r) {
+        const T a = at(r), b = at(best);
+        const bool equal = a == b || (a != a && b != b);
+        const bool better = b == b && (a != a || (largest ? a > b : a < b));
+        if (better || (last && equal)) best = r;
+      }
+      places.push_back(static_cast<double>(best));
+    }
+  }
+  return places;
+}
+
+template <typename T>
+void expect_arg(DType dtype, const Shape& shape, size_t axis, const std::vector<T>& values) {
+  Tensor x(dtype, shape);
+  std::copy(values.begin(), values.end(), x.as<T>().begin());
+  const auto product = [&](size_t from, size_t to) {
+    return num_elements(
+        Shape(shape.begin() + static_cast<long>(from), shape.begin() + static_cast<long>(to)));
+  };
+  for (const bool largest : {true, false}) {
+    for (const bool last : {false, true}) {
+      TestModel model;
+      model.input("x", shape, dtype);
+      model.node(largest ? "ArgMax" : "ArgMin", {"x"}, {"y"},
+                 {{"axis", static_cast<int64_t>(axis)}, {"select_last_index", int64_t{last}}});
+      model.output("y");
+      const std::vector<double> expected = arg_of(values, product(0, axis), shape[axis],
+                                                  product(axis + 1, shape.size()), largest, last);
+      const Tensor found = run_optimized(model.graph(), {x})[0];
+      ASSERT_EQ(found.size(), static_cast<int64_t>(expected.size()));
+      for (int64_t i = 0; i < found.size(); ++i)
+        ASSERT_EQ(found.at(i), expected[static_cast<size_t>(i)])
+            << i << (largest ? " largest" : " least") << (last ? " last" : " first");
+    }
+  }
+}
+
+TEST(arg_max, along_any_axis_finds_what_is_not_a_number_first) {
+  Rng rng(2);
+  const Shape shape = {3, 5, 7};
+  for (size_t axis = 0; axis < 3; ++axis) {
+    std::vector<float> x;
+    for (int i = 0; i < 105; ++i) {
+      const float values[] = {0, -0.F, 1, 2, 2, -1, HUGE_VALF, -HUGE_VALF};
+      x.push_back(rng.chance(0.1) ? NAN : values[rng.below(8)]);
+    }
+    expect_arg(DType::kF32, shape, axis, x);
+    expect_arg(DType::kF32, shape, axis, std::vector<float>(105, -HUGE_VALF));
+    expect_arg(DType::kF32, shape, axis, std::vector<float>(105, HUGE_VALF));
+    expect_arg(DType::kF32, shape, axis, std::vector<float>(105, NAN));
+    std::vector<int8_t> bytes;
+    std::vector<uint64_t> words;
+    for (int i = 0; i < 105; ++i) {
+      bytes.push_back(static_cast<int8_t>(rng.between(-128, -125)));
+      words.push_back(rng.chance(0.5) ? UINT64_MAX - static_cast<uint64_t>(rng.below(3)) : 0);
+    }
+    expect_arg(DType::kI8, shape, axis, bytes);
+    expect_arg(DType::kU64, shape, axis, words);
+  }
+}
+
 TEST(hardmax, before_opset_13_takes_all_dimensions_from_the_axis_on) {
   const Tensor x = floats({2, 2, 2}, {1, 2, 4, 3, 0, 9, 9, 1});
   const std::vector<std::vector<float>> expected = {{0, 0, 1, 0, 0, 1, 0, 0},

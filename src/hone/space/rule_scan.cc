@@ -1,0 +1,190 @@
+// Scans: a body of statements that goes through a row step by step and keeps few values (a running
+// sum). The points of neighbouring rows take their steps together:
+//   where rows lie side by side in memory (a sum down the columns of a matrix), in vectors
+//     parallel blocks of columns:  for each step:  blocks of (unrolled) vectors of columns
+//   else a few at once, so that one waits for its last value while the others run
+//     parallel blocks of rows:  for each step:  rows (unrolled)
+#include <algorithm>
+
+#include "hone/compute/affine.h"
+#include "hone/space/sketch.h"
+
+namespace hone::space {
+namespace {
+
+using ir::StmtKind;
+using schedule::Tail;
+
+constexpr int64_t kMostKept = 4;  // elements that a point keeps
+constexpr int64_t kMostRows = 8;  // that take their steps together
+
+// What a body does, if it is a scan.
+class Body {
+ public:
+  explicit Body(const compute::Stage& stage) : stage_(stage) {
+    for (const compute::Axis& axis : stage.axes) vars_.push_back(axis.var);
+    for (const ir::Stmt& s : stage.body) is_scan_ = is_scan_ && scan(*s, false);
+    is_scan_ = is_scan_ && writes_in_loop_ && kept_ <= kMostKept;
+  }
+  [[nodiscard]] bool is_scan() const { return is_scan_; }
+  [[nodiscard]] int64_t bytes() const { return bytes_; }  // of its widest element
+  // Whether neighbouring points of an axis are neighbours wherever the body goes.
+  [[nodiscard]] bool is_contiguous(size_t axis) const {
+    return std::all_of(strides_.begin(), strides_.end(), [&](const auto& access) {
+      return access[axis] == 1 || (access[axis] == 0 && access.back() == 0);
+    });
+  }
+
+ private:
+  bool scan(const ir::StmtNode& s, bool in_loop) {
+    switch (s.kind) {
+      case StmtKind::kBlock: break;
+      case StmtKind::kAlloc:
+        local_.push_back(s.buffer.get());
+        kept_ += s.buffer->num_elements();
+        bytes_ = std::max(bytes_, dtype_bytes(s.buffer->dtype));
+        break;
+      case StmtKind::kFor:
+        if (!ir::is_const_int(s.min) || !ir::is_const_int(s.extent)) return false;
+        vars_.push_back(s.var);
+        in_loop = true;
+        break;
+      case StmtKind::kStore: {
+        if (!note(s.buffer, s.indices, true)) return false;
+        writes_in_loop_ |= in_loop && !is_local(s.buffer.get());
+        bool simple = true;
+        ir::visit(s.value, [&](const ir::Expr& e) {
+          if (e->op == ir::Op::kLoad) simple = simple && note(e->buffer, e->args, false);
+        });
+        return simple;
+      }
+      default: return false;
+    }
+    return std::all_of(s.body.begin(), s.body.end(),
+                       [&](const ir::Stmt& child) { return scan(*child, in_loop); });
+  }
+
+  [[nodiscard]] bool is_local(const ir::Buffer* buffer) const {
+    return std::count(local_.begin(), local_.end(), buffer) > 0;
+  }
+
+  // How far apart neighbouring points of each axis are in a buffer; last, whether it is written.
+  bool note(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices, bool written) {
+    if (is_local(buffer.get())) return true;
+    bytes_ = std::max(bytes_, dtype_bytes(buffer->dtype));
+    std::vector<int64_t> strides(stage_.axes.size(), 0);
+    int64_t elements = 1;
+    for (size_t d = indices.size(); d-- > 0;) {
+      const auto row = compute::affine_row(indices[d], vars_);
+      if (!row) return false;
+      for (size_t a = 0; a < strides.size(); ++a) strides[a] += row->coef[a] * elements;
+      elements *= buffer->shape[d];
+    }
+    strides.push_back(written ? 1 : 0);
+    strides_.push_back(std::move(strides));
+    return true;
+  }
+
+  const compute::Stage& stage_;
+  std::vector<ir::VarPtr> vars_;
+  std::vector<const ir::Buffer*> local_;
+  std::vector<std::vector<int64_t>> strides_;
+  int64_t kept_ = 0, bytes_ = 1;
+  bool is_scan_ = true, writes_in_loop_ = false;
+};
+
+class Scan : public Group {
+ public:
+  std::string stage, axis;         // the axis whose points take their steps together
+  std::vector<std::string> outer;  // the others
+  int64_t extent = 1;              // of that axis
+  int64_t blocks = 1;              // points of the others
+  int64_t lanes = 1;               // 1: the axis is not contiguous
+  int cores = 1;
+  int d_points = -1;  // vectors or rows, unrolled
+  int d_blocks = -1;  // so many of these in a loop
+  std::vector<Decision> own_decisions;
+
+  [[nodiscard]] bool legal(const Choice& choice) const override {
+    return d_blocks < 0 || choice[d_blocks] == 1 ||
+           (choice[d_blocks] - 1) * choice[d_points] * lanes < extent;
+  }
+
+  // As many as leave work for all cores.
+  void set_default(std::vector<int>& choices) const override {
+    for (int& i = choices[d_points] = std::ssize(own_decisions[d_points].options) - 1; i > 0; --i) {
+      const int64_t points = own_decisions[d_points].options[i] * lanes;
+      if (blocks * ((extent + points - 1) / points) >= cores && (lanes > 1 || extent % points == 0))
+        break;
+    }
+  }
+
+  void append_steps(const Choice& choice, schedule::Steps& steps) const override {
+    std::vector<std::string> order = outer;
+    if (lanes == 1 && choice[d_points] == 1) {
+      order.push_back(axis);
+      steps.push_back(schedule::Parallel{stage, fuse_loops(stage, order, steps)});
+      return;
+    }
+    std::vector<int64_t> lengths = {choice[d_points]};
+    if (d_blocks >= 0) lengths.insert(lengths.begin(), choice[d_blocks]);
+    if (lanes > 1) lengths.push_back(lanes);
+    steps.push_back(schedule::Split{stage, axis, lengths, Tail::kMask});
+    order.push_back(axis + ".0");
+    std::vector<std::string> inner;
+    for (size_t i = 1; i <= lengths.size(); ++i) inner.push_back(fmt::format("{}.{}", axis, i));
+    std::vector<std::string> all = order;
+    all.insert(all.end(), inner.begin(), inner.end());
+    steps.push_back(schedule::Reorder{stage, std::move(all)});
+    steps.push_back(schedule::Parallel{stage, fuse_loops(stage, order, steps)});
+    steps.push_back(schedule::Sink{stage, inner[0]});
+    steps.push_back(schedule::Unroll{stage, inner[d_blocks >= 0 ? 1 : 0]});
+    if (lanes > 1) steps.push_back(schedule::Vectorize{stage, inner.back()});
+  }
+};
+
+}  // namespace
+
+bool add_scan(SketchBuilder& builder, const std::string& stage) {
+  const compute::Stage& what = builder.state.stages[builder.state.find_stage(stage)].info->stage;
+  const Body body(what);
+  if (!body.is_scan()) return false;
+  auto group = std::make_shared<Scan>();
+  group->stage = stage;
+  group->cores = builder.target.cores;
+  const int64_t lanes = builder.target.lanes(static_cast<int>(body.bytes()));
+  // The contiguous axis if there are lanes for it, else the last one with points.
+  int chosen = -1;
+  for (int a = 0; a < std::ssize(what.axes); ++a) {
+    if (what.axes[a].extent > 1 && body.is_contiguous(a)) chosen = a;
+  }
+  if (chosen >= 0 && what.axes[chosen].extent >= lanes) group->lanes = lanes;
+  for (int a = 0; a < std::ssize(what.axes) && group->lanes == 1; ++a) {
+    if (what.axes[a].extent > 1) chosen = a;
+  }
+  if (chosen < 0) return false;
+  group->axis = what.axes[chosen].var->name;
+  group->extent = what.axes[chosen].extent;
+  for (int a = 0; a < std::ssize(what.axes); ++a) {
+    if (a == chosen) continue;
+    group->outer.push_back(what.axes[a].var->name);
+    group->blocks *= what.axes[a].extent;
+  }
+  const int64_t most = group->lanes > 1 ? builder.target.vector_registers / 2 : kMostRows;
+  std::vector<int64_t> points;
+  for (int64_t n = 1; n <= most && (n == 1 || (n - 1) * group->lanes < group->extent); n *= 2)
+    points.push_back(n);
+  group->d_points = builder.add_decision(stage, group->lanes > 1 ? "scan_vectors" : "scan_rows",
+                                         DecisionKind::kUnroll, points);
+  if (group->lanes > 1) {
+    std::vector<int64_t> blocks;
+    for (int64_t n = 1; n == 1 || (n <= 64 && (n - 1) * group->lanes < group->extent); n *= 2)
+      blocks.push_back(n);
+    group->d_blocks = builder.add_decision(stage, "scan_blocks", DecisionKind::kTile, blocks);
+  }
+  group->own_decisions = builder.decisions;
+  builder.groups.push_back(std::move(group));
+  return true;
+}
+
+}  // namespace hone::space
