@@ -97,6 +97,7 @@ class Scan : public Group {
  public:
   std::string stage, axis;         // the axis whose points take their steps together
   std::vector<std::string> outer;  // the others
+  std::vector<std::string> axes;   // all
   int64_t extent = 1;              // of that axis
   int64_t blocks = 1;              // points of the others
   int64_t lanes = 1;               // 1: the axis is not contiguous
@@ -120,12 +121,11 @@ class Scan : public Group {
   }
 
   void append_steps(const Choice& choice, schedule::Steps& steps) const override {
-    std::vector<std::string> order = outer;
     if (lanes == 1 && choice[d_points] == 1) {
-      order.push_back(axis);
-      steps.push_back(schedule::Parallel{stage, fuse_loops(stage, order, steps)});
+      steps.push_back(schedule::Parallel{stage, fuse_loops(stage, axes, steps)});
       return;
     }
+    std::vector<std::string> order = outer;
     std::vector<int64_t> lengths = {choice[d_points]};
     if (d_blocks >= 0) lengths.insert(lengths.begin(), choice[d_blocks]);
     if (lanes > 1) lengths.push_back(lanes);
@@ -166,6 +166,7 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
   group->axis = what.axes[chosen].var->name;
   group->extent = what.axes[chosen].extent;
   for (int a = 0; a < std::ssize(what.axes); ++a) {
+    group->axes.push_back(what.axes[a].var->name);
     if (a == chosen) continue;
     group->outer.push_back(what.axes[a].var->name);
     group->blocks *= what.axes[a].extent;

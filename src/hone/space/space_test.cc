@@ -64,6 +64,7 @@ std::vector<Case> cases() {
       {"running_sum_even", running_sum(8, 5)},
       {"running_sum_columns", running_sum(3, 7, 21)},
       {"running_sum_few_columns", running_sum(2, 7, 3)},
+      {"running_sum_one_column", running_sum(5, 7, 1)},
       {"transpose", transpose(3, 5, 9, 1)},
       {"transpose_tiles", transpose(8, 12, 16, 1)}};
 }

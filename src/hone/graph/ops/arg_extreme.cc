@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "hone/graph/expand.h"
+#include "hone/graph/ops/indices.h"
 #include "hone/graph/ops/pointwise.h"
 
 namespace hone::graph {
@@ -117,15 +118,15 @@ std::function<Expr(const Point&)> place_stages(EmitContext& c, const Wanted& wan
 }
 
 Status infer_arg(InferContext& c) {
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_attribute(c, 0));
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 0));
   if (c.dtype(0) == DType::kBool) return c.fail("data of type bool");
   Shape shape = c.shape(0);
-  if (shape[static_cast<size_t>(axis)] == 0)
+  if (shape[axis] == 0)
     return c.fail("no element along axis {} of shape {}", axis, to_string(shape));
   if (c.attributes().integer("keepdims", 1) != 0) {
-    shape[static_cast<size_t>(axis)] = 1;
+    shape[axis] = 1;
   } else {
-    shape.erase(shape.begin() + axis);
+    shape.erase(shape.begin() + static_cast<long>(axis));
   }
   return c.set(0, DType::kI64, std::move(shape));
 }
@@ -133,7 +134,7 @@ Status infer_arg(InferContext& c) {
 void emit_arg(EmitContext& c) {
   const bool largest = c.node().type == "ArgMax";
   const bool keep = c.node().attributes.integer("keepdims", 1) != 0;
-  const size_t axis = checked_axis_attribute(c, 0);
+  const size_t axis = axis_of(c, 0);
   const auto element = [&](const Point& point, const Expr& r) {
     std::vector<Expr> index = point.index;
     if (!keep) index.insert(index.begin() + static_cast<long>(axis), r);
@@ -159,17 +160,17 @@ Status expand_hardmax(ExpandContext& c) {
     c.decline();
     return ok_status();
   }
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_attribute(c, 1));
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, 1));
   const Shape shape = c.shape(0);
-  const int64_t rows = num_elements(Shape(shape.begin(), shape.begin() + axis));
-  const int64_t row = num_elements(Shape(shape.begin() + axis, shape.end()));
+  const int64_t rows = num_elements(Shape(shape.begin(), shape.begin() + static_cast<long>(axis)));
+  const int64_t row = num_elements(Shape(shape.begin() + static_cast<long>(axis), shape.end()));
   const ValueId y = c.add("Hardmax", {c.reshape(c.input(0), {rows, row})});
   c.result(0, c.reshape(y, shape));
   return ok_status();
 }
 
 void emit_hardmax(EmitContext& c) {
-  const size_t axis = checked_axis_attribute(c, -1);
+  const size_t axis = axis_of(c, -1);
   const auto element = [&](const Point& point, const Expr& r) {
     std::vector<Expr> index = point.index;
     index[axis] = r;

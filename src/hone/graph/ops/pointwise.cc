@@ -10,18 +10,6 @@ ir::Expr log1p(const ir::Expr& x) {
   return ir::select(ir::make(ir::Op::kEq, {d, lit(x, 0)}), x, apply<ir::Op::kLog>(w) * ratio);
 }
 
-Result<int64_t> axis_attribute(const InferContext& c, int64_t otherwise) {
-  const int64_t given = c.attributes().integer("axis", otherwise);
-  const auto axis = normalize_axis(given, c.rank(0));
-  if (!axis) return c.fail("axis {} of a value of shape {}", given, to_string(c.shape(0)));
-  return *axis;
-}
-
-size_t checked_axis_attribute(const EmitContext& c, int64_t otherwise) {
-  return static_cast<size_t>(*normalize_axis(c.node().attributes.integer("axis", otherwise),
-                                             static_cast<int64_t>(c.input(0).shape.size())));
-}
-
 Status infer_float_unary(InferContext& c) {
   if (!is_float(c.dtype(0)))
     return c.fail("operand of type {}, expected a float", dtype_name(c.dtype(0)));

@@ -35,10 +35,6 @@ void emit_unary(EmitContext& c, const char* tag, const F& f) {
   c.pointwise(tag, [&](const Point& point) { return f(c.operand(0, "data", point)); });
 }
 
-// The attribute "axis" as a dimension of operand 0, or an error; once that is checked.
-[[nodiscard]] Result<int64_t> axis_attribute(const InferContext& c, int64_t otherwise);
-[[nodiscard]] size_t checked_axis_attribute(const EmitContext& c, int64_t otherwise);
-
 // A shape rule: the type and shape of operand 0, which must be a float.
 [[nodiscard]] Status infer_float_unary(InferContext& c);
 // The same for any number.

@@ -9,7 +9,7 @@ using ir::Expr;
 using ir::Stmt;
 
 Status infer_top_k(InferContext& c) {
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, axis_attribute(c, -1));
+  HONE_ASSIGN_OR_RETURN(const size_t axis, axis_attribute(c, -1));
   if (c.dtype(0) == DType::kBool) return c.fail("data of type bool");
   int64_t k = c.attributes().integer("k", 0);
   if (c.num_inputs() > 1) {
@@ -18,7 +18,7 @@ Status infer_top_k(InferContext& c) {
     k = given[0];
   }
   Shape shape = c.shape(0);
-  int64_t& extent = shape[static_cast<size_t>(axis)];
+  int64_t& extent = shape[axis];
   if (k < 0 || k > extent) return c.fail("k is {} of {} elements", k, extent);
   extent = k;
   HONE_RETURN_IF_ERROR(c.set(0, c.dtype(0), shape));
@@ -59,7 +59,7 @@ Stmt top_of_many(EmitContext& c, bool largest, int64_t extent, int64_t k, const 
 // last of the list pushes those behind its place on. Equal values stay in order, and what is not a
 // number comes last (sort_key).
 void emit_top_k(EmitContext& c) {
-  const size_t axis = checked_axis_attribute(c, -1);
+  const size_t axis = axis_of(c, -1);
   const bool largest = c.node().attributes.integer("largest", 1) != 0;
   const Shape& shape = c.input(0).shape;
   const int64_t k = c.result_at(c.node().outputs[0] != kNoValue ? 0 : 1).shape[axis];
