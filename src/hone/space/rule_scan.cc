@@ -16,7 +16,9 @@ using ir::StmtKind;
 using schedule::Tail;
 
 constexpr int64_t kMostKept = 4;  // elements that a point keeps
-constexpr int64_t kMostRows = 8;  // that take their steps together
+// That take their steps together: four hide the latency of a sum; of eight the code generator makes
+// vectors by single elements, which takes nine times as long.
+constexpr int64_t kMostRows = 4;
 
 // What a body does, if it is a scan.
 class Body {
