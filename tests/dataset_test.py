@@ -131,6 +131,86 @@ def check_counts(folder, lines):
     assert "expected shares of one whole" in hone("dataset", "import", text, "--db", db, code=2)
 
 
+def check_numpy(folder, db):
+    """Records survive the way through an .npz, as it was written and as NumPy writes it; what is wrong with one is said and nothing is stored."""
+    def lines_of(db):
+        hone("dataset", "export", folder / "back.jsonl", "--db", db)
+        return (folder / "back.jsonl").read_text()
+
+    # A failed trial and one that is the only one of its task are records, too, though no row of features.
+    hone("dataset", "export", folder / "before.jsonl", "--db", db)
+    records = [json.loads(line) for line in (folder / "before.jsonl").read_text().splitlines()]
+    failed = records[0] | {"outcome": "timeout", "message": "no answer", "times": [], "duel": [], "centre": 0, "low": 0, "high": 0,
+                           "verified": False, "crowned": False, "seed": "fedcba9876543210"}
+    old = records[0] | {"version": "0.1"}
+    whole, more = folder / "whole.db", folder / "more.jsonl"
+    more.write_text("".join(json.dumps(record) + "\n" for record in [*records, failed, old]))
+    hone("db", "import", more, "--db", whole)
+    said = hone("dataset", "export", folder / "data.npz", "--db", whole)
+    assert f"{len(records) + 1} records" in said, said
+    expected = "".join(line + "\n" for line in lines_of(whole).splitlines() if '"version":"0.1"' not in line)
+    arrays = dict(np.load(folder / "data.npz"))
+    np.savez(folder / "plain.npz", **arrays)
+    np.savez_compressed(folder / "packed.npz", **arrays)
+    for name in ("data", "plain", "packed"):
+        assert f"{len(records) + 1} records added" in hone("dataset", "import", folder / f"{name}.npz", "--db", folder / f"from_{name}.db")
+        assert lines_of(folder / f"from_{name}.db") == expected
+        assert "0 records added" in hone("dataset", "import", folder / f"{name}.npz", "--db", folder / f"from_{name}.db")
+    ends = arrays["record_times_end"]
+    times = np.split(arrays["record_times"], ends[:-1])
+    assert [list(samples) for samples in times] == [json.loads(line)["times"] for line in expected.splitlines()]
+
+    def refuse(message, **changes):
+        changed = {name: array for name, array in (arrays | changes).items() if array is not None}
+        np.savez(folder / "bad.npz", **changed)
+        error = hone("dataset", "import", folder / "bad.npz", "--db", folder / "none.db", code=2)
+        assert "bad.npz" in error and message in error, error
+        assert not (folder / "none.db").exists()
+
+    def meta(**changes):
+        found = json.loads(arrays["meta"].tobytes()) | changes
+        text = json.dumps({key: value for key, value in found.items() if value is not None})
+        return np.frombuffer(text.encode(), np.uint8)
+
+    def replaced(name, place, value):
+        array = arrays[name].copy()
+        array[place] = value
+        return {name: array}
+
+    rows = len(arrays["seconds"])
+    refuse("there is no array 'meta'", meta=None)
+    refuse("expected the bytes of a JSON object", meta=arrays["meta"][:-9])
+    refuse("of an older Hone and has no records, expected version 2", meta=meta(format=None, version=None))
+    refuse('format is "wood", expected "hone dataset"', meta=meta(format="wood"))
+    refuse("version is 3, expected 2", meta=meta(version=3))
+    refuse('space_version is "0.0", expected', meta=meta(space_version="0.0"))
+    refuse("feature_version is 1, expected", meta=meta(feature_version=1))
+    refuse("there is no array 'seconds'", seconds=None)
+    refuse(f"array 'seconds': found f32 [{rows}], expected f64 [any]", seconds=arrays["seconds"].astype(np.float32))
+    refuse(f"array 'measure': found f32 [{rows}, 2], expected f32 [{rows}, ", measure=arrays["measure"][:, :2])
+    refuse(f"array 'threads': found i32 [{rows - 1}], expected i32 [{rows}]", threads=arrays["threads"][1:])
+    refuse("array 'seconds', row 1: found nan, expected a positive time", **replaced("seconds", 1, np.nan))
+    refuse("array 'statements', row 2: found inf, expected a finite number", **replaced("statements", (2, 5), np.inf))
+    refuse("array 'task', row 0: found 99999, expected an index", **replaced("task", 0, 99999))
+    refuse("there is no array 'record_steps'", record_steps=None)
+    refuse("array 'record_task': found i64 [", record_task=arrays["record_task"].astype(np.int64))
+    refuse("record 0: a record has the time nan", **replaced("record_times", 0, np.nan))
+    refuse("array 'colour' is unknown", colour=np.zeros(3))
+    version = int(arrays["record_version"][0])
+    texts = np.split(arrays["record_texts"], arrays["record_texts_end"][:-1])
+    texts[version] = np.frombuffer(b"9" * len(texts[version]), np.uint8)
+    refuse("was measured with space version '9", record_texts=np.concatenate(texts))
+    refuse("found elements of type", record_steps=np.zeros(3, "U5"))
+
+    # Cut off anywhere, or not an archive at all.
+    content = (folder / "data.npz").read_bytes()
+    for cut in (content[:-20], content[:len(content) // 2], content[:10], b"", b"PK" + content[2:len(content) // 3] + content[-30:]):
+        (folder / "bad.npz").write_bytes(cut)
+        assert "bad.npz" in hone("dataset", "import", folder / "bad.npz", "--db", folder / "none.db", code=2)
+    assert not (folder / "none.db").exists()
+    assert "none.npz" in hone("dataset", "import", folder / "none.npz", "--db", folder / "none.db", code=2)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -185,6 +265,7 @@ def main():
         assert (arrays["bounds"] >= 0).all()
         assert meta["bounds_source"] == ("static" if not counted.any() else "counters" if counted.all() else "mixed")
         check_counts(folder, lines)
+        check_numpy(folder, db)
 
         # What is wrong is said in one line, and nothing is written.
         text = lines.read_text()
@@ -194,7 +275,6 @@ def main():
         old = text.splitlines()[0].replace('"version":"', '"version":"old-')
         (folder / "old.jsonl").write_text(text + old + "\n")
         assert "old-" in hone("dataset", "import", folder / "old.jsonl", "--db", folder / "cut.db", code=2)
-        assert ".npz" in hone("dataset", "import", folder / "data.npz", "--db", folder / "cut.db", code=2)
         (folder / "bad.json").write_text((folder / "model.json").read_text()[:-9])
         assert "bad.json" in hone("eval", "--db", db, "--split-file", folder / "bad.json", code=2)
         assert "second" in hone("dataset", "split", "--db", db, "-o", folder / "no.json", "--by", "model", "--hold-out", "third", code=2)

@@ -1,13 +1,10 @@
 // hone dataset split, import, export: what was measured as training data.
-#include <algorithm>
-#include <map>
 #include <set>
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
+#include "hone/base/log.h"
 #include "hone/base/options.h"
-#include "hone/cost/bound_scores.h"
-#include "hone/cost/candidate_features.h"
 #include "hone/cost/data_split.h"
 #include "hone/db/copy.h"
 #include "hone/db/json_lines.h"
@@ -16,8 +13,8 @@
 #include "hone/tensor/npy.h"
 
 #include "command.h"
+#include "dataset_arrays.h"
 #include "dataset_load.h"
-#include "json_text.h"
 #include "option_texts.h"
 
 namespace hone::tool {
@@ -55,102 +52,65 @@ struct FileTexts {
   std::string db, file;
 };
 
-Status import_lines(const FileTexts& texts) {
-  if (texts.file.ends_with(".npz"))
-    return invalid("{}: holds features, not schedules, expected JSON lines", texts.file);
-  // Everything is looked at before anything is added.
-  HONE_RETURN_IF_ERROR(db::for_each_json_line(texts.file, [&](db::Record&& record) -> Status {
-    if (record.version == kScheduleVersion) return ok_status();
-    return invalid("{}: task {} was measured with space version '{}', expected {}", texts.file,
-                   hash_hex(record.task), record.version, kScheduleVersion);
-  }));
+Status check_version(const std::string& file, const db::Record& record) {
+  if (record.version == kScheduleVersion) return ok_status();
+  return invalid("{}: task {} was measured with space version '{}', expected {}", file,
+                 hash_hex(record.task), record.version, kScheduleVersion);
+}
+
+Result<db::Copied> import_npz(const FileTexts& texts) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> arrays, read_npz(texts.file));
+  Result<std::vector<db::Record>> records = dataset_records(arrays);
+  if (!records.ok())
+    return error(records.status().code(), "'{}': {}", texts.file, records.status().message());
+  for (const db::Record& record : *records) HONE_RETURN_IF_ERROR(check_version(texts.file, record));
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(texts.db));
-  HONE_ASSIGN_OR_RETURN(const db::Copied copied, db::import_json_lines(texts.file, *store));
+  return db::add_records(std::move(records).value(), *store);
+}
+
+Result<db::Copied> import_lines(const FileTexts& texts) {
+  // Everything is looked at before anything is added.
+  HONE_RETURN_IF_ERROR(db::for_each_json_line(
+      texts.file, [&](db::Record&& record) { return check_version(texts.file, record); }));
+  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(texts.db));
+  return db::import_json_lines(texts.file, *store);
+}
+
+Status import_data(const FileTexts& texts) {
+  HONE_ASSIGN_OR_RETURN(const db::Copied copied,
+                        texts.file.ends_with(".npz") ? import_npz(texts) : import_lines(texts));
   fmt::print("{} records added, {} were there before\n", copied.added, copied.known);
   return ok_status();
 }
 
-// Rows of numbers for other programs; a row is a schedule on a device with a number of threads.
-struct Arrays {
-  std::vector<float> statements, measure, bounds;
-  std::vector<double> seconds;
-  std::vector<int32_t> task, device, threads;
-  std::vector<uint8_t> counted;  // whether the bounds are of hardware counters
-  std::map<uint64_t, int32_t> tasks;
-  Json meta = {{"tasks", Json::array()}, {"devices", Json::array()}};
-
-  [[nodiscard]] Status add(const cost::Dataset& dataset, const target::Target& target) {
-    const auto device_index = static_cast<int32_t>(meta["devices"].size());
-    meta["devices"].push_back(dataset.device);
-    for (const cost::TaskTrials& one : dataset.tasks) {
-      const auto [place, added] = tasks.emplace(one.key, static_cast<int32_t>(tasks.size()));
-      if (added) {
-        meta["tasks"].push_back(
-            {{"task", hash_hex(one.key)}, {"kernel", one.kernel_class}, {"models", one.models}});
-      }
-      for (const cost::MeasuredSteps& trial : one.trials) {
-        HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
-                              space::make_candidate(*one.dag, trial.steps));
-        const cost::Query query = {&candidate, &target, one.threads, one.key};
-        const auto append = [&](std::vector<float>& to, cost::FeatureSet set) {
-          const std::vector<float> row = cost::candidate_features(query, set).row;
-          to.insert(to.end(), row.begin(), row.end());
-        };
-        append(statements, cost::FeatureSet::kStatements);
-        append(measure, cost::FeatureSet::kCombined);
-        const cost::BoundScores scores = cost::bound_scores(query, trial.counted);
-        counted.push_back(trial.counted.has_value());
-        bounds.push_back(static_cast<float>(scores.memory));
-        bounds.push_back(static_cast<float>(scores.core));
-        seconds.push_back(trial.seconds);
-        task.push_back(place->second);
-        device.push_back(device_index);
-        threads.push_back(one.threads);
-      }
-    }
-    return ok_status();
-  }
-};
-
-template <typename T>
-NamedTensor named(std::string name, DType dtype, const std::vector<T>& values, int64_t columns) {
-  Shape shape = {static_cast<int64_t>(values.size()) / columns};
-  if (columns > 1) shape.push_back(columns);
-  Tensor tensor(dtype, shape);
-  std::copy(values.begin(), values.end(), tensor.as<T>().begin());
-  return {std::move(name), std::move(tensor)};
-}
-
 Status export_npz(const FileTexts& texts) {
   HONE_ASSIGN_OR_RETURN(const std::vector<cost::Dataset> datasets, load_all_devices(texts.db));
-  Arrays arrays;
+  HONE_ASSIGN_OR_RETURN(const auto store,
+                        db::open_store(texts.db, {.read_only = true, .create = false}));
+  db::Filter all;
+  all.with_task_text = true;
+  std::vector<db::Record> records;
+  int64_t left_out = 0;
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, all, [&](db::Record&& record) {
+    if (record.version == kScheduleVersion)
+      records.push_back(std::move(record));
+    else
+      ++left_out;
+    return ok_status();
+  }));
+  HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> arrays, dataset_arrays(datasets, records));
+  HONE_RETURN_IF_ERROR(write_npz(texts.file, arrays, true));
+  if (left_out > 0)
+    log_warning("{} records of another space version than {} are left out", left_out,
+                kScheduleVersion);
+  std::set<uint64_t> tasks;
+  int64_t schedules = 0;
   for (const cost::Dataset& dataset : datasets) {
-    HONE_ASSIGN_OR_RETURN(const target::Target target, target_of_key(dataset.device));
-    HONE_RETURN_IF_ERROR(arrays.add(dataset, target));
+    tasks.merge(dataset.keys());
+    schedules += dataset.size();
   }
-  const auto& statements = cost::candidate_feature_names(cost::FeatureSet::kStatements);
-  const auto& measure = cost::candidate_feature_names(cost::FeatureSet::kCombined);
-  arrays.meta["space_version"] = kScheduleVersion;
-  arrays.meta["feature_version"] = cost::kCandidateFeatureVersion;
-  const auto& counted = arrays.counted;
-  arrays.meta["bounds_source"] =
-      cost::bounds_source(std::count(counted.begin(), counted.end(), 1), std::ssize(counted));
-  arrays.meta["statements"] = statements;
-  arrays.meta["measure"] = measure;
-  const std::string text = json_text(arrays.meta);
-  const std::vector<NamedTensor> tensors = {
-      named("statements", DType::kF32, arrays.statements, std::ssize(statements)),
-      named("measure", DType::kF32, arrays.measure, std::ssize(measure)),
-      named("bounds", DType::kF32, arrays.bounds, 2),
-      named("bounds_counted", DType::kU8, counted, 1),
-      named("seconds", DType::kF64, arrays.seconds, 1),
-      named("task", DType::kI32, arrays.task, 1),
-      named("device", DType::kI32, arrays.device, 1),
-      named("threads", DType::kI32, arrays.threads, 1),
-      named("meta", DType::kU8, std::vector<uint8_t>(text.begin(), text.end()), 1)};
-  HONE_RETURN_IF_ERROR(write_npz(texts.file, tensors, true));
-  fmt::print("wrote {}: {} schedules of {} tasks\n", texts.file, arrays.seconds.size(),
-             arrays.tasks.size());
+  fmt::print("wrote {}: {} schedules of {} tasks, {} records\n", texts.file, schedules,
+             tasks.size(), records.size());
   return ok_status();
 }
 
@@ -203,13 +163,14 @@ Command dataset_split_command(CLI::App& dataset) {
 }
 
 Command dataset_import_command(CLI::App& dataset) {
-  return file_command(dataset, "import", "Add the records of a file of JSON lines, each once",
-                      "What export wrote as JSON lines", import_lines);
+  return file_command(dataset, "import", "Add the records of a file of export, each once",
+                      "What export wrote, by its name an .npz or JSON lines", import_data);
 }
 
 Command dataset_export_command(CLI::App& dataset) {
   return file_command(
-      dataset, "export", "Write all records as JSON lines, or features and times for NumPy (.npz)",
+      dataset, "export",
+      "Write all records as JSON lines, or for NumPy (.npz) with features and times",
       "The file to write, by its name an .npz or JSON lines; -: standard output", export_data);
 }
 

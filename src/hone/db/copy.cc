@@ -134,6 +134,12 @@ Result<Copied> Copier::finish() {
   return copied_;
 }
 
+Result<Copied> add_records(std::vector<Record> records, Store& to) {
+  HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
+  for (Record& record : records) HONE_RETURN_IF_ERROR(copier.add(std::move(record)));
+  return copier.finish();
+}
+
 Result<Copied> copy_records(Store& from, Store& to) {
   HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
   Filter all;

@@ -40,6 +40,7 @@ class Copier {
   Copied copied_;
 };
 
+[[nodiscard]] Result<Copied> add_records(std::vector<Record> records, Store& to);
 [[nodiscard]] Result<Copied> copy_records(Store& from, Store& to);
 // A bad line is an error that names it, and nothing of the file is added.
 [[nodiscard]] Result<Copied> import_json_lines(const std::string& path, Store& to);

@@ -43,6 +43,17 @@ TEST(copy, export_and_import_keep_every_record_once) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(to_json_line(there[i]), to_json_line(records[i]));
 }
 
+TEST(copy, records_of_memory_are_added_once) {
+  const TestFolder folder;
+  const auto to = open(folder.file("to.db"));
+  const std::vector<Record> records = {sample_record(1, 1e-3), odd_record(), odd_record()};
+  const Result<Copied> copied = add_records(records, *to);
+  ASSERT_TRUE(copied.ok()) << copied.status().message();
+  EXPECT_EQ(copied->added, 2);
+  EXPECT_EQ(copied->known, 1);
+  EXPECT_EQ(to_json_line(all(*to).back()), to_json_line(odd_record()));
+}
+
 TEST(copy, a_bad_line_is_named_and_nothing_is_imported) {
   const TestFolder folder;
   const auto to = open(folder.file("to.db"));

@@ -11,6 +11,7 @@
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
+#include "hone/db/record_fields.h"
 #include "hone/db/row.h"
 
 namespace hone::db {
@@ -18,44 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One list for writing and reading. 64-bit keys are hexadecimal texts: JSON's numbers are doubles
-// to many readers.
-template <typename R, typename Visitor>
-void for_each_field(R& r, const Visitor& visit) {
-  visit("task", r.task);
-  visit("kernel_class", r.kernel_class);
-  visit("task_text", r.task_text);
-  visit("device", r.device);
-  visit("threads", r.threads);
-  visit("version", r.version);
-  visit("algorithm", r.algorithm);
-  visit("steps", r.steps);
-  visit("decisions", r.decisions);
-  visit("outcome", r.outcome);
-  visit("message", r.message);
-  visit("times", r.times);
-  visit("centre", r.centre);
-  visit("low", r.low);
-  visit("high", r.high);
-  visit("verified", r.verified);
-  visit("seed", r.seed);
-  visit("unix_time", r.unix_time);
-  visit("host_load", r.host_load);
-  visit("model", r.model);
-  visit("drift", r.drift);
-  visit("crowned", r.crowned);
-  visit("duel", r.duel);
-  visit("others", r.others);
-  visit("steal", r.steal);
-}
-// Only of records that have them: all or none.
-template <typename Bounds, typename Visitor>
-void for_each_bound(Bounds& bounds, const Visitor& visit) {
-  visit("memory_bound", bounds.scores.memory);
-  visit("core_bound", bounds.scores.core);
-  visit("bounds_source", bounds.source);
-}
-
+// 64-bit keys are hexadecimal texts: JSON's numbers are doubles to many readers.
 Json to_json(uint64_t key) { return hash_hex(key); }
 Json to_json(measure::Outcome outcome) { return measure::outcome_name(outcome); }
 template <typename T>

@@ -181,11 +181,35 @@ void copy_transposed(const char* from, Tensor& to) {
   }
 }
 
+std::string describe(DType dtype, const Shape& shape) {
+  std::vector<std::string> extents;
+  for (const int64_t extent : shape)
+    extents.push_back(extent < 0 ? "any" : fmt::format("{}", extent));
+  return fmt::format("{} [{}]", dtype_name(dtype), fmt::join(extents, ", "));
+}
+
 Status in_file(const std::string& path, const Status& status) {
   return {status.code(), fmt::format("'{}': {}", path, status.message())};
 }
 
 }  // namespace
+
+Result<Tensor> find_array(std::span<const NamedTensor> arrays, std::string_view name, DType dtype,
+                          const Shape& shape) {
+  const auto found = std::find_if(arrays.begin(), arrays.end(),
+                                  [&](const NamedTensor& array) { return array.name == name; });
+  if (found == arrays.end())
+    return invalid("there is no array '{}', expected {}", name, describe(dtype, shape));
+  const Tensor& tensor = found->tensor;
+  const bool fits = std::equal(
+      shape.begin(), shape.end(), tensor.shape().begin(), tensor.shape().end(),
+      [](int64_t expected, int64_t extent) { return expected < 0 || expected == extent; });
+  if (tensor.dtype() != dtype || !fits) {
+    return invalid("array '{}': found {}, expected {}", name,
+                   describe(tensor.dtype(), tensor.shape()), describe(dtype, shape));
+  }
+  return tensor;
+}
 
 Result<Tensor> parse_npy(std::string_view bytes) {
   if (!bytes.starts_with(kMagic))

@@ -18,6 +18,11 @@ struct NamedTensor {
   Tensor tensor;
 };
 
+// The array of that name and type; an extent of -1 allows any. An error names the array and says
+// what was found and what was expected.
+[[nodiscard]] Result<Tensor> find_array(std::span<const NamedTensor> arrays, std::string_view name,
+                                        DType dtype, const Shape& shape);
+
 [[nodiscard]] Result<Tensor> parse_npy(std::string_view bytes);
 [[nodiscard]] std::string format_npy(const Tensor& tensor);
 [[nodiscard]] Result<std::vector<NamedTensor>> parse_npz(std::string_view bytes);

@@ -1,0 +1,46 @@
+// db/record_fields.h - the fields of a record with their names in files, one list for whoever
+// writes or reads one. Left out is the id, which is a store's own.
+#pragma once
+
+#include "hone/db/record.h"
+
+namespace hone::db {
+
+// visit(name, field) of every record.
+template <typename R, typename Visitor>
+void for_each_field(R& r, const Visitor& visit) {
+  visit("task", r.task);
+  visit("kernel_class", r.kernel_class);
+  visit("task_text", r.task_text);
+  visit("device", r.device);
+  visit("threads", r.threads);
+  visit("version", r.version);
+  visit("algorithm", r.algorithm);
+  visit("steps", r.steps);
+  visit("decisions", r.decisions);
+  visit("outcome", r.outcome);
+  visit("message", r.message);
+  visit("times", r.times);
+  visit("centre", r.centre);
+  visit("low", r.low);
+  visit("high", r.high);
+  visit("verified", r.verified);
+  visit("seed", r.seed);
+  visit("unix_time", r.unix_time);
+  visit("host_load", r.host_load);
+  visit("model", r.model);
+  visit("drift", r.drift);
+  visit("crowned", r.crowned);
+  visit("duel", r.duel);
+  visit("others", r.others);
+  visit("steal", r.steal);
+}
+// Of records that have bounds: all of these or none.
+template <typename Bounds, typename Visitor>
+void for_each_bound(Bounds& bounds, const Visitor& visit) {
+  visit("memory_bound", bounds.scores.memory);
+  visit("core_bound", bounds.scores.core);
+  visit("bounds_source", bounds.source);
+}
+
+}  // namespace hone::db

@@ -1,0 +1,22 @@
+// tools/hone/dataset_arrays.h - a data set as arrays, what `dataset export` writes as an .npz and
+// `dataset import` reads (docs/dataset.md): features and times for other programs, a row for each
+// schedule on a device with a number of threads, and the records that they come from.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "hone/cost/dataset.h"
+#include "hone/db/record.h"
+#include "hone/tensor/npy.h"
+
+namespace hone::tool {
+
+[[nodiscard]] Result<std::vector<NamedTensor>> dataset_arrays(
+    std::span<const cost::Dataset> datasets, std::span<const db::Record> records);
+
+// The records of them. Strict: all arrays that dataset_arrays() gives must be there and agree, and
+// no other; the versions of format, features and space must be this program's.
+[[nodiscard]] Result<std::vector<db::Record>> dataset_records(std::span<const NamedTensor> arrays);
+
+}  // namespace hone::tool
