@@ -2,8 +2,11 @@
 
 A time is that of one copy, without an engine's empty call and without reorders at the model's ends. A ratio is the rival's time over
 Hone's: above 1 Hone is faster. The rows' ratios are those of the fastest rounds; the medians of all rounds' ratios stand beside them.
+An estimated time below what the machine can do at all is raised to that and marked with a * (floor() says how much is certain).
 """
 import statistics
+
+import kernel_rows
 
 # (title, which rows, which rivals, least ratio of each row or None, geometric mean or None)
 TARGETS = (
@@ -20,12 +23,48 @@ AVX2_TARGET = ("AVX2 against oneDNN limited to AVX2", lambda r: True, "onednn", 
 SHORT = {"onednn": "oneDNN", "onednn winograd": "oneDNN Winograd", "openblas": "OpenBLAS", "onnxruntime": "ORT", "openvino": "OpenVINO"}
 
 
-def times(result, name):
-    """The seconds of a copy in each round: medians of its samples; None if the engine has no time."""
+RAISED = "*: estimated below what the machine can do at all, and raised to that"
+
+
+def is_estimated(found):
+    """Whether an engine's time is not what was measured: less an empty call, or a share of it."""
+    return found["share"] < 1 or found["empty_call"] > 0
+
+
+def estimates(result, name):
+    """The seconds of a copy in each round, medians of its samples, as measured or estimated; None if the engine has no time."""
     found = result["engines"].get(name)
     if not found:
         return None
     return [max(statistics.median(samples) - found["empty_call"], 1e-9) * found["share"] / result["copies"] for samples in found["rounds"]]
+
+
+def floor(result):
+    """The least seconds of a copy that an estimate is believed; 0 if there is no such bound.
+
+    That is the row's limit where it is the arithmetic's, of the algorithm with the fewest products (Winograd's where there is one), without those
+    with a padding's zeros. A cache's bandwidth is none: part of a working set may lie in a closer one. And what an engine was measured to take,
+    no other one is denied: the peak rate may have been measured in a slow moment.
+    """
+    if result.get("limit") != "compute":
+        return 0.0
+    measured = [min(estimates(result, name)) for name, found in result["engines"].items() if not is_estimated(found)]
+    return min([result["limit_seconds"] * kernel_rows.needed_share(result["key"]), *measured])
+
+
+def times(result, name):
+    """As estimates(), but none below the floor."""
+    found = estimates(result, name)
+    if not found or not is_estimated(result["engines"][name]):
+        return found
+    least = floor(result)
+    return [max(seconds, least) for seconds in found]
+
+
+def mark(result, name):
+    """A star if the engine's time is not its estimate."""
+    found = estimates(result, name)
+    return "*" if found and min(found) < min(times(result, name)) else ""
 
 
 def rivals_of(result, which):
@@ -51,7 +90,7 @@ def ratios(result, which):
 def cell(result, name):
     """min / median of a rival's time over Hone's; a dash if it has none."""
     theirs, ours = times(result, name), times(result, "hone")
-    return f"{min(theirs) / min(ours):.2f}" if theirs and ours else "-"
+    return f"{min(theirs) / min(ours):.2f}{mark(result, name)}" if theirs and ours else "-"
 
 
 def rate(result):
@@ -80,10 +119,10 @@ def line(result):
     """A result in one line."""
     found = ratios(result, "direct")
     error = result["engines"].get("hone", {}).get("error")
-    verdict = f"{found[0]:.2f} ({found[1]:.2f}) of {SHORT[found[2]]}" if found else "no rival"
+    verdict = f"{found[0]:.2f}{mark(result, found[2])} ({found[1]:.2f}) of {SHORT[found[2]]}" if found else "no rival"
     if "hone" in result["failures"]:
         verdict = f"Hone failed: {result['failures']['hone']}"
-    own = f"{milliseconds(times(result, 'hone'))} ms, {rate(result)}, {of_limit(result)}"
+    own = f"{milliseconds(times(result, 'hone'))}{mark(result, 'hone')} ms, {rate(result)}, {of_limit(result)}"
     return f"{result['name']} [{result['threads']}t, {result['weights']}]: {own}, {verdict}" + (f", error {error:.0e}" if error is not None else "")
 
 
@@ -100,10 +139,12 @@ def table(results):
     for result in results:
         found = ratios(result, "direct")
         error = result["engines"].get("hone", {}).get("error")
-        rows.append([result["name"], str(result["threads"]), f"{result['weights']}", milliseconds(times(result, "hone")), rate(result),
-                     of_limit(result), *[cell(result, name) for name in names], f"{found[0]:.2f} / {found[1]:.2f}" if found else "-",
+        rows.append([result["name"], str(result["threads"]), f"{result['weights']}", milliseconds(times(result, "hone")) + mark(result, "hone"), rate(result),
+                     of_limit(result), *[cell(result, name) for name in names],
+                     f"{found[0]:.2f}{mark(result, found[2])} / {found[1]:.2f}" if found else "-",
                      f"{error:.0e}" if error is not None else "-"])
-    return markdown(rows)
+    raised = any(mark(result, name) for result in results for name in result["engines"])
+    return markdown(rows) + (f"\n\n{RAISED}" if raised else "")
 
 
 def verdict(title, results, which, least, mean):

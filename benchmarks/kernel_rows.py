@@ -89,6 +89,25 @@ def conv_flops(p):
     return 2 * math.prod(p["dst"]) * math.prod(p["weights"][1:])
 
 
+def inside(src, dst, taps, stride, dilation, pad):
+    """Of the taps of all outputs along one axis, the share that are not in the padding."""
+    positions = [out * stride + tap * dilation - pad for out in range(dst) for tap in range(taps)]
+    return sum(0 <= position < src for position in positions) / len(positions)
+
+
+def needed_share(key):
+    """Of the products in a row's flops, those that are not with a padding's zeros: what a program that leaves those out still computes."""
+    kind, _, text = key.partition(" ")
+    p = json.loads(text)
+    parts = p["parts"] if kind == "block" else [p] if kind in ("conv", "depthwise") else []
+    if not parts:
+        return 1.0
+    axes = range(len(parts[0]["strides"]))
+    needed = sum(conv_flops(c) * math.prod(inside(c["src"][2 + i], c["dst"][2 + i], c["weights"][2 + i], c["strides"][i], c["dilations"][i], c["pads"][i])
+                                           for i in axes) for c in parts)
+    return needed / sum(conv_flops(c) for c in parts)
+
+
 def flops(kind, p):
     """Of the products, every tap counted; 0 for what memory limits."""
     if kind in ("conv", "depthwise"):

@@ -106,9 +106,56 @@ class Kernels(support.Case):
         self.assertEqual(limit(1 << 15, flops=1e9, threads=4), ("compute", 1e9 / 180e9))
         self.assertEqual(limit(1 << 15, flops=1e9, peak=50e9), ("compute", 1e9 / 50e9), "of AVX2, say")
         self.assertEqual(kernel_limit.least_flops({"kernels": [{"least_flops": 10, "times": 4}, {"least_flops": 2, "times": 1}]}, 2), 21)
-        row = {"engines": {"hone": {"rounds": [[2e-3], [4e-3]], "empty_call": 0.0, "share": 1.0}}, "copies": 2}
+        row = {"key": "gemm {}", "engines": {"hone": {"rounds": [[2e-3], [4e-3]], "empty_call": 0.0, "share": 1.0}}, "copies": 2}
         self.assertEqual(kernel_report.of_limit(row), "-", "stored before there was a limit")
         self.assertEqual(kernel_report.of_limit({**row, "limit": "L2", "limit_seconds": 5e-4}), "50 % of L2")
+
+    def test_no_estimate_is_below_what_the_machine_can_do(self):
+        import kernel_report
+        import kernel_rows
+
+        conv = {"activation": "relu", "bias": True, "dilations": [1, 1], "dst": [1, 64, 7, 7], "groups": 1, "pads": [1, 1, 1, 1], "src": [1, 64, 14, 14],
+                "strides": [2, 2], "weights": [64, 64, 3, 3]}
+        padded = kernel_rows.Row("conv", conv).key
+        self.assertAlmostEqual(kernel_rows.needed_share(padded), (20 / 21) ** 2)
+        self.assertEqual(kernel_rows.needed_share(kernel_rows.Row("gemm", {"m": 1, "n": 8, "k": 8}).key), 1)
+        block = kernel_rows.Row("block", {"parts": [conv, {**conv, "src": [1, 64, 9, 9], "dst": [1, 64, 9, 9], "pads": [0] * 4, "strides": [1, 1], "weights": [64, 64, 1, 1]}]})
+        first, second = 49 * 64 * 64 * 9, 81 * 64 * 64
+        self.assertAlmostEqual(kernel_rows.needed_share(block.key), (first * (20 / 21) ** 2 + second) / (first + second))
+
+        def engine(seconds, share=1.0, empty_call=0.0):
+            return {"rounds": [[seconds], [1.01 * seconds]], "share": share, "empty_call": empty_call, "error": 0.0}
+
+        def row(hone, onednn, onnxruntime, limit="compute", key="gemm {}"):
+            return {"key": key, "kind": "gemm", "name": "a row", "threads": 1, "isa": "host", "class": "dense", "weights": "warm", "winograd": False, "copies": 1, "flops": 1,
+                    "peak_flops": 1e9, "bytes": 1, "failures": {}, "limit": limit, "limit_seconds": 1e-3,
+                    "engines": {"hone": hone, "onednn": onednn, "onnxruntime": onnxruntime}}
+
+        # The estimate of a share is raised to the limit, that of a time less an empty call too.
+        slow = engine(1.2e-3)
+        for estimate in (engine(1.8e-3, share=0.5), engine(1.2e-3, empty_call=3e-4)):
+            result = row(slow, slow, estimate)
+            self.assertAlmostEqual(min(kernel_report.times(result, "onnxruntime")), 1e-3)
+            ratio, _, best = kernel_report.ratios(result, "direct")
+            self.assertEqual((round(ratio, 3), best), (0.833, "onnxruntime"))
+            printed = kernel_report.table([result])
+            self.assertIn(" 0.83* ", printed)
+            self.assertIn(kernel_report.RAISED, printed)
+            self.assertIn("0.83* (0.83) of ORT", kernel_report.line(result))
+        # Not above what was measured without estimating, and never what was measured.
+        result = row(engine(0.98e-3), slow, engine(1.8e-3, share=0.5))
+        self.assertAlmostEqual(min(kernel_report.times(result, "onnxruntime")), 0.98e-3)
+        result = row(slow, engine(0.95e-3), engine(1.8e-3, share=0.5))
+        self.assertAlmostEqual(min(kernel_report.times(result, "onnxruntime")), 0.95e-3)
+        self.assertAlmostEqual(min(kernel_report.times(result, "onednn")), 0.95e-3)
+        # A program may leave out what is in the padding; caches may be closer than thought; old results have no limit.
+        result = row(slow, slow, engine(1.8e-3, share=0.5), key=padded)
+        self.assertAlmostEqual(min(kernel_report.times(result, "onnxruntime")), (20 / 21) ** 2 * 1e-3)
+        for plain in (row(slow, slow, engine(1.8e-3, share=0.5), limit="L2"), row(slow, slow, engine(2.2e-3, share=0.5))):
+            self.assertEqual(kernel_report.mark(plain, "onnxruntime"), "")
+            self.assertNotIn("*", kernel_report.table([plain]))
+        del result["limit"], result["limit_seconds"]
+        self.assertAlmostEqual(min(kernel_report.times(result, "onnxruntime")), 0.9e-3)
 
     def test_a_row_that_does_not_exist_is_said(self):
         done = subprocess.run([sys.executable, KERNELS, "--hone", support.HONE, "--models", "alexnet", "--only", "no such row"],
