@@ -17,6 +17,7 @@
 #include "hone/ir/interpreter.h"
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
+#include "hone/tensor/half.h"
 
 namespace hone::codegen {
 namespace {
@@ -32,7 +33,8 @@ struct Family {
   std::function<compute::Dag(const Extents&)> make;
   // What must be covered on every target: algorithm, which sketch of it, its tail.
   std::vector<std::string> sketches;
-  bool is_sum = true;  // NaN and infinity go through it as through the naive program
+  bool is_sum = true;   // NaN and infinity go through it as through the naive program
+  bool narrow = false;  // only sketches with constants in 16 bits (--accuracy fast)
 };
 
 // `extent` at `place`, the others by chance and small enough.
@@ -69,14 +71,19 @@ std::string name_of(const space::Space& space, const space::Point& point) {
 }
 
 // Of the sketches' default points and a sample, the one whose name was met least.
-space::Point rarest_point(const space::Space& space, const std::map<std::string, int>& met,
-                          Rng& rng) {
+space::Point rarest_point(const space::Space& space, bool narrow,
+                          const std::map<std::string, int>& met, Rng& rng) {
   const auto times = [&](const space::Point& point) {
     const auto found = met.find(name_of(space, point));
     return found == met.end() ? 0 : found->second;
   };
   std::vector<space::Point> points = space.default_points();
   for (int i = 0; i < 12 * space.num_sketches(); ++i) points.push_back(space.sample(rng));
+  if (narrow) {
+    std::erase_if(points, [&](const space::Point& point) {
+      return !schedule::is_narrow(space.algorithm(point.sketch));
+    });
+  }
   rng.shuffle(points);
   return *std::min_element(points.begin(), points.end(),
                            [&](const auto& a, const auto& b) { return times(a) < times(b); });
@@ -89,6 +96,12 @@ std::vector<Tensor> arguments_of(const ir::Program& program, uint64_t seed, bool
     if (program.params[p].role != ir::Role::kInput) continue;
     args[p].set(rng.below(args[p].size()), std::numeric_limits<double>::quiet_NaN());
     args[p].set(rng.below(args[p].size()), std::numeric_limits<double>::infinity());
+  }
+  // Constants that 16 bits can hold, so that these are as exact as 32.
+  for (size_t p = 0; p < args.size(); ++p) {
+    if (program.params[p].role != ir::Role::kConstant || args[p].dtype() != DType::kF32) continue;
+    for (float& value : args[p].as<float>())
+      value = static_cast<float>(bf16_to_double(double_to_bf16(value)));
   }
   return args;
 }
@@ -135,15 +148,18 @@ std::string check(const compute::Dag& dag, const schedule::Steps& steps,
 void check_one(const Family& family, const Extents& extents, const target::Target& target,
                std::map<std::string, int>& met, Rng& rng) {
   const compute::Dag dag = family.make(extents);
-  const Result<space::Space> space = space::Space::create(dag, target);
+  const auto accuracy = family.narrow ? space::Accuracy::kFast : space::Accuracy::kDefault;
+  const Result<space::Space> space = space::Space::create(dag, target, accuracy);
   ASSERT_TRUE(space.ok()) << space.status().message();
-  const space::Point point = rarest_point(*space, met, rng);
+  const space::Point point = rarest_point(*space, family.narrow, met, rng);
   const std::string name = name_of(*space, point);
   ++met[name];
   const schedule::Steps steps = space->steps(point);
   const bool direct = name.starts_with("direct") || name.starts_with("im2col");
   const bool special = direct && family.is_sum && rng.chance(0.3);
-  ASSERT_EQ(check(dag, steps, target, direct ? 2e-5 : 1e-3, rng.next(), special), "")
+  // Winograd's transformed weights are rounded to 8 bits of fraction.
+  const double tolerance = direct ? 2e-5 : family.narrow ? 5e-2 : 1e-3;
+  ASSERT_EQ(check(dag, steps, target, tolerance, rng.next(), special), "")
       << compute::describe(dag) << " on " << target.name << ", " << name << "\n"
       << schedule::to_string(steps);
 }
@@ -257,6 +273,30 @@ TEST(space_code, places_of_extremes) {
                 [](const Extents& e) { return arg_max(e[0], e[1], e[2]); },
                 {"direct.0 mask", "direct.0 peel"},
                 false});
+}
+// Weights of 64 KiB and more, on few rows and positions.
+TEST(space_code, products_with_weights_in_16_bits) {
+  check_family({2,
+                20'000,
+                [](const Extents& e) {
+                  const int64_t n = e[1];
+                  return gemm(std::min<int64_t>(e[0], 3), n, 16'384 / n + 1);
+                },
+                {"direct_bf16.0 mask", "direct_bf16.0 peel"},
+                true,
+                true});
+}
+TEST(space_code, convolutions_with_weights_in_16_bits) {
+  check_family({1,
+                20'000,
+                [](const Extents& e) {
+                  const int64_t channels = e[0];
+                  return convolution({3, 5, 1'821 / channels + 1, channels}, 3, 3);
+                },
+                {"direct_bf16.0 mask", "direct_bf16.0 peel", "winograd_2_bf16.0 mask",
+                 "winograd_2_bf16.0 peel"},
+                true,
+                true});
 }
 TEST(space_code, pools_and_rows) {
   check_family({3, 10'000, [](const Extents& e) { return max_pool(e[0], e[1], e[2]); }, {}, false});
