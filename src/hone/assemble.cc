@@ -180,8 +180,7 @@ Result<std::vector<Kernel>> compile_kernels(const graph::TaskList& tasks,
   pool.parallel_for(std::ssize(kernels), [&](int64_t g) {
     const auto i = static_cast<size_t>(g);
     if (is_cancelled(interrupted)) return;
-    Result<Kernel> kernel =
-        build_kernel(first_call(i).dag, schedules[i], target, fmt::format("hone_k{}", g));
+    Result<Kernel> kernel = build_kernel(first_call(i).dag, schedules[i], target);
     if (kernel.ok())
       kernels[i] = std::move(kernel).value();
     else
@@ -195,12 +194,16 @@ Result<std::vector<Kernel>> compile_kernels(const graph::TaskList& tasks,
   return kernels;
 }
 
-// Symbols and objects: the phases of all groups that run with the model, one after the other.
-// Returns where each group's begin.
+// Symbols and objects: the phases that run with the model, of all groups one after the other; those
+// of groups whose programs are equal once. Returns where each group's begin.
 std::vector<int> add_kernels(std::span<const Kernel> kernels, codegen::ArtifactSpec& spec) {
   std::vector<int> first_symbol;
+  std::map<std::string, int> known;  // by the symbol of the first phase
   for (const Kernel& kernel : kernels) {
-    first_symbol.push_back(static_cast<int>(spec.kernel_symbols.size()));
+    const int next = static_cast<int>(spec.kernel_symbols.size());
+    const auto [place, added] = known.emplace(kernel.code.phases.front().symbol, next);
+    first_symbol.push_back(place->second);
+    if (!added) continue;
     for (const codegen::Phase& phase : kernel.code.phases) {
       if (!phase.prepare) spec.kernel_symbols.push_back(phase.symbol);
     }

@@ -174,7 +174,7 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   out.key = model.tasks.groups[task].key;
   out.threads = model.threads;
   HONE_ASSIGN_OR_RETURN(const Kernel kernel,
-                        build_kernel(model.dag(task), chosen.steps, model.target, "hone_kernel"));
+                        build_kernel(model.dag(task), chosen.steps, model.target));
   out.program = ir::print(kernel.program);
   out.phases = kernel.code.phases;
   out.text_bytes = kernel.code.text_bytes;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "hone/base/round_up.h"
+#include "hone/codegen/llvm/code_cache.h"
 #include "hone/schedule/lower.h"
 
 namespace hone {
@@ -86,12 +87,10 @@ Status run_phases(const codegen::ObjectCode& code, bool prepare_only, std::span<
 }  // namespace
 
 Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
-                            const target::Target& target, const std::string& prefix) {
+                            const target::Target& target) {
   Kernel kernel;
   HONE_ASSIGN_OR_RETURN(kernel.program, schedule::lower(dag, steps));
-  codegen::CompileOptions options;
-  options.symbol_prefix = prefix;
-  HONE_ASSIGN_OR_RETURN(kernel.code, codegen::compile(kernel.program, target, options));
+  HONE_ASSIGN_OR_RETURN(kernel.code, codegen::compile_once(kernel.program, target));
   kernel.used = used_params(kernel.program);
   return kernel;
 }
@@ -130,7 +129,7 @@ Status prepare(const Kernel& kernel, const target::Target& target, std::span<Ten
   if (target::device_key(target) != target::device_key(target::host())) {
     ir::Program program = kernel.program;
     std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
-    HONE_ASSIGN_OR_RETURN(local, codegen::compile(program, target::host()));
+    HONE_ASSIGN_OR_RETURN(local, codegen::compile_once(program, target::host()));
     code = &local;
   }
   return run_phases(*code, true, arguments, threads);

@@ -24,9 +24,9 @@ struct Kernel {
 // See Kernel::used.
 [[nodiscard]] std::vector<bool> used_params(const ir::Program& program);
 
-// Symbols are <prefix>_<phase>.
+// Equal programs have one machine code with the same symbols (codegen/llvm/code_cache.h).
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
-                                          const target::Target& target, const std::string& prefix);
+                                          const target::Target& target);
 
 // Runs the prepare phases on this machine. `arguments`: per param of the program, constants filled
 // in, others default; on return every kPacked param is filled in too, and so are the constants that

@@ -66,7 +66,7 @@ void take_transferred(const ModelTasks& model, size_t group, const search::Searc
   for (const search::Transferred& best : found.candidates) {
     if (best.steps != known.steps && best.predicted > kTransferTrust * known.predicted_seconds)
       return;
-    if (!best.point && !build_kernel(dag, best.steps, model.target, "hone_kernel").ok()) continue;
+    if (!best.point && !build_kernel(dag, best.steps, model.target).ok()) continue;
     known.steps = best.steps;
     known.source = "transferred";
     known.predicted_seconds = best.predicted;

@@ -32,14 +32,13 @@ schedule::Steps plain_steps(const compute::Dag& dag) {
 
 Result<Kernel> build(const compute::Dag& dag, double max_plain_flops) {
   const target::Target& host = target::host();
-  const char* prefix = "hone_naive";
   if (compute::flops(dag) > max_plain_flops) {
     HONE_ASSIGN_OR_RETURN(const space::Space space,
                           space::Space::create(dag, host, space::Accuracy::kStrict));
-    return build_kernel(dag, space.steps(space.default_point()), host, prefix);
+    return build_kernel(dag, space.steps(space.default_point()), host);
   }
-  Result<Kernel> kernel = build_kernel(dag, plain_steps(dag), host, prefix);
-  return kernel.ok() ? std::move(kernel) : build_kernel(dag, {}, host, prefix);
+  Result<Kernel> kernel = build_kernel(dag, plain_steps(dag), host);
+  return kernel.ok() ? std::move(kernel) : build_kernel(dag, {}, host);
 }
 
 class Runner {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "hone/base/file.h"
+#include "hone/codegen/llvm/code_cache.h"
 #include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
 #include "hone/graph/test_model.h"
@@ -249,11 +250,15 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   ASSERT_TRUE(records.ok());
   EXPECT_GE(static_cast<int>(records->size()), summary->trials);
 
+  const int64_t compilations = codegen::code_cache().counts().compiled;
   const Result<CompileSummary> compiled = compile(f.graph, f.library, f.options.compile);
   ASSERT_TRUE(compiled.ok());
   int stored = 0;
   for (const TaskSummary& task : compiled->tasks) stored += task.source == "stored";
   EXPECT_GT(stored, 3);
+  EXPECT_LE(codegen::code_cache().counts().compiled - compilations,
+            std::ssize(compiled->tasks) - stored)
+      << "what was measured is not compiled again";
   f.expect_right_outputs();
 }
 

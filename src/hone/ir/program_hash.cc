@@ -13,6 +13,8 @@ namespace {
 // Variables and buffers are numbered as they are met.
 class Hasher {
  public:
+  // `exact`: the order of integer sums and marks to peel count, too.
+  explicit Hasher(bool exact = false, uint64_t seed = 0) : exact_(exact), state_(seed) {}
   void program(const Program& p) {
     add(p.params.size());
     for (const Param& param : p.params) {
@@ -47,7 +49,7 @@ class Hasher {
 
   void expr(const Expr& e) {
     if (!e) return add(0);
-    if (e->op == Op::kAdd && !is_float(e->type)) return sum(e);
+    if (e->op == Op::kAdd && !is_float(e->type) && !exact_) return sum(e);
     add(1 + static_cast<uint64_t>(e->op));
     add(static_cast<uint64_t>(e->type));
     if (e->op == Op::kInt) add(static_cast<uint64_t>(e->int_value));
@@ -84,6 +86,7 @@ class Hasher {
     add(static_cast<uint64_t>(s->kind));
     if (s->kind == StmtKind::kFor) {
       add(static_cast<uint64_t>(s->for_kind));
+      if (exact_) add(s->peel ? 1 : 0);
       expr(s->min);
       expr(s->extent);
       var(s->var);
@@ -100,7 +103,8 @@ class Hasher {
     for (const Stmt& child : s->body) stmt(child);
   }
 
-  uint64_t state_ = 0;
+  bool exact_;
+  uint64_t state_;
   std::unordered_map<const Var*, uint64_t> vars_;  // looked up only
   std::unordered_map<const Buffer*, uint64_t> buffers_;
 };
@@ -111,6 +115,16 @@ uint64_t hash(const Program& program) {
   Hasher hasher;
   hasher.program(program);
   return hasher.value();
+}
+
+Identity identity(const Program& program) {
+  Identity result;
+  for (uint64_t* half : {&result.first, &result.second}) {
+    Hasher hasher(true, half == &result.first ? 1 : 2);
+    hasher.program(program);
+    *half = hasher.value();
+  }
+  return result;
 }
 
 }  // namespace hone::ir

@@ -4,10 +4,20 @@
 // need not be made of both.
 #pragma once
 
+#include <compare>
+
 #include "hone/ir/stmt.h"
 
 namespace hone::ir {
 
 [[nodiscard]] uint64_t hash(const Program& program);
+
+// A program as it is written but for names: two with the same one become the same machine code.
+// 128 bits, so that nobody has to compare the programs.
+struct Identity {
+  uint64_t first = 0, second = 0;
+  friend auto operator<=>(const Identity&, const Identity&) = default;
+};
+[[nodiscard]] Identity identity(const Program& program);
 
 }  // namespace hone::ir

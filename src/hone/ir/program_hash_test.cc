@@ -19,6 +19,7 @@ TEST(program_hash, of_another_copy_is_the_same) {
     const Result<Program> copy = parse_program(print(program));
     ASSERT_TRUE(copy.ok()) << copy.status().message();
     EXPECT_EQ(hash(*copy), hash(program)) << print(program);
+    EXPECT_EQ(identity(*copy), identity(program)) << print(program);
   }
 }
 
@@ -45,6 +46,10 @@ Program copy_program(const std::string& loop, const std::string& from, int64_t e
 TEST(program_hash, names_do_not_count_but_all_else_does) {
   const uint64_t one = hash(copy_program("i", "x", 16, ForKind::kSerial));
   EXPECT_EQ(hash(copy_program("oc.1", "input", 16, ForKind::kSerial)), one);
+  const Identity self = identity(copy_program("i", "x", 16, ForKind::kSerial));
+  EXPECT_EQ(identity(copy_program("oc.1", "input", 16, ForKind::kSerial)), self);
+  EXPECT_NE(identity(copy_program("i", "x", 15, ForKind::kSerial)), self);
+  EXPECT_NE(self.first, self.second);
   EXPECT_NE(hash(copy_program("i", "x", 15, ForKind::kSerial)), one);
   EXPECT_NE(hash(copy_program("i", "x", 16, ForKind::kVectorized)), one);
   Program marked = copy_program("i", "x", 16, ForKind::kSerial);
@@ -52,6 +57,7 @@ TEST(program_hash, names_do_not_count_but_all_else_does) {
   marked.phases[0].body =
       make_for(loop->var, loop->min, loop->extent, loop->for_kind, loop->body, true);
   EXPECT_EQ(hash(marked), one);
+  EXPECT_NE(identity(marked), self) << "it is another text";
   Program other = copy_program("i", "x", 16, ForKind::kSerial);
   other.params[0].role = Role::kConstant;
   EXPECT_NE(hash(other), one);

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <utility>
 
+#include "hone/codegen/llvm/code_cache.h"
 #include "hone/codegen/llvm/survive_crash.h"
 #include "hone/compute/affine.h"
 #include "hone/compute/dag_text.h"
@@ -74,11 +75,8 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
   if (!candidate.program) lower(candidate, dag);
   if (!candidate.runs()) return;
   const ir::Program program = *std::exchange(candidate.program, std::nullopt);
-  Result<codegen::ObjectCode> code = error(Code::kInternal, "not compiled");
-  candidate.status = codegen::survive_crash([&] {
-    code = codegen::compile(program, target);
-    return code.status();
-  });
+  Result<codegen::ObjectCode> code = codegen::compile_once(program, target);
+  candidate.status = code.status();
   if (!candidate.runs()) return;
   measure::Job& job = candidate.job;
   for (const ir::Param& param : program.params) {
@@ -87,7 +85,7 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
     if (place != operands.places.end()) argument.operand = place->second;
     job.arguments.push_back(argument);
   }
-  candidate.code = hash_string(code->object);
+  candidate.code = code->content;
   job.object = std::move(code->object);
   job.phases = std::move(code->phases);
   job.scratch_bytes = code->scratch_bytes;

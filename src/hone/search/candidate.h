@@ -18,7 +18,7 @@ struct Candidate {
   schedule::Steps steps;
   std::optional<ir::Program> program;  // until it is built
   uint64_t program_hash = 0;           // of programs that become the same machine code
-  uint64_t code = 0;                   // hash of the machine code
+  uint64_t code = 0;                   // ObjectCode::content of the machine code
   measure::Job job;
   Status status;  // why there is no machine code, or ok
   [[nodiscard]] bool runs() const { return status.ok(); }

@@ -6,7 +6,7 @@
 #include "hone/base/rng.h"
 #include "hone/base/round_up.h"
 #include "hone/base/thread_pool.h"
-#include "hone/codegen/llvm/compiler.h"
+#include "hone/codegen/llvm/code_cache.h"
 #include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/compute/affine.h"
 #include "hone/schedule/lower.h"
@@ -111,7 +111,8 @@ std::vector<Tensor> memory_of(const ir::Program& program, std::span<const Tensor
 // Runs the tiles of these points on so many threads; without points all tiles on one.
 Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& axes,
                  std::span<const Point> points, std::span<Tensor> tensors, int threads) {
-  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code, codegen::compile(program, target::host()));
+  HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code,
+                        codegen::compile_once(program, target::host()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
                         codegen::LoadedCode::load(code.object));
   std::vector<void*> pointers;

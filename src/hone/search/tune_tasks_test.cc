@@ -9,6 +9,7 @@
 
 #include "hone/base/file.h"
 #include "hone/base/log.h"
+#include "hone/codegen/llvm/code_cache.h"
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
 #include "hone/schedule/lower.h"
@@ -124,6 +125,23 @@ TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
   EXPECT_EQ(f.codes.size(), static_cast<size_t>(kTrials));
   EXPECT_EQ(result->trials, kTrials);
   EXPECT_GT(f.measured, kTrials);
+}
+
+TEST(tune_tasks, equal_programs_of_runs_and_tasks_are_compiled_once) {
+  Fixture f;
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  const int64_t compiled = codegen::code_cache().counts().compiled;
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  EXPECT_EQ(codegen::code_cache().counts().compiled, compiled);
+  // Another task, but only by name.
+  compute::Dag other = f.gemm;
+  other.stages[0].op = "product";
+  const TuneTask task{&other, compute::task_key(other), 1, "other"};
+  ASSERT_NE(task.key, f.tasks[1].key);
+  const int64_t reused = codegen::code_cache().counts().reused;
+  ASSERT_TRUE(tune_tasks({&task, 1}, f.options).ok());
+  EXPECT_GT(codegen::code_cache().counts().reused, reused);
+  EXPECT_LT(codegen::code_cache().counts().compiled, compiled + kTrials);
 }
 
 // Remembers what it was told.
@@ -303,7 +321,7 @@ measure::Job job_of(const TuneTask& task, const std::string& steps) {
   const Result<schedule::Steps> parsed = schedule::parse_steps(steps);
   EXPECT_TRUE(parsed.ok());
   Result<codegen::ObjectCode> code =
-      codegen::compile(*schedule::lower(*task.dag, *parsed), target::host());
+      codegen::compile_once(*schedule::lower(*task.dag, *parsed), target::host());
   EXPECT_TRUE(code.ok());
   measure::Job job;
   job.object = std::move(code->object);

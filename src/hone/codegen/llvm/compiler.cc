@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hone/base/hash.h"
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
 #include "hone/ir/in_place.h"
@@ -24,12 +25,22 @@ int registers_in(const ir::StmtNode& s, const target::Target& target) {
   return inside + static_cast<int>(std::min<int64_t>(vectors, 1 << 20));
 }
 
+uint64_t hash_without(std::string_view object, std::string_view prefix) {
+  uint64_t hash = 0;
+  for (;;) {
+    const size_t at = object.find(prefix);
+    hash = hash_string(object.substr(0, at), hash);
+    if (at == std::string_view::npos) return hash;
+    object.remove_prefix(at + prefix.size());
+  }
+}
+
 }  // namespace
 
 Result<ObjectCode> compile(const ir::Program& program, const target::Target& target,
                            const CompileOptions& options) {
   llvm::LLVMContext context;
-  llvm::Module module(program.name, context);
+  llvm::Module module("kernel", context);  // a name that the object carries
   HONE_RETURN_IF_ERROR(prepare_module(module, target));
   ObjectCode out;
   const std::vector<ir::InPlacePair> in_place = ir::in_place_pairs(program);
@@ -40,6 +51,10 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
                           phase.num_tiles(), phase.prepare});
     HONE_RETURN_IF_ERROR(emitter.emit(phase, out.phases.back().symbol));
     out.scratch_bytes = std::max(out.scratch_bytes, emitter.scratch_bytes());
+    int64_t instructions = 0;
+    for (const llvm::Function& function : module) instructions += function.getInstructionCount();
+    if (instructions > options.max_instructions)
+      return invalid("more than {} instructions after unrolling", options.max_instructions);
   }
   std::string problem;
   llvm::raw_string_ostream stream(problem);
@@ -51,6 +66,7 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
   }
   HONE_ASSIGN_OR_RETURN(out.object, emit_object(module, target));
   HONE_ASSIGN_OR_RETURN(out.text_bytes, text_bytes(out.object));
+  out.content = hash_without(out.object, options.symbol_prefix);
   return out;
 }
 

@@ -28,13 +28,17 @@ struct ObjectCode {
   std::vector<Phase> phases;  // as in the program
   int64_t scratch_bytes = 0;  // of each thread; the most that a phase needs
   int64_t text_bytes = 0;     // machine code
+  uint64_t content = 0;       // hash of the object, whichever its symbols' prefix of that length
   std::string assembly;       // if CompileOptions::keep_assembly
 };
 
 struct CompileOptions {
   std::string symbol_prefix = "hone_kernel";  // phase i is <prefix>_<i>
   bool keep_assembly = false;
-  int64_t max_statements = 8'000;  // after unrolling, a phase; more is an error
+  // Of code before LLVM's passes see it, whose time it decides; more is an error. The most that a
+  // point of a space has asked for, a Winograd transform of 8 x 8 points, is 18,000.
+  int64_t max_instructions = 24'000;
+  int64_t max_statements = 8'000;  // after unrolling, a phase, so that emitting is bounded as well
   // Of the buffers in args, bytes, a power of two; less than the ABI's only for tests in which a
   // buffer ends where its page does.
   int64_t argument_alignment = 64;

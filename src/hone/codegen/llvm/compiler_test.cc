@@ -351,6 +351,11 @@ TEST(compile, too_much_code_is_an_error) {
       compile(gemm_program({14, 32, 64, 14, 32, 16}), *target::find("x86-64-avx512"), options);
   ASSERT_FALSE(code.ok());
   EXPECT_EQ(code.status().message(), "more than 10 statements after unrolling");
+  options = {.max_instructions = 100};
+  const auto longer =
+      compile(gemm_program({14, 32, 64, 14, 32, 16}), *target::find("x86-64-avx512"), options);
+  ASSERT_FALSE(longer.ok());
+  EXPECT_EQ(longer.status().message(), "more than 100 instructions after unrolling");
 }
 
 TEST(compile, threads_compile_at_once_and_equal_code_comes_out) {

@@ -304,5 +304,32 @@ TEST(space_code, pools_and_rows) {
   check_family({3, 10'000, [](const Extents& e) { return softmax(e[0], e[1], e[2]); }, {}, false});
 }
 
+// What takes long to compile is what has many instructions: no point of a large task is refused,
+// and its machine code is as bounded as what the passes see.
+TEST(space_code, of_large_tasks_is_bounded) {
+  const int64_t most = 4 * CompileOptions().max_instructions;  // bytes
+  const compute::Dag dags[] = {gemm(512, 512, 512),
+                               conv2d({.h = 56, .w = 56, .ic = 64, .oc = 64, .residual = true}),
+                               conv2d({.h = 14, .w = 14, .ic = 256, .oc = 256})};
+  for (const char* name : {"x86-64-avx2", "x86-64-avx512"}) {
+    const target::Target target = *target::find(name);
+    Rng rng(3);
+    for (const compute::Dag& dag : dags) {
+      const Result<space::Space> space = space::Space::create(dag, target);
+      ASSERT_TRUE(space.ok()) << space.status().message();
+      std::vector<space::Point> points = space->default_points();
+      for (int i = 0; i < 2; ++i) points.push_back(space->sample(rng));
+      for (const space::Point& point : points) {
+        const schedule::Steps steps = space->steps(point);
+        const Result<ir::Program> program = schedule::lower(dag, steps);
+        ASSERT_TRUE(program.ok()) << program.status().message();
+        const auto code = compile(*program, target);
+        ASSERT_TRUE(code.ok()) << code.status().message() << "\n" << schedule::to_string(steps);
+        EXPECT_LE(code->text_bytes, most) << schedule::to_string(steps);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::codegen

@@ -1,0 +1,126 @@
+#include "hone/codegen/llvm/code_cache.h"
+
+#include <future>
+#include <list>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "hone/base/hash.h"
+#include "hone/codegen/llvm/survive_crash.h"
+#include "hone/ir/program_hash.h"
+
+namespace hone::codegen {
+namespace {
+
+constexpr int64_t kMaxBytes = 32 << 20;  // the objects of some 2,000 candidates
+constexpr int64_t kEntryBytes = 1024;    // of an entry, its object aside
+
+using Made = std::shared_ptr<const Result<ObjectCode>>;
+using Key = std::pair<ir::Identity, uint64_t>;  // of the program, of the target
+
+// All of a target that decides what code is made for it.
+uint64_t code_key(const target::Target& target) {
+  uint64_t key = hash_combine(hash_string(target.triple), hash_string(target.cpu));
+  for (const std::string& feature : target.features) key = hash_combine(key, hash_string(feature));
+  key = hash_combine(key, static_cast<uint64_t>(target.vector_bytes));
+  return hash_combine(key, target.masked_memory ? 1 : 0);
+}
+
+Made compile_now(const ir::Program& program, const target::Target& target,
+                 const ir::Identity& identity) {
+  const CompileOptions options = {.symbol_prefix =
+                                      fmt::format("hone_kernel_{}", hash_hex(identity.first))};
+  Result<ObjectCode> code = error(Code::kInternal, "not compiled");
+  const Status status = survive_crash([&] {
+    code = codegen::compile(program, target, options);
+    return code.status();
+  });
+  if (!status.ok()) code = status;
+  return std::make_shared<const Result<ObjectCode>>(std::move(code));
+}
+
+}  // namespace
+
+struct CodeCache::State {
+  struct Entry {
+    std::shared_future<Made> made;
+    std::list<Key>::iterator used;
+    int64_t bytes = 0;  // 0: somebody is compiling it
+  };
+  int64_t max_bytes = 0;
+  mutable std::mutex mutex;
+  std::map<Key, Entry> entries;
+  std::list<Key> used;  // the latest first
+  Counts counts;
+
+  // Under the lock. A crash may have been for want of memory: the next one who asks tries again.
+  void keep(const Key& key, const Result<ObjectCode>& made) {
+    const auto entry = entries.find(key);
+    if (!made.ok() && made.status().code() == Code::kInternal) {
+      used.erase(entry->second.used);
+      entries.erase(entry);
+      return;
+    }
+    entry->second.bytes = kEntryBytes + (made.ok() ? std::ssize(made->object) : 0);
+    counts.bytes += entry->second.bytes;
+    make_room();
+  }
+  // What is being compiled stays.
+  void make_room() {
+    for (auto oldest = used.end(); counts.bytes > max_bytes && oldest != used.begin();) {
+      const auto entry = entries.find(*--oldest);
+      if (entry->second.bytes == 0) continue;
+      counts.bytes -= entry->second.bytes;
+      entries.erase(entry);
+      oldest = used.erase(oldest);
+    }
+  }
+};
+
+CodeCache::CodeCache(int64_t max_bytes) : state_(std::make_unique<State>()) {
+  state_->max_bytes = max_bytes;
+}
+CodeCache::~CodeCache() = default;
+
+Result<ObjectCode> CodeCache::compile(const ir::Program& program, const target::Target& target) {
+  const Key key = {ir::identity(program), code_key(target)};
+  State& s = *state_;
+  std::promise<Made> promise;
+  std::shared_future<Made> known;
+  {
+    const std::lock_guard lock(s.mutex);
+    const auto [entry, added] = s.entries.try_emplace(key);
+    if (added) {
+      s.used.push_front(key);
+      entry->second = {promise.get_future().share(), s.used.begin()};
+      ++s.counts.compiled;
+    } else {
+      s.used.splice(s.used.begin(), s.used, entry->second.used);
+      known = entry->second.made;
+      ++s.counts.reused;
+    }
+  }
+  if (known.valid()) return *known.get();
+  const Made made = compile_now(program, target, key.first);
+  promise.set_value(made);
+  const std::lock_guard lock(s.mutex);
+  s.keep(key, *made);
+  return *made;
+}
+
+CodeCache::Counts CodeCache::counts() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->counts;
+}
+
+CodeCache& code_cache() {
+  static CodeCache cache(kMaxBytes);
+  return cache;
+}
+
+Result<ObjectCode> compile_once(const ir::Program& program, const target::Target& target) {
+  return code_cache().compile(program, target);
+}
+
+}  // namespace hone::codegen

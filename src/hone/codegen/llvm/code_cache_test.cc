@@ -1,0 +1,105 @@
+#include "hone/codegen/llvm/code_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "hone/codegen/llvm/sample_programs.h"
+#include "hone/ir/parser.h"
+#include "hone/ir/printer.h"
+
+namespace hone::codegen {
+namespace {
+
+constexpr int64_t kEnough = 1 << 20;
+
+target::Target avx2() { return *target::find("x86-64-avx2"); }
+
+TEST(code_cache, equal_programs_are_compiled_once_whatever_their_names) {
+  CodeCache cache(kEnough);
+  const ir::Program program = gemm_program({6, 16, 32, 6, 16, 8});
+  ir::Program copy = *ir::parse_program(ir::print(program));
+  copy.name = "of_another_task";
+  const auto first = cache.compile(program, avx2());
+  const auto second = cache.compile(copy, avx2());
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status().message();
+  EXPECT_EQ(first->object, second->object);
+  EXPECT_EQ(first->phases[0].symbol, second->phases[0].symbol);
+  EXPECT_EQ(cache.counts().compiled, 1);
+  EXPECT_EQ(cache.counts().reused, 1);
+
+  const auto other = cache.compile(gemm_program({6, 16, 64, 6, 16, 8}), avx2());
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE(other->phases[0].symbol, first->phases[0].symbol);
+  ASSERT_TRUE(cache.compile(program, *target::find("x86-64-avx512")).ok());
+  EXPECT_EQ(cache.counts().compiled, 3);
+}
+
+TEST(code_cache, what_it_gives_is_what_the_compiler_makes_but_for_symbols) {
+  CodeCache cache(kEnough);
+  const ir::Program program = conv_program({12, 12, 64, 64, 6, 16, 8});
+  const auto cached = cache.compile(program, avx2());
+  const auto made = compile(program, avx2(), {.symbol_prefix = "another_one_0123456789abcdef"});
+  ASSERT_TRUE(cached.ok() && made.ok());
+  EXPECT_EQ(cached->content, made->content);
+  EXPECT_EQ(cached->text_bytes, made->text_bytes);
+  EXPECT_EQ(cached->scratch_bytes, made->scratch_bytes);
+  EXPECT_NE(cached->object, made->object);
+  EXPECT_NE(cached->content, cache.compile(gemm_program({6, 16, 32, 6, 16, 8}), avx2())->content);
+  const auto loaded = LoadedCode::load(cached->object);
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_NE((*loaded)->symbol(cached->phases[0].symbol), nullptr);
+}
+
+TEST(code_cache, threads_that_ask_for_the_same_wait_for_one) {
+  CodeCache cache(kEnough);
+  std::vector<std::string> objects(8);
+  std::vector<std::thread> threads;
+  for (std::string& object : objects) {
+    threads.emplace_back([&] {
+      for (const int64_t k : {32, 48})
+        object += cache.compile(gemm_program({6, 16, k, 6, 16, 8}), avx2())->object;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(std::set<std::string>(objects.begin(), objects.end()).size(), 1U);
+  EXPECT_EQ(cache.counts().compiled, 2);
+  EXPECT_EQ(cache.counts().reused, 14);
+}
+
+TEST(code_cache, that_there_is_too_much_code_is_remembered) {
+  CodeCache cache(kEnough);
+  const ir::Program huge = gemm_program({1024, 16, 32, 1024, 16, 8, 32});
+  for (int i = 0; i < 2; ++i) {
+    const auto code = cache.compile(huge, avx2());
+    ASSERT_FALSE(code.ok());
+    EXPECT_EQ(code.status().code(), Code::kInvalid) << code.status().message();
+  }
+  EXPECT_EQ(cache.counts().compiled, 1);
+}
+
+TEST(code_cache, keeps_no_more_than_it_may_and_the_latest) {
+  const auto program = [](int64_t k) { return gemm_program({6, 16, k, 6, 16, 8}); };
+  CodeCache one(kEnough);
+  ASSERT_TRUE(one.compile(program(16), avx2()).ok());
+  CodeCache cache(one.counts().bytes * 7 / 2);  // of three
+  for (const int64_t k : {16, 24, 32}) ASSERT_TRUE(cache.compile(program(k), avx2()).ok());
+  ASSERT_TRUE(cache.compile(program(16), avx2()).ok());
+  EXPECT_EQ(cache.counts().compiled, 3);
+  ASSERT_TRUE(cache.compile(program(40), avx2()).ok());  // in place of 24
+  EXPECT_LE(cache.counts().bytes, one.counts().bytes * 7 / 2);
+  ASSERT_TRUE(cache.compile(program(16), avx2()).ok());
+  EXPECT_EQ(cache.counts().compiled, 4);
+  ASSERT_TRUE(cache.compile(program(24), avx2()).ok());
+  EXPECT_EQ(cache.counts().compiled, 5);
+
+  CodeCache none(0);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(none.compile(program(16), avx2()).ok());
+  EXPECT_EQ(none.counts().compiled, 2);
+  EXPECT_EQ(none.counts().bytes, 0);
+}
+
+}  // namespace
+}  // namespace hone::codegen
