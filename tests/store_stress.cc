@@ -58,8 +58,8 @@ class LoggedStore final : public db::Store {
   }
   Result<std::vector<db::Record>> best(const db::BestQuery& q) override { return store_->best(q); }
   Result<std::vector<db::Record>> query(const db::Filter& f) override { return store_->query(f); }
-  Status set_verified(int64_t id, bool correct, std::string_view message) override {
-    return store_->set_verified(id, correct, message);
+  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
+    return store_->set_verified(id, found, message);
   }
   Status remove(std::span<const int64_t> ids) override { return store_->remove(ids); }
   Result<std::vector<std::string>> verify() override { return store_->verify(); }

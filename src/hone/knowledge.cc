@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hone/base/file.h"
+#include "hone/db/copy.h"
 #include "hone/db/registry.h"
 #include "hone/kernel.h"
 #include "hone/search/prediction.h"
@@ -60,10 +61,12 @@ Status check_tuned(const ModelTasks& model, std::span<const KnownSchedule> known
 // Takes the schedule of another task if it is predicted to be about as fast as the best predicted.
 // One that is no point of the task's own space may ask for more code than can be made of it.
 void take_transferred(const ModelTasks& model, size_t group, const search::SearchTask& task,
-                      const search::TransferPool& pool, KnownSchedule& known) {
+                      const Knowledge& knowledge, KnownSchedule& known) {
   const compute::Dag& dag = model.dag(group);
-  const search::TransferResult found = search::transfer(task, dag, pool, {.device = model.device});
+  const search::TransferResult found =
+      search::transfer(task, dag, knowledge.pool, {.device = model.device});
   for (const search::Transferred& best : found.candidates) {
+    if (knowledge.failed.contains({task.key, schedule::to_string(best.steps)})) continue;
     if (best.steps != known.steps && best.predicted > kTransferTrust * known.predicted_seconds)
       return;
     if (!best.point && !build_kernel(dag, best.steps, model.target).ok()) continue;
@@ -73,6 +76,22 @@ void take_transferred(const ModelTasks& model, size_t group, const search::Searc
     known.from = describe_source(best);
     return;
   }
+}
+
+// Of one task or all. A store that knows better has a record of its own that is right.
+Result<FailedSchedules> failed_schedules(db::Store* store, const std::string& device,
+                                         std::optional<uint64_t> task = {}) {
+  FailedSchedules failed, once;
+  if (!store) return failed;
+  const db::Filter filter = {.task = task, .device = device, .failed_only = true};
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, filter, [&](db::Record&& record) {
+    if (record.outcome == measure::Outcome::kCompile) return ok_status();  // it is found out again
+    const bool wrong = record.outcome == measure::Outcome::kWrongAnswer;
+    std::pair key(record.task, std::move(record.steps));
+    if (wrong || !once.insert(key).second) failed.insert(std::move(key));
+    return ok_status();
+  }));
+  return failed;
 }
 
 Result<std::vector<db::Record>> read_shipped(const CompileOptions& options,
@@ -133,7 +152,10 @@ Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
   search::TransferPool& pool = knowledge.pool;
   if (knowledge.store) HONE_RETURN_IF_ERROR(pool.add_store(*knowledge.store));
   pool.exclude_tasks(model.forgotten);
-  for (const db::Record& record : knowledge.shipped) pool.add(record);
+  HONE_ASSIGN_OR_RETURN(knowledge.failed, failed_schedules(knowledge.store, model.device));
+  for (const db::Record& record : knowledge.shipped) {
+    if (!knowledge.failed.contains({record.task, record.steps})) pool.add(record);
+  }
   if (options.transfer == "one") HONE_RETURN_IF_ERROR(keep_best_source(pool, model));
   return ok_status();
 }
@@ -151,26 +173,37 @@ Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, si
                                                      const std::string& algorithm, int* stale) {
   const uint64_t key = model.tasks.groups[group].key;
   const db::BestQuery query = best_query(model, key, algorithm);
-  std::vector<db::Record> found;
+  const auto first_that_applies = [&](std::span<const db::Record> records) {
+    for (const db::Record& record : records) {
+      Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+      if (!steps.ok() || !schedule::replay(model.dag(group), *steps).ok()) {
+        if (stale != nullptr) ++*stale;
+        continue;
+      }
+      KnownSchedule known{.steps = *std::move(steps), .source = "stored", .from = record.model};
+      known.seconds = record.quiet_seconds();
+      return std::optional(std::move(known));
+    }
+    return std::optional<KnownSchedule>();
+  };
   if (knowledge.store) {
-    HONE_ASSIGN_OR_RETURN(found, best_stored(model, *knowledge.store, key, algorithm));
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> own,
+                          best_stored(model, *knowledge.store, key, algorithm));
+    if (std::optional<KnownSchedule> known = first_that_applies(own)) return known;
   }
+  std::vector<db::Record> shipped;
   for (const db::Record& record : knowledge.shipped) {
     if (record.task == key && record.device == model.device && record.threads == model.threads &&
         query.takes(record.algorithm))
-      found.push_back(record);
+      shipped.push_back(record);
   }
-  for (const db::Record& record : found) {
-    Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-    if (!steps.ok() || !schedule::replay(model.dag(group), *steps).ok()) {
-      if (stale != nullptr) ++*stale;
-      continue;
-    }
-    KnownSchedule known{.steps = *std::move(steps), .source = "stored", .from = record.model};
-    known.seconds = record.quiet_seconds();
-    return std::optional(std::move(known));
-  }
-  return std::optional<KnownSchedule>();
+  if (shipped.empty()) return std::optional<KnownSchedule>();
+  HONE_ASSIGN_OR_RETURN(const FailedSchedules failed,
+                        failed_schedules(knowledge.store, model.device, key));
+  std::erase_if(shipped, [&](const db::Record& record) {
+    return failed.contains({key, record.steps});
+  });
+  return first_that_applies(shipped);
 }
 
 Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
@@ -185,7 +218,7 @@ Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
   known.source = predicted.point == space.default_point() ? "default" : "predicted";
   known.predicted_seconds = predicted.seconds;
   known.untuned = space.size() > 1;
-  if (!knowledge.pool.empty()) take_transferred(model, group, task, knowledge.pool, known);
+  if (!knowledge.pool.empty()) take_transferred(model, group, task, knowledge, known);
   return known;
 }
 

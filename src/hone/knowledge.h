@@ -3,6 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "hone/db/store.h"
 #include "hone/model_tasks.h"
@@ -15,8 +18,13 @@ namespace hone {
 // So the former is taken if it looks slower by no more than this factor.
 inline constexpr double kTransferTrust = 1.10;
 
+// Schedules of tasks, as text, that failed on a device: they compute something else, or twice they
+// did not run. What another device found good is not taken on trust there.
+using FailedSchedules = std::set<std::pair<uint64_t, std::string>>;
+
 struct Knowledge {
   db::Store* store = nullptr;       // may be null
+  FailedSchedules failed;           // of learn_from_others()
   std::vector<db::Record> shipped;  // the records that come with Hone, of any task
   search::TransferPool pool;        // of learn_from_others()
   bool asked_others = false;

@@ -177,6 +177,45 @@ TEST(knowledge, the_fastest_shipped_record_is_taken) {
   for (size_t g = 0; g < fast.size(); ++g) EXPECT_EQ(model.summaries[g].steps, fast[g].steps);
 }
 
+// A note that a schedule was tried and failed.
+db::Record failed(db::Record record, measure::Outcome outcome) {
+  record.outcome = outcome;
+  record.message = "it failed";
+  record.verified = false;
+  record.times.clear();
+  record.centre = record.low = record.high = 0;
+  return record;
+}
+
+TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  const std::vector<db::Record> records = f.records(model);
+  std::string text;
+  for (const db::Record& record : records) text += to_shipped_line(record);
+  std::ofstream(f.folder.file("any.jsonl")) << text;
+  f.options.use_shipped = true;
+  f.options.shipped = f.folder.path();
+  // The first once for whatever reason, the second computes something else.
+  f.store({failed(records[0], measure::Outcome::kCrash),
+           failed(records[1], measure::Outcome::kWrongAnswer)});
+  std::vector<std::string> sources = f.sources(model);
+  EXPECT_EQ(sources[0], "stored");
+  EXPECT_NE(sources[1], "stored");
+  EXPECT_NE(model.summaries[1].steps, records[1].steps);
+  f.store({failed(records[0], measure::Outcome::kTimeout)});
+  sources = f.sources(model);
+  EXPECT_NE(sources[0], "stored");
+  EXPECT_NE(model.summaries[0].steps, records[0].steps);
+  // Another device's failure says nothing.
+  f.options.db = f.folder.file("other.db");
+  db::Record elsewhere = failed(records[0], measure::Outcome::kWrongAnswer);
+  elsewhere.device = "another";
+  f.store({elsewhere});
+  sources = f.sources(model);
+  EXPECT_EQ(sources[0], "stored");
+}
+
 TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));

@@ -115,8 +115,8 @@ Status Copier::add(Record record) {
   const auto [known, is_new] = known_.emplace(identity(record), 0);
   if (!is_new) {
     ++copied_.known;
-    if (record.outcome != measure::Outcome::kWrongAnswer || known->second == 0) return ok_status();
-    return to_->set_verified(std::exchange(known->second, 0), false, record.message);
+    if (record.outcome == measure::Outcome::kOk || known->second == 0) return ok_status();
+    return to_->set_verified(std::exchange(known->second, 0), record.outcome, record.message);
   }
   batch_.push_back(std::move(record));
   return batch_.size() < kBatch ? ok_status() : flush();

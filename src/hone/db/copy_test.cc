@@ -88,7 +88,7 @@ TEST(copy, what_another_store_found_to_be_wrong_is_wrong_here_too) {
   const std::vector<Record> both = {sample_record(1, 1e-3), sample_record(1, 2e-3)};
   const auto in_a = a->add(both), in_b = b->add(both);
   ASSERT_TRUE(in_a.ok() && in_b.ok());
-  ASSERT_TRUE(b->set_verified((*in_b)[0], false, "element 3").ok());
+  ASSERT_TRUE(b->set_verified((*in_b)[0], measure::Outcome::kWrongAnswer, "element 3").ok());
   for (int round = 0; round < 2; ++round) {
     const Result<Copied> copied = copy_records(*b, *a);
     ASSERT_TRUE(copied.ok()) << copied.status().message();

@@ -83,17 +83,17 @@ class PostgresStore final : public Store {
     return read_all(rows, db_->name(), f.with_task_text);
   }
 
-  Status set_verified(int64_t id, bool correct, std::string_view message) override {
-    const Parameter parameters[] = {id, std::string(message)};
+  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
+    const Parameter parameters[] = {id, std::string(measure::outcome_name(found)),
+                                    std::string(message)};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
-        correct
+        found == measure::Outcome::kOk
             ? db_->run("UPDATE trial SET verified = 1 WHERE id = $1 AND outcome = 'ok'",
                        std::span(parameters, 1))
-            : db_->run(
-                  "UPDATE trial SET verified = 0, crowned = 0, outcome = 'wrong answer', message = $2 "
-                  "WHERE id = $1",
-                  parameters));
+            : db_->run("UPDATE trial SET verified = 0, crowned = 0, outcome = $2, message = $3 "
+                       "WHERE id = $1",
+                       parameters));
     if (rows.changed() == 1) return ok_status();
     return error(Code::kNotFound, "database {} has no successful trial {}", db_->name(), id);
   }

@@ -112,11 +112,12 @@ TEST(postgres_store, a_wrong_answer_is_no_best_any_more) {
   ASSERT_TRUE(store);
   const auto ids = store->add(std::vector{sample_record(1, 1e-3), sample_record(1, 2e-3, false)});
   ASSERT_TRUE(ids.ok());
-  ASSERT_TRUE(store->set_verified((*ids)[0], false, "element 3").ok());
-  ASSERT_TRUE(store->set_verified((*ids)[1], true, "").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[0], measure::Outcome::kWrongAnswer, "element 3").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[1], measure::Outcome::kOk, "").ok());
   EXPECT_EQ(store->best(best_of(1, 5))->size(), 1U);
   EXPECT_EQ(store->best(best_of(1, 5))->front().id, (*ids)[1]);
-  EXPECT_EQ(store->set_verified((*ids)[1] + 1000, true, "").code(), Code::kNotFound);
+  EXPECT_EQ(store->set_verified((*ids)[1] + 1000, measure::Outcome::kOk, "").code(),
+            Code::kNotFound);
   ASSERT_TRUE(store->remove(std::vector{(*ids)[1]}).ok());
   EXPECT_EQ(store->query({})->size(), 1U);
   EXPECT_TRUE(store->verify()->empty());

@@ -45,6 +45,7 @@ Conditions conditions_of(const Filter& f, int64_t unlimited) {
   if (f.threads) where += " AND trial.threads = " + parameter(int64_t{*f.threads});
   if (f.outcome)
     where += " AND trial.outcome = " + parameter(std::string(measure::outcome_name(*f.outcome)));
+  if (f.failed_only) where += " AND trial.outcome <> 'ok'";
   if (f.verified_only) where += " AND trial.verified = 1";
   where += " ORDER BY trial.id LIMIT " + parameter(f.limit < 0 ? unlimited : f.limit);
   return conditions;

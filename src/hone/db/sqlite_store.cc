@@ -117,7 +117,7 @@ Result<Statements> prepare_all(Connection& db, int64_t version, const std::strin
           db,
           version < 2
               ? "SELECT 1"
-              : "UPDATE trial SET verified = 0, crowned = 0, outcome = 'wrong answer', message = ? WHERE id = ?"));
+              : "UPDATE trial SET verified = 0, crowned = 0, outcome = ?, message = ? WHERE id = ?"));
   return Statements{std::move(add_task),    std::move(find_task), std::move(add_device),
                     std::move(find_device), std::move(add_trial), std::move(best),
                     std::move(set_correct), std::move(set_wrong)};
@@ -208,9 +208,10 @@ class SqliteStore final : public Store {
     return problems;
   }
 
-  Status set_verified(int64_t id, bool correct, std::string_view message) override {
+  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
+    const bool correct = found == measure::Outcome::kOk;
     Statement& s = correct ? s_.set_correct : s_.set_wrong;
-    if (!correct) s.bind(message);
+    if (!correct) s.bind(measure::outcome_name(found)).bind(message);
     s.bind(id);
     HONE_RETURN_IF_ERROR(s.finish());
     if (sqlite3_changes(db_->handle()) == 1) return ok_status();

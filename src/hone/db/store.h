@@ -37,6 +37,7 @@ struct Filter {
   std::optional<int> threads;
   std::optional<measure::Outcome> outcome;
   bool verified_only = false;
+  bool failed_only = false;  // any outcome but ok
   // Of each task, device and number of threads, only the fastest verified trial with constants of
   // full width is looked at (and then has to agree with the other fields).
   bool fastest_only = false;
@@ -53,9 +54,9 @@ class Store {
   // Verified trials only, fastest first.
   virtual Result<std::vector<Record>> best(const BestQuery& query) = 0;
   virtual Result<std::vector<Record>> query(const Filter& filter) = 0;
-  // The output of a stored trial was compared with the reference. If it was wrong, the trial's
-  // outcome becomes kWrongAnswer and `message` says how.
-  virtual Status set_verified(int64_t id, bool correct, std::string_view message) = 0;
+  // What became of a stored trial when it was run again. kOk: its output was right. Else it is no
+  // best any more: `found` becomes its outcome, and `message` says why.
+  virtual Status set_verified(int64_t id, measure::Outcome found, std::string_view message) = 0;
   // Deletes trials, and tasks that no trial is of any more, all or none, and gives their room back.
   virtual Status remove(std::span<const int64_t> ids) = 0;
   // Checks the structure of everything stored, which may take long: what is wrong, in words.

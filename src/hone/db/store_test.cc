@@ -132,15 +132,22 @@ TEST(store, a_trial_becomes_a_best_only_by_verification) {
       store->add(std::vector{sample_record(1, 1e-3, false), sample_record(1, 2e-3, false)});
   ASSERT_TRUE(ids.ok());
   EXPECT_TRUE(store->best(best_of(1))->empty());
-  ASSERT_TRUE(store->set_verified((*ids)[1], true, "").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[1], measure::Outcome::kOk, "").ok());
   EXPECT_EQ(store->best(best_of(1))->front().id, (*ids)[1]);
-  ASSERT_TRUE(store->set_verified((*ids)[0], false, "off by 1").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[0], measure::Outcome::kWrongAnswer, "off by 1").ok());
   EXPECT_EQ(store->best(best_of(1, 9))->size(), 1U);
   const auto wrong = store->query({.outcome = measure::Outcome::kWrongAnswer});
   ASSERT_EQ(wrong->size(), 1U);
   EXPECT_EQ(wrong->front().message, "off by 1");
-  EXPECT_FALSE(store->set_verified((*ids)[0], true, "").ok()) << "a wrong trial was verified";
-  EXPECT_FALSE(store->set_verified(12345, true, "").ok());
+  EXPECT_FALSE(store->set_verified((*ids)[0], measure::Outcome::kOk, "").ok())
+      << "a wrong trial was verified";
+  ASSERT_TRUE(store->set_verified((*ids)[1], measure::Outcome::kCrash, "killed").ok());
+  EXPECT_TRUE(store->best(best_of(1, 9))->empty());
+  const auto failed = store->query({.failed_only = true});
+  ASSERT_EQ(failed->size(), 2U);
+  EXPECT_EQ((*failed)[1].outcome, measure::Outcome::kCrash);
+  EXPECT_EQ((*failed)[1].message, "killed");
+  EXPECT_FALSE(store->set_verified(12345, measure::Outcome::kOk, "").ok());
 }
 
 TEST(store, a_batch_with_a_bad_record_stores_nothing) {

@@ -17,6 +17,8 @@ constexpr double kChance = 0.05;      // that an equal wins a duel
 constexpr int kEveryCandidates = 16;  // measured since the last time: it is timed again ...
 constexpr double kEverySeconds = 2;   // ... or after so long
 
+}  // namespace
+
 Result<std::optional<measure::Measurement>> measure_now(measure::Runner& runner, measure::Job job) {
   const uint64_t id = job.id;
   std::vector<measure::Job> jobs;
@@ -27,8 +29,6 @@ Result<std::optional<measure::Measurement>> measure_now(measure::Runner& runner,
     return std::optional<measure::Measurement>();  // cancelled
   return std::optional<measure::Measurement>(std::move(answers[0]));
 }
-
-}  // namespace
 
 void Incumbent::install(measure::Job job, double measured, double reference, double now) {
   job_ = std::move(job);
@@ -44,12 +44,11 @@ bool Incumbent::due(double now) const {
                      now < timed_at_);
 }
 
-Status Incumbent::refresh(measure::Runner& runner, const Clock& clock) {
-  if (!due(clock.now_seconds())) return ok_status();
+Result<std::optional<measure::Measurement>> Incumbent::refresh(measure::Runner& runner,
+                                                                const Clock& clock) {
+  if (!due(clock.now_seconds())) return std::optional<measure::Measurement>();
   if (stale_) HONE_RETURN_IF_ERROR(compare_with_first(runner));
-  HONE_RETURN_IF_ERROR(time_again(runner));
-  timed_at_ = clock.now_seconds(), since_ = 0;
-  return ok_status();
+  return time_again(runner, clock);
 }
 
 Status Incumbent::compare_with_first(measure::Runner& runner) {
@@ -57,6 +56,7 @@ Status Incumbent::compare_with_first(measure::Runner& runner) {
   job.tolerance = 0;  // it was verified
   job.rival = std::make_shared<measure::Job>(*first_);
   job.timeout_seconds += 2 * job.duel.hard_seconds;
+  stale_ = false;
   // Each in both memories: the geometric mean of two duels.
   double ratio = 1;
   for (const bool swap : {false, true}) {
@@ -66,11 +66,11 @@ Status Incumbent::compare_with_first(measure::Runner& runner) {
     ratio *= std::sqrt(measure::duel_ratio(m->duel));
   }
   held_ = first_seconds_ * ratio;
-  stale_ = false;
   return ok_status();
 }
 
-Status Incumbent::time_again(measure::Runner& runner) {
+Result<std::optional<measure::Measurement>> Incumbent::time_again(measure::Runner& runner,
+                                                                   const Clock& clock) {
   measure::Job job = *job_;
   job.rival.reset();
   job.tolerance = 0;  // it was verified
@@ -81,7 +81,8 @@ Status Incumbent::time_again(measure::Runner& runner) {
   std::optional<measure::Timing> least;
   for (int look = 0; look < kLooks; ++look) {
     HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m, measure_now(runner, job));
-    if (!m || m->outcome != measure::Outcome::kOk) return ok_status();
+    timed_at_ = clock.now_seconds(), since_ = 0;
+    if (!m || m->outcome != measure::Outcome::kOk) return m;
     if (!least || m->timing.centre < least->centre) least = m->timing;
     if (least->centre < kJump * seconds_now()) break;
   }
@@ -89,7 +90,15 @@ Status Incumbent::time_again(measure::Runner& runner) {
   const bool agrees = least->low <= seconds_now() && seconds_now() <= least->high;
   drift_ = agrees ? drift_ * std::pow(drift / drift_, kNewShare) : drift;
   quiet_ = std::min(quiet_, drift_);
-  return ok_status();
+  return std::optional<measure::Measurement>();
+}
+
+void Incumbent::replace(measure::Job job, double seconds) {
+  const bool first_failed = first_->id == job_->id;
+  job_ = std::move(job);
+  seconds_ = held_ = seconds;
+  stale_ = !first_failed;
+  if (first_failed) first_ = job_, first_seconds_ = seconds;
 }
 
 // Each of a thousand equals wins a duel with 5%, and each such win would lower the scale. So the

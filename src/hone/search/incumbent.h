@@ -19,6 +19,10 @@
 
 namespace hone::search {
 
+// One job, at once; nothing if it was cancelled. What the runner holds has been collected.
+[[nodiscard]] Result<std::optional<measure::Measurement>> measure_now(measure::Runner& runner,
+                                                                      measure::Job job);
+
 struct Challenge {
   measure::Verdict verdict = measure::Verdict::kUndecided;
   double seconds = 0;  // of the challenger; never less than the incumbent's unless it won
@@ -48,8 +52,14 @@ class Incumbent {
   void install(measure::Job job, double measured, double reference, double now);
   void count(int candidates) { since_ += candidates; }  // that were measured
   [[nodiscard]] bool due(double now) const;
-  // Times it again if that is due; what the runner holds is collected.
-  [[nodiscard]] Status refresh(measure::Runner& runner, const Clock& clock);
+  // Times it again if that is due; what the runner holds is collected. Returns what was measured if
+  // it did not run.
+  [[nodiscard]] Result<std::optional<measure::Measurement>> refresh(measure::Runner& runner,
+                                                                    const Clock& clock);
+  [[nodiscard]] Result<std::optional<measure::Measurement>> time_again(measure::Runner& runner,
+                                                                       const Clock& clock);
+  // It does not run any more: another one, whose seconds are known, takes its place.
+  void replace(measure::Job job, double seconds);
   // Runs both in turns. The challenger replaces the incumbent if it is faster with 95% confidence,
   // all challenges so far considered.
   [[nodiscard]] Result<Challenge> challenge(const measure::Job& challenger, measure::Runner& runner,
@@ -59,8 +69,6 @@ class Incumbent {
   [[nodiscard]] int duels_to_win() const;
   // Sets held_, after it was crowned.
   [[nodiscard]] Status compare_with_first(measure::Runner& runner);
-  // Sets drift_.
-  [[nodiscard]] Status time_again(measure::Runner& runner);
 
   std::optional<measure::Job> job_, first_;
   double seconds_ = std::numeric_limits<double>::infinity();

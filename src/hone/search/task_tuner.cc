@@ -25,6 +25,12 @@ constexpr measure::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6
 constexpr int kRounds = 6;                  // of questions to the searcher for one batch
 constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 
+// Not what says that the code is wrong: that may be an accident of the machine.
+bool did_not_run(const measure::Measurement& m) {
+  return m.outcome == measure::Outcome::kCrash || m.outcome == measure::Outcome::kTimeout ||
+         m.outcome == measure::Outcome::kLoad;
+}
+
 }  // namespace
 
 Status TaskTuner::open(db::Store* store) {
@@ -265,17 +271,48 @@ int TaskTuner::max_batch() const {
       std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(constant_bytes_, 1), 2, 1024));
 }
 
-Status TaskTuner::refresh(std::span<Candidate> candidates, measure::Runner& runner,
-                          const Clock& clock) {
-  if (!incumbent_.known()) return ok_status();
-  HONE_RETURN_IF_ERROR(incumbent_.refresh(runner, clock));
+Result<Findings> TaskTuner::refresh(std::span<Candidate> candidates, measure::Runner& runner,
+                                    const Clock& clock) {
+  Findings findings;
+  if (!incumbent_.known()) return findings;
+  HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> failed,
+                        incumbent_.refresh(runner, clock));
+  if (failed && did_not_run(*failed)) {
+    HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> again,
+                          incumbent_.time_again(runner, clock));
+    if (again && did_not_run(*again)) {
+      HONE_ASSIGN_OR_RETURN(findings, depose(*failed, *again));
+    }
+  }
   const double best = incumbent_.seconds_now();
   const double pack = pack_seconds(constant_bytes_);
   for (Candidate& candidate : candidates) {
     candidate.job.timing.best = best;
     candidate.job.timeout_seconds = std::max(kLeastTimeout, kTimeoutOfBest * best) + pack;
   }
-  return ok_status();
+  return findings;
+}
+
+// The incumbent ran before and does not any more. Without another one that runs nothing changes.
+Result<Findings> TaskTuner::depose(const measure::Measurement& first,
+                                   const measure::Measurement& second) {
+  Findings findings;
+  const auto found = std::find_if(finalists_.begin(), finalists_.end(), [&](const Finalist& f) {
+    return f.candidate.job.id == incumbent_.job().id;
+  });
+  if (found == finalists_.end() || finalists_.size() < 2) return findings;
+  const Candidate bad = std::move(found->candidate);
+  finalists_.erase(found);
+  incumbent_.replace(finalists_.front().candidate.job, finalists_.front().seconds);
+  findings.records.push_back(record(bad, {.measurement = first}));
+  findings.records.push_back(record(bad, {.measurement = second}));
+  if (bad.code != 0) known_code_[bad.code] = INFINITY;
+  if (bad.point) {
+    const double failed = INFINITY;
+    teach({&*bad.point, 1}, {&failed, 1});
+  }
+  withdraw(bad.steps, findings.records.back(), findings);
+  return findings;
 }
 
 void TaskTuner::install(std::span<const Candidate> candidates, std::span<const Trial> trials,
@@ -321,15 +358,45 @@ void TaskTuner::insert_finalist(const Candidate& candidate, double seconds) {
 }
 
 // What was right when it was stored, by another version or by luck.
-void TaskTuner::forget(const schedule::Steps& wrong) {
-  std::erase_if(stored_, [&](const auto& stored) { return stored.first == wrong; });
-  untuned_is_wrong_ = untuned_is_wrong_ || wrong == untuned_steps_;
+void TaskTuner::withdraw(const schedule::Steps& bad, const db::Record& record, Findings& findings) {
+  std::erase_if(stored_, [&](const auto& stored) { return stored.first == bad; });
+  untuned_is_wrong_ = untuned_is_wrong_ || bad == untuned_steps_;
+  findings.withdrawn.push_back(record);
 }
 
-Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> candidates,
-                                                   std::vector<measure::Measurement> measurements,
-                                                   measure::Runner& runner, const Clock& clock) {
+bool TaskTuner::trusted(const schedule::Steps& steps) const {
+  return steps == untuned_steps_ ||
+         std::any_of(stored_.begin(), stored_.end(),
+                     [&](const auto& stored) { return stored.first == steps; });
+}
+
+// As long as nothing of the task runs, it may be the machine's fault: they wait.
+Status TaskTuner::try_again(std::vector<Candidate>& candidates,
+                            std::vector<measure::Measurement>& measurements,
+                            measure::Runner& runner) {
+  bool others_run = incumbent_.known();
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    others_run |= measurements[i].outcome == measure::Outcome::kOk;
+    if (did_not_run(measurements[i]) && trusted(candidates[i].steps))
+      doubtful_.push_back(candidates[i]);
+  }
+  if (!others_run) return ok_status();
+  for (Candidate& candidate : std::exchange(doubtful_, {})) {
+    HONE_ASSIGN_OR_RETURN(std::optional<measure::Measurement> again,
+                          measure_now(runner, candidate.job));
+    if (!again) return ok_status();
+    if (did_not_run(*again)) failed_twice_.insert(schedule::hash(candidate.steps));
+    candidates.push_back(std::move(candidate));
+    measurements.push_back(*std::move(again));
+  }
+  return ok_status();
+}
+
+Result<Findings> TaskTuner::observe(std::vector<Candidate> candidates,
+                                    std::vector<measure::Measurement> measurements,
+                                    measure::Runner& runner, const Clock& clock) {
   HONE_ASSERT(candidates.size() == measurements.size(), "one measurement per candidate");
+  HONE_RETURN_IF_ERROR(try_again(candidates, measurements, runner));
   std::vector<Trial> trials(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i) {
     Trial& trial = trials[i];
@@ -362,7 +429,7 @@ Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> ca
 
   std::vector<space::Point> points;
   std::vector<double> seconds;
-  std::vector<db::Record> records;
+  Findings findings;
   int ran = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];
@@ -372,18 +439,20 @@ Result<std::vector<db::Record>> TaskTuner::observe(std::span<const Candidate> ca
     if (candidate.runs()) known_code_[candidate.code] = trial.seconds, ++ran;
     if (candidate.steps == untuned_steps_ && std::isfinite(trial.seconds))
       untuned_seconds_ = trial.seconds;
-    records.push_back(record(candidate, trial));
-    if (trial.measurement.outcome == measure::Outcome::kWrongAnswer) forget(candidate.steps);
+    findings.records.push_back(record(candidate, trial));
+    if (trial.measurement.outcome == measure::Outcome::kWrongAnswer ||
+        (did_not_run(trial.measurement) && failed_twice_.contains(schedule::hash(candidate.steps))))
+      withdraw(candidate.steps, findings.records.back(), findings);
     if (trial.usable) insert_finalist(candidate, trial.seconds);
   }
   trials_ += ran;
   incumbent_.count(ran);
   teach(points, seconds);
-  return records;
+  return findings;
 }
 
-Result<std::vector<db::Record>> TaskTuner::settle(measure::Runner& runner) {
-  std::vector<db::Record> records;
+Result<Findings> TaskTuner::settle(measure::Runner& runner) {
+  Findings findings;
   const std::vector<Finalist> all = std::exchange(finalists_, {});
   for (const Finalist& finalist : all) {
     Trial trial{.seconds = finalist.seconds, .usable = true};
@@ -394,15 +463,15 @@ Result<std::vector<db::Record>> TaskTuner::settle(measure::Runner& runner) {
         trial.measurement.verified = context_.tolerance > 0;
         trial.measurement.timing.samples = trial.measurement.duel.challenger;
         measure::summarise(trial.measurement.timing);
-        records.push_back(record(finalist.candidate, trial));
+        findings.records.push_back(record(finalist.candidate, trial));
       } else if (trial.measurement.outcome == measure::Outcome::kWrongAnswer) {
-        records.push_back(record(finalist.candidate, trial));
-        forget(finalist.candidate.steps);
+        findings.records.push_back(record(finalist.candidate, trial));
+        withdraw(finalist.candidate.steps, findings.records.back(), findings);
       }
     }
     if (trial.usable) insert_finalist(finalist.candidate, trial.seconds);
   }
-  return records;
+  return findings;
 }
 
 db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) const {

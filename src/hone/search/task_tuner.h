@@ -57,6 +57,12 @@ struct Offered {
   int invalid = 0;  // of them, those whose steps do not apply as they are
 };
 
+// What to store of a batch, and of it what shows that a schedule must not be used any more, however
+// good it was: it computes something else, or twice it did not run while others did.
+struct Findings {
+  std::vector<db::Record> records, withdrawn;
+};
+
 // A schedule that was measured in this run and computes the right result.
 struct Finalist {
   Candidate candidate;
@@ -94,18 +100,19 @@ class TaskTuner {
   // Drops candidates whose machine code was measured before, after telling the searcher.
   void drop_known(std::vector<Candidate>& candidates);
   // Right before the batch is measured: times the incumbent again if that is due, and says in each
-  // job what there is to beat.
-  [[nodiscard]] Status refresh(std::span<Candidate> candidates, measure::Runner& runner,
-                               const Clock& clock);
+  // job what there is to beat. Returns what to store.
+  [[nodiscard]] Result<Findings> refresh(std::span<Candidate> candidates, measure::Runner& runner,
+                                         const Clock& clock);
   // One measurement per candidate, in order; those that did not run have outcome kCompile. Who
-  // seems faster than the best so far is measured again, in turns with it. Returns what to store.
-  [[nodiscard]] Result<std::vector<db::Record>> observe(
-      std::span<const Candidate> candidates, std::vector<measure::Measurement> measurements,
-      measure::Runner& runner, const Clock& clock);
+  // seems faster than the best so far is measured again, in turns with it. What was good before and
+  // does not run is tried once more. Returns what to store.
+  [[nodiscard]] Result<Findings> observe(std::vector<Candidate> candidates,
+                                         std::vector<measure::Measurement> measurements,
+                                         measure::Runner& runner, const Clock& clock);
   // What the machine does besides, from now on: records carry it.
   void set_host_load(const measure::HostLoad& load) { host_load_ = load; }
   // At the end: longer duels of the best with those that are hardly slower. Returns what to store.
-  [[nodiscard]] Result<std::vector<db::Record>> settle(measure::Runner& runner);
+  [[nodiscard]] Result<Findings> settle(measure::Runner& runner);
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
   [[nodiscard]] const TaskWork& work() const { return work_; }
@@ -122,7 +129,7 @@ class TaskTuner {
   [[nodiscard]] const std::pair<schedule::Steps, double>* stored_best() const {
     return stored_.empty() || stored_[0].second == 0 ? nullptr : &stored_[0];
   }
-  // The schedule that was to be beaten was run and computes something else.
+  // The schedule that was to be beaten computes something else or does not run.
   [[nodiscard]] bool untuned_is_wrong() const { return untuned_is_wrong_; }
   // Fastest first: the first one is the incumbent.
   [[nodiscard]] const std::vector<Finalist>& finalists() const { return finalists_; }
@@ -151,7 +158,14 @@ class TaskTuner {
   [[nodiscard]] Status hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
                                  const measure::DuelOptions& options);
   void insert_finalist(const Candidate& candidate, double seconds);
-  void forget(const schedule::Steps& wrong);
+  // Known to be good before this run: one failure may be an accident.
+  [[nodiscard]] bool trusted(const schedule::Steps& steps) const;
+  [[nodiscard]] Status try_again(std::vector<Candidate>& candidates,
+                                 std::vector<measure::Measurement>& measurements,
+                                 measure::Runner& runner);
+  [[nodiscard]] Result<Findings> depose(const measure::Measurement& first,
+                                        const measure::Measurement& second);
+  void withdraw(const schedule::Steps& bad, const db::Record& record, Findings& findings);
   [[nodiscard]] db::Record record(const Candidate& candidate, const Trial& trial) const;
 
   TuneTask task_;
@@ -177,6 +191,8 @@ class TaskTuner {
   Incumbent incumbent_;
   std::vector<std::pair<schedule::Steps, double>> stored_;  // best ones and their seconds
   std::vector<Finalist> finalists_;
+  std::vector<Candidate> doubtful_;            // trusted ones that failed before anything else ran
+  std::unordered_set<uint64_t> failed_twice_;  // hashes of steps
   measure::HostLoad host_load_;
   int trials_ = 0;
   bool exhausted_ = false, untuned_is_wrong_ = false;

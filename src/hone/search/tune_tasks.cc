@@ -80,8 +80,8 @@ class Loop {
   [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
   [[nodiscard]] Status settle();
-  [[nodiscard]] Status keep(std::span<const db::Record> records);
-  [[nodiscard]] Status withdraw(const db::Record& wrong);
+  [[nodiscard]] Status keep(const Findings& findings);
+  [[nodiscard]] Status withdraw(const db::Record& bad);
   void warn_of_failures(int task, std::span<const db::Record> records);
   void suggest_to_similar(int task);
   void report_progress(int task) const;
@@ -188,7 +188,9 @@ void Loop::prepare(std::deque<TaskBatch>& ready) {
 }
 
 Status Loop::submit(TaskBatch& batch) {
-  HONE_RETURN_IF_ERROR(tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
+  HONE_ASSIGN_OR_RETURN(const Findings findings,
+                        tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
+  HONE_RETURN_IF_ERROR(keep(findings));
   std::vector<measure::Job> jobs;
   for (const Candidate& candidate : batch.candidates) {
     if (candidate.runs()) jobs.push_back(candidate.job);
@@ -216,8 +218,9 @@ Status Loop::finish(const TaskBatch& batch) {
     measured.push_back(candidate);
   }
   task.set_host_load(host_.sample());
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records,
-                        task.observe(measured, std::move(measurements), *options_.runner, clock_));
+  HONE_ASSIGN_OR_RETURN(
+      const Findings findings,
+      task.observe(std::move(measured), std::move(measurements), *options_.runner, clock_));
   const double now = clock_.now_seconds();
   const double best =
       std::isfinite(task.quiet_seconds()) ? task.quiet_seconds() : scheduler_->best(batch.task);
@@ -227,8 +230,8 @@ Status Loop::finish(const TaskBatch& batch) {
     for (int i = 0; i < std::ssize(tuners_); ++i)
       scheduler_->set_bound(i, bounds_.seconds(tuner(i).work()));
   }
-  HONE_RETURN_IF_ERROR(keep(records));
-  warn_of_failures(batch.task, records);
+  HONE_RETURN_IF_ERROR(keep(findings));
+  warn_of_failures(batch.task, findings.records);
   if (const std::string text = host_.complaint(task.incumbent().slowdown()); !text.empty())
     log_warning("{}", text);
   suggest_to_similar(batch.task);
@@ -246,32 +249,30 @@ void Loop::suggest_to_similar(int from) {
   }
 }
 
-Status Loop::keep(std::span<const db::Record> records) {
-  for (const db::Record& record : records) {
+Status Loop::keep(const Findings& findings) {
+  for (const db::Record& record : findings.records) {
     if (record.outcome == measure::Outcome::kOk) continue;
     Failures& alike = failures_[record.outcome];
     if (++alike.count == 1) alike.first = record.message;
   }
   if (!options_.store) return ok_status();
-  HONE_RETURN_IF_ERROR(options_.store->add(records).status());
-  for (const db::Record& record : records) {
-    if (record.outcome == measure::Outcome::kWrongAnswer) HONE_RETURN_IF_ERROR(withdraw(record));
-  }
+  HONE_RETURN_IF_ERROR(options_.store->add(findings.records).status());
+  for (const db::Record& record : findings.withdrawn) HONE_RETURN_IF_ERROR(withdraw(record));
   return ok_status();
 }
 
 // A schedule that was right before is no best any more: another version of the compiler may have
-// measured it, or its mistake shows now and then.
-Status Loop::withdraw(const db::Record& wrong) {
+// measured it, its mistake shows now and then, or it does not run here now.
+Status Loop::withdraw(const db::Record& bad) {
   db::Filter filter;
-  filter.task = wrong.task;
-  filter.device = wrong.device;
-  filter.threads = wrong.threads;
+  filter.task = bad.task;
+  filter.device = bad.device;
+  filter.threads = bad.threads;
   filter.verified_only = true;
   HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> verified, options_.store->query(filter));
   for (const db::Record& record : verified) {
-    if (record.steps != wrong.steps) continue;
-    const Status status = options_.store->set_verified(record.id, false, wrong.message);
+    if (record.steps != bad.steps) continue;
+    const Status status = options_.store->set_verified(record.id, bad.outcome, bad.message);
     if (!status.ok() && status.code() != Code::kNotFound) return status;  // removed by now
   }
   return ok_status();
@@ -299,8 +300,8 @@ Status Loop::settle() {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return share(a) > share(b); });
   for (const int i : order) {
     if (interrupted() || clock_.now_seconds() >= options_.deadline || share(i) < 0.002) break;
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, tuner(i).settle(*options_.runner));
-    HONE_RETURN_IF_ERROR(keep(records));
+    HONE_ASSIGN_OR_RETURN(const Findings findings, tuner(i).settle(*options_.runner));
+    HONE_RETURN_IF_ERROR(keep(findings));
   }
   return ok_status();
 }

@@ -66,8 +66,8 @@ struct TunedTask {
   double untuned_seconds = 0;
   int trials = 0;
   std::vector<MeasuredSchedule> runners_up = {};  // next best, verified in this run; fastest first
-  bool untuned_is_wrong = false;  // that schedule computes something else: it must not be used
-  Offered offered = {};           // by TuneLoopOptions::pool
+  bool untuned_is_wrong = false;                  // that schedule fails here: it must not be used
+  Offered offered = {};                           // by TuneLoopOptions::pool
 };
 
 // Schedules that could not be measured, of one outcome.
