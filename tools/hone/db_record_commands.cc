@@ -10,6 +10,7 @@
 #include "command.h"
 #include "json_text.h"
 #include "option_texts.h"
+#include "record_check.h"
 #include "record_filter.h"
 #include "table.h"
 
@@ -117,15 +118,14 @@ Status verify(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
   HONE_ASSIGN_OR_RETURN(std::vector<std::string> problems, store->verify());
   int64_t trials = 0;
-  const Status read = db::for_each_record(*store, {}, [&](db::Record&& record) {
-    ++trials;
-    if (const Status status = db::check(record); !status.ok())
-      problems.push_back(fmt::format("trial {}: {}", record.id, status.message()));
-    const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-    if (!steps.ok())
-      problems.push_back(fmt::format("trial {}: {}", record.id, steps.status().message()));
-    return ok_status();
-  });
+  RecordCheck check;
+  const Status read =
+      db::for_each_record(*store, {.with_task_text = true}, [&](db::Record&& record) {
+        ++trials;
+        for (std::string& problem : check.problems_of(record))
+          problems.push_back(std::move(problem));
+        return ok_status();
+      });
   if (!read.ok()) problems.push_back(read.message());
   for (size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
     fmt::print("{}\n", problems[i]);
@@ -213,7 +213,7 @@ std::vector<Command> db_record_commands(CLI::App& db) {
   }
   {
     const auto [app, options] = make(
-        "verify", "Check every page and every trial; exit code 2 if something is wrong", verify);
+        "verify", "Check every page, task and trial; exit code 2 if something is wrong", verify);
     add_db(*app, options->db);
   }
   {

@@ -1,0 +1,44 @@
+#include "record_check.h"
+
+#include "hone/base/hash.h"
+#include "hone/compute/dag_text.h"
+#include "hone/model_tasks.h"
+#include "hone/schedule/state.h"
+
+namespace hone::tool {
+
+const compute::Dag* RecordCheck::task_of(const db::Record& record,
+                                         std::vector<std::string>& problems) {
+  const auto [place, added] = tasks_.try_emplace(record.task);
+  std::optional<compute::Dag>& known = place->second;
+  if (!added || record.task_text.empty()) return known ? &*known : nullptr;
+  const std::string name = fmt::format("task {} (of trial {})", hash_hex(record.task), record.id);
+  Result<compute::Dag> dag = compute::parse_dag(record.task_text);
+  if (!dag.ok()) {
+    problems.push_back(fmt::format("{}: its text is no task: {}", name, dag.status().message()));
+  } else if (const uint64_t key = compute::task_key(*dag); key != record.task) {
+    problems.push_back(fmt::format("{}: its text is that of the task {}", name, hash_hex(key)));
+  } else {
+    known = *std::move(dag);
+  }
+  return known ? &*known : nullptr;
+}
+
+std::vector<std::string> RecordCheck::problems_of(const db::Record& record) {
+  std::vector<std::string> problems;
+  const auto add = [&](const Status& status, const char* what) {
+    if (!status.ok())
+      problems.push_back(fmt::format("trial {}: {}{}", record.id, what, status.message()));
+  };
+  add(db::check(record), "");
+  const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+  add(steps.status(), "");
+  if (record.version != kScheduleVersion) return problems;
+  const compute::Dag* task = task_of(record, problems);
+  // One that could not be compiled may not even apply.
+  if (task && steps.ok() && record.outcome != measure::Outcome::kCompile)
+    add(schedule::replay(*task, *steps).status(), "its steps do not apply: ");
+  return problems;
+}
+
+}  // namespace hone::tool

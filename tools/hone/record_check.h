@@ -1,0 +1,27 @@
+// record_check.h - what is wrong with stored records that a store cannot know: whether a task's
+// text is the task of its key, and whether the steps of a trial are a schedule of it. Only trials
+// of this version of the schedules are held to it: another one may have had other keys and rules.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hone/compute/dag.h"
+#include "hone/db/record.h"
+
+namespace hone::tool {
+
+class RecordCheck {
+ public:
+  // The record has its task's text. What is wrong, each with the trial's or the task's number.
+  [[nodiscard]] std::vector<std::string> problems_of(const db::Record& record);
+
+ private:
+  // Null: its text is no such task, or there is none.
+  const compute::Dag* task_of(const db::Record& record, std::vector<std::string>& problems);
+  std::map<uint64_t, std::optional<compute::Dag>> tasks_;
+};
+
+}  // namespace hone::tool
