@@ -45,7 +45,7 @@ bool Incumbent::due(double now) const {
 }
 
 Result<std::optional<measure::Measurement>> Incumbent::refresh(measure::Runner& runner,
-                                                                const Clock& clock) {
+                                                               const Clock& clock) {
   if (!due(clock.now_seconds())) return std::optional<measure::Measurement>();
   if (stale_) HONE_RETURN_IF_ERROR(compare_with_first(runner));
   return time_again(runner, clock);
@@ -70,7 +70,7 @@ Status Incumbent::compare_with_first(measure::Runner& runner) {
 }
 
 Result<std::optional<measure::Measurement>> Incumbent::time_again(measure::Runner& runner,
-                                                                   const Clock& clock) {
+                                                                  const Clock& clock) {
   measure::Job job = *job_;
   job.rival.reset();
   job.tolerance = 0;  // it was verified
