@@ -124,6 +124,24 @@ Status apply_fuse(const Fuse& step, State& state) {
   return ok_status();
 }
 
+// Whether a stage keeps the place of what it found, the first or the last of equals: those that
+// come earlier must be seen earlier.
+bool keeps_places(const compute::Stage& stage) {
+  return stage.outputs.size() > 1 &&
+         std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const compute::Output& output) {
+           return output.merge && !is_float(output.buffer->dtype);
+         });
+}
+
+template <typename Loops>
+SmallVector<int, 16> reduce_loops(const StageState& stage, const Loops& order) {
+  SmallVector<int, 16> loops;
+  for (const int loop : order) {
+    if (stage.loops[loop].reduce) loops.push_back(loop);
+  }
+  return loops;
+}
+
 Status apply_reorder(const Reorder& step, State& state) {
   if (step.loops.empty()) return invalid("no loops");
   Found at;
@@ -143,7 +161,15 @@ Status apply_reorder(const Reorder& step, State& state) {
     }
   }
   std::sort(places.begin(), places.end());
-  for (size_t i = 0; i < loops.size(); ++i) at.stage->order[places[i]] = loops[i];
+  auto order = at.stage->order;
+  for (size_t i = 0; i < loops.size(); ++i) order[places[i]] = loops[i];
+  if (keeps_places(at.stage->info->stage)) {
+    const SmallVector<int, 16> before = reduce_loops(*at.stage, at.stage->order);
+    const SmallVector<int, 16> after = reduce_loops(*at.stage, order);
+    if (!std::equal(before.begin(), before.end(), after.begin()))
+      return invalid("{} keeps places, so its elements are seen in order", step.stage);
+  }
+  at.stage->order = std::move(order);
   return ok_status();
 }
 

@@ -103,6 +103,17 @@ TEST(legality, says_why_a_step_is_refused) {
   }
 }
 
+// Of equal elements the first is kept, by comparing each with what came before it.
+TEST(legality, a_stage_that_keeps_places_sees_its_elements_in_order) {
+  const compute::Dag dag = compute::testing::arg_max(3, 8, 19);
+  const auto apply = [&](std::string_view text) {
+    return replay(dag, *parse_steps(text)).status();
+  };
+  EXPECT_TRUE(apply("split(extreme, r, [2])\nreorder(extreme, [r.0, column, r.1, row])").ok());
+  const Status refused = apply("split(extreme, r, [2])\nreorder(extreme, [r.1, r.0])");
+  EXPECT_NE(refused.message().find("keeps places"), std::string::npos) << refused.message();
+}
+
 TEST(legality, bounds_refuse_what_steps_alone_cannot_see) {
   const std::pair<const char*, const char*> cases[] = {
       {"compute_at(conv2d, bias, n)\nscope(conv2d, register)",
