@@ -16,60 +16,16 @@
 #include "hone/search/noisy_runner.h"
 #include "hone/search/registry.h"
 #include "hone/search/task_bound.h"
-#include "hone/search/test_tasks.h"
+#include "hone/search/tune_tasks_testing.h"
 
 namespace hone::search {
 namespace {
-
-constexpr int kTrials = 24;
-
-// Two tasks on a runner that gives each machine code a time of its own and moves the clock.
-struct Fixture : TestTasks {
-  ManualClock clock;
-  int measured = 0;
-  std::set<uint64_t> codes;
-  measure::NullRunner runner{[this](const measure::Job& job) -> Result<double> {
-    clock.advance(0.05);
-    ++measured;
-    codes.insert(hash_string(job.object));
-    if (fail && measured % 5 == 0) return error(Code::kTimeout, "too slow");
-    return code_seconds(job);
-  }};
-  bool fail = false;
-  TuneLoopOptions options = TestTasks::options(kTrials);
-
-  static double code_seconds(const measure::Job& job) {
-    return 1e-4 * (1 + static_cast<double>(hash_string(job.object) % 1000) / 100);
-  }
-  Fixture() {
-    options.context.tolerance = 0;
-    options.runner = &runner;
-    options.clock = &clock;
-    options.deadline = 10;
-  }
-};
-
-// An empty database in a folder of its own.
-class TestStore {
- public:
-  TestStore() {
-    Result<std::unique_ptr<db::Store>> opened = db::open_store(folder_.file("hone.db"));
-    EXPECT_TRUE(opened.ok()) << opened.status().message();
-    store_ = std::move(opened).value();
-  }
-  [[nodiscard]] db::Store* get() const { return store_.get(); }
-  db::Store* operator->() const { return store_.get(); }
-
- private:
-  TempDir folder_ = TempDir::create().value();
-  std::unique_ptr<db::Store> store_;
-};
 
 TEST(tune_tasks, same_seed_and_measurements_give_the_same_schedules) {
   for (const std::string& name : searcher_names()) {
     std::vector<std::string> texts;
     for (int run = 0; run < 2; ++run) {
-      Fixture f;
+      TuneFixture f;
       f.options.context.searcher = name;
       f.options.compile_threads = 3;  // candidates of three tasks at a time
       f.options.overlap = false;
@@ -90,7 +46,7 @@ TEST(tune_tasks, same_seed_and_measurements_give_the_same_schedules) {
 TEST(tune_tasks, a_model_that_learns_is_as_deterministic) {
   std::vector<std::string> texts;
   for (int run = 0; run < 2; ++run) {
-    Fixture f;
+    TuneFixture f;
     const std::unique_ptr<cost::CostModel> model =
         std::move(cost::make_model(cost::default_model(target::host()))).value();
     f.options.context.model = model.get();
@@ -111,7 +67,7 @@ TEST(tune_tasks, a_model_that_learns_is_as_deterministic) {
 }
 
 TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
-  Fixture f;
+  TuneFixture f;
   f.options.final_share = 0;
   const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
   ASSERT_TRUE(result.ok());
@@ -128,7 +84,7 @@ TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
 }
 
 TEST(tune_tasks, equal_programs_of_runs_and_tasks_are_compiled_once) {
-  Fixture f;
+  TuneFixture f;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
   const int64_t compiled = codegen::code_cache().counts().compiled;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
@@ -166,7 +122,7 @@ class AttentiveModel : public cost::CostModel {
 };
 
 TEST(tune_tasks, the_model_hears_of_every_task) {
-  Fixture f;
+  TuneFixture f;
   f.fail = true;
   AttentiveModel model;
   f.options.context.model = &model;
@@ -179,7 +135,7 @@ TEST(tune_tasks, the_model_hears_of_every_task) {
 
 TEST(tune_tasks, each_task_gets_as_many_trials_as_are_allowed) {
   for (const bool overlap : {false, true}) {
-    Fixture f;
+    TuneFixture f;
     f.options.overlap = overlap;
     f.options.max_trials = 0;
     f.options.max_task_trials = 7;
@@ -191,7 +147,7 @@ TEST(tune_tasks, each_task_gets_as_many_trials_as_are_allowed) {
 }
 
 TEST(tune_tasks, stops_at_the_deadline_and_when_interrupted) {
-  Fixture f;
+  TuneFixture f;
   f.options.max_trials = 0;
   f.options.deadline = 2;
   const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
@@ -212,7 +168,7 @@ TEST(tune_tasks, stops_at_the_deadline_and_when_interrupted) {
 }
 
 TEST(tune_tasks, ends_when_every_task_is_at_its_limit_and_tells_shares_and_limits) {
-  Fixture f;
+  TuneFixture f;
   const TuneLoopOptions& options = f.options;
   const TaskBounds bounds(*options.context.target, options.context.threads);
   std::map<std::string, double> limit;
@@ -256,7 +212,7 @@ TEST(tune_tasks, ends_when_every_task_is_at_its_limit_and_tells_shares_and_limit
 }
 
 TEST(tune_tasks, goes_on_when_candidates_fail) {
-  Fixture f;
+  TuneFixture f;
   f.fail = true;
   const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
   ASSERT_TRUE(result.ok());
@@ -266,7 +222,7 @@ TEST(tune_tasks, goes_on_when_candidates_fail) {
 
 TEST(tune_tasks, a_second_run_goes_on_where_the_first_stopped) {
   const TestStore store;
-  Fixture f;
+  TuneFixture f;
   f.options.store = store.get();
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
   const Result<std::vector<db::Record>> first = store->query({});
@@ -290,7 +246,7 @@ TEST(tune_tasks, a_second_run_goes_on_where_the_first_stopped) {
 }
 
 TEST(tune_tasks, what_fails_is_counted_and_a_task_without_any_time_is_named) {
-  Fixture f;
+  TuneFixture f;
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel, std::string_view line) {
     if (line.find("task ") != std::string_view::npos) lines.emplace_back(line);
@@ -298,7 +254,7 @@ TEST(tune_tasks, what_fails_is_counted_and_a_task_without_any_time_is_named) {
   measure::NullRunner runner([&](const measure::Job& job) -> Result<double> {
     f.clock.advance(0.05);
     if (job.label == "gemm") return error(Code::kTimeout, "too slow");
-    return Fixture::code_seconds(job);
+    return TuneFixture::code_seconds(job);
   });
   f.options.runner = &runner;
   const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
@@ -316,209 +272,9 @@ TEST(tune_tasks, what_fails_is_counted_and_a_task_without_any_time_is_named) {
   EXPECT_NE(lines[0].find("timeout: too slow"), std::string::npos) << lines[0];
 }
 
-// A stored schedule as the runner gets it.
-measure::Job job_of(const TuneTask& task, const std::string& steps) {
-  const Result<schedule::Steps> parsed = schedule::parse_steps(steps);
-  EXPECT_TRUE(parsed.ok());
-  Result<codegen::ObjectCode> code =
-      codegen::compile_once(*schedule::lower(*task.dag, *parsed), target::host());
-  EXPECT_TRUE(code.ok());
-  measure::Job job;
-  job.object = std::move(code->object);
-  return job;
-}
-
-// What it takes on a quiet machine.
-double quiet_seconds(const TuneTask& task, const std::string& steps) {
-  return Fixture::code_seconds(job_of(task, steps));
-}
-
-// Finds one machine code to be wrong.
-class FindsWrong final : public measure::Runner {
- public:
-  FindsWrong(measure::Runner& runner, std::string object)
-      : runner_(runner), object_(std::move(object)) {}
-  [[nodiscard]] std::string_view name() const override { return "finds wrong"; }
-  [[nodiscard]] Status submit(std::vector<measure::Job> batch) override {
-    for (const measure::Job& job : batch) wrong_.push_back(job.object == object_);
-    return runner_.submit(std::move(batch));
-  }
-  [[nodiscard]] Result<std::vector<measure::Measurement>> collect() override {
-    HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, runner_.collect());
-    for (size_t i = 0; i < answers.size(); ++i) {
-      if (wrong_[i])
-        answers[i] = measure::failed(answers[i].id, measure::Outcome::kWrongAnswer, "off by 1");
-    }
-    wrong_.clear();
-    return answers;
-  }
-  void cancel() override { runner_.cancel(); }
-
- private:
-  measure::Runner& runner_;
-  std::string object_;
-  std::vector<bool> wrong_;
-};
-
-TEST(tune_tasks, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
-  const TestStore store;
-  Fixture f;
-  f.options.store = store.get();
-  f.options.context.tolerance = 1e-4;
-  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const db::BestQuery query = {.task = f.tasks[0].key, .device = "test", .threads = 1};
-  const auto before = store->best(query);
-  ASSERT_TRUE(before.ok() && before->size() == 1);
-  const std::string& steps = before->front().steps;
-
-  FindsWrong runner(f.runner, job_of(f.tasks[0], steps).object);
-  f.options.runner = &runner;
-  f.tasks[0].start = *schedule::parse_steps(steps);
-  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
-  ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_TRUE(result->tasks[0].untuned_is_wrong);
-  EXPECT_FALSE(result->tasks[1].untuned_is_wrong);
-  EXPECT_NE(schedule::to_string(result->tasks[0].steps), steps);
-  EXPECT_EQ(result->failures.at(measure::Outcome::kWrongAnswer).first, "off by 1");
-  const auto after = store->best(query);
-  ASSERT_TRUE(after.ok() && after->size() == 1);
-  EXPECT_NE(after->front().steps, steps);
-  const auto trials = store->query({.task = f.tasks[0].key});
-  ASSERT_TRUE(trials.ok());
-  int wrong = 0;
-  for (const db::Record& trial : *trials) {
-    if (trial.steps != steps) continue;
-    EXPECT_EQ(trial.outcome, measure::Outcome::kWrongAnswer);
-    EXPECT_FALSE(trial.verified || trial.crowned);
-    ++wrong;
-  }
-  EXPECT_GE(wrong, 2) << "the old one, and the one that found it out";
-}
-
-// Fails with one machine code so many times, from one of its jobs on.
-class FailsWith final : public measure::Runner {
- public:
-  FailsWith(measure::Runner& runner, std::string object, measure::Outcome outcome, int from,
-            int times)
-      : runner_(runner), object_(std::move(object)), outcome_(outcome), from_(from), left_(times) {}
-  [[nodiscard]] std::string_view name() const override { return "fails"; }
-  [[nodiscard]] Status submit(std::vector<measure::Job> batch) override {
-    for (const measure::Job& job : batch) ours_.push_back(job.object == object_);
-    return runner_.submit(std::move(batch));
-  }
-  [[nodiscard]] Result<std::vector<measure::Measurement>> collect() override {
-    HONE_ASSIGN_OR_RETURN(std::vector<measure::Measurement> answers, runner_.collect());
-    for (size_t i = 0; i < answers.size(); ++i) {
-      if (!ours_[i] || ++jobs_ <= from_ || left_ == 0) continue;
-      --left_;
-      answers[i] = measure::failed(answers[i].id, outcome_, "no luck");
-    }
-    ours_.clear();
-    return answers;
-  }
-  void cancel() override { runner_.cancel(); }
-
- private:
-  measure::Runner& runner_;
-  std::string object_;
-  measure::Outcome outcome_;
-  int from_, left_, jobs_ = 0;
-  std::vector<bool> ours_;
-};
-
-// A run that stores bests of both tasks; then another one in which the first task's fails. Returns
-// the best schedule of that task before and after, the trials with it, and what the run said.
-struct Failing {
-  const TestStore store;
-  std::string before, after;
-  std::vector<db::Record> trials;
-  TunedTask task;
-  Failing(measure::Outcome outcome, int from, int times) {
-    Fixture f;
-    f.options.store = store.get();
-    f.options.context.tolerance = 1e-4;
-    EXPECT_TRUE(tune_tasks(f.tasks, f.options).ok());
-    const db::BestQuery query = {.task = f.tasks[0].key, .device = "test", .threads = 1};
-    before = store->best(query)->at(0).steps;
-    const std::string object = job_of(f.tasks[0], before).object;
-    measure::NullRunner quick([&](const measure::Job& job) -> Result<double> {
-      f.clock.advance(0.05);
-      return job.object == object ? 9e-5 : Fixture::code_seconds(job);  // nothing beats it
-    });
-    FailsWith runner(quick, object, outcome, from, times);
-    f.options.runner = &runner;
-    f.options.max_trials = 80;
-    f.tasks[0].start = *schedule::parse_steps(before);
-    const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
-    EXPECT_TRUE(result.ok()) << result.status().message();
-    task = result->tasks[0];
-    after = store->best(query)->at(0).steps;
-    const auto all = store->query({.task = f.tasks[0].key});
-    EXPECT_TRUE(all.ok());
-    for (const db::Record& trial : *all) {
-      if (trial.steps == before) trials.push_back(trial);
-    }
-  }
-};
-
-TEST(tune_tasks, a_stored_best_that_fails_twice_is_none_any_more) {
-  for (const measure::Outcome outcome :
-       {measure::Outcome::kCrash, measure::Outcome::kTimeout, measure::Outcome::kLoad}) {
-    const Failing f(outcome, 0, 1000);
-    EXPECT_NE(f.after, f.before) << measure::outcome_name(outcome);
-    EXPECT_NE(schedule::to_string(f.task.steps), f.before);
-    EXPECT_TRUE(f.task.untuned_is_wrong);
-    EXPECT_GE(f.trials.size(), 3U) << "the old one and two tries";
-    for (const db::Record& trial : f.trials) {
-      EXPECT_EQ(trial.outcome, outcome);
-      EXPECT_EQ(trial.message, "no luck");
-      EXPECT_FALSE(trial.verified || trial.crowned);
-    }
-  }
-}
-
-TEST(tune_tasks, a_stored_best_that_fails_once_stays) {
-  const Failing f(measure::Outcome::kCrash, 0, 1);
-  EXPECT_FALSE(f.task.untuned_is_wrong);
-  int failed = 0, verified = 0;
-  for (const db::Record& trial : f.trials) {
-    failed += trial.outcome == measure::Outcome::kCrash ? 1 : 0;
-    verified += trial.verified ? 1 : 0;
-  }
-  EXPECT_EQ(failed, 1);
-  EXPECT_EQ(verified, 2) << "the old one and the second try";
-}
-
-TEST(tune_tasks, a_best_that_ran_and_fails_when_it_is_timed_again_is_deposed) {
-  const Failing f(measure::Outcome::kTimeout, 1, 1000);
-  EXPECT_NE(f.after, f.before);
-  EXPECT_NE(schedule::to_string(f.task.steps), f.before);
-  EXPECT_GT(f.task.seconds, 0);
-  for (const db::Record& trial : f.trials) EXPECT_EQ(trial.outcome, measure::Outcome::kTimeout);
-}
-
-TEST(tune_tasks, where_nothing_runs_the_stored_best_stays) {
-  const TestStore store;
-  Fixture f;
-  f.options.store = store.get();
-  f.options.context.tolerance = 1e-4;
-  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const db::BestQuery query = {.task = f.tasks[0].key, .device = "test", .threads = 1};
-  const auto before = store->best(query);
-  measure::NullRunner broken([&](const measure::Job&) -> Result<double> {
-    f.clock.advance(0.05);
-    return error(Code::kInternal, "the machine is out of memory");
-  });
-  f.options.runner = &broken;
-  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const auto after = store->best(query);
-  ASSERT_TRUE(before.ok() && after.ok() && after->size() == 1);
-  EXPECT_EQ(after->front().id, before->front().id);
-}
-
 TEST(tune_tasks, records_carry_what_else_the_machine_did) {
   const TestStore store;
-  Fixture f;
+  TuneFixture f;
   f.options.store = store.get();
   f.options.max_trials = 4;
   measure::HostMonitor::Sample now;
@@ -542,9 +298,9 @@ TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
   const TestStore store;
   std::map<uint64_t, double> best;
   for (uint64_t round = 0; round < 3; ++round) {
-    Fixture f;
+    TuneFixture f;
     f.clock.advance(7.0 * static_cast<double>(round));  // another phase of the drift
-    NoisyRunner runner(round + 1, f.clock, Fixture::code_seconds);
+    NoisyRunner runner(round + 1, f.clock, TuneFixture::code_seconds);
     f.options.runner = &runner;
     f.options.store = store.get();
     f.options.context.tolerance = 1e-4;
@@ -588,7 +344,7 @@ TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
 
 TEST(tune_tasks, a_second_model_starts_from_the_schedules_of_the_first) {
   const TestStore store;
-  Fixture f;
+  TuneFixture f;
   f.options.store = store.get();
   f.options.context.tolerance = 1e-4;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());

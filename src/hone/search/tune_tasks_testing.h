@@ -1,0 +1,81 @@
+// search/tune_tasks_testing.h - for tests of tune_tasks: a run without a machine, and its database.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "hone/base/file.h"
+#include "hone/base/hash.h"
+#include "hone/codegen/llvm/code_cache.h"
+#include "hone/db/registry.h"
+#include "hone/measure/null_runner.h"
+#include "hone/schedule/lower.h"
+#include "hone/search/test_tasks.h"
+
+namespace hone::search {
+
+inline constexpr int kTrials = 24;
+
+// Two tasks on a runner that gives each machine code a time of its own and moves the clock.
+struct TuneFixture : TestTasks {
+  ManualClock clock;
+  int measured = 0;
+  std::set<uint64_t> codes;
+  measure::NullRunner runner{[this](const measure::Job& job) -> Result<double> {
+    clock.advance(0.05);
+    ++measured;
+    codes.insert(hash_string(job.object));
+    if (fail && measured % 5 == 0) return error(Code::kTimeout, "too slow");
+    return code_seconds(job);
+  }};
+  bool fail = false;
+  TuneLoopOptions options = TestTasks::options(kTrials);
+
+  static double code_seconds(const measure::Job& job) {
+    return 1e-4 * (1 + static_cast<double>(hash_string(job.object) % 1000) / 100);
+  }
+  TuneFixture() {
+    options.context.tolerance = 0;
+    options.runner = &runner;
+    options.clock = &clock;
+    options.deadline = 10;
+  }
+};
+
+// An empty database in a folder of its own.
+class TestStore {
+ public:
+  TestStore() {
+    Result<std::unique_ptr<db::Store>> opened = db::open_store(folder_.file("hone.db"));
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    store_ = std::move(opened).value();
+  }
+  [[nodiscard]] db::Store* get() const { return store_.get(); }
+  db::Store* operator->() const { return store_.get(); }
+
+ private:
+  TempDir folder_ = TempDir::create().value();
+  std::unique_ptr<db::Store> store_;
+};
+
+// A stored schedule as the runner gets it.
+inline measure::Job job_of(const TuneTask& task, const std::string& steps) {
+  const Result<schedule::Steps> parsed = schedule::parse_steps(steps);
+  EXPECT_TRUE(parsed.ok());
+  Result<codegen::ObjectCode> code =
+      codegen::compile_once(*schedule::lower(*task.dag, *parsed), target::host());
+  EXPECT_TRUE(code.ok());
+  measure::Job job;
+  job.object = std::move(code->object);
+  return job;
+}
+
+// What it takes on a quiet machine.
+inline double quiet_seconds(const TuneTask& task, const std::string& steps) {
+  return TuneFixture::code_seconds(job_of(task, steps));
+}
+
+}  // namespace hone::search
