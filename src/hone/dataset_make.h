@@ -24,9 +24,8 @@ struct DatasetOptions {
   double budget_seconds = 3600;
   std::string db;
   uint64_t seed = 1;
-  double tolerance = 1e-4;                           // of the largest output; 0: none is checked
-  std::string worker_executable = "/proc/self/exe";  // understands ...
-  std::vector<std::string> worker_arguments = {"worker"};
+  double tolerance = 1e-4;  // of the largest output; 0: none is checked
+  measure::WorkerOptions worker;
   measure::Runner* runner = nullptr;               // null: workers on this machine
   const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C
   std::function<void(const search::SampleProgress&)> on_progress;

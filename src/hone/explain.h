@@ -22,9 +22,8 @@ struct ExplainOptions {
   Schedule schedule = Schedule::kKnown;
   std::string steps;  // one a line, or with semicolons between
   enum class Measure : uint8_t { kIfUnknown, kAlways, kNever };
-  Measure measure = Measure::kIfUnknown;             // to run it now, in a worker
-  std::string worker_executable = "/proc/self/exe";  // understands ...
-  std::vector<std::string> worker_arguments = {"worker"};
+  Measure measure = Measure::kIfUnknown;  // to run it now, in a worker
+  measure::WorkerOptions worker;
 };
 
 // A stage that runs with the model, as the cost model's analysis sees it.

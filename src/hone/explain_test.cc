@@ -130,7 +130,7 @@ TEST(explain, what_was_stored_is_not_run_again) {
   EXPECT_EQ(f.refused().code(), Code::kNotFound);
   f.tune_it();
   f.options.measure = Measure::kIfUnknown;
-  f.options.worker_executable = "/nonexistent";  // it would fail
+  f.options.worker.executable = "/nonexistent";  // it would fail
   const Explanation e = f.explain_it();
   EXPECT_EQ(e.task.source, "stored");
   ASSERT_TRUE(e.measured.has_value());

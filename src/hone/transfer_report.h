@@ -20,8 +20,7 @@ struct TransferReportOptions {
   bool as_in_paper = false;  // steps as they are, same class only, the best predicted are measured
   double full_seconds = 0;   // of tuning in full; 0: as the times of its records say
   int rounds = 2;            // of the final comparison
-  std::string worker_executable = "/proc/self/exe";
-  std::vector<std::string> worker_arguments = {"worker"};
+  measure::WorkerOptions worker;
   measure::Runner* runner = nullptr;  // null: workers on this machine
   const std::atomic<bool>* interrupted = nullptr;
 };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hone/codegen/loaded_model.h"
+#include "hone/measure/worker_process.h"
 #include "hone/search/tune_tasks.h"
 
 namespace hone {
@@ -63,8 +64,7 @@ struct TuneOptions {
   int max_trials = 0;            // 0: no limit
   // Compile candidates while others are measured. Default: if the threads leave a core for it.
   std::optional<bool> overlap;
-  std::string worker_executable = "/proc/self/exe";  // understands ...
-  std::vector<std::string> worker_arguments = {"worker"};
+  measure::WorkerOptions worker;
   const std::atomic<bool>* interrupted = nullptr;  // set by Ctrl-C: ends early, writes the library
   std::function<void(const search::TuneProgress&)> on_progress;
 };
