@@ -56,7 +56,7 @@ Result<target::Target> measured_target(std::string_view text) {
   const std::string name = split_device(text).first;
   Result<target::Target> target = target::find(name);
   if (target.ok()) return target;
-  Result<target::Target> by_key = target_of_key(name);
+  Result<target::Target> by_key = target::of_key(name);
   return by_key.ok() ? std::move(by_key) : std::move(target);
 }
 

@@ -195,7 +195,7 @@ Result<std::vector<NamedTensor>> dataset_arrays(std::span<const cost::Dataset> d
                                                 std::span<const db::Record> records) {
   Rows rows;
   for (const cost::Dataset& dataset : datasets) {
-    HONE_ASSIGN_OR_RETURN(const target::Target target, target_of_key(dataset.device));
+    HONE_ASSIGN_OR_RETURN(const target::Target target, target::of_key(dataset.device));
     HONE_RETURN_IF_ERROR(rows.add(dataset, target));
   }
   rows.meta["space_version"] = kScheduleVersion;

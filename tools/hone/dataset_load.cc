@@ -37,14 +37,6 @@ Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
   return datasets;
 }
 
-Result<target::Target> target_of_key(const std::string& device) {
-  for (const std::string& name : target::names()) {
-    HONE_ASSIGN_OR_RETURN(target::Target target, target::find(name));
-    if (target::device_key(target) == device) return target;
-  }
-  return error(Code::kUnsupported, "device {} is not described here (hone devices)", device);
-}
-
 Result<cost::DataSplit> read_split(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::string text, read_file(path));
   return cost::parse_data_split(text, path, kScheduleVersion);

@@ -2,15 +2,12 @@
 #pragma once
 
 #include "hone/cost/data_split.h"
-#include "hone/target/target.h"
 
 namespace hone::tool {
 
 // One for each device that has records. An error if there is no usable one at all, which says what
 // there is instead.
 [[nodiscard]] Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db);
-// The description whose device_key it is.
-[[nodiscard]] Result<target::Target> target_of_key(const std::string& device);
 [[nodiscard]] Result<cost::DataSplit> read_split(const std::string& path);
 
 }  // namespace hone::tool

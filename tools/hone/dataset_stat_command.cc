@@ -83,7 +83,7 @@ void add_bounds(const cost::TaskTrials& task, const target::Target& target, Spre
 }
 
 void add(const cost::Dataset& dataset, Spread& spread) {
-  const Result<target::Target> target = target_of_key(dataset.device);
+  const Result<target::Target> target = target::of_key(dataset.device);
   spread.left_out += dataset.left_out, spread.outliers += dataset.outliers;
   spread.bad_times += dataset.bad_times, spread.single += dataset.small_tasks;
   for (const cost::TaskTrials& task : dataset.tasks) {

@@ -1,6 +1,7 @@
 #include "hone/target/target.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "hone/target/cpuid.h"
 #include "hone/target/machine_table.h"
@@ -108,6 +109,41 @@ std::string size_text(int64_t bytes) {
   return fmt::format("{}K", bytes / 1024);
 }
 
+// What size_text says; 0 for any other text.
+int64_t parse_size(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || end + 1 != text.data() + text.size()) return 0;
+  if (number <= 0 || number >= int64_t{1} << 40) return 0;
+  return *end == 'K' ? number << 10 : *end == 'M' ? number << 20 : 0;
+}
+
+// ISA-CPU-CORESc-L1-L2-L3, where the CPU's name may have dashes, too.
+struct KeyParts {
+  std::string isa, cpu;
+  int cores = 0;
+  std::vector<int64_t> caches;
+};
+KeyParts parse_key(std::string_view key) {
+  KeyParts parts;
+  const auto cut = [&] {  // the part behind the last dash
+    const size_t dash = key.rfind('-');
+    const std::string_view part = dash == key.npos ? std::string_view() : key.substr(dash + 1);
+    key = key.substr(0, dash == key.npos ? 0 : dash);
+    return part;
+  };
+  std::string_view part = cut();
+  for (; parse_size(part) > 0; part = cut())
+    parts.caches.insert(parts.caches.begin(), parse_size(part));
+  const auto [end, status] = std::from_chars(part.data(), part.data() + part.size(), parts.cores);
+  const size_t dash = key.find('-');
+  if (status != std::errc() || std::string_view(end, part.end()) != "c" || dash == key.npos)
+    return {};
+  parts.isa = key.substr(0, dash);
+  parts.cpu = key.substr(dash + 1);
+  return parts;
+}
+
 std::string isa_name(const Target& t) {
   if (t.triple.starts_with("aarch64")) return "neon";
   return machine_numbers(t.cpu).isa;
@@ -157,6 +193,32 @@ std::string device_key(const Target& target) {
   std::string key = fmt::format("{}-{}-{}c", isa_name(target), target.cpu, target.cores);
   for (const Cache& c : target.caches) key += "-" + size_text(c.bytes);
   return key;
+}
+
+Result<Target> of_key(std::string_view key) {
+  for (const std::string& name : names()) {
+    HONE_ASSIGN_OR_RETURN(Target named, find(name));
+    if (device_key(named) == key) return named;
+  }
+  const KeyParts parts = parse_key(key);
+  const MachineNumbers& numbers = machine_numbers(parts.cpu);
+  if (parts.cores < 1 || numbers.cpu != parts.cpu || numbers.isa != parts.isa)
+    return error(Code::kUnsupported, "device {} is not described here (hone devices)", key);
+  Target t;
+  t.triple = "x86_64-linux-gnu";
+  for (const Description& d : descriptions()) {
+    if (machine_numbers(d.cpu).isa == parts.isa) t = from_description(d);
+  }
+  t.name = key;
+  t.cpu = parts.cpu;
+  t.cores = parts.cores;
+  fill_numbers(t, numbers);
+  t.caches.resize(std::min(t.caches.size(), parts.caches.size()));
+  for (size_t i = 0; i < t.caches.size(); ++i) {
+    t.caches[i].bytes = parts.caches[i];
+    t.caches[i].shared_by = std::min(t.caches[i].shared_by, t.cores);
+  }
+  return t;
 }
 
 std::string describe(const Target& t) {

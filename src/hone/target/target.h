@@ -52,6 +52,11 @@ struct Target {
 // Identifies the device in the database: what changes speed, not the name:
 // "avx512-sapphirerapids-2c-48K-2M-480M".
 [[nodiscard]] std::string device_key(const Target& target);
+// The device of a key, on whatever machine it was made: a named one that has it, else what the key
+// says, and for what it does not (clock, who shares the last cache, bandwidths) a typical part of
+// that design. For looking at what was measured there, not for compiling: its features are the
+// least of its instruction set. kUnsupported if the design is not known.
+[[nodiscard]] Result<Target> of_key(std::string_view key);
 // One line per property, for `hone devices`.
 [[nodiscard]] std::string describe(const Target& target);
 

@@ -193,6 +193,36 @@ TEST(target, device_key_names_what_changes_speed) {
   EXPECT_EQ(device_key(*find("aarch64-neon")), "neon-neoverse-n1-4c-64K-1M-32M");
 }
 
+TEST(target, a_key_tells_the_device_of_another_machine) {
+  for (const std::string& name : names()) {
+    const Target named = *find(name);
+    const Result<Target> found = of_key(device_key(named));
+    ASSERT_TRUE(found.ok()) << name;
+    EXPECT_EQ(device_key(*found), device_key(named));
+    EXPECT_EQ(found->ghz, named.ghz) << "all that a named one says";
+  }
+  for (const char* key : {"avx512-znver4-12c-32K-1M-96M", "avx512-skylake-avx512-3c-32K-1M-25344K",
+                          "avx2-x86-64-v3-7c-48K-2M", "neon-neoverse-n1-80c-64K-1M-32M"}) {
+    const Result<Target> found = of_key(key);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(device_key(*found), key);
+    EXPECT_FALSE(found->features.empty());
+    EXPECT_FALSE(runs_here(*found));
+    for (const Cache& cache : found->caches) EXPECT_LE(cache.shared_by, found->cores);
+  }
+  const Target zen = *of_key("avx512-znver4-12c-32K-1M-96M");
+  EXPECT_EQ(zen.fma_per_cycle, 1);
+  EXPECT_EQ(zen.vector_bytes, 64);
+  EXPECT_EQ(zen.caches[2].bytes, 96 << 20);
+  for (const char* key :
+       {"", "-", "host", "avx512", "avx512-znver4", "avx512-znver4-12c-32K-1M-96", "12c-32K",
+        "avx512-znver4--12c-32K-1M-32M", "avx512-abacus-2c-32K-1M-32M", "avx2-znver4-2c-32K-1M-32M",
+        "avx512-znver4-0c-32K-1M-32M", "avx512-znver4-2d-32K-1M-32M",
+        "avx512-znver4-99999999999c-32K-1M-32M", "avx512-znver4-2c-32K-1M-99999999999999999999M"}) {
+    EXPECT_EQ(of_key(key).status().code(), Code::kUnsupported) << key;
+  }
+}
+
 TEST(target, lanes_follow_the_vector_width) {
   EXPECT_EQ(find("x86-64-avx2")->lanes(4), 8);
   EXPECT_EQ(find("x86-64-avx512")->lanes(4), 16);
