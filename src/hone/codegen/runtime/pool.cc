@@ -14,6 +14,7 @@
 
 #include "hone/codegen/runtime/cpu_budget.h"
 #include "hone/codegen/runtime/denormals.h"
+#include "hone/codegen/runtime/placement.h"
 
 // How a phase, or a group of phases that join, runs. The caller writes `group`, then `pending`,
 // then every thread's `share`, a packed range of units not yet taken. A thread takes units by a
@@ -106,6 +107,7 @@ class Pool {
   ParallelFor parallel_for = nullptr;
   void* owner = nullptr;
   Worker* workers = nullptr;
+  Placement placement;
   alignas(kLine) Group group;
   alignas(kLine) std::atomic<uint32_t> pending{0};  // units not yet done
   alignas(kLine) std::atomic<int> failure{0};       // first result of a kernel that was not 0
@@ -271,6 +273,16 @@ void run_task(void* context, int i) {
   work(pool, i);
 }
 
+// A forked child has the numbers of its parent's threads, not the threads.
+void place_workers(Pool& pool) {
+  if (pool.process != getpid()) {
+    pool.placement.give_up();
+    return;
+  }
+  pool.placement.follow_caller();
+  for (int i = 1; i < pool.num_threads; ++i) pool.placement.place(pool.workers[i].handle);
+}
+
 // On how many threads.
 int64_t shares_of(const Pool& pool, const PhaseCall* phases, int64_t count) {
   int64_t shares = pool.num_threads, tiles = 0;
@@ -374,6 +386,7 @@ Pool* pool_create(const PoolOptions& options) {
     worker->pool = pool;
   }
   if (pool->parallel_for != nullptr) return pool;
+  pool->placement.begin(threads);
   const int started = start_workers(*pool);
   if (started == threads) return pool;
   stop_workers(*pool, started);
@@ -393,6 +406,7 @@ int pool_num_threads(const Pool* pool) { return pool->num_threads; }
 
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
              int64_t scratch_stride, int64_t* phase_ns) {
+  if (pool->placement.is_outdated()) place_workers(*pool);
   const FlushDenormals mode;
   int64_t start = phase_ns == nullptr ? 0 : clock_ns();
   int64_t end = 0;

@@ -1,0 +1,26 @@
+#include "hone/codegen/runtime/placement.h"
+
+namespace hone::runtime {
+
+void Placement::begin(int num_threads) {
+  // On machines of more CPUs than the set has room for this fails, and a lack of idle ones is rare.
+  if (num_threads < 2 || sched_getaffinity(0, sizeof all_, &all_) != 0) return;
+  on_ = CPU_COUNT(&all_) >= num_threads;
+  now_ = all_;
+}
+
+void Placement::follow_caller() {
+  before_ = now_;
+  now_ = all_;
+  cpu_ = sched_getcpu();
+  if (cpu_ >= 0) CPU_CLR(static_cast<unsigned>(cpu_), &now_);
+}
+
+void Placement::place(pthread_t thread) {
+  cpu_set_t found;
+  if (!on_) return;
+  on_ = pthread_getaffinity_np(thread, sizeof found, &found) == 0 && CPU_EQUAL(&found, &before_) &&
+        pthread_setaffinity_np(thread, sizeof now_, &now_) == 0;
+}
+
+}  // namespace hone::runtime
