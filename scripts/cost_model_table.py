@@ -71,8 +71,8 @@ class Model:
     def train_command(self, settings):
         options = self.options
         command = [*self.base_command(), "--cost", self.cost]
-        if options.budget and self.cost not in TREES:
-            command += ["--budget", options.budget]
+        if self.cost not in TREES:
+            command += [*(["--budget", options.budget] if options.budget else []), *(["--train-on", options.train_on] if options.train_on else [])]
         family = []
         for setting in filter(None, settings.split(",")):
             key, equals, value = setting.partition("=")
@@ -233,6 +233,7 @@ def add_options(parser):
     parser.add_argument("--seed", type=int, default=1, help="of the trainings")
     parser.add_argument("--jobs", type=int, default=1, help="so many models at a time")
     parser.add_argument("--threads", type=int, default=1, help="of each training")
+    parser.add_argument("--train-on", metavar="WHERE", help="of nets: what computes, as of hone train; default: cpu")
     parser.add_argument("--budget", metavar="TIME", help="of the epochs of each net, such as 10m; what it has learnt by then is judged")
     parser.add_argument("--again", action="store_true", help="train and judge anew what is there")
     parser.add_argument("--output", type=Path, help="a file for the table, too")

@@ -127,6 +127,7 @@ def check_budget(folder, db):
     # What is there stays where another one fails.
     before = path.read_bytes()
     assert "'wood'" in hone(*train, "--loss", "wood", code=2)
+    assert "--train-on: cannot train on 'tpu', expected one of cpu, cuda" in hone(*train, "--train-on", "tpu", code=2)
     assert path.read_bytes() == before
     # A file of other features, and one that is no net.
     model = onnx.load(path)

@@ -223,6 +223,11 @@ Command train_command(CLI::App& root) {
   add("--threads", net.threads, "N",
       "Threads that train, each parts of every batch; 0: all cores. The same number and seed give the same "
       "net; another number rounds differently");
+  add("--train-on", net.place, "WHERE",
+      fmt::format(
+          "What computes: {}; the latter is the first CUDA device, if Hone was built with a "
+          "libtorch that has CUDA, and rounds differently each time",
+          join_names(cost::net::train_place_names())));
   add("--curve", net.curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
   app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")
       ->group("Neural");

@@ -51,6 +51,8 @@ Result<net::NetTraining> parse(const NetTrainTexts& texts, net::NetTraining trai
   HONE_ASSIGN_OR_RETURN(training.threads, parse_threads(texts.threads));
   if (training.threads == 0)
     training.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  HONE_ASSIGN_OR_RETURN(training.place,
+                        of_option("--train-on", net::parse_train_place(texts.place)));
   training.state_file = texts.output + ".state";
   training.resume = texts.resume;
   training.cancel = &listen_for_interrupt();

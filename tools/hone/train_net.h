@@ -10,7 +10,7 @@ struct NetTrainTexts {
   std::string output, options;
   std::string from, adapt;  // a trained net to start from, and what of it to train
   std::string loss, epochs, rate, batch, decay;  // empty: as the family's papers say
-  std::string validation, patience = "0", seed = "1", threads = "0";
+  std::string validation, patience = "0", seed = "1", threads = "0", place = "cpu";
   std::vector<std::string> held_out;  // networks whose tasks are the validation, instead of a share
   bool few = false;                   // the data are a few chosen tasks: all are trained on
   std::string curve;                  // an HTML file; empty: none

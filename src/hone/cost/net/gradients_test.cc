@@ -19,20 +19,24 @@ Net without_dropout(const Family& family) {
   return narrow_net(family, drops ? GivenOptions{{"dropout", 0}} : GivenOptions{});
 }
 
-NetGradients gradients(const Net& net, const NetRows& rows, Loss loss, int threads) {
+NetGradients gradients(const Net& net, const NetRows& rows, Loss loss, int threads,
+                       TrainPlace place = TrainPlace::kProcessor) {
   NetTraining training = quick(loss);
   training.threads = threads;
+  training.place = place;
   Result<NetGradients> result = torch_gradients(net, rows, training);
   EXPECT_TRUE(result.ok()) << net.family << ": " << result.status().message();
   return std::move(result).value();
 }
 
-void expect_same(const Net& net, const NetGradients& a, const NetGradients& b) {
-  EXPECT_NEAR(a.loss, b.loss, 1e-5 * (1 + std::abs(a.loss)));
+void expect_same(const Net& net, const NetGradients& a, const NetGradients& b,
+                 double share = 1e-5) {
+  EXPECT_NEAR(a.loss, b.loss, share * (1 + std::abs(a.loss)));
   double largest = 0;
   for (size_t i = 0; i < a.parameters.size(); ++i) {
     for (size_t k = 0; k < a.parameters[i].size(); ++k) {
-      EXPECT_NEAR(a.parameters[i][k], b.parameters[i][k], 1e-5 * (1 + std::abs(a.parameters[i][k])))
+      EXPECT_NEAR(a.parameters[i][k], b.parameters[i][k],
+                  share * (1 + std::abs(a.parameters[i][k])))
           << net.parameters[i].name;
       largest = std::max<double>(largest, std::abs(a.parameters[i][k]));
     }
@@ -61,6 +65,36 @@ TEST(net_gradients, of_three_threads_are_those_of_one_for_each_family) {
       const Loss loss = parse_loss(family->recipe.loss).value();
       expect_same(net, gradients(net, rows, loss, 1), gradients(net, rows, loss, 3));
     }
+  }
+}
+
+TEST(net_gradients, of_libtorchs_operators_alone_are_those_of_the_processor) {
+  for (const Family* family : families()) {
+    SCOPED_TRACE(family->name);
+    const Net net = without_dropout(*family);
+    const NetRows rows = toy_rows(net, 4, 50, 2);
+    const Loss loss = parse_loss(family->recipe.loss).value();
+    expect_same(net, gradients(net, rows, loss, 1),
+                gradients(net, rows, loss, 1, TrainPlace::kGeneric));
+  }
+}
+
+TEST(net_gradients, of_cuda_are_those_of_the_processor) {
+  const Net small = without_dropout(kSmall);
+  NetTraining training = quick(Loss::kPairwise);
+  training.place = TrainPlace::kCuda;
+  if (const Status found = torch_gradients(small, toy_rows(small, 2, 12, 1), training).status();
+      !found.ok()) {
+    EXPECT_EQ(found.message(), "this libtorch finds no CUDA device");
+    GTEST_SKIP() << found.message();
+  }
+  for (const Family* family : families()) {
+    SCOPED_TRACE(family->name);
+    const Net net = without_dropout(*family);
+    const NetRows rows = toy_rows(net, 4, 50, 2);
+    const Loss loss = parse_loss(family->recipe.loss).value();
+    expect_same(net, gradients(net, rows, loss, 1),
+                gradients(net, rows, loss, 1, TrainPlace::kCuda), 1e-3);
   }
 }
 

@@ -20,6 +20,9 @@ constexpr Named<Loss> kLosses[] = {{"lambdarank", Loss::kLambdaRank},
                                    {"rmse", Loss::kRmse},
                                    {"multitask", Loss::kMultiTask}};
 
+constexpr Named<TrainPlace> kPlaces[] = {{"cpu", TrainPlace::kProcessor},
+                                         {"cuda", TrainPlace::kCuda}};
+
 constexpr int64_t kEvaluatedRows = 1024;  // at a time
 // As the library orders them.
 constexpr std::string_view kOutputs[] = {"score", "time", "memory_bound", "core_bound"};
@@ -113,6 +116,7 @@ HoneTorchOptions plain_options(const NetTraining& training) {
   plain.bound_weight = training.bound_weight;
   plain.rank_weight = training.rank_weight;
   plain.seed = training.seed;
+  plain.place = static_cast<int32_t>(training.place);
   plain.threads = training.threads;
   plain.patience = training.patience;
   plain.seconds = training.seconds;
@@ -145,6 +149,14 @@ Result<Loss> parse_loss(std::string_view name) {
 }
 
 std::vector<std::string> loss_names() { return names_of(kLosses); }
+
+Result<TrainPlace> parse_train_place(std::string_view name) {
+  if (const std::optional<TrainPlace> place = find_named(kPlaces, name)) return *place;
+  return invalid("cannot train on '{}', expected one of {}", name,
+                 fmt::join(train_place_names(), ", "));
+}
+
+std::vector<std::string> train_place_names() { return names_of(kPlaces); }
 
 Result<NetTraining> training_of(const Recipe& recipe) {
   NetTraining training;

@@ -30,6 +30,12 @@ enum class Loss : uint8_t { kLambdaRank, kPairwise, kRmse, kMultiTask };
 [[nodiscard]] Result<Loss> parse_loss(std::string_view name);
 [[nodiscard]] std::vector<std::string> loss_names();
 
+// Where libtorch computes: the processor; the first CUDA device; the processor by the code that
+// serves other devices, for tests.
+enum class TrainPlace : uint8_t { kProcessor, kCuda, kGeneric };
+[[nodiscard]] Result<TrainPlace> parse_train_place(std::string_view name);
+[[nodiscard]] std::vector<std::string> train_place_names();  // without that for tests
+
 struct NetEpoch {
   int epoch = 0;  // from 1
   double loss = 0, rate = 0;
@@ -49,7 +55,8 @@ struct NetTraining {
   double least_ratio = kReliableRatio;         // closer times get no order
   double bound_weight = 0.5, rank_weight = 1;  // of kMultiTask, beside the time
   uint64_t seed = 1;
-  int threads = 1;   // each computes parts of every batch
+  TrainPlace place = TrainPlace::kProcessor;
+  int threads = 1;   // of the processor: each computes parts of every batch
   int patience = 0;  // epochs without a better validation before it stops; 0: never
   // It stops after the epoch with which so much time is used up, also that of a training that is
   // gone on with; 0: never.
@@ -66,8 +73,8 @@ struct NetTraining {
 [[nodiscard]] Result<NetTraining> training_of(const Recipe& recipe);
 
 // Starts from the parameters' values and leaves the best of the validation rows, or the last if
-// there are none. The same inputs and number of threads give the same net. kCancelled if
-// interrupted.
+// there are none. The same inputs and number of threads give the same net, on the processor.
+// kCancelled if interrupted.
 [[nodiscard]] Result<std::vector<NetEpoch>> train(Net& net, const NetRows& rows,
                                                   const NetRows& validation,
                                                   const NetTraining& training);

@@ -72,6 +72,35 @@ TEST(net_train, every_loss_falls_and_orders_pairs) {
   }
 }
 
+// This family drops nothing, so that only the order of sums differs.
+TEST(net_train, goes_on_elsewhere_to_the_same_end) {
+  const Result<TempDir> folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  Net whole = narrow_net(kMlp);
+  const NetRows rows = toy_rows(whole, 12, 10, 1), validation = toy_rows(whole, 4, 10, 2);
+  NetTraining training = quick(Loss::kPairwise);
+  training.epochs = 4;
+  Net moved = whole;
+  const auto straight = train(whole, rows, validation, training);
+  ASSERT_TRUE(straight.ok()) << straight.status().message();
+
+  std::atomic<bool> cancel = false;
+  training.cancel = &cancel;
+  training.state_file = folder->file("state");
+  training.progress = [&](const NetEpoch& epoch) { cancel = epoch.epoch == 2; };
+  ASSERT_EQ(train(moved, rows, validation, training).status().code(), Code::kCancelled);
+  cancel = false;
+  training.progress = nullptr;
+  training.resume = true;
+  training.place = TrainPlace::kGeneric;
+  const auto resumed = train(moved, rows, validation, training);
+  ASSERT_TRUE(resumed.ok()) << resumed.status().message();
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_NEAR((*resumed)[i].loss, (*straight)[i].loss, 1e-4) << "epoch " << i + 1;
+  EXPECT_LT((*resumed)[3].loss, 0.95 * (*resumed)[0].loss);
+}
+
+// How many threads; 0: by the code that serves other devices.
 class SameWeights : public testing::TestWithParam<int> {};
 
 TEST_P(SameWeights, come_of_the_same_seed_also_after_an_interruption) {
@@ -84,7 +113,8 @@ TEST_P(SameWeights, come_of_the_same_seed_also_after_an_interruption) {
   const NetRows rows = toy_rows(fresh, 12, 10, 1), validation = toy_rows(fresh, 4, 10, 2);
   NetTraining training = quick(Loss::kMultiTask);
   training.epochs = 6;
-  training.threads = GetParam();
+  training.threads = std::max(1, GetParam());
+  if (GetParam() == 0) training.place = TrainPlace::kGeneric;
   Net whole = fresh, again = fresh, interrupted = fresh;
   ASSERT_TRUE(train(whole, rows, validation, training).ok());
   ASSERT_TRUE(train(again, rows, validation, training).ok());
@@ -123,7 +153,7 @@ TEST_P(SameWeights, come_of_the_same_seed_also_after_an_interruption) {
             std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(net_train, SameWeights, testing::Values(1, 3),
+INSTANTIATE_TEST_SUITE_P(net_train, SameWeights, testing::Values(0, 1, 3),
                          [](const auto& threads) { return fmt::format("{}", threads.param); });
 
 TEST(net_train, only_what_is_named_is_trained) {
@@ -217,6 +247,8 @@ TEST(net_train, says_what_is_missing) {
             "training a neural cost model needs /nowhere/libhone_torch.so, which is built where "
             "libtorch is: apt-get install libtorch-dev and build Hone again");
   EXPECT_FALSE(parse_loss("none").ok());
+  EXPECT_EQ(parse_train_place("tpu").status().message(),
+            "cannot train on 'tpu', expected one of cpu, cuda");
 }
 
 }  // namespace

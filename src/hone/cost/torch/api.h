@@ -8,7 +8,7 @@
 extern "C" {
 
 // Changes with anything below: another library is refused.
-inline constexpr int32_t kHoneTorchVersion = 3;
+inline constexpr int32_t kHoneTorchVersion = 4;
 
 struct HoneTorchNode {
   int32_t op;      // hone::cost::net::Op
@@ -65,6 +65,12 @@ enum HoneTorchLoss : int32_t {
   kHoneTorchMultiTask = 3,   // the logarithm of the time, its bounds, and pairs
 };
 
+enum HoneTorchPlace : int32_t {
+  kHoneTorchProcessor = 0,
+  kHoneTorchCuda = 1,     // the first CUDA device, if libtorch has it
+  kHoneTorchGeneric = 2,  // for tests: the processor, by the code that serves other devices
+};
+
 struct HoneTorchEpoch {
   int32_t epoch;                              // from 1
   double loss;                                // mean of the epoch's batches
@@ -87,7 +93,8 @@ struct HoneTorchOptions {
   double least_ratio;  // times closer than this get no order
   double bound_weight, rank_weight;  // of kHoneTorchMultiTask
   uint64_t seed;
-  int32_t threads;   // each computes parts of a batch; another number rounds differently
+  int32_t place;     // HoneTorchPlace
+  int32_t threads;   // of the processor, each has parts of a batch; another number rounds otherwise
   int32_t patience;  // epochs without a better validation before it stops; 0: never
   double seconds;    // it stops after the epoch with which they are used up; 0: never
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "hone/cost/net/net.h"
 #include "hone/cost/torch/batched_matmul.h"
@@ -15,11 +16,18 @@ at::IntArrayRef dims_of(const HoneTorchTensor& tensor) {
   return {tensor.dims, static_cast<size_t>(tensor.rank)};
 }
 
-at::Tensor copy_of(const HoneTorchTensor& tensor) {
-  return at::from_blob(tensor.values, dims_of(tensor), at::kFloat).clone();
+at::Tensor copy_of(const HoneTorchTensor& tensor, const Place& place) {
+  return at::from_blob(tensor.values, dims_of(tensor), at::kFloat)
+      .to(place.device, at::kFloat, false, true);
 }
 
-// Four values a draw: libtorch's own generator takes longer than the products of a net.
+// By libtorch's own generator, which was seeded for this run.
+at::Tensor generic_dropout(const at::Tensor& in, double share) {
+  const at::Tensor mask = at::empty(in.sizes(), in.options()).bernoulli_(1 - share);
+  return in * mask.div_(1 - share);
+}
+
+// Four values a draw: on a processor libtorch's generator takes longer than the products of a net.
 at::Tensor dropout(const at::Tensor& in, double share, Rng& rng) {
   const auto least = static_cast<uint64_t>(std::lround(share * 0x1p16));
   const auto scale = static_cast<float>(0x1p16 / (0x1p16 - static_cast<double>(least)));
@@ -34,6 +42,12 @@ at::Tensor dropout(const at::Tensor& in, double share, Rng& rng) {
   return in * mask;
 }
 
+void seed_generator(const at::Device& device, uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
 std::vector<int64_t> new_dims(const HoneTorchNode& node, const std::vector<int64_t>& tokens) {
   std::vector<int64_t> dims(node.integers, node.integers + node.num_integers);
   for (size_t i = 0; node.tokens != nullptr && i < dims.size(); ++i) {
@@ -43,13 +57,13 @@ std::vector<int64_t> new_dims(const HoneTorchNode& node, const std::vector<int64
 }
 
 at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& values,
-                 const std::vector<int64_t>& tokens, Rng* dropped) {
+                 const std::vector<int64_t>& tokens, bool generic, Rng* dropped) {
   const auto in = [&](int i) -> const at::Tensor& {
     return values[static_cast<size_t>(node.inputs[i])];
   };
   const at::IntArrayRef integers(node.integers, static_cast<size_t>(node.num_integers));
   switch (static_cast<Op>(node.op)) {
-    case Op::kMatmul: return batched_matmul(in(0), in(1));
+    case Op::kMatmul: return generic ? at::matmul(in(0), in(1)) : batched_matmul(in(0), in(1));
     case Op::kAdd: return in(0) + in(1);
     case Op::kSub: return in(0) - in(1);
     case Op::kMul: return in(0) * in(1);
@@ -72,7 +86,9 @@ at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& value
     }
     case Op::kSlice: return in(0).slice(integers[0], integers[1], integers[2]);
     case Op::kDropout:
-      return dropped != nullptr ? dropout(in(0), node.numbers[0], *dropped) : in(0);
+      if (dropped == nullptr) return in(0);
+      return generic ? generic_dropout(in(0), node.numbers[0])
+                     : dropout(in(0), node.numbers[0], *dropped);
     case Op::kGreater: return at::gt(in(0), in(1)).to(at::kFloat);
     case Op::kClip: return at::clamp(in(0), node.numbers[0], node.numbers[1]);
     case Op::kInput:
@@ -84,21 +100,23 @@ at::Tensor apply(const HoneTorchNode& node, const std::vector<at::Tensor>& value
 
 }  // namespace
 
-Interpreter::Interpreter(const HoneTorchNet& net) : net_(net) {
-  for (int i = 0; i < net.num_constants; ++i) constants_.push_back(copy_of(net.constants[i]));
+Interpreter::Interpreter(const HoneTorchNet& net, const Place& place) : net_(net), place_(place) {
+  for (int i = 0; i < net.num_constants; ++i)
+    constants_.push_back(copy_of(net.constants[i], place));
 }
 
 Outputs Interpreter::run(const RowInputs& rows, const std::vector<at::Tensor>& parameters,
                          Rng* dropped) const {
+  if (place_.generic && dropped != nullptr) seed_generator(place_.device, dropped->next());
   std::vector<at::Tensor> values;
   for (int i = 0; i < net_.num_nodes; ++i) {
     const HoneTorchNode& node = net_.nodes[i];
     const auto source = static_cast<size_t>(node.source);
     switch (static_cast<Op>(node.op)) {
-      case Op::kInput: values.push_back(rows.inputs[source]); break;
+      case Op::kInput: values.push_back(rows.inputs[source].to(place_.device)); break;
       case Op::kParameter: values.push_back(parameters[source]); break;
       case Op::kConstant: values.push_back(constants_[source]); break;
-      default: values.push_back(apply(node, values, rows.tokens, dropped));
+      default: values.push_back(apply(node, values, rows.tokens, place_.generic, dropped));
     }
   }
   const auto output = [&](int node) {
@@ -108,10 +126,10 @@ Outputs Interpreter::run(const RowInputs& rows, const std::vector<at::Tensor>& p
           output(net_.core_bound)};
 }
 
-std::vector<at::Tensor> make_parameters(const HoneTorchNet& net) {
+std::vector<at::Tensor> make_parameters(const HoneTorchNet& net, const Place& place) {
   std::vector<at::Tensor> parameters;
   for (int i = 0; i < net.num_parameters; ++i) {
-    parameters.push_back(copy_of(net.parameters[i]));
+    parameters.push_back(copy_of(net.parameters[i], place));
     parameters.back().requires_grad_(net.parameters[i].frozen == 0);
   }
   return parameters;

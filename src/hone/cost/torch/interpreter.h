@@ -7,6 +7,7 @@
 
 #include "hone/base/rng.h"
 #include "hone/cost/torch/api.h"
+#include "hone/cost/torch/place.h"
 #include "hone/cost/torch/row_reader.h"
 
 namespace hone::cost::torch_module {
@@ -17,19 +18,21 @@ struct Outputs {
 inline constexpr at::Tensor Outputs::*kOutputs[] = {&Outputs::score, &Outputs::time,
                                                     &Outputs::memory_bound, &Outputs::core_bound};
 
-// Copies; those that are not frozen want gradients.
-[[nodiscard]] std::vector<at::Tensor> make_parameters(const HoneTorchNet& net);
+// Copies, in that place; those that are not frozen want gradients.
+[[nodiscard]] std::vector<at::Tensor> make_parameters(const HoneTorchNet& net, const Place& place);
 
 class Interpreter {
  public:
-  explicit Interpreter(const HoneTorchNet& net);
+  Interpreter(const HoneTorchNet& net, const Place& place);
 
-  // `dropped`: what is dropped is drawn from it; null: nothing is. Several threads may run.
+  // `rows` may be anywhere, `parameters` are in the place. `dropped`: what is dropped is drawn from
+  // it; null: nothing is. Several threads may run, unless the place is generic.
   [[nodiscard]] Outputs run(const RowInputs& rows, const std::vector<at::Tensor>& parameters,
                             Rng* dropped) const;
 
  private:
   const HoneTorchNet& net_;
+  Place place_;
   std::vector<at::Tensor> constants_;
 };
 

@@ -8,14 +8,21 @@
 #include <vector>
 
 #include "hone/cost/torch/api.h"
+#include "hone/cost/torch/place.h"
 #include "hone/cost/torch/workers.h"
 
 namespace hone::cost::torch_module {
 
 class Optimizer {
  public:
-  // `parameters` are changed in place; those that want no gradient stay.
-  Optimizer(std::vector<at::Tensor> parameters, const HoneTorchOptions& options);
+  // Of one step; all are factors but `epsilon`.
+  struct Step {
+    float gradient, first, second, rate, correction2, epsilon, shrink;
+  };
+
+  // `parameters`, which are in that place, are changed; those that want no gradient stay.
+  Optimizer(std::vector<at::Tensor> parameters, const Place& place,
+            const HoneTorchOptions& options);
 
   // Applies and clears the gradients.
   void step(double rate, Workers& workers);
@@ -28,8 +35,12 @@ class Optimizer {
   [[nodiscard]] bool read(std::string_view& bytes);
 
  private:
-  [[nodiscard]] double gradient_scale(Workers& workers) const;
+  // Of all gradients together.
+  [[nodiscard]] double gradient_norm(Workers& workers) const;
+  // To the parameter at that place; `kept`: the share of the running mean that stays.
+  void apply(const Step& step, float kept, size_t place);
 
+  Place place_;
   std::vector<at::Tensor> parameters_, first_, second_, mean_;
   const HoneTorchOptions& options_;
   int64_t steps_ = 0;

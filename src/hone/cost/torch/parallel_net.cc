@@ -1,5 +1,6 @@
 #include "hone/cost/torch/parallel_net.h"
 
+#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -14,12 +15,7 @@ constexpr int64_t kPartRows = 64;     // fewer make the products narrow, more di
 constexpr int64_t kMostParts = 8;     // unless there are more threads: each has its own gradients
 constexpr int64_t kLeastRows = 8;     // of a part: less is not worth a thread
 constexpr int64_t kScoredRows = 256;  // at a time, without gradients
-
-int64_t count_parts(int64_t rows, int64_t threads) {
-  const int64_t parts = std::clamp<int64_t>(rows / kPartRows, 1, kMostParts);
-  const int64_t even = round_up(parts, threads);
-  return std::min(even, std::max<int64_t>(1, rows / kLeastRows));
-}
+constexpr int64_t kGenericScoredRows = 4096;
 
 std::vector<int64_t> pick(std::span<const int64_t> rows, const std::vector<int64_t>& places) {
   std::vector<int64_t> picked;
@@ -28,7 +24,7 @@ std::vector<int64_t> pick(std::span<const int64_t> rows, const std::vector<int64
 }
 
 void scatter(const at::Tensor& values, const std::vector<int64_t>& places, float* to) {
-  const at::Tensor plain = values.contiguous();
+  const at::Tensor plain = values.to(at::kCPU).contiguous();
   const float* from = plain.data_ptr<float>();
   for (const int64_t place : places) to[place] = *from++;
 }
@@ -42,9 +38,19 @@ at::Tensor gather(const at::Tensor& from, const std::vector<int64_t>& places) {
 
 }  // namespace
 
-ParallelNet::ParallelNet(const HoneTorchNet& net, std::vector<at::Tensor> parameters,
-                         Workers& workers)
-    : interpreter_(net), parameters_(std::move(parameters)), workers_(workers) {}
+ParallelNet::ParallelNet(const HoneTorchNet& net, const Place& place,
+                         std::vector<at::Tensor> parameters, Workers& workers)
+    : place_(place),
+      interpreter_(net, place),
+      parameters_(std::move(parameters)),
+      workers_(workers) {}
+
+int64_t ParallelNet::count_parts(int64_t rows) const {
+  if (place_.generic) return 1;
+  const int64_t parts = std::clamp<int64_t>(rows / kPartRows, 1, kMostParts);
+  const int64_t even = round_up<int64_t>(parts, workers_.threads());
+  return std::min(even, std::max<int64_t>(1, rows / kLeastRows));
+}
 
 void ParallelNet::add_replicas(size_t count) {
   while (replicas_.size() < count) {
@@ -57,7 +63,7 @@ void ParallelNet::add_replicas(size_t count) {
 double ParallelNet::compute_gradients(const RowReader& reader, std::span<const int64_t> rows,
                                       const Labels& labels, const HoneTorchOptions& options,
                                       uint64_t seed) {
-  const auto parts = reader.split(rows, count_parts(std::ssize(rows), workers_.threads()));
+  const auto parts = reader.split(rows, count_parts(std::ssize(rows)));
   add_replicas(parts.size());
   std::vector<Outputs> said(parts.size());
   workers_.for_each(std::ssize(parts), [&](int64_t i) {
@@ -83,7 +89,7 @@ double ParallelNet::compute_gradients(const RowReader& reader, std::span<const i
       if (!all.defined() || !all.grad().defined() || !(said[part].*output).requires_grad())
         continue;
       roots.push_back(said[part].*output);
-      gradients.push_back(gather(all.grad().contiguous(), parts[part]));
+      gradients.push_back(gather(all.grad().contiguous(), parts[part]).to(place_.device));
     }
     torch::autograd::backward(roots, gradients);
     said[part] = {};
@@ -94,7 +100,7 @@ double ParallelNet::compute_gradients(const RowReader& reader, std::span<const i
 
 void ParallelNet::sum_gradients(size_t parts) {
   workers_.for_each(std::ssize(parameters_), [&](int64_t i) {
-    const at::NoGradGuard no_gradients;
+    const c10::NoGradGuard no_gradients;
     const auto place = static_cast<size_t>(i);
     at::Tensor& sum = parameters_[place].mutable_grad();
     sum.reset();
@@ -113,9 +119,10 @@ void ParallelNet::evaluate(const RowReader& reader, const std::vector<at::Tensor
                            float* const* outputs) const {
   const std::vector<int64_t> rows = all_rows(reader.num_rows());
   if (rows.empty()) return;
-  const auto parts = reader.split(rows, (std::ssize(rows) + kScoredRows - 1) / kScoredRows);
+  const int64_t each = place_.generic ? kGenericScoredRows : kScoredRows;
+  const auto parts = reader.split(rows, (std::ssize(rows) + each - 1) / each);
   workers_.for_each(std::ssize(parts), [&](int64_t i) {
-    const at::NoGradGuard no_gradients;
+    const c10::NoGradGuard no_gradients;
     const std::vector<int64_t>& part = parts[static_cast<size_t>(i)];
     const Outputs said = interpreter_.run(reader.read(part), parameters, nullptr);
     for (size_t output = 0; output < std::size(kOutputs); ++output) {

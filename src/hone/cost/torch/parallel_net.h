@@ -19,8 +19,9 @@ namespace hone::cost::torch_module {
 
 class ParallelNet {
  public:
-  // `parameters` may change between calls, but not move.
-  ParallelNet(const HoneTorchNet& net, std::vector<at::Tensor> parameters, Workers& workers);
+  // `parameters`, in that place, may change between calls, but not move.
+  ParallelNet(const HoneTorchNet& net, const Place& place, std::vector<at::Tensor> parameters,
+              Workers& workers);
 
   // The loss of the rows, those of a group side by side; its gradients are left in the parameters.
   // `labels` are theirs. `seed`: of what is dropped.
@@ -37,6 +38,9 @@ class ParallelNet {
   void add_replicas(size_t count);
   void sum_gradients(size_t parts);
 
+  [[nodiscard]] int64_t count_parts(int64_t rows) const;
+
+  Place place_;
   Interpreter interpreter_;
   std::vector<at::Tensor> parameters_;
   Workers& workers_;

@@ -1,5 +1,6 @@
 // The training loop, and the functions of api.h.
 #include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
 #include <malloc.h>
 
 #include <bit>
@@ -36,6 +37,11 @@ void keep_memory() {
 void prepare() {
   keep_memory();
   at::set_num_threads(1);
+}
+
+// Elsewhere libtorch has a batch as a whole.
+int threads_of(const Place& place, const HoneTorchOptions& options) {
+  return place.generic ? 1 : options.threads;
 }
 
 // Labels of some rows; NaN where there are none.
@@ -94,14 +100,16 @@ class Trainer {
         train_(train),
         validation_(validation),
         options_(options),
-        workers_(options.threads),
-        parameters_(make_parameters(net)),
-        parallel_(net, parameters_, workers_),
-        optimizer_(parameters_, options),
+        place_(place_of(options)),
+        workers_(threads_of(place_, options)),
+        parameters_(make_parameters(net, place_)),
+        parallel_(net, place_, parameters_, workers_),
+        optimizer_(parameters_, place_, options),
         train_reader_(net, train.inputs, train.num_rows),
         validation_reader_(net, validation.inputs, validation.num_rows),
         fingerprint_(fingerprint(net, train, validation, options)) {
-    for (const at::Tensor& parameter : parameters_) best_.push_back(parameter.detach().clone());
+    for (const at::Tensor& parameter : parameters_)
+      best_.push_back(parameter.detach().to(at::kCPU, at::kFloat, false, true));
   }
 
   int32_t run() {
@@ -173,7 +181,7 @@ class Trainer {
 
   // Without rows to judge by, the last parameters are the best.
   void judge(HoneTorchEpoch& done) {
-    const at::NoGradGuard no_gradients;
+    const c10::NoGradGuard no_gradients;
     const std::vector<at::Tensor>& result = optimizer_.result();
     done.best = 1;
     if (validation_.num_rows > 0) {
@@ -223,6 +231,7 @@ class Trainer {
   const HoneTorchNet& net_;
   const HoneTorchRows &train_, &validation_;
   const HoneTorchOptions& options_;
+  Place place_;
   Workers workers_;
   std::vector<at::Tensor> parameters_;
   ParallelNet parallel_;
@@ -269,9 +278,10 @@ __attribute__((visibility("default"))) int32_t hone_torch_gradients(
     double* loss, float* const* gradients, char* message, int64_t message_size) {
   return guarded(message, message_size, [&] {
     prepare();
-    const std::vector<at::Tensor> parameters = make_parameters(*net);
-    Workers workers(options->threads);
-    ParallelNet parallel(*net, parameters, workers);
+    const Place place = place_of(*options);
+    const std::vector<at::Tensor> parameters = make_parameters(*net, place);
+    Workers workers(threads_of(place, *options));
+    ParallelNet parallel(*net, place, parameters, workers);
     Batch batch{all_rows(rows->num_rows), {}};
     for (int64_t g = 0; g < rows->num_groups; ++g)
       batch.group_sizes.push_back(rows->group_begin[g + 1] - rows->group_begin[g]);
@@ -279,7 +289,7 @@ __attribute__((visibility("default"))) int32_t hone_torch_gradients(
                                        labels_of(*rows, batch), *options, options->seed);
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (!parameters[i].grad().defined()) continue;
-      const at::Tensor plain = parameters[i].grad().contiguous();
+      const at::Tensor plain = parameters[i].grad().to(at::kCPU).contiguous();
       std::copy_n(plain.data_ptr<float>(), plain.numel(), gradients[i]);
     }
     return static_cast<int32_t>(kHoneTorchDone);
@@ -291,9 +301,9 @@ __attribute__((visibility("default"))) int32_t hone_torch_forward(
     char* message, int64_t message_size) {
   return guarded(message, message_size, [&] {
     prepare();
-    const std::vector<at::Tensor> parameters = make_parameters(*net);
+    const std::vector<at::Tensor> parameters = make_parameters(*net, {});
     Workers workers(1);
-    ParallelNet(*net, parameters, workers)
+    ParallelNet(*net, {}, parameters, workers)
         .evaluate(RowReader(*net, inputs, num_rows), parameters, outputs);
     return static_cast<int32_t>(kHoneTorchDone);
   });
