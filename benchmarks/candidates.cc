@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <unordered_set>
 
+#include "hone/base/clock.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/neural_model.h"
 #include "hone/target/target.h"
@@ -18,13 +18,6 @@ namespace hone {
 namespace {
 
 constexpr int kBatch = 64;
-
-// Of this thread: others on the machine do not count.
-double core_seconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 struct Count {
   int64_t sampled = 0, legal = 0;
@@ -41,10 +34,10 @@ Result<Count> measure(const compute::Dag& dag, const cost::CostModel& model, dou
   Rng rng(1);
   Count count;
   while (count.seconds() < seconds) {
-    const double start = core_seconds();
+    const double start = thread_seconds();
     std::vector<space::Point> points;
     for (int i = 0; i < kBatch; ++i) points.push_back(space.sample(rng));
-    const double sampled = core_seconds();
+    const double sampled = thread_seconds();
     std::vector<space::Candidate> candidates;
     candidates.reserve(kBatch);  // queries point into it
     std::vector<cost::Query> queries;
@@ -55,11 +48,11 @@ Result<Count> measure(const compute::Dag& dag, const cost::CostModel& model, dou
       queries.push_back({&candidates.back(), &target, 1, key});
       count.distinct.insert(hash(point));
     }
-    const double made = core_seconds();
+    const double made = thread_seconds();
     HONE_ASSIGN_OR_RETURN(const std::vector<double> predicted, model.predict(queries));
     for (const double value : predicted) count.checksum += value;
     candidates.clear();
-    const double end = core_seconds();
+    const double end = thread_seconds();
     count.sampled += kBatch;
     count.legal += std::ssize(queries);
     count.sampling += sampled - start;
@@ -92,9 +85,9 @@ Result<Updates> measure_updates(const compute::Dag& dag, cost::CostModel& model)
     for (const space::Candidate& candidate : candidates)
       observations.push_back({{&candidate, &target, 1, key}, 1e-3 * std::exp(rng.normal())});
     const uint64_t revision = model.revision();
-    const double start = core_seconds();
+    const double start = thread_seconds();
     HONE_RETURN_IF_ERROR(model.update(observations));
-    const double taken = core_seconds() - start;
+    const double taken = thread_seconds() - start;
     ++updates.number;
     updates.changes += model.revision() != revision ? 1 : 0;
     updates.all += taken;

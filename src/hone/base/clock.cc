@@ -1,6 +1,7 @@
 #include "hone/base/clock.h"
 
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 #include "hone/base/assert.h"
@@ -24,6 +25,12 @@ class RealClock : public Clock {
 Clock& real_clock() {
   static RealClock clock;
   return clock;
+}
+
+double thread_seconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 double ManualClock::now_seconds() const {

@@ -17,6 +17,9 @@ class Clock {
 // The machine's monotonic clock.
 [[nodiscard]] Clock& real_clock();
 
+// CPU time of the calling thread: others on the machine do not count.
+[[nodiscard]] double thread_seconds();
+
 // Stands still but for advance() and sleep().
 class ManualClock : public Clock {
  public:

@@ -20,6 +20,16 @@ TEST(clock, real_clock_does_not_sleep_for_nothing) {
   EXPECT_LT(clock.now_seconds() - start, 5.0);
 }
 
+TEST(clock, a_thread_that_sleeps_takes_no_time) {
+  const double start = thread_seconds();
+  real_clock().sleep(0.05);
+  EXPECT_LT(thread_seconds() - start, 0.04);
+  const double end = real_clock().now_seconds() + 0.02;
+  while (real_clock().now_seconds() < end) {
+  }
+  EXPECT_GT(thread_seconds(), start);
+}
+
 TEST(clock, manual_clock_moves_only_when_told) {
   ManualClock clock(100);
   EXPECT_EQ(clock.now_seconds(), 100);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hone/base/clock.h"
 #include "hone/base/hash.h"
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
@@ -35,10 +36,17 @@ uint64_t hash_without(std::string_view object, std::string_view prefix) {
   }
 }
 
+int64_t count_instructions(const llvm::Module& module) {
+  int64_t instructions = 0;
+  for (const llvm::Function& function : module) instructions += function.getInstructionCount();
+  return instructions;
+}
+
 }  // namespace
 
 Result<ObjectCode> compile(const ir::Program& program, const target::Target& target,
                            const CompileOptions& options) {
+  const double start = thread_seconds();
   llvm::LLVMContext context;
   llvm::Module module("kernel", context);  // a name that the object carries
   HONE_RETURN_IF_ERROR(prepare_module(module, target));
@@ -51,20 +59,26 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
                           phase.num_tiles(), phase.prepare});
     HONE_RETURN_IF_ERROR(emitter.emit(phase, out.phases.back().symbol));
     out.scratch_bytes = std::max(out.scratch_bytes, emitter.scratch_bytes());
-    int64_t instructions = 0;
-    for (const llvm::Function& function : module) instructions += function.getInstructionCount();
-    if (instructions > options.max_instructions)
+    out.cost.instructions = count_instructions(module);
+    if (out.cost.instructions > options.max_instructions)
       return invalid("more than {} instructions after unrolling", options.max_instructions);
   }
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(module, &stream))
     return error(Code::kInternal, "bug: {} became invalid LLVM code: {}", program.name, problem);
+  const double emitted = thread_seconds();
   optimize(module, target);
+  const double optimized = thread_seconds();
+  out.cost.optimized = count_instructions(module);
   if (options.keep_assembly) {
     HONE_ASSIGN_OR_RETURN(out.assembly, emit_assembly(module, target));
   }
+  const double written = thread_seconds();
   HONE_ASSIGN_OR_RETURN(out.object, emit_object(module, target));
+  out.cost.emit = emitted - start;
+  out.cost.optimize = optimized - emitted;
+  out.cost.generate = thread_seconds() - written;
   HONE_ASSIGN_OR_RETURN(out.text_bytes, text_bytes(out.object));
   out.content = hash_without(out.object, options.symbol_prefix);
   return out;

@@ -23,13 +23,21 @@ struct Phase {
   bool prepare = false;
 };
 
+// What a compilation took.
+struct CompileCost {
+  int64_t instructions = 0, optimized = 0;      // LLVM's, before and after its passes
+  double emit = 0, optimize = 0, generate = 0;  // CPU seconds of the thread
+  [[nodiscard]] double seconds() const { return emit + optimize + generate; }
+};
+
 struct ObjectCode {
   std::string object;         // an ELF relocatable file
   std::vector<Phase> phases;  // as in the program
   int64_t scratch_bytes = 0;  // of each thread; the most that a phase needs
   int64_t text_bytes = 0;     // machine code
   uint64_t content = 0;       // hash of the object, whichever its symbols' prefix of that length
-  std::string assembly;       // if CompileOptions::keep_assembly
+  CompileCost cost;
+  std::string assembly;  // if CompileOptions::keep_assembly
 };
 
 struct CompileOptions {
