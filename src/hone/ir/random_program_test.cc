@@ -10,6 +10,7 @@
 #include "hone/ir/interpreter.h"
 #include "hone/ir/partition_loops.h"
 #include "hone/ir/printer.h"
+#include "hone/ir/roll_loops.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/verifier.h"
 
@@ -68,7 +69,8 @@ TEST(random_program, passes_keep_the_results) {
   const Pass passes[] = {
       {"simplify", [](Program p) { return simplify(std::move(p)); }},
       {"hoist_guards", [](Program p) { return hoist_guards(std::move(p)); }},
-      {"partition_loops", [](Program p) { return partition_loops(std::move(p)); }}};
+      {"partition_loops", [](Program p) { return partition_loops(std::move(p)); }},
+      {"roll_loops", [](Program p) { return roll_loops(std::move(p), {.max_loads = 0}); }}};
   for (const Pass& pass : passes) {
     int64_t changed = 0;
     for (uint64_t seed = 0; seed < 400; ++seed) {

@@ -1,0 +1,208 @@
+#include "hone/ir/roll_loops.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "hone/ir/linear.h"
+#include "hone/ir/loads.h"
+
+namespace hone::ir {
+namespace {
+
+using Buffers = std::set<const Buffer*>;  // looked up only, never iterated
+
+// Loops and guards around one store, the outermost first.
+struct Nest {
+  std::vector<Stmt> around;
+  Stmt store;
+};
+
+bool is_unrolled(const Stmt& s) {
+  return s->kind == StmtKind::kFor && s->for_kind == ForKind::kUnrolled;
+}
+
+// Nothing if a loop inside runs step by step, or there is more than one statement.
+std::optional<Nest> nest_of(const Stmt& s) {
+  Nest nest;
+  Stmt at = s;
+  for (; at->kind != StmtKind::kStore; at = at->body[0]) {
+    const bool may_move = is_unrolled(at) || at->kind == StmtKind::kIf ||
+                          (at->kind == StmtKind::kFor && at->for_kind == ForKind::kVectorized);
+    if (!may_move || at->body.size() != 1) return std::nullopt;
+    nest.around.push_back(at);
+  }
+  nest.store = at;
+  return nest;
+}
+
+// Of the iterations of all unrolled loops.
+int64_t loads_of(const Nest& nest) {
+  int64_t loads = 0;
+  visit(nest.store->value,
+        [&](const Expr& e) { loads += e->op == Op::kLoad && e->buffer->values.empty() ? 1 : 0; });
+  for (const Stmt& s : nest.around) {
+    if (is_unrolled(s) && is_const_int(s->extent)) loads *= s->extent->int_value;
+  }
+  return loads;
+}
+
+// Calls f on every expression of the nest.
+template <typename F>
+void visit_nest(const Nest& nest, const F& f) {
+  for (const Stmt& s : nest.around) {
+    for (const Expr& e : {s->min, s->extent, s->condition}) {
+      if (e) visit(e, f);
+    }
+  }
+  for (const Expr& e : nest.store->indices) visit(e, f);
+  visit(nest.store->value, f);
+}
+
+bool any_uses(const std::vector<Expr>& indices, const Var* var) {
+  return std::any_of(indices.begin(), indices.end(), [&](const Expr& e) { return uses(e, var); });
+}
+
+// Iterations of the loop store to different elements, whatever those of the loops around and inside
+// are: some index depends on no other of the nest's loops.
+bool stores_apart(const Nest& nest, const Stmt& loop) {
+  return std::any_of(
+      nest.store->indices.begin(), nest.store->indices.end(), [&](const Expr& index) {
+        if (has_load(index)) return false;
+        const Linear form = linearize(index);
+        if (form.coefficient(loop->var) == 0) return false;
+        const Linear rest = without(form, variable(loop->var));
+        return std::none_of(nest.around.begin(), nest.around.end(), [&](const Stmt& s) {
+          return s->kind == StmtKind::kFor && depends(rest, s->var);
+        });
+      });
+}
+
+void collect_sums(const Stmt& s, Buffers& sums) {
+  if (s->kind == StmtKind::kStore && loads_from(s->value, s->buffer.get()))
+    sums.insert(s->buffer.get());
+  for (const Stmt& child : s->body) collect_sums(child, sums);
+}
+
+class Pass {
+ public:
+  Pass(const Stmt& phase, int64_t max_loads) : max_loads_(max_loads) { collect_sums(phase, sums_); }
+
+  Stmt run(const Stmt& phase) {
+    const Stmt rolled = roll(phase);
+    return to_stack_.empty() ? rolled : on_stack(rolled);
+  }
+
+ private:
+  Stmt roll(const Stmt& s) {
+    if (is_unrolled(s)) {
+      if (std::optional<Nest> nest = nest_of(s)) return roll_nest(*std::move(nest));
+    }
+    if (s->body.empty()) return s;
+    std::vector<Stmt> body;
+    for (const Stmt& child : s->body) body.push_back(roll(child));
+    return with_body(*s, std::move(body));
+  }
+
+  Stmt roll_nest(Nest nest) {
+    std::vector<Stmt> rolled;
+    while (loads_of(nest) > max_loads_) {
+      const auto loop = std::find_if(nest.around.begin(), nest.around.end(),
+                                     [&](const Stmt& s) { return may_roll(nest, s); });
+      if (loop == nest.around.end()) break;
+      note_registers(nest, (*loop)->var.get());
+      rolled.push_back(*loop);
+      nest.around.erase(loop);
+    }
+    Stmt s = nest.store;
+    for (size_t i = nest.around.size(); i-- > 0;) s = with_body(*nest.around[i], {s});
+    for (size_t i = rolled.size(); i-- > 0;) {
+      s = make_for(rolled[i]->var, rolled[i]->min, rolled[i]->extent, ForKind::kSerial, {s});
+    }
+    return s;
+  }
+
+  bool may_roll(const Nest& nest, const Stmt& loop) const {
+    if (!is_unrolled(loop) || !is_const_int(loop->min) || !is_const_int(loop->extent) ||
+        !stores_apart(nest, loop))
+      return false;
+    const Var* var = loop->var.get();
+    bool may = !keeps_sum(*nest.store->buffer, nest.store->indices, var);
+    visit_nest(nest, [&](const Expr& e) {
+      if (e->op != Op::kLoad) return;
+      may = may && e->buffer != nest.store->buffer && !keeps_sum(*e->buffer, e->args, var) &&
+            (e->buffer->values.empty() || !any_uses(e->args, var));
+    });
+    return may;
+  }
+  bool keeps_sum(const Buffer& buffer, const std::vector<Expr>& indices, const Var* var) const {
+    return buffer.scope == Scope::kRegister && sums_.contains(&buffer) && any_uses(indices, var);
+  }
+
+  void note_registers(const Nest& nest, const Var* var) {
+    const auto note = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
+      if (buffer.scope == Scope::kRegister && any_uses(indices, var)) to_stack_.insert(&buffer);
+    };
+    note(*nest.store->buffer, nest.store->indices);
+    visit_nest(nest, [&](const Expr& e) {
+      if (e->op == Op::kLoad) note(*e->buffer, e->args);
+    });
+  }
+
+  // The statement with those buffers on the stack.
+  Stmt on_stack(const Stmt& s) {
+    if (s->kind == StmtKind::kAlloc && to_stack_.contains(s->buffer.get())) {
+      auto stack = std::make_shared<Buffer>(*s->buffer);
+      stack->scope = Scope::kStack;
+      moved_.emplace_back(s->buffer.get(), stack);
+    }
+    std::vector<Stmt> body;
+    for (const Stmt& child : s->body) body.push_back(on_stack(child));
+    const auto place = [&](const Expr& e) {
+      return e ? rewrite(e,
+                         [&](const Expr& node) -> Expr {
+                           const BufferPtr other =
+                               node->op == Op::kLoad ? moved(node->buffer) : nullptr;
+                           return other ? load(other, node->args) : nullptr;
+                         })
+               : e;
+    };
+    std::vector<Expr> indices;
+    for (const Expr& index : s->indices) indices.push_back(place(index));
+    const BufferPtr other = moved(s->buffer);
+    if (other && s->kind == StmtKind::kAlloc) return make_alloc(other, std::move(body));
+    if (other && s->kind == StmtKind::kStore) return make_store(other, indices, place(s->value));
+    if (other && s->kind == StmtKind::kPrefetch) return make_prefetch(other, indices, s->cache);
+    if (s->kind == StmtKind::kExtern) {
+      std::vector<BufferPtr> buffers;
+      for (const BufferPtr& b : s->buffers) buffers.push_back(moved(b) ? moved(b) : b);
+      return make_extern(s->name, std::move(buffers));
+    }
+    return with_exprs(*s, place(s->min), place(s->extent), place(s->condition), std::move(indices),
+                      place(s->value), std::move(body));
+  }
+  BufferPtr moved(const BufferPtr& buffer) const {
+    for (const auto& [from, to] : moved_) {
+      if (from == buffer.get()) return to;
+    }
+    return nullptr;
+  }
+
+  int64_t max_loads_;
+  Buffers sums_;      // that a store adds to
+  Buffers to_stack_;  // registers that a rolled loop indexes
+  std::vector<std::pair<const Buffer*, BufferPtr>> moved_;
+};
+
+}  // namespace
+
+Program roll_loops(Program program, const RollOptions& options) {
+  for (Phase& phase : program.phases) {
+    if (!phase.body) continue;
+    const int64_t max_loads = phase.prepare ? options.max_prepare_loads : options.max_loads;
+    phase.body = Pass(phase.body, max_loads).run(phase.body);
+  }
+  return program;
+}
+
+}  // namespace hone::ir
