@@ -78,20 +78,26 @@ void take_transferred(const ModelTasks& model, size_t group, const search::Searc
   }
 }
 
-// Of one task or all. A store that knows better has a record of its own that is right.
-Result<FailedSchedules> failed_schedules(db::Store* store, const std::string& device,
-                                         std::optional<uint64_t> task = {}) {
-  FailedSchedules failed, once;
-  if (!store) return failed;
-  const db::Filter filter = {.task = task, .device = device, .failed_only = true};
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, filter, [&](db::Record&& record) {
+// One query, however many tasks ask. A store that knows better has a record of its own that is
+// right.
+Status ask_what_failed(const ModelTasks& model, Knowledge& knowledge) {
+  if (!knowledge.store || knowledge.asked_failed) return ok_status();
+  knowledge.asked_failed = true;
+  FailedSchedules once;
+  const db::Filter filter = {.device = model.device, .failed_only = true};
+  return db::for_each_record(*knowledge.store, filter, [&](db::Record&& record) {
     if (record.outcome == measure::Outcome::kCompile) return ok_status();  // it is found out again
     const bool wrong = record.outcome == measure::Outcome::kWrongAnswer;
     std::pair key(record.task, std::move(record.steps));
-    if (wrong || !once.insert(key).second) failed.insert(std::move(key));
+    if (wrong || !once.insert(key).second) knowledge.failed.insert(std::move(key));
     return ok_status();
-  }));
-  return failed;
+  });
+}
+
+// Whether a record is of one of the model's own tasks as they are to run here.
+bool is_own(const ModelTasks& model, const db::Record& record) {
+  return record.device == model.device && record.threads == model.threads &&
+         model.own.contains(record.task);
 }
 
 Result<std::vector<db::Record>> read_shipped(const CompileOptions& options,
@@ -142,6 +148,9 @@ Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const Compile
                 [&](const db::Record& record) { return model.forgotten.contains(record.task); });
   std::stable_sort(knowledge.shipped.begin(), knowledge.shipped.end(),
                    [](const db::Record& a, const db::Record& b) { return a.centre < b.centre; });
+  if (std::any_of(knowledge.shipped.begin(), knowledge.shipped.end(),
+                  [&](const db::Record& record) { return is_own(model, record); }))
+    HONE_RETURN_IF_ERROR(ask_what_failed(model, knowledge));
   return knowledge;
 }
 
@@ -152,7 +161,7 @@ Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
   search::TransferPool& pool = knowledge.pool;
   if (knowledge.store) HONE_RETURN_IF_ERROR(pool.add_store(*knowledge.store));
   pool.exclude_tasks(model.forgotten);
-  HONE_ASSIGN_OR_RETURN(knowledge.failed, failed_schedules(knowledge.store, model.device));
+  HONE_RETURN_IF_ERROR(ask_what_failed(model, knowledge));
   for (const db::Record& record : knowledge.shipped) {
     if (!knowledge.failed.contains({record.task, record.steps})) pool.add(record);
   }
@@ -193,16 +202,10 @@ Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, si
   }
   std::vector<db::Record> shipped;
   for (const db::Record& record : knowledge.shipped) {
-    if (record.task == key && record.device == model.device && record.threads == model.threads &&
-        query.takes(record.algorithm))
+    if (record.task == key && is_own(model, record) && query.takes(record.algorithm) &&
+        !knowledge.failed.contains({key, record.steps}))
       shipped.push_back(record);
   }
-  if (shipped.empty()) return std::optional<KnownSchedule>();
-  HONE_ASSIGN_OR_RETURN(const FailedSchedules failed,
-                        failed_schedules(knowledge.store, model.device, key));
-  std::erase_if(shipped, [&](const db::Record& record) {
-    return failed.contains({key, record.steps});
-  });
   return first_that_applies(shipped);
 }
 

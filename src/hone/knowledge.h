@@ -24,10 +24,10 @@ using FailedSchedules = std::set<std::pair<uint64_t, std::string>>;
 
 struct Knowledge {
   db::Store* store = nullptr;       // may be null
-  FailedSchedules failed;           // of learn_from_others()
+  FailedSchedules failed;           // of any task, if asked_failed
   std::vector<db::Record> shipped;  // the records that come with Hone, of any task
   search::TransferPool pool;        // of learn_from_others()
-  bool asked_others = false;
+  bool asked_failed = false, asked_others = false;
 };
 
 // Null if there is none to read from.

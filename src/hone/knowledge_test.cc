@@ -216,6 +216,57 @@ TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
   EXPECT_EQ(sources[0], "stored");
 }
 
+// Counts how often it is asked for failures.
+class CountingStore : public db::Store {
+ public:
+  explicit CountingStore(db::Store& store) : store_(store) {}
+  Result<std::vector<int64_t>> add(std::span<const db::Record> batch) override {
+    return store_.add(batch);
+  }
+  Result<std::vector<db::Record>> best(const db::BestQuery& query) override {
+    return store_.best(query);
+  }
+  Result<std::vector<db::Record>> query(const db::Filter& filter) override {
+    if (filter.failed_only && filter.after_id == 0) ++asked;
+    return store_.query(filter);
+  }
+  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
+    return store_.set_verified(id, found, message);
+  }
+  Status remove(std::span<const int64_t> ids) override { return store_.remove(ids); }
+  Result<std::vector<std::string>> verify() override { return store_.verify(); }
+  int asked = 0;
+
+ private:
+  db::Store& store_;
+};
+
+TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  const std::vector<db::Record> records = f.records(model);
+  ASSERT_GT(records.size(), 1U);
+  std::string text;
+  for (const db::Record& record : records) text += to_shipped_line(record);
+  std::ofstream(f.folder.file("any.jsonl")) << text;
+  f.options.shipped = f.folder.path();
+  f.store(records);
+  const auto asked = [&](const std::string& transfer) {
+    f.options.transfer = transfer;
+    const Result<std::unique_ptr<db::Store>> store = open_for_reading(f.options);
+    EXPECT_TRUE(store.ok());
+    CountingStore counting(**store);
+    Result<Knowledge> knowledge = learn(model, &counting, f.options);
+    EXPECT_TRUE(knowledge.ok() && known_schedules(model, *knowledge, f.options, f.threads).ok());
+    EXPECT_TRUE(learn_from_others(model, f.options, *knowledge).ok());
+    return counting.asked;
+  };
+  EXPECT_EQ(asked("off"), 0) << "the stored records suffice";
+  f.options.use_shipped = true;
+  EXPECT_EQ(asked("off"), 1);
+  EXPECT_EQ(asked("pool"), 1);
+}
+
 TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
