@@ -94,6 +94,10 @@ std::string feature_string(const target::Target& target) {
   return features;
 }
 
+bool has_avx512(const target::Target& target) {
+  return target.triple.starts_with("x86_64") && target.vector_bytes == 64;
+}
+
 Status prepare_module(llvm::Module& module, const target::Target& target) {
   auto machine = machine_for(target);
   if (!machine.ok()) return machine.status();

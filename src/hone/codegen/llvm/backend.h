@@ -17,6 +17,8 @@ inline constexpr const char* kBodySuffix = "_body";
 void initialize_targets();
 // "+avx2,-avx512f"
 [[nodiscard]] std::string feature_string(const target::Target& target);
+// Whether code for it may use 512-bit vectors, their masks and their permutations.
+[[nodiscard]] bool has_avx512(const target::Target& target);
 // Sets triple and data layout; needed before any code is emitted into the module.
 [[nodiscard]] Status prepare_module(llvm::Module& module, const target::Target& target);
 // The short list of passes.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
 
 namespace hone::codegen {
@@ -37,7 +38,8 @@ llvm::Value* PhaseEmitter::any_lane() {
 
 void PhaseEmitter::emit_vectorized(const StmtNode& s) {
   const LanePlan plan = plan_lanes(s);
-  if (!plan.vectorizable || lanes_.width > 1) return emit_serial(s);
+  if (!plan.vectorizable || lanes_.width > 1 || (plan.filters && !has_avx512(target_)))
+    return emit_serial(s);
   const int native = std::max(1, target_.vector_bytes / plan.element_bytes);
   if (!ir::is_const_int(s.extent)) return emit_whole_vectors(s, plan, native);
   const int64_t extent = s.extent->int_value;

@@ -251,6 +251,7 @@ llvm::Value* PhaseEmitter::lane_addresses(const Access& access) {
 }
 
 llvm::Value* PhaseEmitter::load_gather(const Access& access) {
+  if (llvm::Value* permuted = load_permuted(access)) return permuted;
   llvm::Type* type = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(lanes_.width));
   const llvm::Align align = alignment(access, false);
   llvm::Value* mask = all_lanes_mask();

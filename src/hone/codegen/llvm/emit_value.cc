@@ -1,5 +1,6 @@
 #include <llvm/IR/Intrinsics.h>
 
+#include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
 #include "hone/codegen/llvm/vector_math.h"
 #include "hone/ir/scalar.h"
@@ -20,10 +21,6 @@ bool is_call(Op op) {
   return op == Op::kExp || op == Op::kLog || op == Op::kTanh || op == Op::kErf ||
          op == Op::kSigmoid || op == Op::kSin || op == Op::kCos || op == Op::kAtan ||
          op == Op::kPow || op == Op::kRem;
-}
-
-bool has_avx512(const target::Target& target) {
-  return target.triple.starts_with("x86_64") && target.vector_bytes == 64;
 }
 
 bool is_load_of_known(const Expr& e) { return e->op == Op::kLoad && !e->buffer->values.empty(); }

@@ -117,6 +117,12 @@ class PhaseEmitter {
   llvm::Value* tail_mask();
   llvm::Value* any_lane();  // i1: some lane is active, or null
 
+  // emit_filter.cc: lanes that pass a test, packed.
+  void emit_filter(const ir::StmtNode& s);
+
+  // emit_permuted.cc: loads at any place of a row that fits a few registers.
+  llvm::Value* load_permuted(const Access& access);  // null: not that kind of row
+
   // emit_transposed.cc: square blocks whose store is contiguous across the lanes.
   bool emit_transposed(const ir::StmtNode& s);  // false: not that kind of loop
   std::vector<llvm::Value*> transposed(std::vector<llvm::Value*> rows);

@@ -113,6 +113,16 @@ struct Scan {
     if (direct && *op != Op::kMul) plan.partials.push_back(&s);
     return true;
   }
+  void scan_filter(const StmtNode& s) {
+    plan.vectorizable = plan.filters = true;
+    plan.statements = static_cast<int64_t>(s.body.size());
+    note_width(s.condition);
+    for (size_t i = 0; i + 1 < s.body.size(); ++i) {
+      note_width(s.body[i]->value);
+      plan.element_bytes =
+          std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.body[i]->buffer->dtype)));
+    }
+  }
   // x itself is exempt: reduction_op saw that it occurs once.
   bool loads_elsewhere(const StmtNode& s) const {
     const ir::Buffer* target = s.buffer.get();
@@ -128,6 +138,34 @@ std::optional<Op> reduction_op(const StmtNode& store) {
   std::optional<Op> op;
   if (!is_chain(store.value, store, op)) return std::nullopt;
   return op;
+}
+
+bool is_filter(const StmtNode& s) {
+  if (s.kind != StmtKind::kIf || s.body.size() < 2) return false;
+  const auto is_store = [](const ir::Stmt& child) { return child->kind == StmtKind::kStore; };
+  if (!std::all_of(s.body.begin(), s.body.end(), is_store)) return false;
+  const StmtNode& counting = *s.body.back();
+  const Expr count = ir::load(counting.buffer, counting.indices);
+  if (counting.buffer->scope == ir::Scope::kGlobal || !counting.indices.empty() ||
+      counting.buffer->dtype != DType::kI64 || !ir::equal(counting.value, count + 1)) {
+    return false;
+  }
+  std::vector<const ir::Buffer*> written = {counting.buffer.get()};
+  std::vector<Expr> read = {s.condition};
+  for (size_t i = 0; i + 1 < s.body.size(); ++i) {
+    const StmtNode& store = *s.body[i];
+    if (store.buffer->scope == ir::Scope::kGlobal || dtype_bytes(store.buffer->dtype) < 4 ||
+        store.indices.size() != 1 || !ir::equal(store.indices[0], count) ||
+        std::count(written.begin(), written.end(), store.buffer.get()) > 0) {
+      return false;
+    }
+    written.push_back(store.buffer.get());
+    read.push_back(store.value);
+  }
+  return std::none_of(read.begin(), read.end(), [&](const Expr& e) {
+    return std::any_of(written.begin(), written.end(),
+                       [&](const ir::Buffer* buffer) { return ir::loads_from(e, buffer); });
+  });
 }
 
 const StmtNode* invariant_reduction(const StmtNode& loop) {
@@ -195,6 +233,10 @@ std::vector<Expr> invariant_functions(const StmtNode& loop) {
 
 LanePlan plan_lanes(const StmtNode& loop) {
   Scan scan{loop.var.get(), {}, {}, {}, {}};
+  if (loop.body.size() == 1 && is_filter(*loop.body[0])) {
+    scan.scan_filter(*loop.body[0]);
+    return scan.plan;
+  }
   scan.plan.vectorizable = scan.scan_all(loop.body, true);
   // A later load of something that an earlier store leaves in one element for all lanes.
   for (const ir::Buffer* buffer : scan.lane_free) {

@@ -12,7 +12,13 @@ namespace hone::codegen {
 // A store x[i] = x[i] op e, whose x[i] occurs once; for sums also x[i] - e.
 [[nodiscard]] std::optional<ir::Op> reduction_op(const ir::StmtNode& store);
 
+// `if c { B[n] = e ... n = n + 1 }`: what passes goes side by side, in order. n is a variable of
+// the body, each B a row of 4- or 8-byte elements that the program allocates, and neither c nor an
+// e reads them.
+[[nodiscard]] bool is_filter(const ir::StmtNode& s);
+
 struct LanePlan {
+  bool filters = false;        // the body is a filter, which takes packing of lanes
   bool vectorizable = false;   // else the loop runs in order, one iteration at a time
   int element_bytes = 1;       // the widest element that lanes compute with
   bool fixed_indices = false;  // register buffers are indexed with the lane: chunks are unrolled

@@ -1,0 +1,56 @@
+// Loads at any place of a row of few registers: permutations instead of gathers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "hone/codegen/llvm/inner_loop_testing.h"
+#include "hone/codegen/llvm/test_support.h"
+
+namespace hone::codegen {
+namespace {
+
+using ir::Expr;
+using ir::variable;
+
+// y[i] = row[at[i] % size], where the row is a copy of x on the stack.
+ir::Program pick(DType type, int64_t size, int64_t extent) {
+  const auto x = ir::make_buffer("x", type, {size});
+  const auto at = ir::make_buffer("at", DType::kI32, {extent});
+  const auto y = ir::make_buffer("y", type, {extent});
+  const auto row = ir::make_buffer("row", type, {size}, ir::Scope::kStack);
+  const auto i = ir::make_var("i"), j = ir::make_var("j");
+  const Expr place = ir::floormod(ir::cast(DType::kI64, ir::load(at, {variable(i)})), size);
+  return program_of(
+      {{x, ir::Role::kInput}, {at, ir::Role::kInput}, {y, ir::Role::kOutput}},
+      ir::make_alloc(
+          row,
+          {loop(j, size, kVector, {ir::make_store(row, {variable(j)}, ir::load(x, {variable(j)}))}),
+           loop(i, extent, kVector, {ir::make_store(y, {variable(i)}, ir::load(row, {place}))})}));
+}
+
+TEST(load_permuted, gives_the_elements) {
+  for (const DType type : {DType::kF32, DType::kI32, DType::kF64, DType::kI64, DType::kI8}) {
+    for (const int64_t size : {1, 3, 4, 8, 13, 16, 24, 32, 33, 64}) {
+      for (const int64_t extent : {1, 7, 16, 40})
+        EXPECT_EQ(compare_with_interpreter(pick(type, size, extent), 8, 0), "")
+            << size << " " << extent;
+    }
+  }
+}
+
+TEST(load_permuted, takes_no_gather) {
+  const auto has = [](const ir::Program& program, const char* device, const char* what) {
+    const InnerLoop loop = inner_loop_of(program, device);
+    return std::any_of(loop.text.begin(), loop.text.end(), [&](const std::string& line) {
+      return line.find(what) != std::string::npos;
+    });
+  };
+  for (const char* device : {"x86-64-avx512", "x86-64-avx2"}) {
+    EXPECT_TRUE(has(pick(DType::kF32, 32, 4096), device, "vperm")) << device;
+    EXPECT_FALSE(has(pick(DType::kF32, 32, 4096), device, "gather")) << device;
+  }
+  EXPECT_TRUE(has(pick(DType::kF32, 33, 4096), "x86-64-avx512", "gather"));
+}
+
+}  // namespace
+}  // namespace hone::codegen
