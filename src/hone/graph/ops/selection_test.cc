@@ -81,7 +81,7 @@ std::vector<T> random_values(Rng& rng, int64_t count) {
 
 TEST(top_k, is_a_sorted_row_s_begin) {
   Rng rng(0);
-  for (const int64_t k : {1, 5, 47, 48, 60, 200}) {
+  for (const int64_t k : {1, 5, 16, 17, 47, 64, 65, 200}) {
     for (const bool largest : {true, false}) {
       for (const int64_t extent : {k, 4 * k, int64_t{3000}}) {
         std::vector<float> x = random_values<float>(rng, 2 * extent);
@@ -107,6 +107,61 @@ TEST(top_k, has_elements_also_where_none_is_a_number) {
     expect_top_as_sorted<float>(DType::kF32, {NAN, NAN, -HUGE_VALF, HUGE_VALF}, 1, 4, largest);
     expect_top_as_sorted<float>(DType::kF32, {NAN, NAN, NAN, NAN, NAN, 1}, 2, 2, largest);
     expect_top_as_sorted<int64_t>(DType::kI64, {INT64_MAX, INT64_MIN, INT64_MAX}, 1, 3, largest);
+  }
+}
+
+// Rows whose first elements are decided by their places.
+TEST(top_k, of_many_equals_takes_the_first) {
+  Rng rng(3);
+  for (const int64_t distinct : {1, 2, 5, 40}) {
+    for (const int64_t extent : {20, 63, 64, 65, 130, 1000}) {
+      for (const int64_t k : {1, 3, 16, 60, 64, 100, 700}) {
+        if (k > extent) continue;
+        std::vector<float> x;
+        std::vector<int64_t> whole;
+        for (int64_t i = 0; i < 2 * extent; ++i) {
+          const int64_t value = rng.below(distinct);
+          whole.push_back(value == 0 ? INT64_MIN : value == 1 ? INT64_MAX : value);
+          x.push_back(value == 0 ? -HUGE_VALF : value == 1 ? NAN : static_cast<float>(value));
+        }
+        expect_top_as_sorted(DType::kF32, x, 2, k, true);
+        expect_top_as_sorted(DType::kF32, x, 2, k, false);
+        expect_top_as_sorted(DType::kI64, whole, 2, k, true);
+      }
+    }
+  }
+}
+
+// Elements that are the least of their group all stand in a few groups.
+TEST(top_k, of_what_repeats_like_the_groups) {
+  for (const int64_t period : {16, 32, 48, 64, 128}) {
+    std::vector<float> x;
+    for (int64_t i = 0; i < 2048; ++i)
+      x.push_back(static_cast<float>(i % period == 3 ? 5000 - i : i % 7));
+    for (const int64_t k : {5, 16, 40, 100}) expect_top_as_sorted(DType::kF32, x, 1, k, true);
+  }
+}
+
+TEST(top_k, along_the_first_axis) {
+  Rng rng(4);
+  const Tensor x = random_tensor({300, 3, 5}, rng);
+  for (const int64_t k : {4, 90}) {
+    TestModel model;
+    model.input("x", {300, 3, 5}).constant("k", ints({k}));
+    model.node("TopK", {"x", "k"}, {"v", "i"}, {{"axis", int64_t{0}}}).output("v").output("i");
+    const std::vector<Tensor> found = run_optimized(model.graph(), {x});
+    for (int64_t column = 0; column < 15; ++column) {
+      std::vector<int64_t> order(300);
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+        return x.at(i * 15 + column) > x.at(j * 15 + column);
+      });
+      for (int64_t i = 0; i < k; ++i) {
+        const int64_t place = order[static_cast<size_t>(i)];
+        ASSERT_EQ(found[1].at(i * 15 + column), static_cast<double>(place));
+        EXPECT_EQ(found[0].at(i * 15 + column), x.at(place * 15 + column));
+      }
+    }
   }
 }
 

@@ -1,0 +1,45 @@
+// graph/ops/top_of_row.h - the first k elements of a row, in order, for bodies of extern stages:
+// a bound that few elements reach, found from the least keys of groups of elements; a pass that
+// puts those side by side; and the order of these few. Works in vectors of keys.
+#pragma once
+
+#include "hone/graph/ops/sort_pairs.h"
+
+namespace hone::graph {
+
+// A row's element number r.
+using RowElement = std::function<ir::Expr(const ir::Expr& r)>;
+
+class TopOfRow {
+ public:
+  // The largest or the least k of `extent` elements, 1 <= k <= extent.
+  TopOfRow(DType element, int64_t extent, int64_t k, bool largest);
+  // Finds them; place() holds in `then`.
+  [[nodiscard]] ir::Stmt find(const RowElement& element, std::vector<ir::Stmt> then) const;
+  // Where in the row the element is that comes o-th.
+  [[nodiscard]] ir::Expr place(const ir::Expr& o) const;
+
+ private:
+  [[nodiscard]] ir::Stmt sort_all(const RowElement& element) const;
+  [[nodiscard]] std::vector<ir::Stmt> take_all(const RowElement& element) const;
+  [[nodiscard]] std::vector<ir::Stmt> take_candidates(const RowElement& element) const;
+  [[nodiscard]] ir::Stmt bound_by_groups() const;
+  [[nodiscard]] ir::Stmt narrow(const ir::BufferPtr& keys, const ir::Expr& vectors,
+                                int64_t steps) const;
+  [[nodiscard]] ir::Stmt rank(const ir::BufferPtr& keys, const ir::Expr& count,
+                              const ir::BufferPtr& ranks) const;
+  [[nodiscard]] std::vector<ir::Stmt> order_few() const;
+  [[nodiscard]] std::vector<ir::Stmt> order_many() const;
+  [[nodiscard]] ir::Expr key_of(const RowElement& element, const ir::Expr& r) const;
+
+  int64_t extent_, k_, groups_;
+  bool largest_;
+  DType key_, number_;  // of keys, of places
+  ir::BufferPtr keys_, least_, ranks_;
+  ir::BufferPtr found_key_, found_place_, equal_;  // candidates in their order; those at the bound
+  ir::BufferPtr list_;
+  Local found_, before_, equals_, reached_, low_, high_, middle_;
+  SortPairs sorted_;
+};
+
+}  // namespace hone::graph
