@@ -41,6 +41,7 @@ const std::vector<const Op*>& all_ops() {
                                              rearrange_ops(),
                                              reduction_ops(),
                                              resample_ops(),
+                                             resample_plane_ops(),
                                              resize_ops(),
                                              roi_align_ops(),
                                              scan_ops(),

@@ -50,6 +50,7 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> rearrange_ops();
 [[nodiscard]] std::span<const Op> reduction_ops();
 [[nodiscard]] std::span<const Op> resample_ops();
+[[nodiscard]] std::span<const Op> resample_plane_ops();
 [[nodiscard]] std::span<const Op> resize_ops();
 [[nodiscard]] std::span<const Op> roi_align_ops();
 [[nodiscard]] std::span<const Op> scatter_ops();

@@ -1,6 +1,6 @@
 // The internal operators of Resize: hone.Repeat and hone.Resample.
 #include "hone/graph/evaluate.h"
-#include "hone/graph/ops/indices.h"
+#include "hone/graph/ops/axis_samples.h"
 #include "hone/graph/ops/registry.h"
 
 namespace hone::graph {
@@ -47,45 +47,59 @@ Status infer_resample(InferContext& c) {
   return c.set(0, c.dtype(0), std::move(shape));
 }
 
+// The sum of many taps at one place along the axis, tap by tap; the loops inside it are vectors.
+std::vector<ir::Stmt> add_taps(EmitContext& c, const AxisSamples& samples, size_t axis,
+                               const std::vector<compute::Axis>& all,
+                               const std::vector<compute::Axis>& inner) {
+  const std::vector<Expr> to = compute::variables(all);
+  std::vector<Expr> from = to;
+  const compute::Axis tap = compute::make_axis("k", samples.taps());
+  const Expr o = to[axis], k = ir::variable(tap.var), start = samples.added(o);
+  const Local place("place", DType::kI64), factor("factor", start->type), sum("sum", start->type);
+  from[axis] = place.get();
+  const Expr term = c.read(0, "data", from) * factor.get();
+  const bool alone = inner.empty();
+  const ir::Stmt begin = alone ? sum.set(start) : vector_loops(inner, {c.store(0, to, start)});
+  const ir::Stmt add = alone ? sum.set(sum.get() + term)
+                             : vector_loops(inner, {c.store(0, to, c.read_result(0, to) + term)});
+  return {with_locals(
+      {place, factor, sum},
+      {begin,
+       loops_over({tap}, {place.set(samples.place(o, k)), factor.set(samples.weight(o, k)), add}),
+       alone ? c.store(0, to, sum.get()) : nullptr})};
+}
+
 void emit_resample(EmitContext& c) {
   const size_t axis = axis_of(c, 0);
-  const int64_t count = c.input(1).shape[1];
+  const AxisSamples samples(c, 1, c.input(0).shape[axis]);
   const std::vector<compute::Axis> all = axes_of(c.result().shape, 0, c.result().shape.size());
-  // In memory order: what lies inside the axis is a loop, or the axis itself if nothing does.
+  // In memory order: what lies inside the axis are loops in the body, as is the axis where few taps
+  // are written out.
   std::vector<compute::Axis> points, inner;
   bool passed = false;
   for (const int dim : order_of(c.result())) {
-    (passed ? inner : points).push_back(all[static_cast<size_t>(dim)]);
-    passed = passed || static_cast<size_t>(dim) == axis;
+    const auto d = static_cast<size_t>(dim);
+    if (d != axis || samples.taps() > AxisSamples::kFewTaps)
+      (passed && all[d].extent > 1 ? inner : points).push_back(all[d]);
+    passed = passed || d == axis;
   }
-  if (inner.empty()) {
-    inner = {points.back()};
-    points.pop_back();
-  }
-  const std::vector<Expr> to = compute::variables(all);
-  const auto term = [&](const Expr& k) {
-    std::vector<Expr> from = to;
-    from[axis] = ir::cast(DType::kI64, c.read(1, "index", {to[axis], k}));
-    return c.read(0, "data", from);
+  const auto at = [&](const Expr& o) {
+    std::vector<Expr> to = compute::variables(all);
+    to[axis] = o;
+    return to;
   };
-  const auto weight = [&](const Expr& k) { return c.read(2, "weight", {to[axis], k}); };
-  c.body("resample", points, [&](const std::vector<Expr>&) {
-    if (!c.node().has_input(2)) {
-      return std::vector{loops_over(inner, {c.store(0, to, term(ir::constant(0)))})};
-    }
-    Expr sum = weight(ir::constant(count));
-    if (count <= 4) {
-      for (int64_t k = 0; k < count; ++k)
-        sum = sum + term(ir::constant(k)) * weight(ir::constant(k));
-      return std::vector{loops_over(inner, {c.store(0, to, sum)})};
-    }
-    const compute::Axis tap = compute::make_axis("k", count);
-    const Expr k = ir::variable(tap.var);
-    return std::vector{
-        loops_over(inner, {c.store(0, to, sum)}),
-        loops_over(
-            {tap},
-            {loops_over(inner, {c.store(0, to, c.read_result(0, to) + term(k) * weight(k))})})};
+  const auto element = [&](const Expr& place) { return c.read(0, "data", at(place)); };
+  c.body("resample", points, [&](const std::vector<Expr>&) -> std::vector<ir::Stmt> {
+    if (samples.taps() > AxisSamples::kFewTaps) return add_taps(c, samples, axis, all, inner);
+    const auto store = [&](const Expr& o, const Expr& value) { return c.store(0, at(o), value); };
+    if (inner.empty())
+      return samples.across(
+          [](std::vector<ir::Stmt> row) { return ir::make_block(std::move(row)); }, element, store);
+    const compute::Axis& along = all[axis];
+    const Expr o = ir::variable(along.var);
+    return {loops_over({along}, {samples.at(o, nullptr, [&](const AxisSamples::Sum& sum) {
+                         return std::vector{vector_loops(inner, {store(o, sum(element))})};
+                       })})};
   });
 }
 

@@ -1,10 +1,10 @@
 // Resize and Upsample with scales or sizes known at compile time: one axis after the other, each a
-// slice or a repetition where it is one, else weighted sums by tables.
+// slice or a repetition where it is one, else weighted sums by tables, of two axes together.
 #include <algorithm>
 #include <cmath>
 
 #include "hone/graph/expand.h"
-#include "hone/graph/ops/indices.h"
+#include "hone/graph/ops/axis_samples.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/resize_taps.h"
 
@@ -191,16 +191,35 @@ Status expand_resize(ExpandContext& c) {
   const DType work = wide ? DType::kF64 : DType::kF32;
   ValueId x = weighted ? c.cast(c.input(0), work) : c.input(0);
   Shape repeats(c.shape(0).size(), 1);
-  for (const auto& [axis, taps] : steps) {
-    if (!weighted) {
+  const auto tables = [&](const auto& step, std::vector<ValueId>& operands) {
+    const int64_t out = g.axes[step.first].output;
+    operands.push_back(c.constant(index_table(step.second, out)));
+    operands.push_back(weighted ? c.constant(weight_table(step.second, out, g.extrapolation, work))
+                                : kNoValue);
+  };
+  // What the operator for two axes is better at.
+  const auto for_plane = [&](const std::pair<size_t, Taps>& step) {
+    const ResizeAxis& axis = g.axes[step.first];
+    return weighted ? step.second.count <= AxisSamples::kFewTaps
+                    : axis.output > axis.input && dtype_bytes(compute_type(type)) >= 4;
+  };
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto& [axis, taps] = steps[i];
+    const auto here = static_cast<int64_t>(axis);
+    const bool plane = i + 2 == steps.size() && for_plane(steps[i]) && for_plane(steps[i + 1]);
+    if (!plane && !weighted) {
       x = pick(c, x, axis, taps, repeats);
       continue;
     }
-    const int64_t out = g.axes[axis].output;
-    x = c.add("hone.Resample",
-              {x, c.constant(index_table(taps, out)),
-               c.constant(weight_table(taps, out, g.extrapolation, work))},
-              {{"axis", static_cast<int64_t>(axis)}});
+    std::vector<ValueId> operands = {x};
+    tables(steps[i], operands);
+    if (!plane) {
+      x = c.add("hone.Resample", std::move(operands), {{"axis", here}});
+      continue;
+    }
+    tables(steps[++i], operands);
+    const auto other = static_cast<int64_t>(steps[i].first);
+    x = c.add("hone.ResamplePlane", std::move(operands), {{"axes", Shape{here, other}}});
   }
   if (std::any_of(repeats.begin(), repeats.end(), [](int64_t r) { return r > 1; }))
     x = c.add("hone.Repeat", {x}, {{"repeats", repeats}});

@@ -1,0 +1,187 @@
+#include "hone/graph/ops/axis_samples.h"
+
+#include <algorithm>
+
+#include "hone/base/round_up.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+
+constexpr int64_t kVectorBytes = 64;  // of the results that are computed together
+constexpr int64_t kWindow = 2;        // vectors that their taps are chosen from
+constexpr int64_t kLeast = 4;         // shorter rows are no vectors
+
+Stmt vector_of(int64_t extent, const std::function<std::vector<Stmt>(const Expr& v)>& body) {
+  const ir::VarPtr v = ir::make_var("v");
+  return ir::make_for(v, ir::constant(0), ir::constant(extent), ir::ForKind::kVectorized,
+                      body(ir::variable(v)));
+}
+
+}  // namespace
+
+Stmt vector_loops(const std::vector<compute::Axis>& axes, std::vector<Stmt> body) {
+  std::vector<compute::Axis> outer = axes;
+  if (!outer.empty()) {
+    const compute::Axis& inner = outer.back();
+    body = {ir::make_for(inner.var, ir::constant(0), ir::constant(inner.extent),
+                         ir::ForKind::kVectorized, std::move(body))};
+    outer.pop_back();
+  }
+  return loops_over(outer, std::move(body));
+}
+
+AxisSamples::AxisSamples(EmitContext& c, size_t i, int64_t extent)
+    : c_(c),
+      operand_(i),
+      extent_(extent),
+      taps_(c.input(i).shape[1]),
+      results_(c.input(i).shape[0]),
+      weighted_(c.node().has_input(i + 1)) {
+  if (c.input(i).constant) index_ = &*c.input(i).constant;
+  if (!weighted_) return;
+  adds_ = true;
+  if (!c.input(i + 1).constant) return;
+  weights_ = &*c.input(i + 1).constant;
+  adds_ = false;
+  for (int64_t o = 0; o < results_; ++o)
+    adds_ = adds_ || weights_->at(o * (taps_ + 1) + taps_) != 0;
+}
+
+std::pair<int64_t, int64_t> AxisSamples::span(int64_t begin, int64_t end) const {
+  if (index_ == nullptr) return {0, extent_ - 1};
+  std::pair<int64_t, int64_t> found = {extent_ - 1, 0};
+  for (int64_t i = begin * taps_; i < end * taps_; ++i) {
+    const auto place = static_cast<int64_t>(index_->at(i));
+    found = {std::min(found.first, place), std::max(found.second, place)};
+  }
+  return found;
+}
+
+Expr AxisSamples::place(const Expr& o, const Expr& k) const {
+  // A table of a task that is measured by itself holds any small numbers.
+  return ir::min(ir::cast(DType::kI64, c_.read(operand_, "index", {o, k})),
+                 ir::constant(extent_ - 1));
+}
+
+Expr AxisSamples::weight(const Expr& o, const Expr& k) const {
+  return c_.read(operand_ + 1, "weight", {o, k});
+}
+
+Stmt AxisSamples::at(const Expr& o, const Moved& moved,
+                     const std::function<std::vector<Stmt>(const Sum& sum)>& body) const {
+  HONE_ASSERT(taps_ <= kFewTaps, "few taps are written out");
+  std::vector<Local> places, factors;
+  std::vector<Stmt> steps;
+  for (int64_t k = 0; k < taps_; ++k) {
+    const Expr tap = ir::constant(k);
+    places.emplace_back("place", DType::kI64);
+    steps.push_back(places.back().set(moved ? moved(place(o, tap)) : place(o, tap)));
+    if (!weighted_) continue;
+    factors.emplace_back("factor", c_.input(operand_ + 1).dtype);
+    steps.push_back(factors.back().set(weight(o, tap)));
+  }
+  if (adds_) {
+    factors.emplace_back("added", c_.input(operand_ + 1).dtype);
+    steps.push_back(factors.back().set(added(o)));
+  }
+  const Sum sum = [&](const Element& element) {
+    Expr total = adds_ ? factors.back().get() : nullptr;
+    for (size_t k = 0; k < places.size(); ++k) {
+      Expr term = element(places[k].get());
+      if (weighted_) term = term * factors[k].get();
+      total = total ? total + term : term;
+    }
+    return total;
+  };
+  for (Stmt& s : body(sum)) steps.push_back(std::move(s));
+  places.insert(places.end(), factors.begin(), factors.end());
+  return with_locals(places, std::move(steps));
+}
+
+// Vectors of results and the windows of data that they read.
+struct AxisSamples::Windows {
+  int64_t lanes = 0, count = 0, extent = 0;  // of a vector, vectors, of a window
+  Tensor first{DType::kI32, {}};             // [count], where a window begins
+  Tensor within{DType::kI32, {}};            // [taps, count * lanes], places in the window
+  Tensor factor{DType::kF32, {}};            // [taps + 1, count * lanes]
+};
+
+// False if a vector of results reads more than a window.
+bool AxisSamples::make_windows(Windows& w) const {
+  const DType type = weighted_ ? c_.input(operand_ + 1).dtype : compute_type(c_.input(0).dtype);
+  if (index_ == nullptr || (weighted_ && weights_ == nullptr) || taps_ > kFewTaps ||
+      dtype_bytes(type) < 4 || extent_ < kLeast || results_ < kLeast)
+    return false;
+  w.lanes = kVectorBytes / dtype_bytes(type);
+  w.count = (results_ + w.lanes - 1) / w.lanes;
+  w.extent = std::min(extent_, kWindow * w.lanes);
+  w.first = Tensor(DType::kI32, {w.count});
+  w.within = Tensor(DType::kI32, {taps_, w.count * w.lanes});
+  w.factor = Tensor(type, {taps_ + 1, w.count * w.lanes});
+  for (int64_t o = 0; o < results_; ++o) {
+    const int64_t begin = o / w.lanes * w.lanes;
+    const auto [low, high] = span(begin, std::min(begin + w.lanes, results_));
+    const int64_t first = std::min(low, extent_ - w.extent);
+    if (high - first >= w.extent) return false;
+    w.first.set(o / w.lanes, static_cast<double>(first));
+    for (int64_t k = 0; k < taps_; ++k) {
+      w.within.set(k * w.count * w.lanes + o,
+                   index_->at(o * taps_ + k) - static_cast<double>(first));
+    }
+    for (int64_t k = 0; weighted_ && k <= taps_; ++k)
+      w.factor.set(k * w.count * w.lanes + o, weights_->at(o * (taps_ + 1) + k));
+  }
+  return true;
+}
+
+std::vector<Stmt> AxisSamples::across(const Rows& rows, const Element& element,
+                                      const Store& store) const {
+  Windows w;
+  if (!make_windows(w)) {
+    const compute::Axis all = compute::make_axis("o", results_);
+    const Expr o = ir::variable(all.var);
+    return {rows({loops_over({all}, {at(o, nullptr, [&](const Sum& sum) {
+                               return std::vector{store(o, sum(element))};
+                             })})})};
+  }
+  const DType type = w.factor.dtype();
+  const Expr none = ir::constant(0);
+  const ir::BufferPtr first = c_.constant("first", w.first, {none})->buffer;
+  const ir::BufferPtr within = c_.constant("within", w.within, {none, none})->buffer;
+  const ir::BufferPtr factor =
+      weighted_ ? c_.constant("factor", w.factor, {none, none})->buffer : nullptr;
+  const Local start("start", DType::kI64);
+  const auto vector = [&](const Expr& number, int64_t lanes) {
+    const ir::BufferPtr window = ir::make_buffer("window", type, {w.extent}, ir::Scope::kStack);
+    const Stmt fill = vector_of(w.extent, [&](const Expr& v) {
+      return std::vector{ir::make_store(window, {v}, element(start.get() + v))};
+    });
+    const Stmt sums = vector_of(lanes, [&](const Expr& v) {
+      const Expr o = number * w.lanes + v;
+      Expr total = adds_ ? ir::load(factor, {ir::constant(taps_), o}) : nullptr;
+      for (int64_t k = 0; k < taps_; ++k) {
+        const Expr tap = ir::constant(k);
+        Expr term = ir::load(window, {ir::cast(DType::kI64, ir::load(within, {tap, o}))});
+        if (weighted_) term = term * ir::load(factor, {tap, o});
+        total = total ? total + term : term;
+      }
+      return std::vector{store(o, total)};
+    });
+    const Expr begin =
+        ir::min(ir::cast(DType::kI64, ir::load(first, {number})), ir::constant(extent_ - w.extent));
+    return std::vector{start.set(begin), rows({ir::make_alloc(window, {fill, sums})})};
+  };
+  const int64_t whole = results_ / w.lanes, rest = results_ % w.lanes;
+  std::vector<Stmt> steps;
+  if (whole > 0)
+    steps.push_back(count_to("o", ir::constant(whole),
+                             [&](const Expr& number) { return vector(number, w.lanes); }));
+  if (rest > 0)
+    for (Stmt& s : vector(ir::constant(whole), rest)) steps.push_back(std::move(s));
+  return {with_locals({start}, std::move(steps))};
+}
+
+}  // namespace hone::graph
