@@ -7,6 +7,13 @@
 namespace hone::compute {
 namespace {
 
+// A reduction to the place of an element and what is there, of which lanes hold a column each. Axes
+// of other reductions mean more to their schedules: rows, channels.
+bool finds_places(const Stage& stage) {
+  return stage.reduce.size() == 1 && stage.outputs.size() == 2 && !stage.until &&
+         !is_float(stage.outputs[0].buffer->dtype);
+}
+
 // The axis that each index of a load or write is, or kOther.
 constexpr int kOther = -1;
 using Form = std::vector<int>;
@@ -19,8 +26,8 @@ class Analysis {
     rank_ = dag.stages[0].axes.size();
     const bool pointwise =
         std::all_of(dag.stages.begin(), dag.stages.end(), [&](const Stage& stage) {
-          return stage.reduce.empty() && !stage.is_extern() && !stage.where &&
-                 stage.axes.size() == rank_;
+          return (stage.reduce.empty() || finds_places(stage)) && !stage.is_extern() &&
+                 !stage.where && stage.axes.size() == rank_;
         });
     if (!pointwise || rank_ < 2) return;
     joins_.assign(rank_, true);
@@ -28,7 +35,9 @@ class Analysis {
     for (const Stage& stage : dag.stages) {
       for (const Output& output : stage.outputs) {
         access(stage, output.buffer, output.write);
-        collect(stage, output.value);
+        for (const ir::Expr& expr : {output.value, output.identity, output.merge}) {
+          if (expr) collect(stage, expr);
+        }
       }
     }
     agree_on_buffers();
@@ -182,13 +191,17 @@ class Collapser {
       result.axes.push_back(end == p ? stage.axes[p] : make_axis(name, extent));
       for (; p <= end; ++p) at[stage.axes[p].var.get()] = result.axes.back().var;
     }
+    const auto load = [&](const ir::Expr& e) -> ir::Expr {
+      if (!e->buffer) return nullptr;
+      return ir::load(collapsed(e->buffer), collapsed(e->buffer, e->args, at));
+    };
     for (Output& output : result.outputs) {
       output.write = collapsed(output.buffer, output.write, at);
       output.buffer = collapsed(output.buffer);
-      output.value = ir::rewrite(output.value, [&](const ir::Expr& e) -> ir::Expr {
-        if (!e->buffer) return nullptr;
-        return ir::load(collapsed(e->buffer), collapsed(e->buffer, e->args, at));
-      });
+      for (ir::Expr* expr : {&output.value, &output.identity, &output.merge}) {
+        if (*expr) *expr = ir::rewrite(*expr, load);
+      }
+      if (output.other) output.other = collapsed(output.other);
     }
     return result;
   }

@@ -7,7 +7,8 @@
 namespace hone::compute {
 
 // The same computation on the same memory; buffers have as many elements and fewer dimensions. A
-// Dag with a reduction, an extern stage or stages of different rank is returned as it is.
+// Dag with a reduction, but for one that finds places down columns (argmax over channels), an
+// extern stage or stages of different rank is returned as it is.
 [[nodiscard]] Dag collapse_axes(const Dag& dag);
 
 }  // namespace hone::compute

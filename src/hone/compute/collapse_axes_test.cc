@@ -104,6 +104,39 @@ TEST(collapse_axes, a_buffer_that_is_read_in_two_ways_is_split_in_one) {
             (Extents{6, 4, 5}));
 }
 
+// The place of each column's largest element, down dimension 1.
+TEST(collapse_axes, columns_whose_places_are_found_are_one_axis) {
+  DagBuilder b;
+  const ir::BufferPtr x = b.input("x", {2, 3, 4, 5});
+  const ir::BufferPtr place = b.intermediate("place", {2, 4, 5}, DType::kI32),
+                      most = b.intermediate("most", {2, 4, 5});
+  Stage find{.name = "find", .op = "arg_max"};
+  find.axes = {make_axis("n", 2), make_axis("h", 4), make_axis("w", 5)};
+  find.reduce = {make_axis("r", 3)};
+  const Indices at = variables(find.axes);
+  const ir::Expr r = ir::variable(find.reduce[0].var);
+  const ir::Expr element = ir::load(x, {at[0], r, at[1], at[2]});
+  const auto choose = [&](const ir::Expr& taken, const ir::Expr& p, const ir::Expr& v) {
+    return std::pair{ir::select(taken, p, ir::load(place, at)),
+                     ir::select(taken, v, ir::load(most, at))};
+  };
+  const auto other_place = ir::make_buffer("other_place", DType::kI32, {2, 4, 5}),
+             other_most = ir::make_buffer("other_most", DType::kF32, {2, 4, 5});
+  const auto [new_place, new_most] =
+      choose(ir::less(ir::load(most, at), element), ir::cast(DType::kI32, r), element);
+  const auto [joint_place, joint_most] =
+      choose(ir::less(ir::load(most, at), ir::load(other_most, at)), ir::load(other_place, at),
+             ir::load(other_most, at));
+  find.outputs = {
+      {place, at, new_place, ir::constant_int(0, DType::kI32), joint_place, other_place},
+      {most, at, new_most, ir::constant_float(-1e30), joint_most, other_most}};
+  b.add(std::move(find));
+  const std::vector<Axis> axes = {make_axis("n", 2), make_axis("h", 4), make_axis("w", 5)};
+  b.pointwise("cast", axes, View(b.output("y", {2, 4, 5}, DType::kI64)),
+              ir::cast(DType::kI64, ir::load(place, variables(axes))));
+  EXPECT_EQ(collapsed(testing::finish(std::move(b))), (Extents{2, 20}));
+}
+
 TEST(collapse_axes, reductions_stay) {
   const Dag dag = testing::softmax(4, 8, 1);
   EXPECT_EQ(task_key(collapse_axes(dag)), task_key(dag));
