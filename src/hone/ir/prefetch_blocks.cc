@@ -42,6 +42,8 @@ struct TileReads {
         if (e->op != Op::kLoad ||
             std::find(wanted.begin(), wanted.end(), e->buffer) == wanted.end())
           return;
+        // A place that memory holds says nothing of the next one.
+        if (std::any_of(e->args.begin(), e->args.end(), has_load)) return;
         const bool is_new = std::none_of(loads.begin(), loads.end(),
                                          [&](const Expr& l) { return l->buffer == e->buffer; });
         if (is_new) loads.push_back(e);

@@ -6,6 +6,7 @@
 
 #include "hone/ir/prefetch_testing.h"
 #include "hone/ir/printer.h"
+#include "hone/ir/verifier.h"
 
 namespace hone::ir {
 namespace {
@@ -116,6 +117,30 @@ TEST(prefetch_blocks, blocks_larger_than_the_limit_are_left) {
   EXPECT_EQ(
       count(prefetch_blocks(Product{16}.by_panel(), options).phases[1].body, StmtKind::kPrefetch),
       0);
+}
+
+// Rows by a number that the iteration keeps, which is not there before it.
+TEST(prefetch_blocks, a_place_that_memory_holds_is_left) {
+  const BufferPtr a = make_buffer("a", DType::kF32, {3, 64, 64});
+  const BufferPtr which = make_buffer("which", DType::kI64, {64});
+  const BufferPtr out = make_buffer("out", DType::kF32, {3, 64, 64});
+  const BufferPtr place = make_buffer("place", DType::kI64, {}, Scope::kStack);
+  const VarPtr b = make_var("b"), i = make_var("i"), j = make_var("j"), lane = make_var("lane");
+  const Expr column = variable(j) * kLanes + variable(lane);
+  const Expr from = load(a, {variable(b), load(place, {}), column});
+  const Stmt store = make_store(out, {variable(b), variable(i), column}, from);
+  const Stmt copy =
+      loop(j, 4, {loop(lane, kLanes, {store}, ForKind::kVectorized)}, ForKind::kUnrolled);
+  const Expr row = floormod(load(which, {variable(i)}), 64);
+  const Stmt rows = loop(i, 64, {make_alloc(place, {make_store(place, {}, row), copy})});
+  const Stmt body = loop(b, 3, {rows});
+  const Program program =
+      prefetch_blocks({"copy",
+                       {{a, Role::kInput}, {which, Role::kInput}, {out, Role::kOutput}},
+                       {{zero(out)}, {body}}},
+                      {.min_reuse = 1, .min_stream = 0, .min_rows = 1});
+  EXPECT_TRUE(verify(program).ok()) << verify(program).message();
+  EXPECT_EQ(count(program.phases[1].body, StmtKind::kPrefetch), 0) << print(program);
 }
 
 TEST(prefetch_blocks, results_and_prepare_phases_stay_as_they_are) {

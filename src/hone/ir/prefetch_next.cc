@@ -31,6 +31,7 @@ int64_t extent_of(const StmtNode& loop) { return loop.extent->int_value; }
 
 // The region of a load inside the given loops; nothing if it is not one range, or nearly so.
 std::optional<Region> region_of(const Expr& load, const Loops& inside) {
+  if (std::any_of(load->args.begin(), load->args.end(), has_load)) return std::nullopt;
   Region region{load->buffer, flat_index(load), 0, 0};
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, count
   for (const StmtNode* loop : inside) {

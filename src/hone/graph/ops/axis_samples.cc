@@ -77,8 +77,10 @@ Stmt AxisSamples::at(const Expr& o, const Moved& moved,
   std::vector<Stmt> steps;
   for (int64_t k = 0; k < taps_; ++k) {
     const Expr tap = ir::constant(k);
-    places.emplace_back("place", DType::kI64);
-    steps.push_back(places.back().set(moved ? moved(place(o, tap)) : place(o, tap)));
+    // No wider than an element, so that it does not narrow the vectors that it is an index in.
+    places.emplace_back("place", DType::kI32);
+    const Expr there = moved ? moved(place(o, tap)) : place(o, tap);
+    steps.push_back(places.back().set(ir::cast(DType::kI32, there)));
     if (!weighted_) continue;
     factors.emplace_back("factor", c_.input(operand_ + 1).dtype);
     steps.push_back(factors.back().set(weight(o, tap)));
@@ -90,7 +92,7 @@ Stmt AxisSamples::at(const Expr& o, const Moved& moved,
   const Sum sum = [&](const Element& element) {
     Expr total = adds_ ? factors.back().get() : nullptr;
     for (size_t k = 0; k < places.size(); ++k) {
-      Expr term = element(places[k].get());
+      Expr term = element(ir::cast(DType::kI64, places[k].get()));
       if (weighted_) term = term * factors[k].get();
       total = total ? total + term : term;
     }
@@ -153,26 +155,45 @@ std::vector<Stmt> AxisSamples::across(const Rows& rows, const Element& element,
   const ir::BufferPtr within = c_.constant("within", w.within, {none, none})->buffer;
   const ir::BufferPtr factor =
       weighted_ ? c_.constant("factor", w.factor, {none, none})->buffer : nullptr;
-  const Local start("start", DType::kI64);
+  const Local start("start", DType::kI32);
+  // What a vector of results needs of the tables stays in registers for all rows.
+  std::vector<ir::BufferPtr> places, factors;
+  const auto lanes_of = [&](const char* name, DType dtype) {
+    return ir::make_buffer(name, dtype, {w.lanes}, ir::Scope::kStack);
+  };
+  for (int64_t k = 0; k < taps_; ++k) places.push_back(lanes_of("place", DType::kI32));
+  for (int64_t k = 0; weighted_ && k < taps_ + (adds_ ? 1 : 0); ++k)
+    factors.push_back(lanes_of("factor", type));
   const auto vector = [&](const Expr& number, int64_t lanes) {
     const ir::BufferPtr window = ir::make_buffer("window", type, {w.extent}, ir::Scope::kStack);
+    const Stmt read = vector_of(w.lanes, [&](const Expr& v) {
+      std::vector<Stmt> stores;
+      const auto copy = [&](const std::vector<ir::BufferPtr>& to, const ir::BufferPtr& from) {
+        for (size_t k = 0; k < to.size(); ++k) {
+          const Expr row = ir::constant(static_cast<int64_t>(k));
+          stores.push_back(ir::make_store(to[k], {v}, ir::load(from, {row, number * w.lanes + v})));
+        }
+      };
+      copy(places, within);
+      copy(factors, factor);
+      return stores;
+    });
     const Stmt fill = vector_of(w.extent, [&](const Expr& v) {
-      return std::vector{ir::make_store(window, {v}, element(start.get() + v))};
+      return std::vector{
+          ir::make_store(window, {v}, element(ir::cast(DType::kI64, start.get()) + v))};
     });
     const Stmt sums = vector_of(lanes, [&](const Expr& v) {
-      const Expr o = number * w.lanes + v;
-      Expr total = adds_ ? ir::load(factor, {ir::constant(taps_), o}) : nullptr;
-      for (int64_t k = 0; k < taps_; ++k) {
-        const Expr tap = ir::constant(k);
-        Expr term = ir::load(window, {ir::cast(DType::kI64, ir::load(within, {tap, o}))});
-        if (weighted_) term = term * ir::load(factor, {tap, o});
+      Expr total = adds_ ? ir::load(factors.back(), {v}) : nullptr;
+      for (size_t k = 0; k < places.size(); ++k) {
+        Expr term = ir::load(window, {ir::cast(DType::kI64, ir::load(places[k], {v}))});
+        if (weighted_) term = term * ir::load(factors[k], {v});
         total = total ? total + term : term;
       }
-      return std::vector{store(o, total)};
+      return std::vector{store(number * w.lanes + v, total)};
     });
     const Expr begin =
-        ir::min(ir::cast(DType::kI64, ir::load(first, {number})), ir::constant(extent_ - w.extent));
-    return std::vector{start.set(begin), rows({ir::make_alloc(window, {fill, sums})})};
+        ir::min(ir::load(first, {number}), ir::constant_int(extent_ - w.extent, DType::kI32));
+    return std::vector{start.set(begin), read, rows({ir::make_alloc(window, {fill, sums})})};
   };
   const int64_t whole = results_ / w.lanes, rest = results_ % w.lanes;
   std::vector<Stmt> steps;
@@ -181,7 +202,10 @@ std::vector<Stmt> AxisSamples::across(const Rows& rows, const Element& element,
                              [&](const Expr& number) { return vector(number, w.lanes); }));
   if (rest > 0)
     for (Stmt& s : vector(ir::constant(whole), rest)) steps.push_back(std::move(s));
-  return {with_locals({start}, std::move(steps))};
+  Stmt all = with_locals({start}, std::move(steps));
+  places.insert(places.end(), factors.begin(), factors.end());
+  for (const ir::BufferPtr& buffer : places) all = ir::make_alloc(buffer, {all});
+  return {all};
 }
 
 }  // namespace hone::graph

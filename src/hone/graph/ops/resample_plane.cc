@@ -172,15 +172,16 @@ class Plane {
     points_.push_back(block);
     const Expr number = ir::variable(block.var);
     c_.body("resample_plane", points_, [&](const std::vector<Expr>&) {
-      const Local first("first_row", DType::kI64);
-      const Expr given = ir::cast(DType::kI64, c_.constant("first_row", first_rows, {number}));
+      const Local first("first_row", DType::kI32);
+      const Expr given = c_.constant("first_row", first_rows, {number});
+      const Expr last = ir::constant_int(down_samples_.extent() - blocks.rows, DType::kI32);
+      const Expr first_row = ir::cast(DType::kI64, first.get());
       const Axis row = compute::make_axis("row", blocks.rows);
       const Expr r = ir::variable(row.var);
-      std::vector<Stmt> steps = {
-          first.set(ir::min(given, ir::constant(down_samples_.extent() - blocks.rows)))};
+      std::vector<Stmt> steps = {first.set(ir::min(given, last))};
       for (Stmt& s :
            across([&](std::vector<Stmt> body) { return loops_over({row}, std::move(body)); },
-                  [&](const Expr&along) { return data(first.get() + r, along); },
+                  [&](const Expr&along) { return data(first_row + r, along); },
                   [&](const Expr&along, const Expr&value) {
                     return ir::make_store(kept_, kept_at(r, along), value);
                   }))
@@ -191,8 +192,7 @@ class Plane {
                                : ir::min(ir::constant(blocks.results),
                                          ir::constant(down_samples_.results()) - begin);
       const auto slot = [&](const Expr& place) {
-        return ir::min(ir::max(place - first.get(), ir::constant(0)),
-                       ir::constant(blocks.rows - 1));
+        return ir::min(ir::max(place - first_row, ir::constant(0)), ir::constant(blocks.rows - 1));
       };
       steps.push_back(count_to("t", results, [&](const Expr& t) {
         const Expr o = begin + t;
