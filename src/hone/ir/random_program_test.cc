@@ -70,7 +70,8 @@ TEST(random_program, passes_keep_the_results) {
       {"simplify", [](Program p) { return simplify(std::move(p)); }},
       {"hoist_guards", [](Program p) { return hoist_guards(std::move(p)); }},
       {"partition_loops", [](Program p) { return partition_loops(std::move(p)); }},
-      {"roll_loops", [](Program p) { return roll_loops(std::move(p), {.max_loads = 0}); }}};
+      {"roll_loops",
+       [](Program p) { return roll_loops(std::move(p), {.max_loads = 0, .max_sum_loads = 0}); }}};
   for (const Pass& pass : passes) {
     int64_t changed = 0;
     for (uint64_t seed = 0; seed < 400; ++seed) {

@@ -1,6 +1,7 @@
 #include "hone/ir/roll_loops.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -36,14 +37,23 @@ std::optional<Nest> nest_of(const Stmt& s) {
   return nest;
 }
 
-// Of the iterations of all unrolled loops.
-int64_t loads_of(const Nest& nest) {
+int64_t copies_of_body(const Stmt& s) {
+  return is_unrolled(s) && is_const_int(s->extent) ? s->extent->int_value : 1;
+}
+
+// Of unknown values, in the code that the statement becomes.
+int64_t loads_in(const Stmt& s) {
   int64_t loads = 0;
-  visit(nest.store->value,
-        [&](const Expr& e) { loads += e->op == Op::kLoad && e->buffer->values.empty() ? 1 : 0; });
-  for (const Stmt& s : nest.around) {
-    if (is_unrolled(s) && is_const_int(s->extent)) loads *= s->extent->int_value;
+  for (const Stmt& child : s->body) loads += loads_in(child);
+  if (s->kind == StmtKind::kStore) {
+    visit(s->value,
+          [&](const Expr& e) { loads += e->op == Op::kLoad && e->buffer->values.empty() ? 1 : 0; });
   }
+  return loads * copies_of_body(s);
+}
+int64_t loads_of(const Nest& nest) {
+  int64_t loads = loads_in(nest.store);
+  for (const Stmt& s : nest.around) loads *= copies_of_body(s);
   return loads;
 }
 
@@ -84,9 +94,40 @@ void collect_sums(const Stmt& s, Buffers& sums) {
   for (const Stmt& child : s->body) collect_sums(child, sums);
 }
 
+// The iterations stay in order, but what is chosen while code is made may not depend on them:
+// places in registers, known values, extents.
+bool may_roll_in_place(const Stmt& loop) {
+  const Var* var = loop->var.get();
+  const auto depends_on_loop = [&](const Expr& expr) {
+    bool found = false;
+    if (!expr) return found;
+    visit(expr, [&](const Expr& e) {
+      const bool fixed = e->op == Op::kLoad &&
+                         (e->buffer->scope == Scope::kRegister || !e->buffer->values.empty());
+      found = found || (fixed && any_uses(e->args, var));
+    });
+    return found;
+  };
+  const std::function<bool(const Stmt&)> may = [&](const Stmt& s) {
+    for (const Expr& e : {s->min, s->extent, s->condition, s->value}) {
+      if (depends_on_loop(e)) return false;
+    }
+    if (std::any_of(s->indices.begin(), s->indices.end(), depends_on_loop)) return false;
+    if (s->kind == StmtKind::kStore && s->buffer->scope == Scope::kRegister &&
+        any_uses(s->indices, var))
+      return false;
+    if (s->kind == StmtKind::kFor && uses(s->extent, var)) return false;
+    return std::all_of(s->body.begin(), s->body.end(), may);
+  };
+  return is_const_int(loop->min) && is_const_int(loop->extent) && may(loop);
+}
+
 class Pass {
  public:
-  Pass(const Stmt& phase, int64_t max_loads) : max_loads_(max_loads) { collect_sums(phase, sums_); }
+  Pass(const Stmt& phase, int64_t max_loads, int64_t max_sum_loads)
+      : max_loads_(max_loads), max_sum_loads_(max_sum_loads) {
+    collect_sums(phase, sums_);
+  }
 
   Stmt run(const Stmt& phase) {
     const Stmt rolled = roll(phase);
@@ -96,12 +137,20 @@ class Pass {
  private:
   Stmt roll(const Stmt& s) {
     if (is_unrolled(s)) {
-      if (std::optional<Nest> nest = nest_of(s)) return roll_nest(*std::move(nest));
+      const std::optional<Nest> nest = nest_of(s);
+      if (nest && !loads_from(nest->store->value, nest->store->buffer.get()))
+        return roll_nest(*nest);
     }
     if (s->body.empty()) return s;
+    const bool in_place =
+        is_unrolled(s) && copies_ * loads_in(s) > max_sum_loads_ && may_roll_in_place(s);
+    const int64_t outer_copies = copies_;
+    if (!in_place) copies_ *= copies_of_body(s);
     std::vector<Stmt> body;
     for (const Stmt& child : s->body) body.push_back(roll(child));
-    return with_body(*s, std::move(body));
+    copies_ = outer_copies;
+    if (!in_place) return with_body(*s, std::move(body));
+    return make_for(s->var, s->min, s->extent, ForKind::kSerial, std::move(body));
   }
 
   Stmt roll_nest(Nest nest) {
@@ -188,9 +237,10 @@ class Pass {
     return nullptr;
   }
 
-  int64_t max_loads_;
-  Buffers sums_;      // that a store adds to
-  Buffers to_stack_;  // registers that a rolled loop indexes
+  int64_t max_loads_, max_sum_loads_;
+  int64_t copies_ = 1;  // of the statement, by unrolled loops around it
+  Buffers sums_;        // that a store adds to
+  Buffers to_stack_;    // registers that a rolled loop indexes
   std::vector<std::pair<const Buffer*, BufferPtr>> moved_;
 };
 
@@ -200,7 +250,7 @@ Program roll_loops(Program program, const RollOptions& options) {
   for (Phase& phase : program.phases) {
     if (!phase.body) continue;
     const int64_t max_loads = phase.prepare ? options.max_prepare_loads : options.max_loads;
-    phase.body = Pass(phase.body, max_loads).run(phase.body);
+    phase.body = Pass(phase.body, max_loads, options.max_sum_loads).run(phase.body);
   }
   return program;
 }

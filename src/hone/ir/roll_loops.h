@@ -12,7 +12,8 @@
 //     for r in 0..8 { unrolled x in 0..8 { vectorized v in 0..16 { t[x, r, v] = ...
 //
 // A loop that chooses known values (Buffer::values) stays unrolled, so that they are constants.
-// What a sum is kept in stays in registers.
+// What a sum is kept in stays in registers: only its outermost loops run step by step, and in the
+// same order, if they index none of these.
 #pragma once
 
 #include "hone/ir/stmt.h"
@@ -25,6 +26,8 @@ struct RollOptions {
   // to 512, they gain 4 to 10 % (docs/performance.md).
   int64_t max_loads = 256;
   int64_t max_prepare_loads = 32;  // the same in phases that run once, at compile time
+  // The same of what is summed up: 5 x 5 taps around a register tile, which take 100 to 200 ms.
+  int64_t max_sum_loads = 800;
 };
 
 [[nodiscard]] Program roll_loops(Program program, const RollOptions& options = {});

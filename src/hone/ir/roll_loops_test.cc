@@ -13,7 +13,8 @@ namespace hone::ir {
 namespace {
 
 // The variables of the loops that run step by step, in order, "x r"; the program computes the same.
-std::string rolled(const std::string& body, int64_t max_loads, Program* result = nullptr) {
+std::string rolled(const std::string& body, int64_t max_loads, Program* result = nullptr,
+                   int64_t max_sum_loads = 1000) {
   const std::string text = R"(program transform {
   constant B: f32[4, 4] = {1.0, 0.0, -1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0, 1.0, 0.0, 0.0, 1.0, 0.0, -1.0}
   input d: f32[3, 4, 4, 8]
@@ -25,7 +26,8 @@ std::string rolled(const std::string& body, int64_t max_loads, Program* result =
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
   if (!parsed.ok()) return "";
   const Program before = std::move(parsed).value();
-  const Program after = roll_loops(before, {.max_loads = max_loads});
+  const Program after =
+      roll_loops(before, {.max_loads = max_loads, .max_sum_loads = max_sum_loads});
   const Status verified = verify(after);
   EXPECT_TRUE(verified.ok()) << verified.message() << print(after);
   std::vector<Tensor> one = random_arguments(before, 3), two = random_arguments(before, 3);
@@ -106,6 +108,23 @@ TEST(roll_loops, sums_stay_in_registers) {
                    0),
             "k j")
       << "i indexes the registers, j does not";
+}
+
+TEST(roll_loops, the_outermost_loops_of_a_long_sum_run_in_order) {
+  const char* sum = R"(
+    alloc register s: f32[4, 8] {
+      unrolled i in 0..4 { vectorized c in 0..8 { s[i, c] = 0.0 } }
+      unrolled k in 0..4 { unrolled l in 0..3 { unrolled i in 0..4 { vectorized c in 0..8 {
+        s[i, c] = s[i, c] * 0.5 + d[t, i, k, c] * d[t, i, l, c]
+      } } } }
+      unrolled i in 0..4 { unrolled j in 0..4 { vectorized c in 0..8 { y[t, i, j, c] = s[i, c] } } }
+    })";
+  Program after;
+  EXPECT_EQ(rolled(sum, 1000, &after, 144), "");
+  EXPECT_EQ(rolled(sum, 1000, &after, 143), "k");
+  EXPECT_EQ(after.phases[0].body->body[0]->buffer->scope, Scope::kRegister);
+  EXPECT_EQ(rolled(sum, 1000, &after, 0), "k l") << "not i, which indexes the sums";
+  EXPECT_EQ(after.phases[0].body->body[0]->buffer->scope, Scope::kRegister);
 }
 
 TEST(roll_loops, elements_that_are_written_twice_keep_their_order) {
