@@ -3,8 +3,9 @@
 namespace hone::runtime {
 
 void Placement::begin(int num_threads) {
-  // On machines of more CPUs than the set has room for this fails, and a lack of idle ones is rare.
-  if (num_threads < 2 || sched_getaffinity(0, sizeof all_, &all_) != 0) return;
+  if (num_threads < 2 || num_threads > kMostPlaced) return;
+  // This fails on machines of more CPUs than the set has room for, where idle ones are at hand.
+  if (sched_getaffinity(0, sizeof all_, &all_) != 0) return;
   on_ = CPU_COUNT(&all_) >= num_threads;
   now_ = all_;
 }

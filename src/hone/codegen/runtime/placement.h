@@ -12,9 +12,12 @@
 
 namespace hone::runtime {
 
+inline constexpr int kMostPlaced = 16;
+
 class Placement {
  public:
-  // Before the threads are started. Without a CPU for each thread nothing is done.
+  // Before the threads are started. Nothing is done without a CPU for each thread, nor with so many
+  // that to place them, some microseconds each, would cost more than it gains.
   void begin(int num_threads);
   // Whether the caller has moved since the threads were placed; some nanoseconds.
   [[nodiscard]] bool is_outdated() const { return on_ && sched_getcpu() != cpu_; }
