@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "hone/base/clock.h"
@@ -32,17 +33,16 @@ struct Compiled {
 };
 using Row = std::pair<std::string, std::string>;  // kernel class, algorithm and where from
 
-Compiled compile_once_more(const ModelTasks& model, size_t group, const schedule::Steps& steps,
-                           std::set<ir::Identity>& seen, bool& is_new) {
+// Nothing if an equal program was seen before.
+std::optional<Compiled> compile_if_new(const ModelTasks& model, size_t group,
+                                       const schedule::Steps& steps, std::set<ir::Identity>& seen) {
   Compiled out{.task = model.tasks.groups[group].key, .steps = schedule::to_string(steps)};
   const double start = thread_seconds();
   const Result<ir::Program> program = schedule::lower(model.dag(group), steps);
   out.lower = thread_seconds() - start;
-  is_new = true;
   out.failure = program.status().message();
   if (!program.ok()) return out;
-  is_new = seen.insert(ir::identity(*program)).second;
-  if (!is_new) return out;
+  if (!seen.insert(ir::identity(*program)).second) return std::nullopt;
   for (int i = 0; i < kTimes; ++i) {
     const Result<codegen::ObjectCode> code = codegen::compile(*program, model.target);
     out.failure = code.status().message();
@@ -127,18 +127,17 @@ Status report(const std::string& path, int count, size_t slowest, const std::str
     groups.push_back({"compile", {taken[g]}});
     for (const Chosen& chosen : groups) {
       for (const schedule::Steps& steps : chosen.schedules) {
-        bool is_new = false;
-        const Compiled one = compile_once_more(model, g, steps, seen, is_new);
-        if (!is_new) continue;
-        if (!one.failure.empty()) {
+        const std::optional<Compiled> one = compile_if_new(model, g, steps, seen);
+        if (!one) continue;
+        if (!one->failure.empty()) {
           ++failed;
-          fmt::print("task {}: {}\n{}\n", hash_hex(one.task), one.failure, one.steps);
+          fmt::print("task {}: {}\n{}\n", hash_hex(one->task), one->failure, one->steps);
           continue;
         }
         const std::string from = fmt::format("{} {}", schedule::algorithm_of(steps), chosen.from);
-        rows[{model.summaries[g].kernel_class, from}].push_back(one);
-        rows[{"all", from}].push_back(one);
-        all.push_back(one);
+        rows[{model.summaries[g].kernel_class, from}].push_back(*one);
+        rows[{"all", from}].push_back(*one);
+        all.push_back(*one);
       }
     }
   }

@@ -154,6 +154,13 @@ Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const Compile
   return knowledge;
 }
 
+Status learn_new_failures(const ModelTasks& model, Knowledge& knowledge) {
+  if (!knowledge.asked_failed) return ok_status();
+  knowledge.asked_failed = false;
+  knowledge.failed.clear();
+  return ask_what_failed(model, knowledge);
+}
+
 Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
                          Knowledge& knowledge) {
   if (options.transfer == "off" || knowledge.asked_others) return ok_status();

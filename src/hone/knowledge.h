@@ -47,6 +47,9 @@ struct Knowledge {
 [[nodiscard]] Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
                                        Knowledge& knowledge);
 
+// Asks the store again for what failed, if learn() had to know: after tuning there may be more.
+[[nodiscard]] Status learn_new_failures(const ModelTasks& model, Knowledge& knowledge);
+
 struct KnownSchedule {
   schedule::Steps steps;
   std::string source, from;      // as in TaskSummary

@@ -267,6 +267,25 @@ TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
   EXPECT_EQ(asked("pool"), 1);
 }
 
+TEST(knowledge, what_fails_while_tuning_is_learned_before_the_library_is_written) {
+  Fixture f;
+  ModelTasks model = f.tasks(network("net", 20));
+  const db::Record record = f.records(model)[0];
+  std::ofstream(f.folder.file("any.jsonl")) << to_shipped_line(record);
+  f.options.use_shipped = true;
+  f.options.shipped = f.folder.path();
+  f.store({});
+  const Result<std::unique_ptr<db::Store>> store = open_for_reading(f.options);
+  ASSERT_TRUE(store.ok());
+  Result<Knowledge> knowledge = learn(model, store->get(), f.options);
+  ASSERT_TRUE(knowledge.ok());
+  const auto knows = [&] { return stored_schedule(model, 0, *knowledge)->has_value(); };
+  EXPECT_TRUE(knows());
+  f.store({failed(record, measure::Outcome::kWrongAnswer)});
+  ASSERT_TRUE(learn_new_failures(model, *knowledge).ok());
+  EXPECT_FALSE(knows());
+}
+
 TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));

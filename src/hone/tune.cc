@@ -280,6 +280,7 @@ Status Tuning::search_schedules() {
   loop.interrupted = options_.interrupted;
   loop.on_progress = options_.on_progress;
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop));
+  HONE_RETURN_IF_ERROR(learn_new_failures(model, untuned_.knowledge));
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
   summary_.trials = tuned_.trials;
   summary_.search_seconds = tuned_.seconds;

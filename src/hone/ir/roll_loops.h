@@ -2,8 +2,8 @@
 //
 // Machine code repeats the body of an unrolled loop. A transform of Winograd's of 8 x 8 points is
 // thousands of instructions then, which take longer to compile than all else of a kernel. Where
-// unrolled loops around one store make too many loads, one of them runs step by step, outside of
-// the others, and what it indexes in registers is in memory:
+// unrolled loops around one store make too many loads, as many of them as it takes run step by
+// step, outside of the others, and what these index in registers is in memory:
 //
 //   alloc register t: f32[8, 8, 16] {
 //     unrolled x in 0..8 { unrolled r in 0..8 { vectorized v in 0..16 {

@@ -113,7 +113,7 @@ std::string size_text(int64_t bytes) {
 int64_t parse_size(std::string_view text) {
   int64_t number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || end + 1 != text.data() + text.size()) return 0;
+  if (status != std::errc() || text.data() + text.size() - end != 1) return 0;
   if (number <= 0 || number >= int64_t{1} << 40) return 0;
   return *end == 'K' ? number << 10 : *end == 'M' ? number << 20 : 0;
 }
@@ -213,8 +213,10 @@ Result<Target> of_key(std::string_view key) {
   t.cpu = parts.cpu;
   t.cores = parts.cores;
   fill_numbers(t, numbers);
-  t.caches.resize(std::min(t.caches.size(), parts.caches.size()));
+  const Cache last = t.caches.back();
+  t.caches.resize(parts.caches.size(), last);
   for (size_t i = 0; i < t.caches.size(); ++i) {
+    t.caches[i].level = static_cast<int>(i) + 1;
     t.caches[i].bytes = parts.caches[i];
     t.caches[i].shared_by = std::min(t.caches[i].shared_by, t.cores);
   }

@@ -202,7 +202,8 @@ TEST(target, a_key_tells_the_device_of_another_machine) {
     EXPECT_EQ(found->ghz, named.ghz) << "all that a named one says";
   }
   for (const char* key : {"avx512-znver4-12c-32K-1M-96M", "avx512-skylake-avx512-3c-32K-1M-25344K",
-                          "avx2-x86-64-v3-7c-48K-2M", "neon-neoverse-n1-80c-64K-1M-32M"}) {
+                          "avx2-x86-64-v3-7c-48K-2M", "neon-neoverse-n1-80c-64K-1M-32M",
+                          "avx2-broadwell-4c-32K-256K-6M-128M"}) {
     const Result<Target> found = of_key(key);
     ASSERT_TRUE(found.ok()) << found.status().message();
     EXPECT_EQ(device_key(*found), key);

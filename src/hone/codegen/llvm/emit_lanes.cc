@@ -40,6 +40,7 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
   const LanePlan plan = plan_lanes(s);
   if (!plan.vectorizable || lanes_.width > 1 || (plan.filters && !has_avx512(target_)))
     return emit_serial(s);
+  filter_ = plan.filters ? s.body[0].get() : nullptr;
   const int native = std::max(1, target_.vector_bytes / plan.element_bytes);
   if (!ir::is_const_int(s.extent)) return emit_whole_vectors(s, plan, native);
   const int64_t extent = s.extent->int_value;

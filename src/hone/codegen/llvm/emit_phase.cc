@@ -222,7 +222,7 @@ void PhaseEmitter::emit_stmt(const StmtNode& s) {
 }
 
 void PhaseEmitter::emit_if(const StmtNode& s) {
-  if (lanes_.width > 1 && is_filter(s)) return emit_filter(s);
+  if (lanes_.width > 1 && &s == filter_) return emit_filter(s);
   llvm::Value* test = condition(s.condition);
   if (failed()) return;
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(test)) {

@@ -209,7 +209,8 @@ class PhaseEmitter {
   llvm::Value* reduced_value_ = nullptr;       // ...this
   std::unordered_map<const ir::ExprNode*, llvm::Value*> hoisted_;  // computed before their loop
   Lanes lanes_;
-  int alloc_copies_ = 1;  // of a buffer allocated here, for native width
+  const ir::StmtNode* filter_ = nullptr;  // what the loop whose lanes run packs, if it does
+  int alloc_copies_ = 1;                  // of a buffer allocated here, for native width
   int64_t scratch_top_ = 0;
   int64_t scratch_high_ = 0;
   int64_t statements_ = 0;

@@ -24,4 +24,11 @@ void Placement::place(pthread_t thread) {
         pthread_setaffinity_np(thread, sizeof now_, &now_) == 0;
 }
 
+void Placement::release(pthread_t thread) const {
+  cpu_set_t found;
+  if (pthread_getaffinity_np(thread, sizeof found, &found) != 0) return;
+  if (CPU_EQUAL(&found, &before_) || CPU_EQUAL(&found, &now_))
+    pthread_setaffinity_np(thread, sizeof all_, &all_);
+}
+
 }  // namespace hone::runtime

@@ -25,7 +25,10 @@ class Placement {
   void follow_caller();
   // A thread whose CPUs somebody else has chosen keeps them; then none is placed any more.
   void place(pthread_t thread);
+  // Of a thread that was placed before none is any more: it may run anywhere again.
+  void release(pthread_t thread) const;
   void give_up() { on_ = false; }
+  [[nodiscard]] bool is_on() const { return on_; }
 
  private:
   bool on_ = false;

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "hone/codegen/runtime/pool_testing.h"
@@ -82,6 +84,35 @@ TEST_F(PoolPlacement, leaves_threads_where_somebody_else_has_put_them) {
   EXPECT_EQ(cpus_of(threads_[1]), std::vector<int>{all_[0]});
   move_to(all_[0]);
   EXPECT_EQ(cpus_of(threads_[1]), std::vector<int>{all_[0]});
+}
+
+// A placed thread that waits, to be moved by hand.
+struct Waiting {
+  std::atomic<bool> done{false};
+  std::thread thread{[this] {
+    while (!done.load()) std::this_thread::yield();
+  }};
+  ~Waiting() {
+    done.store(true);
+    thread.join();
+  }
+  pthread_t handle() { return thread.native_handle(); }
+};
+
+TEST_F(PoolPlacement, who_was_placed_before_it_gave_up_may_run_anywhere_again) {
+  Placement placement;
+  placement.begin(2);
+  Waiting placed, foreign;
+  allow(pthread_self(), {all_[0]});
+  placement.follow_caller();
+  placement.place(placed.handle());
+  EXPECT_EQ(cpus_of(placed.handle()), without(all_, all_[0]));
+  allow(foreign.handle(), {all_[0]});
+  placement.place(foreign.handle());
+  EXPECT_FALSE(placement.is_on());
+  for (Waiting* waiting : {&placed, &foreign}) placement.release(waiting->handle());
+  EXPECT_EQ(cpus_of(foreign.handle()), std::vector<int>{all_[0]});
+  EXPECT_EQ(cpus_of(placed.handle()), all_);
 }
 
 TEST_F(PoolPlacement, more_threads_than_cpus_are_not_placed) {

@@ -281,6 +281,8 @@ void place_workers(Pool& pool) {
   }
   pool.placement.follow_caller();
   for (int i = 1; i < pool.num_threads; ++i) pool.placement.place(pool.workers[i].handle);
+  if (pool.placement.is_on()) return;
+  for (int i = 1; i < pool.num_threads; ++i) pool.placement.release(pool.workers[i].handle);
 }
 
 // On how many threads.

@@ -118,7 +118,7 @@ bool AxisSamples::make_windows(Windows& w) const {
       dtype_bytes(type) < 4 || extent_ < kLeast || results_ < kLeast)
     return false;
   w.lanes = kVectorBytes / dtype_bytes(type);
-  w.count = (results_ + w.lanes - 1) / w.lanes;
+  w.count = ceil_div(results_, w.lanes);
   w.extent = std::min(extent_, kWindow * w.lanes);
   w.first = Tensor(DType::kI32, {w.count});
   w.within = Tensor(DType::kI32, {taps_, w.count * w.lanes});

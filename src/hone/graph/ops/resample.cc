@@ -73,16 +73,17 @@ void emit_resample(EmitContext& c) {
   const size_t axis = axis_of(c, 0);
   const AxisSamples samples(c, 1, c.input(0).shape[axis]);
   const std::vector<compute::Axis> all = axes_of(c.result().shape, 0, c.result().shape.size());
-  // In memory order: what lies inside the axis are loops in the body, as is the axis where few taps
-  // are written out.
+  // In memory order: what lies inside the axis are loops in the body. So is the axis itself where
+  // nothing does and few taps are written out.
   std::vector<compute::Axis> points, inner;
   bool passed = false;
   for (const int dim : order_of(c.result())) {
     const auto d = static_cast<size_t>(dim);
-    if (d != axis || samples.taps() > AxisSamples::kFewTaps)
-      (passed && all[d].extent > 1 ? inner : points).push_back(all[d]);
+    if (d != axis) (passed && all[d].extent > 1 ? inner : points).push_back(all[d]);
     passed = passed || d == axis;
   }
+  const bool few = samples.taps() <= AxisSamples::kFewTaps;
+  if (!few || !inner.empty()) points.push_back(all[axis]);
   const auto at = [&](const Expr& o) {
     std::vector<Expr> to = compute::variables(all);
     to[axis] = o;
@@ -90,16 +91,15 @@ void emit_resample(EmitContext& c) {
   };
   const auto element = [&](const Expr& place) { return c.read(0, "data", at(place)); };
   c.body("resample", points, [&](const std::vector<Expr>&) -> std::vector<ir::Stmt> {
-    if (samples.taps() > AxisSamples::kFewTaps) return add_taps(c, samples, axis, all, inner);
+    if (!few) return add_taps(c, samples, axis, all, inner);
     const auto store = [&](const Expr& o, const Expr& value) { return c.store(0, at(o), value); };
     if (inner.empty())
       return samples.across(
           [](std::vector<ir::Stmt> row) { return ir::make_block(std::move(row)); }, element, store);
-    const compute::Axis& along = all[axis];
-    const Expr o = ir::variable(along.var);
-    return {loops_over({along}, {samples.at(o, nullptr, [&](const AxisSamples::Sum& sum) {
-                         return std::vector{vector_loops(inner, {store(o, sum(element))})};
-                       })})};
+    const Expr o = ir::variable(all[axis].var);
+    return {samples.at(o, nullptr, [&](const AxisSamples::Sum& sum) {
+      return std::vector{vector_loops(inner, {store(o, sum(element))})};
+    })};
   });
 }
 

@@ -14,9 +14,9 @@ using ir::Expr;
 using ir::Stmt;
 
 constexpr int64_t kKeptBytes = 32 * 1024;  // of rows that stay in the nearest cache
-constexpr int64_t kLeastRows =
-    10;                         // of the data in a block: two of them belong to its neighbours, too
-constexpr int64_t kTiles = 16;  // so many give all threads work
+// Of the data in a block: two of them belong to its neighbours, too.
+constexpr int64_t kLeastRows = 10;
+constexpr int64_t kTiles = 16;       // so many give all threads work
 constexpr int64_t kRowPadding = 16;  // elements, so that rows begin where vectors do
 
 // Operands: data, then index and weight of each of the two axes, as hone.Resample has them; without
@@ -150,7 +150,7 @@ class Plane {
     int64_t outer = 1;
     for (const Axis& axis : points_) outer *= axis.extent;
     Blocks blocks = blocks_of(1);
-    for (int64_t count = 2; count <= down_samples_.results(); ++count) {
+    for (int64_t count = 2; count <= down_samples_.results(); count += 1 + count / 8) {
       const bool large = blocks.rows * kept_->bytes() > kKeptBytes;
       if (!large && outer * blocks.count >= kTiles) break;
       const Blocks more = blocks_of(count);
@@ -222,7 +222,7 @@ void emit_resample_plane(EmitContext& c) { Plane(c).emit(); }
 std::span<const Op> resample_plane_ops() {
   static const Op ops[] = {
       {.name = "hone.ResamplePlane",
-       .min_inputs = 2,
+       .min_inputs = 4,
        .max_inputs = 5,
        .layout = Layout::kFollow,
        .attributes = "axes:is",

@@ -12,7 +12,7 @@ using RowElement = std::function<ir::Expr(const ir::Expr& r)>;
 
 class TopOfRow {
  public:
-  // The largest or the least k of `extent` elements, 1 <= k <= extent.
+  // The largest or the least k of `extent` elements, 0 <= k <= extent.
   TopOfRow(DType element, int64_t extent, int64_t k, bool largest);
   // Finds them; place() holds in `then`.
   [[nodiscard]] ir::Stmt find(const RowElement& element, std::vector<ir::Stmt> then) const;
