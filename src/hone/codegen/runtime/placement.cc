@@ -17,11 +17,11 @@ void Placement::follow_caller() {
   if (cpu_ >= 0) CPU_CLR(static_cast<unsigned>(cpu_), &now_);
 }
 
-void Placement::place(pthread_t thread) {
+bool Placement::place(pthread_t thread) {
   cpu_set_t found;
-  if (!on_) return;
   on_ = pthread_getaffinity_np(thread, sizeof found, &found) == 0 && CPU_EQUAL(&found, &before_) &&
         pthread_setaffinity_np(thread, sizeof now_, &now_) == 0;
+  return on_;
 }
 
 void Placement::release(pthread_t thread) const {

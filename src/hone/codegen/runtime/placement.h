@@ -23,12 +23,11 @@ class Placement {
   [[nodiscard]] bool is_outdated() const { return on_ && sched_getcpu() != cpu_; }
   // From now on the threads that are placed leave out the CPU that the caller is on.
   void follow_caller();
-  // A thread whose CPUs somebody else has chosen keeps them; then none is placed any more.
-  void place(pthread_t thread);
-  // Of a thread that was placed before none is any more: it may run anywhere again.
+  // A thread whose CPUs somebody else has chosen keeps them: false, and none is placed any more.
+  [[nodiscard]] bool place(pthread_t thread);
+  // A thread that was placed until then may run anywhere again.
   void release(pthread_t thread) const;
   void give_up() { on_ = false; }
-  [[nodiscard]] bool is_on() const { return on_; }
 
  private:
   bool on_ = false;

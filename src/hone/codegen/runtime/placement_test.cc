@@ -105,12 +105,12 @@ TEST_F(PoolPlacement, who_was_placed_before_it_gave_up_may_run_anywhere_again) {
   Waiting placed, foreign;
   allow(pthread_self(), {all_[0]});
   placement.follow_caller();
-  placement.place(placed.handle());
+  EXPECT_TRUE(placement.place(placed.handle()));
   EXPECT_EQ(cpus_of(placed.handle()), without(all_, all_[0]));
   allow(foreign.handle(), {all_[0]});
-  placement.place(foreign.handle());
-  EXPECT_FALSE(placement.is_on());
-  for (Waiting* waiting : {&placed, &foreign}) placement.release(waiting->handle());
+  EXPECT_FALSE(placement.place(foreign.handle()));
+  EXPECT_FALSE(placement.is_outdated());
+  placement.release(placed.handle());
   EXPECT_EQ(cpus_of(foreign.handle()), std::vector<int>{all_[0]});
   EXPECT_EQ(cpus_of(placed.handle()), all_);
 }

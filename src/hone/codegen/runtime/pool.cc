@@ -280,9 +280,13 @@ void place_workers(Pool& pool) {
     return;
   }
   pool.placement.follow_caller();
-  for (int i = 1; i < pool.num_threads; ++i) pool.placement.place(pool.workers[i].handle);
-  if (pool.placement.is_on()) return;
-  for (int i = 1; i < pool.num_threads; ++i) pool.placement.release(pool.workers[i].handle);
+  int foreign = 1;
+  while (foreign < pool.num_threads && pool.placement.place(pool.workers[foreign].handle))
+    ++foreign;
+  if (foreign == pool.num_threads) return;
+  for (int i = 1; i < pool.num_threads; ++i) {
+    if (i != foreign) pool.placement.release(pool.workers[i].handle);
+  }
 }
 
 // On how many threads.

@@ -222,7 +222,7 @@ void emit_resample_plane(EmitContext& c) { Plane(c).emit(); }
 std::span<const Op> resample_plane_ops() {
   static const Op ops[] = {
       {.name = "hone.ResamplePlane",
-       .min_inputs = 4,
+       .min_inputs = 2,
        .max_inputs = 5,
        .layout = Layout::kFollow,
        .attributes = "axes:is",
