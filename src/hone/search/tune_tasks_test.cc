@@ -343,12 +343,8 @@ TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
 }
 
 TEST(tune_tasks, a_second_model_starts_from_the_schedules_of_the_first) {
-  const TestStore store;
-  TuneFixture f;
-  f.options.store = store.get();
-  f.options.context.tolerance = 1e-4;
-  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const Result<std::vector<db::Record>> first = store->query({});
+  StoredFixture f;
+  const Result<std::vector<db::Record>> first = f.store->query({});
   ASSERT_TRUE(first.ok());
   TransferPool pool;
   for (db::Record record : *first) {
@@ -369,7 +365,7 @@ TEST(tune_tasks, a_second_model_starts_from_the_schedules_of_the_first) {
   f.options.pool = &pool;
   f.options.max_trials = 8;
   ASSERT_TRUE(tune_tasks({&task, 1}, f.options).ok());
-  const Result<std::vector<db::Record>> trials = store->query({.task = task.key});
+  const Result<std::vector<db::Record>> trials = f.store->query({.task = task.key});
   ASSERT_TRUE(trials.ok());
   ASSERT_GE(trials->size(), 3U);
   EXPECT_EQ((*trials)[0].steps, schedule::to_string(space->steps(space->default_point())));

@@ -61,6 +61,21 @@ class TestStore {
   std::unique_ptr<db::Store> store_;
 };
 
+// The same after a run that stored what it measured.
+struct StoredFixture : TuneFixture {
+  const TestStore store;
+  StoredFixture() {
+    options.store = store.get();
+    options.context.tolerance = 1e-4;
+    const Result<TuneResult> result = tune_tasks(tasks, options);
+    EXPECT_TRUE(result.ok()) << result.status().message();
+  }
+  // Of the first task.
+  [[nodiscard]] Result<std::vector<db::Record>> best() const {
+    return store->best({.task = tasks[0].key, .device = "test", .threads = 1});
+  }
+};
+
 // A stored schedule as the runner gets it.
 inline measure::Job job_of(const TuneTask& task, const std::string& steps) {
   const Result<schedule::Steps> parsed = schedule::parse_steps(steps);

@@ -46,13 +46,8 @@ class FailsWith final : public measure::Runner {
 };
 
 TEST(withdrawal, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
-  const TestStore store;
-  TuneFixture f;
-  f.options.store = store.get();
-  f.options.context.tolerance = 1e-4;
-  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const db::BestQuery query = {.task = f.tasks[0].key, .device = "test", .threads = 1};
-  const auto before = store->best(query);
+  StoredFixture f;
+  const auto before = f.best();
   ASSERT_TRUE(before.ok() && before->size() == 1);
   const std::string& steps = before->front().steps;
 
@@ -66,10 +61,10 @@ TEST(withdrawal, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
   EXPECT_FALSE(result->tasks[1].untuned_is_wrong);
   EXPECT_NE(schedule::to_string(result->tasks[0].steps), steps);
   EXPECT_EQ(result->failures.at(measure::Outcome::kWrongAnswer).first, "off by 1");
-  const auto after = store->best(query);
+  const auto after = f.best();
   ASSERT_TRUE(after.ok() && after->size() == 1);
   EXPECT_NE(after->front().steps, steps);
-  const auto trials = store->query({.task = f.tasks[0].key});
+  const auto trials = f.store->query({.task = f.tasks[0].key});
   ASSERT_TRUE(trials.ok());
   int wrong = 0;
   for (const db::Record& trial : *trials) {
@@ -84,17 +79,12 @@ TEST(withdrawal, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
 // A run that stores bests of both tasks; then another one in which the first task's fails. Returns
 // the best schedule of that task before and after, the trials with it, and what the run said.
 struct Failing {
-  const TestStore store;
   std::string before, after;
   std::vector<db::Record> trials;
   TunedTask task;
   Failing(measure::Outcome outcome, int from, int times) {
-    TuneFixture f;
-    f.options.store = store.get();
-    f.options.context.tolerance = 1e-4;
-    EXPECT_TRUE(tune_tasks(f.tasks, f.options).ok());
-    const db::BestQuery query = {.task = f.tasks[0].key, .device = "test", .threads = 1};
-    before = store->best(query)->at(0).steps;
+    StoredFixture f;
+    before = f.best()->at(0).steps;
     const std::string object = job_of(f.tasks[0], before).object;
     measure::NullRunner quick([&](const measure::Job& job) -> Result<double> {
       f.clock.advance(0.05);
@@ -107,8 +97,8 @@ struct Failing {
     const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
     EXPECT_TRUE(result.ok()) << result.status().message();
     task = result->tasks[0];
-    after = store->best(query)->at(0).steps;
-    const auto all = store->query({.task = f.tasks[0].key});
+    after = f.best()->at(0).steps;
+    const auto all = f.store->query({.task = f.tasks[0].key});
     EXPECT_TRUE(all.ok());
     for (const db::Record& trial : *all) {
       if (trial.steps == before) trials.push_back(trial);
@@ -153,20 +143,15 @@ TEST(withdrawal, a_best_that_ran_and_fails_when_it_is_timed_again_is_deposed) {
 }
 
 TEST(withdrawal, where_nothing_runs_the_stored_best_stays) {
-  const TestStore store;
-  TuneFixture f;
-  f.options.store = store.get();
-  f.options.context.tolerance = 1e-4;
-  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const db::BestQuery query = {.task = f.tasks[0].key, .device = "test", .threads = 1};
-  const auto before = store->best(query);
+  StoredFixture f;
+  const auto before = f.best();
   measure::NullRunner broken([&](const measure::Job&) -> Result<double> {
     f.clock.advance(0.05);
     return error(Code::kInternal, "the machine is out of memory");
   });
   f.options.runner = &broken;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const auto after = store->best(query);
+  const auto after = f.best();
   ASSERT_TRUE(before.ok() && after.ok() && after->size() == 1);
   EXPECT_EQ(after->front().id, before->front().id);
 }

@@ -68,15 +68,18 @@ TEST(net_gradients, of_three_threads_are_those_of_one_for_each_family) {
   }
 }
 
-TEST(net_gradients, of_libtorchs_operators_alone_are_those_of_the_processor) {
+void expect_gradients_of_the_processor(TrainPlace place, double share) {
   for (const Family* family : families()) {
     SCOPED_TRACE(family->name);
     const Net net = without_dropout(*family);
     const NetRows rows = toy_rows(net, 4, 50, 2);
     const Loss loss = parse_loss(family->recipe.loss).value();
-    expect_same(net, gradients(net, rows, loss, 1),
-                gradients(net, rows, loss, 1, TrainPlace::kGeneric));
+    expect_same(net, gradients(net, rows, loss, 1), gradients(net, rows, loss, 1, place), share);
   }
+}
+
+TEST(net_gradients, of_libtorchs_operators_alone_are_those_of_the_processor) {
+  expect_gradients_of_the_processor(TrainPlace::kGeneric, 1e-5);
 }
 
 TEST(net_gradients, of_cuda_are_those_of_the_processor) {
@@ -88,14 +91,7 @@ TEST(net_gradients, of_cuda_are_those_of_the_processor) {
     EXPECT_EQ(found.message(), "this libtorch finds no CUDA device");
     GTEST_SKIP() << found.message();
   }
-  for (const Family* family : families()) {
-    SCOPED_TRACE(family->name);
-    const Net net = without_dropout(*family);
-    const NetRows rows = toy_rows(net, 4, 50, 2);
-    const Loss loss = parse_loss(family->recipe.loss).value();
-    expect_same(net, gradients(net, rows, loss, 1),
-                gradients(net, rows, loss, 1, TrainPlace::kCuda), 1e-3);
-  }
+  expect_gradients_of_the_processor(TrainPlace::kCuda, 1e-3);
 }
 
 double rmse(const Net& net, const NetRows& rows) {

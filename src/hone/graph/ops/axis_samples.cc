@@ -1,6 +1,7 @@
 #include "hone/graph/ops/axis_samples.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "hone/base/round_up.h"
 
@@ -14,10 +15,15 @@ constexpr int64_t kVectorBytes = 64;  // of the results that are computed togeth
 constexpr int64_t kWindow = 2;        // vectors that their taps are chosen from
 constexpr int64_t kLeast = 4;         // shorter rows are no vectors
 
-Stmt vector_of(int64_t extent, const std::function<std::vector<Stmt>(const Expr& v)>& body) {
-  const ir::VarPtr v = ir::make_var("v");
-  return ir::make_for(v, ir::constant(0), ir::constant(extent), ir::ForKind::kVectorized,
-                      body(ir::variable(v)));
+// total, if there is one, + the sum over taps of element(k) * factor(k), or of the elements alone.
+Expr with_taps(Expr total, int64_t taps, const std::function<Expr(size_t k)>& element,
+               bool weighted, const std::function<Expr(size_t k)>& factor) {
+  for (size_t k = 0; std::cmp_less(k, taps); ++k) {
+    Expr term = element(k);
+    if (weighted) term = term * factor(k);
+    total = total ? total + term : term;
+  }
+  return total;
 }
 
 }  // namespace
@@ -90,13 +96,10 @@ Stmt AxisSamples::at(const Expr& o, const Moved& moved,
     steps.push_back(factors.back().set(added(o)));
   }
   const Sum sum = [&](const Element& element) {
-    Expr total = adds_ ? factors.back().get() : nullptr;
-    for (size_t k = 0; k < places.size(); ++k) {
-      Expr term = element(ir::cast(DType::kI64, places[k].get()));
-      if (weighted_) term = term * factors[k].get();
-      total = total ? total + term : term;
-    }
-    return total;
+    return with_taps(
+        adds_ ? factors.back().get() : nullptr, taps_,
+        [&](size_t k) { return element(ir::cast(DType::kI64, places[k].get())); }, weighted_,
+        [&](size_t k) { return factors[k].get(); });
   };
   for (Stmt& s : body(sum)) steps.push_back(std::move(s));
   places.insert(places.end(), factors.begin(), factors.end());
@@ -166,7 +169,7 @@ std::vector<Stmt> AxisSamples::across(const Rows& rows, const Element& element,
     factors.push_back(lanes_of("factor", type));
   const auto vector = [&](const Expr& number, int64_t lanes) {
     const ir::BufferPtr window = ir::make_buffer("window", type, {w.extent}, ir::Scope::kStack);
-    const Stmt read = vector_of(w.lanes, [&](const Expr& v) {
+    const Stmt read = vectors_to("v", ir::constant(w.lanes), [&](const Expr& v) {
       std::vector<Stmt> stores;
       const auto copy = [&](const std::vector<ir::BufferPtr>& to, const ir::BufferPtr& from) {
         for (size_t k = 0; k < to.size(); ++k) {
@@ -178,17 +181,17 @@ std::vector<Stmt> AxisSamples::across(const Rows& rows, const Element& element,
       copy(factors, factor);
       return stores;
     });
-    const Stmt fill = vector_of(w.extent, [&](const Expr& v) {
+    const Stmt fill = vectors_to("v", ir::constant(w.extent), [&](const Expr& v) {
       return std::vector{
           ir::make_store(window, {v}, element(ir::cast(DType::kI64, start.get()) + v))};
     });
-    const Stmt sums = vector_of(lanes, [&](const Expr& v) {
-      Expr total = adds_ ? ir::load(factors.back(), {v}) : nullptr;
-      for (size_t k = 0; k < places.size(); ++k) {
-        Expr term = ir::load(window, {ir::cast(DType::kI64, ir::load(places[k], {v}))});
-        if (weighted_) term = term * ir::load(factors[k], {v});
-        total = total ? total + term : term;
-      }
+    const Stmt sums = vectors_to("v", ir::constant(lanes), [&](const Expr& v) {
+      const Expr total = with_taps(
+          adds_ ? ir::load(factors.back(), {v}) : nullptr, taps_,
+          [&](size_t k) {
+            return ir::load(window, {ir::cast(DType::kI64, ir::load(places[k], {v}))});
+          },
+          weighted_, [&](size_t k) { return ir::load(factors[k], {v}); });
       return std::vector{store(number * w.lanes + v, total)};
     });
     const Expr begin =

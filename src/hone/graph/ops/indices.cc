@@ -57,6 +57,12 @@ ir::Stmt count_to(const char* name, const ir::Expr& count,
   return ir::make_for(i, ir::constant(0), count, ir::ForKind::kSerial, body(ir::variable(i)));
 }
 
+ir::Stmt vectors_to(const char* name, const ir::Expr& count,
+                    const std::function<std::vector<ir::Stmt>(const ir::Expr& i)>& body) {
+  const ir::VarPtr i = ir::make_var(name);
+  return ir::make_for(i, ir::constant(0), count, ir::ForKind::kVectorized, body(ir::variable(i)));
+}
+
 ir::Stmt with_locals(const std::vector<Local>& locals, std::vector<ir::Stmt> body) {
   std::erase(body, nullptr);
   for (const Local& local : locals) body = {ir::make_alloc(local.buffer, std::move(body))};

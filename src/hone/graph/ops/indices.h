@@ -28,6 +28,10 @@ void element_body(EmitContext& c, const StageTag& tag,
 [[nodiscard]] ir::Stmt count_to(
     const char* name, const ir::Expr& count,
     const std::function<std::vector<ir::Stmt>(const ir::Expr& i)>& body);
+// The same in lanes of vectors.
+[[nodiscard]] ir::Stmt vectors_to(
+    const char* name, const ir::Expr& count,
+    const std::function<std::vector<ir::Stmt>(const ir::Expr& i)>& body);
 
 // A variable of a body: a scalar on the stack.
 struct Local {

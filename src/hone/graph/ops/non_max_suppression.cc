@@ -155,9 +155,8 @@ class Selector {
   // their union. In vector lanes: hits of all, then their maximum by halves.
   std::vector<Stmt> test_block(const BoxSides& boxes, const Expr& first) {
     const auto lanes = [](int64_t extent, const auto& make) {
-      const ir::VarPtr j = ir::make_var("j");
-      return ir::make_for(j, number(0), number(extent), ir::ForKind::kVectorized,
-                          {make(ir::variable(j))});
+      return vectors_to("j", number(extent),
+                        [&](const Expr& j) { return std::vector<Stmt>{make(j)}; });
     };
     const auto own = [&](size_t k) { return ir::load(sides_[k], {}); };
     std::vector<Stmt> steps = {lanes(kBlock, [&](const Expr& j) {

@@ -17,19 +17,13 @@ constexpr int64_t kBoundSteps = 16;  // halvings that make a bound good enough
 
 Expr number(int64_t n) { return ir::constant(n); }
 
-// for i in vectors of lanes 0 .. extent
-Stmt lanes(const Expr& extent, const std::function<std::vector<Stmt>(const Expr& i)>& body) {
-  const ir::VarPtr i = ir::make_var("v");
-  return ir::make_for(i, number(0), extent, ir::ForKind::kVectorized, body(ir::variable(i)));
-}
-
 Expr vectors_of(const Expr& count) { return ir::floordiv(count + (kLanes - 1), kLanes); }
 
-// The same for 0 .. count, and as far as the last vector reaches.
+// for i in vectors of lanes 0 .. count, and as far as the last vector reaches
 Stmt blocks(const Expr& count, const std::function<std::vector<Stmt>(const Expr& i)>& body) {
   return count_to("block", vectors_of(count), [&](const Expr& block) {
     return std::vector{
-        lanes(number(kLanes), [&](const Expr& v) { return body(block * kLanes + v); })};
+        vectors_to("v", number(kLanes), [&](const Expr& v) { return body(block * kLanes + v); })};
   });
 }
 
@@ -80,7 +74,7 @@ Stmt TopOfRow::find(const RowElement& element, std::vector<Stmt> then) const {
   } else {
     steps = 2 * groups_ > extent_ ? take_all(element) : take_candidates(element);
     // Behind the last one what is never before another one.
-    steps.push_back(lanes(number(kLanes), [&](const Expr& v) {
+    steps.push_back(vectors_to("v", number(kLanes), [&](const Expr& v) {
       return std::vector{ir::make_store(found_key_, {found_.get() + v}, highest(key_))};
     }));
     const Expr few = ir::less_equal(found_.get(), number(kFew));
@@ -109,11 +103,11 @@ Stmt TopOfRow::sort_all(const RowElement& element) const {
 }
 
 std::vector<Stmt> TopOfRow::take_all(const RowElement& element) const {
-  return {lanes(number(extent_),
-                [&](const Expr& r) {
-                  return std::vector{ir::make_store(found_key_, {r}, key_of(element, r)),
-                                     ir::make_store(found_place_, {r}, ir::cast(number_, r))};
-                }),
+  return {vectors_to("v", number(extent_),
+                     [&](const Expr& r) {
+                       return std::vector{ir::make_store(found_key_, {r}, key_of(element, r)),
+                                          ir::make_store(found_place_, {r}, ir::cast(number_, r))};
+                     }),
           found_.set(number(extent_)), low_.set(lowest(key_)), high_.set(highest(key_))};
 }
 
@@ -129,19 +123,19 @@ std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
           ir::make_store(least_, {g}, ir::min(ir::load(least_, {g}), ir::load(keys_, {r})))};
     };
   };
-  const Stmt clear = lanes(number(groups_), [&](const Expr& g) {
+  const Stmt clear = vectors_to("v", number(groups_), [&](const Expr& g) {
     return std::vector{ir::make_store(least_, {g}, highest(key_))};
   });
   const int64_t whole = extent_ / groups_;
   const Stmt all = count_to("n", number(whole), [&](const Expr& n) {
-    return std::vector{lanes(number(groups_), note(n * groups_))};
+    return std::vector{vectors_to("v", number(groups_), note(n * groups_))};
   });
   std::vector<Stmt> steps = {clear, all};
   if (extent_ % groups_ > 0)
-    steps.push_back(lanes(number(extent_ % groups_), note(number(whole * groups_))));
+    steps.push_back(vectors_to("v", number(extent_ % groups_), note(number(whole * groups_))));
   steps.push_back(bound_by_groups());
   steps.push_back(found_.set(number(0)));
-  steps.push_back(lanes(number(extent_), [&](const Expr& r) {
+  steps.push_back(vectors_to("v", number(extent_), [&](const Expr& r) {
     const Expr key = ir::load(keys_, {r});
     return std::vector{
         ir::make_if(ir::less_equal(key, high_.get()),
@@ -154,7 +148,7 @@ std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
 
 // Sets high_ to a bound that k groups reach, and low_ to the least key of all.
 Stmt TopOfRow::bound_by_groups() const {
-  const auto over_groups = [&](const auto& body) { return lanes(number(groups_), body); };
+  const auto over_groups = [&](const auto& body) { return vectors_to("v", number(groups_), body); };
   const Stmt least = over_groups([&](const Expr& g) {
     return std::vector{low_.set(ir::min(low_.get(), ir::load(least_, {g})))};
   });
@@ -189,7 +183,7 @@ Stmt TopOfRow::narrow(const ir::BufferPtr& keys, const Expr& vectors, int64_t st
   const auto half = [&](const Expr& e) { return ir::make(ir::Op::kShr, {e, one}); };
   const Expr odd =
       ir::make(ir::Op::kBitAnd, {ir::make(ir::Op::kBitAnd, {low_.get(), high_.get()}), one});
-  const Stmt count = lanes(vectors * kLanes, [&](const Expr& i) {
+  const Stmt count = vectors_to("v", vectors * kLanes, [&](const Expr& i) {
     const Expr reaches = ir::less_equal(ir::load(keys, {i}), middle_.get());
     return std::vector{reached_.set(reached_.get() + count_if(reaches))};
   });
