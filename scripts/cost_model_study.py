@@ -201,7 +201,7 @@ def tasks_table(models, known, options):
 def rows_table(name, models, known):
     """The paper's rows, its figures, ours."""
     what, rows = ROWS[name]
-    order = ("pairs", "clear", "top-1", "top-5", "network top-1", "network top-5", "R^2", "RMSE")
+    order = ("pairs", "clear", "top-1", "top-5", "network top-1", "network top-5", "R^2", "RMSE", "R^2 s", "R^2 ln s")
     lines = []
     for (paper, figure, _), model in zip(rows, models):
         result = known(model)
@@ -214,7 +214,7 @@ def rows_table(name, models, known):
 def devices_table(models, known):
     words = {"none": "no adaptation", "scratch": "from scratch, the few tasks", "full": "all weights, the few tasks",
              "head": "the last layers, the few tasks", "trees": "more trees, the few tasks", "all": "trained on all tasks there"}
-    order = ("pairs", "clear", "top-1", "top-5", "network top-1", "network top-5", "R^2")
+    order = ("pairs", "clear", "top-1", "top-5", "network top-1", "network top-5", "R^2", "R^2 s", "R^2 ln s")
     lines = []
     for model in models:
         result = known(model)

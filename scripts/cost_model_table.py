@@ -31,7 +31,7 @@ BOOSTERS = ("xgboost", "lightgbm")
 TRAIN_OPTIONS = ("loss", "epochs", "batch", "lr", "weight-decay", "patience")
 TREES = ("gbdt", "combined")
 SCORES = {"pairs": "pair_accuracy", "clear": "clear_pair_accuracy", "top-1": "top1", "top-5": "top5", "peak-5": "peak5",
-          "R^2": "r_squared", "RMSE": "rmse"}
+          "R^2": "r_squared", "RMSE": "rmse", "R^2 s": "r_squared_seconds", "R^2 ln s": "r_squared_log_seconds"}
 
 
 class Failure(Exception):
@@ -189,10 +189,10 @@ def cells(result, with_tasks):
     if with_tasks:
         row.append(f"{result['tasks']:,}" if trained else "")
     row += [f"{result['size']:,} {result['unit']}", f"{result['cpu_seconds']:.0f}"] if trained else ["", ""]
-    numbers = {column: score[key] for column, key in SCORES.items()}
+    numbers = {column: score.get(key) for column, key in SCORES.items()}  # what an earlier version judged may lack some
     for column, key in (("network top-1", "top1"), ("network top-5", "top5")):
         numbers[column] = statistics.mean(network[key] for network in networks) if networks else None
-    order = ("pairs", "clear", "top-1", "top-5", "peak-5", "network top-1", "network top-5", "R^2", "RMSE")
+    order = ("pairs", "clear", "top-1", "top-5", "peak-5", "network top-1", "network top-5", "R^2", "RMSE", "R^2 s", "R^2 ln s")
     return row + ["" if numbers[column] is None else f"{numbers[column]:.3f}" for column in order], order
 
 

@@ -17,6 +17,7 @@ namespace hone {
 struct NetObservation {
   uint64_t task = 0;  // within which times are compared
   double seconds = 0;
+  double default_seconds = 0;                  // analytic, of the default schedule; 0: not known
   double score = 0;                            // by the weights of the file
   std::span<const float> head;                 // the output "head"
   std::vector<std::span<const float>> inputs;  // as NetFile::inputs

@@ -178,7 +178,7 @@ TEST(net_training_set, has_the_newest_first_and_tasks_of_two) {
   std::vector<float> number(1);
   const auto add = [&](uint64_t task, double seconds, float value) {
     number[0] = value;
-    NetObservation observation = {.task = task, .seconds = seconds, .score = 0};
+    NetObservation observation = {.task = task, .seconds = seconds, .default_seconds = 2};
     observation.inputs = {number};
     set.add(observation);
   };
@@ -188,6 +188,7 @@ TEST(net_training_set, has_the_newest_first_and_tasks_of_two) {
   EXPECT_EQ(rows.group_begin, (std::vector<int64_t>{0, 2}));  // task 5 has one
   EXPECT_EQ(rows.batch.inputs[0], (std::vector<float>{3, 1}));
   EXPECT_EQ(rows.speed, (std::vector<float>{1, 0.5}));
+  EXPECT_EQ(rows.log_time, (std::vector<float>{0, std::log(2.0F)}));
   add(5, 2, 4), add(5, 4, 5);
   rows = set.pick(net, 2, 1);  // no more than the new ones
   EXPECT_EQ(rows.batch.inputs[0], (std::vector<float>{5, 4}));

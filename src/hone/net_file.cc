@@ -22,6 +22,7 @@ constexpr int kOpset = 17;
 constexpr std::string_view kNote = "hone.card.";
 constexpr const char* kFamily = "hone.family";
 constexpr const char* kScale = "hone.log_seconds_per_score";
+constexpr const char* kTellsTime = "hone.tells_time";
 constexpr const char* kHeads = "hone.heads";
 
 // What a net must agree on with this program: the note's key, how people call it, and its value.
@@ -200,6 +201,7 @@ std::string format_net(const Net& net, const NetCard& card, NetWeights weights) 
   for (const cost::net::NetInput& input : net.inputs) inputs.push_back(input.name);
   for (const Version& version : versions(inputs)) out.note(version.key, version.value);
   out.note(kScale, fmt::format("{}", card.log_seconds_per_score));
+  if (card.tells_time) out.note(kTellsTime, "1");
   if (!card.heads.empty()) out.note(kHeads, fmt::format("{}", fmt::join(card.heads, ",")));
   for (const auto& [key, value] : card.notes) out.note(std::string(kNote) + key, value);
   return out.bytes();
@@ -231,6 +233,7 @@ Result<NetFile> read_net(const std::string& path) {
   const auto [end, code] = std::from_chars(scale.data(), scale.data() + scale.size(), value);
   if (code != std::errc() || end != scale.data() + scale.size() || !(value > 0))
     return invalid("{}: {} is '{}', expected a positive number", path, kScale, scale);
+  file.card.tells_time = find(kTellsTime) == "1";
   for (const std::string& name : summary.inputs) {
     const std::optional<cost::Input> input = cost::find_input(name);
     if (!input) return invalid("{}: reads an input {} that cost models do not have", path, name);

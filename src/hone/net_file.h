@@ -16,6 +16,9 @@ struct NetCard {
   // How much longer the logarithm of a schedule's time is for a score less by one
   // (cost::log_seconds_per_score).
   double log_seconds_per_score = 1;
+  // Minus the score is the logarithm of the schedule's time / the analytic model's time of the
+  // task's default schedule. Otherwise scores say nothing of how long a task takes.
+  bool tells_time = false;
   // Whose each head is (cost::head_name), of a net that has one for each device.
   std::vector<std::string> heads;
   // For people: records, tasks, devices, loss, seed, ... by name.

@@ -12,7 +12,7 @@ namespace net = cost::net;
 
 void NetTrainingSet::add(const NetObservation& observation) {
   if (samples_.size() == kMaximum) samples_.pop_front();
-  Sample sample{observation.task, observation.seconds, {}};
+  Sample sample{observation.task, observation.seconds, observation.default_seconds, {}};
   for (const std::span<const float> input : observation.inputs)
     sample.inputs.emplace_back(input.begin(), input.end());
   samples_.push_back(std::move(sample));
@@ -44,6 +44,7 @@ net::NetRows NetTrainingSet::pick(const net::Net& net, size_t most, uint64_t see
         rows.batch.inputs[i].insert(rows.batch.inputs[i].end(), sample.inputs[i].begin(),
                                     sample.inputs[i].end());
       rows.speed.push_back(static_cast<float>(best_.at(task) / sample.seconds));
+      rows.log_time.push_back(net::log_time(sample.seconds, sample.default_seconds));
     }
     rows.batch.rows += std::ssize(places);
     rows.group_begin.push_back(rows.batch.rows);

@@ -23,7 +23,7 @@ class NetTrainingSet {
  private:
   struct Sample {
     uint64_t task;
-    double seconds;
+    double seconds, default_seconds;
     std::vector<std::vector<float>> inputs;  // as NetFile::inputs
   };
   std::deque<Sample> samples_;

@@ -24,7 +24,7 @@ constexpr double kFarthest = 12;  // as a logarithm
 
 // A net ranks the schedules of a task. Seconds, which tell tasks apart, come from the analytic
 // model: those of the task's default schedule, times what the net says a schedule takes relative to
-// that one.
+// that one; or to those very seconds, if that is what the net learned (NetCard::tells_time).
 class NeuralModel : public cost::CostModel {
  public:
   // `adaptation` may be null.
@@ -69,6 +69,7 @@ class NeuralModel : public cost::CostModel {
   NeuralModel(const NetFile& net, CompiledNet compiled, std::unique_ptr<NetAdaptation> adaptation)
       : family_(net.family),
         scale_(net.card.log_seconds_per_score),
+        tells_time_(net.card.tells_time),
         inputs_(net.inputs),
         heads_(net.card.heads),
         compiled_(std::move(compiled)),
@@ -114,11 +115,18 @@ class NeuralModel : public cost::CostModel {
     for (size_t begin = 0; begin < queries.size(); begin += kNetBatch) {
       const auto batch = std::span<const Query>(queries).subspan(
           begin, std::min(queries.size() - begin, static_cast<size_t>(kNetBatch)));
+      // First: to ask for one may run the worker, which overwrites what it has read.
+      std::vector<double> anchors;
+      for (const Query& query : batch) {
+        HONE_ASSIGN_OR_RETURN(const Row anchor, anchor_of(worker, query, {}));
+        anchors.push_back(anchor.analytic_seconds);
+      }
       HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, worker.run(batch));
       for (size_t i = 0; i < batch.size(); ++i) {
         NetObservation observation = {
             .task = hash_combine(batch[i].task, static_cast<uint64_t>(batch[i].threads)),
             .seconds = seconds[begin + i],
+            .default_seconds = anchors[i],
             .score = rows[i].score,
             .head = worker.head(i),
             .inputs = {}};
@@ -159,22 +167,22 @@ class NeuralModel : public cost::CostModel {
       if (const auto known = anchors_.find(key); known != anchors_.end()) return known->second;
     }
     Row anchor = otherwise;
-    const Result<space::Space> space = space::Space::create(*query.candidate->dag, *query.target);
-    if (space.ok()) {
-      const Result<space::Candidate> start = space->instantiate(space->default_point());
-      if (start.ok()) {
-        Query first = query;
-        first.candidate = &*start;
-        HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, run(worker, {&first, 1}));
-        anchor = rows[0];
-      }
+    const Result<space::Candidate> start =
+        space::default_candidate(*query.candidate->dag, *query.target);
+    if (start.ok()) {
+      Query first = query;
+      first.candidate = &*start;
+      HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, run(worker, {&first, 1}));
+      anchor = rows[0];
     }
+    if (tells_time_) anchor.score = 0;
     const std::lock_guard lock(mutex_);
     return anchors_.emplace(key, anchor).first->second;
   }
 
   std::string family_;
   double scale_;
+  bool tells_time_;
   std::vector<cost::Input> inputs_;  // that the net reads
   std::vector<std::string> heads_;
   CompiledNet compiled_;

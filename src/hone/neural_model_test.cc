@@ -171,6 +171,18 @@ TEST_F(NeuralModel, predicts_what_its_net_says_of_each_candidate) {
   EXPECT_EQ(again, seconds);
 }
 
+TEST_F(NeuralModel, takes_the_word_of_a_net_that_tells_times) {
+  const auto model = make({.tells_time = true});
+  ASSERT_NE(model, nullptr);
+  const Sampled sampled(compute::testing::gemm(64, 48, 32), static_cast<int>(kNetBatch) + 6);
+  const std::vector<double> seconds = model->predict(sampled.queries).value();
+  const std::vector<double> scores = plain_scores(net_, sampled.queries);
+  const double level =
+      cost::make_model("analytic").value()->predict({sampled.queries.data(), 1}).value()[0];
+  for (size_t i = 0; i < seconds.size(); ++i)
+    EXPECT_NEAR(std::log(seconds[i] / level), -scores[i], 1e-4);
+}
+
 TEST_F(NeuralModel, asks_the_head_of_its_device) {
   const net::Family* family = net::find_family("small").value();
   net_ = net::make_net(*family, net::all_inputs(), {{"hidden", 8}, {"heads", 2}, {"devices", 2}})

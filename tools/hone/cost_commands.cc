@@ -35,7 +35,9 @@ Json to_json(const cost::Score& score) {
           {"top5", score.top5},
           {"peak5", score.peak5},
           {"r_squared", score.r_squared},
-          {"rmse", score.rmse}};
+          {"rmse", score.rmse},
+          {"r_squared_seconds", score.seconds.r_squared()},
+          {"r_squared_log_seconds", score.log_seconds.r_squared()}};
 }
 
 Json to_json(const cost::NetworkScore& score) {
@@ -104,15 +106,17 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
     fmt::print("{}", json_text(text));
     return;
   }
-  Table table(
-      {"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "R^2", "RMSE"},
-      1);
+  Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "R^2",
+               "RMSE", "R^2 s", "R^2 ln s"},
+              1);
   const auto add = [&](const cost::Score& score) {
     table.add({shorten(score.kernel_class, 40), std::to_string(score.tasks),
                std::to_string(score.trials), fmt::format("{:.3f}", score.pair_accuracy),
                fmt::format("{:.3f}", score.clear_pair_accuracy), fmt::format("{:.3f}", score.top1),
                fmt::format("{:.3f}", score.top5), fmt::format("{:.3f}", score.peak5),
-               fmt::format("{:.2f}", score.r_squared), fmt::format("{:.3f}", score.rmse)});
+               fmt::format("{:.2f}", score.r_squared), fmt::format("{:.3f}", score.rmse),
+               fmt::format("{:.3f}", score.seconds.r_squared()),
+               fmt::format("{:.3f}", score.log_seconds.r_squared())});
   };
   for (const cost::Score& score : evaluation.classes) add(score);
   add(evaluation.all);
@@ -315,8 +319,9 @@ Command eval_command(CLI::App& root) {
   app->footer(
       "pairs: share of pairs of schedules in the right order; top-k: best time / best among the k "
       "that are\npredicted to be fastest; peak-5: the mean of top-1 to top-5; R^2, RMSE: of best "
-      "time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules. Of a "
-      "network: the sum of its tasks' best times / the sum of what\nthe best of k takes; below it "
+      "time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules; R^2 s, "
+      "R^2 ln s: of seconds and of their logarithm, all schedules\nof all these tasks together. Of "
+      "a network: the sum of its tasks' best times / the sum of what the best of k takes;\nbelow it "
       "the mean over networks.");
   return {app, [options, app] {
             options->cost_given = app->count("--cost") > 0;

@@ -232,7 +232,11 @@ Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
   NetCard card = card_of(data, texts, training, rows, excluded, epochs);
   card.heads = heads;
   if (start) card.notes.merge(start_notes(*start, texts));
-  HONE_ASSIGN_OR_RETURN(card.log_seconds_per_score, net::log_seconds_per_score(model, rows.train));
+  card.tells_time = training.loss == net::Loss::kMultiTask;
+  if (!card.tells_time) {
+    HONE_ASSIGN_OR_RETURN(card.log_seconds_per_score,
+                          net::log_seconds_per_score(model, rows.train));
+  }
   HONE_RETURN_IF_ERROR(write_net(texts.output, model, card));
   if (!texts.curve.empty()) {
     HONE_RETURN_IF_ERROR(

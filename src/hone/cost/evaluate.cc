@@ -9,7 +9,6 @@
 
 #include "hone/base/hash.h"
 #include "hone/base/named.h"
-#include "hone/cost/metrics.h"
 
 namespace hone::cost {
 namespace {
@@ -61,6 +60,8 @@ void add(const Score& one, Score& sum) {
   sum.peak5 += one.peak5;
   sum.r_squared += one.r_squared;
   sum.rmse += one.rmse;
+  sum.seconds.add(one.seconds);
+  sum.log_seconds.add(one.log_seconds);
 }
 
 // How often a network has the task.
@@ -97,6 +98,10 @@ void add_task(const TaskTrials& task, const std::vector<double>& measured,
   score.r_squared = r_squared(speeds(measured), speeds(predicted));
   score.rmse =
       squared_error(speeds(measured), speeds(predicted)) * static_cast<double>(score.trials);
+  for (size_t i = 0; i < measured.size(); ++i) {
+    score.seconds.add(measured[i], predicted[i]);
+    score.log_seconds.add(std::log(measured[i]), std::log(predicted[i]));
+  }
   add(score, sums.classes[task.kernel_class]);
   add_to_networks(task, score, *std::min_element(measured.begin(), measured.end()), judged, sums);
 }

@@ -8,6 +8,7 @@
 
 #include "hone/cost/cost_model.h"
 #include "hone/cost/dataset.h"
+#include "hone/cost/metrics.h"
 
 namespace hone::cost {
 
@@ -22,6 +23,9 @@ struct Score {
   double peak5 = 0;      // the mean of top1 to top5
   double r_squared = 0;  // of best time / time
   double rmse = 0;       // of it, over all trials
+  // Of the seconds, and of their logarithm, of all trials of all tasks together: whether the model
+  // knows how long a schedule takes, not only which is faster (Fasor, table 8).
+  Determination seconds, log_seconds;
 };
 
 // A network whose every task runs by the best of the k schedules that are predicted to be fastest.

@@ -95,6 +95,23 @@ TEST(dataset, takes_what_was_counted_of_a_schedule) {
   EXPECT_EQ(dataset.size(), 24);
 }
 
+TEST(net_rows, tell_times_relative_to_the_default_schedule) {
+  Database database;
+  const Dataset dataset = load_dataset(database.store(), "device").value();
+  const net::Net net = net::make_net(net::kFasor, net::all_inputs(), {}).value();
+  const net::NetRows rows = net::make_rows(dataset, database.target(), net, {}).value();
+  for (size_t t = 0; t < dataset.tasks.size(); ++t) {
+    const TaskTrials& task = dataset.tasks[t];
+    const auto usual = space::default_candidate(*task.dag, database.target()).value();
+    const Query query{&usual, &database.target(), task.threads, task.key};
+    const double seconds = make_model("analytic").value()->predict({&query, 1}).value()[0];
+    for (size_t i = 0; i < task.trials.size(); ++i) {
+      const auto row = static_cast<size_t>(rows.group_begin[t]) + i;
+      EXPECT_NEAR(rows.log_time[row], std::log(task.trials[i].seconds / seconds), 1e-5);
+    }
+  }
+}
+
 TEST(net_rows, have_the_counted_bounds_where_there_are_any) {
   Database database;
   Dataset dataset = load_dataset(database.store(), "device").value();
@@ -142,6 +159,37 @@ TEST(evaluate, a_model_of_what_was_measured_is_perfect) {
   EXPECT_NEAR(evaluation->all.r_squared, 1, 1e-9);
   EXPECT_DOUBLE_EQ(evaluation->all.peak5, 1);
   EXPECT_NEAR(evaluation->all.rmse, 0, 1e-9);
+  EXPECT_NEAR(evaluation->all.seconds.r_squared(), 1, 1e-9);
+  EXPECT_NEAR(evaluation->all.log_seconds.r_squared(), 1, 1e-9);
+}
+
+// Says what is right of every task, but for a factor of its own.
+class OffByTask : public CostModel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "off"; }
+  [[nodiscard]] Result<std::vector<double>> predict(std::span<const Query> queries) const override {
+    HONE_ASSIGN_OR_RETURN(std::vector<double> seconds, analytic_->predict(queries));
+    for (size_t i = 0; i < seconds.size(); ++i)
+      seconds[i] *= tasks_.try_emplace(queries[i].task, tasks_.empty() ? 0.01 : 100).first->second;
+    return seconds;
+  }
+  [[nodiscard]] Status update(std::span<const Observation>) override { return ok_status(); }
+
+ private:
+  std::unique_ptr<CostModel> analytic_ = make_model("analytic").value();
+  mutable std::map<uint64_t, double> tasks_;
+};
+
+TEST(evaluate, knowing_the_order_is_not_knowing_the_time) {
+  Database database;
+  const Dataset dataset = load_dataset(database.store(), "device").value();
+  const Evaluation found = evaluate(dataset, database.target(), OffByTask()).value();
+  EXPECT_NEAR(found.all.r_squared, 1, 1e-9);
+  EXPECT_DOUBLE_EQ(found.all.pair_accuracy, 1);
+  EXPECT_LT(found.all.seconds.r_squared(), 0);
+  EXPECT_LT(found.all.log_seconds.r_squared(), 0);
+  // Each class of the two tasks is off by its own factor, which its schedules have in common.
+  for (const Score& one : found.classes) EXPECT_LT(one.log_seconds.r_squared(), 0);
 }
 
 // Says that every schedule takes as many seconds as it has steps.

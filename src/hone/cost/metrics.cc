@@ -58,12 +58,29 @@ double squared_error(std::span<const double> actual, std::span<const double> pre
 
 double r_squared(std::span<const double> actual, std::span<const double> predicted) {
   HONE_ASSERT(actual.size() == predicted.size(), "one prediction per value");
-  double mean = 0;
-  for (const double x : actual) mean += x / static_cast<double>(actual.size());
-  double variance = 0;
-  for (const double x : actual)
-    variance += (x - mean) * (x - mean) / static_cast<double>(actual.size());
-  return variance > 0 ? 1 - squared_error(actual, predicted) / variance : 0;
+  Determination all;
+  for (size_t i = 0; i < actual.size(); ++i) all.add(actual[i], predicted[i]);
+  return all.r_squared();
 }
+
+// Running mean and variation after Welford (Technometrics 1962), joined after Chan et al. (1979).
+void Determination::add(double actual, double predicted) {
+  ++count_;
+  const double before = actual - mean_;
+  mean_ += before / count_;
+  variation_ += before * (actual - mean_);
+  error_ += (actual - predicted) * (actual - predicted);
+}
+
+void Determination::add(const Determination& others) {
+  if (others.count_ == 0) return;
+  const double count = count_ + others.count_, apart = others.mean_ - mean_;
+  mean_ += apart * others.count_ / count;
+  variation_ += others.variation_ + apart * apart * count_ * others.count_ / count;
+  error_ += others.error_;
+  count_ = count;
+}
+
+double Determination::r_squared() const { return variation_ > 0 ? 1 - error_ / variation_ : 0; }
 
 }  // namespace hone::cost

@@ -1,5 +1,5 @@
-// cost/metrics.h - how well predicted times rank and explain measured ones. Pure functions of the
-// trials of one task; lower is faster; both spans have the same length.
+// cost/metrics.h - how well predicted times rank and explain measured ones. Functions of the trials
+// of one task; lower is faster; both spans have the same length.
 #pragma once
 
 #include <span>
@@ -28,5 +28,18 @@ namespace hone::cost {
 // 1 - squared error / variance of `actual`: 1 is perfect, 0 as good as knowing the mean. 0 if
 // `actual` does not vary.
 [[nodiscard]] double r_squared(std::span<const double> actual, std::span<const double> predicted);
+
+// The same of values that come one by one, such as those of many tasks.
+class Determination {
+ public:
+  void add(double actual, double predicted);
+  void add(const Determination& others);
+  [[nodiscard]] double r_squared() const;
+
+ private:
+  double count_ = 0, mean_ = 0;
+  double variation_ = 0;  // sum of squared differences from the mean
+  double error_ = 0;      // from what was predicted
+};
 
 }  // namespace hone::cost

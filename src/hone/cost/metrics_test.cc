@@ -60,5 +60,17 @@ TEST(metrics, r_squared_compares_with_the_mean) {
   EXPECT_EQ(r_squared(Values{2, 2}, Values{1, 3}), 0);
 }
 
+TEST(metrics, determination_of_parts_is_that_of_all) {
+  const Values actual = {1, 2, 3, 1000, 1001}, predicted = {2, 2, 2, 1000, 1003};
+  for (size_t cut = 0; cut <= actual.size(); ++cut) {
+    Determination first, second;
+    for (size_t i = 0; i < actual.size(); ++i)
+      (i < cut ? first : second).add(actual[i], predicted[i]);
+    first.add(second);
+    EXPECT_NEAR(first.r_squared(), r_squared(actual, predicted), 1e-15);
+  }
+  EXPECT_EQ(Determination().r_squared(), 0);
+}
+
 }  // namespace
 }  // namespace hone::cost

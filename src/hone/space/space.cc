@@ -390,6 +390,11 @@ Result<Candidate> Space::instantiate(const Point& point) const {
   return candidate;
 }
 
+Result<Candidate> default_candidate(const compute::Dag& dag, const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(const Space space, Space::create(dag, target));
+  return space.instantiate(space.default_point());
+}
+
 Result<Candidate> make_candidate(const compute::Dag& dag, const schedule::Steps& steps) {
   HONE_ASSIGN_OR_RETURN(State state, schedule::replay(dag, steps));
   HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));

@@ -54,6 +54,10 @@ struct Candidate {
 [[nodiscard]] Result<Candidate> make_candidate(const compute::Dag& dag,
                                                const schedule::Steps& steps);
 
+// The schedule of a task of which nothing is known: the default point of its space.
+[[nodiscard]] Result<Candidate> default_candidate(const compute::Dag& dag,
+                                                  const target::Target& target);
+
 class Space {
  public:
   // The sketches that the rules find for a task on a target. Never empty: the last resort runs

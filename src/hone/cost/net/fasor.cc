@@ -1,6 +1,7 @@
 // Fasor's cost model (its section 5): a transformer encoder and a linear layer with three outputs,
 // the time and how much of it memory and the cores bound. Here tokens are statements; what is known
-// of the task and the device is added to each. "time" is the logarithm of time / the task's best.
+// of the task and the device is added to each. "time" is log_time() (cost/net/train.h): trained on
+// it, the net says how long a schedule takes, not only which is faster.
 #include "hone/cost/net/family.h"
 #include "hone/cost/net/layers.h"
 

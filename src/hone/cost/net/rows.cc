@@ -4,6 +4,7 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/thread_pool.h"
+#include "hone/cost/analytic_model.h"
 #include "hone/cost/bound_scores.h"
 #include "hone/cost/inputs/model_inputs.h"
 #include "hone/cost/net/layers.h"
@@ -29,6 +30,7 @@ class TaskWriter {
 
   [[nodiscard]] Status write(const TaskTrials& task, int64_t begin) const {
     InputWriter writer(wanted_, heads_);
+    HONE_ASSIGN_OR_RETURN(const double usual, default_seconds(task));
     double best = INFINITY;
     for (const MeasuredSteps& trial : task.trials) best = std::min(best, trial.seconds);
     for (size_t i = 0; i < task.trials.size(); ++i) {
@@ -47,6 +49,7 @@ class TaskWriter {
       HONE_RETURN_IF_ERROR(writer.write(query, places));
       const BoundScores bounds = bound_scores(query, trial.counted);
       rows_.speed[row] = static_cast<float>(best / trial.seconds);
+      rows_.log_time[row] = log_time(trial.seconds, usual);
       rows_.memory_bound[row] = static_cast<float>(bounds.memory);
       rows_.core_bound[row] = static_cast<float>(bounds.core);
     }
@@ -54,6 +57,15 @@ class TaskWriter {
   }
 
  private:
+  // What the analytic model says of the default schedule; 0 if there is none.
+  [[nodiscard]] Result<double> default_seconds(const TaskTrials& task) const {
+    const Result<space::Candidate> candidate = space::default_candidate(*task.dag, target_);
+    if (!candidate.ok()) return 0.0;
+    const Query query{&*candidate, &target_, task.threads, task.key};
+    HONE_ASSIGN_OR_RETURN(const auto seconds, make_analytic_model()->predict({&query, 1}));
+    return seconds[0];
+  }
+
   const target::Target& target_;
   NetRows& rows_;
   const std::vector<std::string>& heads_;
@@ -81,7 +93,8 @@ Result<NetRows> make_rows(const Dataset& dataset, const target::Target& target, 
   const auto count = static_cast<size_t>(rows.batch.rows);
   for (size_t i = 0; i < net.inputs.size(); ++i)
     rows.batch.inputs[i].resize(count * static_cast<size_t>(element_count(net.inputs[i].dims)));
-  for (std::vector<float>* labels : {&rows.speed, &rows.memory_bound, &rows.core_bound})
+  for (std::vector<float>* labels :
+       {&rows.speed, &rows.log_time, &rows.memory_bound, &rows.core_bound})
     labels->resize(count);
   const TaskWriter writer(target, rows, net, options.heads);
   std::vector<Status> statuses(dataset.tasks.size());
@@ -112,6 +125,7 @@ void append(NetRows& rows, const NetRows& more) {
   for (size_t i = 0; i < more.batch.inputs.size(); ++i)
     add(rows.batch.inputs[i], more.batch.inputs[i]);
   add(rows.speed, more.speed);
+  add(rows.log_time, more.log_time);
   add(rows.memory_bound, more.memory_bound);
   add(rows.core_bound, more.core_bound);
 }

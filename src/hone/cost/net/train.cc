@@ -81,18 +81,19 @@ struct PlainRows {
   HoneTorchRows plain{};
   explicit PlainRows(const NetRows& rows) {
     for (const std::vector<float>& input : rows.batch.inputs) inputs.push_back(input.data());
-    plain = {rows.batch.rows,         inputs.data(),     rows.num_tasks(),
-             rows.group_begin.data(), rows.speed.data(), rows.memory_bound.data(),
-             rows.core_bound.data()};
+    plain = {rows.batch.rows,          inputs.data(),         rows.num_tasks(),
+             rows.group_begin.data(),  rows.speed.data(),     rows.log_time.data(),
+             rows.memory_bound.data(), rows.core_bound.data()};
   }
 };
 
 Status check(const Net& net, const NetRows& rows) {
   HONE_ASSERT(rows.batch.inputs.size() == net.inputs.size(), "rows for another net");
   const auto count = static_cast<size_t>(rows.batch.rows);
-  HONE_ASSERT(rows.speed.size() == count && rows.memory_bound.size() == count &&
-                  rows.core_bound.size() == count && rows.group_begin.back() == rows.batch.rows,
-              "labels are missing");
+  for (const std::vector<float>* labels :
+       {&rows.speed, &rows.log_time, &rows.memory_bound, &rows.core_bound})
+    HONE_ASSERT(labels->size() == count, "labels are missing");
+  HONE_ASSERT(rows.group_begin.back() == rows.batch.rows, "rows of no task");
   for (const float speed : rows.speed) {
     if (!(speed > 0 && speed <= 1))
       return invalid("a schedule of speed {}, expected 0 to 1", speed);
@@ -124,6 +125,10 @@ HoneTorchOptions plain_options(const NetTraining& training) {
 }
 
 }  // namespace
+
+float log_time(double seconds, double default_seconds) {
+  return default_seconds > 0 ? static_cast<float>(std::log(seconds / default_seconds)) : NAN;
+}
 
 void set_normalisation(Net& net, const NetBatch& rows) {
   for (size_t i = 0; i < net.inputs.size(); ++i) {

@@ -17,10 +17,15 @@ struct NetRows {
   NetBatch batch;
   std::vector<int64_t> group_begin = {0};       // a place more than there are tasks
   std::vector<float> speed;                     // best time of the task / time
-  std::vector<float> memory_bound, core_bound;  // NaN where it is not known
+  std::vector<float> log_time;                  // log_time(), NaN where it is not known
+  std::vector<float> memory_bound, core_bound;  // the same
 
   [[nodiscard]] int64_t num_tasks() const { return std::ssize(group_begin) - 1; }
 };
+
+// The label of a time in seconds: its logarithm relative to what the analytic model says of the
+// task's default schedule, so that it is near 0 whatever the task. NaN if that is not known (0).
+[[nodiscard]] float log_time(double seconds, double default_seconds);
 
 // Sets every constant NAME.mean and NAME.scale to what makes the input NAME of mean 0 and deviation
 // 1 over the rows; padding does not count. What does not vary becomes 0.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hone/base/file.h"
+#include "hone/cost/metrics.h"
 #include "hone/cost/net/rows.h"
 #include "hone/cost/net/train_testing.h"
 
@@ -70,6 +71,36 @@ TEST(net_train, every_loss_falls_and_orders_pairs) {
     EXPECT_LT(epochs->back().loss, 0.8 * epochs->front().loss) << name;
     EXPECT_GT(pairs(net, rows), std::max(before, 0.7)) << name;
   }
+}
+
+// Fasor's net says how long schedules take, also of tasks that it never saw.
+TEST(net_train, multitask_tells_the_time) {
+  Net net = narrow_net(kFasor, {{"dropout", 0}});
+  const NetRows rows = toy_rows(net, 200, 12, 1), others = toy_rows(net, 20, 12, 2);
+  set_normalisation(net, rows.batch);
+  NetTraining training = quick(Loss::kMultiTask);
+  training.epochs = 24;
+  ASSERT_TRUE(train(net, rows, no_rows(net), training).ok());
+  const auto time = static_cast<size_t>(net.find_output("time") - net.outputs.data());
+  const std::vector<float> said = evaluate(net, others.batch)[time];
+  Determination all;
+  for (size_t i = 0; i < said.size(); ++i) all.add(others.log_time[i], said[i]);
+  EXPECT_GT(all.r_squared(), 0.7);
+}
+
+// A time that is not known teaches nothing of the time.
+TEST(net_train, times_that_are_not_known_are_left_out) {
+  Net net = narrow_net(kFasor, {{"dropout", 0}});
+  NetRows rows = toy_rows(net, 4, 12, 1);
+  NetTraining training = quick(Loss::kMultiTask);
+  training.bound_weight = training.rank_weight = 0;
+  EXPECT_GT(torch_gradients(net, rows, training)->loss, 0.01);
+  rows.log_time.assign(rows.log_time.size(), NAN);
+  const Result<NetGradients> nothing = torch_gradients(net, rows, training);
+  ASSERT_TRUE(nothing.ok()) << nothing.status().message();
+  EXPECT_EQ(nothing->loss, 0);
+  for (const std::vector<float>& gradient : nothing->parameters)
+    for (const float value : gradient) ASSERT_EQ(value, 0);
 }
 
 // This family drops nothing, so that only the order of sums differs.

@@ -53,6 +53,7 @@ inline NetRows toy_rows(const Net& net, int tasks, int each, uint64_t seed) {
     const double best = *std::min_element(begin, begin + each);
     for (auto c = begin; c != begin + each; ++c) {
       rows.speed.push_back(static_cast<float>(std::exp(best - *c)));
+      rows.log_time.push_back(static_cast<float>(*c));
       rows.memory_bound.push_back(*c > 0 ? 0.8F : 0.2F);
       rows.core_bound.push_back(*c > 0 ? NAN : 0.5F);
     }

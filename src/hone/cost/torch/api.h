@@ -8,7 +8,7 @@
 extern "C" {
 
 // Changes with anything below: another library is refused.
-inline constexpr int32_t kHoneTorchVersion = 4;
+inline constexpr int32_t kHoneTorchVersion = 5;
 
 struct HoneTorchNode {
   int32_t op;      // hone::cost::net::Op
@@ -54,7 +54,8 @@ struct HoneTorchRows {
   int64_t num_groups;
   const int64_t* group_begin;  // num_groups + 1 places
   const float* speed;          // best time of the task / time, above 0, at most 1
-  const float* memory_bound;   // NaN where it is not known
+  const float* log_time;       // what the output `time` is to be; NaN where it is not known
+  const float* memory_bound;   // the same
   const float* core_bound;
 };
 
@@ -62,7 +63,7 @@ enum HoneTorchLoss : int32_t {
   kHoneTorchLambdaRank = 0,  // pairs weigh what swapping them changes in NDCG
   kHoneTorchPairwise = 1,    // all pairs weigh the same (RankNet)
   kHoneTorchRmse = 2,        // of score and speed
-  kHoneTorchMultiTask = 3,   // the logarithm of the time, its bounds, and pairs
+  kHoneTorchMultiTask = 3,   // log_time, the bounds, and pairs
 };
 
 enum HoneTorchPlace : int32_t {

@@ -6,8 +6,7 @@
 namespace hone::cost::torch_module {
 namespace {
 
-constexpr double kSlowest =
-    5;  // logarithm of the time relative to the best: slower is all the same
+constexpr double kSlowest = 5;  // logarithm of a time relative to the task's best
 
 // Rows of groups side by side -> [groups, longest]; what is missing is `filling`.
 at::Tensor padded(const at::Tensor& rows, const std::vector<int64_t>& sizes, double filling) {
@@ -51,17 +50,33 @@ at::Tensor rank_loss(const at::Tensor& scores, const Labels& labels, bool lambda
   return (means * rows).sum() / at::clamp_min(rows.sum(), 1);
 }
 
-at::Tensor squared_error(const at::Tensor& said, const at::Tensor& label) {
+// The mean where there is a label of what `loss` sums.
+template <typename Loss>
+at::Tensor mean_of_known(const at::Tensor& said, const at::Tensor& label, const Loss& loss) {
   const at::Tensor known = at::logical_not(at::isnan(label));
-  const at::Tensor error = at::where(known, said - at::nan_to_num(label), at::zeros({}));
-  return at::square(error).sum() / at::clamp_min(known.sum(), 1);
+  const at::Tensor aim = at::where(known, label, said.detach());  // what is right costs nothing
+  return loss(said, aim) / at::clamp_min(known.sum(), 1);
+}
+
+at::Tensor squared_error(const at::Tensor& said, const at::Tensor& label) {
+  return mean_of_known(said, label, [](const at::Tensor& a, const at::Tensor& b) {
+    return at::mse_loss(a, b, at::Reduction::Sum);
+  });
+}
+
+// Slower than kSlowest is all the same.
+at::Tensor time_error(const at::Tensor& said, const Labels& labels) {
+  const at::Tensor slower = -at::log(labels.speed);  // than the task's best
+  const at::Tensor label = labels.log_time - slower + at::clamp_max(slower, kSlowest);
+  return mean_of_known(said, label, [](const at::Tensor& a, const at::Tensor& b) {
+    return at::smooth_l1_loss(a, b, at::Reduction::Sum);
+  });
 }
 
 at::Tensor multi_task(const Outputs& outputs, const Labels& labels,
                       const HoneTorchOptions& options) {
   TORCH_CHECK(outputs.time.defined(), "the multi-task loss needs a net with a time");
-  const at::Tensor time = at::clamp_max(-at::log(labels.speed), kSlowest);
-  at::Tensor loss = at::smooth_l1_loss(outputs.time, time);
+  at::Tensor loss = time_error(outputs.time, labels);
   if (options.bound_weight > 0) {
     loss = loss + options.bound_weight * (squared_error(outputs.memory_bound, labels.memory_bound) +
                                           squared_error(outputs.core_bound, labels.core_bound));

@@ -11,7 +11,7 @@
 namespace hone::cost::torch_module {
 
 struct Labels {
-  at::Tensor speed, memory_bound, core_bound;  // [rows]
+  at::Tensor speed, log_time, memory_bound, core_bound;  // [rows]
   std::vector<int64_t> group_sizes;
 };
 

@@ -17,7 +17,7 @@
 namespace hone::cost::torch_module {
 namespace {
 
-constexpr uint64_t kStateMark = 0x3253544e45544e48;  // with the layout of a state
+constexpr uint64_t kStateMark = 0x3353544e45544e48;  // with the layout of a state, and the labels
 
 double now() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
@@ -54,8 +54,9 @@ at::Tensor labels_of(const float* values, const std::vector<int64_t>& rows) {
 }
 
 Labels labels_of(const HoneTorchRows& all, const Batch& batch) {
-  return {labels_of(all.speed, batch.rows), labels_of(all.memory_bound, batch.rows),
-          labels_of(all.core_bound, batch.rows), batch.group_sizes};
+  return {labels_of(all.speed, batch.rows), labels_of(all.log_time, batch.rows),
+          labels_of(all.memory_bound, batch.rows), labels_of(all.core_bound, batch.rows),
+          batch.group_sizes};
 }
 
 // What a saved state must have been made for: the sizes of everything, and the options.
