@@ -7,35 +7,12 @@
 
 #include "hone/ir/linear.h"
 #include "hone/ir/loads.h"
+#include "hone/ir/store_nest.h"
 
 namespace hone::ir {
 namespace {
 
 using Buffers = std::set<const Buffer*>;  // looked up only, never iterated
-
-// Loops and guards around one store, the outermost first.
-struct Nest {
-  std::vector<Stmt> around;
-  Stmt store;
-};
-
-bool is_unrolled(const Stmt& s) {
-  return s->kind == StmtKind::kFor && s->for_kind == ForKind::kUnrolled;
-}
-
-// Nothing if a loop inside runs step by step, or there is more than one statement.
-std::optional<Nest> nest_of(const Stmt& s) {
-  Nest nest;
-  Stmt at = s;
-  for (; at->kind != StmtKind::kStore; at = at->body[0]) {
-    const bool may_move = is_unrolled(at) || at->kind == StmtKind::kIf ||
-                          (at->kind == StmtKind::kFor && at->for_kind == ForKind::kVectorized);
-    if (!may_move || at->body.size() != 1) return std::nullopt;
-    nest.around.push_back(at);
-  }
-  nest.store = at;
-  return nest;
-}
 
 int64_t copies_of_body(const Stmt& s) {
   return is_unrolled(s) && is_const_int(s->extent) ? s->extent->int_value : 1;
@@ -51,7 +28,7 @@ int64_t loads_in(const Stmt& s) {
   }
   return loads * copies_of_body(s);
 }
-int64_t loads_of(const Nest& nest) {
+int64_t loads_of(const StoreNest& nest) {
   int64_t loads = loads_in(nest.store);
   for (const Stmt& s : nest.around) loads *= copies_of_body(s);
   return loads;
@@ -59,7 +36,7 @@ int64_t loads_of(const Nest& nest) {
 
 // Calls f on every expression of the nest.
 template <typename F>
-void visit_nest(const Nest& nest, const F& f) {
+void visit_nest(const StoreNest& nest, const F& f) {
   for (const Stmt& s : nest.around) {
     for (const Expr& e : {s->min, s->extent, s->condition}) {
       if (e) visit(e, f);
@@ -71,21 +48,6 @@ void visit_nest(const Nest& nest, const F& f) {
 
 bool any_uses(const std::vector<Expr>& indices, const Var* var) {
   return std::any_of(indices.begin(), indices.end(), [&](const Expr& e) { return uses(e, var); });
-}
-
-// Iterations of the loop store to different elements, whatever those of the loops around and inside
-// are: some index depends on no other of the nest's loops.
-bool stores_apart(const Nest& nest, const Stmt& loop) {
-  return std::any_of(
-      nest.store->indices.begin(), nest.store->indices.end(), [&](const Expr& index) {
-        if (has_load(index)) return false;
-        const Linear form = linearize(index);
-        if (form.coefficient(loop->var) == 0) return false;
-        const Linear rest = without(form, variable(loop->var));
-        return std::none_of(nest.around.begin(), nest.around.end(), [&](const Stmt& s) {
-          return s->kind == StmtKind::kFor && depends(rest, s->var);
-        });
-      });
 }
 
 void collect_sums(const Stmt& s, Buffers& sums) {
@@ -137,7 +99,7 @@ class Pass {
  private:
   Stmt roll(const Stmt& s) {
     if (is_unrolled(s)) {
-      const std::optional<Nest> nest = nest_of(s);
+      const std::optional<StoreNest> nest = store_nest_of(s);
       if (nest && !loads_from(nest->store->value, nest->store->buffer.get()))
         return roll_nest(*nest);
     }
@@ -153,7 +115,7 @@ class Pass {
     return make_for(s->var, s->min, s->extent, ForKind::kSerial, std::move(body));
   }
 
-  Stmt roll_nest(Nest nest) {
+  Stmt roll_nest(StoreNest nest) {
     std::vector<Stmt> rolled;
     while (loads_of(nest) > max_loads_) {
       const auto loop = std::find_if(nest.around.begin(), nest.around.end(),
@@ -163,15 +125,14 @@ class Pass {
       rolled.push_back(*loop);
       nest.around.erase(loop);
     }
-    Stmt s = nest.store;
-    for (size_t i = nest.around.size(); i-- > 0;) s = with_body(*nest.around[i], {s});
+    Stmt s = to_stmt(nest);
     for (size_t i = rolled.size(); i-- > 0;) {
       s = make_for(rolled[i]->var, rolled[i]->min, rolled[i]->extent, ForKind::kSerial, {s});
     }
     return s;
   }
 
-  bool may_roll(const Nest& nest, const Stmt& loop) const {
+  bool may_roll(const StoreNest& nest, const Stmt& loop) const {
     if (!is_unrolled(loop) || !is_const_int(loop->min) || !is_const_int(loop->extent) ||
         !stores_apart(nest, loop))
       return false;
@@ -188,7 +149,7 @@ class Pass {
     return buffer.scope == Scope::kRegister && sums_.contains(&buffer) && any_uses(indices, var);
   }
 
-  void note_registers(const Nest& nest, const Var* var) {
+  void note_registers(const StoreNest& nest, const Var* var) {
     const auto note = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
       if (buffer.scope == Scope::kRegister && any_uses(indices, var)) to_stack_.insert(&buffer);
     };

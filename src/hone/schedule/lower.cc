@@ -10,6 +10,7 @@
 #include "hone/ir/prefetch_blocks.h"
 #include "hone/ir/prefetch_next.h"
 #include "hone/ir/roll_loops.h"
+#include "hone/ir/share_sums.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/sink_loops.h"
 #include "hone/schedule/packing_order.h"
@@ -498,6 +499,7 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   program = ir::prefetch_blocks(std::move(program));
   program = ir::prefetch_next(std::move(program));
   program = ir::partition_loops(std::move(program));
+  program = ir::share_sums(std::move(program));
   program = ir::roll_loops(std::move(program));  // last: what is left is as long as it will be
   return ir::simplify(std::move(program));
 }

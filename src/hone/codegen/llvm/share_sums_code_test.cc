@@ -1,0 +1,33 @@
+// Sums that differ in signs only: machine code has their parts once.
+#include <gtest/gtest.h>
+
+#include "hone/codegen/llvm/inner_loop_testing.h"
+#include "hone/codegen/llvm/test_support.h"
+#include "hone/ir/share_sums.h"
+#include "hone/ir/transform_testing.h"
+
+namespace hone::codegen {
+namespace {
+
+int operations(const ir::Program& program, const char* device) {
+  const InnerLoop loop = inner_loop_of(program, device);
+  return loop.mix.fma + loop.mix.arithmetic;
+}
+
+TEST(share_sums_code, takes_fewer_operations) {
+  for (const ir::KnownMatrix& matrix : {ir::kDataOf4, ir::kBackOf4}) {
+    const ir::Program plain = ir::transform_program(matrix), shared = ir::share_sums(plain);
+    EXPECT_EQ(compare_with_interpreter(shared, 3), "");
+    // Of the data's six rows four are pairs: 16 operations become 12. Of the four results back: 14
+    // become 10. Five columns of one or two vectors each.
+    for (const auto& [device, vectors] :
+         {std::pair("x86-64-avx512", 1), std::pair("x86-64-avx2", 2)}) {
+      const int before = operations(plain, device), after = operations(shared, device);
+      EXPECT_LE(after, before * 13 / 16) << device << " " << before;
+      EXPECT_GE(after, 10 * 5 * vectors) << device;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::codegen
