@@ -157,8 +157,9 @@ void check_one(const Family& family, const Extents& extents, const target::Targe
   const schedule::Steps steps = space->steps(point);
   const bool direct = name.starts_with("direct") || name.starts_with("im2col");
   const bool special = direct && family.is_sum && rng.chance(0.3);
-  // Winograd's transformed weights are rounded to 8 bits of fraction.
-  const double tolerance = direct ? 2e-5 : family.narrow ? 5e-2 : 1e-3;
+  // Winograd's transformed weights are rounded to 8 bits of fraction, and F(4x4) makes more of it
+  // (0.053 was met).
+  const double tolerance = direct ? 2e-5 : family.narrow ? 1e-1 : 1e-3;
   ASSERT_EQ(check(dag, steps, target, tolerance, rng.next(), special), "")
       << compute::describe(dag) << " on " << target.name << ", " << name << "\n"
       << schedule::to_string(steps);
@@ -183,7 +184,7 @@ void check_family(const Family& family) {
           check_one(family, extents_with(family, place, kExtents[k], rng), target, met, rng);
       }
     }
-    for (int more = 0; more < 100 && !missing().empty(); ++more) {
+    for (int more = 0; more < 300 && !missing().empty(); ++more) {
       const auto place = static_cast<size_t>(rng.below(static_cast<int64_t>(family.places)));
       const int64_t extent = kExtents[static_cast<size_t>(rng.below(kExtents.size()))];
       check_one(family, extents_with(family, place, extent, rng), target, met, rng);
@@ -295,10 +296,10 @@ TEST(space_code, convolutions_with_weights_in_16_bits) {
                 20'000,
                 [](const Extents& e) {
                   const int64_t channels = e[0];
-                  return convolution({3, 5, 1'821 / channels + 1, channels}, 3, 3);
+                  return convolution({5, 6, 1'821 / channels + 1, channels}, 3, 3);
                 },
                 {"direct_bf16.0 mask", "direct_bf16.0 peel", "winograd_2_bf16.0 mask",
-                 "winograd_2_bf16.0 peel"},
+                 "winograd_2_bf16.0 peel", "winograd_4_bf16.0 peel"},
                 true,
                 true});
 }
