@@ -7,6 +7,9 @@ namespace hone::cost::torch_module {
 namespace {
 
 constexpr double kSlowest = 5;  // logarithm of a time relative to the task's best
+// Of a score that is the logarithm of a time: the difference at which an order is nearly sure. To
+// make the loss of pairs small a net must not exaggerate differences.
+constexpr double kSure = 0.1;
 
 // Rows of groups side by side -> [groups, longest]; what is missing is `filling`.
 at::Tensor padded(const at::Tensor& rows, const std::vector<int64_t>& sizes, double filling) {
@@ -82,8 +85,8 @@ at::Tensor multi_task(const Outputs& outputs, const Labels& labels,
                                           squared_error(outputs.core_bound, labels.core_bound));
   }
   if (options.rank_weight > 0) {
-    loss =
-        loss + options.rank_weight * rank_loss(outputs.score, labels, false, options.least_ratio);
+    loss = loss + options.rank_weight * kSure *
+                      rank_loss(outputs.score / kSure, labels, false, options.least_ratio);
   }
   return loss;
 }
