@@ -54,14 +54,27 @@ struct Scan {
     });
     return found;
   }
+  void note_type(DType type) {
+    plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(type)));
+  }
+  // Of what is computed in vectors, which addresses a fixed step apart are not, nor tests and casts
+  // of what all lanes share: a row's number of 64 bits leaves the lanes of 32 bits as many.
   void note_width(const Expr& e) {
-    ir::visit(e, [&](const Expr& node) {
-      if (node->op == Op::kLoad || is_float(node->type)) {
-        plan.element_bytes =
-            std::max(plan.element_bytes, static_cast<int>(dtype_bytes(node->type)));
-      }
-      if (node->op == Op::kLoad && node->buffer->scope == ir::Scope::kRegister)
-        note_indices(node->args);
+    const bool is_load = e->op == Op::kLoad;
+    if (is_load || is_float(e->type)) note_type(e->type);
+    if (is_load && e->buffer->scope == ir::Scope::kRegister) note_indices(e->args);
+    for (size_t i = 0; i < e->args.size(); ++i) {
+      const Expr& arg = e->args[i];
+      const bool may_be_scalar = e->op == Op::kCast || (e->op == Op::kSelect && i == 0);
+      const bool scalar = is_load ? is_strided(arg) : may_be_scalar && !varies(arg);
+      if (!scalar) note_width(arg);
+    }
+  }
+  // Whether the lane only adds a multiple of its number.
+  bool is_strided(const Expr& index) const {
+    const ir::Linear form = ir::linearize(index);
+    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+      return term.first->op == Op::kVar || !varies(term.first);
     });
   }
   void note_indices(const std::vector<Expr>& indices) {
@@ -75,11 +88,12 @@ struct Scan {
         if (s.for_kind == ir::ForKind::kVectorized || varies(s.min) || varies(s.extent))
           return false;
         return scan_all(s.body, false);
-      case StmtKind::kIf: note_width(s.condition); return scan_all(s.body, direct);
+      case StmtKind::kIf:
+        if (varies(s.condition)) note_width(s.condition);
+        return scan_all(s.body, direct);
       case StmtKind::kAlloc:
         inner.insert(s.buffer.get());
-        plan.element_bytes =
-            std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.buffer->dtype)));
+        note_type(s.buffer->dtype);
         return scan_all(s.body, false);
       case StmtKind::kBlock: return scan_all(s.body, direct);
       case StmtKind::kPrefetch: return true;
@@ -95,8 +109,7 @@ struct Scan {
     ++plan.statements;
     stores.push_back(&s);
     note_width(s.value);
-    plan.element_bytes =
-        std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.buffer->dtype)));
+    note_type(s.buffer->dtype);
     if (s.buffer->scope == ir::Scope::kRegister) note_indices(s.indices);
     bool index_varies = inner.contains(s.buffer.get());
     bool index_loads = false;
@@ -119,8 +132,7 @@ struct Scan {
     note_width(s.condition);
     for (size_t i = 0; i + 1 < s.body.size(); ++i) {
       note_width(s.body[i]->value);
-      plan.element_bytes =
-          std::max(plan.element_bytes, static_cast<int>(dtype_bytes(s.body[i]->buffer->dtype)));
+      note_type(s.body[i]->buffer->dtype);
     }
   }
   // x itself is exempt: reduction_op saw that it occurs once.
