@@ -1,0 +1,137 @@
+#include "hone/schedule/lower_index.h"
+
+namespace hone::schedule {
+
+using ir::BufferPtr;
+using ir::Expr;
+using ir::Stmt;
+
+IndexMap::IndexMap(const State& state, const Bounds& bounds) : state_(state), bounds_(bounds) {
+  for (const StageState& stage : state.stages) {
+    std::vector<ir::VarPtr>& vars = vars_.emplace_back(stage.loops.size());
+    for (const int leaf : stage.order) vars[leaf] = ir::make_var(stage.loops[leaf].name);
+  }
+  for (size_t s = 0; s < state.stages.size(); ++s) {
+    for (size_t o = 0; o < state.stages[s].info->stage.outputs.size(); ++o)
+      make_storage(static_cast<int>(s), static_cast<int>(o));
+  }
+}
+
+void IndexMap::make_storage(int s, int output) {
+  const StageState& stage = state_.stages[s];
+  const BufferPtr& logical = stage.info->stage.outputs[output].buffer;
+  if (state_.is_param(logical) || storage_.count(logical.get()) > 0) return;
+  const bool root = stage.compute.kind == AttachKind::kRoot;
+  BufferPtr physical = ir::make_buffer(logical->name, logical->dtype,
+                                       storage_shape(stage, bounds_.stages[s], output),
+                                       root ? ir::Scope::kGlobal : stage.scope);
+  storage_[logical.get()] = {physical, s, output};
+  if (root) {
+    intermediates_.push_back(
+        {physical, stage.info->constant ? ir::Role::kPacked : ir::Role::kWorkspace});
+  }
+}
+
+// ---- loops and axes ----
+
+Expr IndexMap::loop_value(int s, int loop_index) const {
+  const Loop& loop = state_.stages[s].loops[loop_index];
+  if (loop.fused_into >= 0) {
+    const std::vector<int>& digits = state_.stages[s].loops[loop.fused_into].digits;
+    Expr digit = ir::floordiv(loop_value(s, loop.fused_into),
+                              bounds_.stages[s].loops[loop_index].digit_stride);
+    if (digits.front() == loop_index) return digit;
+    return ir::floormod(digit, bounds_.stages[s].loops[loop_index].extent);
+  }
+  if (loop.children.empty()) return ir::variable(vars_[s][loop_index]);
+  Expr sum = ir::constant(0);
+  for (const int child : loop.children) {
+    sum = sum + loop_value(s, child) * state_.stages[s].loops[child].stride;
+  }
+  return sum;
+}
+
+Expr IndexMap::value(const Linear& linear) const {
+  Expr sum = ir::constant(linear.constant);
+  for (const Term& term : linear) sum = sum + loop_value(term.stage, term.loop) * term.coef;
+  return sum;
+}
+
+Expr IndexMap::own_value(int s, int axis) const { return value(bounds_.stages[s].axes[axis].own); }
+
+Expr IndexMap::axis_value(int s, int axis) const {
+  return value(bounds_.stages[s].axes[axis].min) + own_value(s, axis);
+}
+
+ir::VarMap IndexMap::axis_values(int s) const {
+  ir::VarMap map;
+  const StageInfo& info = *state_.stages[s].info;
+  for (size_t a = 0; a < info.axes.size(); ++a)
+    map.push_back({info.axes[a].var, axis_value(s, static_cast<int>(a))});
+  return map;
+}
+
+// ---- buffers ----
+
+BufferPtr IndexMap::physical_buffer(const BufferPtr& logical) const {
+  const auto found = storage_.find(logical.get());
+  return found == storage_.end() ? logical : found->second.buffer;
+}
+
+std::vector<Expr> IndexMap::physical_indices(const BufferPtr& logical,
+                                             const std::vector<Expr>& indices) const {
+  const auto found = storage_.find(logical.get());
+  if (found == storage_.end()) return indices;
+  const Storage& at = found->second;
+  const StageState& stage = state_.stages[at.stage];
+  const StageBounds& bounds = bounds_.stages[at.stage];
+  std::vector<Expr> relative;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    Expr index = indices[d] - value(bounds.storage[at.output][d].min);
+    if (stage.fold_dim == static_cast<int>(d)) index = ir::floormod(index, stage.fold_factor);
+    relative.push_back(std::move(index));
+  }
+  if (stage.layout.empty() || at.output > 0) return relative;
+  std::vector<Expr> physical;
+  for (const LayoutDim& dim : stage.layout) {
+    Expr digit = ir::floordiv(relative[dim.axis], dim.divide);
+    physical.push_back(dim.modulo > 0 ? ir::floormod(digit, dim.modulo) : digit);
+  }
+  return physical;
+}
+
+Expr IndexMap::place_loads(const Expr& e) const {
+  return ir::rewrite(e, [&](const Expr& node) -> Expr {
+    if (node->op != ir::Op::kLoad || storage_.count(node->buffer.get()) == 0) return nullptr;
+    return ir::load(physical_buffer(node->buffer), physical_indices(node->buffer, node->args));
+  });
+}
+
+// ---- statements ----
+
+Stmt IndexMap::place_stores(const Stmt& s, const ir::VarMap& axes) const {
+  std::vector<Stmt> body;
+  for (const Stmt& child : s->body) body.push_back(place_stores(child, axes));
+  if (s->kind != ir::StmtKind::kStore)
+    return s->body.empty() ? s : ir::with_body(*s, std::move(body));
+  std::vector<Expr> indices;
+  for (const Expr& index : s->indices) indices.push_back(ir::substitute(index, axes));
+  return ir::make_store(physical_buffer(s->buffer), physical_indices(s->buffer, indices),
+                        place_loads(ir::substitute(s->value, axes)));
+}
+
+Stmt IndexMap::place_body(const Stmt& s, const ir::VarMap& axes) const {
+  const auto place = [&](const Expr& e) { return e ? place_loads(ir::substitute(e, axes)) : e; };
+  std::vector<Stmt> body;
+  for (const Stmt& child : s->body) body.push_back(place_body(child, axes));
+  std::vector<Expr> indices;
+  for (const Expr& index : s->indices) indices.push_back(place(index));
+  if (s->kind == ir::StmtKind::kStore) {
+    return ir::make_store(physical_buffer(s->buffer), physical_indices(s->buffer, indices),
+                          place(s->value));
+  }
+  return ir::with_exprs(*s, place(s->min), place(s->extent), place(s->condition),
+                        std::move(indices), place(s->value), std::move(body));
+}
+
+}  // namespace hone::schedule
