@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/compute/stage_body.h"
+#include "hone/schedule/rfactor.h"
 
 namespace hone::schedule {
 namespace {
@@ -287,84 +288,11 @@ Status rfactor(const RFactor& step, State& state) {
   if (index < 0) return invalid("no stage {}", step.stage);
   if (!untouched(state, index)) return invalid("{} is scheduled already", step.stage);
   const compute::Stage& stage = state.stages[index].info->stage;
-  const auto axis = std::find_if(stage.reduce.begin(), stage.reduce.end(),
-                                 [&](const compute::Axis& a) { return a.var->name == step.axis; });
-  if (axis == stage.reduce.end()) return invalid("{} has no reduce axis {}", step.stage, step.axis);
-  if (step.factor < 1) return invalid("factor {} is not positive", step.factor);
-  for (const compute::Output& output : stage.outputs) {
-    if (!output.merge) return invalid("{} cannot be merged from parts", step.stage);
-  }
-  const int64_t factor = std::min(step.factor, axis->extent);
-  const int64_t blocks = (axis->extent + factor - 1) / factor;
-  const bool strided = step.parts == Parts::kStrided;
-  const int64_t parts = strided ? factor : blocks;
-  const compute::Axis each = compute::make_axis(step.axis + (strided ? "i" : "o"), parts);
-  const compute::Axis rest = compute::make_axis(step.axis, strided ? blocks : factor);
-  const compute::Axis &outer = strided ? rest : each, &inner = strided ? each : rest;
-  const Expr whole = ir::variable(outer.var) * factor + ir::variable(inner.var);
-  const ir::VarMap map = {{axis->var, whole}};
-
-  compute::Stage part = stage;
-  part.name = unique_name(state, stage.name + ".rf");
-  part.op.clear();
-  part.until = nullptr;
-  part.axes.insert(part.axes.begin(), each);
-  for (compute::Axis& reduce : part.reduce) {
-    if (reduce.var == axis->var) reduce = rest;
-  }
-  if (stage.where) part.where = ir::substitute(stage.where, map);
-  if (blocks * factor != axis->extent) {
-    const Expr inside = ir::less(whole, ir::constant(axis->extent));
-    part.where = part.where ? ir::logical_and(part.where, inside) : inside;
-  }
-  compute::Stage merged = stage;
-  const compute::Axis merge_axis = renamed(each);
-  merged.reduce = {merge_axis};
-  merged.until = nullptr;
-  std::vector<ir::BufferPtr> from, to;
-  std::vector<std::vector<Expr>> at;
-  for (const compute::Output& output : stage.outputs) {
-    std::vector<int64_t> shape = {parts};
-    std::vector<Expr> place = {ir::variable(each.var)};
-    for (const compute::Axis& a : stage.axes) {
-      bool used = stage.outputs.size() == 1;
-      for (const Expr& e : output.write) {
-        ir::visit(e, [&](const Expr& node) { used |= node->op == Op::kVar && node->var == a.var; });
-      }
-      if (!used) continue;
-      shape.push_back(a.extent);
-      place.push_back(ir::variable(a.var));
-    }
-    from.push_back(output.buffer);
-    to.push_back(ir::make_buffer(output.buffer->name + ".rf", output.buffer->dtype, shape));
-    at.push_back(std::move(place));
-  }
-  const auto redirect = [&](const Expr& e, const std::vector<ir::BufferPtr>& sources,
-                            bool merging) {
-    return ir::rewrite(e, [&](const Expr& node) -> Expr {
-      if (node->op != Op::kLoad) return nullptr;
-      for (size_t i = 0; i < sources.size(); ++i) {
-        if (node->buffer != sources[i]) continue;
-        std::vector<Expr> place = at[i];
-        if (merging) place[0] = ir::variable(merge_axis.var);
-        return ir::load(to[i], place);
-      }
-      return nullptr;
-    });
-  };
-  std::vector<ir::BufferPtr> others;
-  for (const compute::Output& output : stage.outputs) others.push_back(output.other);
-  for (size_t i = 0; i < stage.outputs.size(); ++i) {
-    const compute::Output& output = stage.outputs[i];
-    part.outputs[i] = {
-        to[i],           at[i],   redirect(ir::substitute(output.value, map), from, false),
-        output.identity, nullptr, nullptr};
-    merged.outputs[i].value = redirect(output.merge, others, true);
-  }
-  if (stage.where) merged.where = compute::split_where(stage).point;
+  HONE_ASSIGN_OR_RETURN(Factored made,
+                        factor_reduction(stage, step, unique_name(state, stage.name + ".rf")));
   const bool constant = state.stages[index].info->constant;
-  state.stages[index] = make_stage_state(make_stage_info(std::move(merged), constant));
-  insert_stage(state, index, make_stage_state(make_stage_info(std::move(part), constant)));
+  state.stages[index] = make_stage_state(make_stage_info(std::move(made.merged), constant));
+  insert_stage(state, index, make_stage_state(make_stage_info(std::move(made.part), constant)));
   return ok_status();
 }
 
