@@ -83,7 +83,7 @@ Stmt AxisSamples::at(const Expr& o, const Moved& moved,
   std::vector<Stmt> steps;
   for (int64_t k = 0; k < taps_; ++k) {
     const Expr tap = ir::constant(k);
-    // No wider than an element, so that it does not narrow the vectors that it is an index in.
+    // Of the table's type.
     places.emplace_back("place", DType::kI32);
     const Expr there = moved ? moved(place(o, tap)) : place(o, tap);
     steps.push_back(places.back().set(ir::cast(DType::kI32, there)));
@@ -142,73 +142,108 @@ bool AxisSamples::make_windows(Windows& w) const {
   return true;
 }
 
-std::vector<Stmt> AxisSamples::across(const Rows& rows, const Element& element,
-                                      const Store& store) const {
-  Windows w;
-  if (!make_windows(w)) {
-    const compute::Axis all = compute::make_axis("o", results_);
-    const Expr o = ir::variable(all.var);
-    return {rows({loops_over({all}, {at(o, nullptr, [&](const Sum& sum) {
-                               return std::vector{store(o, sum(element))};
-                             })})})};
+// The sums of windows: what across() makes where each vector of results reads one window.
+class AxisSamples::WindowSums {
+ public:
+  WindowSums(const AxisSamples& samples, const Windows& windows, const Rows& rows,
+             const Element& element, const Store& store)
+      : samples_(samples), w_(windows), rows_(rows), element_(element), store_(store) {
+    const Expr none = ir::constant(0);
+    first_ = samples.c_.constant("first", w_.first, {none})->buffer;
+    within_ = samples.c_.constant("within", w_.within, {none, none})->buffer;
+    if (samples.weighted_) factor_ = samples.c_.constant("factor", w_.factor, {none, none})->buffer;
+    for (int64_t k = 0; k < samples.taps_; ++k) places_.push_back(lanes_of("place", DType::kI32));
+    const int64_t factors = samples.weighted_ ? samples.taps_ + (samples.adds_ ? 1 : 0) : 0;
+    for (int64_t k = 0; k < factors; ++k) factors_.push_back(lanes_of("factor", type()));
   }
-  const DType type = w.factor.dtype();
-  const Expr none = ir::constant(0);
-  const ir::BufferPtr first = c_.constant("first", w.first, {none})->buffer;
-  const ir::BufferPtr within = c_.constant("within", w.within, {none, none})->buffer;
-  const ir::BufferPtr factor =
-      weighted_ ? c_.constant("factor", w.factor, {none, none})->buffer : nullptr;
-  const Local start("start", DType::kI32);
-  // What a vector of results needs of the tables stays in registers for all rows.
-  std::vector<ir::BufferPtr> places, factors;
-  const auto lanes_of = [&](const char* name, DType dtype) {
-    return ir::make_buffer(name, dtype, {w.lanes}, ir::Scope::kStack);
-  };
-  for (int64_t k = 0; k < taps_; ++k) places.push_back(lanes_of("place", DType::kI32));
-  for (int64_t k = 0; weighted_ && k < taps_ + (adds_ ? 1 : 0); ++k)
-    factors.push_back(lanes_of("factor", type));
-  const auto vector = [&](const Expr& number, int64_t lanes) {
-    const ir::BufferPtr window = ir::make_buffer("window", type, {w.extent}, ir::Scope::kStack);
-    const Stmt read = vectors_to("v", ir::constant(w.lanes), [&](const Expr& v) {
+
+  [[nodiscard]] Stmt all() const {
+    const int64_t whole = samples_.results_ / w_.lanes, rest = samples_.results_ % w_.lanes;
+    std::vector<Stmt> steps;
+    if (whole > 0) {
+      steps.push_back(count_to("o", ir::constant(whole),
+                               [&](const Expr& number) { return vector(number, w_.lanes); }));
+    }
+    if (rest > 0) {
+      for (Stmt& s : vector(ir::constant(whole), rest)) steps.push_back(std::move(s));
+    }
+    Stmt made = with_locals({start_}, std::move(steps));
+    for (const auto* buffers : {&places_, &factors_}) {
+      for (const ir::BufferPtr& buffer : *buffers) made = ir::make_alloc(buffer, {made});
+    }
+    return made;
+  }
+
+ private:
+  [[nodiscard]] DType type() const { return w_.factor.dtype(); }
+  [[nodiscard]] ir::BufferPtr lanes_of(const char* name, DType dtype) const {
+    return ir::make_buffer(name, dtype, {w_.lanes}, ir::Scope::kStack);
+  }
+
+  // The first `lanes` results of a vector, in all rows.
+  [[nodiscard]] std::vector<Stmt> vector(const Expr& number, int64_t lanes) const {
+    const ir::BufferPtr window = ir::make_buffer("window", type(), {w_.extent}, ir::Scope::kStack);
+    const Expr begin = ir::min(ir::load(first_, {number}),
+                               ir::constant_int(samples_.extent_ - w_.extent, DType::kI32));
+    return {start_.set(begin), read_tables(number),
+            rows_({ir::make_alloc(window, {fill(window), sum(window, number, lanes)})})};
+  }
+
+  // What a vector of results needs of the tables: it stays in registers for all rows.
+  [[nodiscard]] Stmt read_tables(const Expr& number) const {
+    return vectors_to("v", ir::constant(w_.lanes), [&](const Expr& v) {
       std::vector<Stmt> stores;
       const auto copy = [&](const std::vector<ir::BufferPtr>& to, const ir::BufferPtr& from) {
         for (size_t k = 0; k < to.size(); ++k) {
           const Expr row = ir::constant(static_cast<int64_t>(k));
-          stores.push_back(ir::make_store(to[k], {v}, ir::load(from, {row, number * w.lanes + v})));
+          stores.push_back(
+              ir::make_store(to[k], {v}, ir::load(from, {row, number * w_.lanes + v})));
         }
       };
-      copy(places, within);
-      copy(factors, factor);
+      copy(places_, within_);
+      copy(factors_, factor_);
       return stores;
     });
-    const Stmt fill = vectors_to("v", ir::constant(w.extent), [&](const Expr& v) {
-      return std::vector{
-          ir::make_store(window, {v}, element(ir::cast(DType::kI64, start.get()) + v))};
+  }
+
+  [[nodiscard]] Stmt fill(const ir::BufferPtr& window) const {
+    return vectors_to("v", ir::constant(w_.extent), [&](const Expr& v) {
+      const Expr place = ir::cast(DType::kI64, start_.get()) + v;
+      return std::vector{ir::make_store(window, {v}, element_(place))};
     });
-    const Stmt sums = vectors_to("v", ir::constant(lanes), [&](const Expr& v) {
+  }
+
+  [[nodiscard]] Stmt sum(const ir::BufferPtr& window, const Expr& number, int64_t lanes) const {
+    return vectors_to("v", ir::constant(lanes), [&](const Expr& v) {
       const Expr total = with_taps(
-          adds_ ? ir::load(factors.back(), {v}) : nullptr, taps_,
+          samples_.adds_ ? ir::load(factors_.back(), {v}) : nullptr, samples_.taps_,
           [&](size_t k) {
-            return ir::load(window, {ir::cast(DType::kI64, ir::load(places[k], {v}))});
+            return ir::load(window, {ir::cast(DType::kI64, ir::load(places_[k], {v}))});
           },
-          weighted_, [&](size_t k) { return ir::load(factors[k], {v}); });
-      return std::vector{store(number * w.lanes + v, total)};
+          samples_.weighted_, [&](size_t k) { return ir::load(factors_[k], {v}); });
+      return std::vector{store_(number * w_.lanes + v, total)};
     });
-    const Expr begin =
-        ir::min(ir::load(first, {number}), ir::constant_int(extent_ - w.extent, DType::kI32));
-    return std::vector{start.set(begin), read, rows({ir::make_alloc(window, {fill, sums})})};
-  };
-  const int64_t whole = results_ / w.lanes, rest = results_ % w.lanes;
-  std::vector<Stmt> steps;
-  if (whole > 0)
-    steps.push_back(count_to("o", ir::constant(whole),
-                             [&](const Expr& number) { return vector(number, w.lanes); }));
-  if (rest > 0)
-    for (Stmt& s : vector(ir::constant(whole), rest)) steps.push_back(std::move(s));
-  Stmt all = with_locals({start}, std::move(steps));
-  places.insert(places.end(), factors.begin(), factors.end());
-  for (const ir::BufferPtr& buffer : places) all = ir::make_alloc(buffer, {all});
-  return {all};
+  }
+
+  const AxisSamples& samples_;
+  const Windows& w_;
+  const Rows& rows_;
+  const Element& element_;
+  const Store& store_;
+  const Local start_ = Local("start", DType::kI32);
+  ir::BufferPtr first_, within_, factor_;        // the tables
+  std::vector<ir::BufferPtr> places_, factors_;  // by tap, what they say of a vector
+};
+
+std::vector<Stmt> AxisSamples::across(const Rows& rows, const Element& element,
+                                      const Store& store) const {
+  Windows windows;
+  if (make_windows(windows)) return {WindowSums(*this, windows, rows, element, store).all()};
+  const compute::Axis all = compute::make_axis("o", results_);
+  const Expr o = ir::variable(all.var);
+  const Stmt row =
+      at(o, nullptr, [&](const Sum& sum) { return std::vector{store(o, sum(element))}; });
+  return {rows({loops_over({all}, {row})})};
 }
 
 }  // namespace hone::graph

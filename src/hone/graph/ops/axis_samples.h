@@ -43,6 +43,7 @@ class AxisSamples {
 
  private:
   struct Windows;
+  class WindowSums;
   [[nodiscard]] bool make_windows(Windows& windows) const;
 
   EmitContext& c_;
