@@ -116,6 +116,104 @@ class Stream {
   uint64_t position_ = 0;
 };
 
+// The sections: none, the object's own, then tables: symbols, their relocations, an empty
+// .note.GNU-stack that says the stack need not be executable, names.
+struct FileLayout {
+  std::vector<Elf64_Shdr> headers = std::vector<Elf64_Shdr>(1);
+  std::vector<std::string> tables;  // contents of the sections that follow the object's own
+  size_t symbols = 0, strings = 0;  // which sections they are
+  uint64_t end = 0;                 // of the last one, in the file
+
+  explicit FileLayout(const ElfObject& object) {
+    for (const ElfSection& section : object.sections) {
+      headers.push_back(section_header(section, object.machine));
+      headers.back().sh_name = names_.add(section.name);
+    }
+    symbols = add_table(".symtab", SHT_SYMTAB, symbol_table(object, names_));
+    add_relocations(object);
+    add_table(".note.GNU-stack", SHT_PROGBITS, "");
+    add_strings();
+    headers[symbols].sh_entsize = sizeof(Elf64_Sym);
+    headers[symbols].sh_link = static_cast<uint32_t>(strings);
+    headers[symbols].sh_info = 1;  // the first global symbol
+    place();
+  }
+
+ private:
+  size_t add_table(const std::string& name, uint32_t type, std::string bytes) {
+    Elf64_Shdr header = {};
+    header.sh_name = names_.add(name);
+    header.sh_type = type;
+    header.sh_addralign = 8;
+    header.sh_size = bytes.size();
+    headers.push_back(header);
+    tables.push_back(std::move(bytes));
+    return headers.size() - 1;
+  }
+  void add_relocations(const ElfObject& object) {
+    for (size_t i = 0; i < object.sections.size(); ++i) {
+      const ElfSection& section = object.sections[i];
+      if (section.relocations.empty()) continue;
+      const size_t place =
+          add_table(".rela" + section.name, SHT_RELA, relocation_table(section, object.machine));
+      headers[place].sh_entsize = sizeof(Elf64_Rela);
+      headers[place].sh_link = static_cast<uint32_t>(symbols);
+      headers[place].sh_info = static_cast<uint32_t>(i + 1);
+      headers[place].sh_flags = SHF_INFO_LINK;
+    }
+  }
+  // Last, as every section's name is in it, its own too.
+  void add_strings() {
+    strings = add_table(".strtab", SHT_STRTAB, "");
+    tables.back() = names_.bytes();
+    headers[strings].sh_size = tables.back().size();
+  }
+  void place() {
+    end = sizeof(Elf64_Ehdr);
+    for (size_t i = 1; i < headers.size(); ++i) {
+      headers[i].sh_offset = round_up(end, std::max<uint64_t>(headers[i].sh_addralign, 1));
+      end = headers[i].sh_offset + (headers[i].sh_type == SHT_NOBITS ? 0 : headers[i].sh_size);
+    }
+  }
+
+  StringTable names_;
+};
+
+Elf64_Ehdr file_header(const ElfObject& object, const FileLayout& layout) {
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_REL;
+  header.e_machine = static_cast<uint16_t>(object.machine);
+  header.e_version = EV_CURRENT;
+  header.e_shoff = round_up(layout.end, 8);
+  header.e_ehsize = sizeof(Elf64_Ehdr);
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = static_cast<uint16_t>(layout.headers.size());
+  header.e_shstrndx = static_cast<uint16_t>(layout.strings);
+  return header;
+}
+
+bool write_sections(const ElfObject& object, const FileLayout& layout, FILE* file) {
+  const Elf64_Ehdr header = file_header(object, layout);
+  Stream stream(file);
+  bool ok = stream.write(&header, sizeof header);
+  for (size_t i = 1; i < layout.headers.size() && ok; ++i) {
+    ok = stream.pad_to(layout.headers[i].sh_offset);
+    if (i <= object.sections.size()) {
+      for (const ElfBytes& bytes : object.sections[i - 1].contents)
+        ok = ok && stream.write(bytes.data, static_cast<uint64_t>(bytes.size));
+    } else {
+      const std::string& table = layout.tables[i - 1 - object.sections.size()];
+      ok = ok && stream.write(table.data(), table.size());
+    }
+  }
+  return ok && stream.pad_to(header.e_shoff) &&
+         stream.write(layout.headers.data(), layout.headers.size() * sizeof(Elf64_Shdr));
+}
+
 }  // namespace
 
 std::string_view machine_name(Machine machine) {
@@ -136,82 +234,13 @@ std::string branch_instruction(Machine machine) {
 }
 
 Status write_elf_object(const ElfObject& object, const std::string& path) {
-  // Sections: none, the object's own, their relocations, symbols, names, and an empty
-  // .note.GNU-stack that says the stack need not be executable.
-  StringTable names;
-  std::vector<Elf64_Shdr> headers(1);
-  std::vector<std::string> tables;  // contents of the sections that follow the object's own
-  for (const ElfSection& section : object.sections) {
-    headers.push_back(section_header(section, object.machine));
-    headers.back().sh_name = names.add(section.name);
-  }
-  const auto add_table = [&](const std::string& name, uint32_t type, std::string bytes) {
-    Elf64_Shdr header = {};
-    header.sh_name = names.add(name);
-    header.sh_type = type;
-    header.sh_addralign = 8;
-    header.sh_size = bytes.size();
-    headers.push_back(header);
-    tables.push_back(std::move(bytes));
-    return headers.size() - 1;
-  };
-  const size_t symbols = add_table(".symtab", SHT_SYMTAB, symbol_table(object, names));
-  for (size_t i = 0; i < object.sections.size(); ++i) {
-    const ElfSection& section = object.sections[i];
-    if (section.relocations.empty()) continue;
-    const size_t place =
-        add_table(".rela" + section.name, SHT_RELA, relocation_table(section, object.machine));
-    headers[place].sh_entsize = sizeof(Elf64_Rela);
-    headers[place].sh_link = static_cast<uint32_t>(symbols);
-    headers[place].sh_info = static_cast<uint32_t>(i + 1);
-    headers[place].sh_flags = SHF_INFO_LINK;
-  }
-  add_table(".note.GNU-stack", SHT_PROGBITS, "");
-  names.add(".strtab");
-  const size_t strings = add_table(".strtab", SHT_STRTAB, "");
-  tables.back() = names.bytes();
-  headers[strings].sh_size = tables.back().size();
-  headers[symbols].sh_entsize = sizeof(Elf64_Sym);
-  headers[symbols].sh_link = static_cast<uint32_t>(strings);
-  headers[symbols].sh_info = 1;  // the first global symbol
-
-  uint64_t end = sizeof(Elf64_Ehdr);
-  for (size_t i = 1; i < headers.size(); ++i) {
-    headers[i].sh_offset = round_up(end, std::max<uint64_t>(headers[i].sh_addralign, 1));
-    end = headers[i].sh_offset + (headers[i].sh_type == SHT_NOBITS ? 0 : headers[i].sh_size);
-  }
-  Elf64_Ehdr header = {};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_ident[EI_VERSION] = EV_CURRENT;
-  header.e_type = ET_REL;
-  header.e_machine = static_cast<uint16_t>(object.machine);
-  header.e_version = EV_CURRENT;
-  header.e_shoff = round_up(end, 8);
-  header.e_ehsize = sizeof(Elf64_Ehdr);
-  header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = static_cast<uint16_t>(headers.size());
-  header.e_shstrndx = static_cast<uint16_t>(strings);
-  if (headers.size() >= SHN_LORESERVE) return invalid("{} sections are too many", headers.size());
-
+  const FileLayout layout(object);
+  if (layout.headers.size() >= SHN_LORESERVE)
+    return invalid("{} sections are too many", layout.headers.size());
   File file(std::fopen(path.c_str(), "wb"), std::fclose);
   if (file == nullptr) return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
-  Stream stream(file.get());
-  bool ok = stream.write(&header, sizeof header);
-  for (size_t i = 1; i < headers.size() && ok; ++i) {
-    ok = stream.pad_to(headers[i].sh_offset);
-    if (i <= object.sections.size()) {
-      for (const ElfBytes& bytes : object.sections[i - 1].contents)
-        ok = ok && stream.write(bytes.data, static_cast<uint64_t>(bytes.size));
-    } else {
-      const std::string& table = tables[i - 1 - object.sections.size()];
-      ok = ok && stream.write(table.data(), table.size());
-    }
-  }
-  ok = ok && stream.pad_to(header.e_shoff) &&
-       stream.write(headers.data(), headers.size() * sizeof(Elf64_Shdr));
-  if (std::fclose(file.release()) != 0 || !ok)
+  const bool written = write_sections(object, layout, file.get());
+  if (std::fclose(file.release()) != 0 || !written)
     return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
   return ok_status();
 }
