@@ -224,7 +224,7 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, db::open_store(options.db));
   std::unique_ptr<measure::Runner> own;
   if (options.runner == nullptr) {
-    HONE_ASSIGN_OR_RETURN(own, measure::make_tested_runner({.worker = options.worker}, targets[0]));
+    HONE_ASSIGN_OR_RETURN(own, measure::make_tested_runner(options.worker, targets[0]));
   }
   std::vector<search::SampledTask> sampled;
   for (const DatasetTask& task : tasks.tasks) {

@@ -115,7 +115,7 @@ Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedul
   tuner.build(candidate);
   HONE_RETURN_IF_ERROR(candidate.status);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<measure::Runner> runner,
-                        measure::make_local_runner({.worker = options.worker}));
+                        measure::make_local_runner(options.worker));
   HONE_RETURN_IF_ERROR(runner->submit({candidate.job}));
   HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, runner->collect());
   const measure::Measurement& answer = answers.at(0);

@@ -350,8 +350,7 @@ Result<TransferReport> Reporter::run() {
   HONE_ASSIGN_OR_RETURN(const std::vector<Source> sources, make_sources(everything));
   std::unique_ptr<measure::Runner> local;
   if (!options_.runner) {
-    HONE_ASSIGN_OR_RETURN(local,
-                          measure::make_tested_runner({.worker = options_.worker}, model_.target));
+    HONE_ASSIGN_OR_RETURN(local, measure::make_tested_runner(options_.worker, model_.target));
   }
   runner_ = options_.runner ? options_.runner : local.get();
   for (const Source& source : sources) HONE_RETURN_IF_ERROR(try_source(source));

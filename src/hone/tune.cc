@@ -367,8 +367,8 @@ Status Tuning::compare_models() {
 
 Result<TuneSummary> Tuning::run() {
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
-  HONE_ASSIGN_OR_RETURN(
-      runner_, measure::make_tested_runner({.worker = options_.worker}, untuned_.model.target));
+  HONE_ASSIGN_OR_RETURN(runner_,
+                        measure::make_tested_runner(options_.worker, untuned_.model.target));
   HONE_ASSIGN_OR_RETURN(folder_, TempDir::create());
   HONE_RETURN_IF_ERROR(plan_time());
   HONE_RETURN_IF_ERROR(search_schedules());

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kBetweenStarts{50};
 
 class LocalRunner final : public Runner {
  public:
-  explicit LocalRunner(LocalRunnerOptions options) : options_(std::move(options)) {}
+  explicit LocalRunner(WorkerOptions options) : options_(std::move(options)) {}
   ~LocalRunner() override {
     cancel();
     {
@@ -98,11 +98,11 @@ class LocalRunner final : public Runner {
   // Has a living worker afterwards, or broken_ says why not.
   void restart() {
     if (worker_ != nullptr && worker_->alive()) return;
-    auto worker = WorkerProcess::start(options_.worker);
+    auto worker = WorkerProcess::start(options_);
     // Where one has started another will, unless somebody kills it or memory is short just now.
     for (int again = 1; again <= kMoreStarts && started_ && !worker.ok(); ++again) {
       std::this_thread::sleep_for(again * kBetweenStarts);
-      worker = WorkerProcess::start(options_.worker);
+      worker = WorkerProcess::start(options_);
     }
     if (worker.ok()) {
       replace(*std::move(worker));
@@ -121,7 +121,7 @@ class LocalRunner final : public Runner {
     worker.reset();  // not under the lock: it may have to wait for the old one's end
   }
 
-  LocalRunnerOptions options_;
+  WorkerOptions options_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> queue_;
@@ -136,8 +136,8 @@ class LocalRunner final : public Runner {
 
 }  // namespace
 
-Result<std::unique_ptr<Runner>> make_local_runner(const LocalRunnerOptions& options) {
-  auto runner = std::make_unique<LocalRunner>(options);
+Result<std::unique_ptr<Runner>> make_local_runner(const WorkerOptions& worker) {
+  auto runner = std::make_unique<LocalRunner>(worker);
   HONE_RETURN_IF_ERROR(runner->open());
   return std::unique_ptr<Runner>(std::move(runner));
 }

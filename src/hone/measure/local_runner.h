@@ -9,12 +9,7 @@
 
 namespace hone::measure {
 
-struct LocalRunnerOptions {
-  WorkerOptions worker;
-};
-
 // An error if no worker can be started.
-[[nodiscard]] Result<std::unique_ptr<Runner>> make_local_runner(
-    const LocalRunnerOptions& options = {});
+[[nodiscard]] Result<std::unique_ptr<Runner>> make_local_runner(const WorkerOptions& worker = {});
 
 }  // namespace hone::measure

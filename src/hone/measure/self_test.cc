@@ -61,9 +61,9 @@ Status self_test(Runner& runner, const target::Target& target) {
                answer.message.empty() ? "it was not verified" : answer.message);
 }
 
-Result<std::unique_ptr<Runner>> make_tested_runner(const LocalRunnerOptions& options,
+Result<std::unique_ptr<Runner>> make_tested_runner(const WorkerOptions& worker,
                                                    const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, make_local_runner(options));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, make_local_runner(worker));
   HONE_RETURN_IF_ERROR(self_test(*runner, target));
   return runner;
 }

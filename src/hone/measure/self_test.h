@@ -12,7 +12,7 @@ namespace hone::measure {
 
 [[nodiscard]] Status self_test(Runner& runner, const target::Target& target);
 // A local runner that has passed it.
-[[nodiscard]] Result<std::unique_ptr<Runner>> make_tested_runner(const LocalRunnerOptions& options,
+[[nodiscard]] Result<std::unique_ptr<Runner>> make_tested_runner(const WorkerOptions& worker,
                                                                  const target::Target& target);
 
 }  // namespace hone::measure

@@ -29,7 +29,7 @@
 namespace hone::measure {
 namespace {
 
-std::unique_ptr<Runner> local(const LocalRunnerOptions& options = {}) {
+std::unique_ptr<Runner> local(const WorkerOptions& options = {}) {
   auto runner = make_local_runner(options);
   EXPECT_TRUE(runner.ok()) << runner.status().message();
   return runner.ok() ? *std::move(runner) : nullptr;
@@ -148,7 +148,7 @@ TEST(worker, a_hang_ends_at_the_timeout) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they allow no limit
 TEST(worker, a_memory_hog_is_stopped) {
-  const auto runner = local({.worker = {.memory_bytes = int64_t{1} << 30}});
+  const auto runner = local({.memory_bytes = int64_t{1} << 30});
   const auto operands = test_operands();
   EXPECT_EQ(measure_one(*runner, test_job("eats_memory", operands)).outcome, Outcome::kCrash);
   Job job = test_job("twice", operands);
@@ -454,16 +454,16 @@ TEST(runner, cancel_returns_what_is_done_and_the_next_batch_runs) {
 }
 
 TEST(runner, a_worker_that_cannot_start_is_one_error) {
-  const auto missing = make_local_runner({.worker = {.executable = "/nonexistent/hone"}});
+  const auto missing = make_local_runner({.executable = "/nonexistent/hone"});
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.status().message(),
             "cannot start the worker /nonexistent/hone: No such file or directory");
-  const auto other = make_local_runner({.worker = {.executable = "/bin/false"}});
+  const auto other = make_local_runner({.executable = "/bin/false"});
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.status().message(),
             "worker /bin/false did not start: the worker ended with status 1");
   const auto silent = make_local_runner(
-      {.worker = {.executable = "/bin/sh", .arguments = {"-c", "sleep 60"}, .start_seconds = 0.1}});
+      {.executable = "/bin/sh", .arguments = {"-c", "sleep 60"}, .start_seconds = 0.1});
   ASSERT_FALSE(silent.ok());
   EXPECT_EQ(silent.status().message(), "worker /bin/sh did not start: it did not say hello");
 }
@@ -475,7 +475,7 @@ TEST(runner, what_a_worker_started_dies_with_it) {
   const std::string script =
       "sleep 60 > /proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(ends[1]) + " & wait";
   const auto runner = make_local_runner(
-      {.worker = {.executable = "/bin/sh", .arguments = {"-c", script}, .start_seconds = 0.3}});
+      {.executable = "/bin/sh", .arguments = {"-c", script}, .start_seconds = 0.3});
   EXPECT_FALSE(runner.ok());
   close(ends[1]);
   pollfd closed = {.fd = ends[0], .events = POLLIN, .revents = 0};

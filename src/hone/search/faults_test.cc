@@ -56,9 +56,9 @@ struct RealTuning : TestTasks {
   std::unique_ptr<db::Store> store;
 
   explicit RealTuning(const std::string& database, const db::StoreOptions& store_options = {}) {
-    auto local = measure::make_local_runner(
-        {.worker = {.arguments = {"worker", clock_jumps ? "jumping" : "steady"},
-                    .memory_bytes = int64_t{2} << 30}});
+    auto local =
+        measure::make_local_runner({.arguments = {"worker", clock_jumps ? "jumping" : "steady"},
+                                    .memory_bytes = int64_t{2} << 30});
     EXPECT_TRUE(local.ok()) << local.status().message();
     runner = *std::move(local);
     auto opened = db::open_store(database, store_options);
