@@ -132,7 +132,7 @@ def check_counts(folder, lines):
 
 
 def check_numpy(folder, db):
-    """Records survive the way through an .npz, as it was written and as NumPy writes it; what is wrong with one is said and nothing is stored."""
+    """Records survive the way through an .npz, as it was written and as NumPy writes it."""
     def lines_of(db):
         hone("dataset", "export", folder / "back.jsonl", "--db", db)
         return (folder / "back.jsonl").read_text()
@@ -159,6 +159,11 @@ def check_numpy(folder, db):
     ends = arrays["record_times_end"]
     times = np.split(arrays["record_times"], ends[:-1])
     assert [list(samples) for samples in times] == [json.loads(line)["times"] for line in expected.splitlines()]
+
+
+def check_bad_arrays(folder):
+    """What is wrong with an array of an .npz is said, and nothing is stored."""
+    arrays = dict(np.load(folder / "data.npz"))
 
     def refuse(message, **changes):
         changed = {name: array for name, array in (arrays | changes).items() if array is not None}
@@ -202,7 +207,9 @@ def check_numpy(folder, db):
     refuse("was measured with space version '9", record_texts=np.concatenate(texts))
     refuse("found elements of type", record_steps=np.zeros(3, "U5"))
 
-    # Cut off anywhere, or not an archive at all.
+
+def check_bad_archives(folder):
+    """Cut off anywhere, or not an archive at all."""
     content = (folder / "data.npz").read_bytes()
     for cut in (content[:-20], content[:len(content) // 2], content[:10], b"", b"PK" + content[2:len(content) // 3] + content[-30:]):
         (folder / "bad.npz").write_bytes(cut)
@@ -211,78 +218,123 @@ def check_numpy(folder, db):
     assert "none.npz" in hone("dataset", "import", folder / "none.npz", "--db", folder / "none.db", code=2)
 
 
+def check_list(models):
+    """--list says which variants and tasks there would be."""
+    listed = json.loads(hone("dataset", "make", *models, "--list", "--json", "--batches", "1,2", "--sides", "24"))
+    assert len(listed["variants"]) == 8, listed["variants"]
+    keys = [task["task"] for task in listed["tasks"]]
+    assert len(set(keys)) == len(keys) > 4
+
+
+def check_make(models, db):
+    """A data set is made, and made larger, without measuring anything twice; says how many records it has."""
+    def make(schedules):
+        return json.loads(hone("dataset", "make", *models, "--db", db, "--threads", "1", "--seed", "3", "--json", "--schedules", schedules))
+
+    made = make("8")
+    assert made["complete"] and made["records"] > 8, made
+    assert make("8")["records"] == 0
+    more = make("12")
+    assert more["records"] > 0, more
+    return made["records"] + more["records"]
+
+
+def check_stat(db, records):
+    stat = json.loads(hone("dataset", "stat", "--db", db, "--json"))
+    assert stat["records"] == records, stat
+    assert set(stat["models"]) == {"first", "second"}
+    assert stat["bound_scores"]["source"] in ("static", "counters", "mixed")  # as this machine can
+    assert hone("dataset", "stat", "--db", db).startswith(f"{records} records")
+
+
+def check_split(folder, db):
+    """By schedules and by models; what is judged by was not trained on."""
+    for by, extra in (("within", ["--fraction", "0.9"]), ("model", ["--hold-out", "second"])):
+        split = folder / f"{by}.json"
+        hone("dataset", "split", "--db", db, "-o", split, "--by", by, *extra)
+        assert json.loads(split.read_text())["by"] == by
+        hone("eval", "--db", db, "--split-file", split)
+    split = json.loads((folder / "model.json").read_text())
+    assert split["tasks"]["test"] and not set(split["tasks"]["test"]) & set(split["tasks"]["train"])
+
+
+def check_auto(db):
+    """--cost auto is one of the others."""
+    judged = {cost: hone("eval", "--db", db, "--json", "--cost", cost) for cost in ("auto", "combined", "analytic")}
+    assert judged["combined"] != judged["analytic"] and judged["auto"] in (judged["combined"], judged["analytic"])
+
+
+def check_lines(folder, db, lines, records):
+    """Records survive the way through JSON lines."""
+    other = folder / "other.db"
+    hone("dataset", "export", lines, "--db", db)
+    hone("dataset", "import", lines, "--db", other)
+    assert json.loads(hone("dataset", "stat", "--db", other, "--json"))["records"] == records
+
+
+def check_arrays(folder, db):
+    """What an .npz holds for learners: a row of features, a time and shares of bounds per schedule."""
+    hone("dataset", "export", folder / "data.npz", "--db", db)
+    arrays = np.load(io.BytesIO((folder / "data.npz").read_bytes()))
+    meta = json.loads(arrays["meta"].tobytes())
+    assert arrays["measure"].shape == (len(arrays["seconds"]), len(meta["measure"]))
+    assert (arrays["seconds"] > 0).all()
+    counted, sums = arrays["bounds_counted"] == 1, arrays["bounds"].sum(axis=1)
+    assert len(counted) == len(sums) and np.allclose(sums[~counted], 1) and (sums[counted] <= 1.000001).all()
+    assert (arrays["bounds"] >= 0).all()
+    assert meta["bounds_source"] == ("static" if not counted.any() else "counters" if counted.all() else "mixed")
+
+
+def check_bad_files(folder, db, lines):
+    """What is wrong with a file is said in one line, and nothing is written."""
+    text = lines.read_text()
+    (folder / "cut.jsonl").write_text(text[:-20])
+    hone("dataset", "import", folder / "cut.jsonl", "--db", folder / "cut.db", code=2)
+    assert not (folder / "cut.db").exists()
+    old = text.splitlines()[0].replace('"version":"', '"version":"old-')
+    (folder / "old.jsonl").write_text(text + old + "\n")
+    assert "old-" in hone("dataset", "import", folder / "old.jsonl", "--db", folder / "cut.db", code=2)
+    (folder / "bad.json").write_text((folder / "model.json").read_text()[:-9])
+    assert "bad.json" in hone("eval", "--db", db, "--split-file", folder / "bad.json", code=2)
+
+
+def check_bad_arguments(folder, db, model_file):
+    error = hone("dataset", "split", "--db", db, "-o", folder / "no.json", "--by", "model", "--hold-out", "third", code=2)
+    assert "second" in error, error
+    assert not (folder / "no.json").exists()
+    assert "--db" in hone("dataset", "make", model_file, code=2)
+    assert "--batches" in hone("dataset", "make", model_file, "--db", db, "--batches", "0", code=2)
+    assert "x86-64-avx9" in hone("dataset", "make", model_file, "--db", db, "--device", "x86-64-avx9", code=2)
+    hone("dataset", "make", folder / "missing.onnx", "--db", db, code=2)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        first, second, db = folder / "first.onnx", folder / "second.onnx", folder / "data.db"
-        model(first, "first", 16)
-        model(second, "second", 32)
+        models, db = [folder / "first.onnx", folder / "second.onnx"], folder / "data.db"
+        model(models[0], "first", 16)
+        model(models[1], "second", 32)
+        check_list(models)
+        records = check_make(models, db)
+        check_stat(db, records)
+        check_split(folder, db)
+        check_auto(db)
 
-        listed = json.loads(hone("dataset", "make", first, second, "--list", "--json", "--batches", "1,2", "--sides", "24"))
-        assert len(listed["variants"]) == 8, listed["variants"]
-        keys = [task["task"] for task in listed["tasks"]]
-        assert len(set(keys)) == len(keys) > 4
+        held_out = folder / "all.json"
+        hone("dataset", "split", "--db", db, "-o", held_out, "--by", "model", "--hold-out", "second", "--validation", "0")
+        check_fewer_tasks(folder, db, held_out)
+        check_table(folder, db, held_out)
+        check_lightgbm(folder, db, held_out)
 
-        make = ["dataset", "make", first, second, "--db", db, "--threads", "1", "--seed", "3", "--json"]
-        made = json.loads(hone(*make, "--schedules", "8"))
-        assert made["complete"] and made["records"] > 8, made
-        assert json.loads(hone(*make, "--schedules", "8"))["records"] == 0
-        more = json.loads(hone(*make, "--schedules", "12"))
-        assert more["records"] > 0, more
-
-        stat = json.loads(hone("dataset", "stat", "--db", db, "--json"))
-        assert stat["records"] == made["records"] + more["records"], stat
-        assert set(stat["models"]) == {"first", "second"}
-        assert stat["bound_scores"]["source"] in ("static", "counters", "mixed")  # as this machine can
-        assert hone("dataset", "stat", "--db", db).startswith(f"{stat['records']} records")
-
-        for by, extra in (("within", ["--fraction", "0.9"]), ("model", ["--hold-out", "second"])):
-            split = folder / f"{by}.json"
-            hone("dataset", "split", "--db", db, "-o", split, "--by", by, *extra)
-            assert json.loads(split.read_text())["by"] == by
-            hone("eval", "--db", db, "--split-file", split)
-        judged = {cost: hone("eval", "--db", db, "--json", "--cost", cost) for cost in ("auto", "combined", "analytic")}
-        assert judged["combined"] != judged["analytic"] and judged["auto"] in (judged["combined"], judged["analytic"])
-        split = json.loads((folder / "model.json").read_text())
-        assert split["tasks"]["test"] and not set(split["tasks"]["test"]) & set(split["tasks"]["train"])
-
-        hone("dataset", "split", "--db", db, "-o", folder / "all.json", "--by", "model", "--hold-out", "second", "--validation", "0")
-        check_fewer_tasks(folder, db, folder / "all.json")
-        check_table(folder, db, folder / "all.json")
-        check_lightgbm(folder, db, folder / "all.json")
-
-        lines, other = folder / "data.jsonl", folder / "other.db"
-        hone("dataset", "export", lines, "--db", db)
-        hone("dataset", "import", lines, "--db", other)
-        assert json.loads(hone("dataset", "stat", "--db", other, "--json"))["records"] == stat["records"]
-        hone("dataset", "export", folder / "data.npz", "--db", db)
-        arrays = np.load(io.BytesIO((folder / "data.npz").read_bytes()))
-        meta = json.loads(arrays["meta"].tobytes())
-        assert arrays["measure"].shape == (len(arrays["seconds"]), len(meta["measure"]))
-        assert (arrays["seconds"] > 0).all()
-        counted, sums = arrays["bounds_counted"] == 1, arrays["bounds"].sum(axis=1)
-        assert len(counted) == len(sums) and np.allclose(sums[~counted], 1) and (sums[counted] <= 1.000001).all()
-        assert (arrays["bounds"] >= 0).all()
-        assert meta["bounds_source"] == ("static" if not counted.any() else "counters" if counted.all() else "mixed")
+        lines = folder / "data.jsonl"
+        check_lines(folder, db, lines, records)
+        check_arrays(folder, db)
         check_counts(folder, lines)
         check_numpy(folder, db)
-
-        # What is wrong is said in one line, and nothing is written.
-        text = lines.read_text()
-        (folder / "cut.jsonl").write_text(text[:-20])
-        hone("dataset", "import", folder / "cut.jsonl", "--db", folder / "cut.db", code=2)
-        assert not (folder / "cut.db").exists()
-        old = text.splitlines()[0].replace('"version":"', '"version":"old-')
-        (folder / "old.jsonl").write_text(text + old + "\n")
-        assert "old-" in hone("dataset", "import", folder / "old.jsonl", "--db", folder / "cut.db", code=2)
-        (folder / "bad.json").write_text((folder / "model.json").read_text()[:-9])
-        assert "bad.json" in hone("eval", "--db", db, "--split-file", folder / "bad.json", code=2)
-        assert "second" in hone("dataset", "split", "--db", db, "-o", folder / "no.json", "--by", "model", "--hold-out", "third", code=2)
-        assert not (folder / "no.json").exists()
-        assert "--db" in hone("dataset", "make", first, code=2)
-        assert "--batches" in hone("dataset", "make", first, "--db", db, "--batches", "0", code=2)
-        assert "x86-64-avx9" in hone("dataset", "make", first, "--db", db, "--device", "x86-64-avx9", code=2)
-        hone("dataset", "make", folder / "missing.onnx", "--db", db, code=2)
+        check_bad_arrays(folder)
+        check_bad_archives(folder)
+        check_bad_files(folder, db, lines)
+        check_bad_arguments(folder, db, models[0])
     return 0
 
 
