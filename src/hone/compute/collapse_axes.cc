@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "hone/ir/linear.h"
+
 namespace hone::compute {
 namespace {
 
@@ -14,7 +16,32 @@ bool finds_places(const Stage& stage) {
          !is_float(stage.outputs[0].buffer->dtype);
 }
 
-// The axis that each index of a load or write is, or kOther.
+bool is_reduction(const Stage& stage) { return !stage.reduce.empty(); }
+
+// Whether a load moves along the axes of a reduction.
+bool moves_along(const ir::Expr& load, const std::vector<Axis>& reduce) {
+  return std::any_of(load->args.begin(), load->args.end(), [&](const ir::Expr& index) {
+    return std::any_of(reduce.begin(), reduce.end(),
+                       [&](const Axis& axis) { return ir::uses(index, axis.var.get()); });
+  });
+}
+
+// A reduction of one operand down its columns: the last axis is that of neighbouring elements.
+bool reduces_columns(const Stage& stage) {
+  if (!is_reduction(stage) || stage.axes.empty() || stage.outputs.size() != 1 || stage.until)
+    return false;
+  std::set<const ir::Buffer*> reduced;  // counted only
+  bool columns = true;
+  ir::visit(stage.outputs[0].value, [&](const ir::Expr& e) {
+    if (!e->buffer || !moves_along(e, stage.reduce)) return;
+    reduced.insert(e->buffer.get());
+    columns = columns && e->args.back()->var == stage.axes.back().var;
+  });
+  return columns && reduced.size() == 1;
+}
+
+// Axes of a stage are counted from the last one, which is rank - 1, since a reduction may have
+// fewer than the stages beside it. The axis that each index of a load or write is, or kOther.
 constexpr int kOther = -1;
 using Form = std::vector<int>;
 
@@ -22,33 +49,34 @@ using Form = std::vector<int>;
 class Analysis {
  public:
   explicit Analysis(const Dag& dag) {
-    if (dag.stages.empty()) return;
-    rank_ = dag.stages[0].axes.size();
-    const bool pointwise =
-        std::all_of(dag.stages.begin(), dag.stages.end(), [&](const Stage& stage) {
-          return (stage.reduce.empty() || finds_places(stage)) && !stage.is_extern() &&
-                 !stage.where && stage.axes.size() == rank_;
-        });
-    if (!pointwise || rank_ < 2) return;
+    const auto rank = [](const Stage& stage) { return stage.axes.size(); };
+    for (const Stage& stage : dag.stages) rank_ = std::max(rank_, rank(stage));
+    const auto all = [&](const auto& is) {
+      return std::all_of(dag.stages.begin(), dag.stages.end(), [&](const Stage& stage) {
+        return !stage.is_extern() && !stage.where && (stage.reduce.empty() || is(stage));
+      });
+    };
+    const bool even = std::all_of(dag.stages.begin(), dag.stages.end(),
+                                  [&](const Stage& stage) { return rank(stage) == rank_; });
+    const bool points = even && all(finds_places);
+    const bool columns = !points &&
+                         std::any_of(dag.stages.begin(), dag.stages.end(), is_reduction) &&
+                         all(reduces_columns);
+    if (rank_ < 2 || (!points && !columns)) return;
     joins_.assign(rank_, true);
     joins_[rank_ - 1] = false;  // the last axis has no neighbour behind it
-    for (const Stage& stage : dag.stages) {
-      for (const Output& output : stage.outputs) {
-        access(stage, output.buffer, output.write);
-        for (const ir::Expr& expr : {output.value, output.identity, output.merge}) {
-          if (expr) collect(stage, expr);
-        }
-      }
-    }
+    join_where_all_agree(dag);
+    if (columns) keep_outer_axes();
     agree_on_buffers();
   }
 
   // Whether axis p and the one behind it become one.
   [[nodiscard]] bool joins(size_t p) const { return joins_[p]; }
+  // The number of a stage's first axis.
+  [[nodiscard]] size_t first_axis(const Stage& stage) const { return rank_ - stage.axes.size(); }
   [[nodiscard]] bool any() const {
     return std::find(joins_.begin(), joins_.end(), true) != joins_.end();
   }
-  [[nodiscard]] size_t rank() const { return rank_; }
   // Whether dimension d of a buffer and the one behind it become one.
   [[nodiscard]] bool joins(const Form& form, size_t d) const {
     return d + 1 < form.size() && form[d] != kOther && joins_[static_cast<size_t>(form[d])] &&
@@ -60,9 +88,28 @@ class Analysis {
   }
 
  private:
-  [[nodiscard]] static int axis_of(const Stage& stage, const ir::Expr& index) {
+  void join_where_all_agree(const Dag& dag) {
+    for (const Stage& stage : dag.stages) {
+      if (first_axis(stage) > 0) joins_[first_axis(stage) - 1] = false;
+      for (const Output& output : stage.outputs) {
+        access(stage, output.buffer, output.write);
+        for (const ir::Expr& expr : {output.value, output.identity, output.merge}) {
+          if (expr) collect(stage, expr);
+        }
+      }
+    }
+  }
+
+  // Axes of a reduction that are no columns mean something to its schedule.
+  void keep_outer_axes() {
+    size_t first = rank_ - 1;
+    while (first > 0 && joins_[first - 1]) --first;
+    std::fill_n(joins_.begin(), first, false);
+  }
+
+  [[nodiscard]] int axis_of(const Stage& stage, const ir::Expr& index) const {
     for (size_t p = 0; p < stage.axes.size(); ++p) {
-      if (index->var == stage.axes[p].var) return static_cast<int>(p);
+      if (index->var == stage.axes[p].var) return static_cast<int>(first_axis(stage) + p);
     }
     return kOther;
   }
@@ -86,15 +133,16 @@ class Analysis {
       form.push_back(axis_of(stage, index));
       if (form.back() == kOther) keep(stage, index);
     }
-    for (size_t p = 0; p + 1 < rank_; ++p) {
+    const size_t first = first_axis(stage);
+    for (size_t p = first; p + 1 < rank_; ++p) {
       const auto here = std::find(form.begin(), form.end(), static_cast<int>(p));
       const auto next = std::find(form.begin(), form.end(), static_cast<int>(p + 1));
       if (here == form.end() && next == form.end()) continue;
-      const bool adjacent =
-          here != form.end() && next == here + 1 &&
-          std::count(form.begin(), form.end(), *here) == 1 &&
-          std::count(form.begin(), form.end(), *next) == 1 &&
-          buffer->shape[static_cast<size_t>(next - form.begin())] == stage.axes[p + 1].extent;
+      const bool adjacent = here != form.end() && next == here + 1 &&
+                            std::count(form.begin(), form.end(), *here) == 1 &&
+                            std::count(form.begin(), form.end(), *next) == 1 &&
+                            buffer->shape[static_cast<size_t>(next - form.begin())] ==
+                                stage.axes[p + 1 - first].extent;
       if (!adjacent) joins_[p] = false;
     }
     const auto [known, fresh] = forms_.try_emplace(buffer.get(), form);
@@ -180,11 +228,12 @@ class Collapser {
     Stage result = stage;
     result.axes.clear();
     std::map<const ir::Var*, ir::VarPtr> at;  // looked up only
+    const size_t first = analysis_.first_axis(stage);
     for (size_t p = 0; p < stage.axes.size();) {
       size_t end = p;
       std::string name = stage.axes[p].var->name;
       int64_t extent = stage.axes[p].extent;
-      for (; analysis_.joins(end); ++end) {
+      for (; analysis_.joins(first + end); ++end) {
         name += "_" + stage.axes[end + 1].var->name;
         extent *= stage.axes[end + 1].extent;
       }

@@ -137,9 +137,54 @@ TEST(collapse_axes, columns_whose_places_are_found_are_one_axis) {
   EXPECT_EQ(collapsed(testing::finish(std::move(b))), (Extents{2, 20}));
 }
 
-TEST(collapse_axes, reductions_stay) {
-  const Dag dag = testing::softmax(4, 8, 1);
-  EXPECT_EQ(task_key(collapse_axes(dag)), task_key(dag));
+// x - the largest of it along dimension `reduced`, then * scale; both stages name the axes alike.
+Dag less_largest(size_t reduced, const std::vector<int64_t>& shape, size_t scaled = 4) {
+  DagBuilder b;
+  const ir::BufferPtr x = b.input("x", shape);
+  const auto axes_but = [&](size_t without) {
+    std::vector<Axis> axes;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (d != without) axes.push_back(make_axis(std::string(1, "nchw"[d]), shape[d]));
+    }
+    return axes;
+  };
+  const auto some = axes_but(reduced);
+  std::vector<int64_t> fewer = shape;
+  fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(reduced));
+  const ir::BufferPtr largest = b.intermediate("largest", fewer);
+  const Axis r = make_axis("r", shape[reduced]);
+  Indices at = variables(some);
+  at.insert(at.begin() + static_cast<std::ptrdiff_t>(reduced), ir::variable(r.var));
+  b.max("", some, {r}, View(largest), ir::load(x, at));
+  const auto all = axes_but(shape.size());
+  const Indices v = variables(all);
+  Indices of_largest = v;
+  of_largest.erase(of_largest.begin() + static_cast<std::ptrdiff_t>(reduced));
+  ir::Expr value = ir::load(x, v) - ir::load(largest, of_largest);
+  if (scaled < shape.size())
+    value = value * ir::load(b.constant("scale", {shape[scaled]}), {v[scaled]});
+  b.pointwise("sub", all, View(b.output("y", shape)), value);
+  return testing::finish(std::move(b));
+}
+
+TEST(collapse_axes, columns_that_are_reduced_are_one_axis) {
+  EXPECT_EQ(collapsed(less_largest(1, {2, 3, 4, 5})), (Extents{2, 3, 20}));
+  EXPECT_EQ(collapsed(less_largest(0, {2, 3, 4, 5})), (Extents{2, 60}));
+  EXPECT_EQ(collapsed(less_largest(1, {2, 3, 1, 5})), (Extents{2, 3, 5}));
+}
+
+TEST(collapse_axes, columns_that_an_operand_tells_apart_stay) {
+  EXPECT_EQ(collapsed(less_largest(1, {2, 3, 4, 5}, 3)), (Extents{2, 3, 4, 5}));
+  EXPECT_EQ(collapsed(less_largest(1, {2, 3, 4, 5}, 1)), (Extents{2, 3, 20}));
+  EXPECT_EQ(collapsed(less_largest(0, {2, 3, 4, 5}, 1)), (Extents{2, 3, 20}));
+}
+
+TEST(collapse_axes, rows_and_channels_of_reductions_stay) {
+  const Dag dags[] = {testing::softmax(4, 8, 1),     less_largest(3, {2, 3, 4, 5}),
+                      less_largest(2, {2, 3, 4, 5}), testing::gemm(4, 6, 8),
+                      testing::conv2d({}),           testing::depthwise(5, 7, 8, 1),
+                      testing::global_pool(5, 3, 9)};
+  for (const Dag& dag : dags) EXPECT_EQ(task_key(collapse_axes(dag)), task_key(dag));
 }
 
 }  // namespace
