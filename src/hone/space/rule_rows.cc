@@ -65,11 +65,16 @@ bool has_axis(const StageInfo& info, const std::string& name) {
                      [&](const compute::Axis& axis) { return axis.var->name == name; });
 }
 
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 class Rows : public Group {
  public:
   struct Inner {
     std::string stage;
     std::vector<std::string> loops;  // in order, the vectorized one last; empty: a scalar
+    bool keeps_one = false;          // element for each column
   };
   std::string root;
   std::vector<std::string> outer, row;  // the root's axes; `column` is in neither
@@ -103,6 +108,9 @@ class Rows : public Group {
     if (order.size() > parallel.size()) steps.push_back(schedule::Vectorize{root, order.back()});
     for (size_t i = inner.size(); i-- > 0;) {
       steps.push_back(schedule::ComputeAt{inner[i].stage, root, fused});
+      // A vector or a few, which stay in registers.
+      if (inner[i].keeps_one)
+        steps.push_back(schedule::SetScope{inner[i].stage, ir::Scope::kStack});
       if (inner[i].loops.empty()) continue;
       if (inner[i].loops.size() > 1)
         steps.push_back(schedule::Reorder{inner[i].stage, inner[i].loops});
@@ -184,6 +192,11 @@ bool add_rows(SketchBuilder& builder) {
     if (stage.name() == group->root) continue;
     const StageInfo& info = *stage.info;
     Rows::Inner inner{stage.name(), {}};
+    inner.keeps_one =
+        !group->column.empty() && is_reduction(info) &&
+        std::all_of(info.stage.axes.begin(), info.stage.axes.end(), [&](const compute::Axis& axis) {
+          return !contains(group->row, axis.var->name);
+        });
     const int contiguous = contiguous_reduce_axis(info);
     std::string lanes = group->column;
     if (lanes.empty() && contiguous >= 0)

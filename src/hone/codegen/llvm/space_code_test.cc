@@ -12,6 +12,7 @@
 #include <map>
 
 #include "hone/codegen/llvm/guarded_run.h"
+#include "hone/codegen/llvm/inner_loop_testing.h"
 #include "hone/codegen/llvm/test_support.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/interpreter.h"
@@ -307,6 +308,23 @@ TEST(space_code, pools_and_rows) {
   check_family({3, 10'000, [](const Extents& e) { return max_pool(e[0], e[1], e[2]); }, {}, false});
   check_family({3, 10'000, [](const Extents& e) { return global_pool(e[0], e[1], e[2]); }, {}});
   check_family({3, 10'000, [](const Extents& e) { return softmax(e[0], e[1], e[2]); }, {}, false});
+}
+
+// What a block of columns has of the largest and the sum is neither stored nor loaded in the loop
+// over their elements: it stores the exponentials alone.
+TEST(space_code, columns_are_summed_in_registers) {
+  const char* const device = "x86-64-avx512";
+  const compute::Dag dag = softmax(1, 21, 128);
+  const Result<space::Space> space = space::Space::create(dag, *target::find(device));
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const schedule::Steps steps = space->steps(space->default_point());
+  const Result<ir::Program> program = schedule::lower(dag, steps);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  const InnerLoop loop = inner_loop_of(*program, device);
+  EXPECT_TRUE(loop.is_loop);
+  EXPECT_GE(loop.mix.fma, 10) << "the exponentials";
+  EXPECT_EQ(loop.mix.store, 2) << schedule::to_string(steps);
+  EXPECT_EQ(loop.spills, 0);
 }
 
 // What takes long to compile is what has many instructions: no point of a large task is refused,
