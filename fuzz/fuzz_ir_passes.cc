@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "hone/ir/fuse_loops.h"
+#include "hone/ir/hoist_functions.h"
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/partition_loops.h"
@@ -54,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ir::Program p = ir::random_program(seed, {.only_f32 = true});
   fuzz::check(p, ir::simplify(p), "simplify", seed);
   fuzz::check(p, ir::hoist_guards(p), "hoist_guards", seed);
+  fuzz::check(p, ir::hoist_functions(p), "hoist_functions", seed);
   fuzz::check(p, ir::fuse_loops(p), "fuse_loops", seed);
   fuzz::check(p, ir::partition_loops(p), "partition_loops", seed);
   return 0;

@@ -4,6 +4,7 @@
 
 #include "hone/compute/stage_body.h"
 #include "hone/ir/fuse_loops.h"
+#include "hone/ir/hoist_functions.h"
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/partition_loops.h"
 #include "hone/ir/prefetch_blocks.h"
@@ -290,6 +291,7 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   program = ir::prefetch_next(std::move(program));
   program = ir::partition_loops(std::move(program));
   program = ir::share_sums(std::move(program));
+  program = ir::hoist_functions(std::move(program));
   program = ir::roll_loops(std::move(program));  // last: what is left is as long as it will be
   return ir::simplify(std::move(program));
 }
