@@ -135,6 +135,19 @@ TEST_F(Adaptation, the_head_learns_from_measurements_the_same_each_time) {
   EXPECT_EQ(learned.predicted, learn("head", sampled_, seconds).predicted);
 }
 
+// Times relative to the default schedule are learned, not how long that one takes: the net knows.
+TEST_F(Adaptation, a_head_leaves_the_level_of_times_that_a_net_tells) {
+  NetCard card = small_card();
+  card.tells_time = true;
+  ASSERT_TRUE(write_net(file_, net_, card).ok());
+  const Learned learned = learn("head", sampled_, times(sampled_, net_, 0.5));
+  EXPECT_GE(learned.revision, 3U);
+  EXPECT_GT(learned.after, learned.before + 0.05);
+  const std::span<const cost::Query> usual(sampled_.queries.data(), 1);
+  const double level = cost::make_model("analytic").value()->predict(usual).value()[0];
+  EXPECT_NEAR(std::log(learned.predicted[0] / level), -plain_scores(net_, usual)[0], 1e-4);
+}
+
 TEST_F(Adaptation, all_weights_learn_from_measurements_the_same_each_time) {
   if (!net::load_torch(HONE_TORCH_LIBRARY).ok()) GTEST_SKIP() << "this build is without libtorch";
   const std::vector<double> seconds = times(sampled_, small_net(4), -0.5);

@@ -24,7 +24,8 @@ constexpr double kFarthest = 12;  // as a logarithm
 
 // A net ranks the schedules of a task. Seconds, which tell tasks apart, come from the analytic
 // model: those of the task's default schedule, times what the net says a schedule takes relative to
-// that one; or to those very seconds, if that is what the net learned (NetCard::tells_time).
+// that one. Of a net that learned this factor (NetCard::tells_time) the score is it, and what the
+// net says of the default schedule is not asked.
 class NeuralModel : public cost::CostModel {
  public:
   // `adaptation` may be null.
@@ -118,8 +119,8 @@ class NeuralModel : public cost::CostModel {
       // First: to ask for one may run the worker, which overwrites what it has read.
       std::vector<double> anchors;
       for (const Query& query : batch) {
-        HONE_ASSIGN_OR_RETURN(const Row anchor, anchor_of(worker, query, {}));
-        anchors.push_back(anchor.analytic_seconds);
+        HONE_ASSIGN_OR_RETURN(const std::optional<Row> anchor, anchor_of(worker, query));
+        anchors.push_back(anchor ? anchor->analytic_seconds : 0);
       }
       HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, worker.run(batch));
       for (size_t i = 0; i < batch.size(); ++i) {
@@ -148,7 +149,8 @@ class NeuralModel : public cost::CostModel {
       Row anchor;
       for (size_t i = 0; i < batch.size(); ++i) {
         if (i == 0 || key_of(batch[i]) != key_of(batch[i - 1])) {
-          HONE_ASSIGN_OR_RETURN(anchor, anchor_of(worker, batch[i], rows[i]));
+          HONE_ASSIGN_OR_RETURN(const std::optional<Row> known, anchor_of(worker, batch[i]));
+          anchor = known.value_or(rows[i]);
         }
         const double relative = scale_ * (anchor.score - rows[i].score);
         seconds.push_back(std::max(anchor.analytic_seconds, 1e-12) *
@@ -159,14 +161,14 @@ class NeuralModel : public cost::CostModel {
     return seconds;
   }
 
-  // The default schedule of the query's task; `otherwise` if there is none.
-  Result<Row> anchor_of(NetWorker& worker, const Query& query, const Row& otherwise) const {
+  // What scores of the query's task are relative to: its default schedule, if there is one.
+  Result<std::optional<Row>> anchor_of(NetWorker& worker, const Query& query) const {
     const TaskKey key = key_of(query);
     {
       const std::lock_guard lock(mutex_);
       if (const auto known = anchors_.find(key); known != anchors_.end()) return known->second;
     }
-    Row anchor = otherwise;
+    std::optional<Row> anchor;
     const Result<space::Candidate> start =
         space::default_candidate(*query.candidate->dag, *query.target);
     if (start.ok()) {
@@ -174,8 +176,9 @@ class NeuralModel : public cost::CostModel {
       first.candidate = &*start;
       HONE_ASSIGN_OR_RETURN(const std::vector<Row> rows, run(worker, {&first, 1}));
       anchor = rows[0];
+      // What a head was fitted to is known up to a constant of the task.
+      if (tells_time_) anchor->score = adaptation_ ? adaptation_->change(worker.head(0)) : 0;
     }
-    if (tells_time_) anchor.score = 0;
     const std::lock_guard lock(mutex_);
     return anchors_.emplace(key, anchor).first->second;
   }
@@ -190,7 +193,7 @@ class NeuralModel : public cost::CostModel {
   uint64_t revision_ = 0;
   mutable std::mutex mutex_;  // of what follows
   mutable std::vector<std::unique_ptr<NetWorker>> idle_;
-  mutable std::map<TaskKey, Row> anchors_;  // looked up only, never iterated
+  mutable std::map<TaskKey, std::optional<Row>> anchors_;  // looked up only, never iterated
 };
 
 bool is_net_file(std::string_view name) { return name.ends_with(".onnx"); }

@@ -116,7 +116,7 @@ class Stream {
   uint64_t position_ = 0;
 };
 
-// The sections: none, the object's own, then tables: symbols, their relocations, an empty
+// The sections: none, the object's own, then tables: symbols, relocations of the own ones, an empty
 // .note.GNU-stack that says the stack need not be executable, names.
 struct FileLayout {
   std::vector<Elf64_Shdr> headers = std::vector<Elf64_Shdr>(1);

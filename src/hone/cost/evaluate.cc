@@ -14,6 +14,7 @@ namespace hone::cost {
 namespace {
 
 constexpr int kFolds = 5;
+constexpr double kLeastSeconds = 1e-12;  // a prediction of 0 is as wrong as this
 constexpr Named<Split> kSplits[] = {{"none", Split::kNone},
                                     {"by-model", Split::kByModel},
                                     {"by-task", Split::kByTask},
@@ -100,7 +101,7 @@ void add_task(const TaskTrials& task, const std::vector<double>& measured,
       squared_error(speeds(measured), speeds(predicted)) * static_cast<double>(score.trials);
   for (size_t i = 0; i < measured.size(); ++i) {
     score.seconds.add(measured[i], predicted[i]);
-    score.log_seconds.add(std::log(measured[i]), std::log(predicted[i]));
+    score.log_seconds.add(std::log(measured[i]), std::log(std::max(predicted[i], kLeastSeconds)));
   }
   add(score, sums.classes[task.kernel_class]);
   add_to_networks(task, score, *std::min_element(measured.begin(), measured.end()), judged, sums);

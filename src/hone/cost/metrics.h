@@ -1,5 +1,5 @@
-// cost/metrics.h - how well predicted times rank and explain measured ones. Functions of the trials
-// of one task; lower is faster; both spans have the same length.
+// cost/metrics.h - how well predicted times rank and explain measured ones. Lower is faster; both
+// spans have the same length: the trials of one task.
 #pragma once
 
 #include <span>

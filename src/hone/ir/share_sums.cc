@@ -10,10 +10,11 @@
 namespace hone::ir {
 namespace {
 
-// Pairs of lines of a matrix that are the same but for the sign of what is odd.
+// Pairs of lines of a matrix, its rows or its columns, that are the same but for the sign of what
+// is odd.
 struct Mirror {
   std::vector<std::pair<int64_t, int64_t>> pairs;
-  std::vector<bool> odd;  // places along a line
+  std::vector<bool> odd;  // places along a line: columns where lines are rows, and the reverse
 };
 
 enum class Sign : uint8_t { kAny, kSame, kOther };
@@ -158,8 +159,8 @@ Expr shared_value(const KnownSum& sum, const Signed& with) {
     return plus(even, sign * odd);
   }
   Expr value;
+  const auto& pairs = with.mirror.pairs;
   for (int64_t i = 0; i < columns; ++i) {
-    const auto pairs = with.mirror.pairs;
     if (std::any_of(pairs.begin(), pairs.end(), [&](const auto& p) { return p.second == i; }))
       continue;
     const auto pair =
@@ -187,41 +188,50 @@ class Pass {
 
   // Matrices with signs stand where nothing reads those without any more.
   void replace_params(Program& program) const {
-    std::vector<Param> params;
+    std::vector<Param> params, added;
     for (const Param& param : program.params) {
       const auto found = matrices_.find(param.buffer.get());
       const bool replaced =
           found != matrices_.end() && found->second && used(found->second->matrix, program);
-      if (!replaced || used(param.buffer, program)) params.push_back(param);
-      if (replaced) params.push_back({found->second->matrix, param.role});
+      if (!replaced) {
+        params.push_back(param);
+      } else if (const Param signs = {found->second->matrix, param.role};
+                 used(param.buffer, program)) {
+        params.push_back(param);
+        added.push_back(signs);
+      } else {
+        params.push_back(signs);
+      }
     }
+    params.insert(params.end(), added.begin(), added.end());  // the others keep their places
     program.params = std::move(params);
   }
 
  private:
   void share(StoreNest& nest) {
     const std::optional<KnownSum> sum = known_sum(nest.store->value);
-    if (!sum || loads_from(nest.store->value, nest.store->buffer.get())) return;
+    if (!sum || reads(to_stmt(nest), nest.store->buffer.get())) return;
     const auto loop = std::find_if(nest.around.begin(), nest.around.end(), [&](const Stmt& s) {
       return is_unrolled(s) && s->var == sum->row->var;
     });
-    if (loop == nest.around.end() || !stores_apart(nest, *loop)) return;
+    if (loop == nest.around.end() || !stores_apart(nest, *loop) || !may_move_inside(nest, loop))
+      return;
     const auto [known, added] = matrices_.try_emplace(sum->matrix.get());
     if (added) known->second = with_signs(*sum->matrix);
     if (!known->second) return;
     nest.store =
         make_store(nest.store->buffer, nest.store->indices, shared_value(*sum, *known->second));
-    move_inside(nest, static_cast<size_t>(loop - nest.around.begin()));
+    // Inside of all other unrolled loops.
+    std::rotate(loop, loop + 1, std::find_if_not(loop + 1, nest.around.end(), is_unrolled));
   }
 
-  // Past the unrolled loops inside that do not depend on it.
-  static void move_inside(StoreNest& nest, size_t place) {
-    const Var* var = nest.around[place]->var.get();
-    for (; place + 1 < nest.around.size(); ++place) {
-      const Stmt& next = nest.around[place + 1];
-      if (!is_unrolled(next) || uses(next->min, var) || uses(next->extent, var)) return;
-      std::swap(nest.around[place], nest.around[place + 1]);
-    }
+  // Inside of the loop are unrolled ones that do not depend on it, then vectors: no guards, which
+  // would keep rows apart.
+  static bool may_move_inside(const StoreNest& nest, std::vector<Stmt>::const_iterator loop) {
+    const Var* var = (*loop)->var.get();
+    return std::all_of(loop + 1, nest.around.end(), [&](const Stmt& s) {
+      return s->kind == StmtKind::kFor && !uses(s->min, var) && !uses(s->extent, var);
+    });
   }
 
   static bool used(const BufferPtr& buffer, const Program& program) {

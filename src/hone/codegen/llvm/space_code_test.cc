@@ -160,7 +160,8 @@ void check_one(const Family& family, const Extents& extents, const target::Targe
   const bool special = direct && family.is_sum && rng.chance(0.3);
   // Winograd's transformed weights are rounded to 8 bits of fraction, and F(4x4) makes more of it
   // (0.053 was met).
-  const double tolerance = direct ? 2e-5 : family.narrow ? 1e-1 : 1e-3;
+  const double narrow = name.starts_with("winograd_4") ? 1e-1 : 5e-2;
+  const double tolerance = direct ? 2e-5 : family.narrow ? narrow : 1e-3;
   ASSERT_EQ(check(dag, steps, target, tolerance, rng.next(), special), "")
       << compute::describe(dag) << " on " << target.name << ", " << name << "\n"
       << schedule::to_string(steps);

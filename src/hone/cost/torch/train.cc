@@ -80,7 +80,10 @@ uint64_t fingerprint(const HoneTorchNet& net, const HoneTorchRows& train,
   }
   for (const HoneTorchRows* rows : {&train, &validation}) {
     add(rows->num_rows), add(rows->num_groups);
-    for (int64_t i = 0; i < rows->num_rows; ++i) add(rows->speed[i] * 0x1p40);
+    for (int64_t i = 0; i < rows->num_rows; ++i) {
+      add(rows->speed[i] * 0x1p40);
+      add(std::bit_cast<uint32_t>(rows->log_time[i]));
+    }
   }
   for (const double value :
        {options.rate, options.last_rate, options.decay, options.clip, options.average,
