@@ -32,6 +32,7 @@ TRAIN_OPTIONS = ("loss", "epochs", "batch", "lr", "weight-decay", "patience")
 TREES = ("gbdt", "combined")
 SCORES = {"pairs": "pair_accuracy", "clear": "clear_pair_accuracy", "top-1": "top1", "top-5": "top5", "peak-5": "peak5",
           "R^2": "r_squared", "RMSE": "rmse", "R^2 s": "r_squared_seconds", "R^2 ln s": "r_squared_log_seconds"}
+COLUMNS = ("pairs", "clear", "top-1", "top-5", "peak-5", "network top-1", "network top-5", "R^2", "RMSE", "R^2 s", "R^2 ln s")
 
 
 class Failure(Exception):
@@ -192,8 +193,7 @@ def cells(result, with_tasks):
     numbers = {column: score.get(key) for column, key in SCORES.items()}  # what an earlier version judged may lack some
     for column, key in (("network top-1", "top1"), ("network top-5", "top5")):
         numbers[column] = statistics.mean(network[key] for network in networks) if networks else None
-    order = ("pairs", "clear", "top-1", "top-5", "peak-5", "network top-1", "network top-5", "R^2", "RMSE", "R^2 s", "R^2 ln s")
-    return row + ["" if numbers[column] is None else f"{numbers[column]:.3f}" for column in order], order
+    return row + ["" if numbers[column] is None else f"{numbers[column]:.3f}" for column in COLUMNS], COLUMNS
 
 
 def table(results, with_tasks):
