@@ -134,6 +134,18 @@ class NeuralModel : public ::testing::Test {
     EXPECT_TRUE(model.ok()) << model.status().message();
     return model.ok() ? *std::move(model) : nullptr;
   }
+  // What it predicts: what the analytic model says of the default schedule times
+  // exp(factor(scores, i)), where the net says `scores`.
+  template <typename F>
+  std::vector<double> expect_times(const cost::CostModel& model, const Sampled& sampled,
+                                   const F& factor) const {
+    std::vector<double> seconds = model.predict(sampled.queries).value();
+    const std::vector<double> scores = plain_scores(net_, sampled.queries);
+    const double level = sampled.default_seconds();
+    for (size_t i = 0; i < seconds.size(); ++i)
+      EXPECT_NEAR(std::log(seconds[i] / level), factor(scores, i), 1e-4);
+    return seconds;
+  }
   [[nodiscard]] std::vector<std::string> libraries() const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
@@ -152,12 +164,8 @@ TEST_F(NeuralModel, predicts_what_its_net_says_of_each_candidate) {
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(model->name(), "small");
   const Sampled sampled(compute::testing::gemm(64, 48, 32), static_cast<int>(kNetBatch) + 6);
-  const std::vector<double> seconds = model->predict(sampled.queries).value();
-  const std::vector<double> scores = plain_scores(net_, sampled.queries);
-  const double level =
-      cost::make_model("analytic").value()->predict({sampled.queries.data(), 1}).value()[0];
-  for (size_t i = 0; i < seconds.size(); ++i)
-    EXPECT_NEAR(std::log(seconds[i] / level), 0.5 * (scores[0] - scores[i]), 1e-4);
+  const std::vector<double> seconds = expect_times(
+      *model, sampled, [](const auto& scores, size_t i) { return 0.5 * (scores[0] - scores[i]); });
   // Whatever was asked before and with whichever others, also by several threads at a time.
   std::vector<std::thread> threads;
   std::vector<double> again(seconds.size());
@@ -175,12 +183,7 @@ TEST_F(NeuralModel, takes_the_word_of_a_net_that_tells_times) {
   const auto model = make({.tells_time = true});
   ASSERT_NE(model, nullptr);
   const Sampled sampled(compute::testing::gemm(64, 48, 32), static_cast<int>(kNetBatch) + 6);
-  const std::vector<double> seconds = model->predict(sampled.queries).value();
-  const std::vector<double> scores = plain_scores(net_, sampled.queries);
-  const double level =
-      cost::make_model("analytic").value()->predict({sampled.queries.data(), 1}).value()[0];
-  for (size_t i = 0; i < seconds.size(); ++i)
-    EXPECT_NEAR(std::log(seconds[i] / level), -scores[i], 1e-4);
+  expect_times(*model, sampled, [](const auto& scores, size_t i) { return -scores[i]; });
 }
 
 TEST_F(NeuralModel, asks_the_head_of_its_device) {

@@ -4,6 +4,7 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/cost/net/net_testing.h"
 #include "hone/cost/net/rows.h"
+#include "hone/cost/registry.h"
 #include "hone/net_file.h"
 #include "hone/space/space.h"
 #include "hone/target/target.h"
@@ -46,6 +47,11 @@ struct Sampled {
     }
     for (const space::Candidate& candidate : candidates)
       queries.push_back({&candidate, &target::host(), 1, compute::task_key(dag)});
+  }
+
+  // By the analytic model; the first candidate is the default schedule.
+  [[nodiscard]] double default_seconds() const {
+    return cost::make_model("analytic").value()->predict({queries.data(), 1}).value()[0];
   }
 };
 

@@ -2,48 +2,28 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "hone/ir/interpreter.h"
-#include "hone/ir/parser.h"
+#include "hone/ir/pass_testing.h"
 #include "hone/ir/prefetch_testing.h"
-#include "hone/ir/printer.h"
-#include "hone/ir/verifier.h"
 
 namespace hone::ir {
 namespace {
 
 using testing::count;
 
-Program parsed(const std::string& body) {
-  const std::string text = R"(program rows {
+constexpr const char* kParams = R"(
   input x: f32[8, 32]
   output w: f32[8, 32]
   output a: f32[8]
   output b: f32[8]
-  phase {
-    for block in 0..1 {
-)" + body + "}\n  }\n}\n";
-  Result<Program> program = parse_program(text);
-  EXPECT_TRUE(program.ok()) << program.status().message();
-  return std::move(program).value();
-}
+)";
+
+Program parsed(const std::string& body) { return testing::parsed_block(kParams, body); }
 
 // Loops that are left; what is computed is the same, bit by bit.
 int64_t loops_after(const std::string& body) {
   const Program before = parsed(body);
   const Program after = fuse_loops(before);
-  const Status verified = verify(after);
-  EXPECT_TRUE(verified.ok()) << verified.message() << print(after);
-  std::vector<Tensor> one = random_arguments(before, 3), two = random_arguments(before, 3);
-  EXPECT_TRUE(run(before, one).ok());
-  EXPECT_TRUE(run(after, two).ok());
-  for (size_t t = 0; t < one.size(); ++t) {
-    for (int64_t i = 0; i < one[t].size(); ++i) {  // what is not stored is NaN
-      EXPECT_TRUE(one[t].at(i) == two[t].at(i) ||
-                  (std::isnan(one[t].at(i)) && std::isnan(two[t].at(i))));
-    }
-  }
+  testing::expect_same_results(before, after);
   return count(after.phases[0].body, StmtKind::kFor) - 1;
 }
 

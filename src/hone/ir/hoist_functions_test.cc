@@ -2,49 +2,27 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "hone/ir/interpreter.h"
-#include "hone/ir/parser.h"
+#include "hone/ir/pass_testing.h"
 #include "hone/ir/prefetch_testing.h"
-#include "hone/ir/printer.h"
-#include "hone/ir/verifier.h"
 
 namespace hone::ir {
 namespace {
 
-Program parsed(const std::string& body) {
-  const std::string text = R"(program columns {
+constexpr const char* kParams = R"(
   input x: f32[21, 32]
   input a: f32[32]
   input b: f32[21]
   output y: f32[21, 32]
   output z: f32[21, 32]
-  phase {
-    for block in 0..1 {
-)" + body + "}\n  }\n}\n";
-  Result<Program> program = parse_program(text);
-  EXPECT_TRUE(program.ok()) << program.status().message();
-  return std::move(program).value();
-}
+)";
+
+Program parsed(const std::string& body) { return testing::parsed_block(kParams, body); }
 
 // What is computed ahead; the results are the same but for its rounding.
 int64_t hoisted(const std::string& body) {
   const Program before = parsed(body);
   const Program after = hoist_functions(before);
-  const Status verified = verify(after);
-  EXPECT_TRUE(verified.ok()) << verified.message() << print(after);
-  std::vector<Tensor> one = random_arguments(before, 3), two = random_arguments(before, 3);
-  EXPECT_TRUE(run(before, one).ok());
-  EXPECT_TRUE(run(after, two).ok());
-  for (size_t t = 0; t < one.size(); ++t) {
-    for (int64_t i = 0; i < one[t].size(); ++i) {  // what is not stored is NaN
-      const double want = one[t].at(i), have = two[t].at(i);
-      EXPECT_TRUE((std::isnan(want) && std::isnan(have)) ||
-                  std::fabs(want - have) <= 1e-6 * (1 + std::fabs(want)))
-          << want << " " << have;
-    }
-  }
+  testing::expect_same_results(before, after, 1e-6);
   return testing::count(after.phases[0].body, StmtKind::kAlloc);
 }
 

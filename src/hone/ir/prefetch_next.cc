@@ -129,12 +129,10 @@ class Pass {
   }
 
   static bool touches(const Stmt& s, const BufferPtr& buffer) {
-    bool found = s->buffer == buffer && s->kind != StmtKind::kPrefetch;
-    for (const Expr& e : {s->value, s->condition, s->min, s->extent})
-      found |= e && loads_from(e, buffer.get());
-    for (const Expr& e : s->indices) found |= loads_from(e, buffer.get());
-    return found || std::any_of(s->body.begin(), s->body.end(),
-                                [&](const Stmt& child) { return touches(child, buffer); });
+    return (s->buffer == buffer && s->kind != StmtKind::kPrefetch) ||
+           loads_from(*s, buffer.get()) ||
+           std::any_of(s->body.begin(), s->body.end(),
+                       [&](const Stmt& child) { return touches(child, buffer); });
   }
 
   // Adds what a nest reads of the buffer; false: not ranges that move alike.

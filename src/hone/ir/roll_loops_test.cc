@@ -4,10 +4,7 @@
 
 #include <functional>
 
-#include "hone/ir/interpreter.h"
-#include "hone/ir/parser.h"
-#include "hone/ir/printer.h"
-#include "hone/ir/verifier.h"
+#include "hone/ir/pass_testing.h"
 
 namespace hone::ir {
 namespace {
@@ -22,14 +19,11 @@ std::string rolled(const std::string& body, int64_t max_loads, Program* result =
   phase {
     parallel t in 0..3 {
 )" + body + "}\n  }\n}\n";
-  Result<Program> parsed = parse_program(text);
-  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  if (!parsed.ok()) return "";
-  const Program before = std::move(parsed).value();
+  const Program before = testing::parsed(text);
+  if (before.phases.empty()) return "";
   const Program after =
       roll_loops(before, {.max_loads = max_loads, .max_sum_loads = max_sum_loads});
-  const Status verified = verify(after);
-  EXPECT_TRUE(verified.ok()) << verified.message() << print(after);
+  testing::expect_valid(after);
   std::vector<Tensor> one = random_arguments(before, 3), two = random_arguments(before, 3);
   EXPECT_TRUE(run(before, one).ok());
   EXPECT_TRUE(run(after, two).ok());

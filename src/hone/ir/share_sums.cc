@@ -240,11 +240,7 @@ class Pass {
     });
   }
   static bool reads(const Stmt& s, const Buffer* buffer) {
-    for (const Expr& e : {s->min, s->extent, s->condition, s->value}) {
-      if (e && loads_from(e, buffer)) return true;
-    }
-    const auto loads = [&](const Expr& e) { return loads_from(e, buffer); };
-    return std::any_of(s->indices.begin(), s->indices.end(), loads) ||
+    return loads_from(*s, buffer) ||
            std::any_of(s->buffers.begin(), s->buffers.end(),
                        [&](const BufferPtr& b) { return b.get() == buffer; }) ||
            std::any_of(s->body.begin(), s->body.end(),

@@ -4,10 +4,7 @@
 
 #include <cmath>
 
-#include "hone/ir/interpreter.h"
-#include "hone/ir/printer.h"
 #include "hone/ir/transform_testing.h"
-#include "hone/ir/verifier.h"
 
 namespace hone::ir {
 namespace {
@@ -23,8 +20,7 @@ size_t place_of(const Program& program, const std::string& name) {
 // What the pass makes; it is valid and computes the same, but for rounding.
 Program shared(const Program& before) {
   const Program after = share_sums(before);
-  const Status verified = verify(after);
-  EXPECT_TRUE(verified.ok()) << verified.message() << print(after);
+  testing::expect_valid(after);
   std::vector<Tensor> expected = random_arguments(before, 3), found = random_arguments(after, 3);
   found[place_of(after, "d")] = expected[place_of(before, "d")];
   EXPECT_TRUE(run(before, expected).ok());

@@ -2,11 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "hone/ir/interpreter.h"
-#include "hone/ir/parser.h"
+#include "hone/ir/pass_testing.h"
 #include "hone/ir/prefetch_testing.h"
-#include "hone/ir/printer.h"
-#include "hone/ir/verifier.h"
 
 namespace hone::ir {
 namespace {
@@ -20,17 +17,14 @@ Program sunk(const std::string& body) {
   phase {
     for i in 0..6 {
 )" + body + "}\n  }\n}\n";
-  Result<Program> parsed = parse_program(text);
-  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  const Program before = std::move(parsed).value();
+  const Program before = testing::parsed(text);
   const Stmt& loop = before.phases[0].body;
   Program after = before;
   after.phases[0].body =
       make_block(sink_loops(loop->body, {{loop->var, 6}}, [&](std::vector<Stmt> together) {
         return std::vector{with_body(*loop, std::move(together))};
       }));
-  const Status verified = verify(after);
-  EXPECT_TRUE(verified.ok()) << verified.message() << print(after);
+  testing::expect_valid(after);
   std::vector<Tensor> one = random_arguments(before, 3), two = random_arguments(before, 3);
   for (std::vector<Tensor>* args : {&one, &two}) {
     for (int64_t i = 0; i < 6; ++i) (*args)[1].set(i, static_cast<double>(i % 6));

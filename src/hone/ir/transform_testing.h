@@ -1,11 +1,9 @@
 // ir/transform_testing.h - Winograd's transforms in one dimension as programs, for tests.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
 
-#include "hone/ir/parser.h"
+#include "hone/ir/pass_testing.h"
 
 namespace hone::ir {
 
@@ -49,13 +47,11 @@ inline std::string transform_loops(int rows, const std::string& value,
 inline Program transform_program(const KnownMatrix& matrix, const std::string& body,
                                  int tiles = 3) {
   const std::string shape = "[" + std::to_string(tiles) + ", 6, 5, 16]";
-  const Result<Program> program =
-      parse_program("program transform {\n  constant B: f32[" + std::to_string(matrix.rows) + ", " +
-                    std::to_string(matrix.columns) + "] = {" + matrix.values + "}\n  input d: f32" +
-                    shape + "\n  output y: f32" + shape + "\n  phase {\n    for t in 0.." +
-                    std::to_string(tiles) + " {\n" + body + "\n    }\n  }\n}\n");
-  EXPECT_TRUE(program.ok()) << program.status().message() << body;
-  return program.ok() ? *program : Program();
+  return testing::parsed("program transform {\n  constant B: f32[" + std::to_string(matrix.rows) +
+                         ", " + std::to_string(matrix.columns) + "] = {" + matrix.values +
+                         "}\n  input d: f32" + shape + "\n  output y: f32" + shape +
+                         "\n  phase {\n    for t in 0.." + std::to_string(tiles) + " {\n" + body +
+                         "\n    }\n  }\n}\n");
 }
 inline Program transform_program(const KnownMatrix& matrix) {
   return transform_program(matrix, transform_loops(matrix.rows, known_sum_text(matrix.columns)));
