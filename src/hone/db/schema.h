@@ -2,7 +2,8 @@
 //
 // The schema version is SQLite's user_version. kMigrations[v] leads from version v to v + 1, so
 // the first one makes an empty file a database; released ones are never edited. All later ones so
-// far only add tables and columns, so a file of version kOldestReadable can be read as it is.
+// far only add tables, columns and indices, so a file of version kOldestReadable can be read as it
+// is.
 #pragma once
 
 #include <cstdint>
@@ -85,6 +86,10 @@ CREATE TABLE roofline_level (
 ALTER TABLE trial ADD COLUMN memory_bound  REAL NOT NULL DEFAULT 0 CHECK (memory_bound BETWEEN 0 AND 1);
 ALTER TABLE trial ADD COLUMN core_bound    REAL NOT NULL DEFAULT 0 CHECK (core_bound BETWEEN 0 AND 1);
 ALTER TABLE trial ADD COLUMN bounds_source TEXT NOT NULL DEFAULT '';
+)sql",
+    // Few trials fail, and each command that builds asks which ones did.
+    R"sql(
+CREATE INDEX trial_failed ON trial (device) WHERE outcome <> 'ok';
 )sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
