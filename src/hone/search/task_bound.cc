@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "hone/compute/bytes_moved.h"
 #include "hone/schedule/step.h"
@@ -13,7 +14,7 @@ namespace {
 constexpr double kCloser = 1.5;
 // A description has the nominal clock; a machine that is cool or has idle cores exceeds it.
 constexpr double kTurbo = 1.5;
-// A rate that was measured above the description can be beaten by as much again.
+// A rate that was beaten can be beaten by as much again.
 constexpr double kHeadroom = 1.1;
 
 }  // namespace
@@ -25,25 +26,35 @@ TaskWork least_work(const compute::Dag& dag, const space::Space& space) {
   return {space.least_flops(), compute::bytes_moved(dag, narrow ? 0.5 : 1)};
 }
 
-TaskBounds::TaskBounds(const target::Target& target, int threads) {
+TaskBounds::TaskBounds(const target::Target& target, int threads,
+                       std::optional<measure::Roofline> roofline)
+    : roofline_(std::move(roofline)), threads_(threads) {
   const double cycles = target.ghz * 1e9 * std::min(threads, target.cores);
   const double per_cycle =
       target.caches.empty() ? target.memory_bytes_per_cycle : target.caches.back().bytes_per_cycle;
-  flops_per_second_ = kTurbo * 2 * target.fma_per_cycle * target.lanes(4) * cycles;
-  bytes_per_second_ = kCloser * per_cycle * cycles;
+  flops_per_second_ = 2 * target.fma_per_cycle * target.lanes(4) * cycles;
+  bytes_per_second_ = per_cycle * cycles;
+  if (!roofline_) compute_beaten_ = kTurbo, move_beaten_ = kCloser;
+}
+
+TaskBounds::Times TaskBounds::times(const TaskWork& work) const {
+  if (!roofline_) return {work.flops / flops_per_second_, work.bytes / bytes_per_second_};
+  return {measure::bound(work.flops, 0, work.bytes, *roofline_, threads_).seconds,
+          measure::bound(0, work.bytes, work.bytes, *roofline_, threads_).seconds};
 }
 
 bool TaskBounds::learn(const TaskWork& work, double measured) {
   if (!(measured > 0) || !std::isfinite(measured)) return false;
-  const double flops = work.flops / measured, bytes = work.bytes / measured;
-  const bool rose = flops > flops_per_second_ || bytes > bytes_per_second_;
-  if (flops > flops_per_second_) flops_per_second_ = kHeadroom * flops;
-  if (bytes > bytes_per_second_) bytes_per_second_ = kHeadroom * bytes;
+  const auto [compute, move] = times(work);
+  const bool rose = compute > measured * compute_beaten_ || move > measured * move_beaten_;
+  if (compute > measured * compute_beaten_) compute_beaten_ = kHeadroom * compute / measured;
+  if (move > measured * move_beaten_) move_beaten_ = kHeadroom * move / measured;
   return rose;
 }
 
 double TaskBounds::seconds(const TaskWork& work) const {
-  return std::max(work.flops / flops_per_second_, work.bytes / bytes_per_second_);
+  const auto [compute, move] = times(work);
+  return std::max(compute / compute_beaten_, move / move_beaten_);
 }
 
 }  // namespace hone::search

@@ -1,9 +1,12 @@
 // search/task_bound.h - what no schedule of a task is expected to beat: the arithmetic of its
-// cheapest algorithm at the device's peak, and every operand moved once. Clocks and peaks of real
-// machines are not known exactly: rates start above the description and rise with what was
-// measured.
+// cheapest algorithm at the device's peak, and every operand moved once, at the rates that a
+// roofline says were measured. Without one clocks and peaks are not known exactly: rates start
+// above the description. Whatever was measured to be faster raises them.
 #pragma once
 
+#include <optional>
+
+#include "hone/measure/roofline.h"
 #include "hone/space/space.h"
 
 namespace hone::search {
@@ -17,13 +20,23 @@ struct TaskWork {
 
 class TaskBounds {
  public:
-  TaskBounds(const target::Target& target, int threads);
+  // `roofline`: of this machine; none: its description has to do.
+  TaskBounds(const target::Target& target, int threads,
+             std::optional<measure::Roofline> roofline = {});
   // The work was done in so many seconds: true if a rate rose.
   bool learn(const TaskWork& work, double seconds);
   [[nodiscard]] double seconds(const TaskWork& work) const;
 
  private:
-  double flops_per_second_, bytes_per_second_;
+  struct Times {
+    double compute = 0, move = 0;  // seconds
+  };
+  [[nodiscard]] Times times(const TaskWork& work) const;  // at the rates as they are told
+
+  std::optional<measure::Roofline> roofline_;
+  int threads_;
+  double flops_per_second_, bytes_per_second_;   // as described
+  double compute_beaten_ = 1, move_beaten_ = 1;  // so many times faster than told may be
 };
 
 }  // namespace hone::search
