@@ -47,7 +47,8 @@ Conditions conditions_of(const Filter& f, int64_t unlimited) {
     where += " AND trial.outcome = " + parameter(std::string(measure::outcome_name(*f.outcome)));
   if (f.failed_only) where += " AND trial.outcome <> 'ok'";
   if (f.verified_only) where += " AND trial.verified = 1";
-  where += " ORDER BY trial.id LIMIT " + parameter(f.limit < 0 ? unlimited : f.limit);
+  where += f.newest_first ? " ORDER BY trial.id DESC" : " ORDER BY trial.id";
+  where += " LIMIT " + parameter(f.limit < 0 ? unlimited : f.limit);
   return conditions;
 }
 

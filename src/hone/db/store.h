@@ -42,8 +42,9 @@ struct Filter {
   // full width is looked at (and then has to agree with the other fields).
   bool fastest_only = false;
   bool with_task_text = false;
-  int64_t after_id = 0;  // resume: only records with a greater id
-  int64_t limit = -1;    // -1: all
+  int64_t after_id = 0;       // resume: only records with a greater id
+  int64_t limit = -1;         // -1: all
+  bool newest_first = false;  // else oldest first
 };
 
 class Store {

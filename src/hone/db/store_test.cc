@@ -195,6 +195,10 @@ TEST(store, filters_combine) {
   EXPECT_EQ(store->query({.outcome = measure::Outcome::kTimeout})->front().task, 3U);
   EXPECT_EQ(store->query({.verified_only = true})->front().task, 1U);
   EXPECT_EQ(store->query({.after_id = 1, .limit = 1})->front().task, 2U);
+  const auto newest = store->query({.limit = 2, .newest_first = true});
+  ASSERT_EQ(newest->size(), 2U);
+  EXPECT_EQ(newest->front().task, 3U);
+  EXPECT_EQ(newest->back().task, 2U);
 }
 
 TEST(store, the_fastest_of_each_task_device_and_threads_are_found_at_once) {

@@ -5,18 +5,11 @@
 #include <utility>
 
 #include "hone/base/log.h"
-#include "hone/search/prediction.h"
-#include "hone/search/registry.h"
 
 namespace hone::search {
 namespace {
 
 constexpr size_t kFinalists = 3;
-constexpr int kStoredBest = 2;         // of earlier runs, measured again
-constexpr size_t kTransferred = 6;     // schedules of other tasks, measured before any search ...
-constexpr size_t kKnownWell = 16;      // ... unless the task has so many records of its own
-constexpr size_t kAdopted = 3;         // schedules of similar tasks, tried at a time
-constexpr int64_t kMaxLearned = 2000;  // records of earlier runs that the searcher hears of
 constexpr double kTimeout = 5;         // seconds, for one candidate that nothing is known of ...
 constexpr double kTimeoutOfBest = 50;  // ... and for others so many times the best, ...
 constexpr double kLeastTimeout = 2;    // ... but no less: somebody else may have the machine
@@ -33,89 +26,17 @@ bool did_not_run(const measure::Measurement& m) {
 
 }  // namespace
 
-Status TaskTuner::open(db::Store* store) {
-  HONE_ASSIGN_OR_RETURN(space_,
-                        space::Space::create(*task_.dag, *context_.target, context_.accuracy));
-  HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search_task()));
-  HONE_RETURN_IF_ERROR(find_start());
-  work_ = least_work(*task_.dag, *space_);
-  constant_bytes_ = constant_bytes(*task_.dag);
-  const bool forgotten = context_.forgotten && context_.forgotten->contains(task_.key);
-  if (store && !forgotten) HONE_RETURN_IF_ERROR(learn(*store));
-  suggest(untuned_steps_);
-  return ok_status();
-}
-
-Status TaskTuner::find_start() {
-  untuned_steps_ = task_.start ? *task_.start : space_->steps(space_->default_point());
-  HONE_ASSIGN_OR_RETURN(predicted_seconds_,
-                        predict_seconds(search_task(), *task_.dag, untuned_steps_));
-  return ok_status();
-}
-
-void TaskTuner::start_from(const TransferPool& pool) {
-  if (learned_ >= kKnownWell) return;
-  const TransferResult found =
-      transfer(search_task(), *task_.dag, pool, {.device = context_.device});
-  offered_ = {found.sources, found.invalid};
-  // The best predicted of each algorithm first: between algorithms a model errs most.
-  std::vector<const Transferred*> firsts, others;
-  std::set<std::string> algorithms;
-  for (const Transferred& candidate : found.candidates) {
-    if (suggested(candidate.steps)) continue;
-    const bool first = algorithms.insert(schedule::algorithm_of(candidate.steps)).second;
-    (first ? firsts : others).push_back(&candidate);
-  }
-  firsts.insert(firsts.end(), others.begin(), others.end());
-  if (firsts.size() > kTransferred) firsts.resize(kTransferred);
-  for (const Transferred* candidate : firsts) suggest(candidate->steps, candidate->point);
-}
-
 SearchTask TaskTuner::search_task() const {
   return {&*space_,  context_.target, context_.model, context_.threads,
           task_.key, context_.seed,   pool_};
 }
 
-Status TaskTuner::learn(db::Store& store) {
-  db::BestQuery query{.task = task_.key,
-                      .device = context_.device,
-                      .threads = context_.threads,
-                      .limit = kStoredBest};
-  query.accuracy = context_.accuracy;
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store.best(query));
-  for (const db::Record& record : best) {
-    Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-    if (!steps.ok()) continue;
-    suggest(*steps);
-    // Times of another version are on a scale of their own.
-    const bool same = record.version == context_.version;
-    stored_.emplace_back(*std::move(steps), same ? record.centre : 0);
-  }
-  db::Filter filter;
-  filter.task = task_.key;
-  filter.device = context_.device;
-  filter.threads = context_.threads;
-  filter.version = context_.version;
-  filter.limit = kMaxLearned;
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, store.query(filter));
-  std::vector<space::Point> points;
-  std::vector<double> seconds;
-  for (const db::Record& record : records) {
-    const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-    if (!steps.ok()) continue;
-    const std::optional<space::Point> point =
-        space::exact_point(space::known_point(record.decisions), *steps, *space_);
-    if (!point) continue;
-    points.push_back(*point);
-    seconds.push_back(record.outcome == measure::Outcome::kOk ? record.centre : INFINITY);
-  }
-  learned_ = records.size();
-  teach(points, seconds);
-  return ok_status();
-}
-
 void TaskTuner::teach(std::span<const space::Point> points, std::span<const double> seconds) {
   searcher_->observe(points, seconds);
+  teach_model(points, seconds);
+}
+
+void TaskTuner::teach_model(std::span<const space::Point> points, std::span<const double> seconds) {
   if (!context_.model->learns()) return;
   std::vector<space::Candidate> candidates;
   candidates.reserve(points.size());  // queries point into it
@@ -129,39 +50,6 @@ void TaskTuner::teach(std::span<const space::Point> points, std::span<const doub
   }
   const Status learned = context_.model->update(observations);
   if (!learned.ok()) log_warning("cost model {}: {}", context_.model->name(), learned.message());
-}
-
-bool TaskTuner::suggested(const schedule::Steps& steps) const {
-  return std::any_of(first_.begin(), first_.end(),
-                     [&](const Suggestion& suggestion) { return suggestion.steps == steps; });
-}
-
-void TaskTuner::suggest(const schedule::Steps& steps, const std::optional<space::Point>& point) {
-  if (tried_.contains(schedule::hash(steps)) || suggested(steps)) return;
-  first_.push_back({steps, point});
-}
-
-std::optional<Example> TaskTuner::example() const {
-  if (finalists_.empty()) return std::nullopt;
-  const Candidate& best = finalists_.front().candidate;
-  Example example{std::nullopt, best.steps};
-  if (best.point) example.point = space::to_portable(*space_, *best.point);
-  return example;
-}
-
-void TaskTuner::adopt(const Example& example) {
-  std::erase_if(adopted_, [&](const Example& other) { return other.steps == example.steps; });
-  adopted_.push_back(example);
-  if (adopted_.size() > kAdopted) adopted_.erase(adopted_.begin());
-}
-
-void TaskTuner::suggest_like(const Example& example) {
-  const std::vector<space::Point> points = space::adapt(example.point, example.steps, *space_);
-  if (points.empty()) return;
-  const std::vector<double> logs = predict_log_seconds(search_task(), points);
-  const auto fastest = std::min_element(logs.begin(), logs.end()) - logs.begin();
-  const space::Point& best = points[static_cast<size_t>(fastest)];
-  suggest(space_->steps(best), best);
 }
 
 Status TaskTuner::make_operands() {

@@ -43,6 +43,7 @@ struct TaskContext {
   measure::Weights weights = measure::Weights::kWarm;
   int64_t own_cache_bytes = 0;  // of a core
   measure::TimingOptions timing;
+  int64_t most_known = 20000;  // records of a task, the newest: what they have is not tried again
 };
 
 // The best of a task, for others like it.
@@ -144,8 +145,9 @@ class TaskTuner {
   [[nodiscard]] bool suggested(const schedule::Steps& steps) const;
   [[nodiscard]] Status make_operands();  // once
   [[nodiscard]] Status learn(db::Store& store);
-  // Tells searcher and cost model; infinity for what failed.
+  // Tells searcher and cost model, or the latter alone; infinity for what failed.
   void teach(std::span<const space::Point> points, std::span<const double> seconds);
+  void teach_model(std::span<const space::Point> points, std::span<const double> seconds);
   // False if its program is known: the searcher hears its time, if that is known, too.
   [[nodiscard]] bool lower(Candidate& candidate);
   // A trial on the task's scale: what observe() makes of a candidate and its measurement.
