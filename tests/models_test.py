@@ -1,5 +1,9 @@
 """Whole models: compiled with default schedules, run through the tool and the C interface, compared with ONNX Runtime."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 
 import support  # first: it says where the others are
@@ -61,6 +65,24 @@ class Models(Case):
             engine.close()
         for one, two in zip(outputs[1], outputs[2], strict=True):
             np.testing.assert_array_equal(one, two)
+
+
+    def test_with_sequence(self):
+        """A text model of fewer tokens computes what the whole one does where the others are masked; Hone lists its kernels."""
+        model, short = model_files.filled("bert_base_s128"), self.folder / "bert_base_s64.onnx"
+        command = [sys.executable, Path(model_files.__file__).parent.parent / "models" / "with_sequence.py", model]
+        subprocess.run([*command, "64", short], check=True, timeout=120)
+        inputs = model_files.inputs("bert_base_s128")
+        inputs["attention_mask"] = (np.arange(128) < 64).astype(np.int64).reshape(1, 128)
+        expected = support.reference(model, inputs)
+        found = support.reference(short, {key: array[:, :64] for key, array in inputs.items()})
+        for key, array in expected.items():
+            self.assertLessEqual(support.relative_error(found[key], array), TOLERANCE, f"output {key}")
+        listed = self.succeed_json("dataset", "make", short, "--list", "--db", self.folder / "none.db")
+        self.assertGreater(len(listed["tasks"]), 5)
+        refused = subprocess.run([*command, "1000", short], capture_output=True, text=True, timeout=120)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("knows 512 positions", refused.stderr)
 
 
 for model_entry in model_files.entries():

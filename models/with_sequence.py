@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""The same text model for another number of tokens.
+
+    with_sequence.py MODEL.onnx TOKENS OUT.onnx
+
+MODEL.onnx is a text model of this folder with its weights (fill_weights.py); it was exported for a fixed number of
+tokens, which stands not only in its inputs but in constants: targets of Reshape, positions to look up, causal masks.
+All of them are changed, everything else stays. What is no such model, or has too few positions, is refused.
+"""
+import sys
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+
+def constants(graph):
+    """Name -> (array, function that replaces it)."""
+    found = {}
+    for tensor in graph.initializer:
+        found[tensor.name] = (numpy_helper.to_array(tensor), lambda array, t=tensor: t.CopyFrom(numpy_helper.from_array(array, t.name)))
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            value = node.attribute[0].t
+            found[node.output[0]] = (numpy_helper.to_array(value), lambda array, t=value: t.CopyFrom(numpy_helper.from_array(array, t.name)))
+    return found
+
+
+def resized(use, array, old, new):
+    """What the constant, used so (operator, place), becomes; None: it stays."""
+    if use == ("Reshape", 1) and array.ndim == 1 and array.size > 1 and array[1] == old:
+        return np.concatenate([array[:1], [new], array[2:]]).astype(array.dtype)
+    if use == ("Gather", 1) and np.array_equal(array.reshape(-1), np.arange(old)):
+        return np.arange(new, dtype=array.dtype).reshape(*array.shape[:-1], new)
+    square = np.tril(np.ones((old, old), dtype=bool))
+    if array.ndim >= 2 and array.shape[-2:] == (old, old) and np.array_equal(array.reshape(-1, old, old)[0].astype(bool), square):
+        mask = np.tril(np.ones((new, new), dtype=bool))
+        return np.broadcast_to(mask, (*array.shape[:-2], new, new)).astype(array.dtype)
+    return None
+
+
+def with_sequence(model, tokens):
+    """Changes the model; raises ValueError where that is not possible."""
+    graph = model.graph
+    sizes = {dim.dim_value for value in graph.input if value.type.tensor_type.elem_type == onnx.TensorProto.INT64
+             for dim in value.type.tensor_type.shape.dim[1:2]}
+    if len(sizes) != 1 or 0 in sizes:
+        raise ValueError(f"{graph.name} has no inputs of a fixed number of tokens")
+    old = sizes.pop()
+    arrays = constants(graph)
+    positions = {}
+    for node in graph.node:
+        for place, name in enumerate(node.input):
+            if name not in arrays:
+                continue
+            array, replace = arrays[name]
+            changed = resized((node.op_type, place), array, old, tokens)
+            if changed is None:
+                continue
+            replace(changed)
+            if node.op_type == "Gather":
+                positions[node.input[0]] = arrays.get(node.input[0], (np.empty(0),))[0].shape[0]
+    for name, known in positions.items():
+        if tokens > known:
+            raise ValueError(f"{graph.name} knows {known} positions ({name}), fewer than {tokens} tokens")
+    for value in [*graph.input, *graph.output]:
+        for place, dim in enumerate(value.type.tensor_type.shape.dim):
+            if place == 1 and dim.dim_value == old:
+                dim.dim_value = tokens
+    del graph.value_info[:]
+    return model
+
+
+def main():
+    if len(sys.argv) != 4 or not sys.argv[2].isdigit() or int(sys.argv[2]) < 1:
+        sys.exit("usage: with_sequence.py MODEL.onnx TOKENS OUT.onnx")
+    try:
+        model = with_sequence(onnx.load(sys.argv[1]), int(sys.argv[2]))
+    except (OSError, ValueError) as error:
+        sys.exit(f"with_sequence.py: {error}")
+    onnx.checker.check_model(onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True))
+    onnx.save(model, sys.argv[3])
+
+
+if __name__ == "__main__":
+    main()
