@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "hone/base/file.h"
+#include "hone/db/forwarding_store.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
 #include "hone/schedule/step.h"
@@ -217,28 +218,14 @@ TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
 }
 
 // Counts how often it is asked for failures.
-class CountingStore : public db::Store {
+class CountingStore final : public db::ForwardingStore {
  public:
-  explicit CountingStore(db::Store& store) : store_(store) {}
-  Result<std::vector<int64_t>> add(std::span<const db::Record> batch) override {
-    return store_.add(batch);
-  }
-  Result<std::vector<db::Record>> best(const db::BestQuery& query) override {
-    return store_.best(query);
-  }
+  using ForwardingStore::ForwardingStore;
   Result<std::vector<db::Record>> query(const db::Filter& filter) override {
     if (filter.failed_only && filter.after_id == 0) ++asked;
-    return store_.query(filter);
+    return ForwardingStore::query(filter);
   }
-  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
-    return store_.set_verified(id, found, message);
-  }
-  Status remove(std::span<const int64_t> ids) override { return store_.remove(ids); }
-  Result<std::vector<std::string>> verify() override { return store_.verify(); }
   int asked = 0;
-
- private:
-  db::Store& store_;
 };
 
 TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {

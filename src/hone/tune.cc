@@ -7,6 +7,7 @@
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
+#include "hone/db/roofline_store.h"
 #include "hone/fit_memory.h"
 #include "hone/in_model.h"
 #include "hone/knowledge.h"
@@ -16,14 +17,18 @@
 namespace hone {
 namespace {
 
-constexpr int64_t kCompareBytes = 256 << 20;  // of weights; a larger model is not built twice
-constexpr double kCompareSeconds = 1.5;       // for comparing tuned and default model
+constexpr double kCompareSeconds = 1.5;  // for comparing tuned and default model
+// Of the budget, for writing the untuned model, too, and comparing: else only what is cheap is.
+constexpr double kCompareShare = 0.05;
+constexpr int64_t kCheapBytes = 256 << 20;  // of weights
 constexpr double kWriteRate =
     0.12e9;  // bytes of weights packed, linked and written in a second, on a slow day
-constexpr double kInModelShare = 0.05;  // of the budget, for comparing kernels in the model
-constexpr int64_t kInModelBytes = int64_t{1} << 30;  // of weights; a larger model is not held twice
-constexpr double kPackRate = 0.5e9;                  // bytes of weights packed in a second
-constexpr double kMinimumSearch = 0.2;               // of the budget, whatever the rest needs
+constexpr double kInModelShare = 0.05;  // of the budget, for comparing kernels in the model, ...
+constexpr double kInModelMost = 60;     // ... but no more seconds: by then all is decided ...
+constexpr double kInModelBuilds = 10;   // ... or than it takes to build the model so often
+constexpr int64_t kTwiceBytes = int64_t{1} << 30;  // of weights; a larger model is not held twice
+constexpr double kPackRate = 0.5e9;                // bytes of weights packed in a second
+constexpr double kMinimumSearch = 0.2;             // of the budget, whatever the rest needs
 
 // Seconds of the runs of each model, in turns, so that what disturbs one disturbs the others too.
 Result<std::vector<std::vector<double>>> compare(const std::vector<std::string>& libraries,
@@ -190,13 +195,17 @@ class Tuning {
 
  private:
   [[nodiscard]] Status plan_time();
+  void plan_in_model(int64_t weight_bytes);
   [[nodiscard]] Status search_schedules();
   [[nodiscard]] Status choose_schedules();
   void compare_kernels();
   [[nodiscard]] Result<Written> write_faster();
   [[nodiscard]] Status compare_models();
+  // The tuned model is compared with the untuned one.
+  [[nodiscard]] bool compares() const { return summary_.not_compared.empty(); }
   // The partition that the measured times speak for.
   [[nodiscard]] ModelTasks& chosen() { return partition_ ? *partition_ : untuned_.model; }
+  void announce(std::string_view stage);
   [[nodiscard]] std::string untuned_library() const { return folder_->file("untuned.so"); }
 
   graph::Graph graph_;  // as imported
@@ -213,12 +222,12 @@ class Tuning {
   CompileOptions plain_;  // of what is measured: a shared library, whatever is wanted
 
   Untuned untuned_;
-  bool compares_ = false;  // the tuned model with the untuned one
   double compare_seconds_ = 0;
   double assembly_seconds_ = 0;  // to compile and pack the model
   double in_model_seconds_ = 0;  // for comparing kernels inside the model; 0: they are not
   double finish_seconds_ = 0;    // to write and to compare at the end
 
+  search::TuneProgress progress_;  // last told
   search::TuneResult tuned_;
   TunedByKey tuned_by_key_;
   std::optional<ModelTasks> partition_;  // if measured times may say otherwise than predicted ones
@@ -227,30 +236,39 @@ class Tuning {
   TuneSummary summary_;
 };
 
+void Tuning::plan_in_model(int64_t weight_bytes) {
+  in_model_seconds_ = std::min(kInModelShare * options_.budget_seconds,
+                               std::max(kInModelMost, kInModelBuilds * assembly_seconds_));
+  std::string& skipped = summary_.in_model.skipped;
+  if (weight_bytes > kTwiceBytes) skipped = "the model is too large";
+  // Half the time is for compiling and packing; tuned code takes about twice as long.
+  if (assembly_seconds_ > 0.2 * in_model_seconds_) skipped = "the budget is too short";
+  if (!skipped.empty()) in_model_seconds_ = 0;
+}
+
 // The untuned model comes first: it says how long writing one takes, and what must be beaten.
 Status Tuning::plan_time() {
   const int64_t weight_bytes = constant_bytes(untuned_.model.tasks);
   const auto weights = static_cast<double>(weight_bytes);
   const auto groups = static_cast<double>(untuned_.schedules.size());
-  compares_ = weight_bytes <= kCompareBytes && options_.budget_seconds >= 10;
   double write_seconds = 0.5 + 0.05 * groups + weights / kWriteRate;
   assembly_seconds_ = 0.03 * groups + weights / kPackRate;
-  if (compares_ || plain_.max_memory > 0) {  // what can never fit is to fail before the search
+  const double budget = options_.budget_seconds;
+  compare_seconds_ = std::min(kCompareSeconds, 0.05 * budget);
+  const bool cheap = weight_bytes <= kCheapBytes && budget >= 10;
+  if (!cheap && write_seconds + compare_seconds_ > kCompareShare * budget)
+    summary_.not_compared = "the budget is too short";
+  if (weight_bytes > kTwiceBytes) summary_.not_compared = "the model is too large";
+  if (compares() || plain_.max_memory > 0) {  // what can never fit is to fail before the search
     HONE_ASSIGN_OR_RETURN(const Written written,
                           write_within(untuned_.model, untuned_.schedules, untuned_.knowledge,
                                        untuned_library(), plain_, pool_));
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
     assembly_seconds_ = written.assembly;
   }
-  if (compares_) compare_seconds_ = std::min(kCompareSeconds, 0.05 * options_.budget_seconds);
-  in_model_seconds_ = kInModelShare * options_.budget_seconds;
-  std::string& skipped = summary_.in_model.skipped;
-  if (weight_bytes > kInModelBytes) skipped = "the model is too large";
-  // Half the time is for compiling and packing; tuned code takes about twice as long.
-  if (assembly_seconds_ > 0.2 * in_model_seconds_) skipped = "the budget is too short";
-  if (!skipped.empty()) in_model_seconds_ = 0;
-  const int copies = is_static_ && compares_ ? 2 : 1;
-  finish_seconds_ = copies * write_seconds + (compares_ ? 0.5 + compare_seconds_ : 0);
+  plan_in_model(weight_bytes);
+  const int copies = is_static_ && compares() ? 2 : 1;
+  finish_seconds_ = copies * write_seconds + (compares() ? 0.5 + compare_seconds_ : 0);
   return ok_status();
 }
 
@@ -277,19 +295,44 @@ Status Tuning::search_schedules() {
   loop.batch = options_.batch;
   loop.max_trials = options_.max_trials;
   loop.overlap = options_.overlap;
+  if (options_.compile.use_db) {  // one that cannot be read costs no more than a closer limit
+    auto roofline = db::load_roofline(options_.compile.db, model.device);
+    if (roofline.ok()) loop.roofline = *std::move(roofline);
+  }
   loop.interrupted = options_.interrupted;
-  loop.on_progress = options_.on_progress;
+  loop.on_progress = [this](const search::TuneProgress& progress) {
+    progress_ = progress;
+    if (options_.on_progress) options_.on_progress(progress);
+  };
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop));
-  HONE_RETURN_IF_ERROR(learn_new_failures(model, untuned_.knowledge));
+  summary_.store_status = tuned_.store_status;
+  if (tuned_.store_status.ok()) {
+    HONE_RETURN_IF_ERROR(learn_new_failures(model, untuned_.knowledge));
+  } else {  // what is known of it is all there will be
+    log_warning("the search ends early: {}", tuned_.store_status.message());
+    untuned_.knowledge.store = nullptr;
+  }
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
   summary_.trials = tuned_.trials;
   summary_.search_seconds = tuned_.seconds;
   summary_.failures = tuned_.failures;
   // A model that computes something else is not what is to be beaten.
-  compares_ = compares_ && std::none_of(tuned_.tasks.begin(), tuned_.tasks.end(),
-                                        [](const auto& task) { return task.untuned_is_wrong; });
+  if (std::any_of(tuned_.tasks.begin(), tuned_.tasks.end(),
+                  [](const auto& task) { return task.untuned_is_wrong; }))
+    summary_.not_compared = "it computed something else before";
   summary_.interrupted = tuned_.interrupted;
   return ok_status();
+}
+
+void Tuning::announce(std::string_view stage) {
+  if (!options_.on_progress) return;
+  const double now = clock_.now_seconds();
+  progress_.stage = stage;
+  progress_.task = -1;
+  progress_.elapsed = now - start_;
+  progress_.left = std::max(0.0, end_ - now);
+  progress_.budget = options_.budget_seconds;
+  options_.on_progress(progress_);
 }
 
 Status Tuning::choose_schedules() {
@@ -314,6 +357,7 @@ void Tuning::compare_kernels() {
   InModelSummary& in_model = summary_.in_model;
   if (tuned_.interrupted) in_model.skipped = "interrupted";
   if (!in_model.skipped.empty()) return;
+  announce("comparing kernels inside the model");
   const double deadline =
       std::min(clock_.now_seconds() + in_model_seconds_, end_ - finish_seconds_);
   const InModelOptions how = {deadline, options_.compile.seed, options_.interrupted};
@@ -332,10 +376,12 @@ void Tuning::compare_kernels() {
 
 // Never worse: what was measured kernel by kernel must hold for the whole model.
 Result<Written> Tuning::write_faster() {
+  announce("writing the library");
   HONE_ASSIGN_OR_RETURN(
       const Written written,
       write_within(chosen(), schedules_, untuned_.knowledge, output_, options_.compile, pool_));
-  if (compares_ && !tuned_.interrupted) HONE_RETURN_IF_ERROR(compare_models());
+  if (tuned_.interrupted && compares()) summary_.not_compared = "interrupted";
+  if (compares()) HONE_RETURN_IF_ERROR(compare_models());
   if (!summary_.kept_untuned) return written;
   untuned_.model.summaries = std::move(untuned_summaries_);
   std::swap(summary_.model_seconds, summary_.untuned_model_seconds);
@@ -350,10 +396,15 @@ Status Tuning::compare_models() {
     HONE_RETURN_IF_ERROR(write_model(chosen(), schedules_, tuned_library, plain_, pool_).status());
   }
   const double left = end_ - clock_.now_seconds() - 0.2;
-  if (left <= 0.3) return ok_status();
+  if (left <= 0.3) {
+    summary_.not_compared = "there was no time left";
+    return ok_status();
+  }
+  announce("comparing the whole model, tuned and as it was");
   const Result<std::vector<std::vector<double>>> times = compare(
       {tuned_library, untuned_library()}, untuned_.model.threads, std::min(compare_seconds_, left));
   if (!times.ok()) {
+    summary_.not_compared = times.status().message();
     log_warning("the tuned model was not compared with the untuned one: {}",
                 times.status().message());
     return ok_status();

@@ -116,11 +116,15 @@ struct TuneSummary {
   double search_seconds = 0;                              // of the tuning loop
   std::map<measure::Outcome, search::Failures> failures;  // schedules that could not be measured
   bool interrupted = false;
-  // The whole model, tuned and as compile() would have made it before, measured in turns; 0 if
-  // there was no time.
+  // The whole model, tuned and as compile() would have made it before, measured in turns; 0 if it
+  // was not.
   double model_seconds = 0, untuned_model_seconds = 0;
+  std::string not_compared;   // why it was not; empty: it was
   bool kept_untuned = false;  // the tuned one was slower, with 95 % confidence
   InModelSummary in_model;
+  // The first failure of the database. It ended the search, and what was measured after it is not
+  // kept; the library is of all that was measured.
+  Status store_status;
 };
 
 // Bad input is Code::kInvalid, kNotFound or kUnsupported; nothing is written then.

@@ -219,8 +219,9 @@ std::vector<Command> db_record_commands(CLI::App& db) {
   {
     const auto [app, options] =
         make("gc", "Remove old trials but the fastest, and give their room back", gc);
-    app->add_option("--keep", options->keep,
-                    "Verified trials that stay of each task, device, number of threads and version")
+    app->add_option(
+           "--keep", options->keep,
+           "Verified trials that stay of each task, device, number of threads, version and algorithm")
         ->type_name("N")
         ->capture_default_str();
     app->add_option("--older-than", options->older_than,

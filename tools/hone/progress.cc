@@ -62,6 +62,7 @@ std::string progress_text(const search::TuneProgress& progress) {
   }
   text += fmt::format("{} trials, {:.1f}/s, {:.1f} s left", progress.trials,
                       progress.trials_per_second, progress.left);
+  if (!progress.stage.empty()) text += fmt::format(", {}", progress.stage);
   if (progress.task >= 0 && progress.task < std::ssize(progress.tasks)) {
     text += fmt::format(", {}", progress.tasks[static_cast<size_t>(progress.task)].name);
   }
@@ -101,8 +102,11 @@ ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void ProgressDisplay::show(const search::TuneProgress& progress) {
   const double pause = terminal_ ? 0.1 : 1.0;
-  if (last_shown_ >= 0 && progress.elapsed < last_shown_ + pause) return;
+  const bool shown_now = last_shown_ >= 0 && progress.elapsed < last_shown_ + pause;
+  const bool new_stage = terminal_ && progress.stage != last_stage_;
+  if (shown_now && !new_stage) return;
   last_shown_ = progress.elapsed;
+  last_stage_ = progress.stage;
   if (terminal_) {
     draw(progress);
   } else {

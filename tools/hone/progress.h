@@ -11,7 +11,8 @@ namespace hone::tool {
 
 // "best 12.1 ms (1.84x), 342 trials, 17.1/s, 39.9 s left, conv2d". The time is that of one run of
 // the model with the best schedule of each kernel, and its gain over the default ones; while
-// kernels are not measured yet, of the others: "best 2.1 ms (1.2x) of 3/20 kernels".
+// kernels are not measured yet, of the others: "best 2.1 ms (1.2x) of 3/20 kernels". After the
+// search what is done then takes the kernel's place.
 [[nodiscard]] std::string progress_text(const search::TuneProgress& progress);
 // The same after a bar, at most `columns` wide.
 [[nodiscard]] std::string progress_bar(const search::TuneProgress& progress, size_t columns);
@@ -34,8 +35,9 @@ class ProgressDisplay {
 
   bool terminal_;
   bool bar_shown_ = false;
-  size_t lines_above_ = 0;  // of the table, above the bar
-  double last_shown_ = -1;  // progress.elapsed
+  size_t lines_above_ = 0;       // of the table, above the bar
+  double last_shown_ = -1;       // progress.elapsed
+  std::string_view last_stage_;  // progress.stage
 };
 
 }  // namespace hone::tool

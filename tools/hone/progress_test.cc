@@ -18,6 +18,13 @@ TEST(progress, says_best_gain_speed_and_time_left) {
   EXPECT_EQ(progress_text(half_way()), "best 6.00 ms (2.00x), 480 trials, 16.0/s, 30.0 s left, fc");
 }
 
+TEST(progress, after_the_search_it_says_what_is_done) {
+  search::TuneProgress progress = half_way();
+  progress.task = -1, progress.stage = "writing the library";
+  EXPECT_EQ(progress_text(progress),
+            "best 6.00 ms (2.00x), 480 trials, 16.0/s, 30.0 s left, writing the library");
+}
+
 TEST(progress, the_total_says_how_many_kernels_it_is_of) {
   search::TuneProgress progress = half_way();
   progress.tasks[1].best_seconds = 0;

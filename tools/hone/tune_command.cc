@@ -80,6 +80,7 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["model_seconds"] = summary.model_seconds;
     json["untuned_model_seconds"] = summary.untuned_model_seconds;
     json["kept_untuned"] = summary.kept_untuned;
+    json["not_compared"] = summary.not_compared;
     json["in_model"] = to_json(summary.in_model);
     json["failures"] = Json::object();
     for (const auto& [outcome, alike] : summary.failures) {
@@ -90,8 +91,11 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     return;
   }
   fmt::print("{}", kernel_table(summary.compile, limits));
-  fmt::print("{}{}", describe(summary.failures), describe(summary.in_model));
-  if (summary.model_seconds > 0) {
+  fmt::print("{}{}{}", coverage(summary.compile), describe(summary.failures),
+             describe(summary.in_model));
+  if (!summary.not_compared.empty()) {
+    fmt::print("whole model: not compared with what it was before: {}\n", summary.not_compared);
+  } else {
     fmt::print("whole model: {} tuned, {} before{}\n", format_seconds(summary.model_seconds),
                format_seconds(summary.untuned_model_seconds),
                summary.kept_untuned ? ": it stays as it was" : "");
@@ -129,6 +133,7 @@ Status run(const Options& options) {
   const Result<Limits> limits = Limits::load(parsed.compile);
   if (!limits.ok()) log_warning("no limits are shown: {}", limits.status().message());
   print(*summary, output, limits.ok() ? *limits : Limits(), options.json);
+  if (!summary->store_status.ok()) return summary->store_status;
   if (!summary->interrupted) return ok_status();
   return error(Code::kCancelled, "interrupted after {} trials, all kept; the same command resumes",
                summary->trials);

@@ -21,6 +21,8 @@ constexpr int kFirstBatch = 4;
 constexpr int kWarnings = 3;  // of tasks of which nothing can be measured
 // Batches prepared at a time: with more, the choice of tasks would know too little of the last.
 constexpr int kMostPrepared = 4;
+// Seconds a task that the duels at its end can take: two long ones.
+constexpr double kMostSettle = 1.2;
 
 struct TaskBatch {
   int task = -1;
@@ -46,7 +48,7 @@ class Loop {
         begin_(clock_.now_seconds()),
         overlap_(options.overlap.value_or(options.context.threads < options.context.target->cores)),
         pool_(compile_threads()),
-        bounds_(*options.context.target, options.context.threads),
+        bounds_(*options.context.target, options.context.threads, options.roofline),
         handed_out_of_(tasks.size(), 0) {
     for (const TuneTask& task : tasks)
       tuners_.push_back(std::make_unique<TaskTuner>(task, options_.context, &pool_));
@@ -61,10 +63,11 @@ class Loop {
     return std::max(1, overlap_ ? cores - options_.context.threads : cores);
   }
   [[nodiscard]] bool stopped() const {
-    return out_of_time() || (options_.max_trials > 0 && handed_out() >= options_.max_trials);
+    return ended() || (options_.max_trials > 0 && handed_out() >= options_.max_trials);
   }
-  [[nodiscard]] bool out_of_time() const {
-    return interrupted() || clock_.now_seconds() >= search_end_;
+  // There is no time left, or no place for what would be measured.
+  [[nodiscard]] bool ended() const {
+    return interrupted() || !store_status_.ok() || clock_.now_seconds() >= search_end_;
   }
   [[nodiscard]] bool interrupted() const {
     return options_.interrupted && options_.interrupted->load();
@@ -80,11 +83,12 @@ class Loop {
   [[nodiscard]] Status submit(TaskBatch& batch);
   [[nodiscard]] Status finish(const TaskBatch& batch);
   [[nodiscard]] Status settle();
-  [[nodiscard]] Status keep(const Findings& findings);
+  void keep(const Findings& findings);
+  [[nodiscard]] Status store(const Findings& findings);
   [[nodiscard]] Status withdraw(const db::Record& bad);
   void warn_of_failures(int task, std::span<const db::Record> records);
   void suggest_to_similar(int task);
-  void report_progress(int task) const;
+  void report_progress(int task, std::string_view stage = "") const;
 
   const TuneLoopOptions& options_;
   Clock& clock_;
@@ -101,6 +105,7 @@ class Loop {
   int trials_ = 0;                  // measured
   std::map<measure::Outcome, Failures> failures_;
   std::set<int> warned_of_;
+  Status store_status_ = ok_status();  // the first failure of the store: nothing is kept after it
   double last_report_ = 0;  // when the last batch was reported, or the next ones were prepared
 };
 
@@ -190,7 +195,7 @@ void Loop::prepare(std::deque<TaskBatch>& ready) {
 Status Loop::submit(TaskBatch& batch) {
   HONE_ASSIGN_OR_RETURN(const Findings findings,
                         tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
-  HONE_RETURN_IF_ERROR(keep(findings));
+  keep(findings);
   std::vector<measure::Job> jobs;
   for (const Candidate& candidate : batch.candidates) {
     if (candidate.runs()) jobs.push_back(candidate.job);
@@ -230,7 +235,7 @@ Status Loop::finish(const TaskBatch& batch) {
     for (int i = 0; i < std::ssize(tuners_); ++i)
       scheduler_->set_bound(i, bounds_.seconds(tuner(i).work()));
   }
-  HONE_RETURN_IF_ERROR(keep(findings));
+  keep(findings);
   warn_of_failures(batch.task, findings.records);
   if (const std::string text = host_.complaint(task.incumbent().slowdown()); !text.empty())
     log_warning("{}", text);
@@ -249,13 +254,16 @@ void Loop::suggest_to_similar(int from) {
   }
 }
 
-Status Loop::keep(const Findings& findings) {
+void Loop::keep(const Findings& findings) {
   for (const db::Record& record : findings.records) {
     if (record.outcome == measure::Outcome::kOk) continue;
     Failures& alike = failures_[record.outcome];
     if (++alike.count == 1) alike.first = record.message;
   }
-  if (!options_.store) return ok_status();
+  if (options_.store && store_status_.ok()) store_status_ = store(findings);
+}
+
+Status Loop::store(const Findings& findings) {
   HONE_RETURN_IF_ERROR(options_.store->add(findings.records).status());
   for (const db::Record& record : findings.withdrawn) HONE_RETURN_IF_ERROR(withdraw(record));
   return ok_status();
@@ -301,12 +309,12 @@ Status Loop::settle() {
   for (const int i : order) {
     if (interrupted() || clock_.now_seconds() >= options_.deadline || share(i) < 0.002) break;
     HONE_ASSIGN_OR_RETURN(const Findings findings, tuner(i).settle(*options_.runner));
-    HONE_RETURN_IF_ERROR(keep(findings));
+    keep(findings);
   }
   return ok_status();
 }
 
-void Loop::report_progress(int task) const {
+void Loop::report_progress(int task, std::string_view stage) const {
   if (!options_.on_progress) return;
   TuneProgress progress;
   const double now = clock_.now_seconds();
@@ -315,6 +323,7 @@ void Loop::report_progress(int task) const {
   progress.trials = trials_;
   progress.trials_per_second = trials_ / std::max(now - begin_, 1e-9);
   progress.task = task;
+  progress.stage = stage;
   progress.left = std::max(0.0, options_.deadline - now);
   if (options_.max_trials > 0 && trials_ > 0) {
     progress.left = std::min(progress.left, (options_.max_trials - trials_) /
@@ -352,8 +361,9 @@ Result<TuneResult> Loop::run() {
   }
   scheduler_.emplace(std::move(scheduled));
   last_report_ = clock_.now_seconds();
-  search_end_ =
-      options_.deadline - options_.final_share * std::max(0.0, options_.deadline - last_report_);
+  search_end_ = options_.deadline -
+                std::min(options_.final_share * std::max(0.0, options_.deadline - last_report_),
+                         kMostSettle * static_cast<double>(tuners_.size()));
 
   std::deque<TaskBatch> ready;
   prepare(ready);
@@ -363,9 +373,10 @@ Result<TuneResult> Loop::run() {
     HONE_RETURN_IF_ERROR(submit(current));
     if (overlap_ && ready.empty()) prepare(ready);
     HONE_RETURN_IF_ERROR(finish(current));
-    if (out_of_time()) break;
+    if (ended()) break;
     if (!overlap_ && ready.empty()) prepare(ready);
   }
+  report_progress(-1, "comparing the best of each kernel");
   HONE_RETURN_IF_ERROR(settle());
 
   TuneResult result;
@@ -389,6 +400,7 @@ Result<TuneResult> Loop::run() {
   result.failures = failures_;
   result.seconds = clock_.now_seconds() - begin_;
   result.interrupted = interrupted();
+  result.store_status = store_status_;
   return result;
 }
 

@@ -1,6 +1,7 @@
 // search/tune_tasks.h - the tuning loop: the scheduler picks a task, its searcher proposes,
 // candidates are compiled, measured, verified and stored, until the time is up, the user
-// interrupts, or nothing is left to try. Whatever was measured is in the store when it returns.
+// interrupts, the store fails, or nothing is left to try. Whatever was measured is in the store
+// when it returns, but for what came after a failure of the store.
 #pragma once
 
 #include <atomic>
@@ -31,25 +32,27 @@ struct TuneProgress {
   double left = 0;  // seconds until the time or the trials are spent, as it looks now
   int trials = 0;
   double trials_per_second = 0;
-  int task = -1;  // that the last batch was of
+  int task = -1;                // that the last batch was of
+  std::string_view stage = {};  // what is done after the search, in words; empty: it goes on
   std::vector<TaskProgress> tasks;
 };
 
 struct TuneLoopOptions {
   TaskContext context;
   measure::Runner* runner = nullptr;
-  db::Store* store = nullptr;            // null: nothing is kept or known
-  const TransferPool* pool = nullptr;    // schedules of other tasks to start from; null: none
-  Clock* clock = nullptr;                // null: the machine's
-  measure::HostMonitor* host = nullptr;  // null: the machine's
-  double start = 0;                      // on that clock: when the budget began to run
-  double deadline = 0;                   // on that clock
+  db::Store* store = nullptr;                 // null: nothing is kept or known
+  const TransferPool* pool = nullptr;         // schedules of other tasks to start from; null: none
+  Clock* clock = nullptr;                     // null: the machine's
+  measure::HostMonitor* host = nullptr;       // null: the machine's
+  std::optional<measure::Roofline> roofline;  // the machine's limits; none: its description's
+  double start = 0;                           // on that clock: when the budget began to run
+  double deadline = 0;                        // on that clock
   int batch = 8;
   int max_trials = 0;           // 0: no limit
   int max_task_trials = 0;      // of each task; 0: no limit
   int compile_threads = 0;      // 0: the cores that measuring leaves, or all between batches
   std::optional<bool> overlap;  // compile while measuring; default: if a core is left for it
-  double final_share = 0.06;    // of the time, to measure the best few of each task again
+  double final_share = 0.06;    // of the time, at most, to measure the best few of each task again
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const TuneProgress&)> on_progress;
 };
@@ -82,6 +85,7 @@ struct TuneResult {
   std::map<measure::Outcome, Failures> failures;
   double seconds = 0;  // spent in the loop
   bool interrupted = false;
+  Status store_status = ok_status();  // its first failure, which ended the search
 };
 
 [[nodiscard]] Result<TuneResult> tune_tasks(std::span<const TuneTask> tasks,

@@ -10,6 +10,7 @@
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/codegen/llvm/code_cache.h"
+#include "hone/db/forwarding_store.h"
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
 #include "hone/schedule/lower.h"
@@ -21,49 +22,56 @@
 namespace hone::search {
 namespace {
 
+// What was chosen for each task, first to last.
+std::string schedules_of(const TuneResult& result) {
+  std::string text;
+  for (const TunedTask& task : result.tasks) {
+    text += schedule::to_string(task.steps);
+    for (const MeasuredSchedule& next : task.runners_up) text += schedule::to_string(next.steps);
+  }
+  return text;
+}
+
 TEST(tune_tasks, same_seed_and_measurements_give_the_same_schedules) {
   for (const std::string& name : searcher_names()) {
-    std::vector<std::string> texts;
-    for (int run = 0; run < 2; ++run) {
-      TuneFixture f;
-      f.options.context.searcher = name;
-      f.options.compile_threads = 3;  // candidates of three tasks at a time
-      f.options.overlap = false;
-      f.options.max_trials = 6;
-      f.options.batch = 3;
-      const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
-      ASSERT_TRUE(result.ok()) << result.status().message();
-      EXPECT_EQ(result->trials, 6);
-      std::string text;
-      for (const TunedTask& task : result->tasks) text += schedule::to_string(task.steps);
-      texts.push_back(text);
+    for (const bool overlap : {false, true}) {
+      std::vector<std::string> texts;
+      for (int run = 0; run < 2; ++run) {
+        TuneFixture f;
+        f.options.context.searcher = name;
+        f.options.compile_threads = 3;  // candidates of three tasks at a time
+        f.options.overlap = overlap;
+        f.options.max_trials = 6;
+        f.options.batch = 3;
+        const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+        ASSERT_TRUE(result.ok()) << result.status().message();
+        EXPECT_EQ(result->trials, 6);
+        texts.push_back(schedules_of(*result));
+      }
+      EXPECT_EQ(texts[0], texts[1]) << name << (overlap ? ", compiled while measuring" : "");
     }
-    EXPECT_EQ(texts[0], texts[1]) << name;
   }
 }
 
 // The model that a tuner has by default learns from every batch.
 TEST(tune_tasks, a_model_that_learns_is_as_deterministic) {
-  std::vector<std::string> texts;
-  for (int run = 0; run < 2; ++run) {
-    TuneFixture f;
-    const std::unique_ptr<cost::CostModel> model =
-        std::move(cost::make_model(cost::default_model(target::host()))).value();
-    f.options.context.model = model.get();
-    f.options.compile_threads = 2;
-    f.options.overlap = false;
-    f.options.max_trials = 18;
-    f.options.batch = 3;
-    const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
-    ASSERT_TRUE(result.ok()) << result.status().message();
-    std::string text;
-    for (const TunedTask& task : result->tasks) {
-      text += schedule::to_string(task.steps);
-      for (const MeasuredSchedule& next : task.runners_up) text += schedule::to_string(next.steps);
+  for (const bool overlap : {false, true}) {
+    std::vector<std::string> texts;
+    for (int run = 0; run < 2; ++run) {
+      TuneFixture f;
+      const std::unique_ptr<cost::CostModel> model =
+          std::move(cost::make_model(cost::default_model(target::host()))).value();
+      f.options.context.model = model.get();
+      f.options.compile_threads = 2;
+      f.options.overlap = overlap;
+      f.options.max_trials = 18;
+      f.options.batch = 3;
+      const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      texts.push_back(schedules_of(*result));
     }
-    texts.push_back(text);
+    EXPECT_EQ(texts[0], texts[1]) << (overlap ? "compiled while measuring" : "in turns");
   }
-  EXPECT_EQ(texts[0], texts[1]);
 }
 
 TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
@@ -243,6 +251,61 @@ TEST(tune_tasks, a_second_run_goes_on_where_the_first_stopped) {
   }
   EXPECT_GE(schedules.size() + defaults, both->size());
   EXPECT_GT(both->size(), first->size() + kTrials * 3 / 4);
+}
+
+// Of more than a tuner asks for, the newest are the ones near the best.
+TEST(tune_tasks, of_many_records_the_newest_are_not_measured_again) {
+  const TestStore store;
+  TuneFixture f;
+  f.options.store = store.get();
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  std::set<std::string> newest;
+  const auto name = [](const db::Record& record) {
+    return std::to_string(record.task) + record.steps;
+  };
+  f.options.context.most_known = 4;
+  for (const TuneTask& task : f.tasks) {
+    const auto records = store->query({.task = task.key, .limit = 4, .newest_first = true});
+    ASSERT_TRUE(records.ok() && records->size() == 4U);
+    for (const db::Record& record : *records) {
+      if (record.outcome == measure::Outcome::kOk) newest.insert(name(record));
+    }
+  }
+  const int64_t last = store->query({.limit = 1, .newest_first = true})->front().id;
+  f.options.max_trials = 60;
+  ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
+  const auto later = store->query({.after_id = last});
+  ASSERT_TRUE(later.ok());
+  EXPECT_GT(later->size(), static_cast<size_t>(kTrials));
+  for (const db::Record& record : *later) EXPECT_FALSE(newest.contains(name(record)));
+}
+
+// Takes so many batches and then no more.
+class FullStore final : public db::ForwardingStore {
+ public:
+  FullStore(db::Store& store, int batches) : ForwardingStore(store), left_(batches) {}
+  Result<std::vector<int64_t>> add(std::span<const db::Record> batch) override {
+    if (!batch.empty() && --left_ < 0) return error(Code::kIo, "the disk is full");
+    return ForwardingStore::add(batch);
+  }
+
+ private:
+  int left_;
+};
+
+TEST(tune_tasks, a_store_that_fails_ends_the_search_and_what_was_found_is_used) {
+  const TestStore store;
+  FullStore full(*store.get(), 1);
+  TuneFixture f;
+  f.options.store = &full;
+  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->store_status.message(), "the disk is full");
+  EXPECT_LT(result->trials, kTrials);
+  for (const TunedTask& task : result->tasks) EXPECT_GT(task.seconds, 0);
+  const auto kept = store->query({});
+  ASSERT_TRUE(kept.ok());
+  EXPECT_GT(kept->size(), 0U);
 }
 
 TEST(tune_tasks, what_fails_is_counted_and_a_task_without_any_time_is_named) {

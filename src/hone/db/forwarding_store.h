@@ -1,0 +1,30 @@
+// db/forwarding_store.h - for tests: a store that passes everything on to another one, for those
+// that count, fail or change something.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hone/db/store.h"
+
+namespace hone::db {
+
+class ForwardingStore : public Store {
+ public:
+  explicit ForwardingStore(Store& store) : store_(store) {}
+  Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
+    return store_.add(batch);
+  }
+  Result<std::vector<Record>> best(const BestQuery& query) override { return store_.best(query); }
+  Result<std::vector<Record>> query(const Filter& filter) override { return store_.query(filter); }
+  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
+    return store_.set_verified(id, found, message);
+  }
+  Status remove(std::span<const int64_t> ids) override { return store_.remove(ids); }
+  Result<std::vector<std::string>> verify() override { return store_.verify(); }
+
+ private:
+  Store& store_;
+};
+
+}  // namespace hone::db
