@@ -73,8 +73,8 @@ def check_lightgbm(folder, db, split):
         return
     hone(*train, "lightgbm")
     hone("eval", "--db", db, "--split-file", split, "--cost", folder / "leaves.model")
-    trained, anew = (json.loads(hone("eval", "--db", db, "--split-file", split, "--json", "--cost", cost, "--booster", "lightgbm"))
-                     for cost in (folder / "leaves.model", "combined"))
+    trained, anew = (json.loads(hone("eval", "--db", db, "--split-file", split, "--json", "--cost", *cost))
+                     for cost in ([folder / "leaves.model"], ["combined", "--booster", "lightgbm"]))
     assert trained == anew
     hone("eval", "--db", db, "--cost", "gbdt", "--split", "by-model", "--booster", "lightgbm")
     text, _ = table(folder / "kept", "--db", db, "--split", split, "gbdt:lightgbm", "gbdt:xgboost")

@@ -130,7 +130,7 @@ def check_trees(folder, db, few):
 
     into = ["-o", folder / "no.model"]
     assert "kind gbdt, not combined" in hone(*adapt, *into, "--cost", "combined", code=2)
-    assert "expected no --adapt" in hone(*adapt, *into, "--adapt", "head", code=2)
+    assert f"--adapt: for training nets, but --from {old} fits trees" in hone(*adapt, *into, "--adapt", "head", code=2)
     assert "missing.model" in hone("train", "--db", db, "--from", folder / "missing.model", *into, code=2)
     torn = folder / "torn.model"
     torn.write_text(old.read_text()[:200])

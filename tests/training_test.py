@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """hone train and hone eval: what cannot be learnt from is refused in one line, an interrupted training goes on to the same net, a budget
-ends it early, and fewer schedules of a task are judged by."""
+ends it early, fewer schedules of a task are judged by, and options that would do nothing are refused."""
 import json
 import os
 import signal
@@ -139,6 +139,38 @@ def check_budget(folder, db):
         assert "old.onnx: trained for version 0.1 of features" in hone(*command, folder / "old.onnx", "--db", db, "--device", "host/1", code=2)
 
 
+OF_NETS = {"--adapt": "head", "--options": "hidden=8", "--loss": "rmse", "--epochs": "9", "--batch": "64", "--lr": "0.1",
+           "--weight-decay": "0", "--validation": "0.2", "--hold-out": "first", "--patience": "0", "--budget": "1m", "--train-on": "cpu",
+           "--curve": "curve.html", "--resume": None}
+
+
+def check_unused_options(folder, db):
+    """What would do nothing is refused before anything else is looked at."""
+    def check(message, *command):
+        error = hone(*command, "--db", db, code=2)
+        assert f"hone: {message}" in error, (command, error)
+
+    into, split = ["-o", folder / "no.model"], folder / "split.json"
+    for option, value in OF_NETS.items():
+        check(f"{option}: for training nets, but --cost gbdt fits trees", "train", *into, "--cost", "gbdt", option, *filter(None, [value]))
+    check("--epochs, --curve: for training nets, but --cost combined fits trees", "train", *into, "--curve", "c.html", "--epochs", "3")
+    check("--lr: for training nets, but --from a.model fits trees", "train", *into, "--from", "a.model", "--lr", "0.1")
+    small, judge = ["train", "-o", folder / "no.onnx", "--cost", "small"], "for choosing the tasks that epochs are judged by"
+    check("--booster: for fitting trees, but --cost small trains a net", *small, "--booster", "xgboost")
+    check("--booster: for fitting trees, but --from a.onnx trains a net", "train", *into, "--from", "a.onnx", "--booster", "xgboost")
+    check(f"--validation, --hold-out: {judge}, but --split-file {split} says which they are", *small, "--split-file", split, "--hold-out",
+          "first", "--validation", "0.2")
+    check(f"--validation: {judge}, but --hold-out says which they are", *small, "--hold-out", "first", "--validation", "0.2")
+    for cost, found in (("analytic", "--cost analytic is judged as it is"), ("gbdt", "--cost gbdt is judged as it is without --split or --split-file")):
+        check(f"--booster: for fitting trees, but {found}", "eval", "--cost", cost, "--booster", "xgboost")
+    check("--booster: for fitting trees, but --replay trains nothing", "eval", "--replay", "host/1", "--booster", "xgboost")
+    check("--fraction: for --by within and --by task, but --by model tests by all that --hold-out names", "dataset", "split", "-o", split,
+          "--by", "model", "--hold-out", "first", "--fraction", "0.5")
+    assert not split.exists() and not (folder / "no.model").exists()
+    # What trees and nets are both given by scripts is no error.
+    hone("train", "--db", db, "--device", "host/1", "--cost", "gbdt", "--seed", "2", "--threads", "1", "-o", folder / "seeded.model")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -146,6 +178,7 @@ def main():
         records = [json.loads(line) for line in (folder / "data.jsonl").read_text().splitlines()]  # with two threads
         check_bad_data(folder, [dict(record, threads=1) for record in records])
         check_schedules(db)
+        check_unused_options(folder, db)
         if with_torch():
             check_interruption(folder, db)
             check_budget(folder, db)

@@ -13,6 +13,7 @@
 #include "json_text.h"
 #include "option_texts.h"
 #include "table.h"
+#include "unused_options.h"
 
 namespace hone::tool {
 namespace {
@@ -206,7 +207,15 @@ Result<std::vector<int>> parse_schedules(const std::vector<std::string>& texts) 
   return counts;
 }
 
-Status evaluate(EvalOptions options) {
+// For where nothing is trained.
+Status check_booster(const CLI::App& app, const EvalOptions& options, bool trees) {
+  std::string found = fmt::format("--cost {} is judged as it is", options.cost);
+  if (trees) found += " without --split or --split-file";
+  if (!options.replay.empty()) found = "--replay trains nothing";
+  return check_unused(app, {"--booster"}, "fitting trees", found);
+}
+
+Status evaluate(EvalOptions options, const CLI::App& app) {
   HONE_ASSIGN_OR_RETURN(const std::vector<int> schedules, parse_schedules(options.schedules));
   if (options.cost == cost::kAutoModel) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, measured_target(options.device));
@@ -224,6 +233,7 @@ Status evaluate(EvalOptions options) {
   if (trains) {
     HONE_ASSIGN_OR_RETURN(features, learning_model(options.cost));
   } else {
+    HONE_RETURN_IF_ERROR(check_booster(app, options, trees));
     HONE_ASSIGN_OR_RETURN(known, judged_model(options));
   }
   HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, options.device));
@@ -325,7 +335,7 @@ Command eval_command(CLI::App& root) {
       "the mean over networks.");
   return {app, [options, app] {
             options->cost_given = app->count("--cost") > 0;
-            return evaluate(*options);
+            return evaluate(*options, *app);
           }};
 }
 

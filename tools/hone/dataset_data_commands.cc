@@ -16,6 +16,7 @@
 #include "dataset_arrays.h"
 #include "dataset_load.h"
 #include "option_texts.h"
+#include "unused_options.h"
 
 namespace hone::tool {
 namespace {
@@ -25,9 +26,14 @@ struct SplitTexts {
   std::vector<std::string> held_out;
 };
 
-Status split(const SplitTexts& texts) {
+Status split(const SplitTexts& texts, const CLI::App& app) {
   cost::SplitOptions options;
   HONE_ASSIGN_OR_RETURN(options.by, cost::parse_split_by(texts.by));
+  if (options.by == cost::SplitBy::kModel || options.by == cost::SplitBy::kDevice) {
+    HONE_RETURN_IF_ERROR(
+        check_unused(app, {"--fraction"}, "--by within and --by task",
+                     fmt::format("--by {} tests by all that --hold-out names", texts.by)));
+  }
   HONE_ASSIGN_OR_RETURN(options.fraction,
                         of_option("--fraction", parse_real(texts.fraction, 0, 1)));
   HONE_ASSIGN_OR_RETURN(options.validation,
@@ -152,14 +158,15 @@ Command dataset_split_command(CLI::App& dataset) {
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
-  app->add_option("--fraction", texts->fraction, "Of schedules or tasks, to test by")
+  app->add_option("--fraction", texts->fraction,
+                  "Of schedules or tasks, to test by, with --by within or task")
       ->type_name("SHARE")
       ->capture_default_str();
   app->add_option("--validation", texts->validation, "Of the rest, to validate by")
       ->type_name("SHARE")
       ->capture_default_str();
   add_seed(*app, texts->seed);
-  return {app, [texts] { return split(*texts); }};
+  return {app, [texts, app] { return split(*texts, *app); }};
 }
 
 Command dataset_import_command(CLI::App& dataset) {

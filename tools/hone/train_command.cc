@@ -9,9 +9,14 @@
 #include "command.h"
 #include "option_texts.h"
 #include "train_net.h"
+#include "unused_options.h"
 
 namespace hone::tool {
 namespace {
+
+// Groups of options that only one kind of model has.
+constexpr const char* kTrees = "Trees";
+constexpr const char* kNeural = "Neural";
 
 struct TrainOptions {
   std::string db, cost = "combined", split_file, only, tasks;
@@ -31,10 +36,6 @@ Result<cost::FeatureSet> tree_model(const std::string& name) {
 
 // What a file of trees says, to start from.
 Result<cost::TrainedTrees> read_trees(const TrainOptions& options) {
-  if (!options.net.adapt.empty()) {
-    return invalid("--adapt {}: {} has no layers, expected no --adapt", options.net.adapt,
-                   options.net.from);
-  }
   HONE_ASSIGN_OR_RETURN(const std::string text, read_file(options.net.from));
   HONE_ASSIGN_OR_RETURN(cost::TrainedTrees known, cost::parse_trained(text, options.net.from));
   const std::string_view kind = cost::model_name(known.features);
@@ -111,16 +112,41 @@ Status check_name(const std::string& output, const char* ending) {
                  output, ending);
 }
 
-Status train(const TrainOptions& options) {
+std::string what_is_trained(const TrainOptions& options) {
+  if (!options.net.from.empty()) return "--from " + options.net.from;
+  return "--cost " + options.cost;
+}
+
+Status check_options_of_trees(const CLI::App& app, const TrainOptions& options) {
+  return check_unused(app, options_of_group(app, kNeural), "training nets",
+                      what_is_trained(options) + " fits trees");
+}
+
+Status check_options_of_nets(const CLI::App& app, const TrainOptions& options) {
+  HONE_RETURN_IF_ERROR(check_unused(app, options_of_group(app, kTrees), "fitting trees",
+                                    what_is_trained(options) + " trains a net"));
+  constexpr const char* kChoosing = "choosing the tasks that epochs are judged by";
+  // The validation part of a split is trained on with --only.
+  if (!options.split_file.empty() && options.only.empty()) {
+    HONE_RETURN_IF_ERROR(
+        check_unused(app, {"--validation", "--hold-out"}, kChoosing,
+                     fmt::format("--split-file {} says which they are", options.split_file)));
+  }
+  if (options.net.held_out.empty()) return ok_status();
+  return check_unused(app, {"--validation"}, kChoosing, "--hold-out says which they are");
+}
+
+Status train(const TrainOptions& options, const CLI::App& app) {
   NetTrainTexts texts = options.net;
   if (!options.tasks.empty()) {
     HONE_ASSIGN_OR_RETURN(texts.tasks, parse_count("--tasks", options.tasks, 1, 1 << 30));
   }
-  if (texts.from.empty() && !texts.adapt.empty())
-    return invalid("--adapt {}: needs a net to start from, expected --from", texts.adapt);
   const bool from_trees = texts.from.ends_with(".model");
   const bool adapts = !texts.from.empty() && !from_trees;
   if (adapts || cost::net::find_family(options.cost).ok()) {
+    HONE_RETURN_IF_ERROR(check_options_of_nets(app, options));
+    if (texts.from.empty() && !texts.adapt.empty())
+      return invalid("--adapt {}: needs a net to start from, expected --from", texts.adapt);
     HONE_RETURN_IF_ERROR(check_name(texts.output, ".onnx"));
     HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
     texts.family = adapts && !options.cost_given ? "" : options.cost;
@@ -128,6 +154,7 @@ Status train(const TrainOptions& options) {
     return train_net(data, texts, options.excluded);
   }
   HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
+  HONE_RETURN_IF_ERROR(check_options_of_trees(app, options));
   HONE_ASSIGN_OR_RETURN(const cost::BoostOptions boosting, parse_booster(options.booster));
   std::optional<cost::TrainedTrees> known;
   if (from_trees) {
@@ -174,6 +201,7 @@ Command train_command(CLI::App& root) {
       ->type_name("NAME")
       ->capture_default_str();
   add_booster(*app, options->booster);
+  app->get_option("--booster")->group(kTrees);
   app->add_option(
          "--split-file", options->split_file,
          "Train on what a file of hone dataset split says; neural models are judged by its "
@@ -188,9 +216,15 @@ Command train_command(CLI::App& root) {
                   "number are among those of a larger one. Default: all")
       ->type_name("N");
   add_seed(*app, net.seed);
+  app->add_option("--threads", net.threads,
+                  "Threads that train a net, each parts of every batch; 0: all cores. The same "
+                  "number and seed give the same net; another number rounds differently. Trees are "
+                  "fitted by one")
+      ->type_name("N")
+      ->capture_default_str();
   const auto add = [&](const char* name, std::string& text, const char* type,
                        const std::string& help) {
-    CLI::Option* option = app->add_option(name, text, help)->type_name(type)->group("Neural");
+    CLI::Option* option = app->add_option(name, text, help)->type_name(type)->group(kNeural);
     if (!text.empty()) option->capture_default_str();
   };
   app->add_option("--from", net.from,
@@ -211,18 +245,16 @@ Command train_command(CLI::App& root) {
   add("--validation", net.validation, "SHARE",
       "Share of the tasks held out to judge each epoch; default: 0.1, with --only 0");
   app->add_option("--hold-out", net.held_out,
-                  "Judge by all tasks of this network instead of a share; repeat per network")
+                  "Judge each epoch by all tasks of this network instead of a share; repeat per "
+                  "network")
       ->type_name("NAME")
       ->expected(1)
       ->take_all()
-      ->group("Neural");
+      ->group(kNeural);
   add("--patience", net.patience, "N", "Stop after so many epochs without a better one; 0: never");
   add("--budget", net.budget, "TIME",
       "Stop after the epoch with which this time is used up, such as 10m; the rate falls as if "
       "there were all epochs. What --resume goes on from counts");
-  add("--threads", net.threads, "N",
-      "Threads that train, each parts of every batch; 0: all cores. The same number and seed give the same "
-      "net; another number rounds differently");
   add("--train-on", net.place, "WHERE",
       fmt::format(
           "What computes: {}; the latter is the first CUDA device, if Hone was built with a "
@@ -230,11 +262,11 @@ Command train_command(CLI::App& root) {
           join_names(cost::net::train_place_names())));
   add("--curve", net.curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
   app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")
-      ->group("Neural");
+      ->group(kNeural);
   app->footer(describe_families());
   return {app, [options, app] {
             options->cost_given = app->count("--cost") > 0;
-            return train(*options);
+            return train(*options, *app);
           }};
 }
 
