@@ -53,6 +53,11 @@ def check_bad_data(folder, records):
     for command in (["eval"], ["train", "-o", folder / "no.model"]):
         assert f"{ran} of another/1 (ok)" in hone(*command, "--db", elsewhere, code=2)
 
+    # A network that no record is of.
+    known, small = database(folder, "known", records), ["--cost", "small", "-o", folder / "no.onnx"]
+    error = hone("train", "--db", known, *small, "--hold-out", records[0]["model"], "--hold-out", "third", code=2)
+    assert "--hold-out: the database has no trial of 'third'" in error, error
+
     # Some tasks of one schedule among others are left out.
     first = records[0]["task"]
     mixed = database(folder, "mixed", [record for record in records if record["task"] != first] + records[:1])

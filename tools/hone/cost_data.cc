@@ -116,10 +116,11 @@ Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_
   return parts;
 }
 
-Status check_excluded(const std::vector<std::string>& names, const std::set<std::string>& known) {
+Status check_networks(std::string_view option, const std::vector<std::string>& names,
+                      const std::set<std::string>& known) {
   for (const std::string& name : names) {
     if (!known.contains(name))
-      return invalid("--exclude-model: the database has no trial of '{}', but of {}", name,
+      return invalid("{}: the database has no trial of '{}', but of {}", option, name,
                      fmt::join(known, ", "));
   }
   return ok_status();

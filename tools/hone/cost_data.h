@@ -50,8 +50,8 @@ struct CostData {
 // --booster: the library that fits trees.
 void add_booster(CLI::App& app, std::string& name);
 [[nodiscard]] Result<cost::BoostOptions> parse_booster(const std::string& name);
-// An error if one of the networks that --exclude-model names is not among those that are known.
-[[nodiscard]] Status check_excluded(const std::vector<std::string>& names,
+// An error if an option names a network that is not among those that are known.
+[[nodiscard]] Status check_networks(std::string_view option, const std::vector<std::string>& names,
                                     const std::set<std::string>& known);
 
 // The keys in a file of `hone dataset representatives`.

@@ -102,7 +102,8 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
       return invalid("{}: no trials on device {} to train on", options.db, data.device.text());
     all.push_back(std::move(data));
   }
-  HONE_RETURN_IF_ERROR(check_excluded(options.excluded, models));
+  HONE_RETURN_IF_ERROR(check_networks("--exclude-model", options.excluded, models));
+  HONE_RETURN_IF_ERROR(check_networks("--hold-out", options.net.held_out, models));
   return all;
 }
 

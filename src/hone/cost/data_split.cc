@@ -112,8 +112,11 @@ Result<DataSplit> make_split(std::span<const Dataset> datasets, const SplitOptio
                              const std::string& space_version) {
   HONE_RETURN_IF_ERROR(check_held_out(datasets, options));
   DataSplit split{options, space_version, {}, {}};
+  const std::set<std::string> held_out(options.held_out.begin(), options.held_out.end());
   std::map<uint64_t, std::vector<const TaskTrials*>> tasks;
+  std::set<uint64_t> theirs;  // of the networks that are held out, by any device's data
   for (const Dataset& dataset : datasets) {
+    if (options.by == SplitBy::kModel) theirs.merge(dataset.keys_of(held_out));
     for (const TaskTrials& task : dataset.tasks) tasks[task.key].push_back(&task);
   }
   for (const auto& [key, all] : tasks) {
@@ -121,14 +124,8 @@ Result<DataSplit> make_split(std::span<const Dataset> datasets, const SplitOptio
       split.schedules[key] = split_within(all, options);
       continue;
     }
-    // On another device a network may have been left out: what any of them knows counts.
-    const bool theirs =
-        options.by == SplitBy::kModel &&
-        std::any_of(all.begin(), all.end(), [&](const TaskTrials* task) {
-          return std::any_of(options.held_out.begin(), options.held_out.end(),
-                             [&](const auto& name) { return task->models.contains(name); });
-        });
-    split.tasks[key] = theirs ? Part::kTest : draw(key, options, options.by == SplitBy::kTask);
+    split.tasks[key] =
+        theirs.contains(key) ? Part::kTest : draw(key, options, options.by == SplitBy::kTask);
   }
   int64_t train = 0, test = 0;
   for (const Dataset& dataset : datasets) {

@@ -11,7 +11,6 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/compute/dag_text.h"
 #include "hone/cost/bound_scores.h"
-#include "hone/db/registry.h"
 
 namespace hone::cost {
 namespace {
@@ -245,36 +244,6 @@ TEST(keep_tasks, does_not_depend_on_what_is_not_trained_on) {
   Dataset* const other[] = {&part};
   ASSERT_TRUE(keep_tasks(other, 8, 1).ok());
   EXPECT_EQ(part.keys(), drawn);
-}
-
-// Loading drops what cannot be right.
-TEST(dataset, drops_outliers_and_other_versions) {
-  const auto store = std::move(db::open_store(":memory:")).value();
-  const compute::Dag dag = compute::testing::gemm(32, 64, 32);
-  const target::Target target;
-  const auto space = space::Space::create(dag, target);
-  Rng rng(1);
-  const auto add = [&](const space::Point& point, double seconds, const std::string& version) {
-    db::Record record;
-    record.task = compute::task_key(dag);
-    record.kernel_class = "gemm";
-    record.task_text = compute::to_text(dag);
-    record.device = "device";
-    record.version = version;
-    record.steps = schedule::to_string(space->steps(point));
-    record.times = {seconds};
-    record.centre = record.low = record.high = seconds;
-    ASSERT_TRUE(store->add({&record, 1}).ok());
-  };
-  const space::Point a = space->default_point(), b = space->mutate(a, rng);
-  for (const double seconds : {1.0, 1.1, 9.0}) add(a, seconds, "2");
-  add(b, 2.0, "2");
-  add(b, 7.0, "1");
-  const Dataset dataset = load_dataset(*store, "device", 1, "2").value();
-  EXPECT_EQ(dataset.outliers, 1);
-  EXPECT_EQ(dataset.other_versions, (std::map<std::string, int64_t>{{"1", 1}}));
-  ASSERT_EQ(dataset.size(), 2);
-  EXPECT_LE(dataset.tasks[0].trials[0].seconds, 1.1);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
+#include "hone/cost/task_list.h"
 #include "hone/db/copy.h"
 #include "hone/measure/statistics.h"
 
@@ -61,7 +62,6 @@ void add(const db::Record& record, std::map<Key, Collected>& tasks, Dataset& dat
     if (collected.readable)
       collected.task.dag = std::make_shared<const compute::Dag>(std::move(dag).value());
   }
-  if (!record.model.empty()) collected.task.models.insert(record.model);
   std::vector<double>& seconds = collected.seconds[record.steps];
   if (seconds.empty()) collected.order.push_back(record.steps);
   seconds.push_back(time);
@@ -88,16 +88,27 @@ std::set<uint64_t> Dataset::keys() const {
   return keys;
 }
 
+std::set<uint64_t> Dataset::keys_of(const std::set<std::string>& networks) const {
+  std::set<uint64_t> keys;
+  for (const TaskTrials& task : tasks) {
+    const bool theirs =
+        std::any_of(task.models.begin(), task.models.end(),
+                    [&](const std::string& name) { return networks.contains(name); });
+    if (theirs) keys.insert(task.key);
+  }
+  return keys;
+}
+
 Result<Dataset> load_dataset(db::Store& store, const std::string& device, int min_trials,
                              const std::string& version) {
   Dataset dataset;
   dataset.device = device;
   std::map<Key, Collected> tasks;
-  db::Filter filter;
-  filter.device = device;
-  filter.outcome = measure::Outcome::kOk;
-  filter.with_task_text = true;
-  HONE_RETURN_IF_ERROR(db::for_each_record(store, filter, [&](const db::Record& record) {
+  std::map<uint64_t, std::set<std::string>> networks;  // by task
+  const db::Filter all = {.with_task_text = true};
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, all, [&](const db::Record& record) {
+    if (!record.model.empty()) networks[record.task].insert(record.model);
+    if (record.device != device || record.outcome != measure::Outcome::kOk) return ok_status();
     if (version.empty() || record.version == version)
       add(record, tasks, dataset);
     else
@@ -105,6 +116,7 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
     return ok_status();
   }));
   for (auto& [key, collected] : tasks) {
+    collected.task.models = networks[key.first];
     for (const std::string& text : collected.order) {
       Result<schedule::Steps> steps = schedule::parse_steps(text);
       std::vector<double>& seconds = collected.seconds.at(text);
@@ -140,14 +152,7 @@ void append(Dataset& dataset, const Dataset& more) {
 }
 
 Dataset without_models(const Dataset& dataset, const std::set<std::string>& models) {
-  Dataset rest;
-  rest.device = dataset.device;
-  for (const TaskTrials& task : dataset.tasks) {
-    const bool theirs = std::any_of(task.models.begin(), task.models.end(),
-                                    [&](const std::string& name) { return models.contains(name); });
-    if (!theirs) rest.tasks.push_back(task);
-  }
-  return rest;
+  return tasks_except(dataset, dataset.keys_of(models));
 }
 
 Status keep_tasks(std::span<Dataset* const> parts, int count, uint64_t seed) {

@@ -37,7 +37,9 @@ struct TaskTrials {
   uint64_t key = 0;
   int threads = 1;
   std::string kernel_class;
-  std::set<std::string> models;  // in whose tuning it was measured
+  // Networks that have it, also those in whose tuning it was measured with other threads or on
+  // another device.
+  std::set<std::string> models;
   std::shared_ptr<const compute::Dag> dag;
   std::vector<MeasuredSteps> trials;  // in the order first stored
 };
@@ -53,15 +55,18 @@ struct Dataset {
   [[nodiscard]] int64_t size() const;
   [[nodiscard]] std::set<std::string> models() const;
   [[nodiscard]] std::set<uint64_t> keys() const;  // of its tasks
+  // Of those that one of the networks has, with any number of threads.
+  [[nodiscard]] std::set<uint64_t> keys_of(const std::set<std::string>& networks) const;
 };
 
 // What ran on `device` and gave a time. Tasks of fewer than `min_trials` schedules are left out,
-// and records of another space version than `version`, if that is not empty.
+// and records of another space version than `version`, if that is not empty. Networks have the
+// tasks that any record of the store says they have, whatever its device, version and outcome.
 [[nodiscard]] Result<Dataset> load_dataset(db::Store& store, const std::string& device,
                                            int min_trials = 2, const std::string& version = {});
 // Adds another part of the same data: other tasks, or other schedules of the same ones.
 void append(Dataset& dataset, const Dataset& more);
-// Without every task that one of the models has.
+// Without every task that one of the networks has.
 [[nodiscard]] Dataset without_models(const Dataset& dataset, const std::set<std::string>& models);
 // Leaves `count` tasks in what models are trained on, each on all devices and with all numbers of
 // threads. Which ones depends on their keys and the seed alone, so that those of a smaller count

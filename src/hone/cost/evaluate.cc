@@ -9,6 +9,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/base/named.h"
+#include "hone/cost/task_list.h"
 
 namespace hone::cost {
 namespace {
@@ -241,12 +242,10 @@ std::vector<Fold> make_folds(const Dataset& dataset, Split split, const Networks
   const std::set<std::string> judged = judged_networks(dataset, networks);
   if (split == Split::kByModel) {
     for (const std::string& name : dataset.models()) {
-      // What other networks share with it was held out, too, but not all that they have.
-      Fold fold{without_models(dataset, {name}), {}, {}};
+      // What other networks share with it is held out, too, but not all that they have.
+      const std::set<uint64_t> theirs = dataset.keys_of({name});
+      Fold fold{tasks_except(dataset, theirs), tasks_among(dataset, theirs), {}};
       if (judged.contains(name)) fold.judged = {name};
-      for (const TaskTrials& task : dataset.tasks) {
-        if (task.models.contains(name)) fold.test.tasks.push_back(task);
-      }
       folds.push_back(std::move(fold));
     }
     return folds;

@@ -8,6 +8,7 @@
 #include "hone/cost/bound_scores.h"
 #include "hone/cost/inputs/model_inputs.h"
 #include "hone/cost/net/layers.h"
+#include "hone/cost/task_list.h"
 
 namespace hone::cost::net {
 namespace {
@@ -140,13 +141,8 @@ Parts split_tasks(const Dataset& dataset, double share) {
 }
 
 Parts split_models(const Dataset& dataset, const std::set<std::string>& models) {
-  Parts parts;
-  for (const TaskTrials& task : dataset.tasks) {
-    const bool theirs = std::any_of(task.models.begin(), task.models.end(),
-                                    [&](const std::string& name) { return models.contains(name); });
-    (theirs ? parts.validation : parts.train).tasks.push_back(task);
-  }
-  return parts;
+  const std::set<uint64_t> theirs = dataset.keys_of(models);
+  return {tasks_except(dataset, theirs), tasks_among(dataset, theirs)};
 }
 
 }  // namespace hone::cost::net
