@@ -295,7 +295,7 @@ Command eval_command(CLI::App& root) {
   app->add_option("--split", options->split,
                   "What a model that learns is trained on anew and judged by: none: it stays as it "
                   "is; by-model: each network in turn is held out; by-task, within: a fifth of the "
-                  "tasks, of the schedules of each")
+                  "tasks, of the schedules of each, near duplicates together")
       ->type_name("SPLIT")
       ->capture_default_str();
   app->add_option("--split-file", options->split_file,

@@ -8,7 +8,6 @@
 #include "hone/base/hash.h"
 #include "hone/base/named.h"
 #include "hone/base/rng.h"
-#include "hone/cost/candidate_features.h"
 
 namespace hone::cost {
 namespace {
@@ -56,36 +55,9 @@ Status check_held_out(std::span<const Dataset> datasets, const SplitOptions& opt
 // All schedules of a task, with whatever device and number of threads: their parts.
 std::map<uint64_t, Part> split_within(const std::vector<const TaskTrials*>& tasks,
                                       const SplitOptions& options) {
-  std::vector<schedule::Steps> schedules;
-  std::vector<std::vector<float>> features;
-  std::set<uint64_t> seen;
-  const target::Target target;  // any: only equality counts
-  for (const TaskTrials* task : tasks) {
-    for (const MeasuredSteps& trial : task->trials) {
-      if (!seen.insert(schedule::hash(trial.steps)).second) continue;
-      schedules.push_back(trial.steps);
-      features.emplace_back();
-      const Result<space::Candidate> candidate = space::make_candidate(*task->dag, trial.steps);
-      if (!candidate.ok()) continue;
-      const Query query = {&*candidate, &target, 1, task->key};
-      for (const auto set : {FeatureSet::kStatements, FeatureSet::kMeasure}) {
-        const std::vector<float> row = candidate_features(query, set).row;
-        features.back().insert(features.back().end(), row.begin(), row.end());
-      }
-    }
-  }
-  const std::vector<int> groups = near_duplicates(schedules, features);
-  std::map<int, uint64_t> names;  // a group is called by the least hash in it
-  for (size_t i = 0; i < schedules.size(); ++i) {
-    const uint64_t hash = schedule::hash(schedules[i]);
-    const auto [place, added] = names.emplace(groups[i], hash);
-    if (!added) place->second = std::min(place->second, hash);
-  }
   std::map<uint64_t, Part> parts;
-  for (size_t i = 0; i < schedules.size(); ++i) {
-    parts[schedule::hash(schedules[i])] =
-        draw(hash_combine(tasks[0]->key, names[groups[i]]), options, true);
-  }
+  for (const auto& [schedule, group] : duplicate_groups(tasks))
+    parts[schedule] = draw(hash_combine(tasks[0]->key, group), options, true);
   return parts;
 }
 

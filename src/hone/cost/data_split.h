@@ -59,5 +59,9 @@ struct SplitData {
 // steps differ in one number by a quarter at most, or if models see the same features.
 [[nodiscard]] std::vector<int> near_duplicates(std::span<const schedule::Steps> schedules,
                                                std::span<const std::vector<float>> features);
+// Of all schedules of a task, with whatever devices and numbers of threads they were measured: what
+// group each is in, by the hash of its steps. A group is called by the least hash in it.
+[[nodiscard]] std::map<uint64_t, uint64_t> duplicate_groups(
+    std::span<const TaskTrials* const> tasks);
 
 }  // namespace hone::cost

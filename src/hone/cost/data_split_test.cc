@@ -11,6 +11,7 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/compute/dag_text.h"
 #include "hone/cost/bound_scores.h"
+#include "hone/cost/folds.h"
 
 namespace hone::cost {
 namespace {
@@ -176,6 +177,33 @@ TEST(near_duplicates, are_equal_features_or_one_small_number) {
   EXPECT_EQ(near_duplicates(different, {}), (std::vector<int>{0, 1}));
   const std::vector<std::vector<float>> features = {{1, 2}, {1, 2}};
   EXPECT_EQ(near_duplicates(different, features), (std::vector<int>{0, 0}));
+}
+
+// Of what differs in the number of threads alone, too.
+TEST(folds, within_keep_near_duplicates_together) {
+  const Dataset dataset = make_dataset("d");
+  std::map<uint64_t, std::map<uint64_t, uint64_t>> groups;  // by task, then schedule
+  for (const TaskTrials& task : dataset.tasks) {
+    const TaskTrials* const one[] = {&task};
+    groups[task.key] = duplicate_groups(one);
+  }
+  const std::vector<Fold> folds = make_folds(dataset, Split::kWithin);
+  ASSERT_EQ(folds.size(), 5U);
+  std::map<std::pair<uint64_t, uint64_t>, std::set<size_t>> judged_in;  // by task and group
+  int64_t judged = 0;
+  for (size_t f = 0; f < folds.size(); ++f) {
+    EXPECT_EQ(folds[f].train.size() + folds[f].test.size(), dataset.size());
+    EXPECT_NEAR(static_cast<double>(folds[f].test.size()), static_cast<double>(dataset.size()) / 5,
+                static_cast<double>(dataset.size()) / 20);
+    judged += folds[f].test.size();
+    for (const TaskTrials& task : folds[f].test.tasks) {
+      for (const MeasuredSteps& trial : task.trials)
+        judged_in[{task.key, groups[task.key].at(schedule::hash(trial.steps))}].insert(f);
+    }
+  }
+  EXPECT_EQ(judged, dataset.size());
+  for (const auto& [group, places] : judged_in) EXPECT_EQ(places.size(), 1U);
+  EXPECT_LT(std::ssize(judged_in), dataset.size() / 2) << "no schedule has a near duplicate";
 }
 
 TEST(bound_scores, sum_to_one_and_tell_memory_from_arithmetic) {

@@ -1,25 +1,16 @@
 #include "hone/cost/evaluate.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
 #include "hone/base/hash.h"
-#include "hone/base/named.h"
-#include "hone/cost/task_list.h"
 
 namespace hone::cost {
 namespace {
 
-constexpr int kFolds = 5;
 constexpr double kLeastSeconds = 1e-12;  // a prediction of 0 is as wrong as this
-constexpr Named<Split> kSplits[] = {{"none", Split::kNone},
-                                    {"by-model", Split::kByModel},
-                                    {"by-task", Split::kByTask},
-                                    {"within", Split::kWithin}};
 
 std::vector<double> speeds(const std::vector<double>& seconds) {
   const double best = *std::min_element(seconds.begin(), seconds.end());
@@ -224,50 +215,12 @@ Result<Evaluation> means(const AllSums& sums) {
   return evaluation;
 }
 
-struct Fold {
-  Dataset train, test;
-  std::set<std::string> judged;  // networks
-};
-
 // Those that are listed, or all that the data set has tasks of.
 std::set<std::string> judged_networks(const Dataset& dataset, const Networks& networks) {
   if (networks.empty()) return dataset.models();
   std::set<std::string> names;
   for (const auto& [name, tasks] : networks) names.insert(name);
   return names;
-}
-
-std::vector<Fold> make_folds(const Dataset& dataset, Split split, const Networks& networks) {
-  std::vector<Fold> folds;
-  const std::set<std::string> judged = judged_networks(dataset, networks);
-  if (split == Split::kByModel) {
-    for (const std::string& name : dataset.models()) {
-      // What other networks share with it is held out, too, but not all that they have.
-      const std::set<uint64_t> theirs = dataset.keys_of({name});
-      Fold fold{tasks_except(dataset, theirs), tasks_among(dataset, theirs), {}};
-      if (judged.contains(name)) fold.judged = {name};
-      folds.push_back(std::move(fold));
-    }
-    return folds;
-  }
-  folds.resize(kFolds, {{}, {}, judged});
-  for (size_t t = 0; t < dataset.tasks.size(); ++t) {
-    const TaskTrials& task = dataset.tasks[t];
-    for (size_t f = 0; f < kFolds; ++f) {
-      if (split == Split::kByTask) {
-        (task.key % kFolds == f ? folds[f].test : folds[f].train).tasks.push_back(task);
-        continue;
-      }
-      TaskTrials train = task, test = task;
-      train.trials.clear();
-      test.trials.clear();
-      for (size_t i = 0; i < task.trials.size(); ++i)
-        (i % kFolds == f ? test : train).trials.push_back(task.trials[i]);
-      folds[f].train.tasks.push_back(std::move(train));
-      folds[f].test.tasks.push_back(std::move(test));
-    }
-  }
-  return folds;
 }
 
 }  // namespace
@@ -281,13 +234,6 @@ Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target
   return means(sums);
 }
 
-Result<Split> parse_split(std::string_view name) {
-  if (const std::optional<Split> split = find_named(kSplits, name)) return *split;
-  return invalid("unknown split '{}', expected one of {}", name, fmt::join(split_names(), ", "));
-}
-
-std::vector<std::string> split_names() { return names_of(kSplits); }
-
 Result<Evaluation> cross_evaluate(const Dataset& dataset, const target::Target& target, Split split,
                                   const Trainer& train, const Networks& networks,
                                   std::span<const int> schedules) {
@@ -296,9 +242,14 @@ Result<Evaluation> cross_evaluate(const Dataset& dataset, const target::Target& 
     return evaluate(dataset, target, *model, networks, schedules);
   }
   AllSums sums(schedules);
-  for (const Fold& fold : make_folds(dataset, split, networks)) {
+  const std::set<std::string> judged = judged_networks(dataset, networks);
+  for (const Fold& fold : make_folds(dataset, split)) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, train(fold.train));
-    HONE_RETURN_IF_ERROR(judge(*model, {fold.test, target, fold.judged, networks}, sums));
+    std::set<std::string> names = judged;
+    // What others share with the network is held out, too, but not all that they have.
+    if (split == Split::kByModel)
+      std::erase_if(names, [&](const std::string& name) { return name != fold.network; });
+    HONE_RETURN_IF_ERROR(judge(*model, {fold.test, target, names, networks}, sums));
   }
   return means(sums);
 }

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "hone/cost/cost_model.h"
-#include "hone/cost/dataset.h"
+#include "hone/cost/folds.h"
 #include "hone/cost/metrics.h"
 
 namespace hone::cost {
@@ -68,16 +68,7 @@ inline constexpr int kMinTrialsToJudge = 8;
                                           const CostModel& model, const Networks& networks = {},
                                           std::span<const int> schedules = {});
 
-// What a model is trained on, and what it is judged by.
-enum class Split : uint8_t {
-  kNone,     // nothing: it is judged as it is
-  kByModel,  // each network in turn is judged, after training without any of its tasks
-  kByTask,   // a fifth of the tasks in turn, after training on the others
-  kWithin,   // a fifth of each task's schedules in turn, after training on the others
-};
-[[nodiscard]] Result<Split> parse_split(std::string_view name);
-[[nodiscard]] std::vector<std::string> split_names();
-
+// The same of what is trained anew on each fold's training part, judged by its test part.
 using Trainer = std::function<Result<std::unique_ptr<CostModel>>(const Dataset&)>;
 [[nodiscard]] Result<Evaluation> cross_evaluate(const Dataset& dataset,
                                                 const target::Target& target, Split split,

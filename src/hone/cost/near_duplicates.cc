@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <set>
 
 #include "hone/base/hash.h"
+#include "hone/cost/candidate_features.h"
 #include "hone/cost/data_split.h"
 
 namespace hone::cost {
@@ -93,6 +95,39 @@ std::vector<int> near_duplicates(std::span<const schedule::Steps> schedules,
     const int root = groups.find(static_cast<int>(i));
     result.push_back(numbers.emplace(root, static_cast<int>(numbers.size())).first->second);
   }
+  return result;
+}
+
+std::map<uint64_t, uint64_t> duplicate_groups(std::span<const TaskTrials* const> tasks) {
+  std::vector<schedule::Steps> schedules;
+  std::vector<uint64_t> hashes;
+  std::vector<std::vector<float>> features;
+  std::set<uint64_t> seen;
+  const target::Target target;  // any: only equality counts
+  for (const TaskTrials* task : tasks) {
+    for (const MeasuredSteps& trial : task->trials) {
+      const uint64_t hash = schedule::hash(trial.steps);
+      if (!seen.insert(hash).second) continue;
+      schedules.push_back(trial.steps);
+      hashes.push_back(hash);
+      features.emplace_back();
+      const Result<space::Candidate> candidate = space::make_candidate(*task->dag, trial.steps);
+      if (!candidate.ok()) continue;
+      const Query query = {&*candidate, &target, 1, task->key};
+      for (const auto set : {FeatureSet::kStatements, FeatureSet::kMeasure}) {
+        const std::vector<float> row = candidate_features(query, set).row;
+        features.back().insert(features.back().end(), row.begin(), row.end());
+      }
+    }
+  }
+  const std::vector<int> groups = near_duplicates(schedules, features);
+  std::map<int, uint64_t> names;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    const auto [place, added] = names.emplace(groups[i], hashes[i]);
+    if (!added) place->second = std::min(place->second, hashes[i]);
+  }
+  std::map<uint64_t, uint64_t> result;
+  for (size_t i = 0; i < hashes.size(); ++i) result[hashes[i]] = names[groups[i]];
   return result;
 }
 
