@@ -58,12 +58,22 @@ def check_bad_data(folder, records):
     error = hone("train", "--db", known, *small, "--hold-out", records[0]["model"], "--hold-out", "third", code=2)
     assert "--hold-out: the database has no trial of 'third'" in error, error
 
-    # Some tasks of one schedule among others are left out.
+    # What is left out of a good database: another version, a step that nobody knows, a time far off, a task of a single schedule.
     first = records[0]["task"]
-    mixed = database(folder, "mixed", [record for record in records if record["task"] != first] + records[:1])
-    done = subprocess.run([os.environ["HONE"], "eval", "--db", mixed], capture_output=True, text=True)
-    assert done.returncode == 0 and "1 tasks are left out: a single schedule" in done.stderr, done.stderr
-    assert json.loads(hone("dataset", "stat", "--db", mixed, "--json"))["single_schedules"] == 1
+    others = [record for record in records if record["task"] != first]
+    odd = [record for record in others if record["outcome"] == "ok"][:3]
+    old = [dict(record, version="0.0") for record in odd]
+    unknown, slow = dict(odd[0], steps="a step of long ago"), dict(odd[1], times=[100 * time for time in odd[1]["times"]])
+    mixed = database(folder, "mixed", [*others, records[0], *old, unknown, slow])
+    why = ["3 records are left out: they are of space version '0.0', expected ", "1 records are left out: their times are more than 1.5 times off",
+           "1 schedules are left out: this version can make nothing of them", "1 tasks are left out: a single schedule of them was measured"]
+    for command in (["eval"], ["dataset", "split", "--fraction", "0.5", "-o", folder / "mixed.json"]):
+        done = subprocess.run([os.environ["HONE"], *command, "--db", mixed], capture_output=True, text=True)
+        warnings = done.stderr.splitlines()
+        assert done.returncode == 0 and len(warnings) == len(why), done.stderr
+        assert all(reason in line for reason, line in zip(why, warnings)), warnings
+    stat = json.loads(hone("dataset", "stat", "--db", mixed, "--json"))
+    assert (stat["single_schedules"], stat["left_out"], stat["outliers"]) == (1, 1, 1), stat
 
     # Files that are cut, mixed or hold what is no time.
     good = json.dumps(records[0])

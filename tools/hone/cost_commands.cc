@@ -84,9 +84,8 @@ void print_by_schedules(std::span<const cost::ScheduleCountScore> scores) {
 }
 
 struct Printed {
-  int64_t left_out = 0;  // records
   bool json = false;
-  Json replay;  // null: none
+  Json replay = {};  // null: none
 };
 
 void print(const cost::Evaluation& evaluation, const Printed& how) {
@@ -124,9 +123,6 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
   fmt::print("{}", table.text());
   print_networks(evaluation.networks);
   print_by_schedules(evaluation.by_schedules);
-  if (how.left_out > 0)
-    fmt::print("{} records left out: no schedule of this version can be made of them\n",
-               how.left_out);
 }
 
 Result<cost::FeatureSet> learning_model(const std::string& name) {
@@ -184,7 +180,7 @@ Status evaluate_replay(const EvalOptions& options, const CostData& data,
   HONE_ASSIGN_OR_RETURN(
       const cost::Evaluation evaluation,
       cost::evaluate(replay.dataset, data.target, *replay.model, networks, schedules));
-  Printed how = {data.dataset.left_out, options.json, {}};
+  Printed how = {options.json};
   how.replay = {{"device", other.text()},
                 {"tasks", replay.tasks},
                 {"of_tasks", replay.all_tasks},
@@ -245,7 +241,7 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
   if (replays)
     return evaluate_replay(options, data, networks, schedules,
                            options.cost_given ? known.get() : nullptr);
-  const Printed how = {data.dataset.left_out, options.json, {}};
+  const Printed how = {options.json};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (known) return std::move(known);
     if (!trains) return judged_model(options);

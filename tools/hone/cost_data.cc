@@ -40,16 +40,6 @@ Status nothing_measured(const std::string& db, const MeasuredDevice& device) {
                  texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
 }
 
-void warn_of_what_is_left_out(const cost::Dataset& dataset) {
-  if (dataset.small_tasks > 0) {
-    log_warning("{} tasks are left out: a single schedule of them was measured",
-                dataset.small_tasks);
-  }
-  if (dataset.bad_times > 0) {
-    log_warning("{} records are left out: their time is no positive number", dataset.bad_times);
-  }
-}
-
 }  // namespace
 
 Result<target::Target> measured_target(std::string_view text) {
@@ -84,16 +74,16 @@ Result<MeasuredDevice> parse_measured_device(std::string_view option, std::strin
 
 Result<cost::Dataset> load_measured(const std::string& db, const MeasuredDevice& device) {
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
-  HONE_ASSIGN_OR_RETURN(cost::Dataset dataset,
-                        cost::load_dataset(*store, device.key, 2, kScheduleVersion));
-  if (dataset.tasks.empty() && !dataset.other_versions.empty()) {
+  HONE_ASSIGN_OR_RETURN(
+      cost::Dataset dataset,
+      cost::load_dataset(*store, device.key, 2, kScheduleVersion, device.threads));
+  const bool none = dataset.tasks.empty() && dataset.small_tasks == 0 && dataset.bad_times == 0;
+  if (none && !dataset.other_versions.empty()) {
     return invalid("{}: its records on device {} are of space version {}, expected {}",
-                   db::store_name(db), device.key, dataset.other_versions.begin()->first,
+                   db::store_name(db), device.text(), dataset.other_versions.begin()->first,
                    kScheduleVersion);
   }
   if (!dataset.tasks.empty()) warn_of_what_is_left_out(dataset);
-  if (device.threads > 0)
-    std::erase_if(dataset.tasks, [&](const auto& task) { return task.threads != device.threads; });
   return dataset;
 }
 

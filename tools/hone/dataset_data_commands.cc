@@ -41,6 +41,7 @@ Status split(const SplitTexts& texts, const CLI::App& app) {
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   options.held_out = texts.held_out;
   HONE_ASSIGN_OR_RETURN(const std::vector<cost::Dataset> datasets, load_all_devices(texts.db));
+  for (const cost::Dataset& dataset : datasets) warn_of_what_is_left_out(dataset);
   HONE_ASSIGN_OR_RETURN(const cost::DataSplit made,
                         cost::make_split(datasets, options, kScheduleVersion));
   HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(made)));

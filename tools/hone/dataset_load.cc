@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hone/base/file.h"
+#include "hone/base/log.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
 #include "hone/model_tasks.h"
@@ -35,6 +36,22 @@ Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
                                                   fmt::join(versions, ", ")));
   }
   return datasets;
+}
+
+void warn_of_what_is_left_out(const cost::Dataset& dataset) {
+  const auto warn = [](int64_t count, std::string_view of_what, std::string_view why) {
+    if (count > 0) log_warning("{} {} are left out: {}", count, of_what, why);
+  };
+  for (const auto& [version, records] : dataset.other_versions) {
+    warn(records, "records",
+         fmt::format("they are of space version '{}', expected '{}'", version, kScheduleVersion));
+  }
+  warn(dataset.bad_times, "records", "their time is no positive number");
+  warn(dataset.outliers, "records",
+       fmt::format("their times are more than {} times off the median of their schedule",
+                   cost::kOutlierRatio));
+  warn(dataset.left_out, "schedules", "this version can make nothing of them");
+  warn(dataset.small_tasks, "tasks", "a single schedule of them was measured");
 }
 
 Result<cost::DataSplit> read_split(const std::string& path) {

@@ -8,6 +8,8 @@ namespace hone::tool {
 // One for each device that has records. An error if there is no usable one at all, which says what
 // there is instead.
 [[nodiscard]] Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db);
+// A line for each reason.
+void warn_of_what_is_left_out(const cost::Dataset& dataset);
 [[nodiscard]] Result<cost::DataSplit> read_split(const std::string& path);
 
 }  // namespace hone::tool

@@ -100,7 +100,7 @@ std::set<uint64_t> Dataset::keys_of(const std::set<std::string>& networks) const
 }
 
 Result<Dataset> load_dataset(db::Store& store, const std::string& device, int min_trials,
-                             const std::string& version) {
+                             const std::string& version, int threads) {
   Dataset dataset;
   dataset.device = device;
   std::map<Key, Collected> tasks;
@@ -108,7 +108,9 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
   const db::Filter all = {.with_task_text = true};
   HONE_RETURN_IF_ERROR(db::for_each_record(store, all, [&](const db::Record& record) {
     if (!record.model.empty()) networks[record.task].insert(record.model);
-    if (record.device != device || record.outcome != measure::Outcome::kOk) return ok_status();
+    if (record.device != device || record.outcome != measure::Outcome::kOk ||
+        (threads > 0 && record.threads != threads))
+      return ok_status();
     if (version.empty() || record.version == version)
       add(record, tasks, dataset);
     else

@@ -47,7 +47,7 @@ struct TaskTrials {
 struct Dataset {
   std::string device;             // target::device_key
   std::vector<TaskTrials> tasks;  // by key and threads
-  int64_t left_out = 0;           // records that no schedule can be made of any more
+  int64_t left_out = 0;           // schedules that no code can be made of any more
   int64_t outliers = 0;           // records left out because others of the schedule disagree
   int64_t bad_times = 0;          // ... because their time is no positive number
   int64_t small_tasks = 0;        // left out: they have fewer schedules than were asked for
@@ -59,11 +59,13 @@ struct Dataset {
   [[nodiscard]] std::set<uint64_t> keys_of(const std::set<std::string>& networks) const;
 };
 
-// What ran on `device` and gave a time. Tasks of fewer than `min_trials` schedules are left out,
-// and records of another space version than `version`, if that is not empty. Networks have the
-// tasks that any record of the store says they have, whatever its device, version and outcome.
+// What ran on `device`, with any number of threads or `threads`, and gave a time. Tasks of fewer
+// than `min_trials` schedules are left out, and records of another space version than `version`, if
+// that is not empty. Networks have the tasks that any record of the store says they have, whatever
+// its device, version and outcome.
 [[nodiscard]] Result<Dataset> load_dataset(db::Store& store, const std::string& device,
-                                           int min_trials = 2, const std::string& version = {});
+                                           int min_trials = 2, const std::string& version = {},
+                                           int threads = 0);
 // Adds another part of the same data: other tasks, or other schedules of the same ones.
 void append(Dataset& dataset, const Dataset& more);
 // Without every task that one of the networks has.

@@ -78,6 +78,25 @@ TEST(dataset, drops_outliers_and_other_versions) {
   EXPECT_LE(dataset.tasks[0].trials[0].seconds, 1.1);
 }
 
+TEST(dataset, of_one_number_of_threads_counts_what_is_left_out_of_those) {
+  Database database;
+  for (const int threads : {1, 2}) database.add_pair(shared_task(), "a", "device", threads);
+  db::Record odd = database.record(shared_task(), 0, 9.0);
+  odd.threads = 2;
+  database.add(odd);
+  odd.version = "1";
+  database.add(odd);
+  const Dataset one = load_dataset(database.store(), "device", 2, "2", 1).value();
+  ASSERT_EQ(one.tasks.size(), 1U);
+  EXPECT_EQ(one.tasks[0].threads, 1);
+  EXPECT_EQ(one.outliers, 0);
+  EXPECT_TRUE(one.other_versions.empty());
+  const Dataset two = load_dataset(database.store(), "device", 2, "2", 2).value();
+  EXPECT_EQ(two.outliers, 1);
+  EXPECT_EQ(two.other_versions.at("1"), 1);
+  EXPECT_EQ(load_dataset(database.store(), "device", 2, "2")->tasks.size(), 2U);
+}
+
 // "b" to "d" have the shared task, too, as records tell that are not of one thread on "device".
 Dataset shared_by_networks() {
   Database database;
