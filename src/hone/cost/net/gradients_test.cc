@@ -94,6 +94,28 @@ TEST(net_gradients, of_cuda_are_those_of_the_processor) {
   expect_gradients_of_the_processor(TrainPlace::kCuda, 1e-3);
 }
 
+// The next measurement may turn an order of times within 4 %.
+TEST(net_gradients, of_an_order_that_may_be_noise_are_zero) {
+  const Net net = without_dropout(kFasor);
+  NetRows rows = toy_rows(net, 1, 3, 6);
+  for (std::vector<float>* labels : {&rows.log_time, &rows.memory_bound, &rows.core_bound})
+    labels->assign(3, NAN);  // only the order can be learnt
+  const auto largest = [&](Loss loss, double slowest) {
+    rows.speed = {static_cast<float>(1 / slowest), 1.0F,
+                  static_cast<float>(1 / std::sqrt(slowest))};
+    float found = 0;
+    for (const std::vector<float>& values : gradients(net, rows, loss, 1).parameters) {
+      for (const float value : values) found = std::max(found, std::abs(value));
+    }
+    return found;
+  };
+  for (const Loss loss : {Loss::kPairwise, Loss::kLambdaRank, Loss::kMultiTask}) {
+    EXPECT_EQ(largest(loss, 1.0), 0);
+    EXPECT_EQ(largest(loss, 1.039), 0);
+    EXPECT_GT(largest(loss, 1.041), 1e-5);
+  }
+}
+
 double rmse(const Net& net, const NetRows& rows) {
   const std::vector<float> score = evaluate(net, rows.batch)[0];
   double sum = 0;
