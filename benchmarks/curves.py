@@ -26,10 +26,12 @@ import compare
 import engines
 import interleaved
 import model_files
-from tuning_curves import COLOURS, spread
+from drawing import COLOURS, Frame, document, polyline, ticks
+from tuning_curves import spread
 
 RIVALS = {"onnxruntime": ("ONNX Runtime", engines.OnnxRuntime), "openvino": ("OpenVINO", engines.OpenVino)}
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 330, 56, 34, 14, 40
+WIDTH, HEIGHT = 640, 330
+FRAME = Frame(left=56, top=34, width=570, height=256)
 
 
 def moments(budget):
@@ -100,50 +102,34 @@ def measure(options, name):
             "samples": {key: [[float(f"{s:.4g}") for s in turn] for turn in turns] for key, turns in samples.items()}}
 
 
-def ticks(low, high):
-    """Round numbers of an axis, about five."""
-    step = 10 ** math.floor(math.log10((high - low) / 4))
-    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (factor * step) <= 6)
-    return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
-
-
 def svg(result):
     """Latency in milliseconds over seconds; the seconds' axis is logarithmic from 1 on, what was known at 0 stands at its left end."""
     curve = [(max(point["seconds"], 0.5), 1e3 * point["latency"]) for point in result["curve"]]
     rivals = {RIVALS[key][0]: 1e3 * latency for key, latency in result["rivals"].items()}
     values = [y for _, y in curve] + list(rivals.values())
     top, right = 1.08 * max(values), max(x for x, _ in curve)
-    width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     low = min(0.85 * min(values), 0.6 * top)
 
     def place(x, y):
-        return LEFT + width * math.log(x / 0.5) / math.log(right / 0.5), TOP + height * (1 - (y - low) / (top - low))
+        return FRAME.left + FRAME.width * math.log(x / 0.5) / math.log(right / 0.5), FRAME.top + FRAME.height * (1 - (y - low) / (top - low))
 
-    parts = [f'<text x="{LEFT}" y="18" font-size="13">{result["model"]}, {result["threads"]} thread{"s" if result["threads"] > 1 else ""}: '
-             "ms a run over seconds of tuning</text>"]
-    for y in ticks(low, top):
-        at = place(1, y)[1]
-        parts.append(f'<path d="M{LEFT} {at:.1f}h{width}" stroke="#ddd"/><text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{y:g}</text>')
+    parts = [FRAME.title(f'{result["model"]}, {result["threads"]} thread{"s" if result["threads"] > 1 else ""}: ms a run over seconds of tuning')]
+    parts += [FRAME.row(place(1, y)[1], f"{y:g}") for y in ticks(low, top)]
     for x in [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]:
-        if x > right:
-            break
-        at = place(x, low)[0]
-        label = "0" if x == 0.5 else f"{x:g}"
-        parts.append(f'<path d="M{at:.1f} {TOP}v{height}" stroke="#eee"/><text x="{at:.1f}" y="{TOP + height + 15}" text-anchor="middle">{label}</text>')
-    parts.append(f'<text x="{LEFT + width / 2:.1f}" y="{HEIGHT - 6}" text-anchor="middle">seconds</text>')
+        if x <= right:
+            parts.append(FRAME.column(place(x, low)[0], "0" if x == 0.5 else f"{x:g}"))
+    parts.append(FRAME.below("seconds"))
     for i, (name, y) in enumerate(sorted(rivals.items())):
         at, colour = place(1, y)[1], COLOURS[i + 1]
-        parts.append(f'<path d="M{LEFT} {at:.1f}h{width}" stroke="{colour}" stroke-width="1.5" stroke-dasharray="6 4"/>'
-                     f'<text x="{LEFT + width - 4}" y="{at - 5:.1f}" text-anchor="end" fill="{colour}">{name} {y:.2f} ms</text>')
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in curve))
-    parts.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[0]}" stroke-width="2"/>')
+        parts.append(f'<path d="M{FRAME.left} {at:.1f}h{FRAME.width}" stroke="{colour}" stroke-width="1.5" stroke-dasharray="6 4"/>'
+                     f'<text x="{FRAME.left + FRAME.width - 4}" y="{at - 5:.1f}" text-anchor="end" fill="{colour}">{name} {y:.2f} ms</text>')
+    parts.append(polyline([place(*point) for point in curve], COLOURS[0]))
     for point in curve:
         x, y = place(*point)
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[0]}"/>')
     x, y = place(*curve[-1])
     parts.append(f'<text x="{x - 4:.1f}" y="{y + 16:.1f}" text-anchor="end" fill="{COLOURS[0]}">Hone {curve[-1][1]:.2f} ms</text>')
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="11">'
-            f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n')
+    return document(WIDTH, HEIGHT, parts)
 
 
 def summary(result):

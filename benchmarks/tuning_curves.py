@@ -28,8 +28,8 @@ from onnx import TensorProto, helper, numpy_helper
 import engines
 import interleaved
 import model_files
+from drawing import COLOURS, document
 
-COLOURS = ["#1b6ca8", "#d1495b", "#3a7d44", "#8d5fd3", "#e09f3e", "#555555"]
 WIDTH, HEIGHT, MARGIN = 420, 220, 45  # of a panel
 WORST = 2.5  # latency / best known at the top of a panel
 
@@ -231,8 +231,7 @@ def svg(report):
         for column, axis in enumerate(("trials", "seconds")):
             parts.append(panel(column * WIDTH + MARGIN, row * HEIGHT + 25, task, axis, contenders, report["best_known"][task],
                                max(report["goals"])))
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" height="{HEIGHT * len(report["curves"]) + 10}" '
-            f'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n')
+    return document(2 * WIDTH, HEIGHT * len(report["curves"]) + 10, parts)
 
 
 def page(report):

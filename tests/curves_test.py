@@ -13,6 +13,7 @@ CURVES = Path(__file__).resolve().parent.parent / "benchmarks" / "curves.py"
 
 sys.path.insert(0, str(CURVES.parent))
 import curves  # noqa: E402
+import drawing  # noqa: E402
 from tuning_curves import spread  # noqa: E402
 
 
@@ -52,7 +53,7 @@ class Curves(support.Case):
         self.assertEqual(curves.moments(0.5), [0, 0.5])
         # Two trials of one stored second lie apart in it; what was stored in the first second is not before the start.
         self.assertEqual(spread([99, 101, 101, 102], 99.5), [0, 1.5, 2.0, 2.5])
-        self.assertEqual(curves.ticks(0.3, 5.2), [1, 2, 3, 4, 5])
+        self.assertEqual(drawing.ticks(0.3, 5.2), [1, 2, 3, 4, 5])
 
 
 if __name__ == "__main__":

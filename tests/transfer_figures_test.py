@@ -1,0 +1,109 @@
+"""What transferring is worth, measured, tabled and drawn: two tiny models, each in a database of its own; and what
+a mean counts."""
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import support
+
+SCRIPT = Path(__file__).resolve().parent.parent / "benchmarks" / "transfer.py"
+
+sys.path.insert(0, str(SCRIPT.parent))
+import transfer  # noqa: E402
+import transfer_figures  # noqa: E402
+
+
+def source(name, default, transferred, best, time_share, score=0.0):
+    """As `hone transfer --json` has it."""
+    sums = {"tasks": 1, "used": 1, "records": 2, "invalid": 0, "default_seconds": default, "transfer_seconds": transferred, "best_seconds": best,
+            "speedup_share": (default - transferred) / (default - best) if default > best else None}
+    return {**sums, "source": name, "score": score, "seconds": 1.0, "time_share": time_share, "classes": [{**sums, "kernel": "conv2d<relu>"}]}
+
+
+def result(name, *entries):
+    return {"model": name, "threads": 1, "kernels": 1, "untuned": 0, "full_trials": 5, "full_seconds": 10.0, "entries": list(entries)}
+
+
+class TransferFigures(support.Case):
+    def run_script(self, *arguments, code=0):
+        done = subprocess.run([sys.executable, SCRIPT, "--output", self.folder / "out", *map(str, arguments)], capture_output=True, text=True,
+                              timeout=100)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def tuned(self, name, size):
+        network = support.small_network(size)
+        network.graph.name = name
+        model, db = self.save(network, f"{name}.onnx"), self.folder / f"{name}.db"
+        self.succeed("tune", model, "-o", self.folder / "model.so", "--budget", "1.5s", "--threads", 1, "--no-shipped", "--db", db)
+        return model, db
+
+    def test_tiny_models(self):
+        (_, other), (model, own) = self.tuned("other", 20), self.tuned("target", 28)
+        before = {path: path.read_bytes() for path in (other, own)}
+        printed = self.run_script("--hone", support.HONE, "--db", own, other, "--models", model, "--threads", 1, "--cost", "analytic", "--measure", 0, 2,
+                                  "--records-of", "host", "--full-time", "50s", "--repeats", 2)
+        self.assertEqual({path: path.read_bytes() for path in before}, before)
+        found = json.loads((self.folder / "out" / "target.json").read_text())
+        self.assertEqual(found["full_seconds"], 50)
+        entries = found["entries"]
+        self.assertEqual({len(entry["runs"]) for entry in entries}, {2})
+        self.assertEqual([(entry["way"], entry["measure"], entry["source"]) for entry in entries],
+                         [("one", 0, "other"), ("pool", 0, "pool"), ("records of host", 0, "host.db"), ("pool", 2, "pool"), ("one", 2, "other"),
+                          ("records of host", 2, "host.db"), ("paper", transfer.ALL, "other")])
+        for entry in entries:
+            self.assertGreater(entry["records"], 0)
+            self.assertLessEqual(transfer_figures.of_the_best(entry), 1)
+            self.assertGreater(entry["time_share"], 0)
+            self.assertIn(transfer_figures.label(entry), printed)
+        drawing = self.folder / "out" / "transfer.svg"
+        first = drawing.read_text()
+        self.assertLess(len(first), 100_000)
+        ElementTree.fromstring(first)
+        drawing.unlink()
+        self.assertEqual(self.run_script("--redraw"), printed)
+        self.assertEqual(drawing.read_text(), first)
+
+    def test_sources_of_the_ranking(self):
+        sources = [source(name, 2, 1, 1, 0.1, score) for name, score in (("net", 0.9), ("", 0.8), ("first", 0.7), ("second", 0.6), ("pool", 0))]
+        found = transfer.of_ranking({"model": "net", "sources": sources}, transfer.WAYS)
+        self.assertEqual([(entry["way"], entry["source"], entry["rank"]) for entry in found],
+                         [("sizes", "net", 1), ("one", "first", 1), ("one", "second", 2), ("pool", "pool", 1)])
+        self.assertEqual([entry["way"] for entry in transfer.of_ranking({"model": "net", "sources": sources}, ["pool"])], ["pool"])
+
+    def test_repeats_are_averaged(self):
+        found = transfer.average([source("pool", 4, 3, 2, 0.01), source("pool", 6, 3, 2, 0.03)])
+        self.assertEqual((found["default_seconds"], found["transfer_seconds"], found["time_share"]), (5, 3, 0.02))
+        self.assertEqual([found["speedup_share"], found["classes"][0]["speedup_share"]], [2 / 3, 2 / 3])
+        self.assertEqual([run["speedup_share"] for run in found["runs"]], [0.5, 0.75])
+        self.assertIsNone(transfer.average([source("pool", 3, 3, 3, None)])["speedup_share"])
+
+    def test_means_and_marks(self):
+        entry = transfer.entry
+        results = [result("a", entry("pool", 10, source("pool", 4, 3, 2, 0.01)), entry("one", 10, source("b", 4, 5, 2, 0.03)),
+                          entry("one", 0, source("c", 4, 4, 2, 0.03), rank=2)),
+                   result("b", entry("pool", 10, source("/folder/pool", 8, 2, 2, 0.02)), entry("one", 10, source("a", 3, 3, 3, None)))]
+        self.assertEqual(results[1]["entries"][0]["source"], "pool")
+        means = transfer_figures.means(results)
+        self.assertEqual(list(means), ["pool, N = 10", "one, N = 10"])
+        _, best, speedup, time = means["pool, N = 10"]
+        self.assertAlmostEqual(best, (2 / 3) ** 0.5)
+        self.assertEqual((speedup, time), (0.75, 0.015))
+        self.assertEqual(means["one, N = 10"][2:], (-0.5, 0.03))  # nothing could be gained in the other model
+        self.assertIn("| mean of 2 | pool, N = 10", transfer_figures.table(results))
+        missed, reached = transfer_figures.verdicts(results)
+        self.assertTrue(missed.startswith("MISSED   pool, N = 10: 0.816 of the best known"), missed)
+        self.assertTrue(reached.startswith("reached  pool, N = 10: 75 % of the speed-up in 1.50 % of the time"), reached)
+        root = ElementTree.fromstring(transfer_figures.svg(results))
+        self.assertEqual(len([mark for mark in root.findall("{*}circle") if mark.find("{*}title") is not None]), 4)
+        self.assertEqual(len([bar for bar in root.findall("{*}rect") if bar.find("{*}title") is not None]), 3)
+
+    def test_what_is_missing_is_said(self):
+        self.assertIn("--hone and --db are required", self.run_script(code=2))
+        self.assertIn("no results in", self.run_script("--redraw", code=1))
+
+
+if __name__ == "__main__":
+    support.main()
