@@ -1,29 +1,45 @@
 #!/bin/bash
-# Makes the cost models that ship with Hone (src/hone/cost/pretrained) from databases of
-# measurements; with models, measures those first:
+# Makes the cost models that ship with Hone (src/hone/cost/pretrained) from a database of measured
+# schedules; with models, measures theirs first, or goes on with it:
 #
-#   HONE=build/dev/tools/hone/hone scripts/train_cost_models.sh DB [MODEL.onnx ...]
+#   HONE=build/release/tools/hone/hone scripts/train_cost_models.sh DB [MODEL.onnx ...]
 #
-# SECONDS_EACH=60, THREADS=1 and SEARCHES="random evolutionary" say how a model is measured;
-# DEVICES="host host-avx2" which measurements the cost models learn from.
+# DEVICES="host host-avx2" says which machines are measured and learnt from: without it host, and
+# host-avx2 where the host has AVX-512. THREADS="1 2", SCHEDULES=500, ROUND=16, TASK_TIME=4s and
+# BUDGET=30m say how hone dataset make measures, OUTPUT=src/hone/cost/pretrained where the files go.
 set -euo pipefail
 hone=${HONE:?set HONE to the program}
 db=${1:?usage: train_cost_models.sh DB [MODEL.onnx ...]}
 shift
 root=$(cd "$(dirname "$0")/.." && pwd)
+output=${OUTPUT:-$root/src/hone/cost/pretrained}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-for model in "$@"; do
-  for threads in ${THREADS:-1}; do
-    for search in ${SEARCHES:-random evolutionary}; do
-      "$hone" tune "$model" -o "$scratch/model.so" --db "$db" --search "$search" \
-        --threads "$threads" --budget "${SECONDS_EACH:-60}s"
-    done
-  done
-done
+# host-avx2 is another machine only where the host's vectors are wider.
+known_devices() {
+  "$hone" devices --json | python3 -c '
+import json, sys
+bytes_of = {device["name"]: device["vector_bytes"] for device in json.load(sys.stdin)}
+print("host host-avx2" if bytes_of["host"] > bytes_of["host-avx2"] else "host")'
+}
+
+read -ra devices <<<"${DEVICES:-$(known_devices)}"
+read -ra threads <<<"${THREADS:-1 2}"
+joined() { local IFS=,; echo "$*"; }
+
+if (($# > 0)); then
+  "$hone" dataset make "$@" --db "$db" --device "$(joined "${devices[@]}")" \
+    --threads "$(joined "${threads[@]}")" --schedules "${SCHEDULES:-500}" --round "${ROUND:-16}" \
+    --task-time "${TASK_TIME:-4s}" --budget "${BUDGET:-30m}"
+fi
+options=()
+for device in "${devices[@]}"; do options+=(--device "$device"); done
 for name in gbdt combined; do
-  "$hone" eval --db "$db" --cost "$name" --split by-model
-  "$hone" train --db "$db" ${DEVICES:+$(printf -- '--device %s ' $DEVICES)} --cost "$name" -o "$scratch/$name.model"
+  for device in "${devices[@]}"; do
+    echo "$name, networks held out, $device:"
+    "$hone" eval --db "$db" --device "$device" --cost "$name" --split by-model
+  done
+  "$hone" train --db "$db" "${options[@]}" --cost "$name" -o "$scratch/$name.model"
 done
-mv "$scratch"/*.model "$root/src/hone/cost/pretrained/"
+mv "$scratch"/*.model "$output/"

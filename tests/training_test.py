@@ -147,14 +147,17 @@ def check_budget(folder, db):
     assert "'wood'" in hone(*train, "--loss", "wood", code=2)
     assert "--train-on: cannot train on 'tpu', expected one of cpu, cuda" in hone(*train, "--train-on", "tpu", code=2)
     assert path.read_bytes() == before
-    # A file of other features, and one that is no net.
-    model = onnx.load(path)
-    for entry in model.metadata_props:
-        if entry.key == "hone.features":
-            entry.value = "0.1"
-    onnx.save(model, folder / "old.onnx")
-    for command in (["eval", "--cost"], ["train", "-o", folder / "no.onnx", "--from"]):
-        assert "old.onnx: trained for version 0.1 of features" in hone(*command, folder / "old.onnx", "--db", db, "--device", "host/1", code=2)
+    # A file of other features, by their version or by their fingerprint.
+    for key, value, message in (("hone.features", lambda known: "0.1", "old.onnx: trained for version 0.1 of features"),
+                                ("hone.fingerprint.task", lambda known: "1" + known[known.index(" "):],
+                                 "old.onnx: trained with other features or another analytic measure")):
+        model = onnx.load(path)
+        for entry in model.metadata_props:
+            if entry.key == key:
+                entry.value = value(entry.value)
+        onnx.save(model, folder / "old.onnx")
+        for command in (["eval", "--cost"], ["train", "-o", folder / "no.onnx", "--from"]):
+            assert message in hone(*command, folder / "old.onnx", "--db", db, "--device", "host/1", code=2)
 
 
 OF_NETS = {"--adapt": "head", "--options": "hidden=8", "--loss": "rmse", "--epochs": "9", "--batch": "64", "--lr": "0.1",

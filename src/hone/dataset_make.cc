@@ -118,6 +118,7 @@ class Collector {
     CompileOptions compile;
     compile.shapes = variant.shapes;
     compile.use_db = false;
+    compile.cost = "analytic";  // which tasks there are does not hang on trees that learn from them
     compile.device = options_.devices[0];
     compile.seed = options_.seed;
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, compile));

@@ -8,6 +8,7 @@
 #include "hone/analysis/features.h"
 #include "hone/base/file.h"
 #include "hone/cost/candidate_features.h"
+#include "hone/cost/fingerprint.h"
 #include "hone/graph/onnx_writer.h"
 #include "hone/model_tasks.h"
 
@@ -20,6 +21,8 @@ using cost::net::Op;
 
 constexpr int kOpset = 17;
 constexpr std::string_view kNote = "hone.card.";
+constexpr std::string_view kFingerprint = "hone.fingerprint.";
+constexpr const char* kFileVersion = "2";  // since files have fingerprints
 constexpr const char* kFamily = "hone.family";
 constexpr const char* kScale = "hone.log_seconds_per_score";
 constexpr const char* kTellsTime = "hone.tells_time";
@@ -37,7 +40,8 @@ std::vector<Version> versions(std::span<const std::string> inputs) {
       {"hone.inputs", "inputs", std::to_string(cost::kInputVersion)},
       {"hone.features", "features",
        fmt::format("{}.{}", analysis::kFeatureVersion, cost::kMeasureFeatureVersion)},
-      {"hone.space", "the space of schedules", kScheduleVersion}};
+      {"hone.space", "the space of schedules", kScheduleVersion},
+      {"hone.file", "files", kFileVersion}};
   if (std::find(inputs.begin(), inputs.end(), "decisions") != inputs.end())
     all.push_back({"hone.decisions", "decisions", std::to_string(cost::kCandidateFeatureVersion)});
   return all;
@@ -200,6 +204,8 @@ std::string format_net(const Net& net, const NetCard& card, NetWeights weights) 
   std::vector<std::string> inputs;
   for (const cost::net::NetInput& input : net.inputs) inputs.push_back(input.name);
   for (const Version& version : versions(inputs)) out.note(version.key, version.value);
+  for (const std::string& part : cost::fingerprint_parts(inputs))
+    out.note(std::string(kFingerprint) + part, cost::fingerprint(part));
   out.note(kScale, fmt::format("{}", card.log_seconds_per_score));
   if (card.tells_time) out.note(kTellsTime, "1");
   if (!card.heads.empty()) out.note(kHeads, fmt::format("{}", fmt::join(card.heads, ",")));
@@ -238,6 +244,10 @@ Result<NetFile> read_net(const std::string& path) {
     const std::optional<cost::Input> input = cost::find_input(name);
     if (!input) return invalid("{}: reads an input {} that cost models do not have", path, name);
     file.inputs.push_back(*input);
+  }
+  for (const std::string& part : cost::fingerprint_parts(summary.inputs)) {
+    HONE_RETURN_IF_ERROR(
+        cost::check_fingerprint(part, find(std::string(kFingerprint) + part), path));
   }
   file.card.heads = split(find(kHeads));
   const bool reads_head =

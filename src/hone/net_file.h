@@ -39,8 +39,8 @@ struct NetFile {
   NetCard card;
   std::string bytes;
 };
-// Refuses what is no net of this version of inputs, features and space, with what was found and
-// what is expected.
+// Refuses what is no net of this version of inputs, features and space, or what reads other numbers
+// than this program computes (cost/fingerprint.h), with what was found and what is expected.
 [[nodiscard]] Result<NetFile> read_net(const std::string& path);
 // What its card says of that; "" if nothing.
 [[nodiscard]] std::string note_of(const NetFile& file, const std::string& key);

@@ -8,6 +8,7 @@
 
 #include "hone/compiled_net.h"
 #include "hone/cost/candidate_features.h"
+#include "hone/cost/fingerprint.h"
 #include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/test_model.h"
@@ -107,6 +108,34 @@ TEST(net_file, of_other_decisions_is_refused) {
   EXPECT_EQ(read_net(path).status().message(),
             fmt::format("{}: trained for version x of decisions, expected {}: train it anew", path,
                         known));
+}
+
+// What a net reads, computed otherwise than when it was trained, and a file that does not say so.
+TEST(net_file, of_another_measure_is_refused) {
+  const TempDir folder = TempDir::create().value();
+  const std::string path = folder.file("small.onnx");
+  ASSERT_TRUE(write_net(path, small_net(), small_card()).ok());
+  const std::string good = read_file(path).value();
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string bytes = good;
+    const size_t at = bytes.find(from);
+    EXPECT_NE(at, bytes.npos) << from;
+    EXPECT_TRUE(write_file_atomic(path, bytes.replace(at, from.size(), to)).ok());
+    return read_net(path).status().message();
+  };
+  const std::string numbers = cost::fingerprint("statements");
+  std::string other = numbers, damaged = numbers;
+  other[0] = other[0] == '9' ? '1' : '9';
+  damaged[0] = 'x';
+  const std::string measure = refused(numbers, other);
+  EXPECT_TRUE(measure.starts_with(path + ": trained with other features or another analytic "
+                                         "measure than this program has (statements of matmul"))
+      << measure;
+  EXPECT_EQ(
+      refused(numbers, damaged),
+      fmt::format("{}: its fingerprint of statements is '{}', expected 12 numbers", path, damaged));
+  EXPECT_EQ(refused("hone.file", "home.file"),
+            path + ": trained for version (none) of files, expected 2: train it anew");
 }
 
 TEST(net_file, names_the_device_of_each_head) {

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "cost_data.h"
 #include "json_text.h"
+#include "model_card.h"
 #include "option_texts.h"
 #include "table.h"
 #include "unused_options.h"
@@ -85,7 +86,8 @@ void print_by_schedules(std::span<const cost::ScheduleCountScore> scores) {
 
 struct Printed {
   bool json = false;
-  Json replay = {};  // null: none
+  Json replay = {};      // null: none
+  Json card = nullptr;  // the model's, likewise
 };
 
 void print(const cost::Evaluation& evaluation, const Printed& how) {
@@ -96,6 +98,7 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
     for (const cost::NetworkScore& score : evaluation.networks) networks.push_back(to_json(score));
     Json text = {{"classes", list}, {"all", to_json(evaluation.all)}, {"networks", networks}};
     if (!how.replay.is_null()) text["replay"] = how.replay;
+    if (!how.card.is_null()) text["card"] = how.card;
     for (const cost::ScheduleCountScore& score : evaluation.by_schedules) {
       Json one = to_json(score.score);
       one.erase("kernel");
@@ -123,6 +126,7 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
   fmt::print("{}", table.text());
   print_networks(evaluation.networks);
   print_by_schedules(evaluation.by_schedules);
+  fmt::print("{}", card_line(how.card));
 }
 
 Result<cost::FeatureSet> learning_model(const std::string& name) {
@@ -241,7 +245,10 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
   if (replays)
     return evaluate_replay(options, data, networks, schedules,
                            options.cost_given ? known.get() : nullptr);
-  const Printed how = {options.json};
+  Printed how = {options.json};
+  if (known) {
+    HONE_ASSIGN_OR_RETURN(how.card, read_card(options.cost));
+  }
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (known) return std::move(known);
     if (!trains) return judged_model(options);

@@ -7,6 +7,7 @@
 #include "hone/cost/registry.h"
 
 #include "command.h"
+#include "model_card.h"
 #include "option_texts.h"
 #include "train_net.h"
 #include "unused_options.h"
@@ -38,6 +39,7 @@ Result<cost::FeatureSet> tree_model(const std::string& name) {
 Result<cost::TrainedTrees> read_trees(const TrainOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string text, read_file(options.net.from));
   HONE_ASSIGN_OR_RETURN(cost::TrainedTrees known, cost::parse_trained(text, options.net.from));
+  known.card = from_notes(options.net.from, text, known.card);
   const std::string_view kind = cost::model_name(known.features);
   if (options.cost_given && options.cost != kind) {
     return invalid("--cost: {} has trees of kind {}, not {}: expected {}, or no --cost",
@@ -49,7 +51,7 @@ Result<cost::TrainedTrees> read_trees(const TrainOptions& options) {
 // `known`: what to start from.
 Status train_trees(std::vector<CostData> data, std::optional<cost::TrainedTrees> known,
                    cost::FeatureSet features, const cost::BoostOptions& boosting,
-                   const NetTrainTexts& texts) {
+                   const NetTrainTexts& texts, const std::vector<std::string>& excluded) {
   if (texts.tasks > 0) {
     HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(texts.seed));
     std::vector<cost::Dataset*> all;
@@ -57,19 +59,14 @@ Status train_trees(std::vector<CostData> data, std::optional<cost::TrainedTrees>
     HONE_RETURN_IF_ERROR(cost::keep_tasks(all, texts.tasks, seed));
   }
   std::vector<cost::DeviceTrials> devices;
-  std::set<uint64_t> tasks;
-  int64_t schedules = 0;
-  for (const CostData& device : data) {
-    devices.push_back({&device.dataset, &device.target});
-    tasks.merge(device.dataset.keys());
-    schedules += device.dataset.size();
-  }
-  HONE_ASSIGN_OR_RETURN(const cost::TrainedTrees trained,
+  for (const CostData& device : data) devices.push_back({&device.dataset, &device.target});
+  HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trained,
                         known ? cost::adapt(*std::move(known), devices, boosting.library)
                               : cost::train(devices, features, boosting));
+  trained.card.merge(tree_notes(data, excluded, boosting.library, texts.seed));
   HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(trained)));
   fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output,
-             trained.trees.size(), schedules, tasks.size());
+             trained.trees.size(), trained.card["schedules"], trained.card["tasks"]);
   return ok_status();
 }
 
@@ -164,7 +161,8 @@ Status train(const TrainOptions& options, const CLI::App& app) {
   HONE_RETURN_IF_ERROR(cost::boosting_status(boosting.library));
   HONE_RETURN_IF_ERROR(check_name(texts.output, ".model"));
   HONE_ASSIGN_OR_RETURN(std::vector<CostData> data, load(options));
-  return train_trees(std::move(data), std::move(known), features, boosting, texts);
+  return train_trees(std::move(data), std::move(known), features, boosting, texts,
+                     options.excluded);
 }
 
 // NAME: what it is, and its options, a line each.

@@ -1,10 +1,7 @@
 #include "train_from.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
-
-#include "hone/base/hash.h"
 
 #include "option_texts.h"
 
@@ -95,15 +92,9 @@ Status take_weights(const TrainStart& start, const std::string& path, net::Net& 
   return ok_status();
 }
 
-std::map<std::string, std::string> start_notes(const TrainStart& start,
-                                               const NetTrainTexts& texts) {
-  std::map<std::string, std::string> notes = {
-      {"from", fmt::format("{} {}", std::filesystem::path(texts.from).filename().string(),
-                           hash_hex(hash_string(start.file.bytes)))},
-      {"adapt", start.head ? "head" : "full"}};
-  // What the result knows of, too.
-  for (const char* name : {"devices", "models", "excluded_models", "tasks", "schedules", "from"})
-    notes[fmt::format("from.{}", name)] = note_of(start.file, name);
+Notes start_notes(const TrainStart& start, const NetTrainTexts& texts) {
+  Notes notes = from_notes(texts.from, start.file.bytes, start.file.card.notes);
+  notes["adapt"] = start.head ? "head" : "full";
   return notes;
 }
 

@@ -5,6 +5,7 @@
 #include "hone/cost/net/train.h"
 #include "hone/net_file.h"
 
+#include "model_card.h"
 #include "train_net.h"
 
 namespace hone::tool {
@@ -24,7 +25,6 @@ struct TrainStart {
 // How it is trained unless one says otherwise.
 [[nodiscard]] Result<cost::net::NetTraining> training_from(const TrainStart& start);
 // What the card of the result says of it.
-[[nodiscard]] std::map<std::string, std::string> start_notes(const TrainStart& start,
-                                                             const NetTrainTexts& texts);
+[[nodiscard]] Notes start_notes(const TrainStart& start, const NetTrainTexts& texts);
 
 }  // namespace hone::tool

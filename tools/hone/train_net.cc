@@ -15,6 +15,7 @@
 
 #include "curve.h"
 #include "interrupt.h"
+#include "model_card.h"
 #include "option_texts.h"
 #include "train_from.h"
 
@@ -156,18 +157,9 @@ NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
                 const std::vector<std::string>& excluded,
                 const std::vector<net::NetEpoch>& epochs) {
   const net::NetEpoch& best = best_of(epochs);
-  std::vector<std::string> devices;
-  std::set<std::string> models;
-  for (const CostData& one : data) {
-    devices.push_back(one.device.text());
-    models.merge(one.dataset.models());
-  }
   NetCard card;
   card.notes = {
       {"options", texts.options},
-      {"devices", join_names(devices)},
-      {"models", fmt::format("{}", fmt::join(models, ", "))},
-      {"excluded_models", join_names(excluded)},
       {"held_out_models", join_names(texts.held_out)},
       {"schedules", std::to_string(rows.train.batch.rows)},
       {"tasks", std::to_string(rows.train_tasks.size())},
@@ -182,6 +174,7 @@ NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
       {"pair_accuracy", fmt::format("{:.4f}", best.pair_accuracy)},
       {"clear_pair_accuracy", fmt::format("{:.4f}", best.clear_pair_accuracy)},
   };
+  card.notes.merge(data_notes(data, excluded));
   return card;
 }
 

@@ -3,6 +3,7 @@
 // spirit of Ansor's section 5.2; trees are evaluated by trees.h, fitted by boosting.h).
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include "hone/cost/boosting.h"
@@ -15,6 +16,8 @@ namespace hone::cost {
 struct TrainedTrees {
   FeatureSet features = FeatureSet::kCombined;
   Trees trees;
+  // For people: schedules, tasks, devices, ... by name; adapt() keeps it.
+  std::map<std::string, std::string> card = {};
 };
 
 // "gbdt" looks at statements, "combined" at the analytic measure too, whose value it corrects.
@@ -38,7 +41,8 @@ struct DeviceTrials {
                                          TreeLibrary library = {});
 
 [[nodiscard]] std::string format(const TrainedTrees& trained);
-// `name` is the file's, for messages. Refuses trees over features of another version.
+// `name` is the file's, for messages. Refuses trees over features of another version, or that this
+// program computes otherwise (fingerprint.h).
 [[nodiscard]] Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name);
 
 }  // namespace hone::cost

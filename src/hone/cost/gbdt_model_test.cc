@@ -291,37 +291,6 @@ TEST(boosting, trees_have_so_many_leaves_and_see_a_share_of_the_features) {
   }
 }
 
-TEST(trained_file, says_what_was_expected) {
-  const auto message = [](std::string_view text) {
-    const Result<TrainedTrees> trained = parse_trained(text, "a.model");
-    return trained.ok() ? "parsed" : std::string(trained.status().message());
-  };
-  const std::string good = format({FeatureSet::kStatements, Trees()});
-  EXPECT_EQ(message(good), "parsed");
-  EXPECT_EQ(message("{}"), "a.model: no cost model, expected the first line 'hone cost model'");
-  EXPECT_EQ(message("hone cost model\nkind tree\n"),
-            "a.model: found 'kind tree', expected kind gbdt or combined");
-  const std::string old = "hone cost model\nkind gbdt\nfeatures 12 of version 0\ntrees 0\n";
-  const size_t count = candidate_feature_names(FeatureSet::kStatements).size();
-  EXPECT_EQ(message(old), fmt::format("a.model: found 'features 12 of version 0', expected "
-                                      "'features {} of version {}': train it anew (hone train)",
-                                      count, kCandidateFeatureVersion));
-  EXPECT_EQ(message(good + "0.5\n"), "a.model: 1 trees, but the header says 'trees 0'");
-  EXPECT_EQ(message(good + "x\n"), "a.model: tree 1: 'x', expected a number");
-}
-
-TEST(trained_file, a_cut_one_is_refused_wherever_it_ends) {
-  Trees trees;
-  for (int i = 0; i < 3; ++i) trees.add(std::vector<TreeNode>{{4, 2.5F, 2}, {-1, 0.25F}, {-1, -1}});
-  const std::string whole = format({FeatureSet::kStatements, trees});
-  ASSERT_TRUE(parse_trained(whole, "a.model").ok());
-  for (size_t size = 0; size < whole.size(); ++size) {
-    const Result<TrainedTrees> trained = parse_trained(whole.substr(0, size), "a.model");
-    ASSERT_FALSE(trained.ok()) << size;
-    EXPECT_TRUE(trained.status().message().starts_with("a.model: ")) << trained.status().message();
-  }
-}
-
 TEST(pretrained, every_named_model_can_be_made) {
   for (const std::string& name : model_names()) {
     const auto model = make_model(name);
