@@ -218,8 +218,9 @@ class Options(Case):
                 self.refuse(message, "tune", self.model, "-o", self.output, "--no-db", "--cost", cost, "--adapt", adapt)
 
     def test_cost_model_files(self):
-        header = "hone cost model\nkind gbdt\n"
+        header = "hone cost model 2\nkind gbdt\n"
         for name, text, message in (("absent", None, "absent.model"), ("empty", "", "no cost model"), ("other", "trees\n" * 9, "no cost model"),
+                                    ("before", "hone cost model\nkind gbdt\n", "expected 'hone cost model 2': train it anew"),
                                     ("old", header + "features 12 of version 0\ntrees 0\n", "of version 0"), ("cut", header, "cut.model")):
             path = self.folder / f"{name}.model"
             if text is not None:
