@@ -86,7 +86,7 @@ void print_by_schedules(std::span<const cost::ScheduleCountScore> scores) {
 
 struct Printed {
   bool json = false;
-  Json replay = {};      // null: none
+  Json replay = {};     // null: none
   Json card = nullptr;  // the model's, likewise
 };
 
