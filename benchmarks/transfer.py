@@ -131,7 +131,8 @@ def measure(options, name, db, extra):
 
 def show(folder):
     """The table of all results in a folder, and their drawing into it."""
-    results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    results = [result for result in found if "entries" in result]
     if not results:
         sys.exit(f"no results in {folder}")
     print("\n".join([transfer_figures.table(results), "", *transfer_figures.verdicts(results)]), flush=True)
@@ -160,6 +161,9 @@ def parse():
     options = parser.parse_args()
     if not options.redraw and not (options.hone and options.db):
         parser.error("--hone and --db are required to measure")
+    names = [os.path.basename(source) for source in options.sources]
+    if len(set(names)) < len(names):
+        parser.error(f"--from {' '.join(options.sources)}, expected sources with different names")
     if options.repeats < 1:
         parser.error(f"--repeats {options.repeats}, expected 1 or more")
     return options

@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 
@@ -26,9 +27,11 @@ def constants(graph):
     return found
 
 
-def resized(use, array, old, new):
-    """What the constant, used so (operator, place), becomes; None: it stays."""
-    if use == ("Reshape", 1) and array.ndim == 1 and array.size > 1 and array[1] == old:
+def resized(use, of_input, array, old, new):
+    """What the constant, used so (operator, place; of an input of the model), becomes; None: it stays."""
+    # [batch, tokens, ...], and [-1, tokens] of the inputs; elsewhere a width may be as many.
+    tokens_second = use == ("Reshape", 1) and array.ndim == 1 and array.size > 1 and array[1] == old
+    if tokens_second and (array.size > 2 or of_input):
         return np.concatenate([array[:1], [new], array[2:]]).astype(array.dtype)
     if use == ("Gather", 1) and np.array_equal(array.reshape(-1), np.arange(old)):
         return np.arange(new, dtype=array.dtype).reshape(*array.shape[:-1], new)
@@ -37,6 +40,12 @@ def resized(use, array, old, new):
         mask = np.tril(np.ones((new, new), dtype=bool))
         return np.broadcast_to(mask, (*array.shape[:-2], new, new)).astype(array.dtype)
     return None
+
+
+def check_positions(graph, node, shape, tokens):
+    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+    if tokens > shape[axis]:
+        raise ValueError(f"{graph.name} knows {shape[axis]} positions ({node.input[0]}), fewer than {tokens} tokens")
 
 
 def with_sequence(model, tokens):
@@ -48,21 +57,19 @@ def with_sequence(model, tokens):
         raise ValueError(f"{graph.name} has no inputs of a fixed number of tokens")
     old = sizes.pop()
     arrays = constants(graph)
-    positions = {}
+    inputs = {value.name for value in graph.input}
     for node in graph.node:
         for place, name in enumerate(node.input):
             if name not in arrays:
                 continue
             array, replace = arrays[name]
-            changed = resized((node.op_type, place), array, old, tokens)
-            if changed is None:
-                continue
-            replace(changed)
-            if node.op_type == "Gather":
-                positions[node.input[0]] = arrays.get(node.input[0], (np.empty(0),))[0].shape[0]
-    for name, known in positions.items():
-        if tokens > known:
-            raise ValueError(f"{graph.name} knows {known} positions ({name}), fewer than {tokens} tokens")
+            changed = resized((node.op_type, place), node.input[0] in inputs, array, old, tokens)
+            if changed is not None:
+                replace(changed)
+            elif array.ndim > 2 and array.shape[-2:] == (old, old):
+                raise ValueError(f"{graph.name} has a constant for {old} tokens that is no causal mask: {name}")
+            if changed is not None and node.op_type == "Gather" and node.input[0] in arrays:
+                check_positions(graph, node, arrays[node.input[0]][0].shape, tokens)
     for value in [*graph.input, *graph.output]:
         for place, dim in enumerate(value.type.tensor_type.shape.dim):
             if place == 1 and dim.dim_value == old:
@@ -76,9 +83,9 @@ def main():
         sys.exit("usage: with_sequence.py MODEL.onnx TOKENS OUT.onnx")
     try:
         model = with_sequence(onnx.load(sys.argv[1]), int(sys.argv[2]))
-    except (OSError, ValueError) as error:
-        sys.exit(f"with_sequence.py: {error}")
-    onnx.checker.check_model(onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True))
+        onnx.checker.check_model(onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True))
+    except (OSError, ValueError, DecodeError, onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
+        sys.exit(f"with_sequence.py: {sys.argv[1]}: {error}")
     onnx.save(model, sys.argv[3])
 
 

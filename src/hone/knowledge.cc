@@ -157,8 +157,10 @@ Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const Compile
 Status learn_new_failures(const ModelTasks& model, Knowledge& knowledge) {
   if (!knowledge.asked_failed) return ok_status();
   knowledge.asked_failed = false;
-  knowledge.failed.clear();
-  return ask_what_failed(model, knowledge);
+  FailedSchedules before = std::exchange(knowledge.failed, {});
+  const Status status = ask_what_failed(model, knowledge);
+  if (!status.ok()) knowledge.failed = std::move(before);
+  return status;
 }
 
 Status learn_from_others(const ModelTasks& model, const CompileOptions& options,

@@ -18,6 +18,7 @@ namespace hone {
 namespace {
 
 constexpr double kCompareSeconds = 1.5;  // for comparing tuned and default model
+constexpr int kLeastRounds = 4;          // of it, the first one untimed
 // Of the budget, for writing the untuned model, too, and comparing: else only what is cheap is.
 constexpr double kCompareShare = 0.05;
 constexpr int64_t kCheapBytes = 256 << 20;  // of weights
@@ -54,7 +55,7 @@ Result<std::vector<std::vector<double>>> compare(const std::vector<std::string>&
   }
   Clock& clock = real_clock();
   const double end = clock.now_seconds() + seconds;
-  for (int round = 0; round < 4 || clock.now_seconds() < end; ++round) {
+  for (int round = 0; round < kLeastRounds || clock.now_seconds() < end; ++round) {
     for (Entry& entry : entries) {
       const double start = clock.now_seconds();
       HONE_RETURN_IF_ERROR(entry.model.run(entry.from, entry.to));
@@ -64,6 +65,14 @@ Result<std::vector<std::vector<double>>> compare(const std::vector<std::string>&
   std::vector<std::vector<double>> times;
   for (Entry& entry : entries) times.push_back(std::move(entry.times));
   return times;
+}
+
+// As far as it is known.
+double seconds_of_a_run(const ModelTasks& model) {
+  double sum = 0;
+  for (const TaskSummary& task : model.summaries)
+    sum += task.multiplicity * (task.seconds > 0 ? task.seconds : task.predicted_seconds);
+  return sum;
 }
 
 Result<std::unique_ptr<db::Store>> open_for_tuning(const CompileOptions& options) {
@@ -254,9 +263,11 @@ Status Tuning::plan_time() {
   double write_seconds = 0.5 + 0.05 * groups + weights / kWriteRate;
   assembly_seconds_ = 0.03 * groups + weights / kPackRate;
   const double budget = options_.budget_seconds;
-  compare_seconds_ = std::min(kCompareSeconds, 0.05 * budget);
   const bool cheap = weight_bytes <= kCheapBytes && budget >= 10;
-  if (!cheap && write_seconds + compare_seconds_ > kCompareShare * budget)
+  compare_seconds_ = std::max(std::min(kCompareSeconds, 0.05 * budget),
+                              2 * kLeastRounds * seconds_of_a_run(untuned_.model));
+  const int copies = is_static_ ? 2 : 1;
+  if (!cheap && copies * write_seconds + compare_seconds_ > kCompareShare * budget)
     summary_.not_compared = "the budget is too short";
   if (weight_bytes > kTwiceBytes) summary_.not_compared = "the model is too large";
   if (compares() || plain_.max_memory > 0) {  // what can never fit is to fail before the search
@@ -267,8 +278,8 @@ Status Tuning::plan_time() {
     assembly_seconds_ = written.assembly;
   }
   plan_in_model(weight_bytes);
-  const int copies = is_static_ && compares() ? 2 : 1;
-  finish_seconds_ = copies * write_seconds + (compares() ? 0.5 + compare_seconds_ : 0);
+  finish_seconds_ = write_seconds;
+  if (compares()) finish_seconds_ = copies * write_seconds + 0.5 + compare_seconds_;
   return ok_status();
 }
 
@@ -290,6 +301,7 @@ Status Tuning::search_schedules() {
   loop.store = store_;
   loop.pool = &untuned_.knowledge.pool;
   loop.start = start_;
+  loop.end = end_;
   loop.deadline = end_ - std::min(in_model_seconds_ + finish_seconds_,
                                   (1 - kMinimumSearch) * options_.budget_seconds);
   loop.batch = options_.batch;
@@ -305,11 +317,11 @@ Status Tuning::search_schedules() {
     if (options_.on_progress) options_.on_progress(progress);
   };
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop));
-  summary_.store_status = tuned_.store_status;
-  if (tuned_.store_status.ok()) {
-    HONE_RETURN_IF_ERROR(learn_new_failures(model, untuned_.knowledge));
-  } else {  // what is known of it is all there will be
-    log_warning("the search ends early: {}", tuned_.store_status.message());
+  Status& store = summary_.store_status;
+  store = tuned_.store_status;
+  if (store.ok()) store = learn_new_failures(model, untuned_.knowledge);
+  if (!store.ok()) {
+    log_warning("nothing more is kept, and no more is searched: {}", store.message());
     untuned_.knowledge.store = nullptr;
   }
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
@@ -317,9 +329,9 @@ Status Tuning::search_schedules() {
   summary_.search_seconds = tuned_.seconds;
   summary_.failures = tuned_.failures;
   // A model that computes something else is not what is to be beaten.
-  if (std::any_of(tuned_.tasks.begin(), tuned_.tasks.end(),
-                  [](const auto& task) { return task.untuned_is_wrong; }))
-    summary_.not_compared = "it computed something else before";
+  const bool was_wrong = std::any_of(tuned_.tasks.begin(), tuned_.tasks.end(),
+                                     [](const auto& task) { return task.untuned_is_wrong; });
+  if (was_wrong && compares()) summary_.not_compared = "it computed something else before";
   summary_.interrupted = tuned_.interrupted;
   return ok_status();
 }

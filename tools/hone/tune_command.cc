@@ -77,6 +77,7 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["trials"] = summary.trials;
     json["search_seconds"] = summary.search_seconds;
     json["interrupted"] = summary.interrupted;
+    json["store_failure"] = summary.store_status.message();
     json["model_seconds"] = summary.model_seconds;
     json["untuned_model_seconds"] = summary.untuned_model_seconds;
     json["kept_untuned"] = summary.kept_untuned;

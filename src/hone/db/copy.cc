@@ -91,6 +91,7 @@ uint64_t identity(const Record& record) {
 
 Status for_each_record(Store& store, Filter filter, const Visit& visit) {
   filter.limit = kPage;
+  filter.newest_first = false;
   while (true) {
     HONE_ASSIGN_OR_RETURN(std::vector<Record> page, store.query(filter));
     if (page.empty()) return ok_status();

@@ -44,7 +44,7 @@ struct Filter {
   bool with_task_text = false;
   int64_t after_id = 0;       // resume: only records with a greater id
   int64_t limit = -1;         // -1: all
-  bool newest_first = false;  // else oldest first
+  bool newest_first = false;  // else oldest first, page by page by `after_id`
 };
 
 class Store {

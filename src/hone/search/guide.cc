@@ -98,21 +98,31 @@ std::vector<Scored> Guide::climbed_samples(int samples, size_t climbers, int max
 
 void Guide::observe(std::span<const space::Point> points, std::span<const double> seconds) {
   HONE_ASSERT(points.size() == seconds.size(), "one time per point");
-  const std::vector<double> predicted = predict(points);
+  // Of many records of earlier runs the correction needs the newest alone.
+  const size_t old = points.size() - std::min(points.size(), Correction::kMaximum);
+  const std::vector<double> predicted = predict(points.subspan(old));
+  std::vector<MeasuredPoint> fresh;
   for (size_t i = 0; i < points.size(); ++i) {
     proposals_.take(points[i]);
     const bool known = !times_.insert_or_assign(space::hash(points[i]), seconds[i]).second;
     // Two times of one point would lead a descent from the one to the other and back for ever.
-    if (known)
-      std::erase_if(measured_, [&](const MeasuredPoint& m) { return m.point == points[i]; });
+    if (known) {
+      const auto same = [&](const MeasuredPoint& m) { return m.point == points[i]; };
+      std::erase_if(measured_, same);
+      std::erase_if(fresh, same);
+    }
+    if (std::isfinite(seconds[i])) fresh.push_back({points[i], seconds[i]});
+    if (i < old) continue;
     history_.push_back({points[i], seconds[i]});
-    correct(history_.back(), predicted[i]);
-    if (!std::isfinite(seconds[i])) continue;
-    const auto place =
-        std::upper_bound(measured_.begin(), measured_.end(), seconds[i],
-                         [](double s, const MeasuredPoint& m) { return s < m.seconds; });
-    measured_.insert(place, {points[i], seconds[i]});
+    correct(history_.back(), predicted[i - old]);
   }
+  const auto faster = [](const MeasuredPoint& a, const MeasuredPoint& b) {
+    return a.seconds < b.seconds;
+  };
+  std::stable_sort(fresh.begin(), fresh.end(), faster);
+  const auto middle = std::ssize(measured_);
+  measured_.insert(measured_.end(), fresh.begin(), fresh.end());
+  std::inplace_merge(measured_.begin(), measured_.begin() + middle, measured_.end(), faster);
   if (history_.size() > Correction::kMaximum)
     history_.erase(history_.begin(),
                    history_.end() - static_cast<std::ptrdiff_t>(Correction::kMaximum));

@@ -14,7 +14,7 @@ namespace {
 constexpr double kCloser = 1.5;
 // A description has the nominal clock; a machine that is cool or has idle cores exceeds it.
 constexpr double kTurbo = 1.5;
-// A rate that was beaten can be beaten by as much again.
+// A rate that was measured can be beaten by so much: something else may have run beside.
 constexpr double kHeadroom = 1.1;
 
 }  // namespace
@@ -28,13 +28,15 @@ TaskWork least_work(const compute::Dag& dag, const space::Space& space) {
 
 TaskBounds::TaskBounds(const target::Target& target, int threads,
                        std::optional<measure::Roofline> roofline)
-    : roofline_(std::move(roofline)), threads_(threads) {
+    : roofline_(std::move(roofline)),
+      threads_(threads),
+      compute_beaten_(roofline_ ? kHeadroom : kTurbo),
+      move_beaten_(roofline_ ? kHeadroom : kCloser) {
   const double cycles = target.ghz * 1e9 * std::min(threads, target.cores);
   const double per_cycle =
       target.caches.empty() ? target.memory_bytes_per_cycle : target.caches.back().bytes_per_cycle;
   flops_per_second_ = 2 * target.fma_per_cycle * target.lanes(4) * cycles;
   bytes_per_second_ = per_cycle * cycles;
-  if (!roofline_) compute_beaten_ = kTurbo, move_beaten_ = kCloser;
 }
 
 TaskBounds::Times TaskBounds::times(const TaskWork& work) const {

@@ -35,8 +35,8 @@ class TaskBounds {
 
   std::optional<measure::Roofline> roofline_;
   int threads_;
-  double flops_per_second_, bytes_per_second_;   // as described
-  double compute_beaten_ = 1, move_beaten_ = 1;  // so many times faster than told may be
+  double flops_per_second_, bytes_per_second_;  // as described
+  double compute_beaten_, move_beaten_;         // so many times faster than told may be
 };
 
 }  // namespace hone::search

@@ -319,12 +319,13 @@ void Loop::report_progress(int task, std::string_view stage) const {
   TuneProgress progress;
   const double now = clock_.now_seconds();
   progress.elapsed = now - options_.start;
-  progress.budget = options_.deadline - options_.start;
+  const double end = options_.end > 0 ? options_.end : options_.deadline;
+  progress.budget = end - options_.start;
   progress.trials = trials_;
   progress.trials_per_second = trials_ / std::max(now - begin_, 1e-9);
   progress.task = task;
   progress.stage = stage;
-  progress.left = std::max(0.0, options_.deadline - now);
+  progress.left = std::max(0.0, end - now);
   if (options_.max_trials > 0 && trials_ > 0) {
     progress.left = std::min(progress.left, (options_.max_trials - trials_) /
                                                 std::max(progress.trials_per_second, 1e-9));

@@ -47,6 +47,7 @@ struct TuneLoopOptions {
   std::optional<measure::Roofline> roofline;  // the machine's limits; none: its description's
   double start = 0;                           // on that clock: when the budget began to run
   double deadline = 0;                        // on that clock
+  double end = 0;                             // of all that is told of; 0: the deadline
   int batch = 8;
   int max_trials = 0;           // 0: no limit
   int max_task_trials = 0;      // of each task; 0: no limit

@@ -263,6 +263,7 @@ TEST(tune_tasks, of_many_records_the_newest_are_not_measured_again) {
   const auto name = [](const db::Record& record) {
     return std::to_string(record.task) + record.steps;
   };
+  // None is verified, so none is a stored best, which would be measured again.
   f.options.context.most_known = 4;
   for (const TuneTask& task : f.tasks) {
     const auto records = store->query({.task = task.key, .limit = 4, .newest_first = true});
