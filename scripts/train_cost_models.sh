@@ -24,10 +24,13 @@ bytes_of = {device["name"]: device["vector_bytes"] for device in json.load(sys.s
 print("host host-avx2" if bytes_of["host"] > bytes_of["host-avx2"] else "host")'
 }
 
-read -ra devices <<<"${DEVICES:-$(known_devices)}"
+known=${DEVICES:-}
+[[ $known ]] || known=$(known_devices)
+read -ra devices <<<"$known"
 read -ra threads <<<"${THREADS:-1 2}"
 joined() { local IFS=,; echo "$*"; }
 
+mkdir -p "$output"
 if (($# > 0)); then
   "$hone" dataset make "$@" --db "$db" --device "$(joined "${devices[@]}")" \
     --threads "$(joined "${threads[@]}")" --schedules "${SCHEDULES:-500}" --round "${ROUND:-16}" \
@@ -36,10 +39,13 @@ fi
 options=()
 for device in "${devices[@]}"; do options+=(--device "$device"); done
 for name in gbdt combined; do
-  for device in "${devices[@]}"; do
-    echo "$name, networks held out, $device:"
-    "$hone" eval --db "$db" --device "$device" --cost "$name" --split by-model
-  done
   "$hone" train --db "$db" "${options[@]}" --cost "$name" -o "$scratch/$name.model"
 done
 mv "$scratch"/*.model "$output/"
+for name in gbdt combined; do
+  for device in "${devices[@]}"; do
+    echo "$name, networks held out, $device:"
+    "$hone" eval --db "$db" --device "$device" --cost "$name" --split by-model ||
+      echo "$name, $device: not judged" >&2
+  done
+done

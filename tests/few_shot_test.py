@@ -93,10 +93,14 @@ def check_training(folder, db, few, keys):
     hone(*adapt, "-o", full)
     hone(*adapt, "--adapt", "head", *small, "-o", head)
     before = weights_of(old)
+    apart = folder / "apart.onnx"
+    hone("train", "--db", db, "--device", "host/1", *small, "--threads", "1", "--epochs", "1", "--hold-out", "second", "-o", apart)
+    assert notes_of(apart)["models"] == "first" and notes_of(apart)["held_out_models"] == "second", notes_of(apart)
     for path, how in ((full, "full"), (head, "head")):
         notes = notes_of(path)
         assert notes["hone.family"] == "small" and notes["options"] == "hidden=8,heads=2" and notes["loss"] == "pairwise", notes
         assert notes["adapt"] == how and notes["from"].startswith("old.onnx ") and notes["from.devices"].endswith("/1"), notes
+        assert notes["from.loss"] == "pairwise" and notes["from.epochs"] == "2", notes
         assert notes["devices"].endswith("/2") and notes["tasks"] == str(len(keys)) and notes["validation_tasks"] == "0", notes
         after = weights_of(path)
         assert after["statements.mean"] == before["statements.mean"]

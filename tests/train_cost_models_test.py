@@ -18,7 +18,6 @@ def train(folder):
     model(models[0], "first", 16)
     model(models[1], "second", 32)
     output = folder / "trained"
-    output.mkdir()
     environment = os.environ | {"OUTPUT": str(output), "SCHEDULES": "10", "ROUND": "10", "THREADS": "1"}
     done = subprocess.run([SCRIPT, folder / "data.db", *models], env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -54,6 +53,23 @@ def check_going_on(folder, output):
     text = path.read_text()
     assert note(text, "from").startswith("gbdt.model ") and note(text, "from.models") == "first, second"
     assert note(text, "models") == "first" and note(text, "excluded_models") == "second"
+    last = folder / "last.model"
+    hone("train", "--db", folder / "data.db", "--from", path, "-o", last)
+    text = last.read_text()
+    assert note(text, "from.excluded_models") == "second" and note(text, "from.from.models") == "first, second", text[:2000]
+
+
+def check_failures(folder):
+    """Without the devices nothing is made; what cannot be judged is said, and made."""
+    for fails, code, files in (("devices", 1, []), ("eval", 0, ["combined.model", "gbdt.model"])):
+        program, output = folder / f"no-{fails}", folder / f"made-{fails}" / "models"
+        program.write_text(f'#!/bin/bash\n[[ $1 != {fails} ]] || exit 1\nexec "{os.environ["HONE"]}" "$@"\n')
+        program.chmod(0o755)
+        environment = os.environ | {"OUTPUT": str(output), "HONE": str(program)}
+        done = subprocess.run([SCRIPT, folder / "data.db"], env=environment, capture_output=True, text=True, timeout=240)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert sorted(path.name for path in output.glob("*")) == files
+        assert ("not judged" in done.stderr) == (fails == "eval"), done.stderr
 
 
 def check_another_measure(folder, output):
@@ -74,6 +90,7 @@ def main():
         output = train(folder)
         check_cards(folder, output)
         check_going_on(folder, output)
+        check_failures(folder)
         check_another_measure(folder, output)
     return 0
 

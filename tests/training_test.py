@@ -56,7 +56,12 @@ def check_bad_data(folder, records):
     # A network that no record is of.
     known, small = database(folder, "known", records), ["--cost", "small", "-o", folder / "no.onnx"]
     error = hone("train", "--db", known, *small, "--hold-out", records[0]["model"], "--hold-out", "third", code=2)
-    assert "--hold-out: the database has no trial of 'third'" in error, error
+    assert "--hold-out: no task of 'third' on " in error, error
+
+    # A device of which nothing can be used beside one that is good.
+    both = database(folder, "both", [*records, *(dict(record, device="another", version="0.0") for record in records)])
+    done = subprocess.run([os.environ["HONE"], "dataset", "stat", "--db", both], capture_output=True, text=True)
+    assert done.returncode == 0 and "device another is left out: no task with two measured schedules" in done.stderr, done.stderr
 
     # What is left out of a good database: another version, a step that nobody knows, a time far off, a task of a single schedule.
     first = records[0]["task"]
@@ -65,8 +70,8 @@ def check_bad_data(folder, records):
     old = [dict(record, version="0.0") for record in odd]
     unknown, slow = dict(odd[0], steps="a step of long ago"), dict(odd[1], times=[100 * time for time in odd[1]["times"]])
     mixed = database(folder, "mixed", [*others, records[0], *old, unknown, slow])
-    why = ["3 records are left out: they are of space version '0.0', expected ", "1 records are left out: their times are more than 1.5 times off",
-           "1 schedules are left out: this version can make nothing of them", "1 tasks are left out: a single schedule of them was measured"]
+    why = ["3 records are left out: of space version '0.0', expected ", "1 record is left out: more than 1.5 times off",
+           "1 schedule is left out: this version can make nothing of it", "1 task is left out: measured with a single schedule"]
     for command in (["eval"], ["dataset", "split", "--fraction", "0.5", "-o", folder / "mixed.json"]):
         done = subprocess.run([os.environ["HONE"], *command, "--db", mixed], capture_output=True, text=True)
         warnings = done.stderr.splitlines()
@@ -176,6 +181,9 @@ def check_unused_options(folder, db):
         check(f"{option}: for training nets, but --cost gbdt fits trees", "train", *into, "--cost", "gbdt", option, *filter(None, [value]))
     check("--epochs, --curve: for training nets, but --cost combined fits trees", "train", *into, "--curve", "c.html", "--epochs", "3")
     check("--lr: for training nets, but --from a.model fits trees", "train", *into, "--from", "a.model", "--lr", "0.1")
+    check("--cost: a.model has trees, expected gbdt or combined, or no --cost, not small", "train", *into, "--from", "a.model", "--cost", "small")
+    for option in ("--seed", "--threads"):
+        check(f"{option}: ", "train", *into, "--cost", "gbdt", option, "x")
     small, judge = ["train", "-o", folder / "no.onnx", "--cost", "small"], "for choosing the tasks that epochs are judged by"
     check("--booster: for fitting trees, but --cost small trains a net", *small, "--booster", "xgboost")
     check("--booster: for fitting trees, but --from a.onnx trains a net", "train", *into, "--from", "a.onnx", "--booster", "xgboost")

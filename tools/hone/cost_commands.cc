@@ -234,7 +234,9 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
     HONE_ASSIGN_OR_RETURN(features, learning_model(options.cost));
   } else {
     HONE_RETURN_IF_ERROR(check_booster(app, options, trees));
-    HONE_ASSIGN_OR_RETURN(known, judged_model(options));
+    if (!replays || options.cost_given) {
+      HONE_ASSIGN_OR_RETURN(known, judged_model(options));
+    }
   }
   HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, options.device));
   HONE_ASSIGN_OR_RETURN(const cost::Networks networks, count_tasks(options, data.target));
@@ -242,9 +244,7 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
     HONE_ASSIGN_OR_RETURN(const std::set<uint64_t> keys, read_task_keys(options.except));
     data.dataset = cost::tasks_except(data.dataset, keys);
   }
-  if (replays)
-    return evaluate_replay(options, data, networks, schedules,
-                           options.cost_given ? known.get() : nullptr);
+  if (replays) return evaluate_replay(options, data, networks, schedules, known.get());
   Printed how = {options.json};
   if (known) {
     HONE_ASSIGN_OR_RETURN(how.card, read_card(options.cost));

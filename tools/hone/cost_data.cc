@@ -100,17 +100,16 @@ Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_
   HONE_ASSIGN_OR_RETURN(const cost::DataSplit split, read_split(split_file));
   cost::SplitData parts = cost::apply_split(data.dataset, split);
   if (parts.unknown > 0) {
-    log_warning("{} schedules are left out: they were measured after {} was made", parts.unknown,
-                split_file);
+    warn_left_out(parts.unknown, "schedule", fmt::format("measured after {} was made", split_file));
   }
   return parts;
 }
 
 Status check_networks(std::string_view option, const std::vector<std::string>& names,
-                      const std::set<std::string>& known) {
+                      const std::set<std::string>& known, std::string_view devices) {
   for (const std::string& name : names) {
     if (!known.contains(name))
-      return invalid("{}: the database has no trial of '{}', but of {}", option, name,
+      return invalid("{}: no task of '{}' on {}, but of {}", option, name, devices,
                      fmt::join(known, ", "));
   }
   return ok_status();

@@ -50,9 +50,9 @@ struct CostData {
 // --booster: the library that fits trees.
 void add_booster(CLI::App& app, std::string& name);
 [[nodiscard]] Result<cost::BoostOptions> parse_booster(const std::string& name);
-// An error if an option names a network that is not among those that are known.
+// An error if an option names a network that is not among those that are known of `devices`.
 [[nodiscard]] Status check_networks(std::string_view option, const std::vector<std::string>& names,
-                                    const std::set<std::string>& known);
+                                    const std::set<std::string>& known, std::string_view devices);
 
 // The keys in a file of `hone dataset representatives`.
 [[nodiscard]] Result<std::set<uint64_t>> read_task_keys(const std::string& file);

@@ -107,9 +107,7 @@ Status export_npz(const FileTexts& texts) {
   }));
   HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> arrays, dataset_arrays(datasets, records));
   HONE_RETURN_IF_ERROR(write_npz(texts.file, arrays, true));
-  if (left_out > 0)
-    log_warning("{} records of another space version than {} are left out", left_out,
-                kScheduleVersion);
+  warn_left_out(left_out, "record", fmt::format("not of space version {}", kScheduleVersion));
   std::set<uint64_t> tasks;
   int64_t schedules = 0;
   for (const cost::Dataset& dataset : datasets) {

@@ -22,11 +22,14 @@ Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
     ++records;
     return ok_status();
   }));
-  std::vector<cost::Dataset> datasets;
+  std::vector<cost::Dataset> datasets, unusable;
   for (const std::string& device : devices) {
     HONE_ASSIGN_OR_RETURN(cost::Dataset dataset,
                           cost::load_dataset(*store, device, 2, kScheduleVersion));
-    if (!dataset.tasks.empty()) datasets.push_back(std::move(dataset));
+    if (!dataset.tasks.empty())
+      datasets.push_back(std::move(dataset));
+    else
+      unusable.push_back(std::move(dataset));
   }
   if (datasets.empty()) {
     return invalid("{}: no task with two measured schedules of space version {}; it has {}",
@@ -35,23 +38,30 @@ Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
                                     : fmt::format("{} records of version {}", records,
                                                   fmt::join(versions, ", ")));
   }
+  for (const cost::Dataset& dataset : unusable) {
+    log_warning("device {} is left out: no task with two measured schedules of space version {}",
+                dataset.device, kScheduleVersion);
+    warn_of_what_is_left_out(dataset);
+  }
   return datasets;
 }
 
+void warn_left_out(int64_t count, std::string_view what, std::string_view why) {
+  if (count > 0)
+    log_warning("{} {}{} left out: {}", count, what, count == 1 ? " is" : "s are", why);
+}
+
 void warn_of_what_is_left_out(const cost::Dataset& dataset) {
-  const auto warn = [](int64_t count, std::string_view of_what, std::string_view why) {
-    if (count > 0) log_warning("{} {} are left out: {}", count, of_what, why);
-  };
   for (const auto& [version, records] : dataset.other_versions) {
-    warn(records, "records",
-         fmt::format("they are of space version '{}', expected '{}'", version, kScheduleVersion));
+    warn_left_out(records, "record",
+                  fmt::format("of space version '{}', expected '{}'", version, kScheduleVersion));
   }
-  warn(dataset.bad_times, "records", "their time is no positive number");
-  warn(dataset.outliers, "records",
-       fmt::format("their times are more than {} times off the median of their schedule",
-                   cost::kOutlierRatio));
-  warn(dataset.left_out, "schedules", "this version can make nothing of them");
-  warn(dataset.small_tasks, "tasks", "a single schedule of them was measured");
+  warn_left_out(dataset.bad_times, "record", "no positive time");
+  warn_left_out(dataset.outliers, "record",
+                fmt::format("more than {} times off the median of the schedule's times",
+                            cost::kOutlierRatio));
+  warn_left_out(dataset.left_out, "schedule", "this version can make nothing of it");
+  warn_left_out(dataset.small_tasks, "task", "measured with a single schedule");
 }
 
 Result<cost::DataSplit> read_split(const std::string& path) {

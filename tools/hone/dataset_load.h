@@ -5,9 +5,11 @@
 
 namespace hone::tool {
 
-// One for each device that has records. An error if there is no usable one at all, which says what
-// there is instead.
+// One for each device that has usable records; warns of the other devices. An error if there is no
+// usable one at all, which says what there is instead.
 [[nodiscard]] Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db);
+// "1 record is left out: WHY", if there is any.
+void warn_left_out(int64_t count, std::string_view what, std::string_view why);
 // A line for each reason.
 void warn_of_what_is_left_out(const cost::Dataset& dataset);
 [[nodiscard]] Result<cost::DataSplit> read_split(const std::string& path);

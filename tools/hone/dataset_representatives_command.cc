@@ -23,7 +23,8 @@ struct Texts {
 Status choose(const Texts& texts) {
   HONE_ASSIGN_OR_RETURN(const int count, parse_count("--count", texts.count, 1, kMostTasks));
   HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(texts.db, texts.device));
-  HONE_RETURN_IF_ERROR(check_networks("--exclude-model", texts.excluded, data.dataset.models()));
+  HONE_RETURN_IF_ERROR(
+      check_networks("--exclude-model", texts.excluded, data.dataset.models(), data.device.text()));
   const cost::Dataset rest = cost::without_models(
       data.dataset, std::set<std::string>(texts.excluded.begin(), texts.excluded.end()));
   if (rest.tasks.empty()) {

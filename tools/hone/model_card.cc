@@ -40,41 +40,34 @@ Result<Notes> find_notes(const std::string& cost) {
 
 }  // namespace
 
-Notes data_notes(const std::vector<CostData>& data, const std::vector<std::string>& excluded) {
-  std::vector<std::string> devices;
-  std::set<std::string> models;
-  for (const CostData& one : data) {
-    devices.push_back(one.device.text());
-    models.merge(one.dataset.models());
-  }
-  return {{"devices", join_names(devices)},
-          {"models", fmt::format("{}", fmt::join(models, ", "))},
+void TrainedOn::add(const MeasuredDevice& device, const cost::Dataset& part) {
+  if (part.tasks.empty()) return;
+  devices.push_back(device.text());
+  models.merge(part.models());
+  tasks.merge(part.keys());
+  schedules += part.size();
+}
+
+Notes data_notes(const TrainedOn& data, const std::vector<std::string>& excluded) {
+  return {{"devices", join_names(data.devices)},
+          {"models", fmt::format("{}", fmt::join(data.models, ", "))},
           {"excluded_models", join_names(excluded)}};
 }
 
-Notes tree_notes(const std::vector<CostData>& data, const std::vector<std::string>& excluded,
-                 cost::TreeLibrary booster, const std::string& seed) {
-  std::set<uint64_t> tasks;
-  int64_t schedules = 0;
-  for (const CostData& one : data) {
-    tasks.merge(one.dataset.keys());
-    schedules += one.dataset.size();
-  }
+Notes tree_notes(const TrainedOn& data, const std::vector<std::string>& excluded,
+                 cost::TreeLibrary booster, uint64_t seed) {
   Notes notes = data_notes(data, excluded);
-  notes["schedules"] = std::to_string(schedules);
-  notes["tasks"] = std::to_string(tasks.size());
+  notes["schedules"] = std::to_string(data.schedules);
+  notes["tasks"] = std::to_string(data.tasks.size());
   notes["booster"] = cost::tree_library_names()[static_cast<size_t>(booster)];
-  notes["seed"] = seed;
+  notes["seed"] = std::to_string(seed);
   return notes;
 }
 
 Notes from_notes(const std::string& path, std::string_view bytes, const Notes& card) {
   Notes notes = {{"from", fmt::format("{} {}", std::filesystem::path(path).filename().string(),
                                       hash_hex(hash_string(bytes)))}};
-  for (const char* name : {"devices", "models", "excluded_models", "tasks", "schedules", "from"}) {
-    const auto found = card.find(name);
-    notes[fmt::format("from.{}", name)] = found == card.end() ? "" : found->second;
-  }
+  for (const auto& [name, value] : card) notes["from." + name] = value;
   return notes;
 }
 

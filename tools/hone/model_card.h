@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,20 @@ namespace hone::tool {
 
 using Notes = std::map<std::string, std::string>;  // by name
 
-// Of what anything is trained on: devices, networks, and those that were left out.
-[[nodiscard]] Notes data_notes(const std::vector<CostData>& data,
-                               const std::vector<std::string>& excluded);
+// What a model was trained on: neither what it was judged by nor what was not drawn.
+struct TrainedOn {
+  std::vector<std::string> devices;
+  std::set<std::string> models;
+  std::set<uint64_t> tasks;
+  int64_t schedules = 0;
+  void add(const MeasuredDevice& device, const cost::Dataset& part);
+};
+// Devices, networks, and those that were left out.
+[[nodiscard]] Notes data_notes(const TrainedOn& data, const std::vector<std::string>& excluded);
 // The same for trees, and how many schedules and tasks there were.
-[[nodiscard]] Notes tree_notes(const std::vector<CostData>& data,
-                               const std::vector<std::string>& excluded, cost::TreeLibrary booster,
-                               const std::string& seed);
-// What went on from a file: its name and hash, and what its own card said.
+[[nodiscard]] Notes tree_notes(const TrainedOn& data, const std::vector<std::string>& excluded,
+                               cost::TreeLibrary booster, uint64_t seed);
+// What went on from a file: its name and hash, and all that its own card said, after "from.".
 [[nodiscard]] Notes from_notes(const std::string& path, std::string_view bytes, const Notes& card);
 
 // The card of a model as --cost names it; null if it has none.

@@ -50,20 +50,23 @@ Result<cost::TrainedTrees> read_trees(const TrainOptions& options) {
 
 // `known`: what to start from.
 Status train_trees(std::vector<CostData> data, std::optional<cost::TrainedTrees> known,
-                   cost::FeatureSet features, const cost::BoostOptions& boosting,
+                   cost::FeatureSet features, const cost::BoostOptions& boosting, uint64_t seed,
                    const NetTrainTexts& texts, const std::vector<std::string>& excluded) {
   if (texts.tasks > 0) {
-    HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(texts.seed));
     std::vector<cost::Dataset*> all;
     for (CostData& device : data) all.push_back(&device.dataset);
     HONE_RETURN_IF_ERROR(cost::keep_tasks(all, texts.tasks, seed));
   }
   std::vector<cost::DeviceTrials> devices;
-  for (const CostData& device : data) devices.push_back({&device.dataset, &device.target});
+  TrainedOn trained_on;
+  for (const CostData& device : data) {
+    devices.push_back({&device.dataset, &device.target});
+    trained_on.add(device.device, device.dataset);
+  }
   HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trained,
                         known ? cost::adapt(*std::move(known), devices, boosting.library)
                               : cost::train(devices, features, boosting));
-  trained.card.merge(tree_notes(data, excluded, boosting.library, texts.seed));
+  trained.card.merge(tree_notes(trained_on, excluded, boosting.library, seed));
   HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(trained)));
   fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output,
              trained.trees.size(), trained.card["schedules"], trained.card["tasks"]);
@@ -74,6 +77,7 @@ Status train_trees(std::vector<CostData> data, std::optional<cost::TrainedTrees>
 Result<std::vector<CostData>> load(const TrainOptions& options) {
   std::vector<CostData> all;
   std::set<std::string> models;
+  std::vector<std::string> devices;
   std::set<uint64_t> only;
   if (!options.only.empty()) {
     HONE_ASSIGN_OR_RETURN(only, read_task_keys(options.only));
@@ -81,6 +85,7 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
   for (const std::string& device : options.devices) {
     HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, device));
     models.merge(data.dataset.models());
+    devices.push_back(data.device.text());
     if (!options.split_file.empty()) {
       HONE_ASSIGN_OR_RETURN(cost::SplitData parts, parts_of(data, options.split_file));
       data.dataset = std::move(parts.train);
@@ -99,8 +104,9 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
       return invalid("{}: no trials on device {} to train on", options.db, data.device.text());
     all.push_back(std::move(data));
   }
-  HONE_RETURN_IF_ERROR(check_networks("--exclude-model", options.excluded, models));
-  HONE_RETURN_IF_ERROR(check_networks("--hold-out", options.net.held_out, models));
+  const std::string names = join_names(devices);
+  HONE_RETURN_IF_ERROR(check_networks("--exclude-model", options.excluded, models, names));
+  HONE_RETURN_IF_ERROR(check_networks("--hold-out", options.net.held_out, models, names));
   return all;
 }
 
@@ -139,9 +145,16 @@ Status train(const TrainOptions& options, const CLI::App& app) {
   if (!options.tasks.empty()) {
     HONE_ASSIGN_OR_RETURN(texts.tasks, parse_count("--tasks", options.tasks, 1, 1 << 30));
   }
+  HONE_ASSIGN_OR_RETURN(const uint64_t seed, parse_seed(texts.seed));
+  HONE_RETURN_IF_ERROR(parse_threads(texts.threads).status());
   const bool from_trees = texts.from.ends_with(".model");
   const bool adapts = !texts.from.empty() && !from_trees;
-  if (adapts || cost::net::find_family(options.cost).ok()) {
+  const bool names_net = cost::net::find_family(options.cost).ok();
+  if (from_trees && names_net) {
+    return invalid("--cost: {} has trees, expected gbdt or combined, or no --cost, not {}",
+                   texts.from, options.cost);
+  }
+  if (adapts || names_net) {
     HONE_RETURN_IF_ERROR(check_options_of_nets(app, options));
     if (texts.from.empty() && !texts.adapt.empty())
       return invalid("--adapt {}: needs a net to start from, expected --from", texts.adapt);
@@ -161,7 +174,7 @@ Status train(const TrainOptions& options, const CLI::App& app) {
   HONE_RETURN_IF_ERROR(cost::boosting_status(boosting.library));
   HONE_RETURN_IF_ERROR(check_name(texts.output, ".model"));
   HONE_ASSIGN_OR_RETURN(std::vector<CostData> data, load(options));
-  return train_trees(std::move(data), std::move(known), features, boosting, texts,
+  return train_trees(std::move(data), std::move(known), features, boosting, seed, texts,
                      options.excluded);
 }
 

@@ -62,7 +62,8 @@ Result<net::NetTraining> parse(const NetTrainTexts& texts, net::NetTraining trai
 
 struct Rows {
   net::NetRows train, validation;
-  std::set<uint64_t> train_tasks, validation_tasks;
+  TrainedOn trained_on;
+  std::set<uint64_t> validation_tasks;
 };
 
 // Whose each head of the net is: first those of the net that it starts from.
@@ -104,17 +105,17 @@ Result<Rows> make_rows(const std::vector<CostData>& data, const NetTrainTexts& t
   Rows rows;
   rows.train = rows.validation = net::no_rows(model);
   for (size_t i = 0; i < data.size(); ++i) {
-    const auto add = [&](const cost::Dataset& part, net::NetRows& to,
-                         std::set<uint64_t>& tasks) -> Status {
+    const auto add = [&](const cost::Dataset& part, net::NetRows& to) -> Status {
       HONE_ASSIGN_OR_RETURN(
           const net::NetRows more,
           net::make_rows(part, data[i].target, model, {training.threads, heads, training.cancel}));
       net::append(to, more);
-      tasks.merge(part.keys());
       return ok_status();
     };
-    HONE_RETURN_IF_ERROR(add(parts[i].train, rows.train, rows.train_tasks));
-    HONE_RETURN_IF_ERROR(add(parts[i].validation, rows.validation, rows.validation_tasks));
+    HONE_RETURN_IF_ERROR(add(parts[i].train, rows.train));
+    HONE_RETURN_IF_ERROR(add(parts[i].validation, rows.validation));
+    rows.trained_on.add(data[i].device, parts[i].train);
+    rows.validation_tasks.merge(parts[i].validation.keys());
   }
   if (rows.train.num_tasks() == 0)
     return invalid("no task is left to train on, {} are held out", rows.validation.num_tasks());
@@ -152,8 +153,7 @@ const net::NetEpoch& best_of(const std::vector<net::NetEpoch>& epochs) {
                        [](const net::NetEpoch& epoch) { return epoch.best; });
 }
 
-NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
-                const net::NetTraining& training, const Rows& rows,
+NetCard card_of(const NetTrainTexts& texts, const net::NetTraining& training, const Rows& rows,
                 const std::vector<std::string>& excluded,
                 const std::vector<net::NetEpoch>& epochs) {
   const net::NetEpoch& best = best_of(epochs);
@@ -162,7 +162,7 @@ NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
       {"options", texts.options},
       {"held_out_models", join_names(texts.held_out)},
       {"schedules", std::to_string(rows.train.batch.rows)},
-      {"tasks", std::to_string(rows.train_tasks.size())},
+      {"tasks", std::to_string(rows.trained_on.tasks.size())},
       {"validation_schedules", std::to_string(rows.validation.batch.rows)},
       {"validation_tasks", std::to_string(rows.validation_tasks.size())},
       {"loss", net::loss_names()[static_cast<size_t>(training.loss)]},
@@ -174,7 +174,7 @@ NetCard card_of(const std::vector<CostData>& data, const NetTrainTexts& texts,
       {"pair_accuracy", fmt::format("{:.4f}", best.pair_accuracy)},
       {"clear_pair_accuracy", fmt::format("{:.4f}", best.clear_pair_accuracy)},
   };
-  card.notes.merge(data_notes(data, excluded));
+  card.notes.merge(data_notes(rows.trained_on, excluded));
   return card;
 }
 
@@ -215,14 +215,14 @@ Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
     net::set_normalisation(model, rows.train.batch);
   }
   fmt::print("{}: {} weights; {} schedules of {} tasks, judged by {} of {} others\n", texts.family,
-             model.num_weights(), rows.train.batch.rows, rows.train_tasks.size(),
+             model.num_weights(), rows.train.batch.rows, rows.trained_on.tasks.size(),
              rows.validation.batch.rows, rows.validation_tasks.size());
   const bool judged = rows.validation.num_tasks() > 0;
   training.progress = [&](const net::NetEpoch& epoch) { print(epoch, training.epochs, judged); };
   HONE_ASSIGN_OR_RETURN(const std::vector<net::NetEpoch> epochs,
                         net::train(model, rows.train, rows.validation, training));
   const net::NetEpoch& best = best_of(epochs);
-  NetCard card = card_of(data, texts, training, rows, excluded, epochs);
+  NetCard card = card_of(texts, training, rows, excluded, epochs);
   card.heads = heads;
   if (start) card.notes.merge(start_notes(*start, texts));
   card.tells_time = training.loss == net::Loss::kMultiTask;

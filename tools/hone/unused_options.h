@@ -1,5 +1,6 @@
 // tools/hone/unused_options.h - options that would do nothing beside the others are refused: who
-// gives one expects something of it.
+// gives one expects something of it. But for --seed and --threads, which scripts give to trees and
+// nets alike: they are read, and do nothing where there is nothing to draw or to divide.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -105,12 +105,14 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
   dataset.device = device;
   std::map<Key, Collected> tasks;
   std::map<uint64_t, std::set<std::string>> networks;  // by task
-  const db::Filter all = {.with_task_text = true};
-  HONE_RETURN_IF_ERROR(db::for_each_record(store, all, [&](const db::Record& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, {}, [&](const db::Record& record) {
     if (!record.model.empty()) networks[record.task].insert(record.model);
-    if (record.device != device || record.outcome != measure::Outcome::kOk ||
-        (threads > 0 && record.threads != threads))
-      return ok_status();
+    return ok_status();
+  }));
+  db::Filter measured = {
+      .device = device, .outcome = measure::Outcome::kOk, .with_task_text = true};
+  if (threads > 0) measured.threads = threads;
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, measured, [&](const db::Record& record) {
     if (version.empty() || record.version == version)
       add(record, tasks, dataset);
     else

@@ -1,6 +1,7 @@
 // cost/fingerprint.h - what this program computes of a few schedules that never change, in few
 // numbers. A file of a trained model carries them: whoever changed features or the analytic measure
-// and forgot their version is told so, instead of trees and nets that know another measure.
+// and forgot their version is told so, instead of trees and nets that know another measure. What is
+// 0 for each of the schedules (some of the features) may change unseen.
 #pragma once
 
 #include <string>
