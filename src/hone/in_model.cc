@@ -185,7 +185,7 @@ std::vector<Contest> contests_of(const ModelTasks& model,
   double whole = 0;
   const auto seconds_of = [&](size_t g) {
     const TaskSummary& task = model.summaries[g];
-    return task.multiplicity * (task.seconds > 0 ? task.seconds : task.predicted_seconds);
+    return task.multiplicity * task.known_seconds();
   };
   for (size_t g = 0; g < schedules.size(); ++g) whole += seconds_of(g);
   std::vector<Contest> contests;

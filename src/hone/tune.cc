@@ -70,8 +70,7 @@ Result<std::vector<std::vector<double>>> compare(const std::vector<std::string>&
 // As far as it is known.
 double seconds_of_a_run(const ModelTasks& model) {
   double sum = 0;
-  for (const TaskSummary& task : model.summaries)
-    sum += task.multiplicity * (task.seconds > 0 ? task.seconds : task.predicted_seconds);
+  for (const TaskSummary& task : model.summaries) sum += task.multiplicity * task.known_seconds();
   return sum;
 }
 

@@ -87,6 +87,9 @@ struct TaskSummary {
   // Records of its own that do not apply any more: another version's.
   int stale = 0;
   std::string steps;  // the schedule's text
+
+  // Measured, stored or predicted.
+  [[nodiscard]] double known_seconds() const { return seconds > 0 ? seconds : predicted_seconds; }
 };
 
 struct CompileSummary {

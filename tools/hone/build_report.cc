@@ -11,7 +11,7 @@ std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
                              "best", "GFLOP/s"}),
               3);
   for (const TaskSummary& task : summary.tasks) {
-    const double best = task.seconds > 0 ? task.seconds : task.predicted_seconds;
+    const double best = task.known_seconds();
     const std::string time = task.seconds > 0 ? format_seconds(best) : "~" + format_seconds(best);
     table.add(limits.row({shorten(task.kernel_class, 36), shorten(task.name, 28), task.source,
                           std::to_string(task.multiplicity), std::to_string(task.trials),

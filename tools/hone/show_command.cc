@@ -46,10 +46,6 @@ std::vector<Row> rows(const Inspection& model) {
   return rows;
 }
 
-double predicted(const TaskSummary& summary) {
-  return summary.seconds > 0 ? summary.seconds : summary.predicted_seconds;
-}
-
 void print_text(const Inspection& model, const Limits& limits) {
   Table table(
       limits.header({"task", "first node", "kernel", "result", "times", "FLOPs", "bytes", "time"}),
@@ -57,7 +53,7 @@ void print_text(const Inspection& model, const Limits& limits) {
   double seconds = 0;
   for (const Row& row : rows(model)) {
     const TaskSummary& task = row.summary;
-    const double time = predicted(task);
+    const double time = task.known_seconds();
     seconds += time * task.multiplicity;
     table.add(limits.row(
         {std::to_string(row.number), shorten(task.name, 32), shorten(task.kernel_class, 40),
