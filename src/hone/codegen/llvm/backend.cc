@@ -98,6 +98,10 @@ bool has_avx512(const target::Target& target) {
   return target.triple.starts_with("x86_64") && target.vector_bytes == 64;
 }
 
+bool has_avx2_at_most(const target::Target& target) {
+  return target.triple.starts_with("x86_64") && target.vector_bytes == 32;
+}
+
 Status prepare_module(llvm::Module& module, const target::Target& target) {
   auto machine = machine_for(target);
   if (!machine.ok()) return machine.status();

@@ -19,6 +19,8 @@ void initialize_targets();
 [[nodiscard]] std::string feature_string(const target::Target& target);
 // Whether code for it may use 512-bit vectors, their masks and their permutations.
 [[nodiscard]] bool has_avx512(const target::Target& target);
+// Whether AVX2's registers and their permutations are the widest that it may use.
+[[nodiscard]] bool has_avx2_at_most(const target::Target& target);
 // Sets triple and data layout; needed before any code is emitted into the module.
 [[nodiscard]] Status prepare_module(llvm::Module& module, const target::Target& target);
 // The short list of passes.

@@ -1,8 +1,80 @@
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
+#include <array>
+#include <numeric>
+
+#include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
 
 namespace hone::codegen {
+namespace {
+
+constexpr unsigned kWords = 8;  // of 32 bits in a register of AVX2
+
+// For every set of lanes of `words` words each, one bit a lane: the words of those in the set, then
+// any others.
+llvm::Constant* packing_table(llvm::LLVMContext& context, unsigned words) {
+  const unsigned lanes = kWords / words;
+  std::vector<uint8_t> table;
+  for (unsigned set = 0; set < 1U << lanes; ++set) {
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      for (unsigned word = 0; word < words && (set >> lane & 1U); ++word)
+        table.push_back(static_cast<uint8_t>(lane * words + word));
+    }
+    table.resize(size_t{kWords} * (set + 1));
+  }
+  return llvm::ConstantDataArray::get(context, table);
+}
+
+llvm::Value* as_bits(llvm::IRBuilder<>& builder, llvm::Value* lanes, unsigned width) {
+  return builder.CreateBitCast(lanes, builder.getIntNTy(width));
+}
+
+}  // namespace
+
+bool PhaseEmitter::packs_lanes() const { return has_avx512(target_) || has_avx2_at_most(target_); }
+
+llvm::Value* PhaseEmitter::pack_lanes(llvm::Value* all, llvm::Value* passes) {
+  if (has_avx2_at_most(target_)) return pack_by_table(all, passes);
+  return builder_.CreateIntrinsic(llvm::Intrinsic::experimental_vector_compress, {all->getType()},
+                                  {all, passes, llvm::PoisonValue::get(all->getType())});
+}
+
+// AVX2 has no instruction that packs: the bits of the lanes that pass say in a table how to permute
+// the register's words.
+llvm::Value* PhaseEmitter::pack_by_table(llvm::Value* all, llvm::Value* passes) {
+  llvm::Type* type = all->getType();
+  const unsigned words = type->getScalarSizeInBits() / 32;
+  const auto width = static_cast<unsigned>(lanes_.width);
+  llvm::Constant* table = packing_table(builder_.getContext(), words);
+  llvm::Constant* stored =
+      module_.getOrInsertGlobal("pack_" + std::to_string(words), table->getType(), [&] {
+        auto* global = new llvm::GlobalVariable(module_, table->getType(), true,
+                                                llvm::GlobalValue::PrivateLinkage, table,
+                                                "pack_" + std::to_string(words));
+        global->setAlignment(llvm::Align(kWords));
+        return global;
+      });
+  llvm::Value* set = builder_.CreateZExt(as_bits(builder_, passes, width), builder_.getInt64Ty());
+  llvm::Value* entry =
+      builder_.CreateGEP(llvm::ArrayType::get(builder_.getInt8Ty(), kWords), stored, {set});
+  llvm::Value* order = builder_.CreateZExt(
+      builder_.CreateAlignedLoad(llvm::FixedVectorType::get(builder_.getInt8Ty(), kWords), entry,
+                                 llvm::Align(kWords)),
+      llvm::FixedVectorType::get(builder_.getInt32Ty(), kWords));
+  // Half a register of lanes is the lower half of a whole one.
+  std::vector<int> whole(kWords / words, -1);
+  std::iota(whole.begin(), whole.begin() + lanes_.width, 0);
+  llvm::Value* packed =
+      builder_.CreateBitCast(builder_.CreateShuffleVector(all, whole),
+                             llvm::FixedVectorType::get(builder_.getInt32Ty(), kWords));
+  packed = builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {packed, order});
+  packed = builder_.CreateBitCast(
+      packed, llvm::FixedVectorType::get(type->getScalarType(), kWords / words));
+  whole.resize(width);
+  return builder_.CreateShuffleVector(packed, whole);
+}
 
 // if c { B[n] = e  n = n + 1 } in lanes: the values of the lanes that pass, packed, are stored as a
 // whole vector. Its rest falls into what the next ones overwrite or into the padding that every
@@ -18,9 +90,7 @@ void PhaseEmitter::emit_filter(const ir::StmtNode& s) {
   for (size_t i = 0; i + 1 < s.body.size(); ++i) {
     llvm::Value* all = to_memory(splat(value(s.body[i]->value)), s.body[i]->buffer->dtype);
     if (failed()) return;
-    packed.push_back(
-        builder_.CreateIntrinsic(llvm::Intrinsic::experimental_vector_compress, {all->getType()},
-                                 {all, passes, llvm::PoisonValue::get(all->getType())}));
+    packed.push_back(pack_lanes(all, passes));
   }
   lanes_ = outer;
   for (size_t i = 0; i < packed.size() && !failed(); ++i) {
@@ -29,8 +99,7 @@ void PhaseEmitter::emit_filter(const ir::StmtNode& s) {
   }
   const Access counter = access(s.body.back()->buffer, {});
   if (failed()) return;
-  llvm::Value* bits =
-      builder_.CreateBitCast(passes, builder_.getIntNTy(static_cast<unsigned>(lanes_.width)));
+  llvm::Value* bits = as_bits(builder_, passes, static_cast<unsigned>(lanes_.width));
   llvm::Value* many = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
   store(counter,
         builder_.CreateAdd(load(counter), builder_.CreateZExt(many, builder_.getInt64Ty())));

@@ -62,15 +62,17 @@ TEST(filter, of_small_or_dependent_elements_is_a_plain_loop) {
 }
 
 TEST(filter, packs_lanes_where_the_device_can) {
-  const auto packs = [](const ir::Program& program, const char* device) {
+  const auto has = [](const char* instruction, const ir::Program& program, const char* device) {
     const InnerLoop loop = inner_loop_of(program, device);
-    return std::any_of(loop.text.begin(), loop.text.end(), [](const std::string& line) {
-      return line.find("compress") != std::string::npos;
+    return std::any_of(loop.text.begin(), loop.text.end(), [&](const std::string& line) {
+      return line.find(instruction) != std::string::npos;
     });
   };
-  EXPECT_TRUE(packs(positive(DType::kF32, DType::kI32, 1024), "x86-64-avx512"));
-  EXPECT_FALSE(packs(positive(DType::kF32, DType::kI32, 1024), "x86-64-avx2"));
-  EXPECT_FALSE(packs(positive(DType::kF32, DType::kI32, 1024, true), "x86-64-avx512"));
+  EXPECT_TRUE(has("compress", positive(DType::kF32, DType::kI32, 1024), "x86-64-avx512"));
+  EXPECT_TRUE(has("vperm", positive(DType::kF32, DType::kI32, 1024), "x86-64-avx2"));
+  EXPECT_TRUE(has("vperm", positive(DType::kF32, DType::kI64, 1024), "x86-64-avx2"));
+  EXPECT_FALSE(has("compress", positive(DType::kF32, DType::kI32, 1024, true), "x86-64-avx512"));
+  EXPECT_FALSE(has("vperm", positive(DType::kF32, DType::kI32, 1024, true), "x86-64-avx2"));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ llvm::Value* PhaseEmitter::any_lane() {
 
 void PhaseEmitter::emit_vectorized(const StmtNode& s) {
   const LanePlan plan = plan_lanes(s);
-  if (!plan.vectorizable || lanes_.width > 1 || (plan.filters && !has_avx512(target_)))
+  if (!plan.vectorizable || lanes_.width > 1 || (plan.filters && !packs_lanes()))
     return emit_serial(s);
   filter_ = plan.filters ? s.body[0].get() : nullptr;
   const int native = std::max(1, target_.vector_bytes / plan.element_bytes);

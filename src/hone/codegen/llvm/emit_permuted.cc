@@ -27,7 +27,7 @@ llvm::Value* PhaseEmitter::load_permuted(const Access& access) {
   const int64_t native = target_.vector_bytes / access.bytes;
   const int64_t vectors = (access.of->num_elements() + native - 1) / native;
   const bool is512 = has_avx512(target_);
-  const bool is256 = target_.triple.starts_with("x86_64") && target_.vector_bytes == 32;
+  const bool is256 = has_avx2_at_most(target_);
   const bool fits = is512   ? vectors <= kMostVectors512 && (access.bytes == 4 || access.bytes == 8)
                     : is256 ? vectors <= kMostVectors256 && access.bytes == 4
                             : false;

@@ -118,7 +118,10 @@ class PhaseEmitter {
   llvm::Value* any_lane();  // i1: some lane is active, or null
 
   // emit_filter.cc: lanes that pass a test, packed.
+  [[nodiscard]] bool packs_lanes() const;
   void emit_filter(const ir::StmtNode& s);
+  llvm::Value* pack_lanes(llvm::Value* all, llvm::Value* passes);
+  llvm::Value* pack_by_table(llvm::Value* all, llvm::Value* passes);
 
   // emit_permuted.cc: loads at any place of a row that fits a few registers.
   llvm::Value* load_permuted(const Access& access);  // null: not that kind of row
