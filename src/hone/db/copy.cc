@@ -78,6 +78,14 @@ class OutputFile {
   std::FILE* file_ = nullptr;
 };
 
+// As Store::set_verified() does, to a record that is not stored yet.
+void mark_failed(Record& record, Record&& found) {
+  if (record.outcome != measure::Outcome::kOk) return;
+  record.outcome = found.outcome;
+  record.message = std::move(found.message);
+  record.verified = record.crowned = false;
+}
+
 }  // namespace
 
 uint64_t identity(const Record& record) {
@@ -113,20 +121,31 @@ Result<Copier> Copier::create(Store& to) {
 }
 
 Status Copier::add(Record record) {
-  const auto [known, is_new] = known_.emplace(identity(record), 0);
-  if (!is_new) {
-    ++copied_.known;
-    if (record.outcome == measure::Outcome::kOk || known->second == 0) return ok_status();
-    return to_->set_verified(std::exchange(known->second, 0), record.outcome, record.message);
+  const uint64_t trial = identity(record);
+  const auto [known, is_new] = known_.emplace(trial, 0);
+  if (is_new) {
+    waiting_.emplace(trial, batch_.size());
+    batch_.push_back(std::move(record));
+    return batch_.size() < kBatch ? ok_status() : flush();
   }
-  batch_.push_back(std::move(record));
-  return batch_.size() < kBatch ? ok_status() : flush();
+  ++copied_.known;
+  if (record.outcome == measure::Outcome::kOk) return ok_status();
+  if (const auto waiting = waiting_.find(trial); waiting != waiting_.end()) {
+    mark_failed(batch_[waiting->second], std::move(record));
+    return ok_status();
+  }
+  if (known->second == 0) return ok_status();
+  return to_->set_verified(std::exchange(known->second, 0), record.outcome, record.message);
 }
 
 Status Copier::flush() {
-  HONE_RETURN_IF_ERROR(to_->add(batch_).status());
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, to_->add(batch_));
+  for (const auto& [trial, place] : waiting_) {
+    if (batch_[place].outcome == measure::Outcome::kOk) known_[trial] = ids[place];
+  }
   copied_.added += std::ssize(batch_);
   batch_.clear();
+  waiting_.clear();
   return ok_status();
 }
 

@@ -24,7 +24,8 @@ struct Copied {
   int64_t known = 0;  // were there before; a wrong answer among them is marked as one here, too
 };
 
-// Adds records to a store unless it has them.
+// Adds records to a store unless it has them. Of a trial that comes twice, with different outcomes,
+// the failure stays.
 class Copier {
  public:
   [[nodiscard]] static Result<Copier> create(Store& to);
@@ -37,6 +38,7 @@ class Copier {
   Store* to_;
   std::unordered_map<uint64_t, int64_t> known_;  // the id if the outcome is ok here, else 0
   std::vector<Record> batch_;
+  std::unordered_map<uint64_t, size_t> waiting_;  // places in the batch
   Copied copied_;
 };
 

@@ -104,6 +104,30 @@ TEST(copy, what_another_store_found_to_be_wrong_is_wrong_here_too) {
   EXPECT_EQ(b->best(best_of(1, 9))->size(), 1U);
 }
 
+// As in a file that was put together of several exports.
+TEST(copy, of_a_trial_that_comes_twice_the_failure_stays) {
+  const TestFolder folder;
+  Record wrong = sample_record(1, 1e-3);
+  wrong.outcome = measure::Outcome::kWrongAnswer;
+  wrong.verified = wrong.crowned = false;
+  wrong.message = "element 3";
+  for (const int others : {1, 1500}) {  // in one batch, and in two
+    SCOPED_TRACE(others);
+    std::vector<Record> records = {sample_record(1, 1e-3)};
+    for (int i = 0; i < others; ++i) records.push_back(sample_record(1, 2e-3 + 1e-6 * i));
+    records.push_back(wrong);
+    records.push_back(records.front());
+    const auto to = open(folder.file(fmt::format("to{}.db", others)));
+    const Result<Copied> copied = add_records(records, *to);
+    ASSERT_TRUE(copied.ok()) << copied.status().message();
+    EXPECT_EQ(copied->added, 1 + others);
+    EXPECT_EQ(copied->known, 2);
+    const std::vector<Record> there = all(*to);
+    EXPECT_EQ(to_json_line(there[0]), to_json_line(wrong));
+    EXPECT_EQ(to->best(best_of(1))->front().id, there[1].id);
+  }
+}
+
 TEST(copy, an_export_that_fails_leaves_no_file) {
   const TestFolder folder;
   const auto from = open(folder.file("from.db"));
