@@ -106,6 +106,19 @@ def check_schedules(db):
         assert "--schedules" in hone("eval", "--db", db, "--schedules", wrong, code=2)
 
 
+def check_pipe(folder, db, model):
+    """What is judged may come through a pipe, which can be read once: its card is as that of the file."""
+    pipe = folder / f"pipe{model.suffix}"
+    pipe.symlink_to("/dev/stdin")
+    judge = ["eval", "--db", db, "--device", "host/1", "--json", "--cost"]
+    expected = json.loads(hone(*judge, model))
+    assert expected["card"], expected
+    done = subprocess.run([os.environ["HONE"], *map(str, judge), str(pipe)], input=model.read_bytes(), capture_output=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == expected
+    pipe.unlink()
+
+
 def check_interruption(folder, db):
     """Killed or asked to stop at any point, it goes on to the net that it would have been."""
     train = ["train", "--db", db, "--device", "host/1", "--cost", "small", "--options", "hidden=8,heads=2,dropout=0.1", "--threads", "1",
@@ -208,9 +221,11 @@ def main():
         check_bad_data(folder, [dict(record, threads=1) for record in records])
         check_schedules(db)
         check_unused_options(folder, db)
+        check_pipe(folder, db, Path(__file__).resolve().parent.parent / "src/hone/cost/pretrained/combined.model")
         if with_torch():
             check_interruption(folder, db)
             check_budget(folder, db)
+            check_pipe(folder, db, folder / "short.onnx")
     return 0
 
 

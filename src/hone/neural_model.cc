@@ -225,8 +225,13 @@ std::string folder_for(const CostOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options) {
+  HONE_ASSIGN_OR_RETURN(cost::ModelWithCard made, make_cost_model_with_card(options));
+  return std::move(made.model);
+}
+
+Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options) {
   HONE_RETURN_IF_ERROR(check_adapts(options.cost, options.adapt, options.torch));
-  if (!is_net_file(options.cost)) return cost::make_model(options.cost, options.use);
+  if (!is_net_file(options.cost)) return cost::make_model_with_card(options.cost, options.use);
   HONE_ASSIGN_OR_RETURN(const NetFile net, read_net(options.cost));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<NetAdaptation> adaptation,
                         make_adaptation(options.adapt, net, options.cost, options.torch));
@@ -236,7 +241,9 @@ Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& opti
   Result<std::unique_ptr<cost::CostModel>> model =
       NeuralModel::make(net, std::move(compiled), std::move(adaptation));
   if (!model.ok()) return invalid("{}: {}", options.cost, model.status().message());
-  return model;
+  cost::ModelWithCard made = {*std::move(model), net.card.notes};
+  made.card["family"] = net.family;
+  return made;
 }
 
 }  // namespace hone

@@ -19,5 +19,7 @@ struct CostOptions {
   cost::Use use = cost::Use::kSearch;
 };
 [[nodiscard]] Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options);
+// As cost::make_model_with_card().
+[[nodiscard]] Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options);
 
 }  // namespace hone

@@ -139,10 +139,6 @@ Result<cost::FeatureSet> learning_model(const std::string& name) {
       name);
 }
 
-Result<std::unique_ptr<cost::CostModel>> judged_model(const EvalOptions& options) {
-  return make_cost_model({.cost = options.cost, .db = options.db, .use = cost::Use::kRank});
-}
-
 Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Target& target) {
   cost::Networks networks;
   for (const std::string& file : options.networks) {
@@ -155,7 +151,7 @@ Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Tar
 
 // The times that another device took for the same schedules, instead of a model or as what corrects
 // one.
-Status evaluate_replay(const EvalOptions& options, const CostData& data,
+Status evaluate_replay(const EvalOptions& options, MeasuredStore& store, const CostData& data,
                        const cost::Networks& networks, std::span<const int> schedules,
                        const cost::CostModel* model) {
   HONE_ASSIGN_OR_RETURN(const MeasuredDevice other,
@@ -169,7 +165,7 @@ Status evaluate_replay(const EvalOptions& options, const CostData& data,
     HONE_ASSIGN_OR_RETURN(cost::SplitData parts, parts_of(data, options.split_file));
     judged = std::move(parts.test);
   }
-  HONE_ASSIGN_OR_RETURN(const cost::Dataset measured, load_measured(options.db, other));
+  HONE_ASSIGN_OR_RETURN(const cost::Dataset measured, store.load(other));
   target::Target target;
   std::optional<cost::Translation> translation;
   if (model != nullptr) {
@@ -228,30 +224,30 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
   const bool learns = by_file ? trees : split != cost::Split::kNone && options.cost != "analytic";
   const bool trains = learns && !replays;
   cost::FeatureSet features{};
-  std::unique_ptr<cost::CostModel> known;  // one that is judged as it is
+  cost::ModelWithCard known = {};  // one that is judged as it is
   HONE_ASSIGN_OR_RETURN(const cost::BoostOptions boosting, parse_booster(options.booster));
   if (trains) {
     HONE_ASSIGN_OR_RETURN(features, learning_model(options.cost));
   } else {
     HONE_RETURN_IF_ERROR(check_booster(app, options, trees));
     if (!replays || options.cost_given) {
-      HONE_ASSIGN_OR_RETURN(known, judged_model(options));
+      HONE_ASSIGN_OR_RETURN(known,
+                            make_cost_model_with_card(
+                                {.cost = options.cost, .db = options.db, .use = cost::Use::kRank}));
     }
   }
-  HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, options.device));
+  MeasuredStore store(options.db);
+  HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(store, options.device));
   HONE_ASSIGN_OR_RETURN(const cost::Networks networks, count_tasks(options, data.target));
   if (!options.except.empty()) {
     HONE_ASSIGN_OR_RETURN(const std::set<uint64_t> keys, read_task_keys(options.except));
     data.dataset = cost::tasks_except(data.dataset, keys);
   }
-  if (replays) return evaluate_replay(options, data, networks, schedules, known.get());
-  Printed how = {options.json};
-  if (known) {
-    HONE_ASSIGN_OR_RETURN(how.card, read_card(options.cost));
-  }
+  if (replays) return evaluate_replay(options, store, data, networks, schedules, known.model.get());
+  const Printed how = {.json = options.json, .card = card_json(known.card)};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
-    if (known) return std::move(known);
-    if (!trains) return judged_model(options);
+    if (known.model) return std::move(known.model);
+    if (!trains) return cost::make_model(options.cost);  // "analytic": others have one part
     const cost::DeviceTrials trials = {&rest, &data.target};
     HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees, cost::train({&trials, 1}, features, boosting));
     return cost::make_gbdt_model(std::move(trees));

@@ -24,22 +24,6 @@ std::pair<std::string, std::string> split_device(std::string_view text) {
   return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
 }
 
-// Says what there is instead.
-Status nothing_measured(const std::string& db, const MeasuredDevice& device) {
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
-  std::map<std::string, int64_t> found;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](const db::Record& record) {
-    ++found[fmt::format("{}/{} ({})", record.device, record.threads,
-                        measure::outcome_name(record.outcome))];
-    return ok_status();
-  }));
-  std::vector<std::string> texts;
-  for (const auto& [what, records] : found) texts.push_back(fmt::format("{} of {}", records, what));
-  return invalid("{}: no task with two measured schedules on device {}; its records: {}",
-                 db::store_name(db), device.text(),
-                 texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
-}
-
 }  // namespace
 
 Result<target::Target> measured_target(std::string_view text) {
@@ -72,27 +56,45 @@ Result<MeasuredDevice> parse_measured_device(std::string_view option, std::strin
   return device;
 }
 
-Result<cost::Dataset> load_measured(const std::string& db, const MeasuredDevice& device) {
-  HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
+Result<cost::Dataset> MeasuredStore::load(const MeasuredDevice& device) {
+  if (store_ == nullptr) {
+    HONE_ASSIGN_OR_RETURN(auto store, db::open_store(db_, {.read_only = true, .create = false}));
+    HONE_ASSIGN_OR_RETURN(contents_, cost::read_contents(*store));
+    store_ = std::move(store);
+  }
   HONE_ASSIGN_OR_RETURN(
       cost::Dataset dataset,
-      cost::load_dataset(*store, device.key, 2, kScheduleVersion, device.threads));
+      cost::load_dataset(*store_, device.key, 2, kScheduleVersion, device.threads, &contents_));
   const bool none = dataset.tasks.empty() && dataset.small_tasks == 0 && dataset.bad_times == 0;
   if (none && !dataset.other_versions.empty()) {
     return invalid("{}: its records on device {} are of space version {}, expected {}",
-                   db::store_name(db), device.text(), dataset.other_versions.begin()->first,
+                   db::store_name(db_), device.text(), dataset.other_versions.begin()->first,
                    kScheduleVersion);
   }
   if (!dataset.tasks.empty()) warn_of_what_is_left_out(dataset);
   return dataset;
 }
 
-Result<CostData> load_cost_data(const std::string& db, const std::string& device) {
+Status MeasuredStore::nothing_measured(const MeasuredDevice& device) const {
+  std::map<std::string, int64_t> found;
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store_, {}, [&](const db::Record& record) {
+    ++found[fmt::format("{}/{} ({})", record.device, record.threads,
+                        measure::outcome_name(record.outcome))];
+    return ok_status();
+  }));
+  std::vector<std::string> texts;
+  for (const auto& [what, records] : found) texts.push_back(fmt::format("{} of {}", records, what));
+  return invalid("{}: no task with two measured schedules on device {}; its records: {}",
+                 db::store_name(db_), device.text(),
+                 texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
+}
+
+Result<CostData> load_cost_data(MeasuredStore& store, const std::string& device) {
   CostData data;
   HONE_ASSIGN_OR_RETURN(data.device, parse_measured_device("--device", device));
   HONE_ASSIGN_OR_RETURN(data.target, measured_target(device));
-  HONE_ASSIGN_OR_RETURN(data.dataset, load_measured(db, data.device));
-  if (data.dataset.tasks.empty()) return nothing_measured(db, data.device);
+  HONE_ASSIGN_OR_RETURN(data.dataset, store.load(data.device));
+  if (data.dataset.tasks.empty()) return store.nothing_measured(data.device);
   return data;
 }
 

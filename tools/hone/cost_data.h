@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,12 +38,24 @@ struct CostData {
   cost::Dataset dataset;
   std::optional<cost::Dataset> validation = {};  // where a split file says what to choose by
 };
-// What was measured there; an error if it is all of other space versions. Warns of what is left
-// out.
-[[nodiscard]] Result<cost::Dataset> load_measured(const std::string& db,
-                                                  const MeasuredDevice& device);
+// A database that is read for one device after another: what all its records say together is read
+// once, with the first one.
+class MeasuredStore {
+ public:
+  explicit MeasuredStore(std::string db) : db_(std::move(db)) {}
+  // What was measured there; an error if it is all of other space versions. Warns of what is left
+  // out.
+  [[nodiscard]] Result<cost::Dataset> load(const MeasuredDevice& device);
+  // An error that says what there is instead; after a load().
+  [[nodiscard]] Status nothing_measured(const MeasuredDevice& device) const;
+
+ private:
+  std::string db_;
+  std::unique_ptr<db::Store> store_;  // null: nothing was loaded yet
+  cost::StoreContents contents_;
+};
 // An error, too, if nothing is left.
-[[nodiscard]] Result<CostData> load_cost_data(const std::string& db, const std::string& device);
+[[nodiscard]] Result<CostData> load_cost_data(MeasuredStore& store, const std::string& device);
 
 // What a file of `hone dataset split` makes of the data.
 [[nodiscard]] Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_file);

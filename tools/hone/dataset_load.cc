@@ -2,11 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include <set>
-
 #include "hone/base/file.h"
 #include "hone/base/log.h"
-#include "hone/db/copy.h"
 #include "hone/db/registry.h"
 #include "hone/model_tasks.h"
 
@@ -14,18 +11,11 @@ namespace hone::tool {
 
 Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
-  std::set<std::string> devices, versions;
-  int64_t records = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
-    devices.insert(record.device);
-    versions.insert(record.version);
-    ++records;
-    return ok_status();
-  }));
+  HONE_ASSIGN_OR_RETURN(const cost::StoreContents contents, cost::read_contents(*store));
   std::vector<cost::Dataset> datasets, unusable;
-  for (const std::string& device : devices) {
+  for (const std::string& device : contents.devices) {
     HONE_ASSIGN_OR_RETURN(cost::Dataset dataset,
-                          cost::load_dataset(*store, device, 2, kScheduleVersion));
+                          cost::load_dataset(*store, device, 2, kScheduleVersion, 0, &contents));
     if (!dataset.tasks.empty())
       datasets.push_back(std::move(dataset));
     else
@@ -34,9 +24,9 @@ Result<std::vector<cost::Dataset>> load_all_devices(const std::string& db) {
   if (datasets.empty()) {
     return invalid("{}: no task with two measured schedules of space version {}; it has {}",
                    db::store_name(db), kScheduleVersion,
-                   versions.empty() ? "no records"
-                                    : fmt::format("{} records of version {}", records,
-                                                  fmt::join(versions, ", ")));
+                   contents.records == 0 ? "no records"
+                                         : fmt::format("{} records of version {}", contents.records,
+                                                       fmt::join(contents.versions, ", ")));
   }
   for (const cost::Dataset& dataset : unusable) {
     log_warning("device {} is left out: no task with two measured schedules of space version {}",

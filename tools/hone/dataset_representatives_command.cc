@@ -22,7 +22,8 @@ struct Texts {
 
 Status choose(const Texts& texts) {
   HONE_ASSIGN_OR_RETURN(const int count, parse_count("--count", texts.count, 1, kMostTasks));
-  HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(texts.db, texts.device));
+  MeasuredStore store(texts.db);
+  HONE_ASSIGN_OR_RETURN(const CostData data, load_cost_data(store, texts.device));
   HONE_RETURN_IF_ERROR(
       check_networks("--exclude-model", texts.excluded, data.dataset.models(), data.device.text()));
   const cost::Dataset rest = cost::without_models(

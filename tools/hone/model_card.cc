@@ -4,41 +4,11 @@
 
 #include <filesystem>
 
-#include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/cost/gbdt_model.h"
-#include "hone/cost/pretrained.h"
-#include "hone/cost/registry.h"
-#include "hone/net_file.h"
 
 #include "option_texts.h"
 
 namespace hone::tool {
-namespace {
-
-// Of trees; the number of them is no note of theirs.
-Result<Notes> card_of(std::string_view text, const std::string& name) {
-  HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trained, cost::parse_trained(text, name));
-  trained.card["trees"] = std::to_string(trained.trees.size());
-  return std::move(trained.card);
-}
-
-Result<Notes> find_notes(const std::string& cost) {
-  for (const cost::FeatureSet set : cost::kTreeFeatures) {
-    if (cost == cost::model_name(set)) return card_of(cost::pretrained_text(set), cost);
-  }
-  if (cost.ends_with(".onnx")) {
-    HONE_ASSIGN_OR_RETURN(const NetFile net, read_net(cost));
-    Notes notes = net.card.notes;
-    notes["family"] = net.family;
-    return notes;
-  }
-  if (!cost::is_model_file(cost)) return Notes();
-  HONE_ASSIGN_OR_RETURN(const std::string text, read_file(cost));
-  return card_of(text, cost);
-}
-
-}  // namespace
 
 void TrainedOn::add(const MeasuredDevice& device, const cost::Dataset& part) {
   if (part.tasks.empty()) return;
@@ -71,13 +41,12 @@ Notes from_notes(const std::string& path, std::string_view bytes, const Notes& c
   return notes;
 }
 
-Result<Json> read_card(const std::string& cost) {
-  HONE_ASSIGN_OR_RETURN(const Notes notes, find_notes(cost));
-  Json card;
-  for (const auto& [name, value] : notes) {
-    if (!value.empty()) card[name] = value;
+Json card_json(const Notes& card) {
+  Json json;
+  for (const auto& [name, value] : card) {
+    if (!value.empty()) json[name] = value;
   }
-  return card;
+  return json;
 }
 
 std::string card_line(const Json& card) {

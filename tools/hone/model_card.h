@@ -31,8 +31,8 @@ struct TrainedOn {
 // What went on from a file: its name and hash, and all that its own card said, after "from.".
 [[nodiscard]] Notes from_notes(const std::string& path, std::string_view bytes, const Notes& card);
 
-// The card of a model as --cost names it; null if it has none.
-[[nodiscard]] Result<Json> read_card(const std::string& cost);
+// Without what is empty; null of nothing.
+[[nodiscard]] Json card_json(const Notes& card);
 // "trained: booster xgboost; devices ...", a line; "" of null.
 [[nodiscard]] std::string card_line(const Json& card);
 

@@ -82,8 +82,9 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
   if (!options.only.empty()) {
     HONE_ASSIGN_OR_RETURN(only, read_task_keys(options.only));
   }
+  MeasuredStore store(options.db);
   for (const std::string& device : options.devices) {
-    HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(options.db, device));
+    HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(store, device));
     models.merge(data.dataset.models());
     devices.push_back(data.device.text());
     if (!options.split_file.empty()) {

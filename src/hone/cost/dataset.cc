@@ -99,16 +99,28 @@ std::set<uint64_t> Dataset::keys_of(const std::set<std::string>& networks) const
   return keys;
 }
 
+Result<StoreContents> read_contents(db::Store& store) {
+  StoreContents contents;
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, {}, [&](const db::Record& record) {
+    if (!record.model.empty()) contents.networks[record.task].insert(record.model);
+    contents.devices.insert(record.device);
+    contents.versions.insert(record.version);
+    ++contents.records;
+    return ok_status();
+  }));
+  return contents;
+}
+
 Result<Dataset> load_dataset(db::Store& store, const std::string& device, int min_trials,
-                             const std::string& version, int threads) {
+                             const std::string& version, int threads,
+                             const StoreContents* contents) {
+  if (contents == nullptr) {
+    HONE_ASSIGN_OR_RETURN(const StoreContents read, read_contents(store));
+    return load_dataset(store, device, min_trials, version, threads, &read);
+  }
   Dataset dataset;
   dataset.device = device;
   std::map<Key, Collected> tasks;
-  std::map<uint64_t, std::set<std::string>> networks;  // by task
-  HONE_RETURN_IF_ERROR(db::for_each_record(store, {}, [&](const db::Record& record) {
-    if (!record.model.empty()) networks[record.task].insert(record.model);
-    return ok_status();
-  }));
   db::Filter measured = {
       .device = device, .outcome = measure::Outcome::kOk, .with_task_text = true};
   if (threads > 0) measured.threads = threads;
@@ -120,7 +132,9 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
     return ok_status();
   }));
   for (auto& [key, collected] : tasks) {
-    collected.task.models = networks[key.first];
+    // None: its records name no network, or came after the contents were read.
+    const auto networks = contents->networks.find(key.first);
+    if (networks != contents->networks.end()) collected.task.models = networks->second;
     for (const std::string& text : collected.order) {
       Result<schedule::Steps> steps = schedule::parse_steps(text);
       std::vector<double>& seconds = collected.seconds.at(text);

@@ -59,13 +59,22 @@ struct Dataset {
   [[nodiscard]] std::set<uint64_t> keys_of(const std::set<std::string>& networks) const;
 };
 
+// What all records of a store say together, whatever their device, version and outcome: it takes a
+// pass over the store, which can serve the datasets of several devices.
+struct StoreContents {
+  std::map<uint64_t, std::set<std::string>> networks;  // by task: those that have it
+  std::set<std::string> devices, versions;
+  int64_t records = 0;
+};
+[[nodiscard]] Result<StoreContents> read_contents(db::Store& store);
 // What ran on `device`, with any number of threads or `threads`, and gave a time. Tasks of fewer
 // than `min_trials` schedules are left out, and records of another space version than `version`, if
-// that is not empty. Networks have the tasks that any record of the store says they have, whatever
-// its device, version and outcome.
+// that is not empty. `contents`: of this store, which say what tasks networks have; null: they are
+// read.
 [[nodiscard]] Result<Dataset> load_dataset(db::Store& store, const std::string& device,
                                            int min_trials = 2, const std::string& version = {},
-                                           int threads = 0);
+                                           int threads = 0,
+                                           const StoreContents* contents = nullptr);
 // Adds another part of the same data: other tasks, or other schedules of the same ones.
 void append(Dataset& dataset, const Dataset& more);
 // Without every task that one of the networks has.

@@ -8,6 +8,7 @@
 #include "hone/cost/evaluate.h"
 #include "hone/cost/net/rows.h"
 #include "hone/cost/registry.h"
+#include "hone/db/forwarding_store.h"
 #include "hone/db/registry.h"
 
 namespace hone::cost {
@@ -132,6 +133,38 @@ TEST(dataset, a_network_has_a_task_whatever_it_was_measured_with) {
   }
   EXPECT_TRUE(without_models(dataset, {"a"}).tasks.empty());
   EXPECT_EQ(without_models(dataset, {"e"}).keys(), dataset.keys());
+}
+
+// Counts the queries that begin a pass over all records.
+class CountingStore : public db::ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Result<std::vector<db::Record>> query(const db::Filter& filter) override {
+    passes += !filter.device && filter.after_id == 0;
+    return ForwardingStore::query(filter);
+  }
+  int passes = 0;
+};
+
+TEST(dataset, what_networks_have_is_read_once_for_all_devices) {
+  Database database;
+  database.add_pair(own_task(), "a", "device", 1);
+  database.add_pair(shared_task(), "a", "device", 1);
+  database.add_pair(shared_task(), "b", "elsewhere", 2);
+  CountingStore store(database.store());
+  const StoreContents contents = read_contents(store).value();
+  EXPECT_EQ(contents.records, 6);
+  EXPECT_EQ(contents.versions, (std::set<std::string>{"2"}));
+  const std::set<std::string> devices = {"device", "elsewhere"}, both = {"a", "b"};
+  ASSERT_EQ(contents.devices, devices);
+  for (const std::string& device : contents.devices) {
+    SCOPED_TRACE(device);
+    const Dataset dataset = load_dataset(store, device, 2, "2", 0, &contents).value();
+    EXPECT_EQ(dataset.models(), both);
+    EXPECT_EQ(dataset.keys_of({"b"}), (std::set<uint64_t>{compute::task_key(shared_task())}));
+    EXPECT_EQ(dataset.keys(), load_dataset(database.store(), device, 2, "2")->keys());
+  }
+  EXPECT_EQ(store.passes, 1);
 }
 
 TEST(dataset, each_network_is_judged_after_training_on_none_of_its_tasks) {

@@ -10,17 +10,23 @@
 namespace hone::cost {
 namespace {
 
-Result<std::unique_ptr<CostModel>> make_trained(std::string_view text, std::string_view name,
-                                                Use use) {
+Result<ModelWithCard> make_trained(std::string_view text, std::string_view name, Use use) {
   HONE_ASSIGN_OR_RETURN(TrainedTrees trained, parse_trained(text, name));
   const double trust = use == Use::kSearch ? trust_in_search(trained.features) : 1;
-  return make_gbdt_model(std::move(trained), trust);
+  std::map<std::string, std::string> card = trained.card;
+  card["trees"] = std::to_string(trained.trees.size());  // in a file it is no note
+  return ModelWithCard{make_gbdt_model(std::move(trained), trust), std::move(card)};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<CostModel>> make_model(std::string_view name, Use use) {
-  if (name == "analytic") return make_analytic_model();
+  HONE_ASSIGN_OR_RETURN(ModelWithCard made, make_model_with_card(name, use));
+  return std::move(made.model);
+}
+
+Result<ModelWithCard> make_model_with_card(std::string_view name, Use use) {
+  if (name == "analytic") return ModelWithCard{make_analytic_model()};
   for (const FeatureSet set : kTreeFeatures) {
     if (name == model_name(set)) return make_trained(pretrained_text(set), name, use);
   }

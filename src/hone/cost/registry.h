@@ -1,6 +1,7 @@
 // cost/registry.h - the cost models by name (--cost).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,13 @@ enum class Use : uint8_t {
 // file.
 [[nodiscard]] Result<std::unique_ptr<CostModel>> make_model(std::string_view name,
                                                             Use use = Use::kSearch);
+// The same model, and what is known of how it was made: for people, by name; "analytic" has none.
+struct ModelWithCard {
+  std::unique_ptr<CostModel> model;
+  std::map<std::string, std::string> card = {};
+};
+[[nodiscard]] Result<ModelWithCard> make_model_with_card(std::string_view name,
+                                                         Use use = Use::kSearch);
 // What is used unless one says otherwise: "combined" where its shipped trees learned from the
 // instruction set, else "analytic".
 [[nodiscard]] std::string default_model(const target::Target& target);
