@@ -7,6 +7,7 @@
 #include "hone/base/file.h"
 #include "hone/db/forwarding_store.h"
 #include "hone/db/registry.h"
+#include "hone/db/roofline_store.h"
 #include "hone/graph/test_model.h"
 #include "hone/schedule/step.h"
 #include "hone/shipped_records.h"
@@ -391,6 +392,22 @@ TEST(knowledge, tasks_take_the_cost_model_that_the_options_were_resolved_to) {
   EXPECT_NE(make_tasks(network("net", 20), f.options)->cost, nullptr);
   f.options.cost = "guess";
   EXPECT_EQ(resolve_options(f.options).status().code(), Code::kInvalid);
+}
+
+// Whoever bounds times and whoever writes the library ask the tasks for it.
+TEST(knowledge, tasks_carry_the_devices_limits_which_are_read_once) {
+  Fixture f;
+  f.store({});
+  EXPECT_FALSE(f.tasks(network("net", 20)).roofline.has_value());
+  const measure::Roofline measured{
+      .cores = 1, .flops = {1e11, 1e11}, .levels = {{0, 0, 1, {1e10, 1e10}, {1e10, 1e10}}}};
+  ASSERT_TRUE(db::save_roofline(f.options.db, target::device_key(target::host()), measured).ok());
+  const ModelTasks before = f.tasks(network("net", 20));
+  ASSERT_TRUE(before.roofline.has_value());
+  EXPECT_EQ(before.roofline->flops.one, 1e11);
+  f.options.use_db = false;
+  EXPECT_FALSE(make_tasks(network("net", 20), f.options)->roofline.has_value());
+  EXPECT_TRUE(make_tasks(network("net", 20), f.options, {.before = &before})->roofline.has_value());
 }
 
 }  // namespace

@@ -50,6 +50,14 @@ Result<ModelTasks> for_device(const CompileOptions& options, CostModelPtr cost) 
   return model;
 }
 
+// As `hone devices --measure` found it. One that cannot be read is none: whoever asks does without.
+std::optional<measure::Roofline> stored_roofline(const CompileOptions& options,
+                                                 const std::string& device) {
+  if (!options.use_db) return std::nullopt;
+  auto roofline = db::load_roofline(options.db, device);
+  return roofline.ok() ? *std::move(roofline) : std::nullopt;
+}
+
 void summarise(ModelTasks& model) {
   for (const graph::TaskGroup& group : model.tasks.groups) {
     const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(group.calls[0])];
@@ -101,6 +109,8 @@ Result<CostModelPtr> resolve_options(const CompileOptions& options) {
 Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                               const TaskKnowledge& knowledge) {
   HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options, knowledge.cost));
+  const ModelTasks* before = knowledge.before;
+  model.roofline = before ? before->roofline : stored_roofline(options, model.device);
   HONE_RETURN_IF_ERROR(graph::optimize(
       graph,
       {.skip = options.skip_passes, .later = {kRunTogether}, .on_change = knowledge.on_change}));
@@ -119,7 +129,7 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                          if (!best.ok() || best->empty()) return std::nullopt;
                          return (*best)[0].quiet_seconds();
                        },
-                       knowledge.decided, &pool});
+                       before ? before->decisions : Decisions(), &pool});
   const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
                         const compute::Dag& second) { return chooser.join(joined, first, second); };
   HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph, {.join = join}));
@@ -248,13 +258,10 @@ Result<double> predicted_seconds(const ModelTasks& model, size_t group,
 
 namespace {
 
-// As `hone devices --measure` found it here, else the cost model's.
-double fork_join_seconds(const ModelTasks& model, const CompileOptions& options) {
-  const double usual = analysis::kForkJoinSeconds;
-  if (!options.use_db) return usual;
-  const auto roofline = db::load_roofline(options.db, target::device_key(model.target));
-  const bool known = roofline.ok() && roofline->has_value();
-  return known && (*roofline)->fork_join_seconds > 0 ? (*roofline)->fork_join_seconds : usual;
+// As it was measured here, else the cost model's.
+double fork_join_seconds(const ModelTasks& model) {
+  const bool known = model.roofline && model.roofline->fork_join_seconds > 0;
+  return known ? model.roofline->fork_join_seconds : analysis::kForkJoinSeconds;
 }
 
 // By predicted times, also where others are known: the same schedules give the same library.
@@ -265,7 +272,7 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
   const auto& skipped = options.skip_passes;
   if (std::count(skipped.begin(), skipped.end(), kRunTogether) > 0 || model.threads == 1)
     return together;
-  together.fork_join_seconds = fork_join_seconds(model, options);
+  together.fork_join_seconds = fork_join_seconds(model);
   if (options.max_memory == 0) together.arena = {kArenaGrowth, own_cache_bytes(model.target) / 2};
   for (size_t g = 0; g < schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));

@@ -11,6 +11,7 @@
 #include "hone/choose_tasks.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
+#include "hone/measure/roofline.h"
 #include "hone/space/space.h"
 #include "hone/tune.h"
 
@@ -27,6 +28,7 @@ struct ModelTasks {
   std::string device;  // target::device_key
   int threads = 1;
   space::Accuracy accuracy = space::Accuracy::kDefault;
+  std::optional<measure::Roofline> roofline;  // of the device, where the database has one
   std::shared_ptr<cost::CostModel> cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
   std::vector<Alternative> alternatives;
@@ -48,7 +50,8 @@ struct TaskKnowledge {
   CostModelPtr cost = {};      // that resolve_options() made; null: it is asked
   db::Store* store = nullptr;  // of measured times; may be null
   Measured measured = {};      // asked first
-  Decisions decided = {};      // before
+  // Of the same options, may be null: its decisions hold, and its limits of the device.
+  const ModelTasks* before = nullptr;
   graph::OnChange on_change = {};
 };
 [[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,

@@ -1,24 +1,23 @@
 #include "hone/tune.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
-#include "hone/db/roofline_store.h"
 #include "hone/fit_memory.h"
 #include "hone/in_model.h"
 #include "hone/knowledge.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
+#include "hone/time_in_turns.h"
+#include "hone/tuned_schedules.h"
 
 namespace hone {
 namespace {
 
 constexpr double kCompareSeconds = 1.5;  // for comparing tuned and default model
-constexpr int kLeastRounds = 4;          // of it, the first one untimed
 // Of the budget, for writing the untuned model, too, and comparing: else only what is cheap is.
 constexpr double kCompareShare = 0.05;
 constexpr int64_t kCheapBytes = 256 << 20;  // of weights
@@ -30,42 +29,6 @@ constexpr double kInModelBuilds = 10;   // ... or than it takes to build the mod
 constexpr int64_t kTwiceBytes = int64_t{1} << 30;  // of weights; a larger model is not held twice
 constexpr double kPackRate = 0.5e9;                // bytes of weights packed in a second
 constexpr double kMinimumSearch = 0.2;             // of the budget, whatever the rest needs
-
-// Seconds of the runs of each model, in turns, so that what disturbs one disturbs the others too.
-Result<std::vector<std::vector<double>>> compare(const std::vector<std::string>& libraries,
-                                                 int threads, double seconds) {
-  struct Entry {
-    codegen::LoadedModel model;
-    std::vector<Tensor> inputs, outputs;
-    std::vector<const void*> from;
-    std::vector<void*> to;
-    std::vector<double> times;
-  };
-  std::vector<Entry> entries;
-  for (const std::string& library : libraries) {
-    HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, codegen::LoadedModel::open(library, threads));
-    Entry entry{std::move(model), {}, {}, {}, {}, {}};
-    for (const codegen::ModelTensor& input : entry.model.inputs())
-      entry.inputs.emplace_back(input.dtype, input.shape);
-    for (const codegen::ModelTensor& output : entry.model.outputs())
-      entry.outputs.emplace_back(output.dtype, output.shape);
-    for (const Tensor& tensor : entry.inputs) entry.from.push_back(tensor.data());
-    for (Tensor& tensor : entry.outputs) entry.to.push_back(tensor.data());
-    entries.push_back(std::move(entry));
-  }
-  Clock& clock = real_clock();
-  const double end = clock.now_seconds() + seconds;
-  for (int round = 0; round < kLeastRounds || clock.now_seconds() < end; ++round) {
-    for (Entry& entry : entries) {
-      const double start = clock.now_seconds();
-      HONE_RETURN_IF_ERROR(entry.model.run(entry.from, entry.to));
-      if (round > 0) entry.times.push_back(clock.now_seconds() - start);
-    }
-  }
-  std::vector<std::vector<double>> times;
-  for (Entry& entry : entries) times.push_back(std::move(entry.times));
-  return times;
-}
 
 // As far as it is known.
 double seconds_of_a_run(const ModelTasks& model) {
@@ -79,13 +42,6 @@ Result<std::unique_ptr<db::Store>> open_for_tuning(const CompileOptions& options
   return db::open_store(options.db);
 }
 
-// What `compile` would make of the model before anything is measured.
-struct Untuned {
-  ModelTasks model;
-  Knowledge knowledge;
-  std::vector<schedule::Steps> schedules;  // by group
-};
-
 Result<Untuned> make_untuned(graph::Graph graph, const CostModelPtr& cost, db::Store* store,
                              const CompileOptions& options, ThreadPool& pool) {
   Untuned untuned;
@@ -95,90 +51,6 @@ Result<Untuned> make_untuned(graph::Graph graph, const CostModelPtr& cost, db::S
   HONE_ASSIGN_OR_RETURN(untuned.schedules,
                         known_schedules(untuned.model, untuned.knowledge, options, pool));
   return untuned;
-}
-
-using TunedByKey = std::map<uint64_t, const search::TunedTask*>;
-
-// The schedules of `model`, the partition that the measured times speak for: the tuned ones, and
-// where the time was too short for a task, what was known of it before. Fills in the summaries.
-Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Untuned& before,
-                                                     const TunedByKey& tuned,
-                                                     const CompileOptions& options) {
-  std::map<uint64_t, size_t> known;
-  for (size_t g = 0; g < before.schedules.size(); ++g) known[before.model.tasks.groups[g].key] = g;
-  std::vector<schedule::Steps> schedules;
-  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
-    const uint64_t key = model.tasks.groups[g].key;
-    const auto found = tuned.find(key);
-    HONE_ASSERT(found != tuned.end(), "a choice between tasks that were all tuned");
-    const search::TunedTask& task = *found->second;
-    TaskSummary& line = model.summaries[g];
-    schedule::Steps steps = task.steps;
-    const auto at = known.find(key);
-    const bool as_before = task.seconds <= 0 || task.steps == task.untuned_steps;
-    if (at != known.end() && as_before && !task.untuned_is_wrong) {
-      line = before.model.summaries[at->second];
-      steps = before.schedules[at->second];
-      if (task.seconds > 0) line.seconds = task.seconds;
-    } else if (task.seconds > 0) {
-      line.source = task.trials == 0 ? "stored" : "tuned";
-      line.seconds = task.seconds;
-    } else if (task.untuned_is_wrong) {
-      HONE_ASSIGN_OR_RETURN(const space::Space space,
-                            space::Space::create(model.dag(g), model.target, model.accuracy));
-      steps = space.steps(space.default_point());
-      line.source = "default";
-    } else {  // a task that takes another's place
-      HONE_ASSIGN_OR_RETURN(KnownSchedule other,
-                            unmeasured_schedule(model, g, before.knowledge, options));
-      line.source = other.source, line.from = other.from;
-      line.predicted_seconds = other.predicted_seconds;
-      steps = std::move(other.steps);
-    }
-    line.untuned_seconds = task.untuned_seconds;
-    line.trials = task.trials;
-    line.steps = schedule::to_string(steps);
-    schedules.push_back(std::move(steps));
-  }
-  return schedules;
-}
-
-// Compares the best few schedules of the tasks inside the model and takes the fastest there.
-Status choose_in_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
-                       const TunedByKey& tuned, int most, const InModelOptions& options,
-                       ThreadPool& pool, InModelSummary& summary) {
-  const double start = real_clock().now_seconds();
-  std::vector<std::vector<search::MeasuredSchedule>> runners_up;
-  for (const graph::TaskGroup& group : model.tasks.groups)
-    runners_up.push_back(tuned.at(group.key)->runners_up);
-  const std::vector<Contest> contests = contests_of(model, schedules, runners_up, most);
-  if (contests.empty()) {
-    summary.skipped = "no kernel has a second schedule that is about as fast";
-    return ok_status();
-  }
-  HONE_ASSIGN_OR_RETURN(const InModelResult result,
-                        compare_in_model(model, schedules, contests, options, pool));
-  if (result.rounds == 0) {
-    summary.skipped = "there was no time left";
-    return ok_status();
-  }
-  summary.compared = static_cast<int>(contests.size());
-  summary.model_seconds = result.model_seconds;
-  summary.saved_seconds = result.saved_seconds;
-  for (size_t c = 0; c < contests.size(); ++c) {
-    if (result.winners[c] < 0) continue;
-    const size_t group = contests[c].group;
-    const auto& winner = contests[c].challengers[static_cast<size_t>(result.winners[c])];
-    ++summary.changed;
-    schedules[group] = winner.steps;
-    TaskSummary& line = model.summaries[group];
-    line.source = "tuned";
-    line.from.clear();
-    line.seconds = winner.seconds;
-    line.steps = schedule::to_string(winner.steps);
-  }
-  summary.seconds = real_clock().now_seconds() - start;
-  return ok_status();
 }
 
 // One run of tune(), step by step.
@@ -205,6 +77,10 @@ class Tuning {
   [[nodiscard]] Status plan_time();
   void plan_in_model(int64_t weight_bytes);
   [[nodiscard]] Status search_schedules();
+  [[nodiscard]] std::vector<search::TuneTask> tasks_to_tune() const;
+  [[nodiscard]] search::TuneLoopOptions loop_options();
+  void ask_store_again();
+  void summarise_search();
   [[nodiscard]] Status choose_schedules();
   void compare_kernels();
   [[nodiscard]] Result<Written> write_faster();
@@ -282,9 +158,9 @@ Status Tuning::plan_time() {
   return ok_status();
 }
 
-// Tunes the model's tasks and those that may take their place.
-Status Tuning::search_schedules() {
-  ModelTasks& model = untuned_.model;
+// The model's tasks and those that may take their place.
+std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
+  const ModelTasks& model = untuned_.model;
   std::vector<search::TuneTask> tasks;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g)
     tasks.push_back(tune_task(model, g, untuned_.schedules[g]));
@@ -292,9 +168,12 @@ Status Tuning::search_schedules() {
     tasks.push_back({&other.dag, other.key, static_cast<double>(other.multiplicity),
                      "instead: " + compute::kernel_class(other.dag)});
   }
-  HONE_RETURN_IF_ERROR(learn_from_others(model, options_.compile, untuned_.knowledge));
+  return tasks;
+}
+
+search::TuneLoopOptions Tuning::loop_options() {
   search::TuneLoopOptions loop;
-  loop.context = task_context(model, options_.compile.seed);
+  loop.context = task_context(untuned_.model, options_.compile.seed);
   loop.context.searcher = options_.search;
   loop.runner = runner_.get();
   loop.store = store_;
@@ -306,33 +185,44 @@ Status Tuning::search_schedules() {
   loop.batch = options_.batch;
   loop.max_trials = options_.max_trials;
   loop.overlap = options_.overlap;
-  if (options_.compile.use_db) {  // one that cannot be read costs no more than a closer limit
-    auto roofline = db::load_roofline(options_.compile.db, model.device);
-    if (roofline.ok()) loop.roofline = *std::move(roofline);
-  }
+  loop.roofline = untuned_.model.roofline;
   loop.interrupted = options_.interrupted;
   loop.on_progress = [this](const search::TuneProgress& progress) {
     progress_ = progress;
     if (options_.on_progress) options_.on_progress(progress);
   };
-  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop));
+  return loop;
+}
+
+Status Tuning::search_schedules() {
+  HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, options_.compile, untuned_.knowledge));
+  const std::vector<search::TuneTask> tasks = tasks_to_tune();
+  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options()));
+  for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
+  ask_store_again();
+  summarise_search();
+  return ok_status();
+}
+
+// What failed is known better now. A store that fails is asked no more.
+void Tuning::ask_store_again() {
   Status& store = summary_.store_status;
   store = tuned_.store_status;
-  if (store.ok()) store = learn_new_failures(model, untuned_.knowledge);
-  if (!store.ok()) {
-    log_warning("nothing more is kept, and no more is searched: {}", store.message());
-    untuned_.knowledge.store = nullptr;
-  }
-  for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
+  if (store.ok()) store = learn_new_failures(untuned_.model, untuned_.knowledge);
+  if (store.ok()) return;
+  log_warning("nothing more is kept, and no more is searched: {}", store.message());
+  untuned_.knowledge.store = nullptr;
+}
+
+void Tuning::summarise_search() {
   summary_.trials = tuned_.trials;
   summary_.search_seconds = tuned_.seconds;
   summary_.failures = tuned_.failures;
+  summary_.interrupted = tuned_.interrupted;
   // A model that computes something else is not what is to be beaten.
   const bool was_wrong = std::any_of(tuned_.tasks.begin(), tuned_.tasks.end(),
                                      [](const auto& task) { return task.untuned_is_wrong; });
   if (was_wrong && compares()) summary_.not_compared = "it computed something else before";
-  summary_.interrupted = tuned_.interrupted;
-  return ok_status();
 }
 
 void Tuning::announce(std::string_view stage) {
@@ -354,9 +244,8 @@ Status Tuning::choose_schedules() {
       return task->second->seconds;
     };
     HONE_ASSIGN_OR_RETURN(
-        partition_,
-        make_tasks(std::move(graph_), options_.compile,
-                   {.cost = cost_, .measured = measured, .decided = untuned_.model.decisions}));
+        partition_, make_tasks(std::move(graph_), options_.compile,
+                               {.cost = cost_, .measured = measured, .before = &untuned_.model}));
   }
   untuned_summaries_ = untuned_.model.summaries;
   HONE_ASSIGN_OR_RETURN(schedules_,
@@ -412,7 +301,7 @@ Status Tuning::compare_models() {
     return ok_status();
   }
   announce("comparing the whole model, tuned and as it was");
-  const Result<std::vector<std::vector<double>>> times = compare(
+  const Result<std::vector<std::vector<double>>> times = time_in_turns(
       {tuned_library, untuned_library()}, untuned_.model.threads, std::min(compare_seconds_, left));
   if (!times.ok()) {
     summary_.not_compared = times.status().message();

@@ -14,6 +14,7 @@
 #include "hone/graph/test_model.h"
 #include "hone/measure/worker.h"
 #include "hone/schedule/step.h"
+#include "hone/time_in_turns.h"
 
 namespace hone {
 namespace {
@@ -260,6 +261,20 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
             std::ssize(compiled->tasks) - stored)
       << "what was measured is not compiled again";
   f.expect_right_outputs();
+}
+
+TEST(facade, libraries_are_timed_in_turns) {
+  Fixture f;
+  f.options.compile.use_db = false;
+  ASSERT_TRUE(compile(f.graph, f.library, f.options.compile).ok());
+  const auto times = time_in_turns({f.library, f.library}, 1, 0);
+  ASSERT_TRUE(times.ok()) << times.status().message();
+  ASSERT_EQ(times->size(), 2U);
+  for (const std::vector<double>& seconds : *times) {
+    EXPECT_EQ(std::ssize(seconds), kLeastRounds - 1);
+    for (const double second : seconds) EXPECT_GT(second, 0);
+  }
+  EXPECT_FALSE(time_in_turns({f.library, f.folder.file("none.so")}, 1, 0).ok());
 }
 
 TEST(facade, an_interrupted_run_still_writes_the_library) {

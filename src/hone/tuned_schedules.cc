@@ -1,0 +1,86 @@
+#include "hone/tuned_schedules.h"
+
+#include "hone/base/clock.h"
+
+namespace hone {
+
+Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Untuned& before,
+                                                     const TunedByKey& tuned,
+                                                     const CompileOptions& options) {
+  std::map<uint64_t, size_t> known;
+  for (size_t g = 0; g < before.schedules.size(); ++g) known[before.model.tasks.groups[g].key] = g;
+  std::vector<schedule::Steps> schedules;
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
+    const uint64_t key = model.tasks.groups[g].key;
+    const auto found = tuned.find(key);
+    HONE_ASSERT(found != tuned.end(), "a choice between tasks that were all tuned");
+    const search::TunedTask& task = *found->second;
+    TaskSummary& line = model.summaries[g];
+    schedule::Steps steps = task.steps;
+    const auto at = known.find(key);
+    const bool as_before = task.seconds <= 0 || task.steps == task.untuned_steps;
+    if (at != known.end() && as_before && !task.untuned_is_wrong) {
+      line = before.model.summaries[at->second];
+      steps = before.schedules[at->second];
+      if (task.seconds > 0) line.seconds = task.seconds;
+    } else if (task.seconds > 0) {
+      line.source = task.trials == 0 ? "stored" : "tuned";
+      line.seconds = task.seconds;
+    } else if (task.untuned_is_wrong) {
+      HONE_ASSIGN_OR_RETURN(const space::Space space,
+                            space::Space::create(model.dag(g), model.target, model.accuracy));
+      steps = space.steps(space.default_point());
+      line.source = "default";
+    } else {  // a task that takes another's place
+      HONE_ASSIGN_OR_RETURN(KnownSchedule other,
+                            unmeasured_schedule(model, g, before.knowledge, options));
+      line.source = other.source, line.from = other.from;
+      line.predicted_seconds = other.predicted_seconds;
+      steps = std::move(other.steps);
+    }
+    line.untuned_seconds = task.untuned_seconds;
+    line.trials = task.trials;
+    line.steps = schedule::to_string(steps);
+    schedules.push_back(std::move(steps));
+  }
+  return schedules;
+}
+
+Status choose_in_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                       const TunedByKey& tuned, int most, const InModelOptions& options,
+                       ThreadPool& pool, InModelSummary& summary) {
+  const double start = real_clock().now_seconds();
+  std::vector<std::vector<search::MeasuredSchedule>> runners_up;
+  for (const graph::TaskGroup& group : model.tasks.groups)
+    runners_up.push_back(tuned.at(group.key)->runners_up);
+  const std::vector<Contest> contests = contests_of(model, schedules, runners_up, most);
+  if (contests.empty()) {
+    summary.skipped = "no kernel has a second schedule that is about as fast";
+    return ok_status();
+  }
+  HONE_ASSIGN_OR_RETURN(const InModelResult result,
+                        compare_in_model(model, schedules, contests, options, pool));
+  if (result.rounds == 0) {
+    summary.skipped = "there was no time left";
+    return ok_status();
+  }
+  summary.compared = static_cast<int>(contests.size());
+  summary.model_seconds = result.model_seconds;
+  summary.saved_seconds = result.saved_seconds;
+  for (size_t c = 0; c < contests.size(); ++c) {
+    if (result.winners[c] < 0) continue;
+    const size_t group = contests[c].group;
+    const auto& winner = contests[c].challengers[static_cast<size_t>(result.winners[c])];
+    ++summary.changed;
+    schedules[group] = winner.steps;
+    TaskSummary& line = model.summaries[group];
+    line.source = "tuned";
+    line.from.clear();
+    line.seconds = winner.seconds;
+    line.steps = schedule::to_string(winner.steps);
+  }
+  summary.seconds = real_clock().now_seconds() - start;
+  return ok_status();
+}
+
+}  // namespace hone
