@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kLine = 64;
 constexpr int64_t kMostProbed = int64_t{1} << 30;
+constexpr int64_t kReadInAll = int64_t{64} << 20;
 constexpr int64_t kLeastProbed = int64_t{1} << 20;
 // One core reads from a cache at 1.3 to 3 times the rate at which it reads from memory.
 constexpr double kCached = 0.85;
@@ -77,8 +78,10 @@ void Sweep::run(runtime::Pool* pool, std::span<const std::span<char>> warm) cons
 
 bool stays_in_cache(int64_t bytes) {
   const std::vector<char> memory(static_cast<size_t>(std::clamp(bytes, kLeastProbed, kMostProbed)));
+  // A neighbour may have the caches for a moment, so little memory is read for longer.
+  const int64_t rounds = std::clamp<int64_t>(kReadInAll / std::ssize(memory), 3, 32);
   std::vector<double> again, flushed;
-  for (int round = 0; round < 3; ++round) {
+  for (int64_t round = 0; round < rounds; ++round) {
     flush_from_caches(memory);
     flushed.push_back(seconds_to_read(memory));
     again.push_back(seconds_to_read(memory));
