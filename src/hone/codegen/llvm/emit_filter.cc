@@ -1,7 +1,6 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include <array>
 #include <numeric>
 
 #include "hone/codegen/llvm/backend.h"
@@ -47,18 +46,11 @@ llvm::Value* PhaseEmitter::pack_by_table(llvm::Value* all, llvm::Value* passes) 
   llvm::Type* type = all->getType();
   const unsigned words = type->getScalarSizeInBits() / 32;
   const auto width = static_cast<unsigned>(lanes_.width);
-  llvm::Constant* table = packing_table(builder_.getContext(), words);
-  llvm::Constant* stored =
-      module_.getOrInsertGlobal("pack_" + std::to_string(words), table->getType(), [&] {
-        auto* global = new llvm::GlobalVariable(module_, table->getType(), true,
-                                                llvm::GlobalValue::PrivateLinkage, table,
-                                                "pack_" + std::to_string(words));
-        global->setAlignment(llvm::Align(kWords));
-        return global;
-      });
+  llvm::Value* table = named_constant("hone_pack_" + std::to_string(words),
+                                      [&] { return packing_table(builder_.getContext(), words); });
   llvm::Value* set = builder_.CreateZExt(as_bits(builder_, passes, width), builder_.getInt64Ty());
   llvm::Value* entry =
-      builder_.CreateGEP(llvm::ArrayType::get(builder_.getInt8Ty(), kWords), stored, {set});
+      builder_.CreateGEP(llvm::ArrayType::get(builder_.getInt8Ty(), kWords), table, {set});
   llvm::Value* order = builder_.CreateZExt(
       builder_.CreateAlignedLoad(llvm::FixedVectorType::get(builder_.getInt8Ty(), kWords), entry,
                                  llvm::Align(kWords)),

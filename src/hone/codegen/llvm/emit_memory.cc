@@ -102,20 +102,25 @@ llvm::Align PhaseEmitter::alignment(const Access& access, bool vector) const {
 
 // Where the condition does not hold, memory that may be read: as many of the value that is wanted
 // then.
+llvm::Value* PhaseEmitter::named_constant(const std::string& name,
+                                          llvm::function_ref<llvm::Constant*()> make) {
+  if (llvm::GlobalVariable* known = module_.getGlobalVariable(name, true)) return known;
+  llvm::Constant* values = make();
+  auto* made = new llvm::GlobalVariable(module_, values->getType(), true,
+                                        llvm::GlobalValue::InternalLinkage, values, name);
+  made->setAlignment(llvm::Align(kBaseAlignment));
+  return made;
+}
+
 llvm::Value* PhaseEmitter::safe(llvm::Value* pointer, llvm::Value* condition,
                                 const Access& access) {
   if (!condition || access.buffer->local) return pointer;
   const auto bits = std::bit_cast<uint32_t>(lanes_.otherwise);
   const std::string name = bits == 0 ? "hone_zeros" : fmt::format("hone_fill_{:x}", bits);
-  llvm::GlobalVariable* fill = module_.getGlobalVariable(name, true);
-  if (!fill) {
+  llvm::Value* fill = named_constant(name, [&] {
     const std::vector<uint32_t> all(kSafeBytes / sizeof(uint32_t), bits);
-    llvm::Constant* values =
-        llvm::ConstantDataArray::get(module_.getContext(), llvm::ArrayRef<uint32_t>(all));
-    fill = new llvm::GlobalVariable(module_, values->getType(), true,
-                                    llvm::GlobalValue::InternalLinkage, values, name);
-    fill->setAlignment(llvm::Align(kBaseAlignment));
-  }
+    return llvm::ConstantDataArray::get(module_.getContext(), llvm::ArrayRef<uint32_t>(all));
+  });
   return builder_.CreateSelect(condition, pointer, fill);
 }
 

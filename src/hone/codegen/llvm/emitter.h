@@ -134,6 +134,8 @@ class PhaseEmitter {
   Access access(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices);
   llvm::Value* address(const Access& access);
   llvm::Value* advance(llvm::Value* pointer, int64_t bytes);
+  // Data of the module, which are made once.
+  llvm::Value* named_constant(const std::string& name, llvm::function_ref<llvm::Constant*()> make);
   llvm::Value* safe(llvm::Value* pointer, llvm::Value* condition, const Access& access);
   llvm::Align alignment(const Access& access, bool vector) const;
   std::vector<llvm::Value*> lane_pointers(const Access& access);
