@@ -68,23 +68,21 @@ TEST(net_gradients, of_three_threads_are_those_of_one_for_each_family) {
   }
 }
 
-// Sums in another order: TabNet's, whose masks are 0 beyond a threshold, differ by 3e-4 with the
-// matrix products of some processors.
-constexpr double kOtherRounding = 1e-3;
-
-void expect_gradients_of_the_processor(TrainPlace place) {
+// Sums may be in another order. TabNet's masks are 0 beyond a threshold: its gradients differ by
+// 3e-4 with the matrix products of some processors.
+void expect_gradients_of_the_processor(TrainPlace place, double share, double of_tabnet) {
   for (const Family* family : families()) {
     SCOPED_TRACE(family->name);
     const Net net = without_dropout(*family);
     const NetRows rows = toy_rows(net, 4, 50, 2);
     const Loss loss = parse_loss(family->recipe.loss).value();
     expect_same(net, gradients(net, rows, loss, 1), gradients(net, rows, loss, 1, place),
-                kOtherRounding);
+                family->name == "tabnet" ? of_tabnet : share);
   }
 }
 
 TEST(net_gradients, of_libtorchs_operators_alone_are_those_of_the_processor) {
-  expect_gradients_of_the_processor(TrainPlace::kGeneric);
+  expect_gradients_of_the_processor(TrainPlace::kGeneric, 1e-5, 1e-3);
 }
 
 TEST(net_gradients, of_cuda_are_those_of_the_processor) {
@@ -96,7 +94,7 @@ TEST(net_gradients, of_cuda_are_those_of_the_processor) {
     EXPECT_EQ(found.message(), "this libtorch finds no CUDA device");
     GTEST_SKIP() << found.message();
   }
-  expect_gradients_of_the_processor(TrainPlace::kCuda);
+  expect_gradients_of_the_processor(TrainPlace::kCuda, 1e-3, 1e-3);
 }
 
 // The next measurement may turn an order of times within 4 %.
