@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "hone/schedule/im2col.h"
+#include "hone/schedule/online_softmax.h"
 #include "hone/schedule/stage_rewrite.h"
 #include "hone/schedule/winograd.h"
 
@@ -391,6 +392,7 @@ struct Apply {
   Status operator()(const Im2col& s) const { return im2col(s, state); }
   Status operator()(const CacheWrite& s) const { return cache_write(s, state); }
   Status operator()(const RFactor& s) const { return rfactor(s, state); }
+  Status operator()(const OnlineSoftmax& s) const { return online_softmax(s, state); }
   Status operator()(const Winograd& s) const { return apply_winograd(s, state); }
   Status operator()(const Narrow& s) const { return narrow(s, state); }
   Status operator()(const Layout& s) const { return apply_layout(s, state); }

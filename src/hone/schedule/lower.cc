@@ -88,7 +88,8 @@ class Lowering {
     for (int i = emission.wide; i < loops; ++i) {
       const int leaf = stage.order[i];
       const Loop& loop = stage.loops[leaf];
-      if (bounds_.stages[s].loops[leaf].extent > 1 && (loop.reduce || !extra[leaf])) {
+      const bool matters = bounds_.stages[s].loops[leaf].extent > 1 || i == emission.first_reduce;
+      if (matters && (loop.reduce || !extra[leaf])) {
         fail(invalid("{}: loop {} must lie outside of the axes that not all outputs have",
                      stage.name(), loop.name));
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hone/compute/stage_body.h"
 #include "hone/schedule/stage_rewrite.h"
 
 namespace hone::schedule {
@@ -86,6 +87,14 @@ StageState make_stage_state(StageInfoPtr info) {
     loop.reduce = static_cast<int>(i) >= info->num_spatial();
     state.loops.push_back(std::move(loop));
     state.order.push_back(static_cast<int>(i));
+  }
+  if (!info->stage.reduce.empty()) {  // outputs with fewer axes are reduced outside of the others'
+    const std::vector<compute::Axis> extra = compute::split_axes(info->stage).extra;
+    std::stable_partition(state.order.begin(), state.order.end(), [&](int loop) {
+      return std::none_of(extra.begin(), extra.end(), [&](const compute::Axis& axis) {
+        return axis.var == info->axes[static_cast<size_t>(loop)].var;
+      });
+    });
   }
   state.info = std::move(info);
   return state;

@@ -21,6 +21,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage), f(step.axis), f(step.factor);
   } else if constexpr (std::is_same_v<T, RFactor>) {
     f(step.stage), f(step.axis), f(step.factor), f(step.parts);
+  } else if constexpr (std::is_same_v<T, OnlineSoftmax>) {
+    f(step.stage), f(step.factor);
   } else if constexpr (std::is_same_v<T, Inline> || std::is_same_v<T, CacheWrite>) {
     f(step.stage);
   } else if constexpr (std::is_same_v<T, Winograd>) {
@@ -43,9 +45,9 @@ void for_each_field(S& step, F&& f) {
 }
 
 constexpr std::string_view kNames[] = {
-    "split",      "fuse",   "reorder",     "compute_at", "store_at", "fold",    "inline",
-    "cache_read", "im2col", "cache_write", "scope",      "layout",   "rfactor", "winograd",
-    "narrow",     "sink",   "vectorize",   "unroll",     "parallel", "prefetch"};
+    "split",      "fuse",   "reorder",     "compute_at", "store_at", "fold",     "inline",
+    "cache_read", "im2col", "cache_write", "scope",      "layout",   "rfactor",  "online_softmax",
+    "winograd",   "narrow", "sink",        "vectorize",  "unroll",   "parallel", "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,

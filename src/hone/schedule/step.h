@@ -107,6 +107,13 @@ struct RFactor {
   Parts parts = Parts::kBlocks;
   bool operator==(const RFactor&) const = default;
 };
+// softmax(scores) times values, a sum over keys  -->  the same in tiles of `factor` keys, of which
+// only running sums are kept (online_softmax.h)
+struct OnlineSoftmax {
+  std::string stage;
+  int64_t factor = 0;
+  bool operator==(const OnlineSoftmax&) const = default;
+};
 // A convolution of stride 1 by Winograd's F(outputs, taps) in each dimension (winograd.h).
 struct Winograd {
   std::string stage;
@@ -147,8 +154,8 @@ struct Prefetch {
 };
 
 using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, Im2col,
-                          CacheWrite, SetScope, Layout, RFactor, Winograd, Narrow, Sink, Vectorize,
-                          Unroll, Parallel, Prefetch>;
+                          CacheWrite, SetScope, Layout, RFactor, OnlineSoftmax, Winograd, Narrow,
+                          Sink, Vectorize, Unroll, Parallel, Prefetch>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);

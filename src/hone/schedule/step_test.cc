@@ -23,6 +23,7 @@ TEST(step, every_kind_prints_and_parses) {
                        SetScope{"conv2d", ir::Scope::kRegister},
                        Layout{"weight.cache", {"oc/32", "ic", "oc/16%2", "oc%16"}},
                        RFactor{"matmul", "k", 8},
+                       OnlineSoftmax{"sums", 128},
                        Winograd{"conv2d", 4},
                        Narrow{"weight.cache", DType::kBF16},
                        Sink{"cum_sum", "i1.1"},

@@ -6,6 +6,9 @@
 //     most, weights, total: along their rows, vectorized
 //     sums: weights times values, around a register tile
 //     the result: divided by the totals
+//
+// Of many keys the scores would not fit: in a second sketch (schedule/online_softmax.h) all this
+// runs over a tile of keys at a time, and running maxima and sums join the tiles.
 #include <algorithm>
 #include <cmath>
 
@@ -18,18 +21,20 @@ using schedule::StageInfo;
 using schedule::State;
 using schedule::Steps;
 
-// The stages in topological order.
+// The stages in topological order; of keys in tiles, kSums are a tile's.
 enum Part : uint8_t { kScores, kMasked, kMost, kWeights, kTotal, kSums, kResult, kParts };
 
 class AttentionGroup : public Group {
  public:
   std::string stage[kParts];
+  std::string joined;              // the stage that joins tiles of keys; "": all keys at once
   std::vector<std::string> outer;  // the result's axes but the queries and the vector lanes
   std::string query, lane;         // those two
   // Keys that a whole block of queries does not see are left out. Blocks are short then, and tails
   // would be much of them.
   bool ends_early = false;
-  int64_t queries = 1, keys = 1, blocks_outside = 1, l2_bytes = 1 << 20;
+  int64_t queries = 1, keys = 1;  // keys: whose scores are there at a time
+  int64_t blocks_outside = 1, l2_bytes = 1 << 20;
   int cores = 1;
   std::vector<std::string> rows[kParts];  // loops of a stage along rows, the vectorized one last
   std::shared_ptr<Contraction> scores, sums;
@@ -79,9 +84,20 @@ class AttentionGroup : public Group {
     const std::string tile = fuse_loops(root, tiles, steps);
     steps.push_back(schedule::Parallel{root, tile});
     steps.push_back(schedule::Vectorize{root, lane});
+    if (!joined.empty()) {
+      steps.push_back(schedule::ComputeAt{joined, root, tile});
+      std::vector<std::string> loops = outer;
+      loops.insert(loops.end(), {"t", query, lane});
+      steps.push_back(schedule::Reorder{joined, std::move(loops)});
+      steps.push_back(schedule::Vectorize{joined, lane});
+    }
     for (size_t part = kResult; part-- > 0;) {
       if (part == kScores) continue;  // inside of kMasked
-      steps.push_back(schedule::ComputeAt{stage[part], root, tile});
+      if (joined.empty()) {
+        steps.push_back(schedule::ComputeAt{stage[part], root, tile});
+      } else {
+        steps.push_back(schedule::ComputeAt{stage[part], joined, "t"});
+      }
       if (part == kSums) {
         sums->append_steps(choice, steps);
       } else if (part == kMasked) {
@@ -140,14 +156,34 @@ std::vector<int64_t> block_options(int64_t queries) {
   return options;
 }
 
+// Keys in a tile, the most: more of them are joined less often, and scores and weights of a block
+// of queries must stay in the second-level cache. 0: no tiles, where there are few keys or no
+// divisor of such a size.
+int64_t tile_of_keys(int64_t keys) {
+  constexpr int64_t kFew = 512, kLeast = 64, kMost = 512;
+  if (keys < kFew) return 0;
+  for (int64_t n = std::min(kMost, keys / 2); n >= kLeast; --n) {
+    if (keys % n == 0) return n;
+  }
+  return 0;
+}
+
+// Whether scores and weights of all keys stay in half of that cache for a good block of queries.
+bool fits_cache(int64_t keys, int64_t l2_bytes) {
+  constexpr int64_t kQueries = 32;
+  return 2 * 4 * kQueries * keys <= l2_bytes / 2;
+}
+
 }  // namespace
 
-bool add_attention(SketchBuilder& builder) {
+bool add_attention(SketchBuilder& builder, bool tiled_keys) {
   SketchBuilder trial = builder;
   if (!inline_chains(trial).ok() || !applies(trial.state)) return false;
-  const auto info = [&](Part part) -> const StageInfo& { return *trial.state.stages[part].info; };
   auto group = std::make_shared<AttentionGroup>();
   for (size_t i = 0; i < kParts; ++i) group->stage[i] = trial.state.stages[i].name();
+  const auto info = [&](Part part) -> const StageInfo& {
+    return *trial.state.stages[trial.state.find_stage(group->stage[part])].info;
+  };
   const StageInfo& result = info(kResult);
   const int lane = unit_stride_axis(result), query = query_axis(info(kSums), info(kWeights));
   if (lane < 0 || query < 0) return false;
@@ -156,6 +192,20 @@ bool add_attention(SketchBuilder& builder) {
   group->queries = info(kSums).axes[static_cast<size_t>(query)].extent;
   group->keys = info(kSums).stage.reduce[0].extent;
   group->ends_early = info(kSums).stage.until != nullptr;
+  group->cores = trial.target.cores;
+  if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
+  ContractionOptions options{.nested = true};
+  const int64_t tile = group->ends_early ? 0 : tile_of_keys(group->keys);
+  if (tiled_keys) {
+    if (tile == 0) return false;
+    group->keys = tile;
+    group->joined = group->stage[kSums];
+    group->stage[kSums] += ".part";
+    if (!trial.add_step(schedule::OnlineSoftmax{group->joined, tile}).ok()) return false;
+    options.outer.push_back("t");
+  } else if (tile > 0 && !fits_cache(group->keys, group->l2_bytes)) {
+    return false;
+  }
   if (group->lane == group->query || !has_axis(result, group->query)) return false;
   for (const compute::Axis& axis : result.stage.axes) {
     const std::string& name = axis.var->name;
@@ -165,9 +215,9 @@ bool add_attention(SketchBuilder& builder) {
     group->blocks_outside *= axis.extent;
   }
   for (const Part part : {kMost, kWeights, kTotal}) {
-    std::string along;  // the axis that rows have and the result has not
+    std::string along;  // the last axis that rows have and the result has not
     for (const compute::Axis& axis : info(part).axes) {
-      if (!has_axis(result, axis.var->name)) along = axis.var->name;
+      if (!has_axis(info(kResult), axis.var->name)) along = axis.var->name;
     }
     if (along.empty()) return false;
     for (const compute::Axis& axis : info(part).axes) {
@@ -175,12 +225,10 @@ bool add_attention(SketchBuilder& builder) {
     }
     group->rows[part].push_back(along);
   }
-  group->cores = trial.target.cores;
-  if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
   group->d_block = trial.add_decision(group->stage[kResult], "block", DecisionKind::kTile,
                                       block_options(group->queries), group->queries);
   if (!trial.add_step(schedule::CacheWrite{group->stage[kSums]}).ok()) return false;
-  const ContractionOptions options{.nested = true, .outer = group->outer};
+  options.outer.insert(options.outer.end(), group->outer.begin(), group->outer.end());
   group->scores = make_contraction(trial, group->stage[kMasked], group->stage[kScores], options);
   if (!group->scores) return false;
   group->sums = make_contraction(trial, group->stage[kSums], group->stage[kSums] + ".acc", options);

@@ -99,8 +99,9 @@ struct DotOptions {
 [[nodiscard]] Status inline_chains(SketchBuilder& builder);
 // The whole task as a depthwise convolution whose result a product over the channels takes.
 [[nodiscard]] bool add_separable(SketchBuilder& builder);
-// The whole task as attention: softmax of products, times values.
-[[nodiscard]] bool add_attention(SketchBuilder& builder);
+// The whole task as attention: softmax of products, times values; of all keys, where their scores
+// fit a cache, or of one tile of keys after the other, where there are enough.
+[[nodiscard]] bool add_attention(SketchBuilder& builder, bool tiled_keys = false);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // An extern stage that is a scan: neighbouring points take their steps together.

@@ -208,8 +208,14 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     return ok_status();
   };
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
+  SketchBuilder tiled = builder;
   if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
     HONE_RETURN_IF_ERROR(finish(std::move(builder)));
+    if (add_attention(tiled, true)) HONE_RETURN_IF_ERROR(finish(std::move(tiled)));
+    return space;
+  }
+  if (add_attention(tiled, true)) {
+    HONE_RETURN_IF_ERROR(finish(std::move(tiled)));
     return space;
   }
   HONE_RETURN_IF_ERROR(simplify_structure(builder));

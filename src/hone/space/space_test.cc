@@ -59,6 +59,7 @@ std::vector<Case> cases() {
       {"attention_causal", attention(2, 21, 19, 6, 0)},
       {"attention_causal_vectors", attention(2, 35, 48, 9, 3)},
       {"attention_one_query", attention(2, 1, 9, 8)},
+      {"attention_many_keys", attention(1, 5, 512, 3)},
       {"arg_max", arg_max(3, 5, 21)},
       {"running_sum", running_sum(7, 9)},
       {"running_sum_even", running_sum(8, 5)},
@@ -223,6 +224,31 @@ TEST(space, attention_keeps_its_scores_in_the_cache) {
   ASSERT_TRUE(program.ok()) << program.status().message();
   ASSERT_EQ(program->phases.size(), 1U);
   EXPECT_GE(program->phases[0].num_tiles(), 4);
+}
+
+int64_t allocated_bytes(const ir::StmtNode& s) {
+  int64_t bytes = 0;
+  if (s.kind == ir::StmtKind::kAlloc)
+    bytes = s.buffer->num_elements() * dtype_bytes(s.buffer->dtype);
+  for (const ir::Stmt& child : s.body) bytes += allocated_bytes(*child);
+  return bytes;
+}
+
+// Of however many keys: a tile's scores are kept, not a row's.
+TEST(space, attention_of_many_keys_keeps_the_scores_of_a_tile) {
+  for (const int64_t keys : {4'096, 65'536}) {
+    const compute::Dag dag = attention(1, 64, keys, 16);
+    const Result<Space> space = Space::create(dag, narrow());
+    ASSERT_TRUE(space.ok());
+    EXPECT_EQ(space->num_sketches(), 1);
+    const Result<ir::Program> program = schedule::lower(dag, space->steps(space->default_point()));
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    ASSERT_EQ(program->phases.size(), 1U);
+    EXPECT_GE(program->phases[0].num_tiles(), 2);
+    const int64_t kept = allocated_bytes(*program->phases[0].body);
+    EXPECT_GT(kept, 0);
+    EXPECT_LE(kept, 1 << 20);
+  }
 }
 
 // A row stays in one tile: nothing but the result is as large as the data.

@@ -269,6 +269,13 @@ TEST(space_code, attention) {
                 {"direct.0 peel"},
                 false});
 }
+TEST(space_code, attention_in_tiles_of_keys) {
+  check_family({2,
+                100,
+                [](const Extents& e) { return compute::testing::attention(2, e[0], 512, e[1]); },
+                {"direct.0 peel"},
+                false});
+}
 TEST(space_code, scans) {
   check_family({2, 10'000, [](const Extents& e) { return running_sum(e[0], e[1]); }, {"direct.0"}});
   check_family(

@@ -15,7 +15,7 @@ using schedule::StageState;
 
 // The order is part of kInputVersion. Narrow is a kind of scope: both say how a result is kept.
 // Im2col is a kind of cache_read: both copy what a stage reads. Sink is a kind of reorder: both say
-// which loop is inside of which.
+// which loop is inside of which. OnlineSoftmax is a kind of rfactor: both sum in parts.
 enum class Kind : uint8_t {
   kSplit,
   kFuse,
@@ -55,6 +55,7 @@ Kind kind_of(const schedule::SetScope&) { return Kind::kScope; }
 Kind kind_of(const schedule::Narrow&) { return Kind::kScope; }
 Kind kind_of(const schedule::Layout&) { return Kind::kLayout; }
 Kind kind_of(const schedule::RFactor&) { return Kind::kRFactor; }
+Kind kind_of(const schedule::OnlineSoftmax&) { return Kind::kRFactor; }
 Kind kind_of(const schedule::Winograd&) { return Kind::kWinograd; }
 Kind kind_of(const schedule::Sink&) { return Kind::kReorder; }
 Kind kind_of(const schedule::Vectorize&) { return Kind::kVectorize; }
@@ -229,6 +230,10 @@ class TokenWriter {
   void write_arguments(const schedule::RFactor& step, Arguments& out) const {
     out.count(static_cast<double>(step.factor));
     out.flag(step.parts == schedule::Parts::kStrided);
+  }
+  void write_arguments(const schedule::OnlineSoftmax& step, Arguments& out) const {
+    out.count(static_cast<double>(step.factor));
+    out.flag(false);
   }
   void write_arguments(const schedule::Winograd& step, Arguments& out) const {
     out.count(static_cast<double>(step.outputs));

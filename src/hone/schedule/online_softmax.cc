@@ -1,0 +1,265 @@
+#include "hone/schedule/online_softmax.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "hone/schedule/stage_rewrite.h"
+
+namespace hone::schedule {
+namespace {
+
+using compute::Axis;
+using compute::Output;
+using compute::Stage;
+using ir::Expr;
+using ir::Op;
+
+constexpr std::string_view kTile = "t";
+
+bool is_var(const Expr& e, const ir::VarPtr& var) { return e->op == Op::kVar && e->var == var; }
+
+bool loads_itself(const Expr& e, const Output& output) {
+  return e->op == Op::kLoad && e->buffer == output.buffer;
+}
+
+// Nothing but sums, or maxima, of all terms of one axis.
+bool reduces(const Stage& stage, Op op) {
+  if (stage.is_extern() || stage.where || stage.until || stage.outputs.size() != 1 ||
+      stage.reduce.size() != 1)
+    return false;
+  const Output& output = stage.outputs[0];
+  return output.value->op == op &&
+         std::any_of(output.value->args.begin(), output.value->args.end(),
+                     [&](const Expr& e) { return loads_itself(e, output); });
+}
+
+std::vector<ir::BufferPtr> loaded(const Stage& stage) {
+  std::vector<ir::BufferPtr> buffers;
+  ir::visit(stage.outputs[0].value, [&](const Expr& e) {
+    if (e->op == Op::kLoad && e->buffer != stage.outputs[0].buffer &&
+        std::count(buffers.begin(), buffers.end(), e->buffer) == 0)
+      buffers.push_back(e->buffer);
+  });
+  return buffers;
+}
+
+// The stages as they are before, and which index of the weights counts keys.
+struct Softmax {
+  Stage most, weights, total, sums;
+  ir::BufferPtr scores;
+  size_t key = 0;
+
+  [[nodiscard]] const ir::BufferPtr& buffer_of(const Stage& stage) const {
+    return stage.outputs[0].buffer;
+  }
+};
+
+// The one stage that writes a buffer, if nothing was done to it yet; null else.
+const Stage* writer(const State& state, const ir::BufferPtr& buffer) {
+  const StageList writers = state.writers(buffer);
+  if (writers.size() != 1 || !untouched(state, writers[0])) return nullptr;
+  return &state.stages[static_cast<size_t>(writers[0])].info->stage;
+}
+
+// Weights of a key that are a function of its score and the row's maximum alone.
+bool find_weights(const State& state, const ir::BufferPtr& buffer, Softmax& found) {
+  const Stage* weights = writer(state, buffer);
+  if (!weights || weights->is_extern() || weights->where || !weights->reduce.empty() ||
+      weights->outputs.size() != 1 || state.is_param(buffer))
+    return false;
+  const std::vector<ir::BufferPtr> reads = loaded(*weights);
+  if (reads.size() != 2) return false;
+  for (const size_t i : {0U, 1U}) {
+    const Stage* most = writer(state, reads[i]);
+    if (!most || !reduces(*most, Op::kMax) || loaded(*most) != std::vector{reads[1 - i]} ||
+        state.readers(reads[i]).size() != 1)
+      continue;
+    found.most = *most, found.weights = *weights, found.scores = reads[1 - i];
+    return true;
+  }
+  return false;
+}
+
+Result<Softmax> find_softmax(const State& state, const std::string& name) {
+  const int index = state.find_stage(name);
+  if (index < 0) return invalid("no stage {}", name);
+  if (!untouched(state, index)) return invalid("{} is scheduled already", name);
+  Softmax found;
+  found.sums = state.stages[static_cast<size_t>(index)].info->stage;
+  const Status other = invalid("{} is no sum weighted by a softmax over all keys", name);
+  if (!reduces(found.sums, Op::kAdd)) return other;
+  for (const ir::BufferPtr& buffer : loaded(found.sums)) {
+    if (!find_weights(state, buffer, found)) continue;
+    for (const int reader : state.readers(buffer)) {
+      const Stage& total = state.stages[static_cast<size_t>(reader)].info->stage;
+      if (reader == index || !untouched(state, reader) || !reduces(total, Op::kAdd)) continue;
+      if (loaded(total) == std::vector{buffer}) found.total = total;
+    }
+    if (found.total.outputs.empty() || state.readers(buffer).size() != 2) return other;
+    // The weights' index that is their one axis which sums have not.
+    const std::vector<Expr>& write = found.weights.outputs[0].write;
+    for (const Axis& axis : found.weights.axes) {
+      const bool kept = std::any_of(
+          found.sums.axes.begin(), found.sums.axes.end(),
+          [&](const Axis& other_axis) { return other_axis.var->name == axis.var->name; });
+      if (kept) continue;
+      const auto at = std::find_if(write.begin(), write.end(),
+                                   [&](const Expr& e) { return is_var(e, axis.var); });
+      if (at == write.end()) return other;
+      found.key = static_cast<size_t>(at - write.begin());
+    }
+    return found;
+  }
+  return other;
+}
+
+// Makes stages over all keys such ones over tiles of them.
+class Tiling {
+ public:
+  Tiling(const Softmax& softmax, int64_t factor, int64_t keys)
+      : softmax_(softmax), factor_(factor), count_(keys / factor) {
+    for (const Stage* stage : {&softmax.most, &softmax.weights, &softmax.total, &softmax.sums}) {
+      const ir::BufferPtr& buffer = softmax.buffer_of(*stage);
+      std::vector<int64_t> shape = {count_};
+      shape.insert(shape.end(), buffer->shape.begin(), buffer->shape.end());
+      if (stage == &softmax.weights) shape[softmax.key + 1] = factor;
+      tiled_.emplace_back(buffer, ir::make_buffer(buffer->name + ".t", buffer->dtype, shape));
+    }
+  }
+  [[nodiscard]] ir::BufferPtr tiled(const ir::BufferPtr& buffer) const {
+    for (const auto& [from, to] : tiled_) {
+      if (from == buffer) return to;
+    }
+    return nullptr;
+  }
+
+  // `keys`: the stage's axis over keys.
+  [[nodiscard]] Stage stage(const Stage& whole, const Axis& keys) const {
+    const Axis tile = compute::make_axis(std::string(kTile), count_);
+    const Axis inner = compute::make_axis(keys.var->name, factor_);
+    const ir::VarMap map = {{keys.var, ir::variable(tile.var) * factor_ + ir::variable(inner.var)}};
+    const auto place = [&](const ir::BufferPtr& buffer, const std::vector<Expr>& at) {
+      std::vector<Expr> result = {ir::variable(tile.var)};
+      for (size_t d = 0; d < at.size(); ++d) {
+        const bool key = buffer == softmax_.buffer_of(softmax_.weights) && d == softmax_.key;
+        result.push_back(key ? ir::variable(inner.var) : at[d]);
+      }
+      return result;
+    };
+    Stage made = whole;
+    made.axes.clear();
+    made.axes.push_back(tile);
+    for (const Axis& axis : whole.axes) made.axes.push_back(axis.var == keys.var ? inner : axis);
+    if (!whole.reduce.empty()) made.reduce = {inner};
+    const Output& output = whole.outputs[0];
+    const Expr value = ir::rewrite(output.value, [&](const Expr& e) -> Expr {
+      if (e->op != Op::kLoad) return nullptr;
+      const ir::BufferPtr to = tiled(e->buffer);
+      if (!to) return nullptr;
+      const Expr kept = ir::load(to, place(e->buffer, e->args));
+      const bool is_most =
+          e->buffer == softmax_.buffer_of(softmax_.most) && e->buffer != output.buffer;
+      return is_most ? ir::max(kept, least(e->type)) : kept;
+    });
+    made.outputs[0] = {tiled(output.buffer),
+                       place(output.buffer, output.write),
+                       ir::substitute(value, map),
+                       output.identity,
+                       nullptr,
+                       nullptr};
+    return made;
+  }
+
+  // What joins the tiles.
+  [[nodiscard]] Stage joined() const {
+    Stage made;
+    made.name = softmax_.sums.name, made.op = softmax_.sums.op;
+    for (const Axis& axis : softmax_.sums.axes)
+      made.axes.push_back(compute::make_axis(axis.var->name, axis.extent));
+    const Axis tile = compute::make_axis(std::string(kTile), count_);
+    made.reduce = {tile};
+    // Where a stage writes, in terms of the new axes.
+    const auto at = [&](const Stage& stage) {
+      ir::VarMap map;
+      for (const Axis& axis : stage.axes) {
+        for (const Axis& own : made.axes) {
+          if (own.var->name == axis.var->name) map.push_back({axis.var, ir::variable(own.var)});
+        }
+      }
+      std::vector<Expr> write;
+      for (const Expr& index : stage.outputs[0].write) write.push_back(ir::substitute(index, map));
+      return write;
+    };
+    const auto of_tile = [&](const Stage& stage) {
+      std::vector<Expr> index = at(stage);
+      index.insert(index.begin(), ir::variable(tile.var));
+      return ir::load(tiled(softmax_.buffer_of(stage)), index);
+    };
+    const ir::BufferPtr& most = softmax_.buffer_of(softmax_.most);
+    const ir::BufferPtr run = ir::make_buffer(most->name + ".run", most->dtype, most->shape);
+    const std::vector<Expr> row = at(softmax_.most);
+    const Expr top = ir::max(of_tile(softmax_.most), least(most->dtype));
+    const Expr before = ir::load(run, row), now = ir::max(before, top);
+    made.outputs.push_back({run, row, now, least(most->dtype), nullptr, nullptr});
+    for (const Stage* stage : {&softmax_.total, &softmax_.sums}) {
+      const Output& output = stage->outputs[0];
+      const std::vector<Expr> write = at(*stage);
+      made.outputs.push_back({output.buffer, write,
+                              ir::load(output.buffer, write) * weight(before, now) +
+                                  of_tile(*stage) * weight(top, now),
+                              output.identity, nullptr, nullptr});
+    }
+    return made;
+  }
+
+ private:
+  [[nodiscard]] static Expr least(DType dtype) {
+    return ir::constant_float(dtype == DType::kF64 ? std::numeric_limits<double>::lowest()
+                                                   : std::numeric_limits<float>::lowest(),
+                              dtype);
+  }
+  // What a score weighs where another one is the largest.
+  [[nodiscard]] Expr weight(const Expr& score, const Expr& largest) const {
+    return ir::rewrite(softmax_.weights.outputs[0].value, [&](const Expr& e) -> Expr {
+      if (e->op != Op::kLoad) return nullptr;
+      return e->buffer == softmax_.scores ? score : largest;
+    });
+  }
+
+  const Softmax& softmax_;
+  int64_t factor_, count_;
+  std::vector<std::pair<ir::BufferPtr, ir::BufferPtr>> tiled_;
+};
+
+}  // namespace
+
+Status online_softmax(const OnlineSoftmax& step, State& state) {
+  HONE_ASSIGN_OR_RETURN(const Softmax softmax, find_softmax(state, step.stage));
+  const int64_t keys = softmax.sums.reduce[0].extent;
+  if (step.factor < 1 || keys % step.factor != 0)
+    return invalid("tiles of {} of {} keys are not whole", step.factor, keys);
+  for (const Stage* stage : {&softmax.most, &softmax.weights, &softmax.total, &softmax.sums}) {
+    for (const Axis& axis : stage->axes) {
+      if (axis.var->name == kTile) return invalid("{} has an axis {} already", stage->name, kTile);
+    }
+    if (!stage->reduce.empty() && stage->reduce[0].extent != keys)
+      return invalid("{} is over {} keys, expected {}", stage->name, stage->reduce[0].extent, keys);
+  }
+  const Tiling tiling(softmax, step.factor, keys);
+  const auto replace = [&](const Stage& old, std::vector<Stage> stages) {
+    replace_stage(state, state.find_stage(old.name), std::move(stages));
+  };
+  replace(softmax.most, {tiling.stage(softmax.most, softmax.most.reduce[0])});
+  const Expr& key = softmax.weights.outputs[0].write[softmax.key];
+  const auto along = std::find_if(softmax.weights.axes.begin(), softmax.weights.axes.end(),
+                                  [&](const Axis& axis) { return is_var(key, axis.var); });
+  replace(softmax.weights, {tiling.stage(softmax.weights, *along)});
+  replace(softmax.total, {tiling.stage(softmax.total, softmax.total.reduce[0])});
+  Stage part = tiling.stage(softmax.sums, softmax.sums.reduce[0]);
+  part.name = unique_name(state, softmax.sums.name + ".part");
+  part.op.clear();
+  replace(softmax.sums, {std::move(part), tiling.joined()});
+  return ok_status();
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,21 @@
+// schedule/online_softmax.h - attention in tiles of keys, whose scores need not be kept (Milakov
+// and Gimelshein, "Online normalizer calculation for softmax"; Dao et al., FlashAttention).
+//
+// Of the stages over all keys n
+//   most = max of s[n];  w[n] = f(s[n], most);  total = sum of w[n];  sums[d] = sum of w[n] v[n, d]
+// a step makes, for tiles t of keys,
+//   most[t] = max of the tile's s;  w[t, n] = f(s[n], most[t]);  total[t], part[t, d]: sums over it
+//   sums: run' = max(run, most[t]);  total = total f(run, run') + total[t] f(most[t], run')
+//                                    sums  = sums  f(run, run') + part[t] f(most[t], run')
+// which is the same if f(x, y) f(y, z) = f(x, z), as for a power of x - y. A row or tile of which
+// all is hidden (scores of minus infinity) counts as one of the least finite number.
+#pragma once
+
+#include "hone/schedule/state.h"
+
+namespace hone::schedule {
+
+// Illegal unless the stages are those, the step names the last one, and the tiles are whole.
+[[nodiscard]] Status online_softmax(const OnlineSoftmax& step, State& state);
+
+}  // namespace hone::schedule

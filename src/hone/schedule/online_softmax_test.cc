@@ -1,0 +1,131 @@
+// Attention in tiles of keys: the step online_softmax.
+#include "hone/schedule/online_softmax.h"
+
+#include "hone/compute/dag_testing.h"
+#include "hone/schedule/schedule_testing.h"
+
+namespace hone::schedule {
+namespace {
+
+using compute::testing::attention;
+using compute::testing::gemm;
+
+constexpr double kRounding = 1e-5;
+
+std::string refusal(const compute::Dag& dag, std::string_view text) {
+  const Result<Steps> steps = parse_steps(text);
+  EXPECT_TRUE(steps.ok()) << steps.status().message();
+  const Result<State> state = replay(dag, *steps);
+  return state.ok() ? "" : state.status().message();
+}
+
+TEST(online_softmax, gives_what_softmax_over_all_keys_gives) {
+  for (const auto& [heads, m, n, depth, tile] :
+       {std::array{2, 7, 12, 5, 4}, std::array{1, 1, 6, 1, 2}, std::array{3, 5, 9, 4, 9},
+        std::array{1, 4, 8, 3, 1}}) {
+    SCOPED_TRACE(fmt::format("{} keys in tiles of {}", n, tile));
+    expect_same(attention(heads, m, n, depth), fmt::format("online_softmax(sums, {})\n", tile),
+                kRounding);
+  }
+}
+
+constexpr std::string_view kBlocks = R"(
+online_softmax(sums, 4)
+split(attention, m, [3], peel)
+reorder(attention, [h, m.0, m.1, d])
+fuse(attention, [h, m.0])
+parallel(attention, h@m.0)
+compute_at(sums, attention, h@m.0)
+reorder(sums, [h, t, m, d])
+vectorize(sums, d)
+compute_at(sums.part, sums, t)
+compute_at(total, sums, t)
+compute_at(weights, sums, t)
+compute_at(most, sums, t)
+compute_at(masked, sums, t)
+compute_at(scores, sums, t)
+)";
+
+TEST(online_softmax, keeps_the_scores_of_a_tile_alone) {
+  const compute::Dag dag = attention(2, 7, 12, 5);
+  expect_same(dag, kBlocks, kRounding);
+  const Result<ir::Program> program = lower(dag, *parse_steps(kBlocks));
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  std::vector<Tensor> args = integer_arguments(*program, 1);
+  ir::TouchReport report;
+  ASSERT_TRUE(ir::run(*program, args, {}, &report).ok());
+  int64_t seen = 0;
+  for (const ir::Touch& touch : report.by_buffer) {
+    if (touch.buffer->name != "scores" && touch.buffer->name != "weights.t") continue;
+    ++seen;
+    EXPECT_EQ(touch.buffer->num_elements(), 3 * 4) << touch.buffer->name;
+  }
+  EXPECT_GE(seen, 2);
+}
+
+// Whatever is hidden, infinite or no number.
+TEST(online_softmax, of_special_scores_is_as_over_all_keys) {
+  constexpr int64_t kKeys = 12;
+  const compute::Dag dag = attention(1, 3, kKeys, 2);
+  const ir::Program naive = compute::naive_program(dag);
+  const Result<ir::Program> tiled = lower(dag, *parse_steps(kBlocks));
+  ASSERT_TRUE(tiled.ok()) << tiled.status().message();
+  const auto results = [&](const ir::Program& program, const std::vector<double>& mask) {
+    std::vector<Tensor> args = integer_arguments(program, 5);
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (program.params[i].buffer->name != "mask") continue;
+      for (int64_t n = 0; n < kKeys; ++n) args[i].set(n, mask[static_cast<size_t>(n)]);
+    }
+    EXPECT_TRUE(ir::run(program, args, {}).ok());
+    const auto out = std::find_if(program.params.begin(), program.params.end(),
+                                  [](const auto& p) { return p.role == ir::Role::kOutput; });
+    return args[static_cast<size_t>(out - program.params.begin())];
+  };
+  const auto mask = [&](int64_t from, int64_t to, double value) {
+    std::vector<double> all(kKeys, 1);
+    for (int64_t n = from; n < to; ++n) all[static_cast<size_t>(n)] = value;
+    return all;
+  };
+  const double infinity = HUGE_VAL;
+  struct Case {
+    std::vector<double> mask;
+    bool is_number;
+  };
+  const Case cases[] = {{mask(0, 4, -infinity), true},     {mask(4, 12, -infinity), true},
+                        {mask(1, 9, -infinity), true},     {mask(0, 12, -infinity), false},
+                        {mask(0, 12, -3e38), true},        {mask(2, 10, 3e38), true},
+                        {mask(5, 6, infinity), false},     {mask(11, 12, infinity), false},
+                        {mask(0, 1, std::nan("")), false}, {mask(7, 8, std::nan("")), false}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(fmt::format("mask {}", fmt::join(c.mask, " ")));
+    const Tensor want = results(naive, c.mask), got = results(*tiled, c.mask);
+    ASSERT_EQ(want.size(), got.size());
+    for (int64_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ(!std::isnan(want.at(i)), c.is_number);
+      ASSERT_EQ(std::isnan(want.at(i)), std::isnan(got.at(i))) << i;
+      if (!c.is_number) continue;
+      EXPECT_NEAR(want.at(i), got.at(i), kRounding * 4) << i;
+    }
+  }
+}
+
+TEST(online_softmax, says_why_it_is_refused) {
+  const compute::Dag dag = attention(2, 6, 12, 4);
+  const auto has = [](const std::string& message, std::string_view part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  has(refusal(dag, "online_softmax(nothing, 4)"), "no stage nothing");
+  has(refusal(dag, "online_softmax(sums, 5)"), "tiles of 5 of 12 keys are not whole");
+  has(refusal(dag, "online_softmax(sums, 0)"), "tiles of 0 of 12 keys are not whole");
+  has(refusal(dag, "online_softmax(total, 4)"), "total is no sum weighted by a softmax");
+  has(refusal(dag, "online_softmax(attention, 4)"), "attention is no sum weighted");
+  has(refusal(dag, "split(sums, m, [2])\nonline_softmax(sums, 4)"), "sums is scheduled already");
+  has(refusal(dag, "split(most, m, [2])\nonline_softmax(sums, 4)"), "sums is no sum weighted");
+  has(refusal(dag, "online_softmax(sums, 4)\nonline_softmax(sums, 2)"), "sums is no sum weighted");
+  has(refusal(gemm(3, 4, 5), "online_softmax(matmul, 4)"), "matmul is no sum weighted");
+  // Keys that a causal mask hides are left out otherwise.
+  has(refusal(attention(2, 12, 12, 4, 0), "online_softmax(sums, 4)"), "sums is no sum weighted");
+}
+
+}  // namespace
+}  // namespace hone::schedule
