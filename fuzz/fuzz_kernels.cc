@@ -45,10 +45,15 @@ double element(Data data, double scale, Rng& rng) {
 }
 
 // Outputs begin as in guarded runs: what no stage writes is the same in both.
-std::vector<Tensor> arguments(const ir::Program& program, Data data, uint64_t seed) {
+std::vector<Tensor> arguments(const RandomTask& task, const ir::Program& program, Data data,
+                              uint64_t seed) {
   Rng rng(seed);
   std::vector<Tensor> args;
   for (const ir::Param& param : program.params) {
+    if (const auto index = task.indices.find(args.size()); index != task.indices.end()) {
+      args.push_back(index->second);
+      continue;
+    }
     Tensor tensor(param.buffer->dtype, param.buffer->shape);
     const bool given = param.role == ir::Role::kInput || param.role == ir::Role::kConstant;
     // Denormal data times weights that are integers have exact sums.
@@ -103,15 +108,15 @@ struct Oracle {
 // How far a result may be off because of rounding alone: near the pole of a reciprocal or where
 // terms cancel, the last bits of the operands decide. The naive program on operands that are off by
 // some units in the last place, up or down by chance, tells (the condition of the task there).
-Spread spread_of(const compute::Dag& dag, const Oracle& oracle) {
+Spread spread_of(const RandomTask& task, const Oracle& oracle) {
   constexpr int kRuns = 8;
   constexpr double kOff = 0x1p-21;  // 4 units of f32
-  const ir::Program naive = compute::naive_program(dag);
+  const ir::Program naive = compute::naive_program(task.dag);
   Rng rng(oracle.seed);
   Spread spread;
   for (const Tensor& want : oracle.want) spread.emplace_back(static_cast<size_t>(want.size()), 0.0);
   for (int run = 0; run < kRuns; ++run) {
-    std::vector<Tensor> args = arguments(naive, oracle.data, oracle.seed);
+    std::vector<Tensor> args = arguments(task, naive, oracle.data, oracle.seed);
     for (size_t p = 0; p < args.size(); ++p) {
       const ir::Param& param = naive.params[p];
       const bool given = param.role == ir::Role::kInput || param.role == ir::Role::kConstant;
@@ -131,26 +136,26 @@ Spread spread_of(const compute::Dag& dag, const Oracle& oracle) {
 }
 
 // "" or what is wrong with the kernel of a schedule.
-std::string check(const compute::Dag& dag, const schedule::Steps& steps,
+std::string check(const RandomTask& task, const schedule::Steps& steps,
                   const target::Target& target, const Oracle& oracle, double tolerance,
                   int64_t alignment) {
-  const Result<ir::Program> program = schedule::lower(dag, steps);
+  const Result<ir::Program> program = schedule::lower(task.dag, steps);
   if (!program.ok()) return "lower: " + program.status().message();
   const auto code = codegen::compile(*program, target, {.argument_alignment = alignment});
   if (code.status().code() == Code::kUnsupported) return "";
   if (!code.ok()) return "compile: " + code.status().message();
   const std::vector<ir::InPlacePair> pairs = ir::in_place_pairs(*program);
   const bool in_place = !pairs.empty() && oracle.seed % 2 == 0;
-  std::vector<Tensor> got = arguments(*program, oracle.data, oracle.seed);
+  std::vector<Tensor> got = arguments(task, *program, oracle.data, oracle.seed);
   const Status ran = codegen::run_guarded(*program, *code, got,
                                           {.alignment = alignment,
                                            .shared = in_place ? &pairs[0] : nullptr,
                                            .flush_denormals = oracle.data != Data::kDenormal});
   if (!ran.ok()) return ran.message() + "\n" + ir::print(*program);
-  got.resize(dag.params.size());  // they come first, in order
+  got.resize(task.dag.params.size());  // they come first, in order
   std::string wrong = difference(*program, oracle.want, got, tolerance, in_place);
   if (!wrong.empty()) {
-    const Spread spread = spread_of(dag, oracle);
+    const Spread spread = spread_of(task, oracle);
     wrong = difference(*program, oracle.want, got, tolerance, in_place, spread);
   }
   return wrong.empty() ? "" : wrong + "\n" + ir::print(*program);
@@ -168,7 +173,8 @@ std::vector<space::Point> points_of(const space::Space& space, int sketch, Rng& 
   return points;
 }
 
-void check_task(const RandomTasks& tasks, const compute::Dag& dag, Rng& rng) {
+void check_task(const RandomTasks& tasks, const RandomTask& task, Rng& rng) {
+  const compute::Dag& dag = task.dag;
   static const std::vector<Data> kKinds = {Data::kPlain,    Data::kPlain, Data::kIntegers,
                                            Data::kIntegers, Data::kNan,   Data::kInfinite,
                                            Data::kDenormal};
@@ -180,9 +186,11 @@ void check_task(const RandomTasks& tasks, const compute::Dag& dag, Rng& rng) {
   if (ends && (oracle.data == Data::kNan || oracle.data == Data::kInfinite))
     oracle.data = Data::kPlain;
   const ir::Program naive = compute::naive_program(dag);
-  oracle.want = arguments(naive, oracle.data, oracle.seed);
-  HONE_ASSERT(ir::run(naive, oracle.want, {.keep_outputs = true}).ok(),
-              "the naive program is out of bounds");
+  oracle.want = arguments(task, naive, oracle.data, oracle.seed);
+  const Status ran = ir::run(naive, oracle.want, {.keep_outputs = true});
+  HONE_ASSERT(
+      ran.ok(),
+      fmt::format("{}: {}: {}", tasks.family, compute::describe(dag), ran.message()).c_str());
   oracle.want.resize(dag.params.size());
   const Result<target::Target> target =
       target::find(rng.chance(0.5) && runs_here(*target::find("host-avx2")) ? "host-avx2" : "host");
@@ -197,7 +205,8 @@ void check_task(const RandomTasks& tasks, const compute::Dag& dag, Rng& rng) {
       if (!space->instantiate(point).ok()) continue;  // an ordinary result, for a search, too
       const schedule::Steps steps = space->steps(point);
       const int64_t alignment = rng.chance(0.5) ? 4 : 64;
-      const std::string wrong = check(dag, steps, *target, oracle, direct ? 2e-5 : 1e-3, alignment);
+      const std::string wrong =
+          check(task, steps, *target, oracle, direct ? 2e-5 : 1e-3, alignment);
       if (wrong.empty()) continue;
       fmt::print(stderr, "{}: {}\ntarget {}, data {}, alignment {}\n{}{}\n", tasks.family,
                  compute::describe(dag), target->name, static_cast<int>(oracle.data), alignment,
@@ -214,6 +223,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hone;
   Rng rng(fuzz::seed_of(data, size));
   const fuzz::RandomTasks tasks = fuzz::random_tasks(rng);
-  for (const compute::Dag& dag : tasks.dags) fuzz::check_task(tasks, dag, rng);
+  for (const fuzz::RandomTask& task : tasks.all) fuzz::check_task(tasks, task, rng);
   return 0;
 }

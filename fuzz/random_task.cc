@@ -9,6 +9,8 @@
 #include "hone/graph/tasks.h"
 #include "hone/graph/test_model.h"
 
+#include "random_operator.h"
+
 namespace hone::fuzz {
 namespace {
 
@@ -126,7 +128,7 @@ void convolution(TestModel& model, Rng& rng, bool depthwise, bool transposed) {
   Shape kernel, strides, dilations, pads, out, data = {1};
   int64_t taps = 1;
   for (size_t d = 0; d < dims; ++d) {
-    kernel.push_back(plain ? 3 : rng.choice<int64_t>({1, 1, 2, 3, 3, 5}));
+    kernel.push_back(plain ? 3 : rng.choice<int64_t>({1, 1, 2, 3, 3, 5, 7}));
     strides.push_back(plain ? 1 : rng.between(1, 2));
     dilations.push_back(plain ? 1 : rng.choice<int64_t>({1, 1, 2}));
     taps *= kernel.back();
@@ -266,7 +268,10 @@ compute::Dag made_by_hand(Rng& rng) {
   using namespace compute::testing;
   const std::vector<int64_t> e = extents(rng, 4, kMostWork / 9);
   switch (rng.below(7)) {
-    case 0: return attention(std::min<int64_t>(e[3], 3), e[0], e[1], e[2]);
+    case 0:
+      if (rng.chance(0.2))
+        return attention(1, std::min<int64_t>(e[0], 9), 512, std::min<int64_t>(e[2], 9));
+      return attention(std::min<int64_t>(e[3], 3), e[0], e[1], e[2]);
     case 4: return attention(std::min<int64_t>(e[3], 3), e[0], e[1], e[2], rng.below(9));
     case 1: return separable(e[0], e[1], e[2], e[3]);
     case 2: return inverted_residual(e[0], e[1], e[2], e[3], std::min<int64_t>(e[2], 13));
@@ -284,7 +289,7 @@ compute::Dag made_by_hand(Rng& rng) {
 RandomTasks random_tasks(Rng& rng) {
   RandomTasks tasks;
   TestModel model;
-  switch (rng.below(12)) {
+  switch (rng.below(13)) {
     case 0: tasks.family = "product", product(model, rng); break;
     case 1: tasks.family = "gemm", gemm(model, rng); break;
     case 2:
@@ -296,9 +301,13 @@ RandomTasks random_tasks(Rng& rng) {
     case 8: tasks.family = "rows", tasks.is_extremum = rows(model, rng); break;
     case 9: tasks.family = "elementwise", elementwise(model, rng); break;
     case 10: tasks.family = "movement", movement(model, rng); break;
+    case 11:
+      tasks.family = "operator", tasks.is_extremum = true;
+      add_random_operator(model, rng);
+      break;
     default:
       tasks.family = "made by hand";
-      tasks.dags.push_back(made_by_hand(rng));
+      tasks.all.push_back({made_by_hand(rng), {}});
       return tasks;
   }
   Result<graph::Graph> graph = model.import();
@@ -308,7 +317,15 @@ RandomTasks random_tasks(Rng& rng) {
   if (!list.ok()) return tasks;
   std::set<uint64_t> seen;
   for (graph::TaskCall& call : list->calls) {
-    if (seen.insert(call.key).second) tasks.dags.push_back(std::move(call.dag));
+    if (!seen.insert(call.key).second) continue;
+    RandomTask task{std::move(call.dag), {}};
+    for (size_t p = 0; p < call.arguments.size(); ++p) {
+      const graph::Argument& argument = call.arguments[p];
+      if (argument.kind != graph::Argument::Kind::kConstant) continue;
+      const Tensor& constant = list->constants[static_cast<size_t>(argument.index)];
+      if (!is_float(constant.dtype())) task.indices.emplace(p, constant);
+    }
+    tasks.all.push_back(std::move(task));
   }
   return tasks;
 }

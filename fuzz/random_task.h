@@ -2,17 +2,24 @@
 // them of a model of a few operators: with its layouts, borders, fused followers and copies.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "hone/base/rng.h"
 #include "hone/compute/dag.h"
+#include "hone/tensor/tensor.h"
 
 namespace hone::fuzz {
 
+struct RandomTask {
+  compute::Dag dag;
+  std::map<size_t, Tensor> indices;  // of dag.params, the constants that are integers
+};
+
 struct RandomTasks {
   std::string family;
-  std::vector<compute::Dag> dags;  // distinct ones; none if the model was not legal
+  std::vector<RandomTask> all;  // distinct ones; none if the model was not legal
   // A maximum (or minimum) of many: whether a NaN among them stays depends on their order.
   bool is_extremum = false;
 };
