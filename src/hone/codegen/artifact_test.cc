@@ -45,7 +45,7 @@ TEST(artifact, runs_on_any_number_of_threads) {
   const std::string path = folder.file("filter.so");
   const Status written = write_shared_library(filter_spec(kernels()), path);
   ASSERT_TRUE(written.ok()) << written.message();
-  for (const int threads : {0, 1, 2, 4}) {
+  for (const int threads : {0, 1, 2, 4, 16, 64}) {
     SCOPED_TRACE(threads);
     Result<LoadedModel> model = LoadedModel::open(path, threads);
     ASSERT_TRUE(model.ok()) << model.status().message();

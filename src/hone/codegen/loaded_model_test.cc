@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "hone/codegen/artifact_testing.h"
 #include "hone/codegen/runtime/hone_model.h"
 
@@ -89,6 +91,24 @@ TEST(loaded_model, checks_what_it_is_given) {
             "input x has shape [1000], expected [1, 1000]");
   EXPECT_EQ(message({Tensor(DType::kF64, {1, kLength})}), "input x has type f64, expected f32");
   EXPECT_EQ(message({Tensor(DType::kF32, {1, kLength})}), "");
+}
+
+// Numbers below the smallest normal one are zeros inside of a run, on whatever thread; the caller's
+// own arithmetic keeps them.
+TEST(loaded_model, takes_denormals_for_zeros) {
+  const Artifact artifact;
+  const volatile float tiny = 1e-40F;
+  for (const int threads : {1, 2, 16}) {
+    SCOPED_TRACE(threads);
+    Result<LoadedModel> model = LoadedModel::open(artifact.path(), threads);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    Tensor x(DType::kF32, {1, kLength});
+    std::ranges::fill(x.as<float>(), tiny);
+    const Result<std::vector<Tensor>> outputs = model->run(std::vector<Tensor>{x});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+    for (const float y : outputs->at(0).as<float>()) ASSERT_EQ(y, 0);
+    EXPECT_GT(tiny * 2, 0);
+  }
 }
 
 }  // namespace
