@@ -88,7 +88,7 @@ class Library(Case):
         before = sorted(path.name for path in self.folder.iterdir())
         output = self.folder / "late.so"
         interrupted = 0
-        for delay in (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15):
+        for delay in (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.3, 0.6):
             process = subprocess.Popen([support.HONE, "compile", str(model), "-o", str(output), "--no-db"],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             time.sleep(delay)
@@ -182,7 +182,7 @@ class Library(Case):
     def test_run_profiles_the_kernels(self):
         run = ("run", self.library, "--threads", 1, "--repeat", 5)
         self.assertNotIn("profile", self.succeed_json(*run))
-        report = self.succeed_json(*run, "--profile")
+        report = self.succeed_json("run", self.library, "--threads", 1, "--repeat", 200, "--profile")  # so that one disturbed run weighs little
         compiled = {(kernel["name"], kernel["kernel"], kernel["times"]): kernel for kernel in self.report["kernels"]}
         profiled = {(kernel["name"], kernel["kernel"], kernel["calls"]): kernel for kernel in report["profile"]}
         self.assertEqual(set(profiled), set(compiled))
@@ -265,7 +265,7 @@ class Library(Case):
 
     def test_explain_takes_what_was_tuned(self):
         db = self.folder / "tuned.db"
-        self.succeed("tune", self.model, "-o", self.folder / "tuned.so", "--budget", "3s", "--threads", 1, "--db", db)
+        self.succeed("tune", self.model, "-o", self.folder / "tuned.so", "--budget", "8s", "--threads", 1, "--db", db)
         task = max(self.succeed_json("show", self.model, "--threads", 1, "--db", db)["kernels"], key=lambda kernel: kernel["seconds"])
         of_model = self.succeed_json("explain", self.model, "--task", task["task"], "--threads", 1, "--db", db, "--best")
         self.assertFalse(of_model["measured"]["now"])

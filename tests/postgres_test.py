@@ -24,7 +24,7 @@ class Postgres(Case):
 
     def test_2_tool(self):
         model, uri = self.save(small_network()), self.server.create("tool")
-        report = self.succeed_json("tune", model, "-o", self.folder / "model.so", "--db", uri, "--threads", "1", "--budget", "6s")
+        report = self.succeed_json("tune", model, "-o", self.folder / "model.so", "--db", uri, "--threads", "1", "--budget", "12s")
         self.assertGreater(report["trials"], 10)
         stat = self.succeed_json("db", "stat", "--db", uri, "--json")
         self.assertGreaterEqual(stat["trials"], report["trials"])

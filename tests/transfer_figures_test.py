@@ -37,7 +37,7 @@ class TransferFigures(support.Case):
         network = support.small_network(size)
         network.graph.name = name
         model, db = self.save(network, f"{name}.onnx"), self.folder / f"{name}.db"
-        self.succeed("tune", model, "-o", self.folder / "model.so", "--budget", "1.5s", "--threads", 1, "--no-shipped", "--db", db)
+        self.succeed("tune", model, "-o", self.folder / "model.so", "--budget", "5s", "--threads", 1, "--no-shipped", "--db", db)
         return model, db
 
     def test_tiny_models(self):

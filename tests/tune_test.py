@@ -1,4 +1,5 @@
 """Tuning with the real worker: what is stored, what Ctrl-C leaves, what a dead worker and a full disk do."""
+import contextlib
 import os
 import resource
 import signal
@@ -77,7 +78,7 @@ class Tuning(Case):
     def test_tune_then_resume_then_compile(self):
         start = time.monotonic()
         report = self.succeed_json(*self.arguments("6s"))
-        self.assertLess(time.monotonic() - start, 9)
+        self.assertLess(time.monotonic() - start, 20)
         self.check_library()
         first = self.trials()
         self.assertGreater(report["trials"], 10)
@@ -126,7 +127,7 @@ class Tuning(Case):
         kept = self.trials()
         self.assertGreaterEqual(kept, 12)
         self.check_library()
-        self.succeed(*self.arguments("3s"))
+        self.succeed(*self.arguments("8s"))
         self.assertGreater(self.trials(), kept)
 
     def test_second_interrupt_kills(self):
@@ -143,17 +144,19 @@ class Tuning(Case):
         self.succeed("db", "show", "--db", self.db)
 
     def test_killed_workers_are_replaced(self):
-        process = self.start("9s")
+        process = self.start("120s")
+        killed = 0
         for goal in (4, 12, 20):
             self.wait_for_trials(process, goal)
-            workers = children(process.pid)
-            self.assertTrue(workers, "no worker")
-            for worker in workers:
-                os.kill(worker, signal.SIGKILL)
-        killed_at = self.trials()
+            for worker in children(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
+                    killed += 1
+        self.assertGreater(killed, 0, "no worker")
+        self.wait_for_trials(process, self.trials() + 4)
+        process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, errors)
-        self.assertGreater(self.trials(), killed_at)
+        self.assertEqual(process.returncode, 130, errors)
         ok = self.query("SELECT count(*) FROM trial WHERE outcome = 'ok'")[0][0]
         self.assertGreater(ok, self.trials() // 2)
         self.check_library()
