@@ -12,6 +12,7 @@ import model_files
 DENSE_MODELS = ("resnet18", "resnet50", "vgg16", "googlenet", "inception_v3", "squeezenet1_1", "alexnet", "bert_base_s128", "gpt2_s128")
 DEPTHWISE_MODELS = ("mobilenet_v2", "mnasnet1_0", "efficientnet_b0")
 ATTENTION_TOKENS = (128, 256, 512)
+MANY_TOKENS = (1024, 4096)  # whose scores fit no second-level cache
 CLASSES = ("dense", "depthwise", "attention", "memory", "operators")
 IMAGE, WIDE, SCORES, ROWS = [1, 64, 56, 56], [1, 64, 112, 112], [1, 21, 260, 260], [512, 1024]
 # (operator, input, output, attributes, other inputs: None or (type, values)); "count" inputs of that shape.
@@ -280,8 +281,13 @@ class Graph:
 
 def attention():
     for model, causal in (("bert_base_s128", False), ("gpt2_s128", True)):
-        for tokens in ATTENTION_TOKENS:
+        for tokens in ATTENTION_TOKENS + MANY_TOKENS:
             yield model, "attention", {"tokens": tokens, "heads": 12, "size": 64, "causal": causal}
+
+
+def has_many_tokens(key):
+    kind, _, text = key.partition(" ")
+    return kind == "attention" and json.loads(text)["tokens"] in MANY_TOKENS
 
 
 def single_operators():

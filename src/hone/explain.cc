@@ -13,6 +13,7 @@
 #include "hone/model_tasks.h"
 #include "hone/search/prediction.h"
 #include "hone/search/task_tuner.h"
+#include "hone/short_code.h"
 
 namespace hone {
 namespace {
@@ -77,7 +78,9 @@ Result<KnownSchedule> choose(const ModelTasks& model, size_t task, db::Store* st
                  options.task, model.threads);
   }
   HONE_RETURN_IF_ERROR(learn_from_others(model, options.compile, knowledge));
-  return unmeasured_schedule(model, task, knowledge, options.compile);
+  HONE_ASSIGN_OR_RETURN(chosen, unmeasured_schedule(model, task, knowledge, options.compile));
+  HONE_ASSIGN_OR_RETURN(chosen.steps, short_steps(model, task, chosen.steps));
+  return chosen;
 }
 
 // The fastest record of exactly these steps.

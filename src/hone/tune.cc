@@ -11,6 +11,7 @@
 #include "hone/knowledge.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
+#include "hone/short_code.h"
 #include "hone/time_in_turns.h"
 #include "hone/tuned_schedules.h"
 
@@ -50,6 +51,7 @@ Result<Untuned> make_untuned(graph::Graph graph, const CostModelPtr& cost, db::S
   HONE_ASSIGN_OR_RETURN(untuned.knowledge, learn(untuned.model, store, options));
   HONE_ASSIGN_OR_RETURN(untuned.schedules,
                         known_schedules(untuned.model, untuned.knowledge, options, pool));
+  HONE_RETURN_IF_ERROR(shorten(untuned.model, untuned.schedules, pool));
   return untuned;
 }
 

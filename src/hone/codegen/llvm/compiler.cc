@@ -61,7 +61,8 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
     out.scratch_bytes = std::max(out.scratch_bytes, emitter.scratch_bytes());
     out.cost.instructions = count_instructions(module);
     if (out.cost.instructions > options.max_instructions)
-      return invalid("more than {} instructions after unrolling", options.max_instructions);
+      return error(Code::kUnsupported, "more than {} instructions after unrolling",
+                   options.max_instructions);
   }
   std::string problem;
   llvm::raw_string_ostream stream(problem);

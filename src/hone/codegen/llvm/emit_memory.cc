@@ -372,7 +372,8 @@ void PhaseEmitter::store_scatter(const Access& access, llvm::Value* value) {
 
 void PhaseEmitter::emit_store(const StmtNode& s) {
   if (++statements_ > limits_.max_statements) {
-    return fail(invalid("more than {} statements after unrolling", limits_.max_statements));
+    return fail(error(Code::kUnsupported, "more than {} statements after unrolling",
+                      limits_.max_statements));
   }
   if (&s == accumulated_) {
     reduced_ = &s;
