@@ -119,6 +119,9 @@ class Kernels(support.Case):
         padded = kernel_rows.Row("conv", conv).key
         self.assertAlmostEqual(kernel_rows.needed_share(padded), (20 / 21) ** 2)
         self.assertEqual(kernel_rows.needed_share(kernel_rows.Row("gemm", {"m": 1, "n": 8, "k": 8}).key), 1)
+        for causal, share in ((False, 1), (True, 5 / 8)):
+            row = kernel_rows.Row("attention", {"tokens": 4, "heads": 1, "size": 8, "causal": causal})
+            self.assertEqual(kernel_rows.needed_share(row.key), share)
         block = kernel_rows.Row("block", {"parts": [conv, {**conv, "src": [1, 64, 9, 9], "dst": [1, 64, 9, 9], "pads": [0] * 4, "strides": [1, 1], "weights": [64, 64, 1, 1]}]})
         first, second = 49 * 64 * 64 * 9, 81 * 64 * 64
         self.assertAlmostEqual(kernel_rows.needed_share(block.key), (first * (20 / 21) ** 2 + second) / (first + second))

@@ -346,6 +346,16 @@ inline Dag transpose(int64_t c, int64_t h, int64_t w, int64_t border) {
   return finish(std::move(b));
 }
 
+inline Dag sum_of_two(int64_t rows, int64_t n) {
+  DagBuilder b;
+  const auto data = b.input("data", {rows, n}), other = b.input("other", {rows, n});
+  const auto out = b.output("out", {rows, n});
+  const std::vector<Axis> a = {make_axis("row", rows), make_axis("column", n)};
+  const auto v = variables(a);
+  b.pointwise("add", a, View(out), ir::load(data, v) + ir::load(other, v));
+  return finish(std::move(b));
+}
+
 // 0 <= index < extent
 inline ir::Expr within(const ir::Expr& index, int64_t extent) {
   return ir::logical_and(ir::less_equal(ir::constant(0), index),

@@ -8,7 +8,9 @@ namespace {
 // for the other axes, fused, in parallel:  for blocks of the vector axis:  vector
 // or, where input and output are contiguous along different axes, so that the lines that a block
 // touches stay in the cache:  for blocks of the vector axis:  for the other axes:  vector
-// or, likewise, in square tiles of both axes, which the code generator turns in registers.
+// or, likewise, in square tiles of both axes, which the code generator turns in registers,
+// or, where the other axes are few points, for them and pieces of the vector axis, in parallel:
+// for blocks of the piece:  vector
 class Pointwise : public Group {
  public:
   std::string stage;
@@ -16,10 +18,11 @@ class Pointwise : public Group {
   std::vector<int64_t> vector_axes;  // candidates: unit stride in the output, then in the input
   int64_t lanes = 8;
   int d_axis = -1, d_width = -1, d_parallel = -1;
-  int d_blocks_outside = -1, d_tile = -1;  // -1: there is no choice
+  int d_blocks_outside = -1, d_tile = -1, d_piece = -1;  // -1: there is no choice
   std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
+    if (in_pieces(choice)) return choice[d_piece] % choice[d_width] == 0;
     if (!tiled(choice)) return true;
     return choice[d_axis] != vector_axes[0] && choice[d_width] == lanes &&
            parallel_tile_loops(choice) > 0;
@@ -34,6 +37,7 @@ class Pointwise : public Group {
     }
     choices[d_width] = nearest_option(own_decisions[d_width], lanes);
     choices[d_parallel] = static_cast<int>(own_decisions[d_parallel].options.size()) - 1;
+    if (d_piece >= 0) choices[d_piece] = 1;
     if (d_tile < 0) return;
     std::vector<int> tiled = choices;
     tiled[d_axis] = tiled[d_tile] = 1;
@@ -45,6 +49,10 @@ class Pointwise : public Group {
     const Choice choice(own_decisions, choices);
     if (tiled(choice)) {
       if (legal(choice)) choices[d_parallel] = static_cast<int>(parallel_tile_loops(choice)) - 1;
+      return;
+    }
+    if (in_pieces(choice)) {
+      choices[d_parallel] = static_cast<int>(own_decisions[d_parallel].options.size()) - 1;
       return;
     }
     const int64_t extent = axes[choice[d_axis]].extent;
@@ -70,6 +78,7 @@ class Pointwise : public Group {
     if (tiled(choice)) return append_tiles(choice, steps);
     const int64_t vector = choice[d_axis];
     const std::string& vec = axes[vector].var->name;
+    if (in_pieces(choice)) return append_pieces(choice, steps);
     const bool blocks_outside = d_blocks_outside >= 0 && choice[d_blocks_outside] == 1;
     // A loop in parallel is never peeled.
     const auto tail = blocks_outside ? schedule::Tail::kMask : schedule::Tail::kPeel;
@@ -90,6 +99,26 @@ class Pointwise : public Group {
 
  private:
   [[nodiscard]] bool tiled(const Choice& choice) const { return d_tile >= 0 && choice[d_tile] > 1; }
+  [[nodiscard]] bool in_pieces(const Choice& choice) const {
+    return d_piece >= 0 && choice[d_piece] > 0;
+  }
+
+  void append_pieces(const Choice& choice, schedule::Steps& steps) const {
+    const int64_t vector = choice[d_axis], width = choice[d_width];
+    const std::string& vec = axes[vector].var->name;
+    steps.push_back(
+        schedule::Split{stage, vec, {choice[d_piece] / width, width}, schedule::Tail::kMask});
+    std::vector<std::string> outer;
+    for (size_t a = 0; a < axes.size(); ++a) {
+      if (static_cast<int64_t>(a) != vector) outer.push_back(axes[a].var->name);
+    }
+    outer.push_back(vec + ".0");
+    std::vector<std::string> order = outer;
+    order.insert(order.end(), {vec + ".1", vec + ".2"});
+    steps.push_back(schedule::Reorder{stage, order});
+    steps.push_back(schedule::Parallel{stage, fuse_loops(stage, outer, steps)});
+    steps.push_back(schedule::Vectorize{stage, vec + ".2"});
+  }
 
   // The two axes of the tiles, that of the outer loop over them first.
   [[nodiscard]] std::pair<int64_t, int64_t> tile_axes(const Choice& choice) const {
@@ -168,6 +197,27 @@ class Fallback : public Group {
   }
 };
 
+// Lengths of pieces of an axis of which several threads get some each: about so many times as many
+// pieces as cores, whole vectors, and if possible such that no piece is cut off. 0: not in pieces.
+// None if the `others` points are enough for the threads, or the axis is short.
+std::vector<int64_t> piece_options(int64_t extent, int64_t others, int64_t lanes, int64_t cores) {
+  constexpr int64_t kEnough = 4, kLeastVectors = 8;
+  std::vector<int64_t> options = {0};
+  if (others >= kEnough * cores) return options;
+  for (const int64_t times : {4, 16, 1}) {
+    const int64_t vectors = extent / (times * cores * others * lanes);
+    if (vectors < kLeastVectors) continue;
+    int64_t piece = vectors * lanes;
+    for (int64_t v = vectors; v > vectors / 2; --v) {
+      if (extent % (v * lanes) != 0) continue;
+      piece = v * lanes;
+      break;
+    }
+    if (std::count(options.begin(), options.end(), piece) == 0) options.push_back(piece);
+  }
+  return options;
+}
+
 }  // namespace
 
 bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
@@ -204,6 +254,15 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
     const bool words = dtype_bytes(info->stage.outputs[0].buffer->dtype) == 4;
     if (words && unit >= 0 && group->lanes >= 4)
       group->d_tile = builder.add_decision(stage, "tile", DecisionKind::kUnroll, {1, group->lanes});
+  } else {
+    const auto& along = group->axes[static_cast<size_t>(group->vector_axes[0])];
+    int64_t others = 1;
+    for (const compute::Axis& axis : group->axes) others *= &axis == &along ? 1 : axis.extent;
+    const std::vector<int64_t> pieces =
+        piece_options(along.extent, others, group->lanes, builder.target.cores);
+    if (pieces.size() > 1)
+      group->d_piece =
+          builder.add_decision(stage, "piece", DecisionKind::kTile, pieces, along.extent);
   }
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));

@@ -54,6 +54,7 @@ std::vector<Case> cases() {
       {"global_pool", global_pool(5, 3, 9)},
       {"softmax_rows", softmax(5, 21, 1)},
       {"softmax_columns", softmax(3, 5, 13)},
+      {"sum_of_two", sum_of_two(2, 1'009)},
       {"separable", separable(7, 9, 6, 11)},
       {"attention", attention(3, 13, 17, 6)},
       {"attention_causal", attention(2, 21, 19, 6, 0)},
@@ -248,6 +249,24 @@ TEST(space, attention_of_many_keys_keeps_the_scores_of_a_tile) {
     const int64_t kept = allocated_bytes(*program->phases[0].body);
     EXPECT_GT(kept, 0);
     EXPECT_LE(kept, 1 << 20);
+  }
+}
+
+// However its elements are arranged, a long tensor is work for all cores, and each piece whole if
+// there is such a length.
+TEST(space, elements_are_shared_by_all_cores) {
+  for (const auto& [rows, n] :
+       {std::array{1, 4'096}, std::array{3, 1'000}, std::array{1, 1'009}, std::array{300, 40}}) {
+    const compute::Dag dag = sum_of_two(rows, n);
+    const Result<Space> space = Space::create(dag, narrow());
+    ASSERT_TRUE(space.ok());
+    const schedule::Steps steps = space->steps(space->default_point());
+    const Result<ir::Program> program = schedule::lower(dag, steps);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    EXPECT_GE(program->phases[0].num_tiles(), 8) << schedule::to_string(steps);
+    const bool tests = ir::print(*program).find("if ") != std::string::npos;
+    EXPECT_EQ(tests, n == 1'009) << ir::print(*program);
+    schedule::expect_same(dag, steps);
   }
 }
 

@@ -276,6 +276,10 @@ TEST(space_code, attention_in_tiles_of_keys) {
                 {"direct.0 peel"},
                 false});
 }
+TEST(space_code, elements) {
+  check_family(
+      {2, 50'000, [](const Extents& e) { return sum_of_two(e[0], 61 * e[1]); }, {"direct.0"}});
+}
 TEST(space_code, scans) {
   check_family({2, 10'000, [](const Extents& e) { return running_sum(e[0], e[1]); }, {"direct.0"}});
   check_family(
