@@ -3,7 +3,6 @@
 #include "hone/base/clock.h"
 #include "hone/fit_memory.h"
 #include "hone/knowledge.h"
-#include "hone/short_code.h"
 
 namespace hone {
 
@@ -20,7 +19,6 @@ Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
   HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), options));
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, options, pool));
-  HONE_RETURN_IF_ERROR(shorten(model, schedules, pool));
   HONE_ASSIGN_OR_RETURN(const Written written,
                         write_within(model, schedules, knowledge, output, options, pool));
   return CompileSummary{std::move(model.summaries),

@@ -65,7 +65,8 @@ Result<KnownSchedule> choose(const ModelTasks& model, size_t task, db::Store* st
   if (options.schedule == Schedule::kDefault) {
     HONE_ASSIGN_OR_RETURN(const space::Space space,
                           space::Space::create(dag, model.target, model.accuracy));
-    chosen.steps = space.steps(space.default_point());
+    const schedule::Steps steps = space.steps(space.default_point());
+    HONE_ASSIGN_OR_RETURN(chosen.steps, short_steps(model, task, steps));
     chosen.source = "default";
     return chosen;
   }

@@ -7,7 +7,6 @@
 #include "hone/base/clock.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
-#include "hone/short_code.h"
 
 namespace hone {
 namespace {
@@ -145,7 +144,6 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
                           fit_memory(model, schedules, knowledge, options, allowed));
     if (known >= least) break;
     least = known;
-    HONE_RETURN_IF_ERROR(shorten(model, schedules, pool));
     HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble_model(model, schedules, options, pool));
     memory = memory_of(assembly.spec, model.threads);
     if (memory.total() <= options.max_memory)

@@ -18,6 +18,7 @@
 #include "hone/measure/sweep.h"
 #include "hone/neural_model.h"
 #include "hone/search/prediction.h"
+#include "hone/short_code.h"
 
 namespace hone {
 namespace {
@@ -283,14 +284,20 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
 
 }  // namespace
 
-Result<Assembly> assemble_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
+Result<Assembly> assemble_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                                 const CompileOptions& options, ThreadPool& pool) {
-  HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
-                        together_options(model, schedules, options));
-  return assemble(model.tasks, schedules, model.target, pool, options.interrupted, together);
+  const auto once = [&]() -> Result<Assembly> {
+    HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
+                          together_options(model, schedules, options));
+    return assemble(model.tasks, schedules, model.target, pool, options.interrupted, together);
+  };
+  Result<Assembly> assembly = once();
+  if (assembly.status().code() != Code::kUnsupported) return assembly;
+  HONE_ASSIGN_OR_RETURN(const bool changed, shorten_code(model, schedules, options, pool));
+  return changed ? once() : std::move(assembly);
 }
 
-Result<Written> write_model(const ModelTasks& model, std::span<const schedule::Steps> schedules,
+Result<Written> write_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                             const std::string& output, const CompileOptions& options,
                             ThreadPool& pool) {
   const double start = real_clock().now_seconds();

@@ -89,9 +89,10 @@ struct TaskKnowledge {
                                                const schedule::Steps& steps);
 // The name in CompileOptions::skip_passes by which kernels run one by one.
 inline constexpr const char* kRunTogether = "run_together";
-// Kernels of these schedules, with those together that gain by it.
-[[nodiscard]] Result<Assembly> assemble_model(const ModelTasks& model,
-                                              std::span<const schedule::Steps> schedules,
+// Kernels of these schedules, with those together that gain by it. A schedule whose code is too
+// long gives way to another one (short_code.h).
+[[nodiscard]] Result<Assembly> assemble_model(ModelTasks& model,
+                                              std::vector<schedule::Steps>& schedules,
                                               const CompileOptions& options, ThreadPool& pool);
 
 struct Written {
@@ -102,8 +103,8 @@ struct Written {
   int64_t memory_bytes = 0;             // ModelMemory
   int calls = 0, turns = 0, small = 0;  // of CompileSummary
 };
-[[nodiscard]] Result<Written> write_model(const ModelTasks& model,
-                                          std::span<const schedule::Steps> schedules,
+[[nodiscard]] Result<Written> write_model(ModelTasks& model,
+                                          std::vector<schedule::Steps>& schedules,
                                           const std::string& output, const CompileOptions& options,
                                           ThreadPool& pool);
 // Its second half; `start`: when the first began.

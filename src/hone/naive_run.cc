@@ -35,7 +35,8 @@ Result<Kernel> build(const compute::Dag& dag, double max_plain_flops) {
   if (compute::flops(dag) > max_plain_flops) {
     HONE_ASSIGN_OR_RETURN(const space::Space space,
                           space::Space::create(dag, host, space::Accuracy::kStrict));
-    return build_kernel(dag, space.steps(space.default_point()), host);
+    Result<Kernel> kernel = build_kernel(dag, space.steps(space.default_point()), host);
+    if (kernel.status().code() != Code::kUnsupported) return kernel;  // not too much code
   }
   Result<Kernel> kernel = build_kernel(dag, plain_steps(dag), host);
   return kernel.ok() ? std::move(kernel) : build_kernel(dag, {}, host);

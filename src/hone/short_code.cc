@@ -1,5 +1,6 @@
 #include "hone/short_code.h"
 
+#include "hone/base/cancel.h"
 #include "hone/kernel.h"
 
 namespace hone {
@@ -37,21 +38,27 @@ Result<schedule::Steps> short_steps(const ModelTasks& model, size_t group,
   return status;
 }
 
-Status shorten(ModelTasks& model, std::vector<schedule::Steps>& schedules, ThreadPool& pool) {
-  std::vector<Status> statuses(schedules.size());
+Result<bool> shorten_code(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                          const CompileOptions& options, ThreadPool& pool) {
+  std::vector<Result<schedule::Steps>> found(schedules.size(), invalid("nobody looked"));
   pool.parallel_for(std::ssize(schedules), [&](int64_t i) {
     const auto g = static_cast<size_t>(i);
-    Result<schedule::Steps> found = short_steps(model, g, schedules[g]);
-    statuses[g] = found.status();
-    if (!found.ok() || *found == schedules[g]) return;
-    model.summaries[g].steps = schedule::to_string(*found);
-    schedules[g] = *std::move(found);
+    const Status cancelled = check_cancelled(options.interrupted);
+    found[g] = cancelled.ok() ? short_steps(model, g, schedules[g]) : cancelled;
   });
-  for (size_t g = 0; g < statuses.size(); ++g) {
-    if (!statuses[g].ok())
-      return error(statuses[g].code(), "{}: {}", model.summaries[g].name, statuses[g].message());
+  bool changed = false;
+  for (size_t g = 0; g < found.size(); ++g) {
+    TaskSummary& line = model.summaries[g];
+    if (!found[g].ok())
+      return error(found[g].status().code(), "{}: {}", line.name, found[g].status().message());
+    if (*found[g] == schedules[g]) continue;
+    changed = true;
+    HONE_ASSIGN_OR_RETURN(line.predicted_seconds, predicted_seconds(model, g, *found[g]));
+    line.seconds = 0;
+    line.steps = schedule::to_string(*found[g]);
+    schedules[g] = *std::move(found[g]);
   }
-  return ok_status();
+  return changed;
 }
 
 }  // namespace hone

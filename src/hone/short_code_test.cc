@@ -46,7 +46,9 @@ TEST(short_code, takes_the_place_of_what_the_compiler_refuses) {
       known_schedules(*model, *knowledge, options, pool);
   ASSERT_TRUE(schedules.ok());
   const std::vector<schedule::Steps> before = *schedules;
-  ASSERT_TRUE(shorten(*model, *schedules, pool).ok());
+  const Result<bool> changed = shorten_code(*model, *schedules, options, pool);
+  ASSERT_TRUE(changed.ok()) << changed.status().message();
+  EXPECT_TRUE(*changed);
   int refused = 0;
   for (size_t g = 0; g < before.size(); ++g) {
     const Code code = build_kernel(model->dag(g), before[g], model->target).status().code();

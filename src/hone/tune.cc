@@ -11,7 +11,6 @@
 #include "hone/knowledge.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
-#include "hone/short_code.h"
 #include "hone/time_in_turns.h"
 #include "hone/tuned_schedules.h"
 
@@ -51,7 +50,6 @@ Result<Untuned> make_untuned(graph::Graph graph, const CostModelPtr& cost, db::S
   HONE_ASSIGN_OR_RETURN(untuned.knowledge, learn(untuned.model, store, options));
   HONE_ASSIGN_OR_RETURN(untuned.schedules,
                         known_schedules(untuned.model, untuned.knowledge, options, pool));
-  HONE_RETURN_IF_ERROR(shorten(untuned.model, untuned.schedules, pool));
   return untuned;
 }
 

@@ -1,7 +1,6 @@
 #include "hone/tuned_schedules.h"
 
 #include "hone/base/clock.h"
-#include "hone/short_code.h"
 
 namespace hone {
 
@@ -30,14 +29,14 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
     } else if (task.untuned_is_wrong) {
       HONE_ASSIGN_OR_RETURN(const space::Space space,
                             space::Space::create(model.dag(g), model.target, model.accuracy));
-      HONE_ASSIGN_OR_RETURN(steps, short_steps(model, g, space.steps(space.default_point())));
+      steps = space.steps(space.default_point());
       line.source = "default";
     } else {  // a task that takes another's place
       HONE_ASSIGN_OR_RETURN(KnownSchedule other,
                             unmeasured_schedule(model, g, before.knowledge, options));
       line.source = other.source, line.from = other.from;
       line.predicted_seconds = other.predicted_seconds;
-      HONE_ASSIGN_OR_RETURN(steps, short_steps(model, g, other.steps));
+      steps = std::move(other.steps);
     }
     line.untuned_seconds = task.untuned_seconds;
     line.trials = task.trials;

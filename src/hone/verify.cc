@@ -10,7 +10,6 @@
 #include "hone/graph/stored_value.h"
 #include "hone/knowledge.h"
 #include "hone/naive_run.h"
-#include "hone/short_code.h"
 #include "hone/step_run.h"
 
 namespace hone {
@@ -287,7 +286,6 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store.get(), compile));
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, compile, pool));
-  HONE_RETURN_IF_ERROR(shorten(model, schedules, pool));
   HONE_ASSIGN_OR_RETURN(const Assembly assembly, assemble_model(model, schedules, compile, pool));
   HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads));
 

@@ -323,7 +323,8 @@ class NestBuilder {
       }
       for (const schedule::AxisEnd& end : bounds_.stages[at].ends) {
         if (at == s || stage.find_leaf(end.loop) <= stage.find_leaf(inside))
-          share *= share_before(end, stage.info->axes[static_cast<size_t>(end.axis)].extent);
+          share *=
+              share_before(end, stage.info->axes[static_cast<size_t>(end.axis)].extent * end.unit);
       }
       if (stage.compute.kind == AttachKind::kRoot) return share;
       inside = stage.compute.loop;

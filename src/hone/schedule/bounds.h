@@ -57,9 +57,10 @@ struct StoredDim {
 struct AxisEnd {
   int axis;
   int loop;       // the outermost loop of the axis: serial, or vectorized
-  int64_t chunk;  // points of the axis per iteration; a vectorized loop's are ended by so many
+  int64_t chunk;  // points of the limit per iteration; a vectorized loop's are ended by so many
   Linear limit;   // over loops outside of that one
   int64_t step;   // a multiple of chunk
+  int64_t unit;   // points of the limit that a point of the axis stands for: the keys of a tile
 };
 
 struct StageBounds {

@@ -33,8 +33,9 @@ class Ends {
     }
     if (!info.stage.until) return;
     const int reduce = info.num_spatial();
+    const auto [until, unit] = end_of(info.stage);
     if (const auto loop = loop_that_ends(s, reduce))
-      add(s, reduce, *loop, own_limit(s, stage.find_leaf(loop->first)));
+      add(s, reduce, *loop, own_limit(s, until, stage.find_leaf(loop->first)), unit);
   }
 
  private:
@@ -70,13 +71,22 @@ class Ends {
     });
   }
 
-  // Where a reduction's terms end, for all points that it computes inside of that loop.
-  [[nodiscard]] std::optional<Limit> own_limit(int s, int position) const {
+  // Where a reduction's terms end, and how many of those points one of its axis stands for: that
+  // of terms in whole tiles is (points + unit - 1) / unit (online_softmax.h).
+  static std::pair<ir::Expr, int64_t> end_of(const compute::Stage& stage) {
+    const ir::Expr& until = stage.until;
+    if (until->op != ir::Op::kFloorDiv) return {until, 1};
+    const int64_t unit = until->args[1]->int_value;
+    return {until->args[0] - (unit - 1), unit};
+  }
+
+  // The same for all points that a stage computes inside of that loop.
+  [[nodiscard]] std::optional<Limit> own_limit(int s, const ir::Expr& until, int position) const {
     const StageInfo& info = *state_.stages[s].info;
     const StageBounds& bounds = bounds_.stages[s];
     std::vector<ir::VarPtr> vars;
     for (const compute::Axis& axis : info.stage.axes) vars.push_back(axis.var);
-    const auto row = compute::affine_row(info.stage.until, vars);
+    const auto row = compute::affine_row(until, vars);
     Limit limit;
     limit.at.constant = row->constant;
     for (size_t a = 0; a < row->coef.size(); ++a) {
@@ -153,7 +163,7 @@ class Ends {
   // How far a reader goes along a dimension that is one of its axes.
   [[nodiscard]] std::optional<Limit> read_limit(int reader, const compute::AffineRow& row) const {
     for (const AxisEnd& end : bounds_.stages[reader].ends) {
-      if (!is_axis(row, end.axis)) continue;
+      if (end.unit > 1 || !is_axis(row, end.axis)) continue;
       Limit limit;
       limit.step = end.step;
       const bool fits =
@@ -163,16 +173,18 @@ class Ends {
     return {};
   }
 
-  void add(int s, int a, std::pair<int, int64_t> loop, std::optional<Limit> limit) {
+  void add(int s, int a, std::pair<int, int64_t> loop, std::optional<Limit> limit,
+           int64_t unit = 1) {
     if (!limit) return;
-    const auto [leaf, chunk] = loop;
+    const auto [leaf, points] = loop;
+    const int64_t chunk = points * unit;
     if (limit->step % chunk != 0) {
       if (chunk % limit->step != 0) limit->at.constant += limit->step - 1;
       limit->step = chunk;
     }
     const auto [least, most] = range(limit->at, bounds_);
-    if (least >= state_.stages[s].info->axes[a].extent) return;
-    bounds_.stages[s].ends.push_back({a, leaf, chunk, limit->at, limit->step});
+    if (least >= state_.stages[s].info->axes[a].extent * unit) return;
+    bounds_.stages[s].ends.push_back({a, leaf, chunk, limit->at, limit->step, unit});
   }
 
   const State& state_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/schedule/softmax_pattern.h"
 #include "hone/schedule/stage_rewrite.h"
 
 namespace hone::schedule {
@@ -18,108 +19,13 @@ constexpr std::string_view kTile = "t";
 
 bool is_var(const Expr& e, const ir::VarPtr& var) { return e->op == Op::kVar && e->var == var; }
 
-bool loads_itself(const Expr& e, const Output& output) {
-  return e->op == Op::kLoad && e->buffer == output.buffer;
-}
-
-// Nothing but sums, or maxima, of all terms of one axis.
-bool reduces(const Stage& stage, Op op) {
-  if (stage.is_extern() || stage.where || stage.until || stage.outputs.size() != 1 ||
-      stage.reduce.size() != 1)
-    return false;
-  const Output& output = stage.outputs[0];
-  return output.value->op == op &&
-         std::any_of(output.value->args.begin(), output.value->args.end(),
-                     [&](const Expr& e) { return loads_itself(e, output); });
-}
-
-std::vector<ir::BufferPtr> loaded(const Stage& stage) {
-  std::vector<ir::BufferPtr> buffers;
-  ir::visit(stage.outputs[0].value, [&](const Expr& e) {
-    if (e->op == Op::kLoad && e->buffer != stage.outputs[0].buffer &&
-        std::count(buffers.begin(), buffers.end(), e->buffer) == 0)
-      buffers.push_back(e->buffer);
-  });
-  return buffers;
-}
-
-// The stages as they are before, and which index of the weights counts keys.
-struct Softmax {
-  Stage most, weights, total, sums;
-  ir::BufferPtr scores;
-  size_t key = 0;
-
-  [[nodiscard]] const ir::BufferPtr& buffer_of(const Stage& stage) const {
-    return stage.outputs[0].buffer;
-  }
-};
-
-// The one stage that writes a buffer, if nothing was done to it yet; null else.
-const Stage* writer(const State& state, const ir::BufferPtr& buffer) {
-  const StageList writers = state.writers(buffer);
-  if (writers.size() != 1 || !untouched(state, writers[0])) return nullptr;
-  return &state.stages[static_cast<size_t>(writers[0])].info->stage;
-}
-
-// Weights of a key that are a function of its score and the row's maximum alone.
-bool find_weights(const State& state, const ir::BufferPtr& buffer, Softmax& found) {
-  const Stage* weights = writer(state, buffer);
-  if (!weights || weights->is_extern() || weights->where || !weights->reduce.empty() ||
-      weights->outputs.size() != 1 || state.is_param(buffer))
-    return false;
-  const std::vector<ir::BufferPtr> reads = loaded(*weights);
-  if (reads.size() != 2) return false;
-  for (const size_t i : {0U, 1U}) {
-    const Stage* most = writer(state, reads[i]);
-    if (!most || !reduces(*most, Op::kMax) || loaded(*most) != std::vector{reads[1 - i]} ||
-        state.readers(reads[i]).size() != 1)
-      continue;
-    found.most = *most, found.weights = *weights, found.scores = reads[1 - i];
-    return true;
-  }
-  return false;
-}
-
-Result<Softmax> find_softmax(const State& state, const std::string& name) {
-  const int index = state.find_stage(name);
-  if (index < 0) return invalid("no stage {}", name);
-  if (!untouched(state, index)) return invalid("{} is scheduled already", name);
-  Softmax found;
-  found.sums = state.stages[static_cast<size_t>(index)].info->stage;
-  const Status other = invalid("{} is no sum weighted by a softmax over all keys", name);
-  if (!reduces(found.sums, Op::kAdd)) return other;
-  for (const ir::BufferPtr& buffer : loaded(found.sums)) {
-    if (!find_weights(state, buffer, found)) continue;
-    for (const int reader : state.readers(buffer)) {
-      const Stage& total = state.stages[static_cast<size_t>(reader)].info->stage;
-      if (reader == index || !untouched(state, reader) || !reduces(total, Op::kAdd)) continue;
-      if (loaded(total) == std::vector{buffer}) found.total = total;
-    }
-    if (found.total.outputs.empty() || state.readers(buffer).size() != 2) return other;
-    // The weights' index that is their one axis which sums have not.
-    const std::vector<Expr>& write = found.weights.outputs[0].write;
-    for (const Axis& axis : found.weights.axes) {
-      const bool kept = std::any_of(
-          found.sums.axes.begin(), found.sums.axes.end(),
-          [&](const Axis& other_axis) { return other_axis.var->name == axis.var->name; });
-      if (kept) continue;
-      const auto at = std::find_if(write.begin(), write.end(),
-                                   [&](const Expr& e) { return is_var(e, axis.var); });
-      if (at == write.end()) return other;
-      found.key = static_cast<size_t>(at - write.begin());
-    }
-    return found;
-  }
-  return other;
-}
-
 // Makes stages over all keys such ones over tiles of them.
 class Tiling {
  public:
   Tiling(const Softmax& softmax, int64_t factor, int64_t keys)
       : softmax_(softmax), factor_(factor), count_(keys / factor) {
     for (const Stage* stage : {&softmax.most, &softmax.weights, &softmax.total, &softmax.sums}) {
-      const ir::BufferPtr& buffer = softmax.buffer_of(*stage);
+      const ir::BufferPtr& buffer = buffer_of(*stage);
       std::vector<int64_t> shape = {count_};
       shape.insert(shape.end(), buffer->shape.begin(), buffer->shape.end());
       if (stage == &softmax.weights) shape[softmax.key + 1] = factor;
@@ -141,12 +47,13 @@ class Tiling {
     const auto place = [&](const ir::BufferPtr& buffer, const std::vector<Expr>& at) {
       std::vector<Expr> result = {ir::variable(tile.var)};
       for (size_t d = 0; d < at.size(); ++d) {
-        const bool key = buffer == softmax_.buffer_of(softmax_.weights) && d == softmax_.key;
+        const bool key = buffer == buffer_of(softmax_.weights) && d == softmax_.key;
         result.push_back(key ? ir::variable(inner.var) : at[d]);
       }
       return result;
     };
     Stage made = whole;
+    made.until = nullptr;  // what ends is the loop over tiles
     made.axes.clear();
     made.axes.push_back(tile);
     for (const Axis& axis : whole.axes) made.axes.push_back(axis.var == keys.var ? inner : axis);
@@ -157,8 +64,7 @@ class Tiling {
       const ir::BufferPtr to = tiled(e->buffer);
       if (!to) return nullptr;
       const Expr kept = ir::load(to, place(e->buffer, e->args));
-      const bool is_most =
-          e->buffer == softmax_.buffer_of(softmax_.most) && e->buffer != output.buffer;
+      const bool is_most = e->buffer == buffer_of(softmax_.most) && e->buffer != output.buffer;
       return is_most ? ir::max(kept, least(e->type)) : kept;
     });
     made.outputs[0] = {tiled(output.buffer),
@@ -178,24 +84,32 @@ class Tiling {
       made.axes.push_back(compute::make_axis(axis.var->name, axis.extent));
     const Axis tile = compute::make_axis(std::string(kTile), count_);
     made.reduce = {tile};
-    // Where a stage writes, in terms of the new axes.
-    const auto at = [&](const Stage& stage) {
+    const auto to_own = [&](const Stage& stage) {
       ir::VarMap map;
       for (const Axis& axis : stage.axes) {
         for (const Axis& own : made.axes) {
           if (own.var->name == axis.var->name) map.push_back({axis.var, ir::variable(own.var)});
         }
       }
+      return map;
+    };
+    // Where a stage writes, in terms of the new axes.
+    const auto at = [&](const Stage& stage) {
+      const ir::VarMap map = to_own(stage);
       std::vector<Expr> write;
       for (const Expr& index : stage.outputs[0].write) write.push_back(ir::substitute(index, map));
       return write;
     };
+    if (softmax_.sums.until) {
+      const Expr keys = ir::substitute(softmax_.sums.until, to_own(softmax_.sums));
+      made.until = ir::floordiv(keys + (factor_ - 1), factor_);
+    }
     const auto of_tile = [&](const Stage& stage) {
       std::vector<Expr> index = at(stage);
       index.insert(index.begin(), ir::variable(tile.var));
-      return ir::load(tiled(softmax_.buffer_of(stage)), index);
+      return ir::load(tiled(buffer_of(stage)), index);
     };
-    const ir::BufferPtr& most = softmax_.buffer_of(softmax_.most);
+    const ir::BufferPtr& most = buffer_of(softmax_.most);
     const ir::BufferPtr run = ir::make_buffer(most->name + ".run", most->dtype, most->shape);
     const std::vector<Expr> row = at(softmax_.most);
     const Expr top = ir::max(of_tile(softmax_.most), least(most->dtype));

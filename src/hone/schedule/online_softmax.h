@@ -8,7 +8,8 @@
 //   sums: run' = max(run, most[t]);  total = total f(run, run') + total[t] f(most[t], run')
 //                                    sums  = sums  f(run, run') + part[t] f(most[t], run')
 // which is the same if f(x, y) f(y, z) = f(x, z), as for a power of x - y. A row or tile of which
-// all is hidden (scores of minus infinity) counts as one of the least finite number.
+// all is hidden (scores of minus infinity) counts as one of the least finite number. Where terms
+// end early (compute::Stage::until), so does the loop over tiles; a tile is always computed whole.
 #pragma once
 
 #include "hone/schedule/state.h"

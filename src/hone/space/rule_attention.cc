@@ -195,13 +195,14 @@ bool add_attention(SketchBuilder& builder, bool tiled_keys) {
   group->cores = trial.target.cores;
   if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
   ContractionOptions options{.nested = true};
-  const int64_t tile = group->ends_early ? 0 : tile_of_keys(group->keys);
+  const int64_t tile = tile_of_keys(group->keys);
   if (tiled_keys) {
     if (tile == 0) return false;
     group->keys = tile;
     group->joined = group->stage[kSums];
-    group->stage[kSums] += ".part";
     if (!trial.add_step(schedule::OnlineSoftmax{group->joined, tile}).ok()) return false;
+    const int joined = trial.state.find_stage(group->joined);  // behind a tile's sums
+    group->stage[kSums] = trial.state.stages[static_cast<size_t>(joined - 1)].name();
     options.outer.push_back("t");
   } else if (tile > 0 && !fits_cache(group->keys, group->l2_bytes)) {
     return false;

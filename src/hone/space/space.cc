@@ -211,7 +211,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   SketchBuilder tiled = builder;
   if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
     HONE_RETURN_IF_ERROR(finish(std::move(builder)));
-    if (add_attention(tiled, true)) HONE_RETURN_IF_ERROR(finish(std::move(tiled)));
+    if (add_attention(tiled, true) && !finish(std::move(tiled)).ok()) space.sketches_.pop_back();
     return space;
   }
   if (add_attention(tiled, true)) {

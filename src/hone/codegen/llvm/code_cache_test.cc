@@ -75,7 +75,7 @@ TEST(code_cache, that_there_is_too_much_code_is_remembered) {
   for (int i = 0; i < 2; ++i) {
     const auto code = cache.compile(huge, avx2());
     ASSERT_FALSE(code.ok());
-    EXPECT_EQ(code.status().code(), Code::kInvalid) << code.status().message();
+    EXPECT_EQ(code.status().code(), Code::kUnsupported) << code.status().message();
   }
   EXPECT_EQ(cache.counts().compiled, 1);
 }

@@ -100,8 +100,6 @@ llvm::Align PhaseEmitter::alignment(const Access& access, bool vector) const {
   return llvm::Align(static_cast<uint64_t>(step));
 }
 
-// Where the condition does not hold, memory that may be read: as many of the value that is wanted
-// then.
 llvm::Value* PhaseEmitter::named_constant(const std::string& name,
                                           llvm::function_ref<llvm::Constant*()> make) {
   if (llvm::GlobalVariable* known = module_.getGlobalVariable(name, true)) return known;
@@ -112,6 +110,8 @@ llvm::Value* PhaseEmitter::named_constant(const std::string& name,
   return made;
 }
 
+// Where the condition does not hold, memory that may be read: as many of the value that is wanted
+// then.
 llvm::Value* PhaseEmitter::safe(llvm::Value* pointer, llvm::Value* condition,
                                 const Access& access) {
   if (!condition || access.buffer->local) return pointer;

@@ -273,8 +273,19 @@ TEST(space_code, attention_in_tiles_of_keys) {
   check_family({2,
                 100,
                 [](const Extents& e) { return compute::testing::attention(2, e[0], 512, e[1]); },
-                {"direct.0 peel"},
+                {"direct.0 peel peel", "direct.1 peel peel", "direct.1 mask mask"},
                 false});
+  // So many that their scores stay in no cache, and those that a query sees.
+  for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {4'000}}) {
+    check_family({1,
+                  7,
+                  [&](const Extents& e) {
+                    return compute::testing::attention(1, std::min<int64_t>(e[0], 7), 4'096, 2,
+                                                       offset);
+                  },
+                  {"direct.0 peel peel"},
+                  false});
+  }
 }
 TEST(space_code, elements) {
   check_family(

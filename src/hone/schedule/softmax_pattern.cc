@@ -1,0 +1,173 @@
+#include "hone/schedule/softmax_pattern.h"
+
+#include <algorithm>
+
+#include "hone/schedule/stage_rewrite.h"
+
+namespace hone::schedule {
+namespace {
+
+using compute::Axis;
+using compute::Stage;
+using ir::Expr;
+using ir::Op;
+
+bool is_var(const Expr& e, const ir::VarPtr& var) { return e->op == Op::kVar && e->var == var; }
+bool is_load(const Expr& e, const ir::BufferPtr& buffer) {
+  return e->op == Op::kLoad && e->buffer == buffer;
+}
+bool reads_any(const Expr& e, const std::vector<ir::BufferPtr>& buffers) {
+  bool found = false;
+  ir::visit(e, [&](const Expr& x) {
+    found |= x->op == Op::kLoad && std::count(buffers.begin(), buffers.end(), x->buffer) > 0;
+  });
+  return found;
+}
+
+// The term that a stage sums up, or has the largest of, along one axis; null if it does not.
+Expr term_of(const Stage& stage, Op op) {
+  if (stage.is_extern() || stage.where || stage.outputs.size() != 1 || stage.reduce.size() != 1)
+    return nullptr;
+  const Expr& value = stage.outputs[0].value;
+  if (value->op != op) return nullptr;
+  for (const size_t own : {0U, 1U}) {
+    const Expr& term = value->args[1 - own];
+    if (is_load(value->args[own], buffer_of(stage)) && !reads_any(term, {buffer_of(stage)}))
+      return term;
+  }
+  return nullptr;
+}
+
+// A power of a constant, or of e, whose exponent is a multiple of the first buffer less the second.
+bool is_power_of_difference(const Expr& value, const ir::BufferPtr& score,
+                            const ir::BufferPtr& most) {
+  const bool is_pow = value->op == Op::kPow && value->args[0]->op == Op::kFloat;
+  if (!is_pow && value->op != Op::kExp) return false;
+  Expr exponent = value->args.back();
+  if (exponent->op == Op::kMul && exponent->args[1]->op == Op::kFloat) exponent = exponent->args[0];
+  return exponent->op == Op::kSub && is_load(exponent->args[0], score) &&
+         is_load(exponent->args[1], most);
+}
+
+// Whether a load is at the axis `key` in that dimension, and elsewhere at what a row has there.
+bool is_along(const Expr& load, size_t dimension, const Axis& key) {
+  for (size_t d = 0; d < load->args.size(); ++d) {
+    bool moves = false;
+    ir::visit(load->args[d], [&](const Expr& e) { moves |= is_var(e, key.var); });
+    if (d == dimension ? !is_var(load->args[d], key.var) : moves) return false;
+  }
+  return dimension < load->args.size();
+}
+
+// The one stage that writes a buffer which is no result, if nothing was done to it yet; null else.
+const Stage* writer(const State& state, const ir::BufferPtr& buffer) {
+  const StageList writers = state.writers(buffer);
+  if (writers.size() != 1 || !untouched(state, writers[0]) || state.is_param(buffer))
+    return nullptr;
+  return &state.stages[static_cast<size_t>(writers[0])].info->stage;
+}
+
+// The dimension of the weights that is their one axis which sums have not.
+bool find_key(Softmax& found) {
+  const std::vector<Expr>& write = found.weights.outputs[0].write;
+  int axes = 0;
+  for (const Axis& axis : found.weights.axes) {
+    const bool kept =
+        std::any_of(found.sums.axes.begin(), found.sums.axes.end(),
+                    [&](const Axis& other) { return other.var->name == axis.var->name; });
+    if (kept) continue;
+    const auto at = std::find_if(write.begin(), write.end(),
+                                 [&](const Expr& e) { return is_var(e, axis.var); });
+    if (at == write.end() || axis.extent != found.sums.reduce[0].extent) return false;
+    found.key = static_cast<size_t>(at - write.begin());
+    ++axes;
+  }
+  return axes == 1;
+}
+
+// Weights of a key that are such a power of its score and the row's maximum alone.
+bool find_weights(const State& state, const ir::BufferPtr& buffer, Softmax& found) {
+  const Stage* weights = writer(state, buffer);
+  if (!weights || weights->is_extern() || weights->where || !weights->reduce.empty() ||
+      weights->outputs.size() != 1)
+    return false;
+  std::vector<ir::BufferPtr> reads;
+  ir::visit(weights->outputs[0].value, [&](const Expr& e) {
+    if (e->op == Op::kLoad) reads.push_back(e->buffer);
+  });
+  if (reads.size() != 2 || !is_power_of_difference(weights->outputs[0].value, reads[0], reads[1]))
+    return false;
+  const Stage* most = writer(state, reads[1]);
+  const Expr term = most ? term_of(*most, Op::kMax) : nullptr;
+  if (!term || !is_load(term, reads[0]) || state.readers(reads[1]).size() != 1) return false;
+  found.most = *most, found.weights = *weights, found.scores = reads[0];
+  return true;
+}
+
+// The sum of the weights alone, which nobody needs before their sums.
+bool find_total(const State& state, int sums, Softmax& found) {
+  const StageList readers = state.readers(buffer_of(found.weights));
+  if (readers.size() != 2) return false;
+  const Stage& total = state.stages[readers[readers[0] == sums ? 1 : 0]].info->stage;
+  const Expr term = term_of(total, Op::kAdd);
+  if (!term || !is_load(term, buffer_of(found.weights)) ||
+      writer(state, buffer_of(total)) != &total)
+    return false;
+  for (const int reader : state.readers(buffer_of(total))) {
+    if (reader < sums) return false;
+  }
+  found.total = total;
+  return true;
+}
+
+// Whether each stage goes along keys where the weights do.
+bool reads_along_keys(const Softmax& found, const Expr& weight) {
+  const auto key =
+      std::find_if(found.weights.axes.begin(), found.weights.axes.end(), [&](const Axis& axis) {
+        return is_var(found.weights.outputs[0].write[found.key], axis.var);
+      });
+  const Expr most = term_of(found.most, Op::kMax), total = term_of(found.total, Op::kAdd);
+  bool same = is_along(weight, found.key, found.sums.reduce[0]) &&
+              is_along(total, found.key, found.total.reduce[0]) &&
+              found.total.reduce[0].extent == key->extent &&
+              found.most.reduce[0].extent == key->extent;
+  ir::visit(found.weights.outputs[0].value, [&](const Expr& e) {
+    if (e->op != Op::kLoad) return;
+    const auto at = std::find_if(e->args.begin(), e->args.end(),
+                                 [&](const Expr& index) { return is_var(index, key->var); });
+    const auto dimension = static_cast<size_t>(at - e->args.begin());
+    if (e->buffer == found.scores) {
+      same &= is_along(e, dimension, *key) && is_along(most, dimension, found.most.reduce[0]);
+    } else {
+      for (const Expr& index : e->args) {
+        ir::visit(index, [&](const Expr& x) { same &= !is_var(x, key->var); });
+      }
+    }
+  });
+  return same;
+}
+
+}  // namespace
+
+Result<Softmax> find_softmax(const State& state, const std::string& name) {
+  const int index = state.find_stage(name);
+  if (index < 0) return invalid("no stage {}", name);
+  if (!untouched(state, index)) return invalid("{} is scheduled already", name);
+  Softmax found;
+  found.sums = state.stages[static_cast<size_t>(index)].info->stage;
+  const Status other = invalid("{} is no sum weighted by a softmax over all keys", name);
+  const Expr term = term_of(found.sums, Op::kAdd);
+  if (!term || term->op != Op::kMul) return other;
+  for (const size_t w : {0U, 1U}) {
+    const Expr &weight = term->args[w], &value = term->args[1 - w];
+    if (weight->op != Op::kLoad || !find_weights(state, weight->buffer, found)) continue;
+    const std::vector<ir::BufferPtr> inner = {buffer_of(found.most), buffer_of(found.weights)};
+    if (reads_any(value, inner) || !find_total(state, index, found) || !find_key(found) ||
+        reads_any(value, {buffer_of(found.total)}) || !reads_along_keys(found, weight))
+      continue;
+    return found;
+  }
+  return other;
+}
+
+}  // namespace hone::schedule
