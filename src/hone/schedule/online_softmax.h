@@ -10,6 +10,8 @@
 // which is the same if f(x, y) f(y, z) = f(x, z), as for a power of x - y. A row or tile of which
 // all is hidden (scores of minus infinity) counts as one of the least finite number. Where terms
 // end early (compute::Stage::until), so does the loop over tiles; a tile is always computed whole.
+// Values above the largest finite number over the keys of a tile may overflow in a tile that weighs
+// nothing in the end.
 #pragma once
 
 #include "hone/schedule/state.h"
