@@ -83,10 +83,7 @@ class Pointwise : public Group {
     // A loop in parallel is never peeled.
     const auto tail = blocks_outside ? schedule::Tail::kMask : schedule::Tail::kPeel;
     steps.push_back(schedule::Split{stage, vec, {choice[d_width]}, tail});
-    std::vector<std::string> outer;
-    for (size_t a = 0; a < axes.size(); ++a) {
-      if (static_cast<int64_t>(a) != vector) outer.push_back(axes[a].var->name);
-    }
+    std::vector<std::string> outer = names_of_others({vector});
     outer.insert(blocks_outside ? outer.begin() : outer.end(), vec + ".0");
     std::vector<std::string> order = outer;
     order.push_back(vec + ".1");
@@ -103,15 +100,22 @@ class Pointwise : public Group {
     return d_piece >= 0 && choice[d_piece] > 0;
   }
 
+  [[nodiscard]] std::vector<std::string> names_of_others(
+      std::initializer_list<int64_t> chosen) const {
+    std::vector<std::string> names;
+    for (int64_t a = 0; a < static_cast<int64_t>(axes.size()); ++a) {
+      if (std::count(chosen.begin(), chosen.end(), a) == 0)
+        names.push_back(axes[static_cast<size_t>(a)].var->name);
+    }
+    return names;
+  }
+
   void append_pieces(const Choice& choice, schedule::Steps& steps) const {
     const int64_t vector = choice[d_axis], width = choice[d_width];
     const std::string& vec = axes[vector].var->name;
     steps.push_back(
         schedule::Split{stage, vec, {choice[d_piece] / width, width}, schedule::Tail::kMask});
-    std::vector<std::string> outer;
-    for (size_t a = 0; a < axes.size(); ++a) {
-      if (static_cast<int64_t>(a) != vector) outer.push_back(axes[a].var->name);
-    }
+    std::vector<std::string> outer = names_of_others({vector});
     outer.push_back(vec + ".0");
     std::vector<std::string> order = outer;
     order.insert(order.end(), {vec + ".1", vec + ".2"});
@@ -133,10 +137,7 @@ class Pointwise : public Group {
   }
   void append_tiles(const Choice& choice, schedule::Steps& steps) const {
     const auto [first, second] = tile_axes(choice);
-    std::vector<std::string> order;
-    for (int64_t a = 0; a < static_cast<int64_t>(axes.size()); ++a) {
-      if (a != first && a != second) order.push_back(axes[a].var->name);
-    }
+    std::vector<std::string> order = names_of_others({first, second});
     const size_t parallel = parallel_tile_loops(choice);
     for (const int64_t axis : {first, second}) {
       const std::string& name = axes[axis].var->name;
