@@ -17,8 +17,6 @@ using ir::Op;
 
 constexpr std::string_view kTile = "t";
 
-bool is_var(const Expr& e, const ir::VarPtr& var) { return e->op == Op::kVar && e->var == var; }
-
 // Makes stages over all keys such ones over tiles of them.
 class Tiling {
  public:
@@ -164,10 +162,7 @@ Status online_softmax(const OnlineSoftmax& step, State& state) {
     replace_stage(state, state.find_stage(old.name), std::move(stages));
   };
   replace(softmax.most, {tiling.stage(softmax.most, softmax.most.reduce[0])});
-  const Expr& key = softmax.weights.outputs[0].write[softmax.key];
-  const auto along = std::find_if(softmax.weights.axes.begin(), softmax.weights.axes.end(),
-                                  [&](const Axis& axis) { return is_var(key, axis.var); });
-  replace(softmax.weights, {tiling.stage(softmax.weights, *along)});
+  replace(softmax.weights, {tiling.stage(softmax.weights, key_axis(softmax))});
   replace(softmax.total, {tiling.stage(softmax.total, softmax.total.reduce[0])});
   Stage part = tiling.stage(softmax.sums, softmax.sums.reduce[0]);
   part.name = unique_name(state, softmax.sums.name + ".part");

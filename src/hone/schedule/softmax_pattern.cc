@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/ir/linear.h"
+#include "hone/ir/loads.h"
 #include "hone/schedule/stage_rewrite.h"
 
 namespace hone::schedule {
@@ -16,14 +18,6 @@ bool is_var(const Expr& e, const ir::VarPtr& var) { return e->op == Op::kVar && 
 bool is_load(const Expr& e, const ir::BufferPtr& buffer) {
   return e->op == Op::kLoad && e->buffer == buffer;
 }
-bool reads_any(const Expr& e, const std::vector<ir::BufferPtr>& buffers) {
-  bool found = false;
-  ir::visit(e, [&](const Expr& x) {
-    found |= x->op == Op::kLoad && std::count(buffers.begin(), buffers.end(), x->buffer) > 0;
-  });
-  return found;
-}
-
 // The term that a stage sums up, or has the largest of, along one axis; null if it does not.
 Expr term_of(const Stage& stage, Op op) {
   if (stage.is_extern() || stage.where || stage.outputs.size() != 1 || stage.reduce.size() != 1)
@@ -32,7 +26,8 @@ Expr term_of(const Stage& stage, Op op) {
   if (value->op != op) return nullptr;
   for (const size_t own : {0U, 1U}) {
     const Expr& term = value->args[1 - own];
-    if (is_load(value->args[own], buffer_of(stage)) && !reads_any(term, {buffer_of(stage)}))
+    if (is_load(value->args[own], buffer_of(stage)) &&
+        !ir::loads_from(term, buffer_of(stage).get()))
       return term;
   }
   return nullptr;
@@ -52,8 +47,7 @@ bool is_power_of_difference(const Expr& value, const ir::BufferPtr& score,
 // Whether a load is at the axis `key` in that dimension, and elsewhere at what a row has there.
 bool is_along(const Expr& load, size_t dimension, const Axis& key) {
   for (size_t d = 0; d < load->args.size(); ++d) {
-    bool moves = false;
-    ir::visit(load->args[d], [&](const Expr& e) { moves |= is_var(e, key.var); });
+    const bool moves = ir::uses(load->args[d], key.var.get());
     if (d == dimension ? !is_var(load->args[d], key.var) : moves) return false;
   }
   return dimension < load->args.size();
@@ -122,32 +116,33 @@ bool find_total(const State& state, int sums, Softmax& found) {
 
 // Whether each stage goes along keys where the weights do.
 bool reads_along_keys(const Softmax& found, const Expr& weight) {
-  const auto key =
-      std::find_if(found.weights.axes.begin(), found.weights.axes.end(), [&](const Axis& axis) {
-        return is_var(found.weights.outputs[0].write[found.key], axis.var);
-      });
+  const Axis& key = key_axis(found);
   const Expr most = term_of(found.most, Op::kMax), total = term_of(found.total, Op::kAdd);
   bool same = is_along(weight, found.key, found.sums.reduce[0]) &&
               is_along(total, found.key, found.total.reduce[0]) &&
-              found.total.reduce[0].extent == key->extent &&
-              found.most.reduce[0].extent == key->extent;
+              found.total.reduce[0].extent == key.extent &&
+              found.most.reduce[0].extent == key.extent;
   ir::visit(found.weights.outputs[0].value, [&](const Expr& e) {
     if (e->op != Op::kLoad) return;
     const auto at = std::find_if(e->args.begin(), e->args.end(),
-                                 [&](const Expr& index) { return is_var(index, key->var); });
+                                 [&](const Expr& index) { return is_var(index, key.var); });
     const auto dimension = static_cast<size_t>(at - e->args.begin());
     if (e->buffer == found.scores) {
-      same &= is_along(e, dimension, *key) && is_along(most, dimension, found.most.reduce[0]);
+      same &= is_along(e, dimension, key) && is_along(most, dimension, found.most.reduce[0]);
     } else {
-      for (const Expr& index : e->args) {
-        ir::visit(index, [&](const Expr& x) { same &= !is_var(x, key->var); });
-      }
+      for (const Expr& index : e->args) same &= !ir::uses(index, key.var.get());
     }
   });
   return same;
 }
 
 }  // namespace
+
+const Axis& key_axis(const Softmax& softmax) {
+  const Expr& key = softmax.weights.outputs[0].write[softmax.key];
+  return *std::find_if(softmax.weights.axes.begin(), softmax.weights.axes.end(),
+                       [&](const Axis& axis) { return is_var(key, axis.var); });
+}
 
 Result<Softmax> find_softmax(const State& state, const std::string& name) {
   const int index = state.find_stage(name);
@@ -161,9 +156,11 @@ Result<Softmax> find_softmax(const State& state, const std::string& name) {
   for (const size_t w : {0U, 1U}) {
     const Expr &weight = term->args[w], &value = term->args[1 - w];
     if (weight->op != Op::kLoad || !find_weights(state, weight->buffer, found)) continue;
-    const std::vector<ir::BufferPtr> inner = {buffer_of(found.most), buffer_of(found.weights)};
-    if (reads_any(value, inner) || !find_total(state, index, found) || !find_key(found) ||
-        reads_any(value, {buffer_of(found.total)}) || !reads_along_keys(found, weight))
+    const auto reads = [&](const Stage& stage) {
+      return ir::loads_from(value, buffer_of(stage).get());
+    };
+    if (reads(found.most) || reads(found.weights) || !find_total(state, index, found) ||
+        reads(found.total) || !find_key(found) || !reads_along_keys(found, weight))
       continue;
     return found;
   }

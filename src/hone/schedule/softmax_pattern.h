@@ -16,6 +16,9 @@ inline const ir::BufferPtr& buffer_of(const compute::Stage& stage) {
   return stage.outputs[0].buffer;
 }
 
+// The axis of the weights along which they are summed up.
+[[nodiscard]] const compute::Axis& key_axis(const Softmax& softmax);
+
 // The stages whose last one has that name; an error unless they are exactly those, nothing was done
 // to them yet, and nobody else needs what is between them.
 [[nodiscard]] Result<Softmax> find_softmax(const State& state, const std::string& name);
