@@ -9,13 +9,6 @@ using compute::testing::conv2d;
 using compute::testing::gemm;
 using compute::testing::max_pool;
 
-std::string refusal(const compute::Dag& dag, std::string_view text) {
-  const Result<Steps> steps = parse_steps(text);
-  EXPECT_TRUE(steps.ok()) << steps.status().message();
-  const Result<State> state = replay(dag, *steps);
-  return state.ok() ? "" : state.status().message();
-}
-
 TEST(im2col, has_an_element_for_each_point_that_reads_another_one) {
   const Result<Steps> steps = parse_steps("im2col(conv2d, data)");
   ASSERT_TRUE(steps.ok());

@@ -14,11 +14,6 @@ Steps parse(const std::string& text) {
   return steps.ok() ? *steps : Steps();
 }
 
-std::string refusal(const compute::Dag& dag, const std::string& text) {
-  const Result<State> state = replay(dag, parse(text));
-  return state.ok() ? "" : state.status().message();
-}
-
 // Small integers are exact in 8 bits: only the type changes.
 TEST(narrow, weights_that_fit_give_the_same_results) {
   expect_same(gemm(13, 24, 9), std::string(kGemmTile) + "narrow(weight.cache, bf16)\n");

@@ -154,8 +154,6 @@ Status online_softmax(const OnlineSoftmax& step, State& state) {
     for (const Axis& axis : stage->axes) {
       if (axis.var->name == kTile) return invalid("{} has an axis {} already", stage->name, kTile);
     }
-    if (!stage->reduce.empty() && stage->reduce[0].extent != keys)
-      return invalid("{} is over {} keys, expected {}", stage->name, stage->reduce[0].extent, keys);
   }
   const Tiling tiling(softmax, step.factor, keys);
   const auto replace = [&](const Stage& old, std::vector<Stage> stages) {

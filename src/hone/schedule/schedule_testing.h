@@ -107,6 +107,25 @@ inline void expect_same(const compute::Dag& dag, std::string_view steps, double 
   expect_same(dag, *parsed, tolerance);
 }
 
+// Why the steps are illegal; "" if they are not.
+inline std::string refusal(const compute::Dag& dag, std::string_view text) {
+  const Result<Steps> steps = parse_steps(text);
+  EXPECT_TRUE(steps.ok()) << steps.status().message();
+  const Result<State> state = replay(dag, *steps);
+  return state.ok() ? "" : state.status().message();
+}
+
+// What a schedule's program reads and writes.
+inline ir::TouchReport touches_of(const compute::Dag& dag, std::string_view text) {
+  ir::TouchReport report;
+  const Result<ir::Program> program = lower(dag, *parse_steps(text));
+  EXPECT_TRUE(program.ok()) << program.status().message();
+  if (!program.ok()) return report;
+  std::vector<Tensor> args = integer_arguments(*program, 1);
+  EXPECT_TRUE(ir::run(*program, args, {}, &report).ok());
+  return report;
+}
+
 inline compute::Dag built(compute::DagBuilder&& builder) {
   Result<compute::Dag> dag = std::move(builder).build();
   EXPECT_TRUE(dag.ok()) << dag.status().message();
