@@ -57,12 +57,12 @@ class Math {
     avx512_ = has_avx512 && vector != nullptr && vector->getNumElements() == kLanes512;
   }
 
-  Value* exp(Value* x, double sign = 1);
+  Value* exp(Value* x);
   Value* exp2(Value* x);
   Value* log(Value* x);
   Value* tanh(Value* x);
   Value* erf(Value* x);
-  Value* sigmoid(Value* x);
+  Value* logistic(Value* y, Value* x);
   Value* sin_cos(Value* x, bool cosine);
   Value* atan(Value* x);
 
@@ -95,8 +95,6 @@ class Math {
                   std::initializer_list<double> q);
   Value* scale(Value* p, Value* n);
   Value* scale_shifted(Value* p, Value* shifted);
-  Value* reciprocal(Value* d, bool infinite);
-  Value* quotient(Value* n, Value* d);
   Value* power_of_2(Value* n) { return from_bits(b_.CreateShl(b_.CreateAdd(n, i(127)), 23)); }
 
   llvm::IRBuilder<>& b_;
@@ -105,20 +103,15 @@ class Math {
   bool avx512_ = false;  // x is a whole register of it
 };
 
-// e^x or, with sign -1, e^-x: sign x = n ln 2 + sign r; e^(sign r) by polynomial.
-Value* Math::exp(Value* x, double sign) {
+// x = n ln 2 + r; e^r by polynomial.
+Value* Math::exp(Value* x) {
   constexpr double kInfinite = 90.0, kZero = -105.0;  // beyond them nothing changes
-  x = sign > 0 ? at_least(at_most(x, kInfinite), kZero) : at_least(at_most(x, -kZero), -kInfinite);
-  Value* shifted = fma(x, f(sign * std::numbers::log2e), f(kMagic));
+  x = at_least(at_most(x, kInfinite), kZero);
+  Value* shifted = fma(x, f(std::numbers::log2e), f(kMagic));
   Value* n = b_.CreateFSub(shifted, f(kMagic));
-  Value* r = fma(n, f(-sign * 0x1.62e4p-1), x);
-  r = fma(n, f(-sign * 0x1.7f7d1cp-20), r);
-  Value* p = nullptr;
-  auto power = static_cast<int>(kExp.size());
-  for (const double c : kExp) {
-    Value* term = f(--power % 2 == 0 ? c : sign * c);
-    p = p ? fma(p, r, term) : term;
-  }
+  Value* r = fma(n, f(-0x1.62e4p-1), x);
+  r = fma(n, f(-0x1.7f7d1cp-20), r);
+  Value* p = poly(r, kExp);
   return avx512_ ? scale(p, n) : scale_shifted(p, shifted);
 }
 
@@ -154,23 +147,6 @@ Value* Math::scale(Value* p, Value* n) {
                             {p, n, p, all, b_.getInt32(kCurrentRounding)});
 }
 
-// 1 / d for d of 1 to 1e38 or NaN, and infinity if said; a denormal result may be 0. A division
-// costs as much as ten multiplications where vectors are long.
-Value* Math::reciprocal(Value* d, bool infinite) {
-  if (!avx512_) return b_.CreateFDiv(f(1.0), d);
-  Value* all = llvm::ConstantInt::getSigned(b_.getInt16Ty(), -1);
-  Value* r = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_rcp14_ps_512, {}, {d, d, all});
-  Value* rest = fma(b_.CreateFNeg(d), r, f(1.0));
-  if (infinite)  // its rest is NaN
-    rest = b_.CreateSelect(b_.CreateFCmpOLT(rest, f(1.0)), rest, f(1.0));
-  return fma(r, rest, r);  // 14 good bits become 28
-}
-
-// n / d, likewise.
-Value* Math::quotient(Value* n, Value* d) {
-  return avx512_ ? b_.CreateFMul(n, reciprocal(d, false)) : b_.CreateFDiv(n, d);
-}
-
 // x = 2^e m with m in [2/3, 4/3).
 Value* Math::log(Value* x) {
   Value* tiny = b_.CreateFCmpOLT(x, f(0x1p-126));
@@ -193,15 +169,25 @@ Value* Math::odd_step(Value* x, double end, std::initializer_list<double> p,
                       std::initializer_list<double> q) {
   x = at_least(at_most(x, end), -end);
   Value* s = b_.CreateFMul(x, x);
-  Value* result = b_.CreateFMul(x, quotient(poly(s, p), poly(s, q)));
+  Value* result = b_.CreateFMul(x, b_.CreateFDiv(poly(s, p), poly(s, q)));
   return at_least(at_most(result, 1.0), -1.0);
 }
 
 Value* Math::tanh(Value* x) { return odd_step(x, kTanhEnd, kTanhP, kTanhQ); }
 Value* Math::erf(Value* x) { return odd_step(x, kErfEnd, kErfP, kErfQ); }
 
-// Nothing cancels; where e^-x overflows the result is denormal.
-Value* Math::sigmoid(Value* x) { return reciprocal(b_.CreateFAdd(exp(x, -1), f(1.0)), true); }
+// y / (1 + e^-x), e^-x as a power of 2, whose exponent's rounding costs little more than x's own.
+// The division runs beside the products.
+Value* Math::logistic(Value* y, Value* x) {
+  Value* exponent = b_.CreateFMul(x, f(-std::numbers::log2e));
+  if (avx512_) return b_.CreateFDiv(y, b_.CreateFAdd(exp2(exponent), f(1.0)));
+  constexpr double kInfinite = 128.0, kNothing = -126.0;  // beyond them nothing changes
+  exponent = at_least(at_most(exponent, kInfinite), kNothing);
+  Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, exponent);
+  Value* p = poly(b_.CreateFSub(exponent, n), kExp2);
+  Value* scale = power_of_2(b_.CreateSub(bits(b_.CreateFAdd(n, f(kMagic))), bits(f(kMagic))));
+  return b_.CreateFDiv(y, fma(p, scale, f(1.0)));
+}
 
 // The multiple of pi / 2 is taken off in double precision.
 Value* Math::sin_cos(Value* x, bool cosine) {
@@ -251,7 +237,7 @@ Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x, bool has_avx512) {
     case Op::kLog: return math.log(x);
     case Op::kTanh: return math.tanh(x);
     case Op::kErf: return math.erf(x);
-    case Op::kSigmoid: return math.sigmoid(x);
+    case Op::kSigmoid: return math.logistic(llvm::ConstantFP::get(x->getType(), 1.0), x);
     case Op::kSin: return math.sin_cos(x, false);
     case Op::kCos: return math.sin_cos(x, true);
     case Op::kAtan: return math.atan(x);
@@ -262,6 +248,10 @@ Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x, bool has_avx512) {
 
 Value* exp2_f32(llvm::IRBuilder<>& builder, Value* x, bool has_avx512) {
   return Math(builder, x, has_avx512).exp2(x);
+}
+
+Value* logistic_f32(llvm::IRBuilder<>& builder, Value* y, Value* x, bool has_avx512) {
+  return Math(builder, x, has_avx512).logistic(y, x);
 }
 
 }  // namespace hone::codegen
