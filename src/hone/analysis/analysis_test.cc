@@ -190,6 +190,17 @@ TEST(cpu_measure, a_register_tile_beats_one_accumulator_and_threads_help) {
   EXPECT_LT(seconds(schedule::kGemmTile, 2), 0.8 * seconds(schedule::kGemmTile, 1));
 }
 
+TEST(cpu_measure, columns_that_points_share_are_summed_up_once) {
+  const compute::Dag dag = max_pool(17, 17, 64);
+  const std::string tile =
+      "split(max_pool, ow, [4])\nreorder(max_pool, [ow.0, kh, kw, ow.1, c])\n"
+      "vectorize(max_pool, c)\nunroll(max_pool, ow.1)\nunroll(max_pool, kw)\n";
+  const StageMeasure row = measured(dag, tile);
+  const StageMeasure whole = measured(dag, tile + "unroll(max_pool, kh)");
+  // Stride 2: 9 columns of 2 and 12 more where 36 are compared, thrice as many as in a row.
+  EXPECT_DOUBLE_EQ(whole.bounds.arithmetic, 3 * row.bounds.arithmetic * 30 / 36);
+}
+
 TEST(cpu_measure, what_neighbouring_windows_share_is_one_load) {
   const compute::Dag dag = depthwise(8, 8, 16, 1);
   const std::string tile =

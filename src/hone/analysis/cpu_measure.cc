@@ -116,16 +116,39 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
   return slots;
 }
 
-// Vectors of an access that a body touches: those that several points of an unrolled window share
-// are loaded once.
-double distinct_vectors(const Nest& nest, const NestAccess& access, const Body& body) {
-  double elements = access.footprint(nest.loops, body.first);
+// Vectors of an access that a body touches, of so many elements: those that several points of an
+// unrolled window share are loaded once.
+double distinct_vectors(const Nest& nest, const NestAccess& access, const Body& body,
+                        double elements) {
   if (nest.loops.empty()) return elements;
   const NestLoop& last = nest.loops.back();
   if (last.annotation != Annotation::kVectorize || !access.moves_with(nest.loops.size() - 1))
     return elements;
   if (std::abs(access.stride(nest.loops.size() - 1)) != 1) return elements;
   return elements / static_cast<double>(last.extent) * vector_count(last, body.lanes);
+}
+
+// The part of a body's additions (or comparisons) that is left where points share the sums of their
+// windows' columns (ir/share_windows.h).
+double unshared_additions(const Nest& nest, const Body& body) {
+  const NestAccess* read = nullptr;
+  for (const NestAccess& access : nest.accesses) {
+    if (access.write) continue;
+    if (read) return 1;
+    read = &access;
+  }
+  if (!read || nest.ops.fma > 0) return 1;
+  double part = 1;
+  for (size_t i = body.first; i < nest.loops.size(); ++i) {
+    if (!nest.loops[i].reduce || nest.loops[i].extent == 1 ||
+        nest.loops[i].annotation == Annotation::kVectorize)
+      continue;
+    const double elements = read->footprint_without(nest.loops, body.first, i);
+    const double columns = distinct_vectors(nest, *read, body, elements) / body.vectors;
+    const auto taps = static_cast<double>(nest.loops[i].extent);
+    part = std::min(part, (columns * (taps - 1)) + (1 / taps));
+  }
+  return part;
 }
 
 // Vectors of an operand that wait in registers while the register tile uses them.
@@ -153,7 +176,8 @@ void measure_compute(const Nest& nest, const Body& body, const target::Target& t
     if (access.write) continue;
     double slots = access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body);
     if (slots > 0) {
-      const double distinct = distinct_vectors(nest, access, body);
+      const double distinct =
+          distinct_vectors(nest, access, body, access.footprint(nest.loops, body.first));
       out.distinct_loads += std::min(slots, distinct);
       const double once = distinct * split_factor(nest, access, lanes);
       if (once < slots) shared = true, slots = once;
@@ -174,7 +198,8 @@ void measure_compute(const Nest& nest, const Body& body, const target::Target& t
   // A test that all lanes share chooses an address.
   const double choices = is_vector && !nest.tests.back() ? 0 : ops.select;
   const double arithmetic = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + choices;
-  const double flops = body.vectors * arithmetic + widening;
+  const double flops =
+      body.vectors * arithmetic * (reduces ? unshared_additions(nest, body) : 1) + widening;
   BodyCycles& bounds = out.bounds;
   const bool halves = is_vector && nest.loops.back().extent * 2 <= lanes &&
                       target.fma_per_cycle == 1 && target.vector_bytes >= kLineBytes;

@@ -43,6 +43,18 @@ double NestAccess::footprint(const std::vector<NestLoop>& loops, size_t first) c
   return product;
 }
 
+double NestAccess::footprint_without(const std::vector<NestLoop>& loops, size_t first,
+                                     size_t still) const {
+  double product = 1;
+  for (size_t d = 0; d < move.size(); ++d) {
+    int64_t reach = 1 + spread[d];
+    for (size_t i = first; i < loops.size(); ++i)
+      reach += i == still ? 0 : std::abs(move[d][i]) * (loops[i].extent - 1);
+    product *= static_cast<double>(std::min(reach, shape[d]));
+  }
+  return product;
+}
+
 double NestAccess::transfer_bytes(const std::vector<NestLoop>& loops, size_t first,
                                   int line_bytes) const {
   // Contiguous runs: inner dimensions that are covered whole join the next one.

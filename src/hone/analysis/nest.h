@@ -54,6 +54,9 @@ struct NestAccess {
   Sizes spread;      // per dimension: distance of the first from the last of them
   // Elements touched while loops first.. run and the others stand still: a box.
   [[nodiscard]] double footprint(const std::vector<NestLoop>& loops, size_t first) const;
+  // The same while one of these loops stands still, too.
+  [[nodiscard]] double footprint_without(const std::vector<NestLoop>& loops, size_t first,
+                                         size_t still) const;
   // What it costs to bring them in, in bytes of whole cache lines; short runs count more.
   [[nodiscard]] double transfer_bytes(const std::vector<NestLoop>& loops, size_t first,
                                       int line_bytes) const;

@@ -174,16 +174,7 @@ Expr shared_value(const KnownSum& sum, const Signed& with) {
 class Pass {
  public:
   Stmt run(const Stmt& s) {
-    if (is_unrolled(s)) {
-      if (std::optional<StoreNest> nest = store_nest_of(s)) {
-        share(*nest);
-        return to_stmt(*nest);
-      }
-    }
-    if (s->body.empty()) return s;
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(run(child));
-    return with_body(*s, std::move(body));
+    return rewrite_nests(s, [this](StoreNest& nest) { share(nest); });
   }
 
   // Matrices with signs stand where nothing reads those without any more.

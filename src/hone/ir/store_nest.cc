@@ -29,6 +29,19 @@ Stmt to_stmt(const StoreNest& nest) {
   return s;
 }
 
+Stmt rewrite_nests(const Stmt& s, const std::function<void(StoreNest&)>& change) {
+  if (is_unrolled(s)) {
+    if (std::optional<StoreNest> nest = store_nest_of(s)) {
+      change(*nest);
+      return to_stmt(*nest);
+    }
+  }
+  if (s->body.empty()) return s;
+  std::vector<Stmt> body;
+  for (const Stmt& child : s->body) body.push_back(rewrite_nests(child, change));
+  return with_body(*s, std::move(body));
+}
+
 bool stores_apart(const StoreNest& nest, const Stmt& loop) {
   return std::any_of(
       nest.store->indices.begin(), nest.store->indices.end(), [&](const Expr& index) {

@@ -11,6 +11,7 @@
 #include "hone/ir/prefetch_next.h"
 #include "hone/ir/roll_loops.h"
 #include "hone/ir/share_sums.h"
+#include "hone/ir/share_windows.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/sink_loops.h"
 #include "hone/schedule/lower_guards.h"
@@ -292,6 +293,7 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   program = ir::prefetch_next(std::move(program));
   program = ir::partition_loops(std::move(program));
   program = ir::share_sums(std::move(program));
+  program = ir::share_windows(std::move(program));
   program = ir::hoist_functions(std::move(program));
   program = ir::roll_loops(std::move(program));  // last: what is left is as long as it will be
   return ir::simplify(std::move(program));
