@@ -10,6 +10,7 @@
 #include "hone/ir/random_program.h"
 #include "hone/ir/roll_loops.h"
 #include "hone/ir/share_sums.h"
+#include "hone/ir/share_windows.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/verifier.h"
 
@@ -61,6 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::check(p, ir::fuse_loops(p), "fuse_loops", seed);
   fuzz::check(p, ir::partition_loops(p), "partition_loops", seed);
   fuzz::check(p, ir::share_sums(p), "share_sums", seed);
+  fuzz::check(p, ir::share_windows(p), "share_windows", seed);
   fuzz::check(p, ir::roll_loops(p, {.max_loads = 0, .max_sum_loads = 0}), "roll_loops", seed);
   return 0;
 }

@@ -404,6 +404,9 @@ llvm::Value* PhaseEmitter::unary(const ExprNode& e) {
     return builder_.CreateSelect(
         builder_.CreateICmpSLT(x, llvm::Constant::getNullValue(x->getType())), negative, x);
   }
+  // Softmax takes e^(x - most), whose argument has been rounded.
+  if (e.op == Op::kExp && e.type != DType::kF64 && e.args[0]->op == Op::kSub)
+    return loose_exp_f32(builder_, x, has_avx512(target_));
   return function(e.op, x, e.type);
 }
 

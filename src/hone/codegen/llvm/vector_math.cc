@@ -59,6 +59,7 @@ class Math {
 
   Value* exp(Value* x);
   Value* exp2(Value* x);
+  Value* loose_exp(Value* x) { return exp2(b_.CreateFMul(x, f(std::numbers::log2e))); }
   Value* log(Value* x);
   Value* tanh(Value* x);
   Value* erf(Value* x);
@@ -248,6 +249,10 @@ Value* math_f32(llvm::IRBuilder<>& builder, Op op, Value* x, bool has_avx512) {
 
 Value* exp2_f32(llvm::IRBuilder<>& builder, Value* x, bool has_avx512) {
   return Math(builder, x, has_avx512).exp2(x);
+}
+
+Value* loose_exp_f32(llvm::IRBuilder<>& builder, Value* x, bool has_avx512) {
+  return Math(builder, x, has_avx512).loose_exp(x);
 }
 
 Value* logistic_f32(llvm::IRBuilder<>& builder, Value* y, Value* x, bool has_avx512) {
