@@ -114,7 +114,7 @@ struct OnlineSoftmax {
   int64_t factor = 0;
   bool operator==(const OnlineSoftmax&) const = default;
 };
-// A convolution of stride 1 by Winograd's F(outputs, taps) in each dimension (winograd.h).
+// A convolution by Winograd's F(outputs, taps) in each dimension (winograd.h).
 struct Winograd {
   std::string stage;
   int64_t outputs = 0;

@@ -88,16 +88,18 @@ std::vector<int> written_axes(const StageInfo& info) {
   return std::ssize(axes) == info.num_spatial() ? axes : std::vector<int>();
 }
 
-// Data and its guards depend on a spatial and a reduce axis only through their sum.
-bool slides_along(const StageInfo& info, const Factors& f, int axis, int tap) {
-  if (moves(f.weight_access, axis) || !moves(f.weight_access, tap)) return false;
-  int rows = 0;
+// The s for which data and its guards depend on a spatial and a reduce axis only through
+// s * axis + tap; 0 if there is none.
+int64_t stride_along(const StageInfo& info, const Factors& f, int axis, int tap) {
+  if (moves(f.weight_access, axis) || !moves(f.weight_access, tap)) return 0;
+  int64_t stride = 0;
   for (const compute::AffineRow& row : f.data_access.index) {
     const int64_t a = row.coef[static_cast<size_t>(axis)], t = row.coef[static_cast<size_t>(tap)];
-    if (a != t || a < 0 || a > 1) return false;
-    rows += static_cast<int>(a);
+    if (a == 0 && t == 0) continue;
+    if (a <= 0 || t != 1 || stride != 0) return 0;
+    stride = a;
   }
-  if (rows != 1) return false;
+  if (stride == 0) return 0;
   bool guards = true;
   const std::vector<ir::VarPtr> vars = compute::stage_vars(info.stage);
   ir::visit(f.data, [&](const Expr& e) {
@@ -106,22 +108,24 @@ bool slides_along(const StageInfo& info, const Factors& f, int axis, int tap) {
     guards = guards && conditions.has_value();
     for (size_t i = 0; guards && i < conditions->size(); ++i) {
       const compute::AffineRow& row = (*conditions)[i].row;
-      guards = row.coef[static_cast<size_t>(axis)] == row.coef[static_cast<size_t>(tap)];
+      guards = row.coef[static_cast<size_t>(axis)] == stride * row.coef[static_cast<size_t>(tap)];
     }
   });
-  return guards;
+  return guards ? stride : 0;
 }
 
 struct Dim {
   int axis, tap;  // positions in StageInfo::axes
+  int64_t stride;
 };
 
 std::vector<Dim> find_dims(const StageInfo& info, const Factors& f) {
   std::vector<Dim> dims;
   for (int axis = 0; axis < info.num_spatial(); ++axis) {
     for (int tap = info.num_spatial(); tap < static_cast<int>(info.axes.size()); ++tap) {
-      if (info.axes[static_cast<size_t>(tap)].extent > 1 && slides_along(info, f, axis, tap))
-        dims.push_back({axis, tap});
+      const int64_t stride = stride_along(info, f, axis, tap);
+      if (stride > 0 && info.axes[static_cast<size_t>(tap)].extent > stride)
+        dims.push_back({axis, tap, stride});
     }
   }
   return dims;
@@ -144,7 +148,7 @@ class Rewrite {
     for (const Dim& dim : dims) {
       const Axis& axis = info_.axes[static_cast<size_t>(dim.axis)];
       const int64_t taps = info_.axes[static_cast<size_t>(dim.tap)].extent;
-      const WinogradMatrices m = winograd_matrices(outputs, taps);
+      const WinogradMatrices m = winograd_matrices(outputs, taps, dim.stride);
       const std::string& name = axis.var->name;
       dims_.push_back({dim, m.outputs, m.points, (axis.extent + m.outputs - 1) / m.outputs, name,
                        known_matrix(name + ".BT", m.points, m.points, m.data),
@@ -283,12 +287,12 @@ class Rewrite {
     ir::VarMap map;
     for (size_t i = 0; i < positions.size(); ++i) {
       Expr value = at[dims_.size() + i];
-      for (size_t d = 0; d < dims_.size(); ++d) {
-        if (dims_[d].at.axis == positions[i]) value = value * dims_[d].outputs + at[d];
+      for (const Transformed& d : dims_) {
+        if (d.at.axis == positions[i]) value = value * d.outputs;
       }
       map.push_back({var(positions[i]), value});
     }
-    for (const Transformed& d : dims_) map.push_back({var(d.at.tap), ir::constant(0)});
+    for (size_t d = 0; d < dims_.size(); ++d) map.push_back({var(dims_[d].at.tap), at[d]});
     Expr value = ir::substitute(f_.data, map);
     if (f_.data_access.guarded) return value;
     Expr inside;
@@ -296,7 +300,8 @@ class Rewrite {
       const compute::AffineRow& index = f_.data_access.index[row];
       for (const Transformed& d : dims_) {
         if (index.coef[static_cast<size_t>(d.at.axis)] == 0) continue;
-        const int64_t last = index.constant + (d.tiles - 1) * d.outputs + d.points - 1;
+        const int64_t last =
+            index.constant + (d.tiles - 1) * d.outputs * d.at.stride + d.points - 1;
         if (last < f_.data_access.buffer->shape[row]) continue;
         Expr load;
         ir::visit(f_.data, [&](const Expr& e) {
@@ -406,7 +411,25 @@ class Rewrite {
 
 }  // namespace
 
-WinogradMatrices winograd_matrices(int64_t outputs, int64_t taps) {
+namespace {
+
+// Of a matrix by rows.
+template <typename Matrix>
+auto& at(Matrix& matrix, int64_t row, int64_t column, int64_t columns) {
+  return matrix[static_cast<size_t>(row * columns + column)];
+}
+
+// A single tap needs no transform.
+WinogradMatrices one_tap(int64_t outputs) {
+  WinogradMatrices m{outputs, 1, outputs, {}, {}, {}};
+  m.weights.assign(static_cast<size_t>(outputs), 1);
+  for (int64_t i = 0; i < outputs * outputs; ++i) m.data.push_back(i % (outputs + 1) == 0 ? 1 : 0);
+  m.inverse = m.data;
+  return m;
+}
+
+// Of stride 1.
+WinogradMatrices phase_matrices(int64_t outputs, int64_t taps) {
   static constexpr double kPoints[] = {0, 1, -1, 2, -2, 0.5, -0.5};
   WinogradMatrices m{outputs, taps, outputs + taps - 1, {}, {}, {}};
   HONE_ASSERT(outputs > 0 && taps > 0 && m.points <= kMaxWinogradPoints, "too many points");
@@ -440,6 +463,36 @@ WinogradMatrices winograd_matrices(int64_t outputs, int64_t taps) {
   return m;
 }
 
+}  // namespace
+
+WinogradMatrices winograd_matrices(int64_t outputs, int64_t taps, int64_t stride) {
+  HONE_ASSERT(stride > 0 && stride <= taps, "a phase without taps");
+  WinogradMatrices m{outputs, taps, stride * (outputs - 1) + taps, {}, {}, {}};
+  const auto zeros = [](int64_t rows, int64_t columns) {
+    return std::vector<double>(static_cast<size_t>(rows * columns), 0);
+  };
+  m.data = zeros(m.points, m.points);
+  m.weights = zeros(m.points, taps);
+  m.inverse = zeros(outputs, m.points);
+  int64_t first = 0;  // of the phase's points
+  for (int64_t p = 0; p < stride; ++p) {
+    const int64_t own = (taps - p + stride - 1) / stride;
+    const WinogradMatrices phase = own == 1 ? one_tap(outputs) : phase_matrices(outputs, own);
+    const auto from = phase.points;
+    for (int64_t i = 0; i < from; ++i) {
+      const int64_t row = first + i;
+      for (int64_t j = 0; j < from; ++j)
+        at(m.data, row, p + stride * j, m.points) = at(phase.data, i, j, from);
+      for (int64_t k = 0; k < own; ++k)
+        at(m.weights, row, p + stride * k, taps) = at(phase.weights, i, k, own);
+      for (int64_t o = 0; o < outputs; ++o)
+        at(m.inverse, o, row, m.points) = at(phase.inverse, o, i, from);
+    }
+    first += from;
+  }
+  return m;
+}
+
 std::vector<WinogradDim> winograd_dims(const State& state, int stage) {
   const StageInfo& info = *state.stages[static_cast<size_t>(stage)].info;
   const auto factors = factors_of(state, info);
@@ -448,7 +501,7 @@ std::vector<WinogradDim> winograd_dims(const State& state, int stage) {
   for (const Dim& dim : find_dims(info, *factors)) {
     const Axis &axis = info.axes[static_cast<size_t>(dim.axis)],
                &tap = info.axes[static_cast<size_t>(dim.tap)];
-    dims.push_back({axis.var->name, tap.var->name, axis.extent, tap.extent});
+    dims.push_back({axis.var->name, tap.var->name, axis.extent, tap.extent, dim.stride});
   }
   // Without channels to sum over (a depthwise convolution) nothing is left of the products.
   const bool sums = info.stage.reduce.size() > dims.size();
@@ -462,11 +515,14 @@ Status apply_winograd(const Winograd& step, State& state) {
   const StageInfoPtr info = state.stages[static_cast<size_t>(index)].info;
   const std::vector<WinogradDim> found = winograd_dims(state, index);
   if (found.empty())
-    return invalid("{} is no convolution of stride 1 over constant weights", step.stage);
+    return invalid("{} is no convolution over constant weights with more taps than its stride",
+                   step.stage);
   for (const WinogradDim& dim : found) {
-    if (step.outputs < 2 || step.outputs + dim.taps - 1 > kMaxWinogradPoints)
-      return invalid("tiles of {} results of {} taps, expected 2 or more and {} points at most",
-                     step.outputs, dim.taps, kMaxWinogradPoints);
+    if (!dim.allows(step.outputs))
+      return invalid(
+          "tiles of {} results of {} taps with stride {}, expected 2 or more and {} points at most "
+          "of a phase",
+          step.outputs, dim.taps, dim.stride, kMaxWinogradPoints);
   }
   const Factors factors = *factors_of(state, *info);
   Rewrite rewrite(*info, factors, find_dims(*info, factors), step.outputs);

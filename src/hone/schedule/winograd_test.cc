@@ -26,18 +26,21 @@ std::vector<double> filtered(const WinogradMatrices& m, const std::vector<double
 
 TEST(winograd, matrices_compute_the_filter_exactly) {
   Rng rng(1);
-  for (int64_t taps = 1; taps <= 7; ++taps) {
-    for (int64_t outputs = 1; outputs + taps - 1 <= kMaxWinogradPoints; ++outputs) {
-      const WinogradMatrices m = winograd_matrices(outputs, taps);
-      std::vector<double> data, weights;
-      for (int64_t i = 0; i < m.points; ++i) data.push_back(rng.uniform() - 0.5);
-      for (int64_t i = 0; i < taps; ++i) weights.push_back(rng.uniform() - 0.5);
-      const std::vector<double> y = filtered(m, data, weights);
-      for (int64_t i = 0; i < outputs; ++i) {
-        double expected = 0;
-        for (int64_t k = 0; k < taps; ++k)
-          expected += data[static_cast<size_t>(i + k)] * weights[static_cast<size_t>(k)];
-        EXPECT_NEAR(y[static_cast<size_t>(i)], expected, 1e-12) << outputs << ", " << taps;
+  for (const int64_t stride : {1, 2, 3}) {
+    for (int64_t taps = stride; taps <= 7; ++taps) {
+      for (int64_t outputs = 1; outputs + (taps - 1) / stride <= kMaxWinogradPoints; ++outputs) {
+        const WinogradMatrices m = winograd_matrices(outputs, taps, stride);
+        std::vector<double> data, weights;
+        for (int64_t i = 0; i < m.points; ++i) data.push_back(rng.uniform() - 0.5);
+        for (int64_t i = 0; i < taps; ++i) weights.push_back(rng.uniform() - 0.5);
+        const std::vector<double> y = filtered(m, data, weights);
+        for (int64_t i = 0; i < outputs; ++i) {
+          double expected = 0;
+          for (int64_t k = 0; k < taps; ++k)
+            expected += data[static_cast<size_t>(i * stride + k)] * weights[static_cast<size_t>(k)];
+          EXPECT_NEAR(y[static_cast<size_t>(i)], expected, 1e-12)
+              << outputs << ", " << taps << ", stride " << stride;
+        }
       }
     }
   }
@@ -57,11 +60,18 @@ TEST(winograd, keeps_the_meaning_of_convolutions_of_any_size) {
   for (const int64_t size : {1, 2, 5, 7, 13}) {
     for (const int64_t outputs : {2, 3, 4, 6}) {
       for (const auto& [kernel, kernel_w] : {std::pair{3, 3}, {1, 3}, {3, 1}}) {
-        const compute::Dag dag = compute::testing::conv2d(
-            {.h = size, .w = size + 3, .ic = 3, .oc = 5, .kernel = kernel, .kernel_w = kernel_w});
-        SCOPED_TRACE(
-            fmt::format("{} x {}, {}x{}, F({}, 3)", size, size + 3, kernel, kernel_w, outputs));
-        expect_same(dag, fmt::format("winograd(conv2d, {})", outputs), 1e-4);
+        for (const int64_t stride : {1, 2}) {
+          const compute::Dag dag = compute::testing::conv2d({.h = size,
+                                                             .w = size + 3,
+                                                             .ic = 3,
+                                                             .oc = 5,
+                                                             .kernel = kernel,
+                                                             .stride = stride,
+                                                             .kernel_w = kernel_w});
+          SCOPED_TRACE(fmt::format("{} x {}, {}x{}, stride {}, F({}, 3)", size, size + 3, kernel,
+                                   kernel_w, stride, outputs));
+          expect_same(dag, fmt::format("winograd(conv2d, {})", outputs), 1e-4);
+        }
       }
     }
   }
@@ -69,12 +79,13 @@ TEST(winograd, keeps_the_meaning_of_convolutions_of_any_size) {
 
 // The largest error over the largest result in float32, against the plain sums in float64, of
 // normal data with 256 channels; 0 if something failed.
-double rounding(int64_t kernel, int64_t kernel_w, const std::string& steps) {
-  const compute::Dag dag = compute::testing::conv2d({.h = 8,
-                                                     .w = 9,
+double rounding(int64_t kernel, int64_t kernel_w, const std::string& steps, int64_t stride = 1) {
+  const compute::Dag dag = compute::testing::conv2d({.h = 8 * stride,
+                                                     .w = 9 * stride,
                                                      .ic = 256,
                                                      .oc = 4,
                                                      .kernel = kernel,
+                                                     .stride = stride,
                                                      .pad = 2,
                                                      .border = 0,
                                                      .kernel_w = kernel_w});
@@ -101,14 +112,17 @@ TEST(winograd, rounds_as_is_documented) {
   struct Case {
     int64_t kernel, kernel_w, outputs;
     double most;
+    int64_t stride = 1;
   };
-  for (const Case& c :
-       {Case{3, 3, 2, 2e-6}, Case{3, 3, 4, 2e-5}, Case{3, 3, 6, 2e-5}, Case{5, 5, 2, 2e-5},
-        Case{5, 5, 4, 2e-5}, Case{1, 3, 2, 4e-6}, Case{1, 3, 4, 4e-6}, Case{3, 1, 6, 4e-6}}) {
+  for (const Case& c : {Case{3, 3, 2, 2e-6}, Case{3, 3, 4, 2e-5}, Case{3, 3, 6, 2e-5},
+                        Case{5, 5, 2, 2e-5}, Case{5, 5, 4, 2e-5}, Case{1, 3, 2, 4e-6},
+                        Case{1, 3, 4, 4e-6}, Case{3, 1, 6, 4e-6}, Case{3, 3, 2, 2e-6, 2},
+                        Case{3, 3, 3, 4e-6, 2}, Case{3, 3, 4, 4e-6, 2}, Case{5, 5, 4, 2e-5, 2}}) {
+    SCOPED_TRACE(fmt::format("{}x{}, F({}), stride {}", c.kernel, c.kernel_w, c.outputs, c.stride));
     const double error =
-        rounding(c.kernel, c.kernel_w, fmt::format("winograd(conv2d, {})", c.outputs));
-    EXPECT_GT(error, 0) << c.kernel << "x" << c.kernel_w << ", F(" << c.outputs << ")";
-    EXPECT_LT(error, c.most) << c.kernel << "x" << c.kernel_w << ", F(" << c.outputs << ")";
+        rounding(c.kernel, c.kernel_w, fmt::format("winograd(conv2d, {})", c.outputs), c.stride);
+    EXPECT_GT(error, 0);
+    EXPECT_LT(error, c.most);
   }
   EXPECT_LT(rounding(3, 3, ""), 2e-6) << "the direct sums";
 }
@@ -119,18 +133,21 @@ TEST(winograd, declines_what_is_no_such_convolution) {
   };
   const compute::Dag conv = compute::testing::conv2d({.h = 8, .w = 8, .ic = 4, .oc = 4});
   EXPECT_EQ(why(conv, "conv", 4), "no stage conv");
-  EXPECT_EQ(why(conv, "conv2d", 1),
-            "tiles of 1 results of 3 taps, expected 2 or more and 8 points at most");
-  EXPECT_EQ(why(conv, "conv2d", 7),
-            "tiles of 7 results of 3 taps, expected 2 or more and 8 points at most");
+  EXPECT_EQ(
+      why(conv, "conv2d", 1),
+      "tiles of 1 results of 3 taps with stride 1, expected 2 or more and 8 points at most of "
+      "a phase");
+  EXPECT_EQ(
+      why(conv, "conv2d", 7),
+      "tiles of 7 results of 3 taps with stride 1, expected 2 or more and 8 points at most of "
+      "a phase");
   const compute::Dag strided =
-      compute::testing::conv2d({.h = 8, .w = 8, .ic = 4, .oc = 4, .stride = 2});
-  EXPECT_EQ(why(strided, "conv2d", 2),
-            "conv2d is no convolution of stride 1 over constant weights");
-  EXPECT_EQ(why(compute::testing::depthwise(8, 8, 4, 1), "depthwise", 2),
-            "depthwise is no convolution of stride 1 over constant weights");
-  EXPECT_EQ(why(compute::testing::gemm(8, 8, 8), "matmul", 2),
-            "matmul is no convolution of stride 1 over constant weights");
+      compute::testing::conv2d({.h = 8, .w = 8, .ic = 4, .oc = 4, .stride = 3});
+  const std::string none =
+      " is no convolution over constant weights with more taps than its stride";
+  EXPECT_EQ(why(strided, "conv2d", 2), "conv2d" + none);
+  EXPECT_EQ(why(compute::testing::depthwise(8, 8, 4, 1), "depthwise", 2), "depthwise" + none);
+  EXPECT_EQ(why(compute::testing::gemm(8, 8, 8), "matmul", 2), "matmul" + none);
 }
 
 }  // namespace

@@ -280,6 +280,13 @@ std::vector<int64_t> block_options(int64_t tiles) {
   return options;
 }
 
+// With a stride six results need 13 products, hardly fewer for each than four do, and four of 9
+// fill an image worse than three of 7.
+bool is_worth_trying(const schedule::WinogradDim& dim, int64_t outputs) {
+  return dim.allows(outputs) && dim.extent >= outputs &&
+         (dim.stride == 1 ? outputs != 3 : outputs <= 4);
+}
+
 const std::vector<compute::Axis>& axes_of(const SketchBuilder& builder, const std::string& stage) {
   const int index = builder.state.find_stage(stage);
   HONE_ASSERT(index >= 0, "a stage that was just made");
@@ -331,8 +338,7 @@ bool add_winograd(SketchBuilder& builder, const std::string& epilogue, const std
       e->constant)
     return false;
   for (const schedule::WinogradDim& dim : dims) {
-    if (dim.axis == (*names)[static_cast<size_t>(vector)] ||
-        outputs + dim.taps - 1 > schedule::kMaxWinogradPoints || dim.extent < outputs)
+    if (dim.axis == (*names)[static_cast<size_t>(vector)] || !is_worth_trying(dim, outputs))
       return false;
   }
   auto group = std::make_shared<WinogradGroup>();
@@ -345,7 +351,7 @@ bool add_winograd(SketchBuilder& builder, const std::string& epilogue, const std
   group->lanes = trial.target.lanes(4);
   group->cores = trial.target.cores;
   if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
-  for (const schedule::WinogradDim& dim : dims) group->points *= outputs + dim.taps - 1;
+  for (const schedule::WinogradDim& dim : dims) group->points *= dim.points(outputs);
   group->blocks = make_blocks(trial, *e, *names, vector, dims, outputs);
   if (group->blocks.empty()) return false;
   if (!trial.add_step(schedule::Winograd{conv, outputs}).ok()) return false;

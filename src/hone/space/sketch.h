@@ -87,7 +87,7 @@ struct DotOptions {
 // A reduction with its epilogue, its data copied into the order of the register tiles first.
 [[nodiscard]] bool add_im2col(SketchBuilder& builder, const std::string& epilogue,
                               const std::string& reduction);
-// A convolution of stride 1 with its epilogue by Winograd's F(outputs, taps).
+// A convolution with its epilogue by Winograd's F(outputs, taps).
 [[nodiscard]] bool add_winograd(SketchBuilder& builder, const std::string& epilogue,
                                 const std::string& conv, int64_t outputs);
 // The whole task as reductions along rows with what is computed of them, if it is that.

@@ -238,7 +238,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
       !finish(std::move(copied)).ok())
     space.sketches_.pop_back();
   if (accuracy == Accuracy::kStrict) return space;
-  for (const int64_t outputs : {2, 4, 6}) {
+  for (const int64_t outputs : {2, 3, 4, 6}) {
     SketchBuilder winograd = builder;
     if (epilogue.empty() || !add_winograd(winograd, epilogue, state.stages[0].name(), outputs))
       continue;
