@@ -367,7 +367,7 @@ bool add_winograd(SketchBuilder& builder, const std::string& epilogue, const std
   group->inputs = group->data.back().extent;
   // Lanes along channels throughout.
   const bool in_lanes =
-      group->inputs >= group->lanes / 2 && group->back.back().var->name == group->weight_channel &&
+      group->back.back().var->name == group->weight_channel &&
       std::any_of(group->weights.begin(), group->weights.end(), [&](const compute::Axis& axis) {
         return axis.var->name == group->weight_channel;
       });

@@ -91,14 +91,17 @@ TEST(space, every_sampled_point_computes_the_same) {
   }
 }
 
-TEST(space, a_convolution_of_stride_one_may_take_fewer_products) {
+TEST(space, a_convolution_may_take_fewer_products) {
   const auto sketches = [](const compute::Dag& dag) {
     const Result<Space> space = Space::create(dag, narrow());
     return space.ok() ? space->num_sketches() : 0;
   };
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8})), 4);  // direct, tiles of 2, 4, 6
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 5, .pad = 2})), 3);
-  EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .stride = 2})), 2);  // im2col
+  // Its data copied (im2col), tiles of 2, 3, 4.
+  EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .stride = 2})), 5);
+  EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .stride = 3})), 2);
+  EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 3, .oc = 8})), 4) << "a first layer";
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .pad = 0})), 1);
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel = 1, .kernel_w = 3})), 4);
   EXPECT_EQ(sketches(conv2d({.h = 12, .w = 12, .ic = 8, .oc = 8, .kernel_w = 1})), 4);
@@ -149,7 +152,11 @@ TEST(space, no_schedule_does_with_less_arithmetic_than_the_least) {
   // Tiles of 6 x 6 results take 8 x 8 products for 36 * 9; the epilogue takes what it takes.
   EXPECT_NEAR(share(conv, Accuracy::kDefault), 64.0 / (36 * 9), 0.01);
   EXPECT_EQ(share(conv, Accuracy::kStrict), 1);
-  EXPECT_EQ(share(conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64, .stride = 2}), Accuracy::kDefault),
+  // A stride of two: tiles of 3 x 3 results take 7 x 7 products for 9 * 9.
+  EXPECT_NEAR(
+      share(conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64, .stride = 2}), Accuracy::kDefault),
+      49.0 / (9 * 9), 0.01);
+  EXPECT_EQ(share(conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64, .stride = 3}), Accuracy::kDefault),
             1);
   EXPECT_EQ(share(gemm(7, 13, 9), Accuracy::kDefault), 1);
 }

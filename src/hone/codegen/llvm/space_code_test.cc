@@ -242,7 +242,9 @@ TEST(space_code, strided_convolutions) {
   check_family({4,
                 10'000,
                 [](const Extents& e) { return convolution(e, 3, 3, 2); },
-                {"direct.0 mask", "direct.0 peel", "im2col.0 mask", "im2col.0 peel"}});
+                {"direct.0 mask", "direct.0 peel", "im2col.0 mask", "im2col.0 peel",
+                 "winograd_2.0 mask", "winograd_2.0 peel", "winograd_3.0 mask", "winograd_3.0 peel",
+                 "winograd_4.0 mask", "winograd_4.0 peel"}});
 }
 TEST(space_code, depthwise_convolutions) {
   check_family({3,
