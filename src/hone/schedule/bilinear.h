@@ -1,0 +1,54 @@
+// schedule/bilinear.h - what the steps have in common that exchange products for sums (Winograd's,
+// Strassen's; internal to schedule). A stage that sums products of data and constant weights
+// becomes
+//   stage.u  sums of weights with known factors (constant: runs at compile time)
+//   stage.v  sums of data
+//   stage.m  sums of their products: a matrix product for each point of the algorithm
+//   stage    sums of those
+#pragma once
+
+#include <functional>
+
+#include "hone/schedule/state.h"
+
+namespace hone::schedule {
+
+// Sum over the reduce axes of data * weight.
+struct Factors {
+  ir::Expr data, weight;  // weight: a plain load of a constant
+  compute::Access data_access, weight_access;
+};
+[[nodiscard]] std::optional<Factors> factors_of(const State& state, const StageInfo& info);
+// The axis of each dimension of the output buffer; empty if the write is no permutation.
+[[nodiscard]] std::vector<int> written_axes(const StageInfo& info);
+
+// A matrix by rows whose values the compiler knows.
+[[nodiscard]] ir::BufferPtr known_matrix(const std::string& name, int64_t rows, int64_t columns,
+                                         const std::vector<double>& values);
+// sum over t of matrix[row, t] * value(t)
+[[nodiscard]] ir::Expr combine(const ir::BufferPtr& matrix, const ir::Expr& row,
+                               const std::function<ir::Expr(int64_t)>& value);
+
+// The stages that take the place of one, in topological order.
+class NewStages {
+ public:
+  explicit NewStages(const StageInfo& of) : of_(of) {}
+
+  // A pointwise stage `suffix` whose buffer has the axes as dimensions.
+  ir::BufferPtr add(const char* suffix, const std::vector<compute::Axis>& axes, ir::Expr value);
+  // The stage ".m": its buffer has the axes as dimensions.
+  ir::BufferPtr add_products(std::vector<compute::Axis> axes, std::vector<compute::Axis> reduce,
+                             const ir::Expr& product);
+  // The last stage, with the replaced one's name. `coordinates`, `extents`: what the replaced
+  // stage's axes become; the buffer has them in the order in which it had the axes.
+  void add_last(std::vector<compute::Axis> axes, const std::vector<ir::Expr>& coordinates,
+                const std::vector<int64_t>& extents, ir::Expr value);
+  // Puts them into the place of the stage.
+  [[nodiscard]] Status replace(State& state, int index);
+
+ private:
+  const StageInfo& of_;
+  std::vector<compute::Stage> stages_;
+};
+
+}  // namespace hone::schedule
