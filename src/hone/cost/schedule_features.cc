@@ -267,6 +267,7 @@ struct StepCounts {
   void add(const schedule::CacheRead&) { copies += 1; }
   void add(const schedule::Im2col&) { im2col += 1; }
   void add(const schedule::Winograd& step) { winograd = static_cast<double>(step.outputs); }
+  void add(const schedule::Strassen&) { winograd = 1; }
   void add(const schedule::RFactor& step) { parts = static_cast<double>(step.factor); }
   void add(const schedule::OnlineSoftmax& step) { parts = static_cast<double>(step.factor); }
   void add(const schedule::Narrow&) { narrow += 1; }

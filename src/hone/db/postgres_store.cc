@@ -61,7 +61,7 @@ class PostgresStore final : public Store {
                      "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
                      "'' OR trial.algorithm = $5) AND ($6::int > 1 OR " +
                      keeps_constants("trial.algorithm") + ") AND ($6::int > 0 OR " +
-                     is_no_winograd("trial.algorithm") +
+                     rounds_no_more("trial.algorithm") +
                      ") ORDER BY trial.centre, trial.id LIMIT $7",
                  parameters));
     return read_all(rows, db_->name(), false);

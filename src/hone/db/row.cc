@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "hone/base/hash.h"
+#include "hone/schedule/step.h"
 
 namespace hone::db {
 
@@ -10,7 +11,12 @@ std::string keeps_constants(const std::string& column) {
   return column + " NOT LIKE '%!_bf16' ESCAPE '!'";
 }
 
-std::string is_no_winograd(const std::string& column) { return column + " NOT LIKE 'winograd%'"; }
+std::string rounds_no_more(const std::string& column) {
+  std::string condition = "(1 = 1";
+  for (const std::string_view algorithm : schedule::kRoundingAlgorithms)
+    condition += fmt::format(" AND {} NOT LIKE '{}%'", column, algorithm);
+  return condition + ")";
+}
 
 std::optional<uint64_t> parse_key(std::string_view text) {
   uint64_t value = 0;

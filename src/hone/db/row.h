@@ -27,9 +27,9 @@ inline constexpr const char* kFromTrial =
     " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device ";
 
 // Conditions on a column of algorithms (schedule/step.h): those whose constants have all their
-// bits, and those that are none of Winograd's.
+// bits, and those that round no more than sums of products do.
 [[nodiscard]] std::string keeps_constants(const std::string& column);
-[[nodiscard]] std::string is_no_winograd(const std::string& column);
+[[nodiscard]] std::string rounds_no_more(const std::string& column);
 
 // What hash_hex printed.
 [[nodiscard]] std::optional<uint64_t> parse_key(std::string_view text);

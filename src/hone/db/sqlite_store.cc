@@ -107,7 +107,7 @@ Result<Statements> prepare_all(Connection& db, int64_t version, const std::strin
               "AND trial.threads = ?3 AND (?4 = '' OR trial.version = ?4) AND (?5 = '' OR trial.algorithm = ?5) "
               "AND (?6 > 1 OR " +
               keeps_constants("trial.algorithm") + ") AND (?6 > 0 OR " +
-              is_no_winograd("trial.algorithm") + ") ORDER BY trial.centre, trial.id LIMIT ?7"));
+              rounds_no_more("trial.algorithm") + ") ORDER BY trial.centre, trial.id LIMIT ?7"));
   HONE_ASSIGN_OR_RETURN(
       Statement set_correct,
       Statement::prepare(db, "UPDATE trial SET verified = 1 WHERE id = ? AND outcome = 'ok'"));

@@ -4,6 +4,7 @@
 #include "hone/schedule/im2col.h"
 #include "hone/schedule/online_softmax.h"
 #include "hone/schedule/stage_rewrite.h"
+#include "hone/schedule/strassen.h"
 #include "hone/schedule/winograd.h"
 
 namespace hone::schedule {
@@ -394,6 +395,7 @@ struct Apply {
   Status operator()(const RFactor& s) const { return rfactor(s, state); }
   Status operator()(const OnlineSoftmax& s) const { return online_softmax(s, state); }
   Status operator()(const Winograd& s) const { return apply_winograd(s, state); }
+  Status operator()(const Strassen& s) const { return apply_strassen(s, state); }
   Status operator()(const Narrow& s) const { return narrow(s, state); }
   Status operator()(const Layout& s) const { return apply_layout(s, state); }
   Status operator()(const Sink& s) const { return apply_sink(s, state); }

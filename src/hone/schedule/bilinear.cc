@@ -93,12 +93,17 @@ Expr combine(const ir::BufferPtr& matrix, const Expr& row,
 }
 
 ir::BufferPtr NewStages::add(const char* suffix, const std::vector<Axis>& axes, Expr value) {
+  return add(suffix, axes, extents_of(axes), compute::variables(axes), std::move(value));
+}
+
+ir::BufferPtr NewStages::add(const char* suffix, std::vector<Axis> axes,
+                             const std::vector<int64_t>& shape, std::vector<Expr> write,
+                             Expr value) {
   compute::Stage stage;
   stage.name = of_.stage.name + suffix;
-  stage.axes = axes;
-  const ir::BufferPtr buffer = ir::make_buffer(stage.name, DType::kF32, extents_of(axes));
-  stage.outputs.push_back(
-      {buffer, compute::variables(axes), std::move(value), nullptr, nullptr, nullptr});
+  stage.axes = std::move(axes);
+  const ir::BufferPtr buffer = ir::make_buffer(stage.name, DType::kF32, shape);
+  stage.outputs.push_back({buffer, std::move(write), std::move(value), nullptr, nullptr, nullptr});
   stages_.push_back(std::move(stage));
   return buffer;
 }

@@ -36,6 +36,9 @@ class NewStages {
 
   // A pointwise stage `suffix` whose buffer has the axes as dimensions.
   ir::BufferPtr add(const char* suffix, const std::vector<compute::Axis>& axes, ir::Expr value);
+  // A pointwise stage that writes its buffer elsewhere.
+  ir::BufferPtr add(const char* suffix, std::vector<compute::Axis> axes,
+                    const std::vector<int64_t>& shape, std::vector<ir::Expr> write, ir::Expr value);
   // The stage ".m": its buffer has the axes as dimensions.
   ir::BufferPtr add_products(std::vector<compute::Axis> axes, std::vector<compute::Axis> reduce,
                              const ir::Expr& product);

@@ -27,6 +27,8 @@ void for_each_field(S& step, F&& f) {
     f(step.stage);
   } else if constexpr (std::is_same_v<T, Winograd>) {
     f(step.stage), f(step.outputs);
+  } else if constexpr (std::is_same_v<T, Strassen>) {
+    f(step.stage), f(step.rows), f(step.lanes);
   } else if constexpr (std::is_same_v<T, Narrow>) {
     f(step.stage), f(step.dtype);
   } else if constexpr (std::is_same_v<T, CacheRead>) {
@@ -45,9 +47,10 @@ void for_each_field(S& step, F&& f) {
 }
 
 constexpr std::string_view kNames[] = {
-    "split",      "fuse",   "reorder",     "compute_at", "store_at", "fold",     "inline",
-    "cache_read", "im2col", "cache_write", "scope",      "layout",   "rfactor",  "online_softmax",
-    "winograd",   "narrow", "sink",        "vectorize",  "unroll",   "parallel", "prefetch"};
+    "split",     "fuse",           "reorder",  "compute_at",  "store_at", "fold",
+    "inline",    "cache_read",     "im2col",   "cache_write", "scope",    "layout",
+    "rfactor",   "online_softmax", "winograd", "strassen",    "narrow",   "sink",
+    "vectorize", "unroll",         "parallel", "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
 constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,
@@ -224,6 +227,7 @@ std::string algorithm_of(const Steps& steps) {
     if (std::holds_alternative<Im2col>(step)) name = "im2col";
     if (const auto* winograd = std::get_if<Winograd>(&step))
       name = fmt::format("winograd_{}", winograd->outputs);
+    if (std::holds_alternative<Strassen>(step)) name = "strassen";
     if (const auto* narrow = std::get_if<Narrow>(&step))
       bits = fmt::format("_{}", dtype_name(narrow->dtype));
   }

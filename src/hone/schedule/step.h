@@ -7,6 +7,7 @@
 //   compute_at(conv2d, relu, ow.0)
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -120,6 +121,13 @@ struct Winograd {
   int64_t outputs = 0;
   bool operator==(const Winograd&) const = default;
 };
+// A product of matrices by Strassen's algorithm: pairs of `rows`, of halves of the sum and of
+// vectors of `lanes` columns (strassen.h).
+struct Strassen {
+  std::string stage, rows;
+  int64_t lanes = 0;
+  bool operator==(const Strassen&) const = default;
+};
 // A stage that runs at compile time keeps its result in fewer bits (bf16); readers widen it. Half
 // the bytes of weights, each rounded by 2^-9 of itself at most.
 struct Narrow {
@@ -154,8 +162,8 @@ struct Prefetch {
 };
 
 using Step = std::variant<Split, Fuse, Reorder, ComputeAt, StoreAt, Fold, Inline, CacheRead, Im2col,
-                          CacheWrite, SetScope, Layout, RFactor, OnlineSoftmax, Winograd, Narrow,
-                          Sink, Vectorize, Unroll, Parallel, Prefetch>;
+                          CacheWrite, SetScope, Layout, RFactor, OnlineSoftmax, Winograd, Strassen,
+                          Narrow, Sink, Vectorize, Unroll, Parallel, Prefetch>;
 using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);
@@ -165,10 +173,13 @@ using Steps = std::vector<Step>;
 [[nodiscard]] Result<Steps> parse_steps(std::string_view text);
 [[nodiscard]] uint64_t hash(const Steps& steps);
 // How a schedule computes: "direct", "im2col", "winograd_4" (tiles of 4 results in each dimension),
-// and with constants of fewer bits "direct_bf16", "winograd_4_bf16".
+// "strassen", and with constants of fewer bits "direct_bf16", "winograd_4_bf16".
 [[nodiscard]] std::string algorithm_of(const Steps& steps);
-[[nodiscard]] inline bool is_winograd(std::string_view algorithm) {
-  return algorithm.starts_with("winograd");
+// Those that round more than sums of products do: what they add up lies apart.
+inline constexpr std::string_view kRoundingAlgorithms[] = {"winograd", "strassen"};
+[[nodiscard]] inline bool rounds_more(std::string_view algorithm) {
+  return std::any_of(std::begin(kRoundingAlgorithms), std::end(kRoundingAlgorithms),
+                     [&](std::string_view prefix) { return algorithm.starts_with(prefix); });
 }
 [[nodiscard]] inline bool is_narrow(std::string_view algorithm) {
   return algorithm.ends_with("_bf16");

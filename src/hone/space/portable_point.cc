@@ -146,7 +146,7 @@ Result<PortablePoint> parse_portable_point(std::string_view text) {
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (first) {
-      if (word != "direct" && word != "im2col" && !word.starts_with("winograd_"))
+      if (word != "direct" && word != "im2col" && !schedule::rounds_more(word))
         return invalid("point: found '{}', expected an algorithm", word);
       point.algorithm = word;
       continue;

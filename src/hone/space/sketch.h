@@ -90,6 +90,9 @@ struct DotOptions {
 // A convolution with its epilogue by Winograd's F(outputs, taps).
 [[nodiscard]] bool add_winograd(SketchBuilder& builder, const std::string& epilogue,
                                 const std::string& conv, int64_t outputs);
+// A product of large matrices with its epilogue by Strassen's algorithm.
+[[nodiscard]] bool add_strassen(SketchBuilder& builder, const std::string& epilogue,
+                                const std::string& product);
 // The whole task as reductions along rows with what is computed of them, if it is that.
 [[nodiscard]] bool add_rows(SketchBuilder& builder);
 // Stages that are wanted go into their readers where that is legal, until none is left.

@@ -154,8 +154,8 @@ void add_groups(SketchBuilder& builder) {
   }
 }
 
-// Of all but the transforms; `direct`: the convolution that `state` does by Winograd's algorithm.
-double winograd_flops(const compute::Dag& dag, const schedule::StageState& direct,
+// Of all but the transforms; `direct`: the stage that `state` does by a bilinear algorithm.
+double bilinear_flops(const compute::Dag& dag, const schedule::StageState& direct,
                       const State& state) {
   double flops = compute::flops(dag) - compute::flops(direct.info->stage);
   for (const schedule::StageState& stage : state.stages) {
@@ -238,17 +238,25 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
       !finish(std::move(copied)).ok())
     space.sketches_.pop_back();
   if (accuracy == Accuracy::kStrict) return space;
-  for (const int64_t outputs : {2, 3, 4, 6}) {
-    SketchBuilder winograd = builder;
-    if (epilogue.empty() || !add_winograd(winograd, epilogue, state.stages[0].name(), outputs))
-      continue;
-    const double flops = winograd_flops(dag, state.stages[0], winograd.state);
-    if (finish(std::move(winograd)).ok()) {
+  if (epilogue.empty()) return space;
+  const auto try_bilinear = [&](const auto& rule) {
+    SketchBuilder bilinear = builder;
+    if (!rule(bilinear, state.stages[0].name())) return;
+    const double flops = bilinear_flops(dag, state.stages[0], bilinear.state);
+    if (finish(std::move(bilinear)).ok()) {
       space.least_flops_ = std::min(space.least_flops_, flops);
     } else {
       space.sketches_.pop_back();
     }
+  };
+  for (const int64_t outputs : {2, 3, 4, 6}) {
+    try_bilinear([&](SketchBuilder& to, const std::string& conv) {
+      return add_winograd(to, epilogue, conv, outputs);
+    });
   }
+  try_bilinear([&](SketchBuilder& to, const std::string& product) {
+    return add_strassen(to, epilogue, product);
+  });
   return space;
 }
 

@@ -15,7 +15,8 @@ using schedule::StageState;
 
 // The order is part of kInputVersion. Narrow is a kind of scope: both say how a result is kept.
 // Im2col is a kind of cache_read: both copy what a stage reads. Sink is a kind of reorder: both say
-// which loop is inside of which. OnlineSoftmax is a kind of rfactor: both sum in parts.
+// which loop is inside of which. OnlineSoftmax is a kind of rfactor: both sum in parts;
+// Strassen one of winograd: tiles of 1.
 enum class Kind : uint8_t {
   kSplit,
   kFuse,
@@ -57,6 +58,7 @@ Kind kind_of(const schedule::Layout&) { return Kind::kLayout; }
 Kind kind_of(const schedule::RFactor&) { return Kind::kRFactor; }
 Kind kind_of(const schedule::OnlineSoftmax&) { return Kind::kRFactor; }
 Kind kind_of(const schedule::Winograd&) { return Kind::kWinograd; }
+Kind kind_of(const schedule::Strassen&) { return Kind::kWinograd; }
 Kind kind_of(const schedule::Sink&) { return Kind::kReorder; }
 Kind kind_of(const schedule::Vectorize&) { return Kind::kVectorize; }
 Kind kind_of(const schedule::Unroll&) { return Kind::kUnroll; }
@@ -238,6 +240,7 @@ class TokenWriter {
   void write_arguments(const schedule::Winograd& step, Arguments& out) const {
     out.count(static_cast<double>(step.outputs));
   }
+  void write_arguments(const schedule::Strassen&, Arguments& out) const { out.count(1); }
   void write_arguments(const schedule::Sink& step, Arguments& out) const {
     out.count(0);  // of the loops that change places
     out.count(extent(step.loop));

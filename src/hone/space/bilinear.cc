@@ -1,0 +1,381 @@
+#include "hone/space/bilinear.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone::space {
+namespace {
+
+using schedule::Steps;
+using schedule::Tail;
+
+constexpr int64_t kMaxBlockBytes = 16 << 20;  // of transformed data and products of one block
+
+// An axis of E other than the channels.
+struct BlockAxis {
+  std::string name;
+  int64_t outputs = 1;  // results per tile; 1: the axis is not transformed
+  int64_t tiles = 1;
+  int decision = -1;  // tiles in a block; -1: one
+};
+
+class BilinearGroup : public Group {
+ public:
+  std::string epilogue, conv, channel;  // stages, and E's axis of the output channels
+  std::vector<BlockAxis> blocks;        // E's other axes in order
+  std::shared_ptr<Contraction> product;
+  int d_channels = -1, d_shares = -1;
+  int64_t lanes = 8, channels = 1, inputs = 1, points = 1, l2_bytes = 1 << 20;
+  int cores = 1;
+  size_t point_axes = 1;
+  int64_t channel_places = 1;
+  // Axes of the transforms, by stage; empty where there is no first one.
+  std::vector<compute::Axis> data, weights, first_data, first_weights, first_back, back;
+  std::string weight_channel;  // the channels' axis in the weights' transform
+
+  [[nodiscard]] bool legal(const Choice& choice) const override {
+    if (!product->legal(choice)) return false;
+    const Roles& roles = product->roles;
+    if (roles.column >= 0 && choice[product->d_column] > block_of(choice, roles.column))
+      return false;
+    if (roles.row >= 0 && choice[product->d_row] > block_of(choice, roles.row)) return false;
+    const int64_t step = choice[product->d_vectors] * choice[product->d_lanes];
+    if (choice[d_channels] > 1 && (choice[d_channels] - 1) * step >= channels) return false;
+    if (channel_blocks(choice) % choice[d_shares] != 0) return false;
+    return block_bytes(choice) <= kMaxBlockBytes;
+  }
+  void set_default(std::vector<int>& choices) const override;
+  void canonicalise(std::vector<int>& choices) const override {
+    const Choice choice(own_decisions, choices);
+    const Roles& roles = product->roles;
+    const int64_t step = choice[product->d_vectors] * choice[product->d_lanes];
+    product->canonicalise(
+        choices,
+        {choice[d_channels] * step, block_of(choice, roles.column), block_of(choice, roles.row)},
+        true);
+  }
+  void append_steps(const Choice& choice, Steps& steps) const override;
+
+  std::vector<Decision> own_decisions;
+
+ private:
+  [[nodiscard]] int64_t channel_blocks(const Choice& choice) const {
+    const int64_t block =
+        choice[d_channels] * choice[product->d_vectors] * choice[product->d_lanes];
+    return (channels + block - 1) / block;
+  }
+  // Tiles in a block along an axis of the products.
+  [[nodiscard]] int64_t block_of(const Choice& choice, int axis) const {
+    if (axis < 0) return 1;
+    const std::string& name = product->axes[static_cast<size_t>(axis)].var->name;
+    for (const BlockAxis& block : blocks) {
+      if (name == block.name || name == block.name + "_t")
+        return block.decision < 0 ? 1 : choice[block.decision];
+    }
+    return 1;
+  }
+  [[nodiscard]] int64_t block_tiles(const Choice& choice) const {
+    int64_t tiles = 1;
+    for (const BlockAxis& block : blocks) tiles *= block.decision < 0 ? 1 : choice[block.decision];
+    return tiles;
+  }
+  [[nodiscard]] int64_t block_bytes(const Choice& choice) const {
+    const int64_t columns =
+        choice[d_channels] * choice[product->d_vectors] * choice[product->d_lanes];
+    return 4 * points * block_tiles(choice) * (inputs + columns);
+  }
+  // The steps of E; returns its parallel loop.
+  std::string append_epilogue(const Choice& choice, Steps& steps) const;
+  void append_data(const std::string& block, Steps& steps) const;
+  void append_weights(Steps& steps) const;
+  void append_back(Steps& steps) const;
+};
+
+// A small stage of straight code: every loop unrolled, the last axis in vector lanes.
+void append_straight(const std::string& stage, const std::vector<compute::Axis>& axes,
+                     Steps& steps) {
+  for (size_t a = 0; a + 1 < axes.size(); ++a)
+    steps.emplace_back(schedule::Unroll{stage, axes[a].var->name});
+  steps.emplace_back(schedule::Vectorize{stage, axes.back().var->name});
+}
+
+void BilinearGroup::set_default(std::vector<int>& choices) const {
+  product->set_default(choices);
+  const auto set = [&](int decision, int64_t wanted) {
+    if (decision >= 0)
+      choices[static_cast<size_t>(decision)] =
+          nearest_option(own_decisions[static_cast<size_t>(decision)], wanted);
+  };
+  set(d_channels, 1);
+  set(d_shares, 1);
+  for (const BlockAxis& block : blocks) set(block.decision, 1);
+  // Blocks grow, the innermost axis first, while they stay in the cache and leave work for all.
+  for (size_t b = blocks.size(); b-- > 0;) {
+    const int decision = blocks[b].decision;
+    if (decision < 0) continue;
+    for (size_t o = 1; o < own_decisions[static_cast<size_t>(decision)].options.size(); ++o) {
+      std::vector<int> trial = choices;
+      trial[static_cast<size_t>(decision)] = static_cast<int>(o);
+      const Choice choice(own_decisions, trial);
+      int64_t pieces = 1;
+      for (const BlockAxis& block : blocks)
+        pieces *= block.tiles / (block.decision < 0 ? 1 : choice[block.decision]);
+      if (4 * points * block_tiles(choice) * (inputs + 64) > l2_bytes / 2 || pieces < 2 * cores)
+        break;
+      choices = std::move(trial);
+    }
+  }
+  // The register tile that wastes least of such a block.
+  const Roles& roles = product->roles;
+  double best = INFINITY;
+  const std::vector<int64_t> one = {1};
+  const auto options = [&](int decision) -> const std::vector<int64_t>& {
+    return decision < 0 ? one : own_decisions[static_cast<size_t>(decision)].options;
+  };
+  std::vector<int> chosen = choices;
+  for (const int64_t vectors : options(product->d_vectors)) {
+    for (const int64_t column : options(product->d_column)) {
+      for (const int64_t row : options(product->d_row)) {
+        std::vector<int> trial = choices;
+        std::swap(trial, choices);
+        set(product->d_vectors, vectors);
+        set(product->d_column, column);
+        set(product->d_row, row);
+        std::swap(trial, choices);
+        const Choice choice(own_decisions, trial);
+        if (!legal(choice)) continue;
+        const int64_t columns = block_of(choice, roles.column);
+        const int64_t rows = block_of(choice, roles.row);
+        const double tail =
+            static_cast<double>((rows + row - 1) / row * row) / static_cast<double>(rows);
+        const double cost =
+            tail * tile_cost(column, vectors, product->lanes, columns, channels, true, row);
+        if (cost >= best) continue;
+        best = cost;
+        chosen = std::move(trial);
+      }
+    }
+  }
+  choices = std::move(chosen);
+}
+
+std::string BilinearGroup::append_epilogue(const Choice& choice, Steps& steps) const {
+  const int64_t v = choice[product->d_lanes];
+  const int64_t vm = choice[product->d_vectors], wide = choice[d_channels];
+  const int64_t shared = channel_blocks(choice) / choice[d_shares];
+  const bool pairs = channel_places > 1;
+  std::vector<int64_t> lengths = {shared, wide, vm, v};
+  if (pairs) lengths.insert(lengths.end() - 1, channel_places);
+  steps.emplace_back(schedule::Split{epilogue, channel, lengths, Tail::kPad});
+  const std::string lane = channel + (pairs ? ".5" : ".4");
+  std::vector<std::string> outer = {channel + ".0"}, tiles, places;
+  for (const BlockAxis& axis : blocks) {
+    const int64_t length = axis.decision < 0 ? 1 : choice[axis.decision];
+    if (axis.outputs > 1) {
+      steps.emplace_back(schedule::Split{epilogue, axis.name, {length, axis.outputs}, Tail::kMask});
+      places.push_back(axis.name + ".2");
+    } else {
+      steps.emplace_back(schedule::Split{epilogue, axis.name, {length}, Tail::kMask});
+    }
+    outer.push_back(axis.name + ".0");
+    tiles.push_back(axis.name + ".1");
+  }
+  if (pairs) places.push_back(channel + ".4");
+  std::vector<std::string> order = outer;
+  order.push_back(channel + ".1");
+  order.insert(order.end(), tiles.begin(), tiles.end());
+  order.push_back(channel + ".2");
+  order.push_back(channel + ".3");
+  order.insert(order.end(), places.begin(), places.end());
+  order.push_back(lane);
+  steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
+  const std::string fused = fuse_loops(epilogue, outer, steps);
+  steps.emplace_back(schedule::Parallel{epilogue, fused});
+  for (const std::string& place : places) steps.emplace_back(schedule::Unroll{epilogue, place});
+  steps.emplace_back(schedule::Vectorize{epilogue, lane});
+  return fused;
+}
+
+void BilinearGroup::append_back(Steps& steps) const {
+  std::vector<std::string> stages = {conv};
+  if (!first_back.empty()) stages.push_back(conv + ".y1");
+  for (const std::string& stage : stages) {
+    steps.emplace_back(schedule::ComputeAt{stage, epilogue, channel + ".3"});
+    steps.emplace_back(schedule::SetScope{stage, ir::Scope::kRegister});
+    append_straight(stage, stage == conv ? back : first_back, steps);
+  }
+}
+
+void BilinearGroup::append_data(const std::string& block, Steps& steps) const {
+  const std::string stage = conv + ".v", in = data.back().var->name;
+  steps.emplace_back(schedule::ComputeAt{stage, epilogue, block});
+  steps.emplace_back(schedule::Split{stage, in, {lanes}, Tail::kMask});
+  std::vector<std::string> order;
+  for (size_t a = point_axes; a + 1 < data.size(); ++a) order.push_back(data[a].var->name);
+  order.push_back(in + ".0");
+  for (size_t a = 0; a < point_axes; ++a) order.push_back(data[a].var->name);
+  order.push_back(in + ".1");
+  steps.emplace_back(schedule::Reorder{stage, order});
+  for (size_t a = 0; a < point_axes; ++a)
+    steps.emplace_back(schedule::Unroll{stage, data[a].var->name});
+  steps.emplace_back(schedule::Vectorize{stage, in + ".1"});
+  if (first_data.empty()) return;
+  steps.emplace_back(schedule::ComputeAt{stage + "1", stage, in + ".0"});
+  steps.emplace_back(schedule::SetScope{stage + "1", ir::Scope::kRegister});
+  append_straight(stage + "1", first_data, steps);
+}
+
+void BilinearGroup::append_weights(Steps& steps) const {
+  const std::string stage = conv + ".u";
+  steps.emplace_back(schedule::Split{stage, weight_channel, {lanes}, Tail::kMask});
+  std::vector<std::string> order = {weight_channel + ".0"};
+  for (size_t a = point_axes; a < weights.size(); ++a) {
+    if (weights[a].var->name != weight_channel) order.push_back(weights[a].var->name);
+  }
+  const std::string outermost = order[0], inner = order.back();
+  for (size_t a = 0; a < point_axes; ++a) order.push_back(weights[a].var->name);
+  order.push_back(weight_channel + ".1");
+  steps.emplace_back(schedule::Reorder{stage, order});
+  steps.emplace_back(schedule::Parallel{stage, order[0]});
+  for (size_t a = 0; a < point_axes; ++a)
+    steps.emplace_back(schedule::Unroll{stage, weights[a].var->name});
+  steps.emplace_back(schedule::Vectorize{stage, weight_channel + ".1"});
+  if (first_weights.empty()) return;
+  std::vector<compute::Axis> axes = first_weights;
+  const auto at = std::find_if(axes.begin(), axes.end(), [&](const compute::Axis& axis) {
+    return axis.var->name == weight_channel;
+  });
+  std::rotate(at, at + 1, axes.end());
+  std::vector<std::string> names;
+  for (const compute::Axis& axis : axes) names.push_back(axis.var->name);
+  // Halves of all that is summed lie apart.
+  const bool whole = channel_places > 1;
+  steps.emplace_back(schedule::ComputeAt{stage + "1", stage, whole ? outermost : inner});
+  steps.emplace_back(
+      schedule::SetScope{stage + "1", whole ? ir::Scope::kThread : ir::Scope::kRegister});
+  steps.emplace_back(schedule::Reorder{stage + "1", names});
+  if (whole) {
+    steps.emplace_back(schedule::Vectorize{stage + "1", names.back()});
+  } else {
+    append_straight(stage + "1", axes, steps);
+  }
+}
+
+void BilinearGroup::append_steps(const Choice& choice, Steps& steps) const {
+  const std::string block = append_epilogue(choice, steps);
+  append_back(steps);
+  steps.emplace_back(schedule::ComputeAt{product->epilogue, epilogue, channel + ".1"});
+  product->append_steps(choice, steps);
+  append_data(block, steps);
+  append_weights(steps);
+}
+
+// Tiles in a block: what divides their number, so that no block needs a test.
+std::vector<int64_t> block_options(int64_t tiles) {
+  std::vector<int64_t> options;
+  for (int64_t n = 1; n <= std::min<int64_t>(tiles, 64); ++n) {
+    if (tiles % n == 0) options.push_back(n);
+  }
+  return options;
+}
+
+const std::vector<compute::Axis>& axes_of(const SketchBuilder& builder, const std::string& stage) {
+  const int index = builder.state.find_stage(stage);
+  HONE_ASSERT(index >= 0, "a stage that was just made");
+  return builder.state.stages[static_cast<size_t>(index)].info->axes;
+}
+
+// None if the algorithm has no such stage.
+std::vector<compute::Axis> axes_if_any(const SketchBuilder& builder, const std::string& stage) {
+  return builder.state.find_stage(stage) < 0 ? std::vector<compute::Axis>()
+                                             : axes_of(builder, stage);
+}
+
+// The blocks along E's axes; empty if their roles are unclear.
+std::vector<BlockAxis> make_blocks(SketchBuilder& builder, const schedule::StageInfo& e,
+                                   const std::vector<std::string>& names, int vector,
+                                   const std::vector<Bilinear::Tiled>& tiled_axes) {
+  std::vector<BlockAxis> blocks;
+  for (int a = 0; a < e.num_spatial(); ++a) {
+    if (a == vector) continue;
+    const compute::Axis& axis = e.axes[static_cast<size_t>(a)];
+    BlockAxis block{axis.var->name, 1, axis.extent, -1};
+    bool tiled = false;
+    for (const Bilinear::Tiled& own : tiled_axes) {
+      if (own.axis != names[static_cast<size_t>(a)]) continue;
+      block.outputs = own.outputs;
+      block.tiles = (axis.extent + own.outputs - 1) / own.outputs;
+      tiled = true;
+    }
+    // The products' axes are named after the convolution's; groups and the batch are not blocked.
+    if (names[static_cast<size_t>(a)] != block.name) return {};
+    if ((tiled || names[static_cast<size_t>(a)].starts_with('o')) && block.tiles > 1) {
+      block.decision =
+          builder.add_decision(e.stage.name, block.name + ".block", DecisionKind::kTile,
+                               block_options(block.tiles), block.tiles, true);
+    }
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+}  // namespace
+
+bool add_bilinear(SketchBuilder& builder, const std::string& epilogue, const std::string& conv,
+                  const Bilinear& algorithm) {
+  SketchBuilder trial = builder;
+  const int index = trial.state.find_stage(conv);
+  const schedule::StageInfoPtr e =
+      trial.state.stages[static_cast<size_t>(trial.state.find_stage(epilogue))].info;
+  const schedule::StageInfoPtr r = trial.state.stages[static_cast<size_t>(index)].info;
+  const int vector = unit_stride_axis(*e);
+  const auto names = match_axes(*e, *r);
+  if (vector < 0 || !names || e->stage.where || e->stage.outputs.size() != 1 || e->constant)
+    return false;
+  auto group = std::make_shared<BilinearGroup>();
+  group->epilogue = epilogue;
+  group->conv = conv;
+  group->channel = e->axes[static_cast<size_t>(vector)].var->name;
+  group->weight_channel = (*names)[static_cast<size_t>(vector)];
+  for (const Bilinear::Tiled& tiled : algorithm.tiled) {
+    if (tiled.axis == group->weight_channel) return false;
+  }
+  group->channels = e->axes[static_cast<size_t>(vector)].extent / algorithm.channel_places;
+  group->point_axes = algorithm.point_axes;
+  group->channel_places = algorithm.channel_places;
+  group->points = algorithm.points;
+  group->lanes = trial.target.lanes(4);
+  group->cores = trial.target.cores;
+  if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
+  group->blocks = make_blocks(trial, *e, *names, vector, algorithm.tiled);
+  if (group->blocks.empty()) return false;
+  if (!trial.add_step(algorithm.step).ok()) return false;
+  if (!trial.add_step(schedule::CacheWrite{conv + ".m"}).ok()) return false;
+  group->data = axes_of(trial, conv + ".v");
+  group->weights = axes_of(trial, conv + ".u");
+  group->back = axes_of(trial, conv);
+  group->first_data = axes_if_any(trial, conv + ".v1");
+  group->first_weights = axes_if_any(trial, conv + ".u1");
+  group->first_back = axes_if_any(trial, conv + ".y1");
+  group->inputs = group->data.back().extent;
+  // Lanes along channels throughout.
+  const bool in_lanes =
+      group->back.back().var->name == group->weight_channel &&
+      std::any_of(group->weights.begin(), group->weights.end(), [&](const compute::Axis& axis) {
+        return axis.var->name == group->weight_channel;
+      });
+  if (!in_lanes) return false;
+  group->product =
+      make_contraction(trial, conv + ".m", conv + ".m.acc",
+                       {.nested = true, .fixed = algorithm.point_axes, .packed = conv + ".u"});
+  if (!group->product) return false;
+  group->d_channels = trial.add_decision(conv, "channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
+  group->product->d_blocks = group->d_channels;
+  group->d_shares = trial.add_decision(conv, "shares", DecisionKind::kParallel, {1, 2, 4, 8});
+  group->own_decisions = trial.decisions;
+  trial.groups.push_back(std::move(group));
+  builder.take(std::move(trial));
+  return true;
+}
+
+}  // namespace hone::space

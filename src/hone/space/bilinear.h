@@ -1,0 +1,34 @@
+// space/bilinear.h - sketches of algorithms that exchange products for sums (schedule/bilinear.h;
+// internal to space), their stages fused over blocks of tiles. E is the pointwise epilogue:
+//
+//   parallel shares of the output channels, blocks of tiles:
+//     conv.v: the data's transform of the block, kept in the cache
+//     blocks of output channels:
+//       conv.m: one matrix product per point, around a register tile
+//       tiles of the block, vectors of channels:
+//         conv.y1, conv: the transform back, in registers
+//         E: bias, activation, residual, store
+//
+// The weights' transform runs at compile time and is packed in the order of the products' loops.
+#pragma once
+
+#include "hone/space/contraction.h"
+
+namespace hone::space {
+
+struct Bilinear {
+  struct Tiled {
+    std::string axis;  // of the convolution or product
+    int64_t outputs;   // results per tile
+  };
+  schedule::Step step;
+  std::vector<Tiled> tiled;
+  int64_t points = 1;          // matrix products
+  size_t point_axes = 1;       // axes that count them
+  int64_t channel_places = 1;  // vectors of channels side by side that a tile has
+};
+// A reduction with its epilogue by the algorithm; false if it does not apply.
+[[nodiscard]] bool add_bilinear(SketchBuilder& builder, const std::string& epilogue,
+                                const std::string& conv, const Bilinear& algorithm);
+
+}  // namespace hone::space

@@ -1,0 +1,38 @@
+// A matrix product by Strassen's algorithm (schedule/strassen.h).
+#include "hone/schedule/strassen.h"
+#include "hone/space/bilinear.h"
+
+namespace hone::space {
+namespace {
+
+// An eighth of the products of a pair of rows and a vector of columns must be worth seven stores
+// and loads of results and their sums, and as much for data; and there must be rows enough for 7/4
+// of the weights.
+constexpr int64_t kLeastSum = 128, kLeastColumns = 128, kLeastRows = 32;
+
+int64_t points(const std::vector<compute::Axis>& axes) {
+  int64_t product = 1;
+  for (const compute::Axis& axis : axes) product *= axis.extent;
+  return product;
+}
+
+}  // namespace
+
+bool add_strassen(SketchBuilder& builder, const std::string& epilogue, const std::string& product) {
+  const int index = builder.state.find_stage(product);
+  const int64_t lanes = builder.target.lanes(4);
+  const std::vector<std::string> rows = schedule::strassen_rows(builder.state, index, lanes);
+  if (rows.empty()) return false;
+  const compute::Stage& stage = builder.state.stages[static_cast<size_t>(index)].info->stage;
+  const int64_t columns = stage.axes.back().extent;
+  if (points(stage.reduce) < kLeastSum || columns < kLeastColumns ||
+      points(stage.axes) < kLeastRows * columns)
+    return false;
+  return add_bilinear(builder, epilogue, product,
+                      {.step = schedule::Strassen{product, rows.back(), lanes},
+                       .tiled = {{rows.back(), 2}},
+                       .points = 7,
+                       .channel_places = 2});
+}
+
+}  // namespace hone::space
