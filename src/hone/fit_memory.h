@@ -1,6 +1,6 @@
 // fit_memory.h - keeps a model within a bound of memory: where an algorithm needs larger weights
-// (Winograd's are 1.8 to 7 times larger), another one takes its place, first where that costs the
-// least time for a byte (internal to the facade).
+// (Winograd's are 1.8 to 9 times larger, Strassen's 1.75), another one takes its place, first where
+// that costs the least time for a byte (internal to the facade).
 #pragma once
 
 #include "hone/knowledge.h"

@@ -112,7 +112,7 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_cost(app, texts.cost);
   app.add_option("--accuracy", texts.accuracy,
                  "How much may be rounded: strict: nothing but the model's own sums; default: also "
-                 "Winograd's convolutions; fast: also weights, to bf16")
+                 "Winograd's convolutions and Strassen's products; fast: also weights, to bf16")
       ->type_name("LEVEL")
       ->capture_default_str();
   add_seed(app, texts.seed);
@@ -128,7 +128,7 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
   add_task_options(app, texts);
   app.add_option("--max-memory", texts.max_memory,
                  "Bound of what the library takes when it runs: weights, tensors, code. Where\n"
-                 "Winograd's larger weights do not fit, convolutions get other algorithms")
+                 "larger weights (Winograd's, Strassen's) do not fit, kernels get other algorithms")
       ->type_name("64M|1G");
   app.add_option("--prefix", texts.prefix, "Of the library's C symbols")
       ->type_name("NAME")

@@ -106,6 +106,10 @@ Step random_step(const State& state, Rng& rng) {
     case 13: return random_layout(stage, rng);
     case 14:
       if (rng.chance(0.2)) return OnlineSoftmax{stage.name(), rng.between(1, 5)};
+      if (rng.chance(0.2)) return Winograd{stage.name(), rng.between(1, 5)};
+      if (rng.chance(0.2)) {
+        return Strassen{stage.name(), rng.choice(stage.info->axes).var->name, rng.between(1, 4)};
+      }
       return RFactor{stage.name(), rng.choice(stage.info->axes).var->name, rng.between(1, 5),
                      rng.chance(0.5) ? Parts::kBlocks : Parts::kStrided};
     case 15:

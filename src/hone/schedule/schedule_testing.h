@@ -107,6 +107,31 @@ inline void expect_same(const compute::Dag& dag, std::string_view steps, double 
   expect_same(dag, *parsed, tolerance);
 }
 
+// The largest error over the largest result in float32, against the plain sums in float64, of
+// normal data; 0 if something failed. The Dag has one output.
+inline double rounding_of(const compute::Dag& dag, const std::string& text) {
+  const ir::Program naive = compute::naive_program(dag);
+  const Result<Steps> steps = parse_steps(text);
+  EXPECT_TRUE(steps.ok()) << steps.status().message();
+  if (!steps.ok()) return 0;
+  const Result<ir::Program> program = lower(dag, *steps);
+  EXPECT_TRUE(program.ok()) << program.status().message();
+  if (!program.ok()) return 0;
+  std::vector<Tensor> exact = ir::random_arguments(naive, 1);
+  std::vector<Tensor> found = ir::random_arguments(*program, 1);  // the task's come first, in order
+  size_t out = 0;
+  while (naive.params[out].role != ir::Role::kOutput) ++out;
+  exact[out] = Tensor(DType::kF64, exact[out].shape());
+  EXPECT_TRUE(ir::run(naive, exact, {.float64 = true}).ok());
+  EXPECT_TRUE(ir::run(*program, found).ok());
+  double largest = 0, worst = 0;
+  for (int64_t i = 0; i < exact[out].size(); ++i) {
+    largest = std::max(largest, std::fabs(exact[out].at(i)));
+    worst = std::max(worst, std::fabs(exact[out].at(i) - found[out].at(i)));
+  }
+  return worst / largest;
+}
+
 // Why the steps are illegal; "" if they are not.
 inline std::string refusal(const compute::Dag& dag, std::string_view text) {
   const Result<Steps> steps = parse_steps(text);

@@ -25,6 +25,7 @@ TEST(step, every_kind_prints_and_parses) {
                        RFactor{"matmul", "k", 8},
                        OnlineSoftmax{"sums", 128},
                        Winograd{"conv2d", 4},
+                       Strassen{"matmul", "m", 16},
                        Narrow{"weight.cache", DType::kBF16},
                        Sink{"cum_sum", "i1.1"},
                        Vectorize{"relu", "oc.1"},

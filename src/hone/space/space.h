@@ -37,7 +37,8 @@ struct Point {
 // Which algorithms a task may use, by how much they round (docs/performance.md has figures).
 enum class Accuracy : uint8_t {
   kStrict,   // every product is summed as it is written
-  kDefault,  // Winograd's convolutions, too: 2e-5 of the largest result at most where measured
+  kDefault,  // Winograd's convolutions and Strassen's products, too: 2e-5 of the largest result at
+             // most where measured
   kFast,     // and constants of 16 bits (schedule::Narrow): 2^-9 of each
 };
 [[nodiscard]] std::optional<Accuracy> parse_accuracy(std::string_view name);  // "strict", ...
@@ -68,8 +69,8 @@ class Space {
   [[nodiscard]] int num_sketches() const { return static_cast<int>(sketches_.size()); }
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
   [[nodiscard]] std::string algorithm(int sketch) const;  // schedule::algorithm_of its steps
-  // The arithmetic of the algorithm with the least; of Winograd's only the products and what
-  // follows them, so that no schedule can do with less.
+  // The arithmetic of the algorithm with the least; of Winograd's and Strassen's only the
+  // products and what follows them, so that no schedule can do with less.
   [[nodiscard]] double least_flops() const { return least_flops_; }
   [[nodiscard]] double size() const;  // points, legal or not, over all sketches
 

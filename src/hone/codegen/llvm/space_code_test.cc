@@ -212,6 +212,14 @@ TEST(space_code, products) {
                 [](const Extents& e) { return gemm(e[0], e[1], e[2]); },
                 {"direct.0 mask", "direct.0 peel"}});
 }
+// Large enough for Strassen's algorithm.
+TEST(space_code, products_of_halves) {
+  check_family(
+      {3,
+       20'000,
+       [](const Extents& e) { return gemm(32 + e[0] % 18, 128 + e[1] % 3 * 32, 128 + e[2] % 18); },
+       {"direct.0 mask", "strassen.0 mask", "strassen.0 peel"}});
+}
 TEST(space_code, sums_in_parts) {
   check_family(
       {1, 224, [](const Extents& e) { return gemm(1, e[0], 8192); }, {"direct.0", "direct.1"}});
