@@ -60,7 +60,7 @@ std::vector<Sides> sides_of(const StageInfo& info, const Factors& f, int64_t lan
     return {};
   std::vector<Sides> found;
   for (int a = 0; a < info.num_spatial(); ++a) {
-    if (extent(a) % 2 == 0 && moves(f.data_access, a) && !moves(f.weight_access, a))
+    if (extent(a) > 1 && moves(f.data_access, a) && !moves(f.weight_access, a))
       found.push_back({a, column, depth});
   }
   return found;
@@ -85,9 +85,12 @@ class Rewrite {
   [[nodiscard]] Axis product() const {
     return compute::make_axis(name(sides_.row) + "_x", kProducts);
   }
+  // Pairs of rows; the last one of an odd number has one.
+  [[nodiscard]] int64_t pairs() const { return (axis(sides_.row).extent + 1) / 2; }
   // An axis as it is in one of the seven products.
   [[nodiscard]] Axis halved(int a) const {
-    const bool half = a == sides_.row || a == sides_.column || a == sides_.depth;
+    if (a == sides_.row) return compute::make_axis(name(a), pairs());
+    const bool half = a == sides_.column || a == sides_.depth;
     return compute::make_axis(name(a), axis(a).extent / (half ? 2 : 1));
   }
   // The axes that an operand moves with.
@@ -170,12 +173,16 @@ class Rewrite {
       }
     }
     const ir::BufferPtr factors = matrix(".BT", kProducts, kQuarters, kData);
+    const int64_t rows = axis(sides_.row).extent;
     const Expr value = combine(factors, ir::variable(axes[0].var), [&](int64_t quarter) {
+      const Expr at = row * 2 + quarter / 2;
       ir::VarMap all = map;
-      all.push_back({axis(sides_.row).var, row * 2 + quarter / 2});
+      all.push_back({axis(sides_.row).var, at});
       all.push_back(
           {axis(sides_.depth).var, depth + quarter % 2 * (axis(sides_.depth).extent / 2)});
-      return ir::substitute(f_.data, all);
+      const Expr found = ir::substitute(f_.data, all);
+      if (rows % 2 == 0 || quarter < 2) return found;
+      return ir::select(ir::less(at, ir::constant(rows)), found, ir::constant_float(0));
     });
     return stages_.add(".v", axes, value);
   }
@@ -208,7 +215,8 @@ class Rewrite {
       const int64_t extent = axis(a).extent;
       extents.push_back(extent);
       if (a == sides_.row) {
-        from.push_back(add(name(a), extent / 2));
+        from.push_back(add(name(a), pairs()));
+        extents.back() = 2 * pairs();
         row = add(name(a) + "_i", 2);
         coordinates.push_back(from.back() * 2 + row);
       } else if (a == sides_.column) {
@@ -240,13 +248,13 @@ class Rewrite {
 
 }  // namespace
 
-std::vector<std::string> strassen_rows(const State& state, int stage, int64_t lanes) {
+std::vector<Axis> strassen_rows(const State& state, int stage, int64_t lanes) {
   const StageInfo& info = *state.stages[static_cast<size_t>(stage)].info;
   const auto factors = factors_of(state, info);
-  std::vector<std::string> rows;
+  std::vector<Axis> rows;
   if (!factors) return rows;
   for (const Sides& sides : sides_of(info, *factors, lanes))
-    rows.push_back(info.axes[static_cast<size_t>(sides.row)].var->name);
+    rows.push_back(info.axes[static_cast<size_t>(sides.row)]);
   return rows;
 }
 
@@ -262,7 +270,7 @@ Status apply_strassen(const Strassen& step, State& state) {
       return Rewrite(*info, *factors, sides, step.lanes).run().replace(state, index);
   }
   return invalid(
-      "{} has no matrix product of rows {} whose rows and sum have halves and whose columns have "
+      "{} has no matrix product of several rows {} whose sum has halves and whose columns have "
       "pairs of {} lanes",
       step.stage, step.rows, step.lanes);
 }

@@ -20,7 +20,7 @@ compute::Dag product(int64_t lines, int64_t rows, int64_t columns, int64_t sum) 
 
 TEST(strassen, keeps_the_meaning_of_products_of_any_size) {
   for (const int64_t lines : {1, 3, 4}) {
-    for (const int64_t rows : {2, 6}) {
+    for (const int64_t rows : {2, 5, 6}) {
       for (const int64_t columns : {8, 24}) {
         for (const int64_t sum : {2, 10}) {
           SCOPED_TRACE(fmt::format("{} x {} x {} x {}", lines, rows, columns, sum));
@@ -28,7 +28,7 @@ TEST(strassen, keeps_the_meaning_of_products_of_any_size) {
           // Integers: exact, however they are added.
           expect_same(dag, "strassen(conv2d, ow, 4)");
           expect_same(dag, "strassen(conv2d, ow, 2)");
-          if (lines == 4) expect_same(dag, "strassen(conv2d, oh, 4)");
+          if (lines > 1) expect_same(dag, "strassen(conv2d, oh, 4)");
         }
       }
     }
@@ -59,12 +59,12 @@ TEST(strassen, declines_what_has_no_halves) {
   };
   const auto none = [](const std::string& rows, int64_t lanes) {
     return fmt::format(
-        "conv2d has no matrix product of rows {} whose rows and sum have halves and whose columns "
+        "conv2d has no matrix product of several rows {} whose sum has halves and whose columns "
         "have pairs of {} lanes",
         rows, lanes);
   };
-  EXPECT_EQ(why(product(2, 7, 16, 8), "ow", 4), none("ow", 4)) << "an odd number of rows";
-  EXPECT_EQ(why(product(2, 7, 16, 8), "oh", 4), "");
+  EXPECT_EQ(why(product(1, 7, 16, 8), "oh", 4), none("oh", 4)) << "a single row";
+  EXPECT_EQ(why(product(1, 7, 16, 8), "ow", 4), "");
   EXPECT_EQ(why(product(2, 8, 16, 9), "ow", 4), none("ow", 4)) << "an odd sum";
   EXPECT_EQ(why(product(2, 8, 16, 8), "ow", 16), none("ow", 16)) << "one vector of columns";
   EXPECT_EQ(why(product(2, 8, 16, 8), "ow", 0), none("ow", 0));

@@ -39,6 +39,8 @@ class BilinearGroup : public Group {
     if (roles.column >= 0 && choice[product->d_column] > block_of(choice, roles.column))
       return false;
     if (roles.row >= 0 && choice[product->d_row] > block_of(choice, roles.row)) return false;
+    // What lies side by side in a tile are vectors of all lanes.
+    if (channel_places > 1 && choice[product->d_lanes] != lanes) return false;
     const int64_t step = choice[product->d_vectors] * choice[product->d_lanes];
     if (choice[d_channels] > 1 && (choice[d_channels] - 1) * step >= channels) return false;
     if (channel_blocks(choice) % choice[d_shares] != 0) return false;

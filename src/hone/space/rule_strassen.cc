@@ -16,12 +16,21 @@ int64_t points(const std::vector<compute::Axis>& axes) {
   return product;
 }
 
+// The innermost rows of which a pair with one row is none or one of many; "" if there are none.
+std::string paired(const std::vector<compute::Axis>& rows) {
+  constexpr int64_t kMany = 15;
+  for (size_t i = rows.size(); i-- > 0;) {
+    if (rows[i].extent % 2 == 0 || rows[i].extent >= kMany) return rows[i].var->name;
+  }
+  return "";
+}
+
 }  // namespace
 
 bool add_strassen(SketchBuilder& builder, const std::string& epilogue, const std::string& product) {
   const int index = builder.state.find_stage(product);
   const int64_t lanes = builder.target.lanes(4);
-  const std::vector<std::string> rows = schedule::strassen_rows(builder.state, index, lanes);
+  const std::string rows = paired(schedule::strassen_rows(builder.state, index, lanes));
   if (rows.empty()) return false;
   const compute::Stage& stage = builder.state.stages[static_cast<size_t>(index)].info->stage;
   const int64_t columns = stage.axes.back().extent;
@@ -29,8 +38,8 @@ bool add_strassen(SketchBuilder& builder, const std::string& epilogue, const std
       points(stage.axes) < kLeastRows * columns)
     return false;
   return add_bilinear(builder, epilogue, product,
-                      {.step = schedule::Strassen{product, rows.back(), lanes},
-                       .tiled = {{rows.back(), 2}},
+                      {.step = schedule::Strassen{product, rows, lanes},
+                       .tiled = {{rows, 2}},
                        .points = 7,
                        .channel_places = 2});
 }
