@@ -57,7 +57,8 @@ void Contraction::set_default(std::vector<int>& choices) const {
   if (!legal(choice)) set(d_taps, 0);
 }
 
-void Contraction::set_tile(std::vector<int>& choices, int64_t columns) const {
+void Contraction::set_tile(std::vector<int>& choices, int64_t columns, int64_t channels) const {
+  if (channels == 0) channels = axes[roles.vector].extent;
   const std::vector<int64_t> one = {1};
   double best = INFINITY;
   std::vector<int> chosen = choices;
@@ -67,8 +68,7 @@ void Contraction::set_tile(std::vector<int>& choices, int64_t columns) const {
       trial[d_vectors] = nearest_option(own_decisions[d_vectors], vectors);
       if (d_column >= 0) trial[d_column] = nearest_option(own_decisions[d_column], column);
       if (column > columns || !legal(Choice(own_decisions, trial))) continue;
-      const double cost =
-          tile_cost(column, vectors, lanes, columns, axes[roles.vector].extent, reuses, 1);
+      const double cost = tile_cost(column, vectors, lanes, columns, channels, reuses, 1);
       if (cost >= best) continue;
       best = cost;
       chosen = std::move(trial);

@@ -68,8 +68,8 @@ class Contraction : public Group {
   // `reorders`: loops may change places if the program stays the same.
   void canonicalise(std::vector<int>& choices, const Extents& extents, bool reorders) const;
   [[nodiscard]] Extents whole() const;
-  // The register tile that wastes least of a block of so many columns.
-  void set_tile(std::vector<int>& choices, int64_t columns) const;
+  // The register tile that wastes least of a block of so many columns and channels; 0: all.
+  void set_tile(std::vector<int>& choices, int64_t columns, int64_t channels = 0) const;
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
   // E's parallel loop, if it runs over rows.
   [[nodiscard]] std::string rows_loop() const;

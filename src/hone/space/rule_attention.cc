@@ -2,17 +2,21 @@
 // queries stays in the cache while all stages run over it, so scores never reach memory:
 //
 //   parallel batch x heads x blocks of queries:
-//     scores, masked: the block's scores, around a register tile
-//     most, weights, total: along their rows, vectorized
-//     sums: weights times values, around a register tile
-//     the result: divided by the totals
+//     keys, values: copied into panels, if that is wanted (space/panels.h)
+//     few of the block's queries at a time, or all:
+//       scores, masked: their scores, around a register tile
+//       most, weights, total: along their rows, vectorized
+//       sums: weights times values, around a register tile
+//       the result: divided by the totals
 //
 // Of many keys the scores would not fit: in a second sketch (schedule/online_softmax.h) all this
 // runs over a tile of keys at a time, and running maxima and sums join the tiles.
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/round_up.h"
 #include "hone/space/contraction.h"
+#include "hone/space/panels.h"
 
 namespace hone::space {
 namespace {
@@ -20,6 +24,8 @@ namespace {
 using schedule::StageInfo;
 using schedule::State;
 using schedule::Steps;
+
+constexpr int64_t kPackedQueries = 32;  // of a tile: copying keys and values should pay
 
 // The stages in topological order; of keys in tiles, kSums are a tile's.
 enum Part : uint8_t { kScores, kMasked, kMost, kWeights, kTotal, kSums, kResult, kParts };
@@ -38,10 +44,13 @@ class AttentionGroup : public Group {
   int cores = 1;
   std::vector<std::string> rows[kParts];  // loops of a stage along rows, the vectorized one last
   std::shared_ptr<Contraction> scores, sums;
-  int d_block = -1;
+  std::optional<Panels> key_panels, value_panels;
+  int d_block = -1, d_blocks = -1;  // queries at a time, how often in a tile of the kernel
+  int d_keys = -1, d_values = -1;   // 1: in panels
   std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
+    if (choice[d_blocks] > 1 && choice[d_blocks] * choice[d_block] >= 2 * queries) return false;
     for (const Contraction* product : {scores.get(), sums.get()}) {
       if (!product->legal(choice)) return false;
       if (product->d_column < 0) continue;
@@ -52,52 +61,66 @@ class AttentionGroup : public Group {
   }
 
   void set_default(std::vector<int>& choices) const override {
-    const Decision& decision = own_decisions[static_cast<size_t>(d_block)];
-    int& block = choices[static_cast<size_t>(d_block)];
-    block = 0;
-    for (size_t o = 1; o < decision.options.size(); ++o) {
-      const int64_t length = decision.options[o];
-      const int64_t pieces = blocks_outside * ((queries + length - 1) / length);
-      if (2 * 4 * length * keys > l2_bytes / 2 || pieces < 2 * cores) continue;
-      if (ends_early && length > std::max<int64_t>(16, queries / 8)) continue;
-      block = static_cast<int>(o);
-    }
-    const int64_t length = decision.options[static_cast<size_t>(block)];
+    const int64_t together = default_queries(), block = default_block(together);
+    const auto set = [&](int decision, int64_t value) {
+      choices[static_cast<size_t>(decision)] =
+          nearest_option(own_decisions[static_cast<size_t>(decision)], value);
+    };
+    set(d_block, block);
+    set(d_blocks, together / block);
+    const bool packs = !ends_early && together >= kPackedQueries;
+    set(d_keys, packs ? 1 : 0);
+    set(d_values, packs ? 1 : 0);
     for (const Contraction* product : {scores.get(), sums.get()}) {
       product->set_default(choices);
-      product->set_tile(choices, length);
+      product->set_tile(choices, block, product == scores.get() ? keys : 0);
       if (!ends_early || product->d_column < 0) continue;
       const auto column = static_cast<size_t>(product->d_column);
       const std::vector<int64_t>& options = product->own_decisions[column].options;
-      while (length % options[static_cast<size_t>(choices[column])] != 0) --choices[column];
+      while (block % options[static_cast<size_t>(choices[column])] != 0) --choices[column];
     }
   }
 
   void append_steps(const Choice& choice, Steps& steps) const override {
+    const bool key_copy = choice[d_keys] == 1, value_copy = choice[d_values] == 1;
+    if (key_copy) key_panels->append_copy(steps);
+    if (value_copy) value_panels->append_copy(steps);
     const std::string& root = stage[kResult];
-    steps.push_back(schedule::Split{root, query, {choice[d_block]}, schedule::Tail::kMask});
+    const int64_t block = choice[d_block], blocks = choice[d_blocks];
+    const bool split_root = joined.empty() && blocks > 1;
+    std::vector<int64_t> lengths = {blocks * block};
+    if (split_root) lengths = {blocks, block};
+    steps.push_back(schedule::Split{root, query, lengths, schedule::Tail::kMask});
     std::vector<std::string> tiles = outer;
     tiles.push_back(query + ".0");
     std::vector<std::string> order = tiles;
-    order.insert(order.end(), {query + ".1", lane});
+    order.push_back(query + ".1");
+    if (split_root) order.push_back(query + ".2");
+    order.push_back(lane);
     steps.push_back(schedule::Reorder{root, order});
     const std::string tile = fuse_loops(root, tiles, steps);
     steps.push_back(schedule::Parallel{root, tile});
     steps.push_back(schedule::Vectorize{root, lane});
+    // Where panels lie, and the loop that all other stages are inside of.
+    std::string around = root, panel_loop = tile, loop = split_root ? query + ".1" : tile;
     if (!joined.empty()) {
       steps.push_back(schedule::ComputeAt{joined, root, tile});
+      around = joined, panel_loop = loop = "t";
       std::vector<std::string> loops = outer;
-      loops.insert(loops.end(), {"t", query, lane});
+      loops.emplace_back("t");
+      if (blocks > 1) {
+        steps.push_back(schedule::Split{joined, query, {block}, schedule::Tail::kMask});
+        loop = query + ".0";
+        loops.insert(loops.end(), {loop, query + ".1", lane});
+      } else {
+        loops.insert(loops.end(), {query, lane});
+      }
       steps.push_back(schedule::Reorder{joined, std::move(loops)});
       steps.push_back(schedule::Vectorize{joined, lane});
     }
     for (size_t part = kResult; part-- > 0;) {
       if (part == kScores) continue;  // inside of kMasked
-      if (joined.empty()) {
-        steps.push_back(schedule::ComputeAt{stage[part], root, tile});
-      } else {
-        steps.push_back(schedule::ComputeAt{stage[part], joined, "t"});
-      }
+      steps.push_back(schedule::ComputeAt{stage[part], around, loop});
       if (part == kSums) {
         sums->append_steps(choice, steps);
       } else if (part == kMasked) {
@@ -107,6 +130,40 @@ class AttentionGroup : public Group {
         steps.push_back(schedule::Vectorize{stage[part], rows[part].back()});
       }
     }
+    const auto width = [&](const Contraction& product) {
+      return choice[product.d_vectors] * choice[product.d_lanes];
+    };
+    if (value_copy) value_panels->append_loops(around, panel_loop, width(*sums), steps);
+    if (key_copy) key_panels->append_loops(around, panel_loop, width(*scores), steps);
+  }
+
+ private:
+  [[nodiscard]] int64_t score_bytes(int64_t of_queries) const {  // and of their weights
+    return 2 * static_cast<int64_t>(sizeof(float)) * of_queries * keys;
+  }
+
+  // Of a tile of the kernel: as many as leave each core several tiles; where keys end early so few
+  // that little is computed in vain, and that their scores stay in a cache.
+  [[nodiscard]] int64_t default_queries() const {
+    const std::vector<int64_t>& options = own_decisions[static_cast<size_t>(d_block)].options;
+    int64_t most = options[0];
+    for (const int64_t n : options) {
+      if (blocks_outside * ceil_div(queries, n) < 2 * cores) continue;
+      if (ends_early && (score_bytes(n) > l2_bytes / 2 || n > std::max<int64_t>(16, queries / 8)))
+        continue;
+      most = n;
+    }
+    return most;
+  }
+
+  // Of these at a time: scores and weights stay near, and leave room for keys and values.
+  [[nodiscard]] int64_t default_block(int64_t of_queries) const {
+    int64_t block = of_queries;
+    for (const int64_t blocks : own_decisions[static_cast<size_t>(d_blocks)].options) {
+      if (ends_early || of_queries % blocks != 0 || score_bytes(block) <= l2_bytes / 8) break;
+      block = of_queries / blocks;
+    }
+    return block;
   }
 };
 
@@ -128,8 +185,7 @@ bool applies(const State& state) {
 }
 
 bool has_axis(const StageInfo& info, const std::string& name) {
-  return std::any_of(info.axes.begin(), info.axes.end(),
-                     [&](const compute::Axis& axis) { return axis.var->name == name; });
+  return axis_named(info, name) >= 0;
 }
 
 // The longest axis of the product with the values along which only the weights move.
@@ -228,12 +284,27 @@ bool add_attention(SketchBuilder& builder, bool tiled_keys) {
   }
   group->d_block = trial.add_decision(group->stage[kResult], "block", DecisionKind::kTile,
                                       block_options(group->queries), group->queries);
+  group->d_blocks = trial.add_decision(group->stage[kResult], "blocks", DecisionKind::kTile,
+                                       {1, 2, 4, 8, 16, 32});
   if (!trial.add_step(schedule::CacheWrite{group->stage[kSums]}).ok()) return false;
   options.outer.insert(options.outer.end(), group->outer.begin(), group->outer.end());
   group->scores = make_contraction(trial, group->stage[kMasked], group->stage[kScores], options);
   if (!group->scores) return false;
   group->sums = make_contraction(trial, group->stage[kSums], group->stage[kSums] + ".acc", options);
   if (!group->sums) return false;
+  const Contraction &scores = *group->scores, &sums = *group->sums;
+  const auto panels = [&](const Contraction& product) {
+    const auto lanes = static_cast<size_t>(product.roles.vector);
+    return Panels::find(trial.state, product.reduction, product.reduction_names[lanes],
+                        group->query);
+  };
+  group->key_panels = panels(scores), group->value_panels = panels(sums);
+  const auto add_packing = [&](const char* role, bool can) {
+    return trial.add_decision(group->stage[kResult], role, DecisionKind::kPacking,
+                              can ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
+  };
+  group->d_keys = add_packing("keys", group->key_panels.has_value());
+  group->d_values = add_packing("values", group->value_panels.has_value());
   group->own_decisions = trial.decisions;
   trial.groups.push_back(std::move(group));
   builder.take(std::move(trial));

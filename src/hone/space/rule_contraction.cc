@@ -192,10 +192,7 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
     // No long axis: keep the order in which the Dag names them, the last innermost.
     group->reduce = r->stage.reduce;
   }
-  int r_vector = -1;
-  for (size_t a = 0; a < r->axes.size(); ++a) {
-    if (r->axes[a].var->name == group->reduction_names[vector]) r_vector = static_cast<int>(a);
-  }
+  const int r_vector = axis_named(*r, group->reduction_names[vector]);
   for (const std::vector<compute::Access>* reads : {&e->reads, &r->reads}) {
     for (const compute::Access& read : *reads)
       group->tests_data = group->tests_data || read.guarded;

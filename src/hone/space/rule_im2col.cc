@@ -128,13 +128,6 @@ bool lie_apart(const compute::Access& read, int axis, bool window) {
   return (window && steps) || std::gcd(distance, kWayBytes) * 2 >= kWayBytes;
 }
 
-int axis_named(const StageInfo& info, const std::string& name) {
-  for (size_t a = 0; a < info.axes.size(); ++a) {
-    if (info.axes[a].var->name == name) return static_cast<int>(a);
-  }
-  return -1;
-}
-
 }  // namespace
 
 bool add_im2col(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction) {

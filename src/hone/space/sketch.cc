@@ -101,6 +101,12 @@ std::string remainder(const std::string& axis, int64_t modulus) {
   return axis + "%" + std::to_string(modulus);
 }
 
+int axis_named(const schedule::StageInfo& info, std::string_view name) {
+  const auto found = std::find_if(info.axes.begin(), info.axes.end(),
+                                  [&](const auto& axis) { return axis.var->name == name; });
+  return found == info.axes.end() ? -1 : static_cast<int>(found - info.axes.begin());
+}
+
 int unit_stride_axis(const schedule::StageInfo& info) {
   const compute::AffineRow& last = info.writes[0].back();
   for (int a = 0; a < info.num_spatial(); ++a) {

@@ -65,6 +65,8 @@ void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t 
 // Texts of a layout's digits: "oc/32", "oc%16", "oc/16%2".
 [[nodiscard]] std::string quotient(const std::string& axis, int64_t divisor);
 [[nodiscard]] std::string remainder(const std::string& axis, int64_t modulus);
+// Position among a stage's axes, spatial ones first; -1 if none has that name.
+[[nodiscard]] int axis_named(const schedule::StageInfo& info, std::string_view name);
 // The spatial axis that moves through the last dimension of the stage's output by one; -1 if none.
 [[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);
 
