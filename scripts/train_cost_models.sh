@@ -7,6 +7,8 @@
 # DEVICES="host host-avx2" says which machines are measured and learnt from: without it host, and
 # host-avx2 where the host has AVX-512. THREADS="1 2", SCHEDULES=500, ROUND=16, TASK_TIME=4s and
 # BUDGET=30m say how hone dataset make measures, OUTPUT=src/hone/cost/pretrained where the files go.
+# CPU=znver5 makes combined-znver5.model alone, for that processor (DEVICES=host): what the others
+# learned elsewhere stays.
 set -euo pipefail
 hone=${HONE:?set HONE to the program}
 db=${1:?usage: train_cost_models.sh DB [MODEL.onnx ...]}
@@ -36,13 +38,15 @@ if (($# > 0)); then
     --threads "$(joined "${threads[@]}")" --schedules "${SCHEDULES:-500}" --round "${ROUND:-16}" \
     --task-time "${TASK_TIME:-4s}" --budget "${BUDGET:-30m}"
 fi
+declare -A kinds=([gbdt]=gbdt [combined]=combined)
+[[ ${CPU:-} ]] && kinds=([combined-$CPU]=combined)
 options=()
 for device in "${devices[@]}"; do options+=(--device "$device"); done
-for name in gbdt combined; do
-  "$hone" train --db "$db" "${options[@]}" --cost "$name" -o "$scratch/$name.model"
+for name in "${!kinds[@]}"; do
+  "$hone" train --db "$db" "${options[@]}" --cost "${kinds[$name]}" -o "$scratch/$name.model"
 done
 mv "$scratch"/*.model "$output/"
-for name in gbdt combined; do
+for name in "${kinds[@]}"; do
   for device in "${devices[@]}"; do
     echo "$name, networks held out, $device:"
     "$hone" eval --db "$db" --device "$device" --cost "$name" --split by-model ||

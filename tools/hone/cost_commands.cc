@@ -213,12 +213,14 @@ Status check_booster(const CLI::App& app, const EvalOptions& options, bool trees
 
 Status evaluate(EvalOptions options, const CLI::App& app) {
   HONE_ASSIGN_OR_RETURN(const std::vector<int> schedules, parse_schedules(options.schedules));
+  HONE_ASSIGN_OR_RETURN(const cost::Split split, cost::parse_split(options.split));
+  const bool by_file = !options.split_file.empty();
   if (options.cost == cost::kAutoModel) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, measured_target(options.device));
     options.cost = cost::default_model(target);
   }
-  HONE_ASSIGN_OR_RETURN(const cost::Split split, cost::parse_split(options.split));
-  const bool by_file = !options.split_file.empty();
+  // What is trained anew is of a kind, not of a processor.
+  if (by_file || split != cost::Split::kNone) options.cost = cost::model_kind(options.cost);
   const bool trees = options.cost == "gbdt" || options.cost == "combined";
   const bool replays = !options.replay.empty();
   const bool learns = by_file ? trees : split != cost::Split::kNone && options.cost != "analytic";

@@ -77,11 +77,12 @@ void add_excluded_networks(CLI::App& app, std::vector<std::string>& names) {
 }
 
 void add_cost(CLI::App& app, std::string& name) {
-  app.add_option("--cost", name,
-                 fmt::format("The cost model: {}, or a file that hone train wrote; {}: combined "
-                             "where its trees know the instruction set (AVX2, AVX-512), else "
-                             "analytic",
-                             join_names(cost::model_names()), cost::kAutoModel))
+  app.add_option(
+         "--cost", name,
+         fmt::format("The cost model: {}, or a file that hone train wrote; {}: combined-CPU "
+                     "where trees of this processor ship, combined where its trees know the "
+                     "instruction set (AVX2, AVX-512), else analytic",
+                     join_names(cost::model_names()), cost::kAutoModel))
       ->type_name("NAME")
       ->capture_default_str();
 }

@@ -295,9 +295,14 @@ TEST(pretrained, every_named_model_can_be_made) {
   for (const std::string& name : model_names()) {
     const auto model = make_model(name);
     ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_EQ((*model)->name(), name);
+    EXPECT_EQ((*model)->name(), model_kind(name));
   }
   EXPECT_EQ(default_model(machine()), "combined");
+  target::Target zen5 = machine();
+  zen5.cpu = "znver5";
+  EXPECT_EQ(default_model(zen5), "combined-znver5");
+  EXPECT_EQ(model_kind("combined-znver5"), "combined");
+  EXPECT_EQ(model_kind("my.model"), "my.model");
   EXPECT_EQ(default_model(target::find("aarch64-neon").value()), "analytic");
   const auto nowhere = make_model("nowhere/a.model");
   ASSERT_FALSE(nowhere.ok());

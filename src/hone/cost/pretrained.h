@@ -2,12 +2,20 @@
 // scripts/train_cost_models.sh), as text inside the program.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "hone/cost/candidate_features.h"
 
 namespace hone::cost {
 
-[[nodiscard]] std::string_view pretrained_text(FeatureSet features);
+struct Pretrained {
+  // What they are called by --cost: the kind of model, and for trees that learned from one design
+  // of processor a dash and LLVM's name of it.
+  std::string_view name;
+  FeatureSet features;
+  std::string_view text;
+};
+[[nodiscard]] std::span<const Pretrained> pretrained_models();
 
 }  // namespace hone::cost

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "hone/base/file.h"
 #include "hone/cost/analytic_model.h"
 #include "hone/cost/gbdt_model.h"
@@ -27,8 +29,8 @@ Result<std::unique_ptr<CostModel>> make_model(std::string_view name, Use use) {
 
 Result<ModelWithCard> make_model_with_card(std::string_view name, Use use) {
   if (name == "analytic") return ModelWithCard{make_analytic_model()};
-  for (const FeatureSet set : kTreeFeatures) {
-    if (name == model_name(set)) return make_trained(pretrained_text(set), name, use);
+  for (const Pretrained& shipped : pretrained_models()) {
+    if (name == shipped.name) return make_trained(shipped.text, name, use);
   }
   if (is_model_file(name)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, read_file(std::string(name)));
@@ -38,15 +40,31 @@ Result<ModelWithCard> make_model_with_card(std::string_view name, Use use) {
                  name, fmt::join(model_names(), ", "));
 }
 
+std::string_view model_kind(std::string_view name) {
+  for (const Pretrained& shipped : pretrained_models()) {
+    if (name == shipped.name) return model_name(shipped.features);
+  }
+  return name;
+}
+
 std::string default_model(const target::Target& target) {
   const bool known = target.triple.starts_with("x86_64") && target.vector_bytes >= 32;
-  return std::string(known ? model_name(FeatureSet::kCombined) : "analytic");
+  if (!known) return "analytic";
+  const std::string usual(model_name(FeatureSet::kCombined)), own = usual + "-" + target.cpu;
+  const std::span<const Pretrained> shipped = pretrained_models();
+  const bool learned = std::any_of(shipped.begin(), shipped.end(),
+                                   [&](const Pretrained& model) { return model.name == own; });
+  return learned ? own : usual;
 }
 
 bool is_model_file(std::string_view name) {
   return name.ends_with(".model") || name.find('/') != std::string_view::npos;
 }
 
-std::vector<std::string> model_names() { return {"analytic", "gbdt", "combined"}; }
+std::vector<std::string> model_names() {
+  std::vector<std::string> names = {"analytic"};
+  for (const Pretrained& shipped : pretrained_models()) names.emplace_back(shipped.name);
+  return names;
+}
 
 }  // namespace hone::cost

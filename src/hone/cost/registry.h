@@ -27,9 +27,11 @@ struct ModelWithCard {
 };
 [[nodiscard]] Result<ModelWithCard> make_model_with_card(std::string_view name,
                                                          Use use = Use::kSearch);
-// What is used unless one says otherwise: "combined" where its shipped trees learned from the
-// instruction set, else "analytic".
+// What is used unless one says otherwise: trees that learned from the very processor, as
+// "combined-znver5"; "combined" where its trees learned from the instruction set; else "analytic".
 [[nodiscard]] std::string default_model(const target::Target& target);
+// Of trees that ship for one processor what they are trained as: "combined"; of others their name.
+[[nodiscard]] std::string_view model_kind(std::string_view name);
 inline constexpr std::string_view kAutoModel = "auto";  // what it is called by --cost
 [[nodiscard]] std::vector<std::string> model_names();
 // Whether make_model() takes the name for a file's.

@@ -85,14 +85,15 @@ TEST(trained_file, a_cut_one_is_refused_wherever_it_ends) {
 }
 
 TEST(pretrained, know_features_and_measure_as_they_are) {
-  for (const FeatureSet set : kTreeFeatures) {
-    const Result<TrainedTrees> trained = parse_trained(pretrained_text(set), model_name(set));
+  for (const Pretrained& shipped : pretrained_models()) {
+    const Result<TrainedTrees> trained = parse_trained(shipped.text, shipped.name);
     ASSERT_TRUE(trained.ok()) << trained.status().message()
                               << "\nThe trees that ship with Hone were trained before the analytic "
                                  "measure or the features changed: run "
                                  "scripts/train_cost_models.sh";
+    EXPECT_EQ(trained->features, shipped.features) << shipped.name;
     for (const char* name : {"booster", "devices", "schedules", "tasks"})
-      EXPECT_TRUE(trained->card.contains(name)) << model_name(set) << ": " << name;
+      EXPECT_TRUE(trained->card.contains(name)) << shipped.name << ": " << name;
   }
 }
 

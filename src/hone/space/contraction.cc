@@ -58,7 +58,6 @@ void Contraction::set_default(std::vector<int>& choices) const {
 }
 
 void Contraction::set_tile(std::vector<int>& choices, int64_t columns, int64_t channels) const {
-  if (channels == 0) channels = axes[roles.vector].extent;
   const std::vector<int64_t> one = {1};
   double best = INFINITY;
   std::vector<int> chosen = choices;
@@ -253,6 +252,8 @@ void Contraction::append_reduction(const Choice& choice, Steps& steps) const {
   loops.push_back(rvec + ".1");
   steps.emplace_back(schedule::Reorder{reduction, loops});
   if (vectors_first) steps.emplace_back(schedule::Unroll{reduction, loops[0]});
+  if (d_ahead >= 0 && choice[d_ahead] > 0)
+    steps.emplace_back(schedule::Prefetch{reduction, packed, last_outer, choice[d_ahead]});
   if (split_last) steps.emplace_back(schedule::Unroll{reduction, last + ".1"});
   if (taps_unrolled(choice)) {
     for (size_t i = 0; i + 1 < reduce.size(); ++i)

@@ -44,6 +44,9 @@ class Contraction : public Group {
   int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_block = -1;
   int d_blocks = -1;  // of vm * v channels that are packed side by side, for a loop around E
   int d_order = -1, d_parallel = -1, d_unroll = -1, d_taps = -1, d_reduce_order = -1, d_tail = -1;
+  // Iterations of the sum's outer loop by which the first line of what one reads of the packed
+  // operand is prefetched; 0: not.
+  int d_ahead = -1;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     const int64_t tile = value(choice, d_column) * value(choice, d_row);
@@ -68,8 +71,8 @@ class Contraction : public Group {
   // `reorders`: loops may change places if the program stays the same.
   void canonicalise(std::vector<int>& choices, const Extents& extents, bool reorders) const;
   [[nodiscard]] Extents whole() const;
-  // The register tile that wastes least of a block of so many columns and channels; 0: all.
-  void set_tile(std::vector<int>& choices, int64_t columns, int64_t channels = 0) const;
+  // The register tile that wastes least of a block of so many columns and channels.
+  void set_tile(std::vector<int>& choices, int64_t columns, int64_t channels) const;
   void append_steps(const Choice& choice, schedule::Steps& steps) const override;
   // E's parallel loop, if it runs over rows.
   [[nodiscard]] std::string rows_loop() const;

@@ -9,53 +9,59 @@ using schedule::State;
 using schedule::Steps;
 
 std::optional<Panels> Panels::find(const State& state, const std::string& sum,
-                                   const std::string& vector, const std::string& fixed) {
+                                   const std::string& channels, const std::string& shared) {
   const StageInfo& info = *state.stages[static_cast<size_t>(state.find_stage(sum))].info;
-  const int lane = axis_named(info, vector);
-  if (lane < 0) return std::nullopt;
-  Panels panels;
-  panels.sum_ = sum, panels.vector_ = vector;
+  const int lane = axis_named(info, channels), still = axis_named(info, shared);
+  const compute::Access* operand = nullptr;
   for (const compute::Access& read : info.reads) {
-    if (!moves(read, lane)) continue;
-    if (!panels.buffer_.empty()) return std::nullopt;
-    panels.buffer_ = read.buffer->name;
+    if (lane < 0 || !moves(read, lane)) continue;
+    if (operand || (still >= 0 && moves(read, still))) return std::nullopt;
+    operand = &read;
   }
-  if (panels.buffer_.empty()) return std::nullopt;
+  if (!operand) return std::nullopt;
   State trial = state;
-  if (!schedule::apply_in_place(schedule::Im2col{sum, panels.buffer_}, trial).ok())
-    return std::nullopt;
+  const schedule::CacheRead copy{operand->buffer->name, sum};
+  if (!schedule::apply_in_place(copy, trial).ok()) return std::nullopt;
   const auto made =
       std::find_if(trial.stages.begin(), trial.stages.end(),
                    [&](const schedule::StageState& s) { return state.find_stage(s.name()) < 0; });
-  panels.stage_ = made->name();
-  for (const compute::Axis& axis : made->info->axes) {
-    const std::string& name = axis.var->name;
-    if (name == fixed) return std::nullopt;
-    if (name == vector) continue;
-    (axis_named(info, name) < info.num_spatial() ? panels.outer_ : panels.along_).push_back(name);
+  Panels panels;
+  panels.sum_ = sum, panels.buffer_ = copy.buffer;
+  panels.stage_ = made->name(), panels.channels_ = channels;
+  bool has_channels = false;
+  for (size_t d = 0; d < made->info->axes.size(); ++d) {
+    const std::string& name = made->info->axes[d].var->name;
+    const std::vector<int64_t>& coef = operand->index[d].coef;
+    const bool summed =
+        std::any_of(coef.begin() + info.num_spatial(), coef.end(), [](auto c) { return c != 0; });
+    if (name == channels) {
+      has_channels = true;
+    } else {
+      (summed ? panels.along_ : panels.outer_).push_back(name);
+    }
   }
-  return panels.along_.empty() ? std::nullopt : std::optional(std::move(panels));
+  return has_channels && !panels.along_.empty() ? std::optional(std::move(panels)) : std::nullopt;
 }
 
 void Panels::append_copy(Steps& steps) const {
-  steps.emplace_back(schedule::Im2col{sum_, buffer_});
+  steps.emplace_back(schedule::CacheRead{buffer_, sum_});
 }
 
 void Panels::append_loops(const std::string& stage, const std::string& loop, int64_t width,
                           Steps& steps) const {
   steps.emplace_back(schedule::ComputeAt{stage_, stage, loop});
-  steps.emplace_back(schedule::Split{stage_, vector_, {width}, schedule::Tail::kMask});
+  steps.emplace_back(schedule::Split{stage_, channels_, {width}, schedule::Tail::kMask});
   std::vector<std::string> order = outer_, dims = outer_;
-  order.push_back(vector_ + ".0");
-  dims.push_back(quotient(vector_, width));
+  order.push_back(channels_ + ".0");
+  dims.push_back(quotient(channels_, width));
   for (const std::string& axis : along_) {
     order.push_back(axis);
     dims.push_back(axis);
   }
-  order.push_back(vector_ + ".1");
-  dims.push_back(remainder(vector_, width));
+  order.push_back(channels_ + ".1");
+  dims.push_back(remainder(channels_, width));
   steps.emplace_back(schedule::Reorder{stage_, std::move(order)});
-  steps.emplace_back(schedule::Vectorize{stage_, vector_ + ".1"});
+  steps.emplace_back(schedule::Vectorize{stage_, channels_ + ".1"});
   steps.emplace_back(schedule::Layout{stage_, std::move(dims)});
 }
 

@@ -25,10 +25,17 @@ using schedule::StageInfo;
 using schedule::State;
 using schedule::Steps;
 
-constexpr int64_t kPackedQueries = 32;  // of a tile: copying keys and values should pay
+// Of a tile: copying an element of the keys takes about as long as two multiply-adds of vectors.
+constexpr int64_t kPackedQueries = 32;
+constexpr int64_t kLeastBlock = 4;  // queries: a register tile wants some
 
 // The stages in topological order; of keys in tiles, kSums are a tile's.
 enum Part : uint8_t { kScores, kMasked, kMost, kWeights, kTotal, kSums, kResult, kParts };
+
+// Scores and their weights.
+int64_t score_bytes(int64_t queries, int64_t keys) {
+  return 2 * static_cast<int64_t>(sizeof(float)) * queries * keys;
+}
 
 class AttentionGroup : public Group {
  public:
@@ -61,24 +68,34 @@ class AttentionGroup : public Group {
   }
 
   void set_default(std::vector<int>& choices) const override {
-    const int64_t together = default_queries(), block = default_block(together);
     const auto set = [&](int decision, int64_t value) {
       choices[static_cast<size_t>(decision)] =
           nearest_option(own_decisions[static_cast<size_t>(decision)], value);
     };
+    const int64_t together = default_queries(), block = default_block(together);
+    int64_t blocks = 1;
+    while (!ends_early && 2 * blocks * block <= together) blocks *= 2;
     set(d_block, block);
-    set(d_blocks, together / block);
+    set(d_blocks, blocks);
     const bool packs = !ends_early && together >= kPackedQueries;
     set(d_keys, packs ? 1 : 0);
     set(d_values, packs ? 1 : 0);
     for (const Contraction* product : {scores.get(), sums.get()}) {
       product->set_default(choices);
-      product->set_tile(choices, block, product == scores.get() ? keys : 0);
+      product->set_tile(choices, block, channels_of(*product));
       if (!ends_early || product->d_column < 0) continue;
       const auto column = static_cast<size_t>(product->d_column);
       const std::vector<int64_t>& options = product->own_decisions[column].options;
       while (block % options[static_cast<size_t>(choices[column])] != 0) --choices[column];
     }
+  }
+
+  void canonicalise(std::vector<int>& choices) const override {
+    const Choice choice(own_decisions, choices);
+    const int64_t block = choice[d_block];
+    if (queries % (block * choice[d_blocks]) != 0) return;  // tests everywhere, which a tail moves
+    for (const Contraction* product : {scores.get(), sums.get()})
+      product->canonicalise(choices, {channels_of(*product), block, 1}, true);
   }
 
   void append_steps(const Choice& choice, Steps& steps) const override {
@@ -138,8 +155,13 @@ class AttentionGroup : public Group {
   }
 
  private:
-  [[nodiscard]] int64_t score_bytes(int64_t of_queries) const {  // and of their weights
-    return 2 * static_cast<int64_t>(sizeof(float)) * of_queries * keys;
+  // Along the lanes, of what is computed at a time.
+  [[nodiscard]] int64_t channels_of(const Contraction& product) const {
+    if (&product == scores.get()) return keys;
+    return product.axes[static_cast<size_t>(product.roles.vector)].extent;
+  }
+  [[nodiscard]] int64_t score_bytes(int64_t of_queries) const {
+    return space::score_bytes(of_queries, keys);
   }
 
   // Of a tile of the kernel: as many as leave each core several tiles; where keys end early so few
@@ -156,14 +178,19 @@ class AttentionGroup : public Group {
     return most;
   }
 
-  // Of these at a time: scores and weights stay near, and leave room for keys and values.
+  // Of these at a time: the longest part whose scores and weights leave most of the second-level
+  // cache to keys and values. Without one all at once, as a rest means tests everywhere, if they
+  // fit that cache at all.
   [[nodiscard]] int64_t default_block(int64_t of_queries) const {
-    int64_t block = of_queries;
-    for (const int64_t blocks : own_decisions[static_cast<size_t>(d_blocks)].options) {
-      if (ends_early || of_queries % blocks != 0 || score_bytes(block) <= l2_bytes / 8) break;
-      block = of_queries / blocks;
+    if (ends_early) return of_queries;
+    int64_t longest = 0, part = 0;
+    for (const int64_t n : own_decisions[static_cast<size_t>(d_block)].options) {
+      if (n > of_queries || (n > kLeastBlock && score_bytes(n) > l2_bytes / 8)) continue;
+      longest = n;
+      if (of_queries % n == 0 && n >= kLeastBlock) part = n;
     }
-    return block;
+    if (part > 0) return part;
+    return score_bytes(of_queries) <= l2_bytes / 2 ? of_queries : longest;
   }
 };
 
@@ -207,7 +234,8 @@ int query_axis(const StageInfo& sums, const StageInfo& weights) {
 std::vector<int64_t> block_options(int64_t queries) {
   std::vector<int64_t> options;
   for (int64_t n = 1; n <= std::min<int64_t>(queries, 256); ++n) {
-    if (queries % n == 0 || n == 16 || n == 32 || n == 64) options.push_back(n);
+    const bool usual = n >= kLeastBlock && n <= 64 && (n & (n - 1)) == 0;
+    if (queries % n == 0 || usual) options.push_back(n);
   }
   return options;
 }
@@ -227,7 +255,24 @@ int64_t tile_of_keys(int64_t keys) {
 // Whether scores and weights of all keys stay in half of that cache for a good block of queries.
 bool fits_cache(int64_t keys, int64_t l2_bytes) {
   constexpr int64_t kQueries = 32;
-  return 2 * 4 * kQueries * keys <= l2_bytes / 2;
+  return score_bytes(kQueries, keys) <= l2_bytes / 2;
+}
+
+void add_panels(SketchBuilder& builder, AttentionGroup& group) {
+  const auto find = [&](const Contraction& product, std::string_view role,
+                        std::optional<Panels>& panels) {
+    const auto lanes = static_cast<size_t>(product.roles.vector);
+    if (product.packed.empty())  // else at compile time
+      panels = Panels::find(builder.state, product.reduction, product.reduction_names[lanes],
+                            group.query);
+    if (panels && group.key_panels && &panels != &group.key_panels &&
+        panels->buffer() == group.key_panels->buffer())
+      panels.reset();  // one buffer has one copy
+    return builder.add_decision(group.stage[kResult], role, DecisionKind::kPacking,
+                                panels ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
+  };
+  group.d_keys = find(*group.scores, "keys", group.key_panels);
+  group.d_values = find(*group.sums, "values", group.value_panels);
 }
 
 }  // namespace
@@ -292,19 +337,7 @@ bool add_attention(SketchBuilder& builder, bool tiled_keys) {
   if (!group->scores) return false;
   group->sums = make_contraction(trial, group->stage[kSums], group->stage[kSums] + ".acc", options);
   if (!group->sums) return false;
-  const Contraction &scores = *group->scores, &sums = *group->sums;
-  const auto panels = [&](const Contraction& product) {
-    const auto lanes = static_cast<size_t>(product.roles.vector);
-    return Panels::find(trial.state, product.reduction, product.reduction_names[lanes],
-                        group->query);
-  };
-  group->key_panels = panels(scores), group->value_panels = panels(sums);
-  const auto add_packing = [&](const char* role, bool can) {
-    return trial.add_decision(group->stage[kResult], role, DecisionKind::kPacking,
-                              can ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
-  };
-  group->d_keys = add_packing("keys", group->key_panels.has_value());
-  group->d_values = add_packing("values", group->value_panels.has_value());
+  add_panels(trial, *group);
   group->own_decisions = trial.decisions;
   trial.groups.push_back(std::move(group));
   builder.take(std::move(trial));

@@ -21,40 +21,48 @@ target::Target small_vectors() {
   return target;
 }
 
-// Sets one decision to the option with a value; the point as it was if there is none.
-void choose(const Space& space, std::string_view role, int64_t value, Point& point) {
+// Sets one decision, "attention.block", to the option with a value; it must have it.
+void choose(const Space& space, std::string_view name, int64_t value, Point& point) {
   const std::vector<Decision>& decisions = space.decisions(point.sketch);
-  for (size_t d = 0; d < decisions.size(); ++d) {
-    if (decisions[d].name.substr(decisions[d].role) != role ||
-        !decisions[d].name.starts_with("attention."))
-      continue;
-    const auto& options = decisions[d].options;
-    const auto found = std::find(options.begin(), options.end(), value);
-    if (found != options.end()) point.choices[d] = static_cast<int>(found - options.begin());
-  }
+  const auto decision = std::find_if(decisions.begin(), decisions.end(),
+                                     [&](const Decision& d) { return d.name == name; });
+  ASSERT_NE(decision, decisions.end()) << name;
+  const auto& options = decision->options;
+  const auto found = std::find(options.begin(), options.end(), value);
+  ASSERT_NE(found, options.end()) << name << ": " << value;
+  point.choices[static_cast<size_t>(decision - decisions.begin())] =
+      static_cast<int>(found - options.begin());
 }
 
-// Queries in one block or in several, keys and values as they lie or in panels, with rests
-// everywhere, of all keys at once and of tiles of them.
+// Queries in one block or in several, keys and values as they lie or in panels, with rests of
+// queries, of the keys' panels and of the register tiles, of all keys at once and of tiles of them.
 TEST(attention, panels_and_blocks_compute_the_same) {
   for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {500}}) {
-    const compute::Dag dag = attention(1, 37, 512, 7, offset);
+    const compute::Dag dag = attention(2, 37, 515, 7, offset);
     const Result<Space> space = Space::create(dag, small_vectors());
     ASSERT_TRUE(space.ok()) << space.status().message();
     ASSERT_EQ(space->num_sketches(), 2);
     for (int sketch = 0; sketch < 2; ++sketch) {
-      for (const int64_t blocks : {1, 2, 4}) {
+      const std::string sums = sketch == 0 ? "sums" : "sums.part";
+      for (const int64_t blocks : {1, 2}) {
         for (const int64_t panels : {0, 1, 2, 3}) {
           Point point = space->default_point(sketch);
-          choose(*space, "block", 16, point);
-          choose(*space, "blocks", blocks, point);
-          choose(*space, "keys", panels & 1, point);
-          choose(*space, "values", panels >> 1, point);
+          choose(*space, "attention.block", 16, point);
+          choose(*space, "attention.blocks", blocks, point);
+          choose(*space, "attention.keys", panels & 1, point);
+          choose(*space, "attention.values", panels >> 1, point);
+          choose(*space, "masked.vectors", 2, point);
+          choose(*space, "masked.column", offset ? 4 : 3, point);
+          choose(*space, sums + ".vectors", 1, point);
+          choose(*space, sums + ".column", offset ? 2 : 5, point);
           const schedule::Steps steps = space->steps(point);
-          SCOPED_TRACE(schedule::to_string(steps));
           const std::string text = schedule::to_string(steps);
-          EXPECT_EQ(text.find("im2col(scores, key)") != std::string::npos, (panels & 1) != 0);
-          EXPECT_EQ(text.find("value.col") != std::string::npos, (panels & 2) != 0);
+          SCOPED_TRACE(text);
+          EXPECT_EQ(text.find("layout(key.cache") != std::string::npos, (panels & 1) != 0);
+          EXPECT_EQ(text.find("layout(value.cache") != std::string::npos, (panels & 2) != 0);
+          EXPECT_EQ(
+              text.find(sketch == 0 ? "m, [2, 16]" : "split(sums, m, [16]") != std::string::npos,
+              blocks == 2);
           ASSERT_TRUE(space->legal(point));
           schedule::expect_same(dag, steps, 1e-5);
         }
@@ -70,13 +78,56 @@ TEST(attention, default_point_copies_for_many_queries_only) {
   target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
   const auto text = [&](int64_t queries, std::optional<int64_t> offset) {
     const Result<Space> space = Space::create(attention(8, queries, 512, 16, offset), target);
-    return space.ok() ? schedule::to_string(space->steps(space->default_point())) : "";
+    EXPECT_TRUE(space.ok()) << space.status().message();
+    return space.ok() ? schedule::to_string(space->steps(space->default_point())) : "cache_read";
   };
   const std::string many = text(512, std::nullopt);
-  EXPECT_NE(many.find("im2col(scores, key)"), std::string::npos) << many;
+  EXPECT_NE(many.find("cache_read(key, scores)"), std::string::npos) << many;
   EXPECT_NE(many.find("split(attention, m, [8, 32], mask)"), std::string::npos) << many;
-  EXPECT_EQ(text(1, std::nullopt).find("im2col"), std::string::npos);
-  EXPECT_EQ(text(512, 0).find("im2col"), std::string::npos);  // most keys are left out
+  EXPECT_EQ(text(1, std::nullopt).find("cache_read"), std::string::npos);
+  EXPECT_EQ(text(512, 0).find("cache_read"), std::string::npos);  // most keys are left out
+}
+
+// Whatever the lengths, caches and cores: the default point is legal, and its scores fit.
+TEST(attention, default_points_are_legal_and_keep_their_scores_near) {
+  for (const int64_t queries : {1, 13, 64, 197, 211, 257, 577, 1500}) {
+    for (const int64_t l2 : {256 << 10, 512 << 10, 1 << 20}) {
+      for (const int cores : {1, 2, 64}) {
+        for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {0}}) {
+          target::Target target = small_vectors();
+          target.cores = cores;
+          target.caches = {{1, 32 << 10, 64, 1, 64}, {2, l2, 64, 1, 32}};
+          const Result<Space> space =
+              Space::create(attention(8, queries, queries, 16, offset), target);
+          ASSERT_TRUE(space.ok()) << space.status().message();
+          for (const Point& point : space->default_points()) {
+            SCOPED_TRACE(fmt::format("{} queries, {} bytes, {} cores\n{}", queries, l2, cores,
+                                     schedule::to_string(space->steps(point))));
+            EXPECT_TRUE(space->legal(point));
+            const auto& decisions = space->decisions(point.sketch);
+            for (size_t d = 0; d < decisions.size(); ++d) {
+              if (decisions[d].name != "attention.block") continue;
+              const int64_t block = decisions[d].options[static_cast<size_t>(point.choices[d])];
+              EXPECT_LE(block * std::min<int64_t>(queries, 512) * 8,
+                        std::max<int64_t>(l2, 8 * 512 * 16));
+              EXPECT_TRUE(queries < 4 || offset || cores > 2 || block >= 4) << block;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Copies are choices, no algorithm: records go by that.
+TEST(attention, sampled_schedules_are_of_their_sketch_s_algorithm) {
+  const Result<Space> space = Space::create(attention(2, 64, 512, 16), small_vectors());
+  ASSERT_TRUE(space.ok());
+  Rng rng(1);
+  for (int i = 0; i < 50; ++i) {
+    const Point point = space->sample(rng);
+    EXPECT_EQ(schedule::algorithm_of(space->steps(point)), space->algorithm(point.sketch));
+  }
 }
 
 }  // namespace

@@ -21,11 +21,15 @@ void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
   group.d_lanes = builder.add_decision(stage, "lanes", DecisionKind::kVector, lane_options);
   const int64_t most = std::max<int64_t>(1, (channels + group.lanes / 2 - 1) / (group.lanes / 2));
   std::vector<int64_t> vectors;
-  const auto fits = [&](int64_t n) { return channels % (n * lane_options[0]) == 0; };
-  // 40 or 56 channels: other tiles of several vectors leave a rest.
-  const bool odd = group.reuses && !fits(2) && !fits(3);
+  // 40 or 112 channels, five half vectors or seven whole ones: other tiles of several vectors of
+  // that length leave a rest.
+  const auto fits_odd = [&](int64_t n) {
+    return group.reuses && std::any_of(lane_options.begin(), lane_options.end(), [&](int64_t v) {
+             return channels % (n * v) == 0 && channels % (2 * v) != 0 && channels % (3 * v) != 0;
+           });
+  };
   for (const int64_t n : {1, 2, 3, 4, 5, 6, 7, 8}) {
-    if (n <= most && ((n != 5 && n != 7) || (odd && fits(n)))) vectors.push_back(n);
+    if (n <= most && ((n != 5 && n != 7) || fits_odd(n))) vectors.push_back(n);
   }
   // Where nothing is reused, all channels of a point at once are one stream from memory.
   for (const int64_t all : {(channels + group.lanes - 1) / group.lanes, most}) {
@@ -67,6 +71,10 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
     if (n <= last) unrolls.push_back(n);
   }
   group.d_unroll = builder.add_decision(stage, "unroll", DecisionKind::kUnroll, unrolls);
+  // One row: weights stream by, and the hardware's prefetchers, which stop at each page, are led to
+  // the next one.
+  if (!group.packed.empty() && group.roles.column < 0 && group.roles.row < 0)
+    group.d_ahead = builder.add_decision(stage, "ahead", DecisionKind::kPacking, {0, 8});
   if (group.taps() > 1) {
     // Unrolled taps share loads of a register tile's operands, which then outnumber the registers;
     // where every lane has its own data, or few channels, sharing is the point.

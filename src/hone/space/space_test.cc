@@ -208,7 +208,9 @@ TEST(space, five_or_seven_vectors_where_other_tiles_leave_a_rest) {
   EXPECT_EQ(options(gemm(7, 40, 9)), (Options{1, 2, 3, 4, 5}));
   EXPECT_EQ(options(gemm(7, 56, 9)), (Options{1, 2, 3, 4, 6, 7}));
   EXPECT_EQ(options(gemm(7, 48, 9)), (Options{1, 2, 3, 4, 6}));
-  EXPECT_EQ(options(gemm(7, 80, 9)), (Options{1, 2, 3, 4, 6, 8}));
+  EXPECT_EQ(options(gemm(7, 80, 9)), (Options{1, 2, 3, 4, 5, 6, 8}));
+  EXPECT_EQ(options(gemm(7, 112, 9)), (Options{1, 2, 3, 4, 6, 7, 8}));
+  EXPECT_EQ(options(gemm(7, 160, 9)), (Options{1, 2, 3, 4, 6, 8}));
   EXPECT_EQ(options(depthwise(6, 7, 40, 1)), (Options{1, 2, 3, 4, 5})) << "all channels of a point";
   const compute::Dag dag = gemm(11, 40, 9);
   const Result<Space> space = Space::create(dag, wide);
@@ -221,6 +223,32 @@ TEST(space, five_or_seven_vectors_where_other_tiles_leave_a_rest) {
     if (++five <= 3) schedule::expect_same(dag, steps, 1e-5);
   }
   EXPECT_GT(five, 0);
+}
+
+// The weights of a product of one row are read once: they may be asked for ahead of their use.
+TEST(space, weights_of_one_row_may_be_prefetched) {
+  const auto programs = [](const compute::Dag& dag) {
+    const Result<Space> space = Space::create(dag, narrow());
+    HONE_ASSERT(space.ok(), "a space");
+    std::vector<std::string> texts;
+    Point point = space->default_point();
+    const std::vector<Decision>& decisions = space->decisions(point.sketch);
+    for (size_t d = 0; d < decisions.size(); ++d) {
+      if (!decisions[d].name.ends_with(".ahead")) continue;
+      for (point.choices[d] = 0; point.choices[d] < std::ssize(decisions[d].options);
+           ++point.choices[d]) {
+        const Result<ir::Program> program = schedule::lower(dag, space->steps(point));
+        texts.push_back(program.ok() ? ir::print(*program) : program.status().message());
+      }
+      break;
+    }
+    return texts;
+  };
+  const std::vector<std::string> one_row = programs(gemm(1, 64, 64));
+  ASSERT_EQ(one_row.size(), 2U);
+  EXPECT_EQ(one_row[0].find("prefetch"), std::string::npos) << one_row[0];
+  EXPECT_NE(one_row[1].find("prefetch weight.cache["), std::string::npos) << one_row[1];
+  EXPECT_TRUE(programs(gemm(2, 64, 64)).empty());
 }
 
 // All stages run over a block of queries in one parallel loop.
