@@ -25,9 +25,8 @@ using schedule::StageInfo;
 using schedule::State;
 using schedule::Steps;
 
-// Of a tile: copying an element of the keys takes about as long as two multiply-adds of vectors.
-constexpr int64_t kPackedQueries = 32;
-constexpr int64_t kLeastBlock = 4;  // queries: a register tile wants some
+constexpr int64_t kPackedQueries = 32;  // of a tile: an estimate of when copying starts to pay
+constexpr int64_t kLeastBlock = 4;      // queries: a register tile wants some
 
 // The stages in topological order; of keys in tiles, kSums are a tile's.
 enum Part : uint8_t { kScores, kMasked, kMost, kWeights, kTotal, kSums, kResult, kParts };
@@ -73,11 +72,10 @@ class AttentionGroup : public Group {
           nearest_option(own_decisions[static_cast<size_t>(decision)], value);
     };
     const int64_t together = default_queries(), block = default_block(together);
-    int64_t blocks = 1;
-    while (!ends_early && 2 * blocks * block <= together) blocks *= 2;
+    const int64_t blocks = default_blocks(together, block);
     set(d_block, block);
     set(d_blocks, blocks);
-    const bool packs = !ends_early && together >= kPackedQueries;
+    const bool packs = !ends_early && blocks * block >= kPackedQueries;
     set(d_keys, packs ? 1 : 0);
     set(d_values, packs ? 1 : 0);
     for (const Contraction* product : {scores.get(), sums.get()}) {
@@ -192,6 +190,16 @@ class AttentionGroup : public Group {
     if (part > 0) return part;
     return score_bytes(of_queries) <= l2_bytes / 2 ? of_queries : longest;
   }
+
+  // So many blocks make about those queries, and none has a rest if that can be.
+  [[nodiscard]] int64_t default_blocks(int64_t of_queries, int64_t block) const {
+    int64_t best = 1;
+    for (const int64_t n : own_decisions[static_cast<size_t>(d_blocks)].options) {
+      const bool whole = queries % block != 0 || queries % (n * block) == 0;
+      if (n * block <= of_queries && whole && !ends_early) best = n;
+    }
+    return best;
+  }
 };
 
 bool is_reduction(const StageInfo& info) { return !info.stage.reduce.empty(); }
@@ -236,6 +244,14 @@ std::vector<int64_t> block_options(int64_t queries) {
   for (int64_t n = 1; n <= std::min<int64_t>(queries, 256); ++n) {
     const bool usual = n >= kLeastBlock && n <= 64 && (n & (n - 1)) == 0;
     if (queries % n == 0 || usual) options.push_back(n);
+  }
+  return options;
+}
+
+std::vector<int64_t> blocks_options(int64_t queries) {
+  std::vector<int64_t> options;
+  for (int64_t n = 1; n <= 32; ++n) {
+    if (queries % n == 0 || (n & (n - 1)) == 0) options.push_back(n);
   }
   return options;
 }
@@ -330,7 +346,7 @@ bool add_attention(SketchBuilder& builder, bool tiled_keys) {
   group->d_block = trial.add_decision(group->stage[kResult], "block", DecisionKind::kTile,
                                       block_options(group->queries), group->queries);
   group->d_blocks = trial.add_decision(group->stage[kResult], "blocks", DecisionKind::kTile,
-                                       {1, 2, 4, 8, 16, 32});
+                                       blocks_options(group->queries));
   if (!trial.add_step(schedule::CacheWrite{group->stage[kSums]}).ok()) return false;
   options.outer.insert(options.outer.end(), group->outer.begin(), group->outer.end());
   group->scores = make_contraction(trial, group->stage[kMasked], group->stage[kScores], options);

@@ -34,6 +34,15 @@ void choose(const Space& space, std::string_view name, int64_t value, Point& poi
       static_cast<int>(found - options.begin());
 }
 
+int64_t chosen(const Space& space, std::string_view name, const Point& point) {
+  const std::vector<Decision>& decisions = space.decisions(point.sketch);
+  for (size_t d = 0; d < decisions.size(); ++d) {
+    if (decisions[d].name == name)
+      return decisions[d].options[static_cast<size_t>(point.choices[d])];
+  }
+  return 0;
+}
+
 // Queries in one block or in several, keys and values as they lie or in panels, with rests of
 // queries, of the keys' panels and of the register tiles, of all keys at once and of tiles of them.
 TEST(attention, panels_and_blocks_compute_the_same) {
@@ -104,14 +113,14 @@ TEST(attention, default_points_are_legal_and_keep_their_scores_near) {
             SCOPED_TRACE(fmt::format("{} queries, {} bytes, {} cores\n{}", queries, l2, cores,
                                      schedule::to_string(space->steps(point))));
             EXPECT_TRUE(space->legal(point));
-            const auto& decisions = space->decisions(point.sketch);
-            for (size_t d = 0; d < decisions.size(); ++d) {
-              if (decisions[d].name != "attention.block") continue;
-              const int64_t block = decisions[d].options[static_cast<size_t>(point.choices[d])];
-              EXPECT_LE(block * std::min<int64_t>(queries, 512) * 8,
-                        std::max<int64_t>(l2, 8 * 512 * 16));
-              EXPECT_TRUE(queries < 4 || offset || cores > 2 || block >= 4) << block;
-            }
+            const int64_t block = chosen(*space, "attention.block", point);
+            const int64_t blocks = chosen(*space, "attention.blocks", point);
+            EXPECT_LE(block * std::min<int64_t>(queries, 512) * 8,
+                      std::max<int64_t>(l2, 8 * 512 * 16));
+            if (offset) continue;
+            EXPECT_TRUE(queries < 4 || cores > 2 || block >= 4) << block;
+            EXPECT_TRUE(queries % block != 0 || queries % (block * blocks) == 0)
+                << block << " " << blocks;
           }
         }
       }
