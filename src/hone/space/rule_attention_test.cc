@@ -115,6 +115,8 @@ TEST(attention, default_points_are_legal_and_keep_their_scores_near) {
             EXPECT_TRUE(space->legal(point));
             const int64_t block = chosen(*space, "attention.block", point);
             const int64_t blocks = chosen(*space, "attention.blocks", point);
+            if (queries == 1 && block == 0) continue;  // no attention: one axis has no points
+            ASSERT_GT(block, 0);
             EXPECT_LE(block * std::min<int64_t>(queries, 512) * 8,
                       std::max<int64_t>(l2, 8 * 512 * 16));
             if (offset) continue;
