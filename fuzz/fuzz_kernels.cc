@@ -10,6 +10,7 @@
 
 #include "hone/codegen/llvm/guarded_run.h"
 #include "hone/ir/interpreter.h"
+#include "hone/ir/known_zeros.h"
 #include "hone/ir/printer.h"
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
@@ -65,6 +66,7 @@ std::vector<Tensor> arguments(const RandomTask& task, const ir::Program& program
       tensor.set(i, known.empty() ? element(data, scale, rng)
                                   : static_cast<double>(known[static_cast<size_t>(i)]));
     }
+    ir::put_known_zeros(param, tensor);
     args.push_back(std::move(tensor));
   }
   return args;
@@ -182,10 +184,13 @@ void check_task(const RandomTasks& tasks, const RandomTask& task, Rng& rng) {
                                            Data::kDenormal};
   Oracle oracle{rng.choice(kKinds), rng.next(), {}};
   if (oracle.data == Data::kNan && tasks.is_extremum) oracle.data = Data::kInfinite;
-  // Terms that a schedule may leave out are zero, unless they are zero times infinity.
+  // Terms that a schedule may leave out are zero, unless they are zero times infinity. (Around an
+  // input zeros are known only where no constant of the task is infinite.)
   const bool ends = std::any_of(dag.stages.begin(), dag.stages.end(),
                                 [](const compute::Stage& stage) { return stage.until != nullptr; });
-  if (ends && (oracle.data == Data::kNan || oracle.data == Data::kInfinite))
+  const bool zeros = std::any_of(dag.params.begin(), dag.params.end(),
+                                 [](const ir::Param& param) { return !param.zeros.empty(); });
+  if ((ends || zeros) && (oracle.data == Data::kNan || oracle.data == Data::kInfinite))
     oracle.data = Data::kPlain;
   const ir::Program naive = compute::naive_program(dag);
   oracle.want = arguments(task, naive, oracle.data, oracle.seed);

@@ -4,6 +4,7 @@
 
 #include "hone/codegen/llvm/test_support.h"
 #include "hone/ir/interpreter.h"
+#include "hone/ir/known_zeros.h"
 #include "hone/ir/printer.h"
 #include "hone/ir/verifier.h"
 #include "hone/schedule/lower.h"
@@ -29,6 +30,7 @@ std::vector<Tensor> arguments(const ir::Program& program, uint64_t seed) {
     const bool given = param.role == ir::Role::kInput || param.role == ir::Role::kConstant;
     for (int64_t i = 0; given && i < tensor.size(); ++i)
       tensor.set(i, static_cast<double>(rng.between(-3, 3)));
+    ir::put_known_zeros(param, tensor);
     args.push_back(std::move(tensor));
   }
   return args;

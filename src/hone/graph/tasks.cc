@@ -1,11 +1,13 @@
 #include "hone/graph/tasks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "hone/base/hash.h"
 #include "hone/compute/collapse_axes.h"
+#include "hone/compute/join_reduce_axes.h"
 #include "hone/graph/emit.h"
 #include "hone/graph/unsupported_list.h"
 
@@ -17,6 +19,15 @@ uint64_t tensor_hash(const Tensor& tensor) {
   for (const int64_t extent : tensor.shape())
     hash = hash_combine(hash, static_cast<uint64_t>(extent));
   return hash_bytes(tensor.data(), static_cast<size_t>(tensor.bytes()), hash);
+}
+
+bool all_finite(const Tensor& tensor) {
+  if (tensor.dtype() == DType::kF32)
+    return std::ranges::all_of(tensor.as<float>(), [](float x) { return std::isfinite(x); });
+  for (int64_t i = 0; is_float(tensor.dtype()) && i < tensor.size(); ++i) {
+    if (!std::isfinite(tensor.at(i))) return false;
+  }
+  return true;
 }
 
 class Extractor {
@@ -57,14 +68,17 @@ class Extractor {
       add_to_group(call);
       list_.calls.push_back(std::move(call));
     }
+    for (const TaskGroup& group : list_.groups) keep_common_zeros(group);
     HONE_RETURN_IF_ERROR(unsupported.all(graph_.file));
     return std::move(list_);
   }
 
  private:
-  Result<Emitted> emit(const std::vector<int>& group) const {
+  Result<Emitted> emit(const std::vector<int>& group) {
     Result<Emitted> emitted = EmitContext(graph_, group, non_negative_).run();
-    if (emitted.ok()) emitted->dag = compute::collapse_axes(emitted->dag);
+    if (!emitted.ok()) return emitted;
+    emitted->dag = compute::join_reduce_axes(compute::collapse_axes(emitted->dag));
+    note_zeros(*emitted);
     return emitted;
   }
 
@@ -116,6 +130,50 @@ class Extractor {
     return {Argument::Kind::kConstant, index};
   }
 
+  // The borders of the inputs. Infinity times zero is no zero: nothing is known beside such
+  // weights.
+  void note_zeros(Emitted& emitted) {
+    bool any = false;
+    for (size_t i = 0; i < emitted.arguments.size(); ++i) {
+      const ValueId id = emitted.arguments[i].value;
+      if (id == kNoValue || graph_.value(id).constant) continue;
+      const auto& buffer = graph_.buffers[static_cast<size_t>(graph_.value(id).storage.buffer)];
+      ir::Param& param = emitted.dag.params[i];
+      const bool known = param.role == ir::Role::kInput && buffer.has_border() &&
+                         buffer.kind == Buffer::Kind::kArena && param.buffer->shape == buffer.shape;
+      if (known) param.zeros = buffer.border;
+      any = any || known;
+    }
+    if (!any || std::ranges::all_of(emitted.arguments, [&](const EmittedArgument& argument) {
+          return is_finite(argument);
+        }))
+      return;
+    for (ir::Param& param : emitted.dag.params) param.zeros.clear();
+  }
+
+  // Of a constant; what is no constant counts as finite.
+  bool is_finite(const EmittedArgument& argument) {
+    if (argument.constant) return all_finite(*argument.constant);
+    if (!graph_.value(argument.value).constant) return true;
+    const auto [it, fresh] = finite_.emplace(argument.value, true);
+    if (fresh) it->second = all_finite(*graph_.value(argument.value).constant);
+    return it->second;
+  }
+
+  // The calls of a group run the same code, so that they have to know the same.
+  void keep_common_zeros(const TaskGroup& group) {
+    const auto params = [&](int call) -> std::vector<ir::Param>& {
+      return list_.calls[static_cast<size_t>(call)].dag.params;
+    };
+    for (size_t i = 0; i < params(group.calls[0]).size(); ++i) {
+      const Shape& zeros = params(group.calls[0])[i].zeros;
+      if (std::ranges::all_of(group.calls,
+                              [&](int call) { return params(call)[i].zeros == zeros; }))
+        continue;
+      for (const int call : group.calls) params(call)[i].zeros.clear();
+    }
+  }
+
   void add_to_group(TaskCall& call) {
     const auto it = std::find_if(list_.groups.begin(), list_.groups.end(),
                                  [&](const TaskGroup& group) { return group.key == call.key; });
@@ -129,6 +187,7 @@ class Extractor {
   const std::vector<bool> non_negative_;
   TaskList list_;
   std::map<ValueId, int> constant_of_value_;
+  std::map<ValueId, bool> finite_;  // constants that were looked at
 };
 
 }  // namespace

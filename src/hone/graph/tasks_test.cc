@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "hone/graph/memory_plan.h"
 #include "hone/graph/passes/pass.h"
@@ -84,6 +85,35 @@ TEST(tasks, arguments_say_where_operands_lie) {
       }
     }
   }
+}
+
+// Around the first convolution lies what the copy before it left there: zeros, as around the
+// others.
+TEST(tasks, borders_are_known_to_be_zero_beside_finite_weights) {
+  Rng rng(95);
+  const Shape border = {0, 1, 1, 0, 0, 1, 1, 0};
+  const TaskList tasks = tasks_of(repeated("", rng));
+  for (const int i : {1, 2, 3}) {
+    EXPECT_EQ(tasks.calls[static_cast<size_t>(i)].dag.params[0].zeros, border) << i;
+    EXPECT_TRUE(tasks.calls[static_cast<size_t>(i)].dag.params[1].zeros.empty()) << "weights";
+  }
+  EXPECT_TRUE(tasks.calls[0].dag.params[0].zeros.empty()) << "the model's input";
+  // Calls with one key run the same code: one that has infinite weights counts for all.
+  TestModel model;
+  model.input("x", {1, 4, 6, 6});
+  Tensor w = random_tensor({4, 4, 3, 3}, rng), infinite = w.clone();
+  infinite.set(7, std::numeric_limits<double>::infinity());
+  model.constant("w1", w).constant("w2", infinite);
+  model.node("Conv", {"x", "w1"}, {"a"}, {{"pads", Shape{1, 1, 1, 1}}})
+      .node("Relu", {"a"}, {"b"})
+      .node("Conv", {"b", "w2"}, {"c"}, {{"pads", Shape{1, 1, 1, 1}}})
+      .node("Relu", {"c"}, {"d"})
+      .node("MaxPool", {"d"}, {"y"}, {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}})
+      .output("y");
+  const TaskList infinitely = tasks_of(model);
+  ASSERT_EQ(infinitely.calls[1].group, infinitely.calls[2].group);
+  for (const int i : {1, 2})
+    EXPECT_TRUE(infinitely.calls[static_cast<size_t>(i)].dag.params[0].zeros.empty()) << i;
 }
 
 TEST(tasks, the_listing_shows_class_shapes_flops_and_multiplicity) {

@@ -6,6 +6,7 @@
 #include "hone/base/assert.h"
 #include "hone/base/rng.h"
 #include "hone/ir/bytecode.h"
+#include "hone/ir/known_zeros.h"
 #include "hone/ir/scalar.h"
 
 namespace hone::ir {
@@ -414,6 +415,7 @@ std::vector<Tensor> random_arguments(const Program& program, uint64_t seed) {
           is_float(buffer.dtype) ? rng.normal() : static_cast<double>(rng.below(4));
       tensor.set(i, known ? static_cast<double>(buffer.values[i]) : value);
     }
+    put_known_zeros(param, tensor);
     args.push_back(std::move(tensor));
   }
   return args;

@@ -56,8 +56,8 @@ struct TouchReport {
 [[nodiscard]] Status run(const Program& program, std::span<Tensor> args,
                          const RunOptions& options = {}, TouchReport* report = nullptr);
 
-// Arguments for a test run: inputs and constants are random (floats normal; integers 0 to 3), the
-// rest is zero.
+// Arguments for a test run: inputs and constants are random (floats normal; integers 0 to 3), but
+// for known zeros; the rest is zero.
 [[nodiscard]] std::vector<Tensor> random_arguments(const Program& program, uint64_t seed);
 
 }  // namespace hone::ir

@@ -64,6 +64,10 @@ enum class Role : uint8_t {
 struct Param {
   BufferPtr buffer;
   Role role;
+  // Of an input: how many elements before and after each dimension (low 0, low 1, ..., high 0, ...)
+  // are known to be zero, where the task's constants are known to be finite, so that products of
+  // both may be left out. Empty: nothing is known.
+  std::vector<int64_t> zeros = {};
 };
 
 // Phases run one after the other. If the outermost statement of a phase is a kParallel loop from 0,

@@ -1,6 +1,7 @@
 // schedule/bounds.h - what every loop of a State runs over: integer arithmetic on the stages'
-// affine maps, from the outputs back to the inputs. Features and lowering both use this and only
-// this, so what a cost model sees is what runs.
+// affine maps, from the outputs back to the inputs. Features and lowering both use this, so what a
+// cost model sees is what runs, but for products with zeros around an input (Param::zeros), which
+// some loops leave out and features count.
 #pragma once
 
 #include "hone/base/small_vector.h"

@@ -10,10 +10,50 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
+// A sum of products of an input, zeros around it, with constants; read is null if it is none.
+struct ZeroSum {
+  const compute::Access* read = nullptr;
+  std::vector<int64_t> zeros;
+};
+
+// A constant, or a copy of one: what is computed of finite constants may be infinite.
+bool is_constant(const State& state, const ir::BufferPtr& buffer) {
+  if (const ir::Param* param = state.find_param(buffer)) return param->role == ir::Role::kConstant;
+  return std::any_of(state.stages.begin(), state.stages.end(), [&](const StageState& stage) {
+    if (stage.info->stage.is_extern() || stage.buffer() != buffer) return false;
+    const Expr& value = stage.info->stage.outputs[0].value;
+    const Expr& copied = value->op == Op::kCast ? value->args[0] : value;
+    const ir::Param* param = copied->op == Op::kLoad ? state.find_param(copied->buffer) : nullptr;
+    return param && param->role == ir::Role::kConstant;
+  });
+}
+
+ZeroSum find_zero_sum(const State& state, int s) {
+  const StageInfo& info = *state.stages[s].info;
+  if (info.stage.reduce.empty() || info.stage.outputs.size() != 1) return {};
+  const Expr& value = info.stage.outputs[0].value;
+  if (value->op != Op::kAdd) return {};
+  const ir::BufferPtr& own = info.stage.outputs[0].buffer;
+  const auto is_own = [&](const Expr& e) { return e->op == Op::kLoad && e->buffer == own; };
+  const Expr& term = is_own(value->args[0]) ? value->args[1] : value->args[0];
+  if (is_own(value->args[0]) == is_own(value->args[1]) || term->op != Op::kMul) return {};
+  for (int i = 0; i < 2; ++i) {
+    const Expr &data = term->args[i], &weight = term->args[1 - i];
+    if (data->op != Op::kLoad || weight->op != Op::kLoad) return {};
+    const ir::Param* param = state.find_param(data->buffer);
+    if (!param || param->zeros.empty() || !is_constant(state, weight->buffer)) continue;
+    for (const compute::Access& read : info.reads) {
+      if (read.buffer == data->buffer) return {&read, param->zeros};
+    }
+  }
+  return {};
+}
+
 class Guards {
  public:
   Guards(const State& state, const Bounds& bounds, const IndexMap& index, int s)
-      : stage_(state.stages[s]),
+      : state_(state),
+        stage_(state.stages[s]),
         bounds_(bounds.stages[s]),
         loops_(bounds.stages[s].loops),
         index_(index),
@@ -29,6 +69,7 @@ class Guards {
     add_where(where.point, false);
     add_where(where.update, true);
     if (bounds_.slides) add_slide();
+    add_zeros();
     return std::move(guards_);
   }
 
@@ -81,6 +122,47 @@ class Guards {
     add(ir::make(Op::kOr, {first, fresh}), level_of(axis.own), false);
   }
 
+  // Products with the zeros around an input are left out where a loop of the sum runs past them
+  // around others: what it skips is worth a test, and no register tile is torn.
+  void add_zeros() {
+    const ZeroSum sum = find_zero_sum(state_, s_);
+    if (sum.read == nullptr) return;
+    const std::vector<int64_t>& shape = sum.read->buffer->shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const compute::AffineRow& row = sum.read->index[d];
+      const int64_t first = sum.zeros[d], last = shape[d] - sum.zeros[shape.size() + d] - 1;
+      int64_t least = row.constant, most = row.constant;
+      Expr index = ir::constant(row.constant);
+      bool sums = false;
+      int level = 0;
+      for (size_t a = 0; a < row.coef.size(); ++a) {
+        const int64_t coef = row.coef[a];
+        if (coef == 0) continue;
+        (coef > 0 ? most : least) += coef * (stage_.info->axes[a].extent - 1);
+        index = index + index_.axis_value(s_, static_cast<int>(a)) * coef;
+        const Linear& own = bounds_.axes[a].own;  // nothing of an axis of one point
+        sums = sums || (a >= static_cast<size_t>(stage_.info->num_spatial()) && !own.terms.empty());
+        level = std::max(level, level_of(own));
+      }
+      if (!sums || !is_outer_loop(level - 1)) continue;
+      if (least < first) add(ir::less_equal(ir::constant(first), index), level, true);
+      if (most > last) add(ir::less_equal(index, ir::constant(last)), level, true);
+    }
+  }
+
+  // Whether the loops up to this one run step by step, and another one inside of them does.
+  [[nodiscard]] bool is_outer_loop(int position) const {
+    const auto steps = [&](int leaf) {
+      const Annotation annotation = stage_.loops[leaf].annotation;
+      return annotation == Annotation::kNone || annotation == Annotation::kParallel;
+    };
+    const auto begin = stage_.order.begin(), inner = begin + position + 1;
+    return position >= 0 && std::all_of(begin, inner, steps) &&
+           std::any_of(inner, stage_.order.end(),
+                       [&](int leaf) { return steps(leaf) && loops_[leaf].extent > 1; });
+  }
+
+  const State& state_;
   const StageState& stage_;
   const StageBounds& bounds_;
   const std::vector<LoopBounds>& loops_;

@@ -13,10 +13,14 @@ compute::Dag random_dag(Rng& rng) {
       ConvShape shape{
           .h = size(6) + 2, .w = size(6) + 2, .ic = size(4), .oc = size(11), .stride = size(2)};
       shape.kernel = rng.chance(0.3) ? 1 : 3;
-      shape.pad = shape.kernel == 1 ? 0 : 1;
+      shape.pad = shape.kernel == 1 && rng.chance(0.7) ? 0 : 1;
+      if (rng.chance(0.2)) shape.kernel_w = 4 - shape.kernel;
       shape.border = rng.below(2);
       shape.residual = rng.chance(0.3);
-      return conv2d(shape);
+      compute::Dag dag = conv2d(shape);
+      if (rng.chance(0.5))
+        dag.params[0].zeros = {0, shape.pad, shape.pad, 0, 0, shape.pad, shape.pad, 0};
+      return dag;
     }
     case 2: return depthwise(size(6) + 1, size(6) + 1, size(18), size(2));
     case 3: return max_pool(size(7) + 1, size(7) + 1, size(9));

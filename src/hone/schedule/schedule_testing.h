@@ -6,6 +6,7 @@
 #include "hone/base/rng.h"
 #include "hone/ir/in_place.h"
 #include "hone/ir/interpreter.h"
+#include "hone/ir/known_zeros.h"
 #include "hone/ir/verifier.h"
 #include "hone/schedule/lower.h"
 
@@ -43,6 +44,7 @@ inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_
       for (int64_t i = 0; i < tensor.size(); ++i)
         tensor.set(i, static_cast<double>(rng.between(-4, 4)));
     }
+    ir::put_known_zeros(param, tensor);
     args.push_back(std::move(tensor));
   }
   return args;

@@ -9,6 +9,7 @@
 #include "hone/codegen/llvm/code_cache.h"
 #include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/compute/affine.h"
+#include "hone/ir/known_zeros.h"
 #include "hone/schedule/lower.h"
 
 namespace hone::search {
@@ -22,7 +23,8 @@ struct Plain {
 };
 
 // All stages inside one parallel loop over the points of the last one; else the naive program.
-Result<Plain> plain_program(const compute::Dag& dag) {
+Result<Plain> plain_program(compute::Dag dag) {
+  for (ir::Param& param : dag.params) param.zeros.clear();  // all products
   const compute::Stage& last = dag.stages.back();
   std::string loop;
   schedule::Steps steps;
@@ -161,6 +163,7 @@ std::vector<Tensor> task_arguments(const compute::Dag& dag, uint64_t seed) {
         tensor.set(i, is_float(tensor.dtype()) ? rng.uniform() * 2 - 1
                                                : static_cast<double>(rng.below(4)));
     }
+    ir::put_known_zeros(param, tensor);
     arguments.push_back(std::move(tensor));
   }
   return arguments;

@@ -19,7 +19,8 @@ struct ReferenceOptions {
   int threads = 1;
 };
 
-// Random inputs and constants of a task, in the order of dag.params; outputs are zero.
+// Random inputs and constants of a task, in the order of dag.params; outputs are zero, and so is
+// what is known to be.
 [[nodiscard]] std::vector<Tensor> task_arguments(const compute::Dag& dag, uint64_t seed);
 
 // Runs the plain code on `arguments`, whose outputs it leaves as they are: what each output param

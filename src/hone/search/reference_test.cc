@@ -53,6 +53,17 @@ TEST(reference, accepts_what_the_interpreter_computes) {
   }
 }
 
+TEST(reference, known_zeros_are_zero_in_what_candidates_are_timed_with) {
+  compute::Dag dag = conv2d({.h = 3, .w = 2, .ic = 2, .oc = 3});
+  dag.params[0].zeros = {0, 1, 1, 0, 0, 1, 1, 0};
+  const Tensor data = task_arguments(dag, 3)[0];
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const int64_t row = i / 2 / 4, column = i / 2 % 4;
+    const bool inside = row >= 1 && row < 4 && column >= 1 && column < 3;
+    EXPECT_EQ(data.at(i) != 0, inside) << i;
+  }
+}
+
 TEST(reference, runs_each_point_once_however_many_threads_there_are) {
   const compute::Dag dag = compute::testing::gemm(1, 40, 3000);
   const std::vector<Tensor> arguments = task_arguments(dag, 5);

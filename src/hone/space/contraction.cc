@@ -48,6 +48,7 @@ void Contraction::set_default(std::vector<int>& choices) const {
   set(d_taps, taps() <= 9 && !reuses ? 1 : 0);
   set(d_reduce_order, 0);
   set(d_tail, 1);
+  set(d_rest, 0);
   set(d_order, 0);
   const int64_t rows = roles.row >= 0 ? axes[roles.row].extent : 1;
   set(d_block, std::max<int64_t>(1, rows / (4 * cores)));
@@ -81,6 +82,18 @@ Extents Contraction::whole() const {
     return axis < 0 ? 1 : axes[static_cast<size_t>(axis)].extent;
   };
   return {extent(roles.vector), extent(roles.column), extent(roles.row)};
+}
+
+bool Contraction::rest_apart(const Choice& choice, int64_t channels) const {
+  if (d_rest < 0 || choice[d_rest] == 0) return false;
+  const int64_t left = channels % (choice[d_vectors] * choice[d_lanes]);
+  if (left == 0 || left > (choice[d_vectors] - 1) * choice[d_lanes]) return false;
+  int64_t depth = value(choice, d_parallel);
+  for (const OuterLoop loop : loop_order(value(choice, d_order))) {
+    if (loop == kChannels) break;
+    depth -= has(loop) ? 1 : 0;
+  }
+  return depth <= 0;
 }
 
 // Which operand stays while the other moves.
@@ -125,8 +138,11 @@ void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents
   const Nest wanted = nest_now();
   const auto* const end = wanted.loops.begin() + wanted.size;
   const auto* const serial = wanted.loops.begin() + wanted.parallel;
+  if (d_rest >= 0 && !rest_apart(choice, extents.channels))
+    choices[static_cast<size_t>(d_rest)] = 0;
   // Columns are not told apart if all are whole tiles, and never in a parallel loop.
-  const bool whole_tiles = extents.columns % column == 0 && !tests_data;
+  const bool whole_tiles =
+      extents.columns % column == 0 && !tests_data && !(skips_zeros && column == 1);
   if (d_tail >= 0 && (!runs[kColumns] || whole_tiles ||
                       std::find(wanted.loops.begin(), serial, kColumns) != serial))
     choices[static_cast<size_t>(d_tail)] = 1;
@@ -177,8 +193,10 @@ std::string Contraction::append_epilogue(const Choice& choice, Steps& steps) con
   const auto name = [&](int axis) { return axes[axis].var->name; };
   const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);
   const std::string vec = name(roles.vector);
-  steps.emplace_back(schedule::Split{
-      epilogue, vec, {vm, v}, pad_vector ? schedule::Tail::kPad : schedule::Tail::kMask});
+  const schedule::Tail whole = pad_vector ? schedule::Tail::kPad : schedule::Tail::kMask;
+  const bool apart = rest_apart(choice, axes[roles.vector].extent);
+  steps.emplace_back(
+      schedule::Split{epilogue, vec, {vm, v}, apart ? schedule::Tail::kPeel : whole});
   std::vector<std::string> inner;
   std::array<std::string, kOuterLoops> names;
   names[kChannels] = vec + ".0";

@@ -40,10 +40,14 @@ class Contraction : public Group {
   bool nested = false;      // E is computed inside a loop of another stage: nothing is parallel
   bool by_rows = false;     // another stage is computed inside the parallel loop, over rows
   bool tests_data = false;  // some data are read under a condition, as at a border
+  // Zeros around the data may be left out, in which case a column by itself is told from others.
+  bool skips_zeros = false;
   // decisions; -1 if there is nothing to decide
   int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_block = -1;
   int d_blocks = -1;  // of vm * v channels that are packed side by side, for a loop around E
   int d_order = -1, d_parallel = -1, d_unroll = -1, d_taps = -1, d_reduce_order = -1, d_tail = -1;
+  // 1: the last tile of channels lies apart, if it can; 0: it is a whole one.
+  int d_rest = -1;
   // Iterations of the sum's outer loop by which the first line of what one reads of the packed
   // operand is prefetched; 0: not.
   int d_ahead = -1;
@@ -108,6 +112,9 @@ class Contraction : public Group {
   void append_reduction(const Choice& choice, schedule::Steps& steps) const;
   // The dimensions of the packed operand, in the order in which R reads it.
   [[nodiscard]] std::vector<std::string> packed_layout(const Choice& choice) const;
+  // Whether the last tile of channels lies apart: it has fewer vectors, and no loop that threads
+  // share runs over it.
+  [[nodiscard]] bool rest_apart(const Choice& choice, int64_t channels) const;
   // Whether R's last reduce axis runs around its others.
   [[nodiscard]] bool last_outside(const Choice& choice) const {
     return value(choice, d_reduce_order) == 1 && reduce.size() > 1;

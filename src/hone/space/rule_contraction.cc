@@ -8,10 +8,18 @@
 // A constant operand of R is packed at compile time in the order in which the loops read it.
 #include <algorithm>
 
+#include "hone/base/round_up.h"
 #include "hone/space/contraction.h"
 
 namespace hone::space {
 namespace {
+
+// Whether every tile of two to four whole vectors computes vectors that are not there.
+bool leaves_rest(const Contraction& group) {
+  const int64_t vectors = ceil_div(group.axes[group.roles.vector].extent, group.lanes);
+  return group.reuses && !group.nested && !group.by_rows && vectors > 4 && vectors % 2 != 0 &&
+         vectors % 3 != 0;
+}
 
 void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
   const std::string& stage = group.epilogue;
@@ -36,6 +44,8 @@ void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
     if (!group.reuses && all > vectors.back() && all + 2 <= group.registers) vectors.push_back(all);
   }
   group.d_vectors = builder.add_decision(stage, "vectors", DecisionKind::kTile, vectors);
+  if (leaves_rest(group))
+    group.d_rest = builder.add_decision(stage, "rest", DecisionKind::kTail, {0, 1});
   if (group.roles.column >= 0) {
     group.d_column = builder.add_decision(
         stage, "column", DecisionKind::kTile,
@@ -205,8 +215,11 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
     for (const compute::Access& read : *reads)
       group->tests_data = group->tests_data || read.guarded;
   }
-  for (const compute::Access& read : r->reads)
+  for (const compute::Access& read : r->reads) {
     group->reuses = group->reuses || !moves(read, r_vector);
+    const ir::Param* param = builder.state.find_param(read.buffer);
+    group->skips_zeros = group->skips_zeros || (param && !param->zeros.empty());
+  }
   group->lanes =
       builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
   group->registers = builder.target.vector_registers;

@@ -28,6 +28,12 @@ struct Case {
   const char* name;
   compute::Dag dag;
 };
+compute::Dag conv_in_zeros() {
+  compute::Dag dag = conv2d({.h = 7, .w = 8, .ic = 5, .oc = 8, .stride = 2, .border = 0});
+  dag.params[0].zeros = {0, 1, 1, 0, 0, 1, 1, 0};
+  return dag;
+}
+
 std::vector<Case> cases() {
   return {
       {"gemm", gemm(7, 13, 9)},
@@ -68,7 +74,11 @@ std::vector<Case> cases() {
       {"running_sum_few_columns", running_sum(2, 7, 3)},
       {"running_sum_one_column", running_sum(5, 7, 1)},
       {"transpose", transpose(3, 5, 9, 1)},
-      {"transpose_tiles", transpose(8, 12, 16, 1)}};
+      {"transpose_tiles", transpose(8, 12, 16, 1)},
+      {"gemm_five_vectors", gemm(7, 19, 9)},
+      {"conv_in_zeros", conv_in_zeros()},
+      {"conv_seven_vectors",
+       conv2d({.h = 3, .w = 5, .ic = 6, .oc = 28, .kernel = 1, .pad = 0, .border = 0})}};
 }
 
 TEST(space, every_sampled_point_computes_the_same) {
@@ -408,23 +418,28 @@ TEST(space, the_point_that_stands_for_another_makes_the_same_program) {
   }
 }
 
+using Values = std::vector<std::pair<std::string_view, int64_t>>;
+
+// What stands for the default point of the first sketch with some decisions made otherwise.
+Point canonical(const Space& space, const Values& values) {
+  const std::vector<Decision>& decisions = space.decisions(0);
+  Point point = space.default_point();
+  for (const auto& [role, value] : values) {
+    for (size_t i = 0; i < decisions.size(); ++i) {
+      if (std::string_view(decisions[i].name).substr(decisions[i].role) == role)
+        point.choices[i] = nearest_option(decisions[i], value);
+    }
+  }
+  EXPECT_TRUE(space.legal(point));
+  return space.canonical(point);
+}
+
 TEST(space, decisions_that_change_nothing_have_one_value) {
   const Result<Space> space = Space::create(gemm(4, 24, 16), narrow());
   ASSERT_TRUE(space.ok());
-  const std::vector<Decision>& decisions = space->decisions(0);
-  using Values = std::vector<std::pair<std::string_view, int64_t>>;
-  const auto canonical = [&](const Values& values) {
-    Point point = space->default_point();
-    for (const auto& [role, value] : values) {
-      for (size_t i = 0; i < decisions.size(); ++i) {
-        if (std::string_view(decisions[i].name).substr(decisions[i].role) == role)
-          point.choices[i] = nearest_option(decisions[i], value);
-      }
-    }
-    EXPECT_TRUE(space->legal(point));
-    return space->canonical(point);
+  const auto same = [&](const Values& a, const Values& b) {
+    return canonical(*space, a) == canonical(*space, b);
   };
-  const auto same = [&](const Values& a, const Values& b) { return canonical(a) == canonical(b); };
   const std::pair<std::string_view, int64_t> vectors{"vectors", 2};  // three blocks of channels
   EXPECT_TRUE(same({vectors, {"column", 2}, {"parallel", 1}, {"tail", 0}},
                    {vectors, {"column", 2}, {"parallel", 1}, {"tail", 1}}));
@@ -438,6 +453,43 @@ TEST(space, decisions_that_change_nothing_have_one_value) {
                    {vectors, all, {"order", 2}, {"parallel", 2}}));
   EXPECT_FALSE(
       same({vectors, {"column", 2}, {"order", 1}}, {vectors, {"column", 2}, {"order", 2}}));
+}
+
+// 20 channels are five vectors: two tiles of two and one, or three of which the last has one only.
+TEST(space, the_last_tile_of_channels_may_lie_apart) {
+  const compute::Dag dag = gemm(4, 20, 16);
+  const Result<Space> space = Space::create(dag, narrow());
+  ASSERT_TRUE(space.ok());
+  const auto point = [&](int64_t vectors, int64_t parallel, int64_t rest) {
+    return canonical(*space, {{"vectors", vectors},
+                              {"column", 2},
+                              {"order", 2},
+                              {"parallel", parallel},
+                              {"rest", rest}});
+  };
+  EXPECT_EQ(point(1, 1, 0), point(1, 1, 1)) << "whole tiles";
+  EXPECT_EQ(point(2, 4, 0), point(2, 4, 1)) << "a parallel loop is not peeled";
+  const Point whole = point(2, 1, 0), apart = point(2, 1, 1);
+  EXPECT_NE(whole, apart);
+  // Loads of the input, one for each product.
+  const auto products = [&](const Point& made) {
+    const ir::TouchReport report =
+        schedule::touches_of(dag, schedule::to_string(space->steps(made)));
+    const ir::Touch* touch = report.find(dag.params[0].buffer, false);
+    return touch != nullptr ? touch->count : 0;
+  };
+  EXPECT_EQ(products(whole), 4 * 24 * 16);
+  EXPECT_EQ(products(apart), 4 * 20 * 16);
+  schedule::expect_same(dag, space->steps(apart), 1e-5);
+  const auto offered = [&](const compute::Dag& other) {
+    const Result<Space> made = Space::create(other, narrow());
+    HONE_ASSERT(made.ok(), "a space");
+    return std::ranges::any_of(made->decisions(0),
+                               [](const Decision& d) { return d.name.ends_with(".rest"); });
+  };
+  EXPECT_TRUE(offered(dag));
+  EXPECT_FALSE(offered(gemm(4, 24, 16))) << "tiles of two or three vectors leave none";
+  EXPECT_FALSE(offered(depthwise(6, 7, 20, 1))) << "no operand is shared by the lanes";
 }
 
 TEST(space, the_same_seed_gives_the_same_points) {

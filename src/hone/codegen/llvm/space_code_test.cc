@@ -56,7 +56,7 @@ Extents extents_with(const Family& family, size_t place, int64_t extent, Rng& rn
 }
 
 // "winograd_4.0 peel": the first sketch of this algorithm, the rest of columns in a loop of its own
-// (mask: tested; no word: the sketch has no such decision).
+// (mask: tested; no word: the sketch has no such decision); rest: so is the last tile of channels.
 std::string name_of(const space::Space& space, const space::Point& point) {
   int before = 0;
   for (int s = 0; s < point.sketch; ++s)
@@ -66,7 +66,11 @@ std::string name_of(const space::Space& space, const space::Point& point) {
   for (size_t i = 0; i < decisions.size(); ++i) {
     if (decisions[i].kind != space::DecisionKind::kTail) continue;
     const bool peels = decisions[i].options[static_cast<size_t>(point.choices[i])] == 1;
-    name += peels ? " peel" : " mask";
+    if (decisions[i].name.ends_with(".rest")) {
+      name += peels ? " rest" : "";
+    } else {
+      name += peels ? " peel" : " mask";
+    }
   }
   return name;
 }
@@ -210,7 +214,7 @@ TEST(space_code, products) {
   check_family({3,
                 20'000,
                 [](const Extents& e) { return gemm(e[0], e[1], e[2]); },
-                {"direct.0 mask", "direct.0 peel"}});
+                {"direct.0 mask", "direct.0 peel", "direct.0 rest peel"}});
 }
 // Large enough for Strassen's algorithm.
 TEST(space_code, products_of_halves) {

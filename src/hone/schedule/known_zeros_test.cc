@@ -1,0 +1,88 @@
+// Products with the zeros around an input are left out where a loop of the sum runs past them.
+#include "hone/compute/dag_testing.h"
+#include "hone/schedule/random_schedule.h"
+#include "hone/schedule/schedule_testing.h"
+
+namespace hone::schedule {
+namespace {
+
+using compute::testing::conv2d;
+using compute::testing::ConvShape;
+
+compute::Dag conv_in_zeros(ConvShape shape) {
+  compute::Dag dag = conv2d(shape);
+  dag.params[0].zeros = {0, shape.pad, shape.pad, 0, 0, shape.pad, shape.pad, 0};
+  return dag;
+}
+
+// Elements of the data that a program reads.
+int64_t elements_read(const compute::Dag& dag, const std::string& text) {
+  const ir::TouchReport report = touches_of(dag, text);
+  const ir::Touch* touch = report.find(dag.params[0].buffer, false);
+  return touch != nullptr ? touch->distinct : 0;
+}
+
+constexpr ConvShape kShape{.h = 5, .w = 7, .ic = 4, .oc = 8, .border = 0};
+constexpr int64_t kAll = 7 * 9 * 4, kInside = 5 * 7 * 4, kRows = 5 * 9 * 4;  // rows: all columns
+
+TEST(known_zeros, are_not_read_where_a_loop_of_the_sum_can_leave_them_out) {
+  const compute::Dag dag = conv_in_zeros(kShape);
+  EXPECT_EQ(elements_read(conv2d(kShape), ""), kAll) << "nothing is known";
+  EXPECT_EQ(elements_read(dag, ""), kInside);
+  EXPECT_EQ(elements_read(dag, "cache_read(weight, conv2d)"), kInside) << "packed weights";
+  EXPECT_EQ(elements_read(dag, "reorder(conv2d, [ic, kh, kw, oc])"), kInside) << "channels inside";
+  EXPECT_EQ(elements_read(dag, "reorder(conv2d, [oc, ic, kh, kw])"), kRows)
+      << "a test for each tap would cost more than its product";
+  compute::Dag moving = dag;  // weights that are given at run time may be infinite
+  moving.params[1].role = ir::Role::kInput;
+  EXPECT_EQ(elements_read(moving, ""), kAll);
+}
+
+// In a register tile of columns, only whole rows of taps are left out.
+TEST(known_zeros, tear_no_register_tile) {
+  const std::string tile =
+      "split(relu, ow, [7])\nreorder(relu, [n, oh, ow.0, ow.1, oc])\nvectorize(relu, oc)\n"
+      "unroll(relu, ow.1)\ncompute_at(conv2d, relu, ow.0)\nscope(conv2d, register)\n"
+      "reorder(conv2d, [kh, kw, ic, n, oh, ow, oc])\nunroll(conv2d, n)\nunroll(conv2d, oh)\n"
+      "unroll(conv2d, ow)\nvectorize(conv2d, oc)\n";
+  const compute::Dag dag = conv_in_zeros(kShape);
+  EXPECT_EQ(elements_read(dag, "inline(bias)\n" + tile), kRows);
+  expect_same(dag, "inline(bias)\n" + tile);
+  EXPECT_EQ(
+      elements_read(dag, "inline(bias)\n" + tile + "unroll(conv2d, ic)\nunroll(conv2d, kw)\n"),
+      kAll);
+}
+
+// A reduce axis of one point has no loop that could leave anything out.
+TEST(known_zeros, around_a_window_of_one_point_are_read) {
+  const compute::Dag point = conv_in_zeros({.h = 5, .w = 7, .kernel = 1, .pad = 1});
+  EXPECT_EQ(elements_read(point, ""), 7 * 9 * 3);
+  expect_same(point, "");
+  expect_same(conv_in_zeros({.h = 5, .w = 7, .pad = 1, .kernel_w = 1}), "");
+  expect_same(conv_in_zeros(kShape), "rfactor(conv2d, kh, 1)");
+}
+
+TEST(known_zeros, change_no_result) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    Rng rng(seed);
+    ConvShape shape{.h = rng.between(3, 7),
+                    .w = rng.between(3, 7),
+                    .ic = rng.between(1, 5),
+                    .oc = rng.between(1, 9),
+                    .kernel = rng.between(1, 3),
+                    .stride = rng.between(1, 2),
+                    .pad = rng.between(0, 2),
+                    .border = 0,
+                    .kernel_w = rng.between(1, 3)};
+    compute::Dag dag = conv_in_zeros(shape);
+    for (int64_t& zeros : dag.params[0].zeros) zeros = rng.between(0, zeros);
+    const Steps steps = random_steps(dag, rng, 25);
+    if (!lower(dag, steps).ok()) continue;
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, to_string(steps)));
+    expect_same(dag, steps, 1e-5, seed);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace hone::schedule
