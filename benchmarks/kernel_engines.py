@@ -62,7 +62,8 @@ class Hone(engines.Hone):
     timed = ()  # steps that a run's seconds are the sum of; none: all of the run
 
     @classmethod
-    def build(cls, options, model_path, inputs, threads, seconds):
+    def build(cls, options, model_path, inputs, threads, seconds, one_by_one=False):
+        """`one_by_one`: no two kernels run side by side, so that each has its own time."""
         # The loader takes a path that it has seen for the library that it has.
         output = model_path.with_suffix(f".{next(cls.numbers)}.so")
         command = [options.hone, "tune" if seconds else "compile", model_path, "-o", output, "--threads", str(threads), "--json"]
@@ -70,6 +71,7 @@ class Hone(engines.Hone):
         command += ["--db", options.db, "--no-shipped"] if options.db else ["--no-db"]
         command += ["--device", options.device] if options.device else []
         command += ["--accuracy", options.accuracy] if options.accuracy else []
+        command += ["--skip-pass", "run_together"] if one_by_one else []
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
         if done.returncode != 0:
             raise describe_failure(command, done)

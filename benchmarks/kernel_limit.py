@@ -1,9 +1,9 @@
 """The least time that a row of the kernels table could take on this machine, and what allows no less (docs/explain.md).
 
 A roofline is what `hone devices --json` prints: peak rates in FLOP/s, bandwidths in bytes per second of each cache level and of memory,
-by one core and by all. The bound is that of src/hone/measure/roofline.h, but for the weights: those of all copies take part in choosing
-the level, as each copy reads its own.
+by one core and by all. The bound is that of src/hone/measure/roofline.h, but for the level, which all copies in the row's model choose.
 """
+import kernel_rows
 
 
 def rate_of(one, whole, cores, threads):
@@ -21,6 +21,17 @@ def level_of(roofline, working_set, threads):
     return roofline["levels"][-1]
 
 
+def working_set(result):
+    """The bytes among which a copy's own are found: the weights of all copies, and their data where copies stand side by side, each with its own.
+
+    Where a reorder makes the data just before, as for pooling, it is near, however many copies there are.
+    """
+    others = result["weight_bytes"]
+    if not result["chain"] and result["kind"] not in kernel_rows.WITH_REORDERS:
+        others = result["bytes"]
+    return result["bytes"] + (result["copies"] - 1) * others
+
+
 def least_flops(report, copies):
     """Of a copy, by the algorithm that needs the fewest, as `hone compile --json` says; 0 without a report."""
     return sum(kernel["least_flops"] * kernel["times"] for kernel in report.get("kernels", [])) / copies
@@ -33,7 +44,7 @@ def limit(result, flops, roofline):
     """
     threads, cores = result["threads"], roofline["cores"]
     peak = result["peak_flops"] or rate_of(roofline["flops_one"], roofline["flops_all"], cores, threads)
-    level = level_of(roofline, result["bytes"] + (result["copies"] - 1) * result["weight_bytes"], threads)
+    level = level_of(roofline, working_set(result), threads)
     bandwidth = max(rate_of(level["read_one"], level["read_all"], cores, threads), rate_of(level["write_one"], level["write_all"], cores, threads))
     compute, moving = flops / peak, result["bytes"] / bandwidth
     if moving > compute:

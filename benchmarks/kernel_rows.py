@@ -30,6 +30,7 @@ OPERATORS = (
     ("Concat", IMAGE, [1, 128, 56, 56], {"axis": 1, "count": 2}, []),
 )
 CLASS_OF = {"operator": "operators", "conv": "dense", "gemm": "dense", "bmm": "dense", "depthwise": "depthwise", "block": "depthwise", "attention": "attention"}
+WITH_REORDERS = ("conv", "depthwise", "block", "pool")  # kinds whose models begin and end with another order of the data
 ACTIVATIONS = {"Relu": "relu", "Clip": "clip", "Sigmoid": "silu"}
 
 

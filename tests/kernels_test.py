@@ -91,8 +91,8 @@ class Kernels(support.Case):
                    "write_all": rate} for level, size, shared, rate in ((1, 1 << 15, 1, 200e9), (2, 1 << 20, 1, 100e9), (3, 1 << 25, 2, 50e9), (0, 0, 2, 20e9))]
         roofline = {"cores": 2, "flops_one": 100e9, "flops_all": 180e9, "levels": levels}
 
-        def limit(size, flops=0.0, threads=1, copies=1, weight_bytes=0, peak=0.0):
-            row = {"threads": threads, "bytes": size, "copies": copies, "weight_bytes": weight_bytes, "peak_flops": peak}
+        def limit(size, flops=0.0, threads=1, copies=1, weight_bytes=0, peak=0.0, chain=True, kind="gemm"):
+            row = {"threads": threads, "bytes": size, "copies": copies, "weight_bytes": weight_bytes, "peak_flops": peak, "chain": chain, "kind": kind}
             found = kernel_limit.limit(row, flops, roofline)
             return found["limit"], found["limit_seconds"]
 
@@ -102,6 +102,9 @@ class Kernels(support.Case):
         self.assertEqual(limit(1 << 21), ("L3", (1 << 21) / 50e9))
         self.assertEqual(limit(1 << 26, threads=2), ("memory", (1 << 26) / 40e9))
         self.assertEqual(limit(1 << 20, copies=64, weight_bytes=1 << 20), ("memory", (1 << 20) / 20e9), "each copy reads weights of its own")
+        self.assertEqual(limit(1 << 20, copies=8), ("L2", (1 << 20) / 100e9), "one copy's output is the next one's input")
+        self.assertEqual(limit(1 << 20, copies=8, chain=False), ("L3", (1 << 20) / 50e9), "side by side, each with data of its own")
+        self.assertEqual(limit(1 << 20, copies=8, chain=False, kind="pool"), ("L2", (1 << 20) / 100e9), "which a reorder has just made")
         self.assertEqual(limit(1 << 15, flops=1e9), ("compute", 1e9 / 100e9))
         self.assertEqual(limit(1 << 15, flops=1e9, threads=4), ("compute", 1e9 / 180e9))
         self.assertEqual(limit(1 << 15, flops=1e9, peak=50e9), ("compute", 1e9 / 50e9), "of AVX2, say")

@@ -14,6 +14,7 @@
 #include "hone/ir/share_windows.h"
 #include "hone/ir/simplify.h"
 #include "hone/ir/sink_loops.h"
+#include "hone/ir/skip_neutral.h"
 #include "hone/schedule/lower_guards.h"
 #include "hone/schedule/packing_order.h"
 
@@ -295,7 +296,8 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   program = ir::share_sums(std::move(program));
   program = ir::share_windows(std::move(program));
   program = ir::hoist_functions(std::move(program));
-  program = ir::roll_loops(std::move(program));  // last: what is left is as long as it will be
+  program = ir::roll_loops(std::move(program));  // late: what is left is as long as it will be
+  program = ir::skip_neutral(std::move(program));
   return ir::simplify(std::move(program));
 }
 
