@@ -36,7 +36,12 @@ class Pass {
       body.push_back(made ? std::move(made) : child);
     }
     if (vectorized) lanes_.pop_back();
-    return changes ? with_body(*s, std::move(body)) : nullptr;
+    if (!changes) return nullptr;
+    // The guard of a tail holds back nothing but its own lanes: one condition, of which parts move.
+    if (s->kind == StmtKind::kIf && body.size() == 1 && body[0]->kind == StmtKind::kIf &&
+        !has_load(s->condition))
+      return make_if(logical_and(s->condition, body[0]->condition), body[0]->body);
+    return with_body(*s, std::move(body));
   }
 
  private:

@@ -43,6 +43,27 @@ TEST(skip_neutral, one_test_stands_around_all_vectors_of_a_point) {
   }
 }
 
+TEST(skip_neutral, the_test_passes_the_guard_of_a_tail) {
+  const auto tail = [](const std::string& update) {
+    return parsed_block("input x: f32[4, 13]\n output y: f32[5, 16]\n",
+                        "for row in 0..5 { alloc register a: f32[2, 8] {\n"
+                        "unrolled c in 0..2 { vectorized l in 0..8 { a[c, l] = -inf } }\n"
+                        "for k in 0..2 { unrolled c in 0..2 { vectorized l in 0..8 {\n"
+                        "if c * 8 + l < 13 { a[c, l] = " +
+                            update +
+                            " } } } }\n"
+                            "unrolled c in 0..2 { vectorized l in 0..8 { y[row, c * 8 + l] = "
+                            "a[c, l] } } } }");
+  };
+  const Program before =
+      tail("max(a[c, l], select(1 <= row + k && row + k < 5, x[row + k - 1, c * 8 + l], -inf))");
+  const Program after = skip_neutral(before);
+  const std::string text = print(after);
+  EXPECT_NE(text.find("if 1 <= row + k && row + k < 5 {"), std::string::npos) << text;
+  EXPECT_NE(text.find("if c_1 * 8 + l_1 < 13 {"), std::string::npos) << text;
+  expect_same_results(before, after);
+}
+
 TEST(skip_neutral, leaves_what_is_no_such_step) {
   const std::string not_steps[] = {
       "max(a[c, l], " + kInside + "0.0))",                        // changes something
