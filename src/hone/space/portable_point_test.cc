@@ -5,22 +5,15 @@
 #include <algorithm>
 
 #include "hone/compute/dag_testing.h"
+#include "hone/space/space_testing.h"
 
 namespace hone::space {
 namespace {
 
 using namespace compute::testing;
 
-target::Target machine() {
-  target::Target target;
-  target.vector_bytes = 32;
-  target.vector_registers = 16;
-  target.cores = 2;
-  return target;
-}
-
 Space space_of(const compute::Dag& dag) {
-  Result<Space> space = Space::create(dag, machine());
+  Result<Space> space = Space::create(dag, narrow(32));
   HONE_ASSERT(space.ok(), space.status().message().c_str());
   return *std::move(space);
 }
@@ -140,7 +133,7 @@ TEST(portable_point, an_algorithm_that_does_not_apply_has_no_counterpart) {
 }
 
 TEST(portable_point, wide_lanes_become_what_the_device_has) {
-  target::Target wide = machine();
+  target::Target wide = narrow(32);
   wide.vector_bytes = 64;
   wide.vector_registers = 32;
   const Result<Space> from = Space::create(conv(28, 64), wide);

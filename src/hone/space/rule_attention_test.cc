@@ -7,19 +7,12 @@
 #include "hone/schedule/lower.h"
 #include "hone/schedule/schedule_testing.h"
 #include "hone/space/space.h"
+#include "hone/space/space_testing.h"
 
 namespace hone::space {
 namespace {
 
 using compute::testing::attention;
-
-target::Target small_vectors() {
-  target::Target target;
-  target.vector_bytes = 16;
-  target.vector_registers = 16;
-  target.cores = 2;
-  return target;
-}
 
 // Sets one decision, "attention.block", to the option with a value; it must have it.
 void choose(const Space& space, std::string_view name, int64_t value, Point& point) {
@@ -48,7 +41,7 @@ int64_t chosen(const Space& space, std::string_view name, const Point& point) {
 TEST(attention, panels_and_blocks_compute_the_same) {
   for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {500}}) {
     const compute::Dag dag = attention(2, 37, 515, 7, offset);
-    const Result<Space> space = Space::create(dag, small_vectors());
+    const Result<Space> space = Space::create(dag, narrow());
     ASSERT_TRUE(space.ok()) << space.status().message();
     ASSERT_EQ(space->num_sketches(), 2);
     for (int sketch = 0; sketch < 2; ++sketch) {
@@ -83,7 +76,7 @@ TEST(attention, panels_and_blocks_compute_the_same) {
 // What is known of the loops without any model: copies serve many queries, and the scores of those
 // that are computed at a time take a small part of the second-level cache.
 TEST(attention, default_point_copies_for_many_queries_only) {
-  target::Target target = small_vectors();
+  target::Target target = narrow();
   target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
   const auto text = [&](int64_t queries, std::optional<int64_t> offset) {
     const Result<Space> space = Space::create(attention(8, queries, 512, 16, offset), target);
@@ -103,7 +96,7 @@ TEST(attention, default_points_are_legal_and_keep_their_scores_near) {
     for (const int64_t l2 : {256 << 10, 512 << 10, 1 << 20}) {
       for (const int cores : {1, 2, 64}) {
         for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {0}}) {
-          target::Target target = small_vectors();
+          target::Target target = narrow();
           target.cores = cores;
           target.caches = {{1, 32 << 10, 64, 1, 64}, {2, l2, 64, 1, 32}};
           const Result<Space> space =
@@ -132,7 +125,7 @@ TEST(attention, default_points_are_legal_and_keep_their_scores_near) {
 
 // Copies are choices, no algorithm: records go by that.
 TEST(attention, sampled_schedules_are_of_their_sketch_s_algorithm) {
-  const Result<Space> space = Space::create(attention(2, 64, 512, 16), small_vectors());
+  const Result<Space> space = Space::create(attention(2, 64, 512, 16), narrow());
   ASSERT_TRUE(space.ok());
   Rng rng(1);
   for (int i = 0; i < 50; ++i) {

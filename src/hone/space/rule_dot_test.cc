@@ -4,19 +4,12 @@
 #include "hone/schedule/schedule_testing.h"
 #include "hone/space/dot_testing.h"
 #include "hone/space/space.h"
+#include "hone/space/space_testing.h"
 
 namespace hone::space {
 namespace {
 
 using namespace compute::testing;
-
-target::Target machine(int vector_bytes) {
-  target::Target target;
-  target.vector_bytes = vector_bytes;
-  target.vector_registers = 16;
-  target.cores = 2;
-  return target;
-}
 
 bool has_step(const Space& space, const Point& point, std::string_view word) {
   return schedule::to_string(space.steps(point)).find(word) != std::string::npos;
@@ -24,7 +17,7 @@ bool has_step(const Space& space, const Point& point, std::string_view word) {
 
 TEST(dot, the_lanes_run_along_the_sum_where_results_are_few_or_far_apart) {
   const auto way = [](const compute::Dag& dag) {
-    const Result<Space> space = Space::create(dag, machine(64));
+    const Result<Space> space = Space::create(dag, narrow(64));
     if (!space.ok()) return std::string("none");
     std::string ways;
     for (int sketch = 0; sketch < space->num_sketches(); ++sketch)
@@ -41,7 +34,7 @@ TEST(dot, the_lanes_run_along_the_sum_where_results_are_few_or_far_apart) {
 }
 
 TEST(dot, every_point_computes_the_same_for_odd_shapes) {
-  const target::Target target = machine(32);
+  const target::Target target = narrow(32);
   Rng rng(11);
   for (const int64_t k : {8, 13, 17, 31, 33, 97}) {
     for (const int64_t n : {1, 2, 3, 7, 8}) {
@@ -64,7 +57,7 @@ TEST(dot, every_point_computes_the_same_for_odd_shapes) {
 
 TEST(split_sum, a_long_sum_of_few_results_is_cut_into_parts) {
   const auto sketches = [](const compute::Dag& dag) {
-    const Result<Space> space = Space::create(dag, machine(64));
+    const Result<Space> space = Space::create(dag, narrow(64));
     int parts = 0;
     for (int s = 0; space.ok() && s < space->num_sketches(); ++s) {
       for (const Decision& decision : space->decisions(s))
@@ -79,7 +72,7 @@ TEST(split_sum, a_long_sum_of_few_results_is_cut_into_parts) {
 }
 
 TEST(split_sum, its_parts_are_fixed_by_the_schedule_and_added_up) {
-  const target::Target target = machine(16);
+  const target::Target target = narrow(16);
   const compute::Dag dag = dot_product({.m = 1, .n = 40, .k = 16384});
   const Result<Space> space = Space::create(dag, target);
   ASSERT_TRUE(space.ok());

@@ -9,20 +9,12 @@
 #include "hone/schedule/lower.h"
 #include "hone/schedule/schedule_testing.h"
 #include "hone/space/sketch.h"
+#include "hone/space/space_testing.h"
 
 namespace hone::space {
 namespace {
 
 using namespace compute::testing;
-
-target::Target
-narrow() {  // few registers and lanes, so that small shapes have full tiles and tails
-  target::Target target;
-  target.vector_bytes = 16;
-  target.vector_registers = 16;
-  target.cores = 2;
-  return target;
-}
 
 struct Case {
   const char* name;
@@ -416,80 +408,6 @@ TEST(space, the_point_that_stands_for_another_makes_the_same_program) {
       if (::testing::Test::HasFailure()) return;
     }
   }
-}
-
-using Values = std::vector<std::pair<std::string_view, int64_t>>;
-
-// What stands for the default point of the first sketch with some decisions made otherwise.
-Point canonical(const Space& space, const Values& values) {
-  const std::vector<Decision>& decisions = space.decisions(0);
-  Point point = space.default_point();
-  for (const auto& [role, value] : values) {
-    for (size_t i = 0; i < decisions.size(); ++i) {
-      if (std::string_view(decisions[i].name).substr(decisions[i].role) == role)
-        point.choices[i] = nearest_option(decisions[i], value);
-    }
-  }
-  EXPECT_TRUE(space.legal(point));
-  return space.canonical(point);
-}
-
-TEST(space, decisions_that_change_nothing_have_one_value) {
-  const Result<Space> space = Space::create(gemm(4, 24, 16), narrow());
-  ASSERT_TRUE(space.ok());
-  const auto same = [&](const Values& a, const Values& b) {
-    return canonical(*space, a) == canonical(*space, b);
-  };
-  const std::pair<std::string_view, int64_t> vectors{"vectors", 2};  // three blocks of channels
-  EXPECT_TRUE(same({vectors, {"column", 2}, {"parallel", 1}, {"tail", 0}},
-                   {vectors, {"column", 2}, {"parallel", 1}, {"tail", 1}}));
-  EXPECT_FALSE(same({vectors, {"column", 3}, {"parallel", 1}, {"tail", 0}},
-                    {vectors, {"column", 3}, {"parallel", 1}, {"tail", 1}}));
-  EXPECT_TRUE(same({vectors, {"column", 3}, {"parallel", 2}, {"tail", 0}},
-                   {vectors, {"column", 3}, {"parallel", 2}, {"tail", 1}}))
-      << "a parallel loop is not peeled";
-  const std::pair<std::string_view, int64_t> all{"column", 4};  // in one tile
-  EXPECT_TRUE(same({vectors, all, {"order", 1}, {"parallel", 1}},
-                   {vectors, all, {"order", 2}, {"parallel", 2}}));
-  EXPECT_FALSE(
-      same({vectors, {"column", 2}, {"order", 1}}, {vectors, {"column", 2}, {"order", 2}}));
-}
-
-// 20 channels are five vectors: two tiles of two and one, or three of which the last has one only.
-TEST(space, the_last_tile_of_channels_may_lie_apart) {
-  const compute::Dag dag = gemm(4, 20, 16);
-  const Result<Space> space = Space::create(dag, narrow());
-  ASSERT_TRUE(space.ok());
-  const auto point = [&](int64_t vectors, int64_t parallel, int64_t rest) {
-    return canonical(*space, {{"vectors", vectors},
-                              {"column", 2},
-                              {"order", 2},
-                              {"parallel", parallel},
-                              {"rest", rest}});
-  };
-  EXPECT_EQ(point(1, 1, 0), point(1, 1, 1)) << "whole tiles";
-  EXPECT_EQ(point(2, 4, 0), point(2, 4, 1)) << "a parallel loop is not peeled";
-  const Point whole = point(2, 1, 0), apart = point(2, 1, 1);
-  EXPECT_NE(whole, apart);
-  // Loads of the input, one for each product.
-  const auto products = [&](const Point& made) {
-    const ir::TouchReport report =
-        schedule::touches_of(dag, schedule::to_string(space->steps(made)));
-    const ir::Touch* touch = report.find(dag.params[0].buffer, false);
-    return touch != nullptr ? touch->count : 0;
-  };
-  EXPECT_EQ(products(whole), 4 * 24 * 16);
-  EXPECT_EQ(products(apart), 4 * 20 * 16);
-  schedule::expect_same(dag, space->steps(apart), 1e-5);
-  const auto offered = [&](const compute::Dag& other) {
-    const Result<Space> made = Space::create(other, narrow());
-    HONE_ASSERT(made.ok(), "a space");
-    return std::ranges::any_of(made->decisions(0),
-                               [](const Decision& d) { return d.name.ends_with(".rest"); });
-  };
-  EXPECT_TRUE(offered(dag));
-  EXPECT_FALSE(offered(gemm(4, 24, 16))) << "tiles of two or three vectors leave none";
-  EXPECT_FALSE(offered(depthwise(6, 7, 20, 1))) << "no operand is shared by the lanes";
 }
 
 TEST(space, the_same_seed_gives_the_same_points) {
