@@ -129,7 +129,7 @@ class Bench:
         if not path.exists() or name in ("hone", "onnxruntime", "openvino") and path.name == "empty.onnx":
             onnx.save_model(model.onnx(), path)
         if name == "hone":
-            return self.kernel_engines.Hone.build(self.options, path, model.inputs, threads, seconds, threads > 1 and model.row.kind == "pool")
+            return self.kernel_engines.Hone.build(self.options, path, model.inputs, threads, seconds, threads > 1 and has_own_times(model.row, threads))
         if name == "onnxruntime":
             return self.kernel_engines.OnnxRuntime(path, model.inputs, model.outputs, threads)
         if name == "openvino":
@@ -174,8 +174,7 @@ class Bench:
                   "weights": "warm" if copies * row.weight_bytes <= l2_bytes() else "cold", "seconds_to_tune": seconds,
                   "load": os.getloadavg(), "peak_flops": self.peak_flops(threads), "engines": {}}
         clock = time.process_time if self.options.clock == "cpu" else time.perf_counter
-        steps_by_themselves = threads == 1 or row.kind == "pool"  # of a run: no two at the same time
-        if "hone" in opened and row.kind in kernel_rows.WITH_REORDERS and steps_by_themselves and self.options.clock == "wall":
+        if "hone" in opened and row.kind in kernel_rows.WITH_REORDERS and has_own_times(row, threads) and self.options.clock == "wall":
             opened["hone"].times_own_steps()
         rounds = interleaved.measure(opened, self.options.rounds, functools.partial(interleaved.samples, clock=clock))
         last = list(model.outputs)[-1]
@@ -204,6 +203,11 @@ class Bench:
         if row.kind not in kernel_rows.WITH_REORDERS:
             return 1.0
         return engine.own_share(min(min(samples) for samples in rounds) if self.options.clock == "cpu" else None)
+
+
+def has_own_times(row, threads):
+    """Whether no two of Hone's kernels run at the same time, so that each step of a run has a time of its own."""
+    return threads == 1 or row.kind == "pool"
 
 
 @functools.cache

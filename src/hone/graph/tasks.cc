@@ -130,8 +130,7 @@ class Extractor {
     return {Argument::Kind::kConstant, index};
   }
 
-  // The borders of the inputs. Infinity times zero is no zero: nothing is known beside such
-  // weights.
+  // The borders of the inputs; none beside a weight that is infinite, which times zero is no zero.
   void note_zeros(Emitted& emitted) {
     bool any = false;
     for (size_t i = 0; i < emitted.arguments.size(); ++i) {

@@ -2,8 +2,8 @@
 //
 // Where a window reads its padding, each vector of it is chosen from memory or the neutral element:
 //
-//   unrolled c { vectorized l { a[c, l] = max(a[c, l], select(1 <= row, x[row - 1, c, l], -inf)) }
-//   }
+//   unrolled c { vectorized l {
+//     a[c, l] = max(a[c, l], select(1 <= row, x[row - 1, c, l], -inf)) } }
 //   ->
 //   if (1 <= row) { unrolled c { vectorized l { a[c, l] = max(a[c, l], x[row - 1, c, l]) } } }
 //

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/compute/stage_body.h"
+#include "hone/schedule/bilinear.h"
 
 namespace hone::schedule {
 namespace {
@@ -10,14 +11,8 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
-// A sum of products of an input, zeros around it, with constants; read is null if it is none.
-struct ZeroSum {
-  const compute::Access* read = nullptr;
-  std::vector<int64_t> zeros;
-};
-
 // A constant, or a copy of one: what is computed of finite constants may be infinite.
-bool is_constant(const State& state, const ir::BufferPtr& buffer) {
+bool holds_constant(const State& state, const ir::BufferPtr& buffer) {
   if (const ir::Param* param = state.find_param(buffer)) return param->role == ir::Role::kConstant;
   return std::any_of(state.stages.begin(), state.stages.end(), [&](const StageState& stage) {
     if (stage.info->stage.is_extern() || stage.buffer() != buffer) return false;
@@ -26,27 +21,6 @@ bool is_constant(const State& state, const ir::BufferPtr& buffer) {
     const ir::Param* param = copied->op == Op::kLoad ? state.find_param(copied->buffer) : nullptr;
     return param && param->role == ir::Role::kConstant;
   });
-}
-
-ZeroSum find_zero_sum(const State& state, int s) {
-  const StageInfo& info = *state.stages[s].info;
-  if (info.stage.reduce.empty() || info.stage.outputs.size() != 1) return {};
-  const Expr& value = info.stage.outputs[0].value;
-  if (value->op != Op::kAdd) return {};
-  const ir::BufferPtr& own = info.stage.outputs[0].buffer;
-  const auto is_own = [&](const Expr& e) { return e->op == Op::kLoad && e->buffer == own; };
-  const Expr& term = is_own(value->args[0]) ? value->args[1] : value->args[0];
-  if (is_own(value->args[0]) == is_own(value->args[1]) || term->op != Op::kMul) return {};
-  for (int i = 0; i < 2; ++i) {
-    const Expr &data = term->args[i], &weight = term->args[1 - i];
-    if (data->op != Op::kLoad || weight->op != Op::kLoad) return {};
-    const ir::Param* param = state.find_param(data->buffer);
-    if (!param || param->zeros.empty() || !is_constant(state, weight->buffer)) continue;
-    for (const compute::Access& read : info.reads) {
-      if (read.buffer == data->buffer) return {&read, param->zeros};
-    }
-  }
-  return {};
 }
 
 class Guards {
@@ -125,12 +99,14 @@ class Guards {
   // Products with the zeros around an input are left out where a loop of the sum runs past them
   // around others: what it skips is worth a test, and no register tile is torn.
   void add_zeros() {
-    const ZeroSum sum = find_zero_sum(state_, s_);
-    if (sum.read == nullptr) return;
-    const std::vector<int64_t>& shape = sum.read->buffer->shape;
+    const std::optional<Factors> factors = factors_of(state_, *stage_.info);
+    if (!factors || factors->data->op != Op::kLoad) return;
+    const ir::Param* param = state_.find_param(factors->data->buffer);
+    if (!param || param->zeros.empty() || !holds_constant(state_, factors->weight->buffer)) return;
+    const std::vector<int64_t>&shape = param->buffer->shape, &zeros = param->zeros;
     for (size_t d = 0; d < shape.size(); ++d) {
-      const compute::AffineRow& row = sum.read->index[d];
-      const int64_t first = sum.zeros[d], last = shape[d] - sum.zeros[shape.size() + d] - 1;
+      const compute::AffineRow& row = factors->data_access.index[d];
+      const int64_t first = zeros[d], last = shape[d] - zeros[shape.size() + d] - 1;
       int64_t least = row.constant, most = row.constant;
       Expr index = ir::constant(row.constant);
       bool sums = false;
