@@ -11,9 +11,11 @@
 namespace hone {
 namespace {
 
-constexpr double kClose = 1.10;   // times the best, measured alone: may be faster in the model
-constexpr double kShare = 0.005;  // of the model's time, at least
-constexpr double kError = 0.05;   // of crowning one that is no faster
+// Times the best, measured alone: may be faster in the model, ...
+constexpr double kClose = 1.10;
+constexpr double kCloseOtherSplit = 1.25;  // ... all the more if its threads read other parts
+constexpr double kShare = 0.005;           // of the model's time, at least
+constexpr double kError = 0.05;            // of crowning one that is no faster
 constexpr int kMaxRounds = 400;
 constexpr double kSampling = 0.6;  // of the time; the rest is for whole runs
 
@@ -194,7 +196,8 @@ std::vector<Contest> contests_of(const ModelTasks& model,
     if (best <= 0 || seconds_of(g) < kShare * whole) continue;
     Contest contest{g, runners_up[g]};
     std::erase_if(contest.challengers, [&](const search::MeasuredSchedule& next) {
-      return next.seconds > kClose * best || next.steps == schedules[g];
+      const double limit = next.other_split ? kCloseOtherSplit : kClose;
+      return next.seconds > limit * best || next.steps == schedules[g];
     });
     if (!contest.challengers.empty()) contests.push_back(std::move(contest));
   }

@@ -99,6 +99,59 @@ class Collector {
   Interval whole_;
 };
 
+// Collects what must hold of a parallel loop's variable for every "less" inside its body to be true
+// whatever the other variables are, where that is neither always so nor never.
+class TileConditions {
+ public:
+  TileConditions(VarPtr var, Ranges ranges) : var_(std::move(var)), ranges_(std::move(ranges)) {}
+  void statement(const StmtNode& s) {
+    for (const Expr& e : {s.min, s.extent, s.condition, s.value}) {
+      if (e) expression(e);
+    }
+    for (const Expr& e : s.indices) expression(e);
+    const auto mark = ranges_.mark();
+    if (s.kind == StmtKind::kFor) ranges_.bind_loop(s.var, s.min, s.extent);
+    for (const Stmt& child : s.body) statement(*child);
+    ranges_.reset(mark);
+  }
+  std::vector<Expr> found;
+
+ private:
+  void expression(const Expr& e) {
+    visit(e, [this](const Expr& node) {
+      if (node->op != Op::kLt && node->op != Op::kLe) return;
+      if (const auto form = shifted(gap(node), 1, node->op == Op::kLt ? -1 : 0)) condition(*form);
+    });
+  }
+  // Of `form >= 0`.
+  void condition(const Linear& form) {
+    Linear tile, rest;
+    tile.constant = form.constant;
+    for (const auto& term : form.terms) {
+      const bool is_of_tile = uses(term.first, var_.get());
+      if (is_of_tile && !uses_nothing_else(term.first)) return;
+      (is_of_tile ? tile : rest).terms.push_back(term);
+    }
+    const int64_t low = ranges_.of(rest).lo;
+    if (tile.terms.empty() || low == kNegInf) return;
+    tile.constant += low;
+    const Interval all = ranges_.of(tile);
+    if (all.lo >= 0 || all.hi < 0) return;
+    const Expr holds = less_equal(constant(0), to_expr(tile));
+    const auto same = [&](const Expr& other) { return compare(other, holds) == 0; };
+    if (std::none_of(found.begin(), found.end(), same)) found.push_back(holds);
+  }
+  [[nodiscard]] bool uses_nothing_else(const Expr& e) const {
+    bool alone = true;
+    visit(e, [&](const Expr& node) {
+      alone &= node->op != Op::kLoad && (node->op != Op::kVar || node->var == var_);
+    });
+    return alone;
+  }
+  VarPtr var_;
+  Ranges ranges_;
+};
+
 // True if a comparison is between `var` and constants: only then is its true interval all of it.
 // (floormod(t, 4) has a range even where nothing is known of t.)
 bool depends_on_nothing_else(const Expr& e, const VarPtr& var) {
@@ -142,7 +195,8 @@ class Partitioner {
 
   Stmt statement(const Stmt& s) {
     if (s->body.empty()) return s;
-    if (s->kind == StmtKind::kFor && s->peel && s->for_kind != ForKind::kParallel) {
+    if (s->kind == StmtKind::kFor && s->peel) {
+      if (s->for_kind == ForKind::kParallel) return with_tests(*s);
       if (const std::vector<Stmt> parts = split(*s); !parts.empty()) return make_block(parts);
     }
     const auto mark = ranges_.mark();
@@ -155,6 +209,34 @@ class Partitioner {
   }
 
  private:
+  // A parallel loop whose tiles without any tests are told from the others.
+  Stmt with_tests(const StmtNode& loop) {
+    const auto mark = ranges_.mark();
+    ranges_.bind_loop(loop.var, loop.min, loop.extent);
+    TileConditions conditions(loop.var, ranges_);
+    int64_t size = 0;
+    for (const Stmt& child : loop.body) {
+      conditions.statement(*child);
+      size += count_statements(child);
+    }
+    std::vector<Stmt> body;
+    if (conditions.found.empty() || statements_ + size + 2 > options_.max_statements) {
+      for (const Stmt& child : loop.body) body.push_back(statement(child));
+    } else {
+      statements_ += size + 2;
+      const Expr whole = conjunction(conditions.found);
+      for (const Expr& condition : {whole, make(Op::kNot, {whole})}) {
+        const auto inside = ranges_.mark();
+        ranges_.assume(condition);
+        const Stmt part = simplify(make_block(loop.body), ranges_);
+        body.push_back(make_if(condition, {statement(part)}));
+        ranges_.reset(inside);
+      }
+    }
+    ranges_.reset(mark);
+    return make_for(loop.var, loop.min, loop.extent, loop.for_kind, std::move(body));
+  }
+
   // Empty if the loop stays whole.
   std::vector<Stmt> split(const StmtNode& loop) {
     const Interval extent = ranges_.of(loop.extent);  // a point, but for loops that end early

@@ -7,8 +7,11 @@
 // into at most three parts, the middle one without guards. And a loop that is wholly under a guard
 // on its own variable is tightened:
 //   for i in 0..E { if (i + 2 < T) S }  ->  for i in 0..min(E, T - 2) { S }   (constants only)
-// A parallel loop is never split, and tightened only from above: tiles start at 0.
-// Loops that are split lose the mark, so the passes are idempotent.
+// A parallel loop is never split, and tightened only from above: tiles start at 0. One with peel =
+// true tests once a tile whether all conditions inside hold:
+//   parallel t in 0..N peel { for i { if (t*4 + i < M) S } }
+//     ->  parallel t in 0..N { if (t*4 + 3 < M) { for i { S } }  if (!(t*4 + 3 < M)) { .. } }
+// Loops that are split, or test, lose the mark, so the passes are idempotent.
 #pragma once
 
 #include "hone/ir/stmt.h"
@@ -16,7 +19,7 @@
 namespace hone::ir {
 
 struct PartitionOptions {
-  // Loops are split only while the whole program has at most this many statements.
+  // Loops are split, and bodies doubled, only while the whole program has at most this many statements.
   int64_t max_statements = 4096;
 };
 

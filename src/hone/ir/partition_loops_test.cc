@@ -6,6 +6,7 @@
 #include "hone/ir/hoist_guards.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/linear.h"
+#include "hone/ir/printer.h"
 
 namespace hone::ir {
 namespace {
@@ -87,6 +88,41 @@ TEST(partition_loops, parallel_loops_stay_one_loop_from_zero) {
   const Program split = partition_loops(w.program(true, ForKind::kParallel));
   EXPECT_EQ(split.phases[0].num_tiles(), 5);
   expect_same(w.program(false), split);
+}
+
+// One test a tile, before code without any and behind it what was there; the same with the tiles
+// of several images, which are told by a remainder.
+TEST(partition_loops, a_parallel_loop_tests_its_tiles_once) {
+  for (const int64_t images : {1, 3}) {
+    const int64_t n = 18, tiles = 5;
+    const BufferPtr x = make_buffer("x", DType::kF32, {images, n});
+    const BufferPtr y = make_buffer("y", DType::kF32, {images, n});
+    const VarPtr t = make_var("t"), i = make_var("i");
+    const Expr tile = images > 1 ? floormod(variable(t), tiles) : variable(t);
+    const Expr image = images > 1 ? floordiv(variable(t), tiles) : constant(0);
+    const Expr at = tile * 4 + variable(i);
+    const auto program = [&](bool peel) {
+      const Stmt store = make_store(y, {image, at}, load(x, {image, at}));
+      const Stmt body =
+          loop(t, images * tiles,
+               {loop(i, 4, {make_if(less(at, constant(n)), {store})}, false, ForKind::kVectorized)},
+               peel, ForKind::kParallel);
+      return Program{"copy", {{x, Role::kInput}, {y, Role::kOutput}}, {{body}}};
+    };
+    const Program tested = partition_loops(program(true));
+    expect_same(program(false), tested);
+    EXPECT_EQ(tested.phases[0].num_tiles(), images * tiles);
+    const std::vector<Stmt>& parts = tested.phases[0].body->body;
+    ASSERT_EQ(parts.size(), 2U);
+    ASSERT_EQ(parts[0]->kind, StmtKind::kIf);
+    EXPECT_EQ(count(parts[0], StmtKind::kIf), 1) << "the tile's own";
+    EXPECT_TRUE(is_const_int(parts[0]->body[0]->extent, 4)) << "of the full tile";
+    EXPECT_EQ(print(partition_loops(tested)), print(tested)) << "the mark is gone";
+    EXPECT_EQ(count(partition_loops(program(false)).phases[0].body, StmtKind::kIf), 1);
+    EXPECT_EQ(
+        count(partition_loops(program(true), {.max_statements = 5}).phases[0].body, StmtKind::kIf),
+        1);
+  }
 }
 
 TEST(partition_loops, growth_is_limited) {

@@ -82,6 +82,7 @@ Status apply_split(const Split& step, State& state) {
     part.length = i == 0 ? 0 : step.lengths[i - 1];
     part.stride = stride;
     part.peel = i == 0 && step.tail == Tail::kPeel;
+    part.test = i == 0 && step.tail == Tail::kTest;
     part.pad = step.tail == Tail::kPad;
     if (i < step.lengths.size()) stride /= step.lengths[i];
     stage.loops.push_back(std::move(part));
@@ -112,6 +113,7 @@ Status apply_fuse(const Fuse& step, State& state) {
       return invalid("{} mixes spatial and reduce loops", name);
     }
     fused.reduce = at.stage->loops[at.loop].reduce;
+    fused.test |= at.stage->loops[at.loop].test;
     if (!digits.empty()) fused.name += "@";
     fused.name += name;
     digits.push_back(at.loop);

@@ -153,8 +153,9 @@ class Lowering {
     if (loop.annotation == Annotation::kVectorize) kind = ir::ForKind::kVectorized;
     if (loop.annotation == Annotation::kUnroll) kind = ir::ForKind::kUnrolled;
     if (loop.annotation == Annotation::kParallel) kind = ir::ForKind::kParallel;
+    const bool peel = kind == ir::ForKind::kParallel ? loop.test : loop.peel;
     return ir::make_for(index_.variable(s, leaf), ir::constant(0), extent_of(s, leaf), kind,
-                        std::move(body), loop.peel);
+                        std::move(body), peel);
   }
 
   Expr extent_of(int s, int leaf) const {

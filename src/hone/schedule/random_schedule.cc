@@ -77,7 +77,7 @@ Step random_step(const State& state, Rng& rng) {
     case 0:
     case 1:
     case 2: {
-      Split step{stage.name(), loop, {rng.between(1, 6)}, static_cast<Tail>(rng.below(3))};
+      Split step{stage.name(), loop, {rng.between(1, 6)}, static_cast<Tail>(rng.below(4))};
       if (rng.chance(0.3)) step.lengths.push_back(rng.between(1, 4));
       return step;
     }

@@ -35,6 +35,7 @@ struct Loop {
   bool reduce = false;
   Annotation annotation = Annotation::kNone;
   bool peel = false;
+  bool test = false;    // made by a split with Tail::kTest, or fused from such a loop
   bool pad = false;     // made by a split with Tail::kPad, or its parent
   int parent = -1;      // split from this loop ...
   int64_t stride = 1;   // ... and worth this much of it

@@ -52,7 +52,7 @@ constexpr std::string_view kNames[] = {
     "rfactor",   "online_softmax", "winograd", "strassen",    "narrow",   "sink",
     "vectorize", "unroll",         "parallel", "prefetch"};
 static_assert(std::size(kNames) == std::variant_size_v<Step>);
-constexpr std::string_view kTailNames[] = {"mask", "peel", "pad"};
+constexpr std::string_view kTailNames[] = {"mask", "peel", "pad", "test"};
 constexpr ir::Scope kScopes[] = {ir::Scope::kGlobal, ir::Scope::kThread, ir::Scope::kStack,
                                  ir::Scope::kRegister};
 
@@ -127,10 +127,9 @@ struct Parser {
   void operator()(Tail& tail) {
     if (next == arguments.size()) return;  // the last argument of a split may be left out: mask
     const std::string_view text = take();
-    for (int i = 0; i < 3; ++i) {
-      if (text == kTailNames[i]) return void(tail = static_cast<Tail>(i));
-    }
-    fail("mask, peel or pad", text);
+    const auto* const found = std::ranges::find(kTailNames, text);
+    if (found == std::end(kTailNames)) return fail("mask, peel, pad or test", text);
+    tail = static_cast<Tail>(found - kTailNames);
   }
   void operator()(Parts& parts) {
     if (next == arguments.size()) return;  // blocks are not named

@@ -24,6 +24,7 @@ enum class Tail : uint8_t {
   kPeel,  // the loop is split where the test becomes true: full tiles run without it
   kPad,   // producers of the tile compute it in full (what they read must be there); stores are
           // tested
+  kTest,  // in parallel loops: one test a tile chooses code without tests for full ones
 };
 
 // for i in 0..n  -->  for i.0 in 0..ceil(n/4)  for i.1 in 0..4     (lengths = [4])

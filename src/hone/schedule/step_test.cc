@@ -54,7 +54,7 @@ TEST(step, parse_errors_name_the_line_and_what_was_expected) {
       {"split(a, b)", "line 1: expected another argument"},
       {"split(a, b, [x])", "expected an integer, found 'x'"},
       {"split(a, b, 4)", "expected a list in brackets, found '4'"},
-      {"split(a, b, [4], half)", "expected mask, peel or pad, found 'half'"},
+      {"split(a, b, [4], half)", "expected mask, peel, pad or test, found 'half'"},
       {"rfactor(a, k, 4, blocks)", "expected strided, found 'blocks'"},
       {"scope(a, shelf)", "expected a scope, found 'shelf'"},
       {"inline(a, b)", "expected no more arguments, found 'b'"},

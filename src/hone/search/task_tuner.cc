@@ -240,9 +240,16 @@ Status TaskTuner::hold_duel(const Candidate& candidate, Trial& trial, measure::R
 void TaskTuner::insert_finalist(const Candidate& candidate, double seconds) {
   const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), seconds,
                                       [](double t, const Finalist& f) { return t < f.seconds; });
-  if (place - finalists_.begin() >= static_cast<std::ptrdiff_t>(kFinalists)) return;
   finalists_.insert(place, {candidate, seconds});
-  if (finalists_.size() > kFinalists) finalists_.pop_back();
+  if (finalists_.size() <= kFinalists) return;
+  // Behind the fastest ones at most one, the first that runs in other parts than the fastest.
+  const auto is_other = [&](const Finalist& f) {
+    return context_.threads > 1 && f.num_tiles() != finalists_.front().num_tiles();
+  };
+  const auto other = std::find_if(finalists_.begin(), finalists_.end(), is_other);
+  const auto last = finalists_.begin() + kFinalists;
+  if (other > last && other != finalists_.end()) std::iter_swap(last, other);
+  finalists_.erase(other >= last && other != finalists_.end() ? last + 1 : last, finalists_.end());
 }
 
 // What was right when it was stored, by another version or by luck.

@@ -68,6 +68,8 @@ struct Findings {
 struct Finalist {
   Candidate candidate;
   double seconds = 0;  // on the task's scale (search/incumbent.h)
+  // Of its last phase; as many tiles as another one's are taken for the same split over threads.
+  [[nodiscard]] int64_t num_tiles() const { return candidate.job.phases.back().num_tiles; }
 };
 
 class TaskTuner {

@@ -61,6 +61,7 @@ struct TuneLoopOptions {
 struct MeasuredSchedule {
   schedule::Steps steps;
   double seconds = 0;
+  bool other_split = false;  // over the threads than the fastest one's: other parts, of other data
 };
 
 struct TunedTask {

@@ -91,6 +91,33 @@ TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
   EXPECT_GT(f.measured, kTrials);
 }
 
+// The three fastest, and one more that gives other parts to the threads, if they all have the same.
+TEST(tune_tasks, runners_up_have_another_split_over_the_threads) {
+  TuneFixture f;
+  f.options.context.threads = 2;
+  f.options.max_trials = 60;
+  const Result<TuneResult> result = tune_tasks(f.tasks, f.options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const auto tiles = [&](size_t task, const schedule::Steps& steps) {
+    return schedule::lower(*f.tasks[task].dag, steps).value().phases.back().num_tiles();
+  };
+  int others = 0;
+  for (size_t i = 0; i < result->tasks.size(); ++i) {
+    const TunedTask& task = result->tasks[i];
+    ASSERT_GE(task.runners_up.size(), 2U);
+    ASSERT_LE(task.runners_up.size(), 3U);
+    bool is_other = false;
+    for (size_t r = 0; r < task.runners_up.size(); ++r) {
+      const MeasuredSchedule& next = task.runners_up[r];
+      EXPECT_EQ(next.other_split, tiles(i, next.steps) != tiles(i, task.steps));
+      is_other |= r < 2 && next.other_split;
+      EXPECT_TRUE(r < 2 || (next.other_split && !is_other)) << "else it is one too many";
+      others += next.other_split ? 1 : 0;
+    }
+  }
+  EXPECT_GT(others, 0);
+}
+
 TEST(tune_tasks, equal_programs_of_runs_and_tasks_are_compiled_once) {
   TuneFixture f;
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());

@@ -129,11 +129,9 @@ class Pointwise : public Group {
     if (choice[d_blocks_outside] == 1) return {choice[d_axis], vector_axes[0]};
     return {vector_axes[0], choice[d_axis]};
   }
-  // So many of the outer loops run in parallel: the tiles' only if none is cut off, since the rest
-  // of a peeled loop runs behind it.
+  // So many of the outer loops run in parallel: at most the first axis' tiles.
   [[nodiscard]] size_t parallel_tile_loops(const Choice& choice) const {
-    const bool even = axes[tile_axes(choice).first].extent % lanes == 0;
-    return std::min<size_t>(static_cast<size_t>(choice[d_parallel]), axes.size() - (even ? 1 : 2));
+    return std::min<size_t>(static_cast<size_t>(choice[d_parallel]), axes.size() - 1);
   }
   void append_tiles(const Choice& choice, schedule::Steps& steps) const {
     const auto [first, second] = tile_axes(choice);
@@ -142,8 +140,10 @@ class Pointwise : public Group {
     for (const int64_t axis : {first, second}) {
       const std::string& name = axes[axis].var->name;
       const bool fused = axis == first && parallel > order.size();
-      steps.push_back(schedule::Split{
-          stage, name, {lanes}, fused ? schedule::Tail::kMask : schedule::Tail::kPeel});
+      const bool even = axes[axis].extent % lanes == 0;
+      const auto in_parallel = even ? schedule::Tail::kMask : schedule::Tail::kTest;
+      steps.push_back(
+          schedule::Split{stage, name, {lanes}, fused ? in_parallel : schedule::Tail::kPeel});
     }
     for (const int64_t axis : {first, second}) order.push_back(axes[axis].var->name + ".0");
     const std::vector<std::string> outer(order.begin(),

@@ -43,6 +43,7 @@ namespace {
 
 // Smaller constants stay in a cache of the core's own: half their bytes gain nothing.
 constexpr int64_t kNarrowBytes = 64 << 10;
+constexpr int64_t kFewPoints = 256;  // of a sketch: locate() looks at all of them
 
 // Structural part: pointwise intermediates disappear into their readers; a reduction that writes an
 // output directly gets an accumulator.
@@ -431,21 +432,38 @@ std::optional<Point> Space::locate(const Steps& steps) const {
       sketch.append_steps(choices, own);
       return structure + similarity(own, steps);
     };
+    int64_t points = 1;
+    for (const Decision& decision : sketch.decisions)
+      points = std::min(points * std::ssize(decision.options), kFewPoints + 1);
     // By single decisions upwards: over all points, or over legal ones only.
     const auto climb = [&](bool legal_only) {
       Point point = default_point(s);
       int current = score(point.choices);
-      for (bool improved = true; improved;) {
+      const auto climb_to = [&](std::vector<int> trial) {
+        const int value = score(trial);
+        if (value <= current || (legal_only && !sketch.legal(trial))) return false;
+        current = value;
+        point.choices = std::move(trial);
+        return true;
+      };
+      if (points <= kFewPoints) {  // all of them: decisions that matter only together hide a point
+        for (int64_t p = 0; p < points; ++p) {
+          std::vector<int> trial;
+          int64_t rest = p;
+          for (const Decision& decision : sketch.decisions) {
+            trial.push_back(static_cast<int>(rest % std::ssize(decision.options)));
+            rest /= std::ssize(decision.options);
+          }
+          climb_to(std::move(trial));
+        }
+      }
+      for (bool improved = points > kFewPoints; improved;) {
         improved = false;
         for (size_t i = 0; i < point.choices.size(); ++i) {
           for (size_t o = 0; o < sketch.decisions[i].options.size(); ++o) {
             std::vector<int> trial = point.choices;
             trial[i] = static_cast<int>(o);
-            const int value = score(trial);
-            if (value <= current || (legal_only && !sketch.legal(trial))) continue;
-            current = value;
-            point.choices = std::move(trial);
-            improved = true;
+            improved |= climb_to(std::move(trial));
           }
         }
       }
