@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import cores
 import engines
 import interleaved
 import model_files
@@ -70,7 +71,7 @@ def compare(options, name, threads, folder):
     expected = rivals["onnxruntime"].run()
     result = {"model": name, "threads": threads, "artifacts": built,
               "relative_error": {kind: engines.relative_error(e.run(), expected) for kind, e in ours.items()}}
-    seconds = interleaved.measure({**ours, **rivals}, options.rounds)
+    seconds = interleaved.measure({**ours, **rivals}, options.rounds, threads=threads)
     result["seconds"] = {key: interleaved.median(values) for key, values in seconds.items()}
     result["rounds"] = seconds
     result["ratio"] = {f"{kind}/{rival}": interleaved.ratio(seconds[kind], seconds[rival])
@@ -144,6 +145,7 @@ def main():
     parser.add_argument("--folder", type=Path, help="for artifacts and databases; default: a temporary one")
     parser.add_argument("--reuse", action="store_true", help="don't build artifacts that are in --folder")
     parser.add_argument("--no-openvino", dest="openvino", action="store_false", default=engines.openvino_installed())
+    cores.add_option(parser)
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
     options.hone = options.hone.resolve()

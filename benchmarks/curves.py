@@ -92,7 +92,7 @@ def measure(options, name):
                 pass
         loaders = {f"hone {i}": functools.partial(engines.Hone, point["path"], inputs, options.threads) for i, point in enumerate(points)}
         loaders |= {key: functools.partial(RIVALS[key][1], model, inputs, options.threads) for key in options.rivals}
-        samples = interleaved.measure_anew(loaders, options.rounds, interleaved.samples)
+        samples = interleaved.measure_anew(loaders, options.rounds, interleaved.samples, options.threads)
     latency = {key: statistics.median(statistics.median(turn) for turn in turns) for key, turns in samples.items()}
     return {"model": label, "threads": options.threads, "budget": options.budget, "cpu": platform.processor() or platform.machine(),
             "cores": os.cpu_count(),

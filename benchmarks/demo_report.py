@@ -53,7 +53,7 @@ def main():
                 "after": engines.Hone(options.after.resolve(), inputs, options.threads),
                 "onnxruntime": engines.OnnxRuntime(model_files.filled(options.model), inputs, options.threads)}
     error = engines.relative_error(compared["after"].run(), compared["onnxruntime"].run())
-    seconds = interleaved.measure(compared, options.rounds)
+    seconds = interleaved.measure(compared, options.rounds, threads=options.threads)
     for engine in compared.values():
         engine.close()
     print("-" * 90)

@@ -23,6 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import cores
 import kernel_limit
 import kernel_report
 import kernel_rows
@@ -46,6 +47,7 @@ def parse_arguments():
     parser.add_argument("--isa", choices=("host", "avx2"), default="host", help="avx2: Hone and oneDNN both, the only rivals are the library's")
     parser.add_argument("--accuracy", help="of hone")
     parser.add_argument("--rounds", type=int, default=7)
+    cores.add_option(parser)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
                         help="cpu: of the process, so that other work on the machine counts less; with one thread only")
     parser.add_argument("--copies", type=int, help="of the operator in a model; default: as its length needs")
@@ -160,6 +162,7 @@ class Bench:
         if "onednn" in names:
             names.insert(names.index("onednn") + 1, "onednn winograd")
         opened, failures = {}, {}
+        cores.patience.wait(threads)
         for name in names:
             try:
                 engine = self.engine(name, model, path, threads, seconds)
@@ -176,7 +179,7 @@ class Bench:
         clock = time.process_time if self.options.clock == "cpu" else time.perf_counter
         if "hone" in opened and row.kind in kernel_rows.WITH_REORDERS and has_own_times(row, threads) and self.options.clock == "wall":
             opened["hone"].times_own_steps()
-        rounds = interleaved.measure(opened, self.options.rounds, functools.partial(interleaved.samples, clock=clock))
+        rounds = interleaved.measure(opened, self.options.rounds, functools.partial(interleaved.samples, clock=clock), threads)
         last = list(model.outputs)[-1]
         trusted = next((opened[name] for name in ("onnxruntime", "openvino", "onednn", "openblas") if name in opened), None)
         expected = trusted.output(last).copy() if trusted else None

@@ -139,7 +139,8 @@ def best_so_far(trials, kernels):
 
 def retime(libraries, inputs, threads, rounds=7):
     """Seconds of each library, timed in turns: the median over the rounds."""
-    seconds = interleaved.measure_anew({library: functools.partial(engines.Hone, library, inputs, threads) for library in libraries}, rounds)
+    seconds = interleaved.measure_anew({library: functools.partial(engines.Hone, library, inputs, threads) for library in libraries}, rounds,
+                                       threads=threads)
     return {library: statistics.median(found) for library, found in seconds.items()}
 
 
