@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import support
@@ -45,6 +46,31 @@ class Kernels(support.Case):
         self.assertEqual(self.kernels(*arguments), printed)
         self.assertEqual(output.read_text(), before)
         self.assertEqual(self.kernels("--report", output), printed)
+
+    def test_rounds_without_a_core_for_each_thread_are_measured_anew(self):
+        import cores
+        import interleaved
+
+        class Engine:
+            runs = 0
+
+            def run(self):
+                self.runs += 1
+
+        def measured(apart, limit):
+            """What a turn saw in two rounds, where apart() answers so, one after the other, then always True."""
+            answers = iter(apart)
+            engine = Engine()
+            with unittest.mock.patch.object(cores, "apart", lambda threads: next(answers, True)), \
+                    unittest.mock.patch.object(cores, "patience", cores.Patience(limit)):
+                found = interleaved.measure({"one": engine}, 2, lambda run: (run(), engine.runs)[1], threads=2)
+            return found["one"]
+
+        self.assertEqual(measured([], 1), [1, 2])
+        self.assertEqual(measured([False, True, False], 1), [2, 3], "waits before the first round, which is measured twice")
+        self.assertEqual(measured([False] * 99, 0.0), [1, 2], "who waited in vain does so no more")
+        self.assertTrue(cores.apart(1))
+        self.assertGreater(cores.seconds(sorted(os.sched_getaffinity(0))[:1]), 0)
 
     def test_every_row_has_a_name_of_its_own_and_numbers(self):
         import kernel_models

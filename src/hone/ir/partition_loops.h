@@ -19,7 +19,8 @@
 namespace hone::ir {
 
 struct PartitionOptions {
-  // Loops are split, and bodies doubled, only while the whole program has at most this many statements.
+  // Loops are split, and bodies doubled, only while the whole program has at most this many
+  // statements.
   int64_t max_statements = 4096;
 };
 
