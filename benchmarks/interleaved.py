@@ -50,16 +50,17 @@ def measure(engines, rounds, turn=burst, threads=1):
     have a core each (cores.py) is measured anew, some times."""
     seconds = {name: [] for name in engines}
     names = list(engines)
+    cores.patience.wait(threads)
     for r in range(rounds):
         first = r % len(names)
         for _ in range(MOST_ATTEMPTS):
-            cores.patience.wait(threads)
             found = {}
             for name in names[first:] + names[:first]:
                 wait_until_quiet()
                 found[name] = turn(engines[name].run)
             if cores.patience.satisfied(threads):
                 break
+            cores.patience.wait(threads)
         for name in names:
             seconds[name].append(found[name])
     return seconds

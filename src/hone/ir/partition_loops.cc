@@ -10,9 +10,9 @@
 namespace hone::ir {
 namespace {
 
-int64_t count_statements(const Stmt& s) {
-  int64_t n = 1;
-  for (const Stmt& child : s->body) n += count_statements(child);
+int64_t count_statements(const std::vector<Stmt>& body) {
+  int64_t n = 0;
+  for (const Stmt& s : body) n += 1 + count_statements(s->body);
   return n;
 }
 
@@ -67,90 +67,48 @@ Interval decided_interval(const Expr& e, const VarPtr& var, const Ranges& ranges
   return best;
 }
 
-// Collects the decided_interval of every comparison inside a loop's body.
-class Collector {
- public:
-  Collector(const VarPtr& var, Ranges ranges, Interval whole)
-      : var_(var), ranges_(std::move(ranges)), whole_(whole) {}
-  void statements(const std::vector<Stmt>& body) {
-    for (const Stmt& s : body) statement(*s);
-  }
-  std::vector<Interval> found;
+bool is_function_of(const Expr& e, const VarPtr& var) {
+  bool alone = true;
+  visit(e, [&](const Expr& node) {
+    alone &= node->op != Op::kLoad && (node->op != Op::kVar || node->var == var);
+  });
+  return alone;
+}
 
- private:
-  void statement(const StmtNode& s) {
-    for (const Expr& e : {s.min, s.extent, s.condition, s.value}) {
-      if (e) expression(e);
-    }
-    for (const Expr& e : s.indices) expression(e);
-    const auto mark = ranges_.mark();
-    if (s.kind == StmtKind::kFor) ranges_.bind_loop(s.var, s.min, s.extent);
-    statements(s.body);
-    ranges_.reset(mark);
+// What must hold of a parallel loop's variable for a "less" to be true whatever the other variables
+// are; nothing if that is always so, or never.
+std::optional<Expr> tile_condition(const Expr& e, const VarPtr& var, const Ranges& ranges) {
+  if (e->op != Op::kLt && e->op != Op::kLe) return std::nullopt;
+  const std::optional<Linear> form = shifted(gap(e), 1, e->op == Op::kLt ? -1 : 0);
+  if (!form) return std::nullopt;
+  Linear tile{form->constant, {}}, rest;
+  for (const auto& term : form->terms) {
+    const bool is_of_tile = uses(term.first, var.get());
+    if (is_of_tile && !is_function_of(term.first, var)) return std::nullopt;
+    (is_of_tile ? tile : rest).terms.push_back(term);
   }
-  void expression(const Expr& e) {
-    visit(e, [this](const Expr& node) {
-      const Interval i = decided_interval(node, var_, ranges_, whole_);
-      if (!i.empty()) found.push_back(i);
-    });
-  }
-  VarPtr var_;
-  Ranges ranges_;
-  Interval whole_;
-};
+  const int64_t low = ranges.of(rest).lo;
+  if (tile.terms.empty() || low == kNegInf) return std::nullopt;
+  tile.constant += low;
+  const Interval all = ranges.of(tile);
+  if (all.lo >= 0 || all.hi < 0) return std::nullopt;
+  return less_equal(constant(0), to_expr(tile));
+}
 
-// Collects what must hold of a parallel loop's variable for every "less" inside its body to be true
-// whatever the other variables are, where that is neither always so nor never.
-class TileConditions {
- public:
-  TileConditions(VarPtr var, Ranges ranges) : var_(std::move(var)), ranges_(std::move(ranges)) {}
-  void statement(const StmtNode& s) {
-    for (const Expr& e : {s.min, s.extent, s.condition, s.value}) {
-      if (e) expression(e);
+// Every node of the expressions in these statements, while `ranges` knows the loops around it.
+template <typename F>
+void visit_nodes(const std::vector<Stmt>& body, Ranges& ranges, const F& f) {
+  for (const Stmt& s : body) {
+    for (const Expr& e : {s->min, s->extent, s->condition, s->value}) {
+      if (e) visit(e, f);
     }
-    for (const Expr& e : s.indices) expression(e);
-    const auto mark = ranges_.mark();
-    if (s.kind == StmtKind::kFor) ranges_.bind_loop(s.var, s.min, s.extent);
-    for (const Stmt& child : s.body) statement(*child);
-    ranges_.reset(mark);
+    for (const Expr& e : s->indices) visit(e, f);
+    const auto mark = ranges.mark();
+    if (s->kind == StmtKind::kFor) ranges.bind_loop(s->var, s->min, s->extent);
+    visit_nodes(s->body, ranges, f);
+    ranges.reset(mark);
   }
-  std::vector<Expr> found;
-
- private:
-  void expression(const Expr& e) {
-    visit(e, [this](const Expr& node) {
-      if (node->op != Op::kLt && node->op != Op::kLe) return;
-      if (const auto form = shifted(gap(node), 1, node->op == Op::kLt ? -1 : 0)) condition(*form);
-    });
-  }
-  // Of `form >= 0`.
-  void condition(const Linear& form) {
-    Linear tile, rest;
-    tile.constant = form.constant;
-    for (const auto& term : form.terms) {
-      const bool is_of_tile = uses(term.first, var_.get());
-      if (is_of_tile && !uses_nothing_else(term.first)) return;
-      (is_of_tile ? tile : rest).terms.push_back(term);
-    }
-    const int64_t low = ranges_.of(rest).lo;
-    if (tile.terms.empty() || low == kNegInf) return;
-    tile.constant += low;
-    const Interval all = ranges_.of(tile);
-    if (all.lo >= 0 || all.hi < 0) return;
-    const Expr holds = less_equal(constant(0), to_expr(tile));
-    const auto same = [&](const Expr& other) { return compare(other, holds) == 0; };
-    if (std::none_of(found.begin(), found.end(), same)) found.push_back(holds);
-  }
-  [[nodiscard]] bool uses_nothing_else(const Expr& e) const {
-    bool alone = true;
-    visit(e, [&](const Expr& node) {
-      alone &= node->op != Op::kLoad && (node->op != Op::kVar || node->var == var_);
-    });
-    return alone;
-  }
-  VarPtr var_;
-  Ranges ranges_;
-};
+}
 
 // True if a comparison is between `var` and constants: only then is its true interval all of it.
 // (floormod(t, 4) has a range even where nothing is known of t.)
@@ -213,18 +171,20 @@ class Partitioner {
   Stmt with_tests(const StmtNode& loop) {
     const auto mark = ranges_.mark();
     ranges_.bind_loop(loop.var, loop.min, loop.extent);
-    TileConditions conditions(loop.var, ranges_);
-    int64_t size = 0;
-    for (const Stmt& child : loop.body) {
-      conditions.statement(*child);
-      size += count_statements(child);
-    }
+    std::vector<Expr> conditions;
+    visit_nodes(loop.body, ranges_, [&](const Expr& node) {
+      const std::optional<Expr> found = tile_condition(node, loop.var, ranges_);
+      const auto same = [&](const Expr& other) { return compare(other, *found) == 0; };
+      if (found && std::none_of(conditions.begin(), conditions.end(), same))
+        conditions.push_back(*found);
+    });
+    const int64_t added = count_statements(loop.body) + 2;
     std::vector<Stmt> body;
-    if (conditions.found.empty() || statements_ + size + 2 > options_.max_statements) {
+    if (conditions.empty() || statements_ + added > options_.max_statements) {
       for (const Stmt& child : loop.body) body.push_back(statement(child));
     } else {
-      statements_ += size + 2;
-      const Expr whole = conjunction(conditions.found);
+      statements_ += added;
+      const Expr whole = conjunction(conditions);
       for (const Expr& condition : {whole, make(Op::kNot, {whole})}) {
         const auto inside = ranges_.mark();
         ranges_.assume(condition);
@@ -245,8 +205,7 @@ class Partitioner {
     const int64_t end = begin + extent.hi;
     const std::optional<Interval> main = main_part(loop, {begin, end - 1});
     if (!main) return {};
-    int64_t size = 0;
-    for (const Stmt& child : loop.body) size += count_statements(child);
+    const int64_t size = count_statements(loop.body);
     const int64_t added = ((main->lo > begin) + (main->hi < end - 1)) * (size + 1);
     if (statements_ + added > options_.max_statements) return {};
     statements_ += added;
@@ -271,10 +230,12 @@ class Partitioner {
   std::optional<Interval> main_part(const StmtNode& loop, Interval whole) {
     const auto mark = ranges_.mark();
     ranges_.bind(loop.var, whole);
-    Collector collector(loop.var, ranges_, whole);
-    collector.statements(loop.body);
+    std::vector<Interval> sorted;
+    visit_nodes(loop.body, ranges_, [&](const Expr& node) {
+      const Interval i = decided_interval(node, loop.var, ranges_, whole);
+      if (!i.empty()) sorted.push_back(i);
+    });
     ranges_.reset(mark);
-    std::vector<Interval>& sorted = collector.found;
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](Interval a, Interval b) { return a.hi - a.lo > b.hi - b.lo; });
     Interval main = whole;
@@ -300,7 +261,7 @@ Program partition_loops(Program program, const PartitionOptions& options) {
   }
   int64_t statements = 0;
   for (const Phase& phase : program.phases)
-    statements += phase.body ? count_statements(phase.body) : 0;
+    statements += phase.body ? count_statements({phase.body}) : 0;
   for (Phase& phase : program.phases) {
     if (!phase.body) continue;
     phase.body = Partitioner(statements, options).statement(phase.body);

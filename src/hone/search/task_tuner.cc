@@ -242,14 +242,18 @@ void TaskTuner::insert_finalist(const Candidate& candidate, double seconds) {
                                       [](double t, const Finalist& f) { return t < f.seconds; });
   finalists_.insert(place, {candidate, seconds});
   if (finalists_.size() <= kFinalists) return;
-  // Behind the fastest ones at most one, the first that runs in other parts than the fastest.
-  const auto is_other = [&](const Finalist& f) {
-    return context_.threads > 1 && f.num_tiles() != finalists_.front().num_tiles();
-  };
-  const auto other = std::find_if(finalists_.begin(), finalists_.end(), is_other);
+  // Behind the fastest ones at most one, the first with another split, if none of them has one.
+  const auto is_other = [&](const Finalist& f) { return has_other_split(f); };
   const auto last = finalists_.begin() + kFinalists;
-  if (other > last && other != finalists_.end()) std::iter_swap(last, other);
-  finalists_.erase(other >= last && other != finalists_.end() ? last + 1 : last, finalists_.end());
+  const auto end = std::any_of(finalists_.begin(), last, is_other)
+                       ? last
+                       : std::stable_partition(last, finalists_.end(), is_other);
+  finalists_.erase(std::min(end, last + 1), finalists_.end());
+}
+
+bool TaskTuner::has_other_split(const Finalist& finalist) const {
+  const auto num_tiles = [](const Finalist& f) { return f.candidate.job.phases.back().num_tiles; };
+  return context_.threads > 1 && num_tiles(finalist) != num_tiles(finalists_.front());
 }
 
 // What was right when it was stored, by another version or by luck.

@@ -68,8 +68,6 @@ struct Findings {
 struct Finalist {
   Candidate candidate;
   double seconds = 0;  // on the task's scale (search/incumbent.h)
-  // Of its last phase; as many tiles as another one's are taken for the same split over threads.
-  [[nodiscard]] int64_t num_tiles() const { return candidate.job.phases.back().num_tiles; }
 };
 
 class TaskTuner {
@@ -136,6 +134,9 @@ class TaskTuner {
   [[nodiscard]] bool untuned_is_wrong() const { return untuned_is_wrong_; }
   // Fastest first: the first one is the incumbent.
   [[nodiscard]] const std::vector<Finalist>& finalists() const { return finalists_; }
+  // Whether several threads run other parts of it than of the fastest finalist: by its number of
+  // tiles, that of the last phase.
+  [[nodiscard]] bool has_other_split(const Finalist& finalist) const;
   [[nodiscard]] int trials() const { return trials_; }
   // Candidates in a batch at most: each packs all constants of the task anew.
   [[nodiscard]] int max_batch() const;

@@ -83,6 +83,8 @@ TEST(tune_tasks, never_ends_worse_than_the_default_and_measures_no_code_twice) {
     EXPECT_GT(task.untuned_seconds, 0);
     EXPECT_LE(task.seconds, task.untuned_seconds);
     EXPECT_GT(task.trials, 0);
+    for (const MeasuredSchedule& next : task.runners_up)
+      EXPECT_FALSE(next.other_split) << "one thread runs all parts";
   }
   // A few points of small tasks make the same code, which is not measured again.
   // The best so far is timed again now and then, and in duels.
