@@ -283,7 +283,7 @@ class Rival:
 
 
 def program(model, threads, variant):
-    """The JSON of a variant: its format, its algorithm, how products and masks are done."""
+    """The JSON of a variant: its format, its algorithm, how products, masks and transposed convolutions' activations are done."""
     ops = []
     for op in model.ops:
         op = dict(op)
@@ -294,7 +294,10 @@ def program(model, threads, variant):
         apart = op.get("mask") if variant.get("mask") == "apart" else None
         if apart:
             del op["mask"]
+        after = op.pop("activation", None) if variant.get("activation") == "apart" else None
         ops.append(op)
+        if after:
+            ops.append({"op": "eltwise", "in": op["out"], "out": op["out"], "activation": after})
         if apart:
             name = op["c"]["name"]
             ops.append({"op": "binary", "kind": "add", "in": name, "b": apart, "out": name})
@@ -319,6 +322,9 @@ def fastest(make, variants, seconds=0.02):
         try:
             engine = make(variant)
         except RuntimeError:
+            continue
+        if best and engine.description.startswith("ref"):  # plain loops, which may take seconds
+            engine.close()
             continue
         engine.output(None)
         times, start = [], time.perf_counter()

@@ -54,16 +54,16 @@ dnnl::primitive_attr Program::attributes(const Json& op) const {
   return attributes;
 }
 
-// w_dims has the groups first where there are any; "algorithm": convolution_direct or _winograd.
-void Program::convolution(const Json& op) {
+// w_dims has the groups first where there are any, then outputs; `Primitive` is oneDNN's
+// convolution_forward or deconvolution_forward.
+template <typename Primitive>
+void Program::convolve(const Json& op, algorithm kind) {
   const Dims from = value(op.at("in")).get_desc().dims(), to = op.at("dims"),
              weights_dims = op.at("w_dims"), pads = op.at("pads");
   const size_t half = pads.size() / 2;
   const Dims before(pads.begin(), pads.begin() + half), behind(pads.begin() + half, pads.end());
-  const auto kind = op.value("algorithm", "direct") == "winograd" ? algorithm::convolution_winograd
-                                                                  : algorithm::convolution_direct;
   const memory::desc bias = op.contains("b") ? any({to[1]}) : memory::desc();
-  const dnnl::convolution_forward::primitive_desc description(
+  const typename Primitive::primitive_desc description(
       {kInference, kind, wanted(from), any(weights_dims), bias, wanted(to), op.at("strides"),
        op.at("dilations"), before, behind},
       attributes(op), engine_);
@@ -72,7 +72,19 @@ void Program::convolution(const Json& op) {
       {DNNL_ARG_WEIGHTS, in_layout(op.at("w"), description.weights_desc())},
       {DNNL_ARG_DST, define(op.at("out"), description.dst_desc())}};
   if (op.contains("b")) arguments[DNNL_ARG_BIAS] = in_layout(op.at("b"), description.bias_desc());
-  add(description, dnnl::convolution_forward(description), std::move(arguments));
+  add(description, Primitive(description), std::move(arguments));
+}
+
+// "algorithm": convolution_direct or _winograd.
+void Program::convolution(const Json& op) {
+  const bool winograd = op.value("algorithm", "direct") == "winograd";
+  convolve<dnnl::convolution_forward>(
+      op, winograd ? algorithm::convolution_winograd : algorithm::convolution_direct);
+}
+
+// A transposed convolution.
+void Program::deconvolution(const Json& op) {
+  convolve<dnnl::deconvolution_forward>(op, algorithm::deconvolution_direct);
 }
 
 // Operands "a", "b" and "c" are views (see strided); a constant b has the layout that oneDNN likes.
@@ -165,8 +177,8 @@ void Program::softmax(const Json& op) {
   const memory from = value(op.at("in"));
   const dnnl::softmax_forward::primitive_desc description(
       {kInference, from.get_desc(), op.at("axis")}, engine_);
-  const memory to = op.at("out") == op.at("in") ? from : define(op.at("out"), from.get_desc());
-  add(description, dnnl::softmax_forward(description), {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  add(description, dnnl::softmax_forward(description),
+      {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, result(op, from)}});
 }
 
 void Program::layer_normalization(const Json& op) {
@@ -208,14 +220,14 @@ void Program::eltwise(const Json& op) {
        activation.value("alpha", 0.0F), activation.value("beta", 0.0F)},
       engine_);
   add(description, dnnl::eltwise_forward(description),
-      {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, define(op.at("out"), from.get_desc())}});
+      {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, result(op, from)}});
 }
 
 // "kind": add or mul; the second operand may have dimensions of 1.
 void Program::binary(const Json& op) {
   const memory a = value(op.at("in")), b = value(op.at("b"));
   const auto kind = op.at("kind") == "add" ? algorithm::binary_add : algorithm::binary_mul;
-  const memory to = op.at("out") == op.at("in") ? a : define(op.at("out"), a.get_desc());
+  const memory to = result(op, a);
   const dnnl::binary::primitive_desc description({kind, a.get_desc(), b.get_desc(), to.get_desc()},
                                                  attributes(op), engine_);
   add(description, dnnl::binary(description),

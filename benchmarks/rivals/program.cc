@@ -35,6 +35,7 @@ Program::Program(const Json& spec, const float* const* arrays)
   using Build = void (Program::*)(const Json&);
   static const std::map<std::string, Build> builders = {
       {"conv", &Program::convolution},
+      {"deconv", &Program::deconvolution},
       {"matmul", &Program::matmul},
       {"inner_product", &Program::inner_product},
       {"sgemm", &Program::sgemm},
@@ -52,9 +53,13 @@ memory::desc Program::dense(const Dims& dims) const { return {dims, kFloat, dens
 memory::desc Program::wanted(const Dims& dims) const {
   using Tag = memory::format_tag;
   if (format_ == "any") return {dims, kFloat, Tag::any};
-  if (format_ == "plain" || dims.size() != 4) return dense(dims);
-  if (format_ == "nhwc") return {dims, kFloat, Tag::acdb};
-  return {dims, kFloat, format_ == "blocked8" ? Tag::aBcd8b : Tag::aBcd16b};
+  // By the number of axes beside batch and channels: channels last, in blocks of 8, of 16.
+  static constexpr Tag kTags[][3] = {{Tag::acb, Tag::aBc8b, Tag::aBc16b},
+                                     {Tag::acdb, Tag::aBcd8b, Tag::aBcd16b},
+                                     {Tag::acdeb, Tag::aBcde8b, Tag::aBcde16b}};
+  if (format_ == "plain" || dims.size() < 3 || dims.size() > 5) return dense(dims);
+  const Tag* tags = kTags[dims.size() - 3];
+  return {dims, kFloat, format_ == "nhwc" ? tags[0] : format_ == "blocked8" ? tags[1] : tags[2]};
 }
 
 memory& Program::value(const std::string& name) { return values_.at(name); }
@@ -94,6 +99,10 @@ memory Program::strided(const Json& operand, const std::string& name) {
 
 memory Program::define(const std::string& name, const memory::desc& layout) {
   return values_.insert_or_assign(name, memory(layout, engine_)).first->second;
+}
+
+memory Program::result(const Json& op, const memory& from) {
+  return op.at("out") == op.at("in") ? from : define(op.at("out"), from.get_desc());
 }
 
 void Program::add(const dnnl::primitive_desc_base& description, const dnnl::primitive& primitive,

@@ -37,12 +37,17 @@ class Program {
   dnnl::memory in_layout(const std::string& name, const dnnl::memory::desc& layout);
   dnnl::memory strided(const Json& operand, const std::string& name);
   dnnl::memory define(const std::string& name, const dnnl::memory::desc& layout);
+  // "out" of an operator that keeps the shape of `from`, "in", which it may have the name of.
+  dnnl::memory result(const Json& op, const dnnl::memory& from);
   void add(const dnnl::primitive_desc_base& description, const dnnl::primitive& primitive,
            std::unordered_map<int, dnnl::memory> arguments);
   void append_activation(const Json& op, dnnl::post_ops& after) const;
   dnnl::primitive_attr attributes(const Json& op) const;
 
+  template <typename Primitive>
+  void convolve(const Json& op, dnnl::algorithm kind);
   void convolution(const Json& op);
+  void deconvolution(const Json& op);
   void matmul(const Json& op);
   void inner_product(const Json& op);
   void sgemm(const Json& op);
