@@ -15,6 +15,7 @@ FAST_FLOPS, FAST_BYTES = 1e11, 2e10  # of one core, roughly: they say how many c
 CHAIN_SECONDS, BESIDE_SECONDS = 1.5e-3, 0.3e-3
 MOST_WEIGHT_BYTES = 128 << 20
 COLLAPSING = ("operator", "add", "silu", "gelu", "transpose", "pool", "bmm")  # a chain of them is less work, or has other shapes
+CONV_FORMATS = ("any", "nhwc", "plain", "blocked")
 DNNL_ACTIVATIONS = {"relu": {"kind": "relu"}, "clip": {"kind": "clip", "alpha": 0, "beta": 6}, "silu": {"kind": "silu", "alpha": 1}}
 
 
@@ -131,11 +132,30 @@ class Model:
         self.op("conv", p["activation"], **{"in": x}, w=w, b=b, out=y, dims=p["dst"], strides=p["strides"],
                 w_dims=dims if groups == 1 else [groups, dims[0] // groups, *dims[1:]], dilations=[d - 1 for d in p["dilations"]],
                 pads=exact_pads(p["pads"], p["src"], p["dst"], [(k - 1) * d + 1 for k, d in zip(dims[2:], p["dilations"])], p["strides"]))
-        blocked = "blocked"
-        self.variants = [{"format": format} for format in ("any", "nhwc", "plain", blocked)]
+        self.variants = [{"format": format} for format in CONV_FORMATS]
         return y, p["dst"]
 
     depthwise = conv
+
+    def transposed(self, p, current, at):
+        x = current[0] if current else self.input(f"x{at}", p["src"])
+        used = math.prod(p["weights"][2:]) / math.prod(p["strides"])  # taps that an output meets
+        scale = math.sqrt((2 if p["activation"] else 1) / (p["weights"][0] * max(used, 1)))
+        weights = self.numbers.array(p["weights"], scale)
+        w = self.onnx_constant(f"w{at}", weights)
+        self.tensor(w, weights.swapaxes(0, 1), True)  # outputs first, as oneDNN has it
+        b = self.constant(f"b{at}", p["dst"][1:2], 0.1)
+        windows = [(k - 1) * d + 1 for k, d in zip(p["weights"][2:], p["dilations"], strict=True)]
+        pads = exact_pads(p["pads"], p["dst"], p["src"], windows, p["strides"])
+        half = len(windows)
+        more = [given - exact for given, exact in zip(p["pads"][half:], pads[half:], strict=True)]
+        y = self.node("ConvTranspose", [x, w, b], f"y{at}", kernel_shape=p["weights"][2:], strides=p["strides"], pads=p["pads"],
+                      dilations=p["dilations"], output_padding=more)
+        y = self.activate(p["activation"], y)
+        self.op("deconv", p["activation"], **{"in": x}, w=w, b=b, out=y, dims=p["dst"], strides=p["strides"],
+                w_dims=self.tensors[-2]["dims"], dilations=[d - 1 for d in p["dilations"]], pads=pads)
+        self.variants = [{"format": format, "activation": how} for how in ("fused", "apart")[:2 if p["activation"] else 1] for format in CONV_FORMATS]
+        return y, p["dst"]
 
     def block(self, p, current, at):
         first = self.conv(p["parts"][0], current, f"{at}.0")

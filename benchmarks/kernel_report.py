@@ -17,6 +17,7 @@ TARGETS = (
     ("attention of 128, 256, 512 tokens", lambda r: r["class"] == "attention" and not kernel_rows.has_many_tokens(r["key"]), "direct", 1.2, None),
     ("attention of more tokens", lambda r: kernel_rows.has_many_tokens(r["key"]), "direct", None, None),
     ("normalisation, softmax, GELU, pooling, elementwise, transposes", lambda r: r["class"] == "memory", "direct", 1.0, None),
+    ("other convolutions: grouped, dilated, transposed, 1-D, 3-D", lambda r: r["class"] == "convolutions", "direct", None, None),
     ("other operators", lambda r: r["class"] == "operators", "direct", None, None),
     ("share of the limit where nothing is multiplied", lambda r: r["class"] in ("memory", "operators"), "limit", 0.8, None),
 )

@@ -1,5 +1,5 @@
-"""The rows of the kernels table: every distinct operator of models/ by class, attention blocks of given lengths, and single operators that
-the models have seldom or not at all.
+"""The rows of the kernels table: every distinct operator of models/ by class, attention blocks of given lengths, and what the models have
+seldom or not at all (kernel_singles.py).
 
 A row is a kind of operator with its parameters, the models that have it and how often. Shapes come from the weightless graphs.
 """
@@ -7,30 +7,17 @@ import dataclasses
 import json
 import math
 
+import kernel_singles
 import model_files
 
 DENSE_MODELS = ("resnet18", "resnet50", "vgg16", "googlenet", "inception_v3", "squeezenet1_1", "alexnet", "bert_base_s128", "gpt2_s128")
 DEPTHWISE_MODELS = ("mobilenet_v2", "mnasnet1_0", "efficientnet_b0")
 ATTENTION_TOKENS = (128, 256, 512)
 MANY_TOKENS = (1024, 4096)  # whose scores fit no second-level cache
-CLASSES = ("dense", "depthwise", "attention", "memory", "operators")
-IMAGE, WIDE, SCORES, ROWS = [1, 64, 56, 56], [1, 64, 112, 112], [1, 21, 260, 260], [512, 1024]
-# (operator, input, output, attributes, other inputs: None or (type, values)); "count" inputs of that shape.
-OPERATORS = (
-    ("Softmax", SCORES, SCORES, {"axis": 1}, []),
-    ("ArgMax", SCORES, [1, 1, 260, 260], {"axis": 1}, []),
-    ("ReduceMean", ROWS, [512, 1], {}, [("int64", [1])]),
-    ("ReduceMax", ROWS, [1, 1024], {}, [("int64", [0])]),
-    ("ReduceSum", IMAGE, [1, 64, 1, 1], {}, [("int64", [2, 3])]),
-    ("CumSum", ROWS, ROWS, {}, [("int64", 1)]),
-    ("CumSum", ROWS, ROWS, {}, [("int64", 0)]),
-    ("TopK", ROWS, [512, 16], {"axis": 1}, [("int64", [16])]),
-    ("Resize", IMAGE, WIDE, {"mode": "nearest"}, [None, ("float32", [1, 1, 2, 2])]),
-    ("Resize", IMAGE, WIDE, {"mode": "linear"}, [None, ("float32", [1, 1, 2, 2])]),
-    ("Concat", IMAGE, [1, 128, 56, 56], {"axis": 1, "count": 2}, []),
-)
+CLASSES = ("dense", "depthwise", "attention", "memory", "convolutions", "operators")
 CLASS_OF = {"operator": "operators", "conv": "dense", "gemm": "dense", "bmm": "dense", "depthwise": "depthwise", "block": "depthwise", "attention": "attention"}
-WITH_REORDERS = ("conv", "depthwise", "block", "pool")  # kinds whose models begin and end with another order of the data
+CONVOLUTIONS = ("conv", "depthwise", "transposed")
+WITH_REORDERS = (*CONVOLUTIONS, "block", "pool")  # kinds whose models begin and end with another order of the data
 ACTIVATIONS = {"Relu": "relu", "Clip": "clip", "Sigmoid": "silu"}
 
 
@@ -39,6 +26,7 @@ class Row:
     kind: str
     parameters: dict
     models: dict = dataclasses.field(default_factory=dict)  # name -> how often
+    of_class: str = ""  # default: that of its kind
 
     @property
     def key(self):
@@ -46,7 +34,7 @@ class Row:
 
     @property
     def class_name(self):
-        return CLASS_OF.get(self.kind, "memory")
+        return self.of_class or CLASS_OF.get(self.kind, "memory")
 
     @property
     def name(self):
@@ -87,8 +75,8 @@ class Row:
         return 4 * math.prod(p["shape"]) * (3 if self.kind in ("add", "mul") else 2)
 
 
-def conv_flops(p):
-    return 2 * math.prod(p["dst"]) * math.prod(p["weights"][1:])
+def conv_flops(p, transposed=False):
+    return 2 * math.prod(p["src" if transposed else "dst"]) * math.prod(p["weights"][1:])
 
 
 def inside(src, dst, taps, stride, dilation, pad):
@@ -104,7 +92,9 @@ def needed_share(key):
     p = json.loads(text)
     if kind == "attention" and p["causal"]:
         return (p["tokens"] + 1) / (2 * p["tokens"])
-    parts = p["parts"] if kind == "block" else [p] if kind in ("conv", "depthwise") else []
+    if kind == "transposed":  # each input meets all taps, some of which lie beyond the output
+        p = {**p, "src": p["dst"], "dst": p["src"]}
+    parts = p["parts"] if kind == "block" else [p] if kind in CONVOLUTIONS else []
     if not parts:
         return 1.0
     axes = range(len(parts[0]["strides"]))
@@ -115,8 +105,8 @@ def needed_share(key):
 
 def flops(kind, p):
     """Of the products, every tap counted; 0 for what memory limits."""
-    if kind in ("conv", "depthwise"):
-        return conv_flops(p)
+    if kind in CONVOLUTIONS:
+        return conv_flops(p, kind == "transposed")
     if kind == "block":
         return sum(conv_flops(part) for part in p["parts"])
     if kind in ("gemm", "bmm"):
@@ -132,17 +122,15 @@ def extents(dims):
 
 def describe_conv(p):
     parts = [f"{extents(p['src'][1:])} -> {extents(p['dst'][1:])} {extents(p['weights'][2:])}"]
-    if p["strides"] != [1, 1]:
-        parts.append(f"s{extents(dict.fromkeys(p['strides']))}")
-    if p["dilations"] != [1, 1]:
-        parts.append(f"d{extents(dict.fromkeys(p['dilations']))}")
+    parts += [f"{letter}{extents(steps if len(set(steps)) > 1 else steps[:1])}"
+              for letter, steps in (("s", p["strides"]), ("d", p["dilations"])) if max(steps) > 1]
     if p["groups"] not in (1, p["src"][1]):
         parts.append(f"g{p['groups']}")
     return " ".join(parts + ([p["activation"]] if p["activation"] else []))
 
 
 def describe(kind, p):
-    if kind in ("conv", "depthwise"):
+    if kind in CONVOLUTIONS:
         return describe_conv(p)
     if kind == "block":
         return " + ".join(describe_conv(part) for part in p["parts"])
@@ -294,19 +282,12 @@ def has_many_tokens(key):
     return kind == "attention" and json.loads(text)["tokens"] in MANY_TOKENS
 
 
-def single_operators():
-    for operator, src, dst, attributes, constants in OPERATORS:
-        count = attributes.get("count", 1)
-        attributes = {name: value for name, value in attributes.items() if name != "count"}
-        yield "operator", {"operator": operator, "src": src, "dst": dst, "attributes": attributes, "constants": constants, "count": count}
-
-
 def rows(classes=CLASSES, models=None):
     """All rows of these classes, in the models' order, each once; with `models` only what they have."""
     found = {}
 
-    def add(model, kind, parameters):
-        row = Row(kind, parameters)
+    def add(model, kind, parameters, of_class=""):
+        row = Row(kind, parameters, of_class=of_class)
         row = found.setdefault(row.key, row)
         row.models[model] = row.models.get(model, 0) + 1
 
@@ -324,7 +305,11 @@ def rows(classes=CLASSES, models=None):
         for model, kind, parameters in attention():
             if not models or model in models:
                 add(model, kind, parameters)
+    if "convolutions" in classes:
+        for network, kind, parameters in kernel_singles.convolutions():
+            if not models or network in models:
+                add(network, kind, parameters, "convolutions")
     if "operators" in classes and not models:
-        for kind, parameters in single_operators():
+        for kind, parameters in kernel_singles.operators():
             add("", kind, parameters)
     return sorted(found.values(), key=lambda row: CLASSES.index(row.class_name))

@@ -2,7 +2,7 @@
 """The kernels table: Hone's operators one by one against oneDNN, OpenBLAS, ONNX Runtime and OpenVINO, in one process, interleaved.
 
     benchmarks/kernels.py --hone build/release/tools/hone/hone --library build/release/benchmarks/libhone_rivals.so
-        [--classes dense depthwise attention memory] [--models resnet18 ...] [--only REGEX] [--threads 1 2] [--seconds 20 --db FILE]
+        [--classes dense depthwise attention memory convolutions operators] [--models resnet18 ...] [--only REGEX] [--threads 1 2] [--seconds 20 --db FILE]
 
 A row is an operator with its shapes (kernel_rows.py). Each engine gets the same model of several copies of it (kernel_models.py); what a
 call costs an engine for an empty model, and reorders at the ends of the model, are left out. oneDNN has its fastest format, and its

@@ -77,8 +77,8 @@ class Kernels(support.Case):
         import kernel_rows
 
         rows = kernel_rows.rows(models=["squeezenet1_1", "mobilenet_v2", "bert_base_s128"])
-        self.assertEqual({row.class_name for row in rows}, set(kernel_rows.CLASSES) - {"operators"})
-        rows += kernel_rows.rows(["operators"])
+        self.assertEqual({row.class_name for row in rows}, set(kernel_rows.CLASSES) - {"convolutions", "operators"})
+        rows += kernel_rows.rows(["convolutions", "operators"])
         self.assertEqual(len({row.name for row in rows}), len(rows))
         for row in rows:
             self.assertGreater(row.activation_bytes, 0, row.name)
@@ -90,8 +90,8 @@ class Kernels(support.Case):
         import kernel_rows
         import onnx
 
-        for row in kernel_rows.rows(["operators"]):
-            model = kernel_models.Model(row, 2)
+        for row in kernel_rows.rows(["convolutions", "operators"]):
+            model = kernel_models.Model(row, 2 if row.class_name == "operators" else 1)
             path = self.save(model.onnx())
             onnx.checker.check_model(str(path))
             found = support.reference(path, model.inputs)
@@ -108,6 +108,31 @@ class Kernels(support.Case):
             self.assertLess(row["engines"]["hone"]["error"], 1e-3, row["name"])
             self.assertNotEqual(row["limit"], "", row["name"])
         self.assertIn("share of the limit where nothing is multiplied", printed)
+
+    def test_rows_of_other_convolutions(self):
+        output = self.folder / "rows.jsonl"
+        arguments = ["--hone", support.HONE, "--classes", "convolutions", "--threads", 1, "--rounds", 1, "--output", output,
+                     "--only", "1x1 g3|64x28x28 -> 128x28x28|64x1024|transposed 128x28x28"]
+        printed = self.kernels(*arguments, *(["--library", LIBRARY] if LIBRARY else []))
+        rows = [json.loads(line) for line in output.read_text().splitlines()]
+        self.assertEqual(sorted(row["kind"] for row in rows), ["conv", "conv", "depthwise", "transposed"])
+        for row in rows:
+            self.assertEqual((row["class"], row["failures"], "hone" in row["engines"]), ("convolutions", {}, True), row["name"])
+            self.assertEqual("onednn" in row["engines"], bool(LIBRARY), row["name"])
+            for name, engine in row["engines"].items():
+                self.assertLess(engine["error"], 1e-3, f"{name}: {row['name']}")
+        self.assertIn("other convolutions", printed)
+
+    def test_products_of_transposed_convolutions(self):
+        import kernel_rows
+        import kernel_singles
+
+        # 2 taps of 2 at stride 2 meet no output twice; 3 taps padded by 1 of 2 inputs lose the first one's first.
+        for taps, pad, products in ((2, 0, 4), (3, 1, 5)):
+            row = kernel_rows.Row("transposed", kernel_singles.convolution("transposed", 3, 5, [2], [taps], stride=[2], pad=[pad]))
+            self.assertEqual(row.parameters["dst"], [1, 5, 4])
+            self.assertEqual(row.flops, 2 * 3 * 5 * 2 * taps)
+            self.assertAlmostEqual(row.flops * kernel_rows.needed_share(row.key), 2 * 3 * 5 * products)
 
     def test_what_binds_a_row(self):
         import kernel_limit
