@@ -18,6 +18,19 @@ CLASSES = ("dense", "depthwise", "attention", "memory", "convolutions", "operato
 CLASS_OF = {"operator": "operators", "conv": "dense", "gemm": "dense", "bmm": "dense", "depthwise": "depthwise", "block": "depthwise", "attention": "attention"}
 CONVOLUTIONS = ("conv", "depthwise", "transposed")
 WITH_REORDERS = (*CONVOLUTIONS, "block", "pool")  # kinds whose models begin and end with another order of the data
+# Rows that --hard gives more time, and what is hard about each.
+HARD = {
+    "conv 512x14x14 -> 512x7x7 3x3 s2 relu": "close to the peak, but oneDNN leaves out the products with the padding's zeros",
+    "conv 256x14x14 -> 512x7x7 3x3 s2 relu": "the same, with half as many channels to sum over",
+    "conv 256x56x56 -> 128x56x56 1x1 relu": "0.95 of the best rival after 3 s: the data are three times the second-level cache",
+    "gemm 1x1000x4096 bias": "one row: reading weights is all of the time, and few points of the space do it at full bandwidth",
+    "gemm 1x4096x9216 bias relu": "the same, of 151 MB of weights from memory",
+    "conv 384x13x13 -> 64x13x13 1x1 relu": "with two threads: 20 us and less, 169 pixels, which no register tile divides",
+    "conv 384x13x13 -> 48x13x13 1x1 relu": "the same",
+    "conv 48x13x13 -> 192x13x13 1x1 relu": "the same, with short sums",
+    "conv 256x13x13 -> 48x13x13 1x1 relu": "the same",
+    "conv 832x7x7 -> 128x7x7 1x1 relu": "the same, 49 pixels and 0.4 MB of weights to share",
+}
 ACTIVATIONS = {"Relu": "relu", "Clip": "clip", "Sigmoid": "silu"}
 
 

@@ -40,7 +40,8 @@ def parse_arguments():
     parser.add_argument("--only", metavar="REGEX", help="only rows whose name has it; --list prints the names")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seconds", type=float, default=0, help="of `hone tune` for each row; 0: `hone compile`")
-    parser.add_argument("--hard", metavar="REGEX", help="rows that get --hard-seconds instead")
+    parser.add_argument("--hard", metavar="REGEX", nargs="?", const="|".join(f"^{re.escape(name)}$" for name in kernel_rows.HARD),
+                        help=f"rows that get --hard-seconds instead; without a value the {len(kernel_rows.HARD)} of kernel_rows.HARD")
     parser.add_argument("--hard-seconds", type=float, default=300)
     parser.add_argument("--db", type=Path, help="Hone's database, kept; default: none")
     parser.add_argument("--rivals", nargs="+", choices=RIVALS, default=list(RIVALS))

@@ -1,6 +1,7 @@
 """The benchmark of kernels runs: a small convolution and a small product, one round, all rivals that are there."""
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -58,19 +59,22 @@ class Kernels(support.Case):
                 self.runs += 1
 
         def measured(apart, limit):
-            """What a turn saw in two rounds, where apart() answers so, one after the other, then always True."""
+            """What a turn saw in two rounds, where cores look so, one after the other, then always apart."""
             answers = iter(apart)
             engine = Engine()
-            with unittest.mock.patch.object(cores, "apart", lambda threads: next(answers, True)), \
-                    unittest.mock.patch.object(cores, "patience", cores.Patience(limit)):
+            patience = cores.Patience(limit)
+            patience.look = lambda threads: next(answers, True) or near
+            with unittest.mock.patch.object(cores, "patience", patience):
                 found = interleaved.measure({"one": engine}, 2, lambda run: (run(), engine.runs)[1], threads=2)
             return found["one"]
 
+        near, far, shared = ({"apart": apart, "exchange_seconds": ns * 1e-9} for apart, ns in ((True, 80), (True, 380), (False, 50)))
         self.assertEqual(measured([], 1), [1, 2])
-        self.assertEqual(measured([False, True, False], 1), [2, 3], "waits before the first round, which is measured twice")
-        self.assertEqual(measured([False] * 99, 0.0), [1, 2], "who waited in vain does so no more")
-        self.assertTrue(cores.apart(1))
-        self.assertGreater(cores.seconds(sorted(os.sched_getaffinity(0))[:1]), 0)
+        self.assertEqual(measured([shared, near, shared], 1), [2, 3], "waits before the first round, which is measured twice")
+        self.assertEqual(measured([near, far, near], 1), [2, 3], "cores of two caches")
+        self.assertEqual(measured([shared] * 99, 0.0), [1, 2], "who waited in vain does so no more")
+        state = cores.Patience(hone=HONE).look(1)
+        self.assertEqual((state["apart"], state["slowdown"]), (True, 1))
 
     def test_every_row_has_a_name_of_its_own_and_numbers(self):
         import kernel_models
@@ -84,6 +88,22 @@ class Kernels(support.Case):
             self.assertGreater(row.activation_bytes, 0, row.name)
             self.assertEqual(row.flops > 0, row.class_name not in ("memory", "operators"), row.name)
             self.assertGreaterEqual(kernel_models.copies_of(row), 1, row.name)
+
+    def test_hard_rows_are_rows(self):
+        import kernel_rows
+        import kernels
+
+        names = {row.name for row in kernel_rows.rows(["dense"])}
+        self.assertEqual(set(kernel_rows.HARD) - names, set())
+
+        def hard(*arguments):
+            with unittest.mock.patch.object(sys, "argv", ["kernels.py", "--list", *arguments]):
+                expression = kernels.parse_arguments().hard
+            return {name for name in names if expression and re.search(expression, name)}
+
+        self.assertEqual(hard("--hard", "--threads", "1"), set(kernel_rows.HARD))
+        self.assertEqual(hard("--hard", "gemm 1x.*9216"), {"gemm 1x4096x9216 bias relu"})
+        self.assertEqual(hard(), set())
 
     def test_models_of_single_operators(self):
         import kernel_models
