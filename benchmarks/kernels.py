@@ -7,7 +7,7 @@
 A row is an operator with its shapes (kernel_rows.py). Each engine gets the same model of several copies of it (kernel_models.py); what a
 call costs an engine for an empty model, and reorders at the ends of the model, are left out. oneDNN has its fastest format, and its
 Winograd algorithm in a column of its own. Without --seconds Hone is compiled without measuring. Rows with all raw samples go to --output,
-a line of JSON each; those that are there already are not measured again, and --report prints the tables of such a file.
+a line of JSON each; those that are there already are not measured again, and --report prints the tables of such files, --csv writes them.
 docs/benchmarks.md says more.
 """
 import argparse
@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 
 import cores
+import kernel_csv
 import kernel_limit
 import kernel_report
 import kernel_rows
@@ -53,7 +54,9 @@ def parse_arguments():
                         help="cpu: of the process, so that other work on the machine counts less; with one thread only")
     parser.add_argument("--copies", type=int, help="of the operator in a model; default: as its length needs")
     parser.add_argument("--output", type=Path, help="results, a line of JSON for each row")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="print the tables of an --output, measure nothing")
+    parser.add_argument("--report", type=Path, nargs="+", metavar="FILE",
+                        help="print the tables of --output's files, measure nothing; what is in several counts as in the last")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the results there, too, a line for each row and number of threads")
     parser.add_argument("--worst", type=int, default=15, help="how many rows to list as the furthest behind")
     parser.add_argument("--list", action="store_true", help="print the rows' names only")
     options = parser.parse_args()
@@ -80,6 +83,7 @@ class Bench:
         self.options, self.folder = options, Path(folder)
         self.kernel_engines, self.kernel_models = kernel_engines, kernel_models
         options.hone = options.hone.resolve()
+        cores.patience.hone = options.hone
         self.library = kernel_engines.RivalLibrary(options.library.resolve()).library if options.library else None
         self.rivals = [name for name in options.rivals if self.library or name not in ("onednn", "openblas")]
         if "openvino" in self.rivals and not engines.openvino_installed():
@@ -226,6 +230,18 @@ def stored(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
 
 
+def key_of(result):
+    """What one result of a file is for."""
+    return result["key"], result["threads"], result["isa"]
+
+
+def report(results, options):
+    """Prints the tables, and writes the one that the options ask for."""
+    print(kernel_report.tables(results, options.worst))
+    if options.csv:
+        kernel_csv.write(results, options.csv)
+
+
 def rounded(result):
     """With raw samples of as many digits as the clock gives."""
     for found in result["engines"].values():
@@ -236,14 +252,15 @@ def rounded(result):
 def main():
     options = parse_arguments()
     if options.report:
-        print(kernel_report.tables(stored(options.report), options.worst))
+        results = {key_of(result): result for path in options.report for result in stored(path)}
+        report(list(results.values()), options)
         return 0
     rows = [row for row in kernel_rows.rows(options.classes, options.models) if not options.only or re.search(options.only, row.name)]
     if options.list or not rows:
         print("\n".join(row.name for row in rows) or "no row has that name", file=sys.stdout if rows else sys.stderr)
         return 0 if rows else 2
     results = stored(options.output)
-    done = {(result["key"], result["threads"], result["isa"]) for result in results}
+    done = {key_of(result) for result in results}
     with tempfile.TemporaryDirectory(prefix="hone-kernels") as folder:
         bench = Bench(options, folder)
         for number, row in enumerate(rows):
@@ -259,7 +276,7 @@ def main():
                 print(f"{number + 1}/{len(rows)} {kernel_report.line(result)} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
                 gc.collect()
     chosen = {row.key for row in rows}
-    print(kernel_report.tables([result for result in results if result["key"] in chosen], options.worst))
+    report([result for result in results if result["key"] in chosen], options)
     failed = [result["name"] for result in results if "hone" in result["failures"]]
     print("".join(f"Hone failed: {name}\n" for name in failed), end="", file=sys.stderr)
     return 1 if failed else 0
