@@ -153,6 +153,7 @@ std::string check(const RandomTask& task, const schedule::Steps& steps,
   std::vector<Tensor> got = arguments(task, *program, oracle.data, oracle.seed);
   const Status ran = codegen::run_guarded(*program, *code, got,
                                           {.alignment = alignment,
+                                           .threads = codegen::some_threads(oracle.seed),
                                            .shared = in_place ? &pairs[0] : nullptr,
                                            .flush_denormals = oracle.data != Data::kDenormal});
   if (!ran.ok()) return ran.message() + "\n" + ir::print(*program);

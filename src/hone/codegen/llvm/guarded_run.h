@@ -16,16 +16,22 @@
 namespace hone::codegen {
 
 struct GuardOptions {
-  // CompileOptions::argument_alignment of the code. A buffer ends that many bytes before the page
-  // behind it at most; these are checked for stores, not for loads.
+  // CompileOptions::argument_alignment of the code. A buffer ends less than that many bytes before
+  // the page behind it; there stores are found, and loads whose values are used, as they are huge.
+  // A load that is not used is found with an alignment of an element. With 64 none can be told from
+  // a legal one, and it does no harm: no page ends within 64 aligned bytes. Apart from what the
+  // instructions say of their addresses, the code is the same with both.
   int64_t alignment = 64;
-  int threads = 2;                          // of the pool
+  int threads = 2;                          // of the pool, also more than there are CPUs
   const ir::InPlacePair* shared = nullptr;  // an input and an output in one place
   unsigned seconds = 20;                    // of the processor, for all runs
   // As the pool always does (codegen/runtime/denormals.h). If not, the calls without a pool compute
   // with denormals, their outputs are the result, and pools are compared with each other only.
   bool flush_denormals = true;
 };
+
+// For `threads`, of a random seed: 2, 3, 7 or 64, the more the rarer.
+[[nodiscard]] int some_threads(uint64_t seed);
 
 // `args` as for ir::run; what the program writes is all ones (NaN, -1) before each run and, where
 // the runs are right, in `args` after it.

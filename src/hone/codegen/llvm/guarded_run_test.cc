@@ -44,9 +44,35 @@ TEST(guarded_run, a_right_kernel_gives_its_results) {
   }
 }
 
+TEST(guarded_run, any_number_of_threads_has_scratch_memory) {
+  const ir::BufferPtr twice = ir::make_buffer("twice", DType::kF32, {3000}, ir::Scope::kThread);
+  const auto i = ir::make_var("i");
+  const ir::Program program = program_of(
+      {{kX, ir::Role::kInput}, {kY, ir::Role::kOutput}},
+      loop(i, 37, ir::ForKind::kParallel,
+           {ir::make_alloc(
+               twice,
+               {ir::make_store(twice, {ir::variable(i) * 81}, ir::load(kX, {ir::variable(i)}) * 2),
+                ir::make_store(kY, {ir::variable(i)}, ir::load(twice, {ir::variable(i) * 81}))})}));
+  const auto code = compile(program, target::host());
+  ASSERT_TRUE(code.ok()) << code.status().message();
+  for (const int threads : {1, 3, 7, 64}) {
+    std::vector<Tensor> args = {Tensor(DType::kF32, {37}), Tensor(DType::kF32, {37})};
+    for (int64_t k = 0; k < 37; ++k) args[0].set(k, static_cast<double>(k));
+    ASSERT_EQ(run_guarded(program, *code, args, {.threads = threads}).message(), "");
+    for (int64_t k = 0; k < 37; ++k) EXPECT_EQ(args[1].at(k), static_cast<double>(2 * k));
+  }
+}
+
 TEST(guarded_run, a_load_outside_of_a_buffer_is_named) {
   expect_error(shifted(kY, 0, kX, 1), 4, "0 bytes behind the end of x");
   expect_error(shifted(kY, 0, kX, -1), 64, "4 bytes before x");
+}
+
+TEST(guarded_run, a_load_short_of_the_page_behind_shows_if_it_is_used) {
+  std::vector<Tensor> args;
+  ASSERT_EQ(run(shifted(kY, 0, kX, 1), 64, args), "");
+  EXPECT_GT(args[1].at(36), 1e38);
 }
 
 TEST(guarded_run, a_store_outside_of_a_buffer_is_named) {
