@@ -1,0 +1,257 @@
+// Machine code of the search space (codegen/llvm/space_code_testing.h) for the tasks that the
+// compiler makes of operators: with its layouts, borders and copies.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "hone/codegen/llvm/space_code_testing.h"
+#include "hone/graph/passes/pass.h"
+#include "hone/graph/tasks.h"
+#include "hone/graph/test_model.h"
+
+namespace hone::graph {
+namespace {
+
+using codegen::check_family;
+using codegen::Extents;
+
+// The one of the model's tasks with the most operations, or of those with none the last.
+compute::Dag main_task(const TestModel& model) {
+  Graph graph = model.graph();
+  const Status optimized = optimize(graph);
+  HONE_ASSERT(optimized.ok(), optimized.message().c_str());
+  const Result<TaskList> tasks = extract_tasks(graph);
+  HONE_ASSERT(tasks.ok() && !tasks->calls.empty(), "a model has tasks");
+  const TaskCall* best = &tasks->calls.front();
+  for (const TaskCall& call : tasks->calls) {
+    if (compute::flops(call.dag) >= compute::flops(best->dag)) best = &call;
+  }
+  return best->dag;
+}
+
+Tensor weights(const Shape& shape) {
+  Rng rng(1);
+  return random_tensor(shape, rng);
+}
+
+struct Window {
+  Shape results, taps;  // results along each dimension with stride 1 (or data, if transposed)
+  int64_t in = 1, out = 1;
+  int64_t group = 1, stride = 1, dilation = 1;
+  bool transposed = false;
+};
+
+compute::Dag convolution(const Window& w) {
+  const size_t rank = w.results.size();
+  Shape data = {1, w.in}, weight = {w.out, w.in / w.group};
+  if (w.transposed) weight = {w.in, w.out / w.group};
+  Shape pads;
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t span = (w.taps[d] - 1) * w.dilation;
+    data.push_back(w.results[d]);
+    weight.push_back(w.taps[d]);
+    pads.push_back(w.transposed ? 0 : span / 2);
+  }
+  for (size_t d = 0; d < rank; ++d)
+    pads.push_back(w.transposed ? 0 : (w.taps[d] - 1) * w.dilation - pads[d]);
+  TestModel model;
+  model.input("x", data).constant("w", weights(weight));
+  model.node(w.transposed ? "ConvTranspose" : "Conv", {"x", "w"}, {"y"},
+             {{"kernel_shape", w.taps},
+              {"strides", Shape(rank, w.stride)},
+              {"dilations", Shape(rank, w.dilation)},
+              {"pads", pads},
+              {"group", w.group}});
+  return main_task(model.node("Relu", {"y"}, {"z"}).output("z"));
+}
+
+TEST(task_code, batched_products) {
+  check_family({4,
+                10'000,
+                [](const Extents& e) {
+                  TestModel model;
+                  model.input("a", {e[0], e[1], e[2]}).input("b", {e[0], e[2], e[3]});
+                  return main_task(model.node("MatMul", {"a", "b"}, {"y"}).output("y"));
+                },
+                {"direct.0 mask", "direct.0 peel"}});
+}
+
+// Either operand's columns are the sum, or both's.
+TEST(task_code, transposed_products) {
+  for (const auto& [a, b] : {std::pair{0, 1}, {1, 0}, {1, 1}}) {
+    check_family({3,
+                  10'000,
+                  [turn_a = int64_t{a}, turn_b = int64_t{b}](const Extents& e) {
+                    TestModel model;
+                    model.input("a", turn_a != 0 ? Shape{e[2], e[0]} : Shape{e[0], e[2]});
+                    model.input("b", turn_b != 0 ? Shape{e[1], e[2]} : Shape{e[2], e[1]});
+                    model.node("Gemm", {"a", "b"}, {"y"}, {{"transA", turn_a}, {"transB", turn_b}});
+                    return main_task(model.output("y"));
+                  },
+                  {"direct.0 mask", "direct.0 peel"}});
+  }
+}
+
+TEST(task_code, grouped_convolutions) {
+  check_family({4,
+                2'000,
+                [](const Extents& e) {
+                  return convolution({.results = {e[0], e[1]},
+                                      .taps = {3, 3},
+                                      .in = 3 * e[2],
+                                      .out = 3 * e[3],
+                                      .group = 3});
+                },
+                {"direct.0 mask", "direct.0 peel"}});
+}
+
+TEST(task_code, dilated_convolutions) {
+  check_family(
+      {4,
+       5'000,
+       [](const Extents& e) {
+         return convolution(
+             {.results = {e[0], e[1]}, .taps = {3, 3}, .in = e[2], .out = e[3], .dilation = 2});
+       },
+       {"direct.0 mask", "direct.0 peel"}});
+}
+
+TEST(task_code, convolutions_in_one_dimension) {
+  check_family({3,
+                10'000,
+                [](const Extents& e) {
+                  return convolution({.results = {e[0]}, .taps = {3}, .in = e[1], .out = e[2]});
+                },
+                {"direct.0 mask", "direct.0 peel", "winograd_2.0 mask", "winograd_2.0 peel",
+                 "winograd_4.0 mask", "winograd_4.0 peel"}});
+}
+
+TEST(task_code, convolutions_in_three_dimensions) {
+  check_family({4,
+                2'000,
+                [](const Extents& e) {
+                  return convolution({.results = {e[0], std::min<int64_t>(e[1], 7), 5},
+                                      .taps = {2, 3, 3},
+                                      .in = e[2],
+                                      .out = e[3]});
+                },
+                {"direct.0 mask", "direct.0 peel"}});
+}
+
+TEST(task_code, transposed_convolutions) {
+  for (const int64_t stride : {1, 2}) {
+    check_family({4,
+                  stride == 1 ? 5'000 : 2'000,
+                  [stride](const Extents& e) {
+                    return convolution({.results = {e[0], e[1]},
+                                        .taps = {3, 3},
+                                        .in = e[2],
+                                        .out = e[3],
+                                        .stride = stride,
+                                        .transposed = true});
+                  },
+                  {"direct.0 mask", "direct.0 peel", "winograd_2.0 mask", "winograd_2.0 peel",
+                   "winograd_4.0 mask", "winograd_4.0 peel"}});
+  }
+}
+
+TEST(task_code, depthwise_convolutions_of_5x5_and_7x7) {
+  for (const int64_t taps : {5, 7}) {
+    for (const int64_t stride : {1, 2}) {
+      check_family({3,
+                    3'000,
+                    [taps, stride](const Extents& e) {
+                      return convolution({.results = {e[0], e[1]},
+                                          .taps = {taps, taps},
+                                          .in = e[2],
+                                          .out = e[2],
+                                          .group = e[2],
+                                          .stride = stride});
+                    },
+                    {"direct.0 mask", "direct.0 peel"}});
+    }
+  }
+}
+
+TEST(task_code, layer_normalization) {
+  check_family({2,
+                20'000,
+                [](const Extents& e) {
+                  TestModel model;
+                  model.input("x", {e[0], e[1]}).constant("s", weights({e[1]}));
+                  model.constant("b", weights({e[1]}));
+                  model.node("LayerNormalization", {"x", "s", "b"}, {"y"});
+                  return main_task(model.output("y"));
+                },
+                {"direct.0"},
+                false});
+}
+
+TEST(task_code, resizes) {
+  for (const char* mode : {"nearest", "linear"}) {
+    check_family({3,
+                  3'000,
+                  [mode](const Extents& e) {
+                    TestModel model;
+                    model.input("x", {1, e[0], e[1], e[2]});
+                    model.constant("s", floats({4}, {1, 1, 2, 1.5F}));
+                    model.node("Resize", {"x", "", "s"}, {"y"}, {{"mode", std::string(mode)}});
+                    return main_task(model.output("y"));
+                  },
+                  {"direct.0"},
+                  false});
+  }
+}
+
+TEST(task_code, tops_of_rows) {
+  check_family({2,
+                5'000,
+                [](const Extents& e) {
+                  TestModel model;
+                  model.input("x", {e[0], e[1]}).constant("k", ints({(e[1] + 1) / 2}));
+                  model.node("TopK", {"x", "k"}, {"y", "i"}).output("y");
+                  return main_task(model.output("i"));
+                },
+                {"direct.0"},
+                false});
+}
+
+// Orders of dimensions: where the last one moves, in tiles, too.
+TEST(task_code, transposes) {
+  for (const Shape& order : {Shape{1, 0, 2}, Shape{0, 2, 1}, Shape{2, 1, 0}}) {
+    const std::vector<std::string> tiles = {"unroll(", ", test)"};
+    check_family({3,
+                  20'000,
+                  [&order](const Extents& e) {
+                    TestModel model;
+                    model.input("x", {e[0], e[1], e[2]});
+                    model.node("Transpose", {"x"}, {"y"}, {{"perm", order}});
+                    return main_task(model.output("y"));
+                  },
+                  {"direct.0"},
+                  true,
+                  false,
+                  order[2] == 2 ? std::vector<std::string>() : tiles});
+  }
+}
+
+// Parts of one buffer, with and without the channels last.
+TEST(task_code, concatenations) {
+  for (const int64_t axis : {0, 1, 2}) {
+    check_family({3,
+                  10'000,
+                  [axis](const Extents& e) {
+                    TestModel model;
+                    Shape other = {e[0], e[1], e[2]};
+                    model.input("x", other);
+                    other[static_cast<size_t>(axis)] = 5;
+                    model.input("o", other);
+                    model.node("Concat", {"x", "o"}, {"y"}, {{"axis", axis}});
+                    return main_task(model.output("y"));
+                  },
+                  {"direct.0"}});
+  }
+}
+
+}  // namespace
+}  // namespace hone::graph
