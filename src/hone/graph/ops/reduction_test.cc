@@ -31,6 +31,59 @@ TEST(reduction, over_axes_of_both_forms) {
   }
 }
 
+// Of a maximum in the order of its elements: what comes before a NaN is forgotten, and the NaN if
+// anything comes after it. (docs/embedding.md, "Numbers"; a schedule may have another order.)
+TEST(reduction, a_nan_in_an_extreme_leaves_what_comes_after_it) {
+  const Tensor x = floats({5, 3}, {5, NAN, 2, 5, 2, NAN, NAN, 5, 2, NAN, 2, 5, NAN, NAN, NAN});
+  struct Case {
+    const char* type;
+    AttributeList attributes;
+    Shape shape;
+    std::vector<float> expected;
+  };
+  const AttributeList rows = {{"axes", Shape{1}}, {"keepdims", int64_t{0}}};
+  const std::vector<float> largest = {2, NAN, 5, 5, NAN};
+  const Case cases[] = {{"ReduceMax", rows, {5, 3}, largest},
+                        {"ReduceMin", rows, {5, 3}, {2, NAN, 2, 2, NAN}},
+                        {"GlobalMaxPool", {}, {1, 5, 3}, largest},
+                        {"MaxPool", {{"kernel_shape", Shape{3}}}, {1, 5, 3}, largest},
+                        // Behind a NaN the padding counts: minus infinity.
+                        {"MaxPool",
+                         {{"kernel_shape", Shape{4}}, {"pads", Shape{0, 1}}},
+                         {1, 5, 3},
+                         {2, -HUGE_VALF, 5, 5, -HUGE_VALF}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.type);
+    TestModel model(12);
+    model.input("x", c.shape).node(c.type, {"x"}, {"y"}, c.attributes).output("y");
+    Tensor given(DType::kF32, c.shape);
+    for (int64_t i = 0; i < x.size(); ++i) given.set(i, x.at(i));
+    const Tensor found = run_plainly(model.graph(), {given})[0];
+    for (int64_t i = 0; i < 5; ++i) {
+      const double expected = c.expected[static_cast<size_t>(i)];
+      EXPECT_TRUE(found.at(i) == expected || (std::isnan(found.at(i)) && std::isnan(expected)))
+          << "row " << i << ": " << found.at(i) << ", expected " << expected;
+    }
+  }
+}
+
+// Of two operands, and of an activation that is a maximum, a NaN is the result.
+TEST(reduction, a_nan_goes_through_extremes_of_operands) {
+  const Tensor x = floats({3}, {NAN, -1, 2}), other = floats({3}, {1, NAN, 3});
+  for (const char* type : {"Max", "Min"}) {
+    TestModel model(13);
+    model.input("x", {3}).input("o", {3}).node(type, {"x", "o"}, {"y"}).output("y");
+    const Tensor found = run_optimized(model.graph(), {x, other})[0];
+    EXPECT_TRUE(std::isnan(found.at(0)) && std::isnan(found.at(1))) << type;
+    EXPECT_EQ(found.at(2), type == std::string("Max") ? 3 : 2);
+  }
+  TestModel relu(13);
+  relu.input("x", {3}).node("Relu", {"x"}, {"y"}).output("y");
+  const Tensor found = run_optimized(relu.graph(), {x})[0];
+  EXPECT_TRUE(std::isnan(found.at(0)));
+  EXPECT_EQ(found.at(1), 0);
+}
+
 TEST(reduction, without_axes_takes_all_or_none) {
   const Tensor x = floats({2, 3}, {1, 5, 3, -4, -2, -9});
   TestModel all(18);
