@@ -10,7 +10,6 @@
 #include "hone/base/file.h"
 #include "hone/codegen/llvm/code_cache.h"
 #include "hone/db/registry.h"
-#include "hone/db/roofline_store.h"
 #include "hone/graph/test_model.h"
 #include "hone/measure/worker.h"
 #include "hone/schedule/step.h"
@@ -122,34 +121,6 @@ TEST(facade, kernels_that_do_not_need_each_other_run_together_to_the_same_bits) 
     const auto bytes = static_cast<size_t>(expected[i].bytes());
     for (const std::vector<Tensor>& result : results)
       EXPECT_EQ(std::memcmp(result[i].data(), results[0][i].data(), bytes), 0);
-  }
-}
-
-// A roofline of this machine whose fork and join take so long.
-void store_fork_join(const std::string& path, double seconds) {
-  measure::Roofline roofline{.cores = target::host().cores,
-                             .flops = {1e11, 1e11},
-                             .fork_join_seconds = seconds,
-                             .levels = {{0, 0, 1, {1e10, 1e10}, {1e10, 1e10}}}};
-  const Status saved = db::save_roofline(path, target::device_key(target::host()), roofline);
-  ASSERT_TRUE(saved.ok()) << saved.message();
-}
-
-TEST(facade, a_kernel_that_gains_less_than_a_fork_and_join_wakes_no_thread) {
-  Fixture f;
-  graph::TestModel model;
-  model.input("x", {8, 64}).node("Softmax", {"x"}, {"s"}).node("Softmax", {"s"}, {"y"});
-  f.graph = model.output("y").graph();
-  f.options.compile.threads = 2;
-  f.options.compile.db = f.folder.file("limits.db");
-  for (const auto& [seconds, small] : {std::pair{1e-9, 0}, {1e-3, 2}}) {
-    store_fork_join(f.options.compile.db, seconds);
-    const Result<CompileSummary> summary = compile(f.graph, f.library, f.options.compile);
-    ASSERT_TRUE(summary.ok()) << summary.status().message();
-    EXPECT_EQ(summary->calls, 2);
-    EXPECT_EQ(summary->small, small) << seconds;
-    const Result<codegen::LoadedModel> loaded = load(f.library, 2);
-    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   }
 }
 

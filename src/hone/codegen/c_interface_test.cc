@@ -139,7 +139,7 @@ TEST(c_interface, runs_on_the_callers_threads) {
   hone_model* model = nullptr;
   ASSERT_EQ(api.create(&model, 0), 0);
   const std::vector<float> expected = outputs_of(api, model);
-  for (const int threads : {0, 1, 2, 5}) {
+  for (const int threads : {0, 1, 2, 3, 7, 16}) {
     CallersPool pool;
     hone_model_options options = {};
     options.size = sizeof options;

@@ -7,7 +7,11 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,7 +27,7 @@ int64_t run_counts(Pool* pool, int64_t tiles, int max_threads, std::vector<int>&
 }
 
 TEST(pool, runs_every_tile_once) {
-  for (const int threads : {1, 2, 3, 8}) {
+  for (const int threads : {1, 2, 3, 7, 8, 64}) {
     const PoolPtr pool = make_pool(threads);
     ASSERT_NE(pool, nullptr);
     EXPECT_EQ(pool_num_threads(pool.get()), threads);
@@ -39,8 +43,8 @@ TEST(pool, runs_every_tile_once) {
 }
 
 TEST(pool, puts_a_barrier_between_phases) {
-  constexpr int64_t kPhases = 2000;
-  for (const int threads : {2, 3, 8}) {
+  for (const int threads : {2, 3, 7, 8, 64}) {
+    const int64_t num_phases = threads > 8 ? 100 : 2000;
     for (const int64_t spin_ns : {int64_t{0}, kDefaultSpin}) {
       const PoolPtr pool = make_pool(threads, spin_ns);
       int64_t tiles = 37;
@@ -51,14 +55,14 @@ TEST(pool, puts_a_barrier_between_phases) {
       void* forth[] = {a.data(), b.data(), &tiles};
       void* back[] = {b.data(), a.data(), &tiles};
       std::vector<PhaseCall> phases;
-      for (int64_t p = 0; p < kPhases; ++p) {
+      for (int64_t p = 0; p < num_phases; ++p) {
         // Every seventh phase is the caller's alone.
         phases.push_back({add_neighbours, p % 2 == 0 ? forth : back, tiles, p % 7 == 0 ? 1 : 0});
         void* args[] = {expected.data(), next.data(), &tiles};
         add_neighbours(args, nullptr, 0, tiles, 0);
         expected.swap(next);
       }
-      ASSERT_EQ(pool_run(pool.get(), phases.data(), kPhases, nullptr, 0), 0);
+      ASSERT_EQ(pool_run(pool.get(), phases.data(), num_phases, nullptr, 0), 0);
       EXPECT_EQ(a, expected) << threads << " threads, spin " << spin_ns;
     }
   }
@@ -192,19 +196,73 @@ TEST(pool, works_in_a_forked_child) {
 }
 
 TEST(pool, runs_on_its_owners_threads) {
-  for (const ParallelFor run : {on_threads, backwards, not_at_all}) {
-    int calls = 0;
-    const PoolPtr pool(pool_create({.num_threads = 3, .parallel_for = run, .owner = &calls}),
-                       pool_destroy);
-    ASSERT_NE(pool, nullptr);
-    EXPECT_EQ(pool_num_threads(pool.get()), 3);
-    for (const int64_t tiles : {0, 1, 2, 3, 50, 1000}) {
-      std::vector<int> counts(static_cast<size_t>(tiles));
-      EXPECT_EQ(run_counts(pool.get(), tiles, 0, counts), 0);
-      EXPECT_EQ(counts, std::vector<int>(static_cast<size_t>(tiles), 1));
+  for (const int threads : {3, 7, 64}) {
+    for (const ParallelFor run : {on_threads, backwards, not_at_all}) {
+      int calls = 0;
+      const PoolPtr pool(
+          pool_create({.num_threads = threads, .parallel_for = run, .owner = &calls}),
+          pool_destroy);
+      ASSERT_NE(pool, nullptr);
+      EXPECT_EQ(pool_num_threads(pool.get()), threads);
+      for (const int64_t tiles : {0, 1, 2, 3, 50, 1000}) {
+        std::vector<int> counts(static_cast<size_t>(tiles));
+        EXPECT_EQ(run_counts(pool.get(), tiles, 0, counts), 0);
+        EXPECT_EQ(counts, std::vector<int>(static_cast<size_t>(tiles), 1));
+      }
+      EXPECT_EQ(calls, 4) << "a phase of no or one tile needs no other thread";
     }
-    EXPECT_EQ(calls, 4) << "a phase of no or one tile needs no other thread";
   }
+}
+
+std::set<std::string> threads_of_process() {
+  std::set<std::string> threads;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    threads.insert(entry.path());
+  return threads;
+}
+
+// How often threads of this process have gone to sleep, once they all are asleep; -1: they never
+// are.
+int64_t sleeps_of(const std::set<std::string>& threads) {
+  for (int wait = 0; wait < 4000; ++wait) {
+    int64_t sleeps = 0;
+    bool asleep = true;
+    for (const std::string& thread : threads) {
+      std::ifstream status(thread + "/status");
+      for (std::string word; status >> word;) {
+        if (word == "State:") asleep = asleep && (status >> word) && word == "S";
+        int64_t count = 0;
+        if (word == "voluntary_ctxt_switches:" && status >> count) sleeps += count;
+      }
+    }
+    if (asleep) return sleeps;
+    usleep(5000);
+  }
+  return -1;
+}
+
+TEST(pool, a_phase_for_one_thread_wakes_nobody) {
+  const std::set<std::string> before = threads_of_process();
+  const PoolPtr pool = make_pool(4, 0);
+  std::set<std::string> workers;
+  for (const std::string& thread : threads_of_process()) {
+    if (!before.contains(thread)) workers.insert(thread);
+  }
+  ASSERT_EQ(workers.size(), 3);
+  const int64_t start = sleeps_of(workers);
+  ASSERT_GE(start, 3);
+  std::vector<int> counts(64);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(run_counts(pool.get(), 64, 1, counts), 0);  // too small for threads
+    ASSERT_EQ(run_counts(pool.get(), 1, 0, counts), 0);   // a single tile
+  }
+  EXPECT_EQ(sleeps_of(workers), start) << "a thread was woken";
+  // That a thread that is woken would have been seen: here one is needed.
+  std::atomic<int> seen[2] = {};
+  void* args[] = {seen};
+  const PhaseCall phase = {meet, args, 2, 2};
+  ASSERT_EQ(pool_run(pool.get(), &phase, 1, nullptr, 0), 0);
+  EXPECT_GT(sleeps_of(workers), start);
 }
 
 // CPU time of the whole process while the calling thread sleeps.

@@ -1,0 +1,132 @@
+// Threads of a compiled model: how many run it changes no bit of its results, and what is too small
+// for them wakes none. The threads are the caller's, so that there can be more than CPUs, and the
+// caller counts how often they are asked for.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "hone/base/file.h"
+#include "hone/codegen/runtime/hone_model.h"
+#include "hone/db/roofline_store.h"
+#include "hone/graph/test_model.h"
+#include "hone/target/target.h"
+#include "hone/tune.h"
+
+namespace hone {
+namespace {
+
+struct Threads {
+  int calls = 0, most = 0;
+  static void parallel_for(void* self, int count, hone_model_task task, void* context) {
+    Threads& own = *static_cast<Threads*>(self);
+    ++own.calls;
+    own.most = std::max(own.most, count);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) threads.emplace_back(task, context, i);
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+struct Outcome {
+  Tensor output;
+  Threads threads;
+};
+
+// A library's only output of its only input.
+Outcome run_with_threads(const std::string& library, const Tensor& input, Shape shape,
+                         int num_threads) {
+  Outcome outcome{Tensor(DType::kF32, std::move(shape)), {}};
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(handle, nullptr) << dlerror();
+  if (handle == nullptr) return outcome;
+  const auto create =
+      reinterpret_cast<decltype(&hone_model_create_with)>(dlsym(handle, "hone_model_create_with"));
+  const auto run = reinterpret_cast<decltype(&hone_model_run)>(dlsym(handle, "hone_model_run"));
+  const auto destroy =
+      reinterpret_cast<decltype(&hone_model_destroy)>(dlsym(handle, "hone_model_destroy"));
+  hone_model_options options = {};
+  options.size = sizeof options;
+  options.num_threads = num_threads;
+  options.parallel_for = Threads::parallel_for;
+  options.pool = &outcome.threads;
+  hone_model* model = nullptr;
+  EXPECT_EQ(create(&model, &options), 0);
+  const void* inputs[] = {input.data()};
+  void* outputs[] = {outcome.output.data()};
+  EXPECT_EQ(run(model, inputs, outputs), 0);
+  destroy(model);
+  dlclose(handle);
+  return outcome;
+}
+
+TEST(model_threads, any_number_gives_the_same_bits) {
+  Rng rng(5);
+  graph::TestModel model;
+  const auto pads = [](int64_t n) { return graph::Attribute{Shape{n, n, n, n}}; };
+  const Tensor input = graph::random_tensor({1, 8, 19, 23}, rng);
+  model.input("x", input.shape()).constant("v", graph::random_tensor({24, 8, 3, 3}, rng));
+  model.constant("w", graph::random_tensor({24, 1, 5, 5}, rng));
+  model.constant("f", graph::random_tensor({24 * 10 * 12, 33}, rng));
+  model.node("Conv", {"x", "v"}, {"a"}, {{"pads", pads(1)}}).node("Relu", {"a"}, {"b"});
+  model.node("Conv", {"b", "w"}, {"c"}, {{"pads", pads(2)}, {"group", int64_t{24}}});
+  model.node("MaxPool", {"c"}, {"d"},
+             {{"kernel_shape", Shape{3, 3}}, {"strides", Shape{2, 2}}, {"pads", pads(1)}});
+  model.node("Flatten", {"d"}, {"e"}).node("MatMul", {"e", "f"}, {"g"});
+  model.node("Softmax", {"g"}, {"y"}).output("y");
+  const TempDir folder = std::move(TempDir::create()).value();
+  const std::string library = folder.file("model.so");
+  const graph::Graph graph = model.graph();
+  CompileOptions options;
+  options.use_db = false;
+  options.threads = 64;  // each kernel may ask for all
+  const Result<CompileSummary> summary = compile(graph, library, options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const Outcome one = run_with_threads(library, input, {1, 33}, 1);
+  EXPECT_EQ(one.threads.calls, 0);
+  EXPECT_LT(graph::relative_error(one.output, graph::run_plainly(graph, {input})[0]), 1e-4);
+  for (const int threads : {2, 3, 7, 64}) {
+    const Outcome several = run_with_threads(library, input, {1, 33}, threads);
+    EXPECT_GE(several.threads.most, std::min(threads, 8)) << "there are enough tiles";
+    EXPECT_EQ(std::memcmp(several.output.data(), one.output.data(), 33 * sizeof(float)), 0)
+        << threads << " threads";
+  }
+}
+
+// A roofline of this machine whose fork and join take so long.
+void store_fork_join(const std::string& path, double seconds) {
+  measure::Roofline roofline{.cores = target::host().cores,
+                             .flops = {1e11, 1e11},
+                             .fork_join_seconds = seconds,
+                             .levels = {{0, 0, 1, {1e10, 1e10}, {1e10, 1e10}}}};
+  const Status saved = db::save_roofline(path, target::device_key(target::host()), roofline);
+  ASSERT_TRUE(saved.ok()) << saved.message();
+}
+
+TEST(model_threads, a_kernel_that_gains_less_than_a_fork_and_join_wakes_none) {
+  Rng rng(5);
+  graph::TestModel model;
+  model.input("x", {8, 64}).node("Softmax", {"x"}, {"s"}).node("Softmax", {"s"}, {"y"});
+  const graph::Graph graph = model.output("y").graph();
+  const Tensor input = graph::random_tensor({8, 64}, rng);
+  const TempDir folder = std::move(TempDir::create()).value();
+  const std::string library = folder.file("model.so");
+  CompileOptions options;
+  options.threads = 2;
+  options.db = folder.file("limits.db");
+  for (const auto& [seconds, small] : {std::pair{1e-9, 0}, {1e-3, 2}}) {
+    store_fork_join(options.db, seconds);
+    const Result<CompileSummary> summary = compile(graph, library, options);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    EXPECT_EQ(summary->calls, 2);
+    EXPECT_EQ(summary->small, small) << seconds;
+    for (const int threads : {2, 64})
+      EXPECT_EQ(run_with_threads(library, input, {8, 64}, threads).threads.calls, 2 - small)
+          << seconds;
+  }
+}
+
+}  // namespace
+}  // namespace hone
