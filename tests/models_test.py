@@ -13,6 +13,7 @@ import engines
 import model_files
 
 TOLERANCE = 1e-4  # of the largest output
+DEFAULT_ACCURACY = 1e-3  # likewise: what --accuracy default promises of a whole model, against a strict build
 
 
 def variants(inputs, count):
@@ -66,6 +67,22 @@ class Models(Case):
         for one, two in zip(outputs[1], outputs[2], strict=True):
             np.testing.assert_array_equal(one, two)
 
+    def check_accuracy(self, name):
+        """The same device on every machine, so that the same algorithms are predicted."""
+        inputs, found = model_files.inputs(name), {}
+        for accuracy in ("strict", "default"):
+            library = self.folder / f"{accuracy}.so"
+            report = self.succeed_json("compile", model_files.filled(name), "-o", library, "--no-db", "--threads", 1, "--device", "x86-64-avx2",
+                                       "--accuracy", accuracy, timeout=200)
+            others = {kernel["name"] for kernel in report["kernels"] if "winograd(" in kernel["steps"] or "strassen(" in kernel["steps"]}
+            self.assertEqual(bool(others), accuracy == "default", others)
+            engine = engines.Hone(library, inputs, 1)
+            found[accuracy] = [array.copy() for array in engine.run()]
+            engine.close()
+        for default, strict in zip(found["default"], found["strict"], strict=True):
+            error = support.relative_error(default, strict)
+            self.assertGreater(error, 0, "the same sums in both")
+            self.assertLess(error, DEFAULT_ACCURACY)
 
     def test_with_sequence(self):
         """A text model of fewer tokens computes what the whole one does where the others are masked; Hone lists its kernels."""
@@ -87,6 +104,7 @@ class Models(Case):
 
 for model_entry in model_files.entries():
     setattr(Models, f"test_{model_entry['name']}", lambda self, name=model_entry["name"]: self.check(name))
+    setattr(Models, f"test_{model_entry['name']}_accuracy", lambda self, name=model_entry["name"]: self.check_accuracy(name))
     setattr(Models, f"test_{model_entry['name']}_batch4", lambda self, name=model_entry["name"]: self.check(name, 4))
 
 
