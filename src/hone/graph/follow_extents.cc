@@ -95,6 +95,7 @@ Status follow_gather(ExpandContext& c) {
 }
 
 Status follow_gather_nd(ExpandContext& c) {
+  if (c.shape(1).empty()) return c.fail("indices without a dimension");
   const ValueId data = c.input(0), indices = c.input(1);
   const size_t rank = c.shape(0).size(), last = c.shape(1).size() - 1;
   const auto depth = static_cast<size_t>(c.shape(1)[last]);
@@ -110,6 +111,7 @@ Status follow_gather_nd(ExpandContext& c) {
 }
 
 Status follow_top_k(ExpandContext& c) {
+  if (!c.has(1)) return c.unsupported("data of varying shape and k as an attribute");
   const ValueId data = c.input(0), k = c.input(1);
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, -1, rank));
@@ -140,7 +142,9 @@ Result<Shape> largest_shape(ExpandContext& c, size_t operand) {
 Status follow_constant_of_shape(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Shape shape, largest_shape(c, 0));
   const Tensor* value = c.attributes().find<Tensor>("value");
-  Tensor tensor(value != nullptr ? value->dtype() : DType::kF32, shape);
+  if (value != nullptr && value->size() != 1) return c.fail("the value is no single element");
+  HONE_ASSIGN_OR_RETURN(Tensor tensor,
+                        c.new_constant(value != nullptr ? value->dtype() : DType::kF32, shape));
   for (int64_t i = 0; value != nullptr && i < tensor.size(); ++i) tensor.set(i, value->at(0));
   c.result(0, with_extents(c, c.constant(std::move(tensor)), c.input(0)));
   return ok_status();
@@ -176,13 +180,15 @@ Status follow_concat(ExpandContext& c) {
   std::vector<ValueId> rows, counts;
   ValueId shaped = kNoValue;  // an operand whose other extents the result has
   for (size_t i = 0; i < c.num_inputs(); ++i) {
+    if (!c.has(i) || c.shape(i).size() != rank)
+      return c.fail("operand {}, expected one of rank {}", i, rank);
     const ValueId x = c.input(i);
-    if (c.shape(i).size() != rank) return c.fail("operands of different ranks");
     if (num_elements(c.shape(i)) == 0) continue;
     if (shaped == kNoValue || varies(c, i)) shaped = x;
     rows.push_back(c.transpose(without_extents(c, x), perm));
     counts.push_back(dimension(c, actual_extents(c, x), perm[0]));
   }
+  if (rows.empty()) return c.unsupported("operands without elements");
   std::vector<ValueId> operands = rows;
   operands.push_back(c.add("Concat", counts, {{"axis", int64_t{0}}}));
   ValueId y = c.add("hone.Append", operands);
@@ -203,12 +209,16 @@ Status follow_slice(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const auto ends, c.integers_or_attribute(2, "ends"));
   HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(3, "axes"));
   HONE_ASSIGN_OR_RETURN(const auto steps, c.integers_or_attribute(4, "steps"));
+  const size_t count = starts ? starts->size() : 0;
+  if (count == 0 || !ends || ends->size() != count || (axes && axes->size() != count) ||
+      (steps && steps->size() != count))
+    return c.fail("starts, ends, axes and steps, expected as many of each");
   ValueId y = without_extents(c, x);
   std::vector<ExtentPart> shape = parts(c, x, 0, rank);
-  for (size_t i = 0; i < starts->size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const auto axis =
         normalize_axis(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(rank));
-    if (!axis || i >= ends->size()) return c.fail("the axes of a slice");
+    if (!axis) return c.fail("axis of a value of rank {}", rank);
     const int64_t start = (*starts)[i], end = (*ends)[i];
     if (start < 0 || end < 0 || (steps && (*steps)[i] != 1))
       return c.unsupported("a slice from the end of a value whose shape depends on data");
@@ -290,6 +300,10 @@ Result<bool> follow_extents(Graph& graph, const Node& node, std::vector<Node>& n
   const auto at = std::find_if(std::begin(kFollowers), std::end(kFollowers),
                                [&](const Follower& f) { return f.type == node.type; });
   if (at == std::end(kFollowers)) return false;
+  // What lacks an operand is an error that infer_node() tells of.
+  for (int i = 0; node.op != nullptr && i < node.op->min_inputs; ++i) {
+    if (!node.has_input(static_cast<size_t>(i))) return false;
+  }
   bool applies = false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.has_input(i)) continue;

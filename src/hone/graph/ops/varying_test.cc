@@ -107,6 +107,30 @@ TEST(varying, choosing_the_best_and_joining_follow_the_extents) {
   EXPECT_EQ(none[0].shape(), (Shape{0}));
 }
 
+// Before opset 10 k was an attribute.
+TEST(varying, the_best_of_old_opsets_are_refused) {
+  TestModel m(9);
+  m.input("x", {6}).node("NonZero", {"x"}, {"places"});
+  m.node("Cast", {"places"}, {"data"}, {{"to", int64_t{1}}});
+  m.node("TopK", {"data"}, {"best", "which"}, {{"k", int64_t{1}}}).output("best");
+  const Result<Graph> graph = m.import();
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.status().message().find("k as an attribute"), std::string::npos)
+      << graph.status().message();
+}
+
+TEST(varying, operands_that_do_not_fit_are_refused) {
+  const auto refusal = [](const std::vector<std::string>& operands) {
+    TestModel m(17);
+    m.input("x", {6}).input("scalar", {}, DType::kI64).node("NonZero", {"x"}, {"places"});
+    m.node("GatherND", operands, {"y"}).output("y");
+    const Result<Graph> graph = m.import();
+    return graph.ok() ? "" : graph.status().message();
+  };
+  EXPECT_NE(refusal({"places", "scalar"}).find("indices without a dimension"), std::string::npos);
+  EXPECT_NE(refusal({"places"}).find("operands, expected 2"), std::string::npos);
+}
+
 TEST(varying, unique_and_compress) {
   TestModel m(17);
   m.input("x", {6})
