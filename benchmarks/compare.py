@@ -149,6 +149,7 @@ def main():
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
     options.hone = options.hone.resolve()
+    cores.patience.hone = options.hone
     if options.models == ["all"]:
         options.models = [entry["name"] for entry in model_files.entries()]
     with tempfile.TemporaryDirectory(prefix="hone-compare") as temporary:

@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 import compare
+import cores
 import engines
 import interleaved
 import model_files
@@ -166,6 +167,7 @@ def main():
     if options.hone is None:
         parser.error("--hone is required to measure")
     options.hone = options.hone.resolve()
+    cores.patience.hone = options.hone
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     for name in options.models:

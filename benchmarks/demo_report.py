@@ -10,6 +10,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import cores
 import engines
 import interleaved
 import model_files
@@ -46,6 +47,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
+    cores.patience.hone = options.hone.resolve()
 
     print_kernels(kernels(options, options.before), kernels(options, options.after))
     inputs = model_files.inputs(options.model)

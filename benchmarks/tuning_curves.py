@@ -25,6 +25,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import cores
 import engines
 import interleaved
 import model_files
@@ -263,6 +264,7 @@ def write(report, options):
 def compare(what, contenders, options):
     """Runs all, prints the table; the files are written after each task. `what` the contenders are: "search", "cost model"."""
     options.hone = options.hone.resolve()
+    cores.patience.hone = options.hone
     if not all(0 < goal <= 1 for goal in options.goals):
         sys.exit("--goals: expected shares above 0, at most 1")
     report = {"what": what, "budget": options.budget, "threads": options.threads, "goals": options.goals,

@@ -25,6 +25,13 @@ class Commands(Case):
             self.assertIn(name, self.succeed("devices"))
         self.assertGreater(devices["host"]["cores"], 0)
 
+    def test_devices_looks_how_the_cores_stand_to_each_other(self):
+        state = self.succeed_json("devices", "--cores")
+        self.assertEqual(state["apart"], state["slowdown"] < 1.5)
+        self.assertEqual(state["exchange_seconds"] > 0, state["threads"] > 1)
+        self.assertIn("1 threads at once take 1.00", self.succeed("devices", "--cores", "--threads", 1))
+        self.refuse("--threads 4096, but this process has", "devices", "--cores", "--threads", 4096)
+
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([support.HONE, "devices"], stdout=full, stderr=subprocess.PIPE, text=True)

@@ -82,6 +82,7 @@ class Tuning(Case):
         self.check_library()
         first = self.trials()
         self.assertGreater(report["trials"], 10)
+        self.assertTrue(0 <= report["waited_seconds"] <= 0.05 * 6 + 0.2, report["waited_seconds"])
         # Nothing is stored twice but what became the best only in a last, longer duel.
         self.assertEqual(self.query("SELECT count(*) FROM (SELECT DISTINCT task, steps FROM trial)")[0][0],
                          first - self.query("SELECT count(*) FROM (SELECT 1 FROM trial GROUP BY task, steps HAVING count(*) > 1)")[0][0])

@@ -10,6 +10,7 @@
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/measure/counters.h"
+#include "hone/measure/patient_runner.h"
 #include "hone/measure/self_test.h"
 #include "hone/model_tasks.h"
 
@@ -223,9 +224,13 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, cost::make_model("analytic"));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, db::open_store(options.db));
+  const double deadline = real_clock().now_seconds() + options.budget_seconds;
+  measure::CoreWatch watch(*std::max_element(sample.threads.begin(), sample.threads.end()),
+                           {measure::kUsualPatience * options.budget_seconds, options.interrupted});
   std::unique_ptr<measure::Runner> own;
   if (options.runner == nullptr) {
     HONE_ASSIGN_OR_RETURN(own, measure::make_tested_runner(options.worker, targets[0]));
+    own = measure::make_patient_runner(std::move(own), watch, deadline);
   }
   std::vector<search::SampledTask> sampled;
   for (const DatasetTask& task : tasks.tasks) {
@@ -245,7 +250,7 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   sample.count_bounds = measure::machine_events().ok();
   sample.runner = options.runner ? options.runner : own.get();
   sample.store = store.get();
-  sample.deadline = real_clock().now_seconds() + options.budget_seconds;
+  sample.deadline = deadline;
   sample.interrupted = options.interrupted;
   sample.on_progress = options.on_progress;
   return search::sample_tasks(sampled, sample);

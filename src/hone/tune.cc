@@ -9,6 +9,7 @@
 #include "hone/fit_memory.h"
 #include "hone/in_model.h"
 #include "hone/knowledge.h"
+#include "hone/measure/patient_runner.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
 #include "hone/time_in_turns.h"
@@ -100,6 +101,7 @@ class Tuning {
   CostModelPtr cost_;
   db::Store* store_;  // may be null
   ThreadPool pool_;
+  std::optional<measure::CoreWatch> watch_;
   std::unique_ptr<measure::Runner> runner_;
   std::optional<TempDir> folder_;
   const bool is_static_;
@@ -175,7 +177,6 @@ search::TuneLoopOptions Tuning::loop_options() {
   search::TuneLoopOptions loop;
   loop.context = task_context(untuned_.model, options_.compile.seed);
   loop.context.searcher = options_.search;
-  loop.runner = runner_.get();
   loop.store = store_;
   loop.pool = &untuned_.knowledge.pool;
   loop.start = start_;
@@ -197,7 +198,10 @@ search::TuneLoopOptions Tuning::loop_options() {
 Status Tuning::search_schedules() {
   HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, options_.compile, untuned_.knowledge));
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
-  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options()));
+  search::TuneLoopOptions loop = loop_options();
+  runner_ = measure::make_patient_runner(std::move(runner_), *watch_, loop.deadline);
+  loop.runner = runner_.get();
+  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop));
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
   ask_store_again();
   summarise_search();
@@ -260,6 +264,7 @@ void Tuning::compare_kernels() {
   announce("comparing kernels inside the model");
   const double deadline =
       std::min(clock_.now_seconds() + in_model_seconds_, end_ - finish_seconds_);
+  watch_->wait(deadline - in_model_seconds_ / 2);
   const InModelOptions how = {deadline, options_.compile.seed, options_.interrupted};
   // Each challenger takes as long to compile as a kernel of the model.
   const double many = 0.25 * in_model_seconds_ / std::max(assembly_seconds_, 1e-3) - 1;
@@ -295,6 +300,7 @@ Status Tuning::compare_models() {
     tuned_library = folder_->file("tuned.so");
     HONE_RETURN_IF_ERROR(write_model(chosen(), schedules_, tuned_library, plain_, pool_).status());
   }
+  watch_->wait(end_ - 0.2 - compare_seconds_);
   const double left = end_ - clock_.now_seconds() - 0.2;
   if (left <= 0.3) {
     summary_.not_compared = "there was no time left";
@@ -320,12 +326,16 @@ Result<TuneSummary> Tuning::run() {
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
   HONE_ASSIGN_OR_RETURN(runner_,
                         measure::make_tested_runner(options_.worker, untuned_.model.target));
+  watch_.emplace(untuned_.model.threads,
+                 measure::CoreWatch::Options{measure::kUsualPatience * options_.budget_seconds,
+                                             options_.interrupted});
   HONE_ASSIGN_OR_RETURN(folder_, TempDir::create());
   HONE_RETURN_IF_ERROR(plan_time());
   HONE_RETURN_IF_ERROR(search_schedules());
   HONE_RETURN_IF_ERROR(choose_schedules());
   compare_kernels();
   HONE_ASSIGN_OR_RETURN(const Written written, write_faster());
+  summary_.waited_seconds = watch_->waited();
   ModelTasks& model = summary_.kept_untuned ? untuned_.model : chosen();
   summary_.compile = {std::move(model.summaries),
                       clock_.now_seconds() - start_,

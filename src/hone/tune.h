@@ -116,7 +116,9 @@ struct InModelSummary {
 struct TuneSummary {
   CompileSummary compile;
   int trials = 0;
-  double search_seconds = 0;                              // of the tuning loop
+  double search_seconds = 0;  // of the tuning loop
+  double waited_seconds =
+      0;  // of it and after it, until each thread had a core (measure/core_state.h)
   std::map<measure::Outcome, search::Failures> failures;  // schedules that could not be measured
   bool interrupted = false;
   // The whole model, tuned and as compile() would have made it before, measured in turns; 0 if it

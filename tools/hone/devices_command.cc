@@ -1,8 +1,10 @@
 
 #include "hone/db/registry.h"
 #include "hone/db/roofline_store.h"
+#include "hone/measure/core_state.h"
 #include "hone/measure/measure_roofline.h"
 #include "hone/target/target.h"
+#include "hone/target/topology.h"
 
 #include "command.h"
 #include "interrupt.h"
@@ -54,10 +56,37 @@ Json to_json(const measure::Roofline& roofline) {
 struct Options {
   std::string db;
   bool measure = false;
+  bool cores = false;
+  int threads = 0;  // 0: as many as there are cores
   bool json = false;
 };
 
+// How the cores stand to each other now: on a virtual machine that changes.
+Status show_cores(const Options& options) {
+  std::vector<int> cpus = target::cpus_of_cores();
+  const int threads = options.threads > 0 ? options.threads : static_cast<int>(cpus.size());
+  if (threads > std::ssize(cpus))
+    return invalid("--threads {}, but this process has {} cores", threads, cpus.size());
+  cpus.resize(static_cast<size_t>(threads));
+  const measure::CoreState state = measure::look_at_cores(cpus);
+  const bool apart = measure::have_cores(state);
+  if (options.json) {
+    fmt::print("{}", json_text({{"threads", threads},
+                                {"slowdown", state.slowdown},
+                                {"exchange_seconds", state.exchange},
+                                {"apart", apart}}));
+  } else {
+    fmt::print(
+        "{} threads at once take {:.2f} of the time of one alone: {}; a cache line goes to "
+        "another and back in {:.0f} ns\n",
+        threads, state.slowdown, apart ? "each has a core" : "they share cores",
+        1e9 * state.exchange);
+  }
+  return ok_status();
+}
+
 Status show_devices(const Options& options) {
+  if (options.cores) return show_cores(options);
   const std::string host = target::device_key(target::host());
   if (options.measure) {
     // Seconds of measuring are not to end at a database that cannot be written.
@@ -98,6 +127,13 @@ Command devices_command(CLI::App& root) {
   app->add_flag("--measure", options->measure,
                 "First find this machine's limits by running, about 5 seconds, and store them:\n"
                 "peak rate, bandwidth of each cache and of memory, fork and join of threads");
+  CLI::Option* cores = app->add_flag(
+      "--cores", options->cores,
+      "Only look, for a millisecond, whether threads have a core each now, and how far apart: the\n"
+      "CPUs of a virtual machine may be one core's hardware threads for a while");
+  app->add_option("--threads", options->threads, "How many threads (default: as many as cores)")
+      ->needs(cores)
+      ->check(CLI::PositiveNumber);
   add_db(*app, options->db);
   add_json(*app, options->json);
   return {app, [options] { return show_devices(*options); }};

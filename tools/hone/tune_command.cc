@@ -76,6 +76,7 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["output"] = output;
     json["trials"] = summary.trials;
     json["search_seconds"] = summary.search_seconds;
+    json["waited_seconds"] = summary.waited_seconds;
     json["interrupted"] = summary.interrupted;
     json["store_failure"] = summary.store_status.message();
     json["model_seconds"] = summary.model_seconds;
@@ -94,6 +95,9 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
   fmt::print("{}", kernel_table(summary.compile, limits));
   fmt::print("{}{}{}", coverage(summary.compile), describe(summary.failures),
              describe(summary.in_model));
+  if (summary.waited_seconds > 0)
+    fmt::print("waited {} until each thread had a core of its own\n",
+               format_seconds(summary.waited_seconds));
   if (!summary.not_compared.empty()) {
     fmt::print("whole model: not compared with what it was before: {}\n", summary.not_compared);
   } else {

@@ -66,7 +66,33 @@ void keep_only_cpu_objects(hwloc_topology_t topology) {
   hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
 }
 
+// Two hardware threads of a core count once. Empty if the machine does not tell of cores.
+std::vector<int> one_of_each_core(hwloc_topology_t topology, const std::vector<int>& cpus) {
+  std::set<unsigned> cores;
+  std::vector<int> first;
+  for (const int cpu : cpus) {
+    hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(topology, static_cast<unsigned>(cpu));
+    hwloc_obj_t core =
+        pu == nullptr ? nullptr : hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+    if (core != nullptr && cores.insert(core->logical_index).second) first.push_back(cpu);
+  }
+  return first;
+}
+
 }  // namespace
+
+std::vector<int> cpus_of_cores() {
+  std::vector<int> cpus = allowed_cpus();
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0) return cpus;
+  keep_only_cpu_objects(topology);
+  if (hwloc_topology_load(topology) == 0) {
+    std::vector<int> first = one_of_each_core(topology, cpus);
+    if (!first.empty()) cpus = std::move(first);
+  }
+  hwloc_topology_destroy(topology);
+  return cpus;
+}
 
 Topology read_topology() {
   Topology result;
@@ -79,14 +105,8 @@ Topology read_topology() {
   if (hwloc_topology_init(&topology) != 0) return result;
   keep_only_cpu_objects(topology);
   if (hwloc_topology_load(topology) == 0) {
-    std::set<unsigned> cores;  // two hardware threads of a core count once
-    for (const int cpu : cpus) {
-      hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(topology, static_cast<unsigned>(cpu));
-      hwloc_obj_t core =
-          pu == nullptr ? nullptr : hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
-      if (core != nullptr) cores.insert(core->logical_index);
-    }
-    if (!cores.empty()) result.cores = usable_cores(static_cast<int>(cores.size()), quota);
+    const size_t cores = one_of_each_core(topology, cpus).size();
+    if (cores > 0) result.cores = usable_cores(static_cast<int>(cores), quota);
     hwloc_obj_t first = hwloc_get_pu_obj_by_os_index(topology, static_cast<unsigned>(cpus.front()));
     for (hwloc_obj_t o = first; o != nullptr; o = o->parent) {
       if (!hwloc_obj_type_is_dcache(o->type)) continue;

@@ -20,5 +20,7 @@ struct Topology {
 };
 
 [[nodiscard]] Topology read_topology();
+// One CPU of each core that this process may run on, as the system numbers them.
+[[nodiscard]] std::vector<int> cpus_of_cores();
 
 }  // namespace hone::target

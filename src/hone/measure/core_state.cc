@@ -1,0 +1,164 @@
+#include "hone/measure/core_state.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "hone/target/topology.h"
+
+namespace hone::measure {
+namespace {
+
+// A core for two threads: 1.9 to 2.1; cores of their own: 1.0 to 1.2 (D, docs/performance.md).
+constexpr double kSlower = 1.5;
+constexpr double kFarther = 2;  // one cache: 77 to 117 ns; cores of two: 381 ns (D)
+constexpr double kPause = 0.05;
+constexpr int kAttempts = 5;  // of which the best counts
+constexpr int kRoots = 300, kExchanges = 200;
+
+void move_to(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cpu), &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+// Square roots, for which a core has one unit: the least seconds of some attempts.
+double seconds_of_roots() {
+  std::array<float, 256> values;
+  values.fill(2);
+  volatile float sink = 0;
+  double best = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const double start = real_clock().now_seconds();
+    for (int i = 0; i < kRoots; ++i) {
+      for (float& value : values) value = std::sqrt(value + 1);
+      sink = values[static_cast<size_t>(i) % values.size()];
+    }
+    best = std::min(best, real_clock().now_seconds() - start);
+  }
+  (void)sink;
+  return best;
+}
+
+// Threads that wait for each other without sleeping. On a busy machine others must get on, too.
+class Meeting {
+ public:
+  explicit Meeting(int threads) : threads_(threads) {}
+  void wait() {
+    const int turn = turn_.load();
+    if (arrived_.fetch_add(1) + 1 == threads_) {
+      arrived_.store(0);
+      turn_.fetch_add(1);
+      return;
+    }
+    while (turn_.load() == turn) std::this_thread::yield();
+  }
+
+ private:
+  int threads_;
+  std::atomic<int> arrived_ = 0, turn_ = 0;
+};
+
+// One line between two threads: each answers what the other one wrote.
+class Line {
+ public:
+  double ask() {
+    double best = std::numeric_limits<double>::infinity();
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const double start = real_clock().now_seconds();
+      for (int i = 0; i < kExchanges; ++i) {
+        const int next = value_.load(std::memory_order_relaxed) + 1;
+        value_.store(next, std::memory_order_release);
+        await(next + 1);
+      }
+      best = std::min(best, (real_clock().now_seconds() - start) / kExchanges);
+    }
+    return best;
+  }
+  void answer() {
+    for (int i = 0; i < kAttempts * kExchanges; ++i) {
+      await(2 * i + 1);
+      value_.store(2 * i + 2, std::memory_order_release);
+    }
+  }
+
+ private:
+  // Whoever else wants this CPU must get it: the other side may be what is waited for.
+  void await(int value) {
+    for (int spins = 0; value_.load(std::memory_order_acquire) != value; ++spins) {
+      if (spins > 10000) std::this_thread::yield();
+    }
+  }
+  alignas(64) std::atomic<int> value_ = 0;
+};
+
+}  // namespace
+
+CoreState look_at_cores(std::span<const int> cpus) {
+  const auto count = static_cast<int>(cpus.size());
+  double alone = 0;
+  std::thread([&] {
+    move_to(cpus[0]);
+    alone = seconds_of_roots();
+  }).join();
+  CoreState state;
+  if (count < 2) return state;
+  Meeting meeting(count);
+  std::vector<double> together(cpus.size()), exchanges(cpus.size());
+  std::vector<Line> lines(cpus.size());
+  const auto take_part = [&](size_t i) {
+    move_to(cpus[i]);
+    meeting.wait();
+    together[i] = seconds_of_roots();
+    for (size_t other = 1; other < cpus.size(); ++other) {  // others wait for their turn
+      meeting.wait();
+      if (i == 0) exchanges[other] = lines[other].ask();
+      if (i == other) lines[other].answer();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < cpus.size(); ++i) threads.emplace_back(take_part, i);
+  for (std::thread& thread : threads) thread.join();
+  state.slowdown = *std::max_element(together.begin(), together.end()) / alone;
+  state.exchange = *std::max_element(exchanges.begin(), exchanges.end());
+  return state;
+}
+
+bool have_cores(const CoreState& state) { return state.slowdown < kSlower; }
+
+CoreWatch::CoreWatch(int threads, const Options& options)
+    : clock_(real_clock()), options_(options) {
+  std::vector<int> cpus = target::cpus_of_cores();
+  if (threads < 2 || threads > std::ssize(cpus)) return;
+  cpus.resize(static_cast<size_t>(threads));
+  look_ = [cpus = std::move(cpus)] { return look_at_cores(cpus); };
+}
+
+CoreWatch::CoreWatch(Look look, Clock& clock, const Options& options)
+    : look_(std::move(look)), clock_(clock), options_(options) {}
+
+bool CoreWatch::is_good(const CoreState& state) {
+  if (!have_cores(state)) return false;
+  nearest_ = nearest_ > 0 ? std::min(nearest_, state.exchange) : state.exchange;
+  return state.exchange <= kFarther * nearest_;
+}
+
+void CoreWatch::wait(double deadline) {
+  if (!look_) return;
+  const double start = clock_.now_seconds(), before = waited_;
+  const double end = std::min(deadline, start + options_.patience - before);
+  while (clock_.now_seconds() < end && !is_good(look_())) {
+    if (options_.interrupted && options_.interrupted->load()) break;
+    clock_.sleep(kPause);
+    waited_ = before + clock_.now_seconds() - start;
+  }
+}
+
+}  // namespace hone::measure

@@ -1,0 +1,129 @@
+#include "hone/measure/core_state.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "hone/measure/null_runner.h"
+#include "hone/measure/patient_runner.h"
+#include "hone/target/topology.h"
+
+namespace hone::measure {
+namespace {
+
+constexpr CoreState kApart{1.1, 80e-9}, kOneCore{2.0, 50e-9}, kFar{1.0, 380e-9};
+
+// What looks in turn see; the last one for good. Each takes a millisecond.
+class Script {
+ public:
+  Script(ManualClock& clock, std::vector<CoreState> states)
+      : clock_(clock), states_(std::move(states)) {}
+  CoreState operator()() {
+    clock_.advance(1e-3);
+    const CoreState state = states_[std::min(looks_, states_.size() - 1)];
+    ++looks_;
+    return state;
+  }
+  [[nodiscard]] size_t looks() const { return looks_; }
+
+ private:
+  ManualClock& clock_;
+  std::vector<CoreState> states_;
+  size_t looks_ = 0;
+};
+
+TEST(CoreWatch, WaitsUntilEachThreadHasACore) {
+  ManualClock clock;
+  Script script(clock, {kOneCore, kOneCore, kApart});
+  CoreWatch watch(std::ref(script), clock, {.patience = 10});
+  watch.wait(1e9);
+  EXPECT_EQ(script.looks(), 3);
+  EXPECT_GT(watch.waited(), 0.05);
+  EXPECT_LT(watch.waited(), 0.5);
+}
+
+TEST(CoreWatch, WaitsForCoresAsNearAsTheyWere) {
+  ManualClock clock;
+  Script script(clock, {kApart, kFar, kFar, kOneCore, kApart});
+  CoreWatch watch(std::ref(script), clock, {.patience = 10});
+  watch.wait(1e9);
+  EXPECT_EQ(script.looks(), 1);
+  EXPECT_EQ(watch.waited(), 0);
+  watch.wait(1e9);
+  EXPECT_EQ(script.looks(), 5);
+}
+
+// Cores that are never nearer are as near as can be; threads of one core are none.
+TEST(CoreWatch, KnowsNothingOfDistanceBeforeItHasSeenAny) {
+  ManualClock clock;
+  Script script(clock, {kOneCore, kFar, kFar});
+  CoreWatch watch(std::ref(script), clock, {.patience = 10});
+  watch.wait(1e9);
+  EXPECT_EQ(script.looks(), 2);
+}
+
+TEST(CoreWatch, WaitsInVainOnlyOnce) {
+  ManualClock clock;
+  Script script(clock, {kOneCore});
+  CoreWatch watch(std::ref(script), clock, {.patience = 2});
+  watch.wait(1e9);
+  EXPECT_NEAR(watch.waited(), 2, 0.1);
+  const size_t looks = script.looks();
+  watch.wait(1e9);
+  watch.wait(1e9);
+  EXPECT_EQ(script.looks(), looks);
+}
+
+TEST(CoreWatch, EndsAtTheDeadlineAndWhenInterrupted) {
+  ManualClock clock;
+  Script script(clock, {kOneCore});
+  std::atomic<bool> interrupted = false;
+  CoreWatch watch(std::ref(script), clock, {.patience = 100, .interrupted = &interrupted});
+  watch.wait(clock.now_seconds() + 1);
+  EXPECT_NEAR(watch.waited(), 1, 0.1);
+  interrupted = true;
+  const size_t looks = script.looks();
+  watch.wait(1e9);
+  EXPECT_EQ(script.looks(), looks + 1);
+}
+
+TEST(PatientRunner, WaitsBeforeBatchesOfSeveralThreads) {
+  ManualClock clock;
+  Script script(clock, {kOneCore, kApart});
+  CoreWatch watch(std::ref(script), clock, {.patience = 10});
+  const auto runner = make_patient_runner(
+      std::make_unique<NullRunner>([](const Job& job) { return Result<double>(job.threads); }),
+      watch, 1e9);
+  std::vector<Job> batch(2);
+  ASSERT_TRUE(runner->submit(batch).ok());
+  EXPECT_EQ(script.looks(), 0) << "one thread";
+  batch[1].threads = 2;
+  ASSERT_TRUE(runner->submit(batch).ok());
+  EXPECT_EQ(script.looks(), 2);
+  EXPECT_EQ(runner->collect()->size(), 4);
+}
+
+TEST(CoreState, OfThisMachineHasFiniteFigures) {
+  const std::vector<int> cpus = target::cpus_of_cores();
+  ASSERT_FALSE(cpus.empty());
+  const CoreState alone = look_at_cores(std::span(cpus).first(1));
+  EXPECT_EQ(alone.slowdown, 1);
+  EXPECT_EQ(alone.exchange, 0);
+  if (cpus.size() < 2) return;
+  const CoreState both = look_at_cores(std::span(cpus).first(2));
+  EXPECT_GT(both.slowdown, 0.1);
+  EXPECT_GT(both.exchange, 1e-9);
+  EXPECT_TRUE(std::isfinite(both.slowdown) && std::isfinite(both.exchange));
+}
+
+TEST(CoreWatch, OfOneThreadOrMoreThanCoresNeverWaits) {
+  for (const int threads : {1, 1 << 20}) {
+    CoreWatch watch(threads, {.patience = 100});
+    watch.wait(1e18);
+    EXPECT_EQ(watch.waited(), 0) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace hone::measure
