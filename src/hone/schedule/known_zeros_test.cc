@@ -53,6 +53,20 @@ TEST(known_zeros, tear_no_register_tile) {
       kAll);
 }
 
+// Seven taps over eight columns in tiles of two: a tile whose columns both read zeros is left out,
+// so that of three columns of zeros at either end one is read.
+TEST(known_zeros, are_left_out_by_tiles_that_lie_in_them_as_a_whole) {
+  const compute::Dag dag =
+      conv_in_zeros({.h = 5, .w = 8, .ic = 4, .oc = 8, .kernel = 7, .pad = 3, .border = 0});
+  const std::string tile =
+      "inline(bias)\nsplit(relu, ow, [2])\nreorder(relu, [n, oh, ow.0, ow.1, oc])\n"
+      "vectorize(relu, oc)\nunroll(relu, ow.1)\ncompute_at(conv2d, relu, ow.0)\n"
+      "scope(conv2d, register)\nreorder(conv2d, [kh, kw, ic, n, oh, ow, oc])\n"
+      "unroll(conv2d, n)\nunroll(conv2d, oh)\nunroll(conv2d, ow)\nvectorize(conv2d, oc)\n";
+  EXPECT_EQ(elements_read(dag, tile), 5 * (8 + 2) * 4);
+  expect_same(dag, tile);
+}
+
 // A reduce axis of one point has no loop that could leave anything out.
 TEST(known_zeros, around_a_window_of_one_point_are_read) {
   const compute::Dag point = conv_in_zeros({.h = 5, .w = 7, .kernel = 1, .pad = 1});

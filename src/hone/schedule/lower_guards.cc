@@ -97,7 +97,8 @@ class Guards {
   }
 
   // Products with the zeros around an input are left out where a loop of the sum runs past them
-  // around others: what it skips is worth a test, and no register tile is torn.
+  // around others: what it skips is worth a test, and no register tile is torn. A tile inside of
+  // that loop is left out where all its points read zeros, as with a large dilation.
   void add_zeros() {
     const std::optional<Factors> factors = factors_of(state_, *stage_.info);
     if (!factors || factors->data->op != Op::kLoad) return;
@@ -107,23 +108,46 @@ class Guards {
     for (size_t d = 0; d < shape.size(); ++d) {
       const compute::AffineRow& row = factors->data_access.index[d];
       const int64_t first = zeros[d], last = shape[d] - zeros[shape.size() + d] - 1;
+      const auto [all, of_sum] = levels_of(row);
+      if (of_sum == 0) continue;
+      const int level = is_outer_loop(all - 1) ? all : of_sum;
+      if (!is_outer_loop(level - 1)) continue;
       int64_t least = row.constant, most = row.constant;
+      int64_t below = 0, above = 0;  // the loops inside move the index by so much at most
       Expr index = ir::constant(row.constant);
-      bool sums = false;
-      int level = 0;
       for (size_t a = 0; a < row.coef.size(); ++a) {
         const int64_t coef = row.coef[a];
         if (coef == 0) continue;
         (coef > 0 ? most : least) += coef * (stage_.info->axes[a].extent - 1);
-        index = index + index_.axis_value(s_, static_cast<int>(a)) * coef;
-        const Linear& own = bounds_.axes[a].own;  // nothing of an axis of one point
-        sums = sums || (a >= static_cast<size_t>(stage_.info->num_spatial()) && !own.terms.empty());
-        level = std::max(level, level_of(own));
+        Linear outer = bounds_.axes[a].min;
+        outer.constant += bounds_.axes[a].own.constant;
+        for (const Term& term : bounds_.axes[a].own) {
+          if (term.stage == s_ && loops_[term.loop].last_leaf >= level) {
+            const int64_t moved = coef * term.coef * (loops_[term.loop].extent - 1);
+            (moved > 0 ? above : below) += moved;
+          } else if (!outer.add(term.stage, term.loop, term.coef)) {
+            return;  // no room for so many loops
+          }
+        }
+        index = index + index_.value(outer) * coef;
       }
-      if (!sums || !is_outer_loop(level - 1)) continue;
-      if (least < first) add(ir::less_equal(ir::constant(first), index), level, true);
-      if (most > last) add(ir::less_equal(index, ir::constant(last)), level, true);
+      if (least + above < first)
+        add(ir::less_equal(ir::constant(first - above), index), level, true);
+      if (most + below > last) add(ir::less_equal(index, ir::constant(last - below)), level, true);
     }
+  }
+
+  // How many of the stage's own loops an index needs, and those of its sum alone; of these 0 if it
+  // has none.
+  [[nodiscard]] std::pair<int, int> levels_of(const compute::AffineRow& row) const {
+    int all = 0, of_sum = 0;
+    for (size_t a = 0; a < row.coef.size(); ++a) {
+      if (row.coef[a] == 0) continue;
+      const int level = level_of(bounds_.axes[a].own);  // 0 of an axis of one point
+      all = std::max(all, level);
+      if (a >= static_cast<size_t>(stage_.info->num_spatial())) of_sum = std::max(of_sum, level);
+    }
+    return {all, of_sum};
   }
 
   // Whether the loops up to this one run step by step, and another one inside of them does.
