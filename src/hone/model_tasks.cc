@@ -112,9 +112,10 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
   HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options, knowledge.cost));
   const ModelTasks* before = knowledge.before;
   model.roofline = before ? before->roofline : stored_roofline(options, model.device);
-  HONE_RETURN_IF_ERROR(graph::optimize(
-      graph,
-      {.skip = options.skip_passes, .later = {kRunTogether}, .on_change = knowledge.on_change}));
+  HONE_RETURN_IF_ERROR(graph::optimize(graph, {.skip = options.skip_passes,
+                                               .later = {kRunTogether},
+                                               .on_change = knowledge.on_change,
+                                               .lanes = model.target.lanes(4)}));
   model.name = graph.name;
   HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(options, model.target, knowledge.store));
   const bool forgets_itself = excludes(options, model.name);

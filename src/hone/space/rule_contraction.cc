@@ -187,9 +187,18 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   for (int a = 0; a < e->num_spatial(); ++a) {
     if (a != vector) others.push_back(a);
   }
-  // The last two axes with points are tiled; the rest stays outside.
+  // The last two axes with points are tiled; the rest stays outside. So does one along which a tile
+  // would share no operand (groups), where two others are left.
+  const auto shares = [&](int a) {
+    const int of_r = axis_named(*r, (*names)[a]);
+    return std::any_of(r->reads.begin(), r->reads.end(),
+                       [&](const compute::Access& read) { return !moves(read, of_r); });
+  };
+  const auto points = std::count_if(others.begin(), others.end(),
+                                    [&](int a) { return e->axes[a].extent > 1 && shares(a); });
   for (size_t i = others.size(); i-- > options.fixed;) {
     const compute::Axis& axis = e->axes[others[i]];
+    if (points >= 2 && r->reads.size() > 1 && !shares(others[i])) continue;
     if (std::count(options.outer.begin(), options.outer.end(), axis.var->name) > 0) continue;
     if (axis.extent == 1 && (group->roles.column < 0 || group->roles.row < 0)) continue;
     if (group->roles.column < 0) {

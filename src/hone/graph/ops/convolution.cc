@@ -53,6 +53,14 @@ void emit_conv(EmitContext& c) {
   c.name_dims(window_roles(window.rank(), depthwise ? "c" : "oc"));
   if (grouped) c.split_dim(1, "g", group_out);
 
+  // The weights' shape with a dimension for groups: each dimension is one axis, so that they can be
+  // packed.
+  Shape by_group;
+  if (grouped && c.input(1).constant) {
+    by_group = weight;
+    by_group[0] = group_out;
+    by_group.insert(by_group.begin(), group);
+  }
   std::vector<Axis> reduce;
   const std::vector<std::string> names = spatial_names(window.rank(), "k");
   for (size_t d = 0; d < window.rank(); ++d)
@@ -71,8 +79,12 @@ void emit_conv(EmitContext& c) {
       weights.push_back(r[d]);
     }
     const Expr x = c.read_padded("data", data);
-    const Expr w = c.read(1, "weight", weights);
-    return x * w;
+    if (!by_group.empty()) {
+      weights[0] = c.axis(point, "oc");
+      weights.insert(weights.begin(), c.axis(point, "g"));
+      return x * c.constant("weight", c.input(1).constant->reshaped(by_group), weights);
+    }
+    return x * c.read(1, "weight", weights);
   };
   std::string name = fmt::format("conv{}d", window.rank());
   if (depthwise) name = "depthwise_" + name;
@@ -84,6 +96,91 @@ void emit_conv(EmitContext& c) {
       return sum + c.read(2, "bias", {point.index[1]});
     });
   }
+}
+
+// hone.ConvGroupsInner: a grouped convolution whose channels lie with the groups innermost, which
+// fill the vector lanes where a group has few channels: channel i * groups + g of the data and of
+// the result is the i-th one of group g. Weights are [outputs of a group, groups, inputs of a
+// group, window]. Passes make it (passes/groups_inner.cc).
+Shape window_of_weights(const Shape& weight) { return {weight.begin() + 3, weight.end()}; }
+
+Status infer_groups_inner(InferContext& c) {
+  const Shape& x = c.shape(0);
+  const Shape& w = c.shape(1);
+  if (x.size() < 3 || w.size() != x.size() + 1 || x[1] != w[1] * w[2])
+    return c.fail("data of shape {} and weights of shape {}", to_string(x), to_string(w));
+  const Result<Window> window = make_window(c.attributes(), x, window_of_weights(w));
+  if (!window.ok()) return c.fail("{}", window.status().message());
+  Shape shape = {x[0], w[0] * w[1]};
+  shape.insert(shape.end(), window->output.begin(), window->output.end());
+  return c.set(0, c.dtype(0), std::move(shape));
+}
+
+Window window_of_groups_inner(const Graph& graph, const Node& node) {
+  Result<Window> window = make_window(node.attributes, graph.value(node.inputs[0]).shape,
+                                      window_of_weights(graph.value(node.inputs[1]).shape));
+  HONE_ASSERT(window.ok(), "the shape rule has checked the window");
+  return std::move(window).value();
+}
+
+Padding groups_inner_padding(const Graph& graph, const Node& node) {
+  return window_padding(window_of_groups_inner(graph, node),
+                        graph.value(node.inputs[0]).shape.size());
+}
+
+void emit_groups_inner(EmitContext& c) {
+  const Window window = window_of_groups_inner(c.graph(), c.node());
+  const Shape& weight = c.input(1).shape;
+  const int64_t groups = weight[1];
+  c.name_dims(window_roles(window.rank(), "g"));
+  c.split_dim(1, "oc", groups);
+  std::vector<Axis> reduce;
+  const std::vector<std::string> names = spatial_names(window.rank(), "k");
+  for (size_t d = 0; d < window.rank(); ++d)
+    reduce.push_back(compute::make_axis(names[d], window.kernel[d]));
+  reduce.push_back(compute::make_axis("ic", weight[2]));
+  const auto product = [&](const Point& point, const std::vector<Expr>& r) {
+    const Expr group = c.axis(point, "g");
+    std::vector<Expr> data = {point.index[0], r.back() * groups + group};
+    std::vector<Expr> weights = {c.axis(point, "oc"), group, r.back()};
+    for (size_t d = 0; d < window.rank(); ++d) {
+      data.push_back(point.index[d + 2] * window.stride[d] + r[d] * window.dilation[d] -
+                     window.pad_low[d]);
+      weights.push_back(r[d]);
+    }
+    const Expr x = c.read_padded("data", data);
+    return x * c.read(1, "weight", weights);
+  };
+  const std::string name = fmt::format("groups_conv{}d", window.rank());
+  c.reduce(Combine::kSum, StageTag(name.c_str()), std::move(reduce), product);
+  if (c.node().has_input(2)) {
+    c.pointwise("bias", [&](const Point& point) {
+      const Expr sum = c.last(point);
+      return sum + c.read(2, "bias", {point.index[1]});
+    });
+  }
+}
+
+// hone.ShuffleChannels: channels as `rows` rows of columns, which change places: channel
+// i * columns + j of the data becomes channel j * rows + i.
+Status infer_shuffle(InferContext& c) {
+  const Shape& x = c.shape(0);
+  const int64_t rows = c.attributes().integer("rows", 1);
+  if (x.size() < 3 || rows < 1 || x[1] % rows != 0)
+    return c.fail("{} rows of the channels of shape {}", rows, to_string(x));
+  return c.set(0, c.dtype(0), x);
+}
+
+void emit_shuffle(EmitContext& c) {
+  const Shape& shape = c.result().shape;
+  const int64_t rows = c.node().attributes.integer("rows", 1), columns = shape[1] / rows;
+  c.name_dims(window_roles(shape.size() - 2, "c"));
+  c.split_dim(1, "column", rows);
+  c.pointwise("shuffle", [&](const Point& point) {
+    std::vector<Expr> index = point.index;
+    index[1] = c.axis(point, "c") * columns + c.axis(point, "column");
+    return c.read(0, "data", index);
+  });
 }
 
 }  // namespace
@@ -103,6 +200,20 @@ std::span<const Op> convolution_ops() {
   static const Op ops[] = {
       conv("Conv", infer_float_conv),
       conv("hone.ConvInteger", infer_conv),
+      {.name = "hone.ConvGroupsInner",
+       .min_inputs = 2,
+       .max_inputs = 3,
+       .kind = Kind::kContraction,
+       .layout = Layout::kChannelsLast,
+       .attributes = "auto_pad:s dilations:is group:i kernel_shape:is pads:is strides:is",
+       .infer = infer_groups_inner,
+       .emit = emit_groups_inner,
+       .padding = groups_inner_padding},
+      {.name = "hone.ShuffleChannels",
+       .layout = Layout::kChannelsLast,
+       .attributes = "rows:i",
+       .infer = infer_shuffle,
+       .emit = emit_shuffle},
   };
   return ops;
 }

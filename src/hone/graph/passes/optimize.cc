@@ -10,6 +10,7 @@ struct Pass {
   const char* name;
   Status (*run)(Graph&);
   enum class When : uint8_t { kUnlessSkipped, kAlways, kIfAsked } when = When::kUnlessSkipped;
+  Status (*run_for)(Graph&, int lanes) = nullptr;  // instead of `run`
 };
 using When = Pass::When;
 
@@ -26,6 +27,8 @@ constexpr Pass kPasses[] = {
     {"simplify_algebra", simplify_algebra},  // after recognize_patterns: they know its forms
     {"fuse_attention", fuse_attention},      // after simplify_algebra: scales are products
     {"merge_pads", merge_pads},
+    {"groups_inner", nullptr, When::kUnlessSkipped,
+     groups_inner},  // after fold_batch_norm: weights are final
     {"flatten_to_conv",
      flatten_to_conv},  // after remove_identities: no Dropout between Flatten and Gemm
     {"assign_layouts", assign_layouts, When::kAlways},
@@ -39,7 +42,7 @@ Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
   const bool skipped = pass.when == When::kIfAsked ? !names(options.also) : names(options.skip);
   if (skipped && pass.when != When::kAlways) return ok_status();
   const std::string before = options.on_change ? describe(graph) : "";
-  HONE_RETURN_IF_ERROR(pass.run(graph));
+  HONE_RETURN_IF_ERROR(pass.run ? pass.run(graph) : pass.run_for(graph, options.lanes));
   HONE_RETURN_IF_ERROR(sort_nodes(graph));
   remove_dead_nodes(graph);
   if (const Status status = verify(graph); !status.ok()) {

@@ -19,6 +19,7 @@ struct PassOptions {
   std::vector<std::string> also;   // names of passes that run only where they are asked for
   std::vector<std::string> later;  // names in `skip` that are none here: of steps that come later
   OnChange on_change;
+  int lanes = 8;  // 32-bit elements of a vector of the device
 };
 
 // Runs all passes: the graph can then be fused into tasks.
@@ -56,6 +57,9 @@ struct PassOptions {
 // Flatten + Gemm after a value of rank 4 becomes a convolution with a kernel as large as the value,
 // so that N, H, W, C never needs reordering there.
 [[nodiscard]] Status flatten_to_conv(Graph& graph);
+// Grouped convolutions whose groups have so few channels that they fill half a vector at most work
+// with the groups innermost; what shuffles channels goes into the weights before and after.
+[[nodiscard]] Status groups_inner(Graph& graph, int lanes);
 // Chooses the memory order of every value and inserts copies where an operator needs another.
 [[nodiscard]] Status assign_layouts(Graph& graph);
 // Assigns each value a place in a buffer, with the border its readers want; concatenations are
