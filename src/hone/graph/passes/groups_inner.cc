@@ -216,7 +216,23 @@ Result<bool> find_shuffle(const RewriteSite& site) {
   return true;
 }
 
-// `most`: channels of a group, half a vector.
+// Whether a shuffle before the node and one behind it would go into the weights around.
+bool has_convolutions_around(const RewriteSite& site) {
+  const Chain above = chain_above(site, site.node().inputs[0]);
+  if (above.top == nullptr || !is_convolution(site, *above.top, false) ||
+      site.sole_maker(above.top->outputs[0]) == nullptr)
+    return false;
+  for (ValueId value = site.node().outputs[0];;) {
+    const int reader = site.sole_reader(value);
+    if (reader < 0) return false;
+    const Node& node = site.graph.nodes[static_cast<size_t>(reader)];
+    if (is_convolution(site, node, false)) return node.inputs[0] == value;
+    if (per_channel_operand(site, node) < 0) return false;
+    value = node.outputs[0];
+  }
+}
+
+// `most`: channels of a group, half a vector: what so many gain, two shuffles would cost.
 template <int64_t most>
 Result<bool> few_channels(const RewriteSite& site) {
   const Node node = site.node();
@@ -226,6 +242,7 @@ Result<bool> few_channels(const RewriteSite& site) {
   const int64_t outputs = weight.shape()[0] / groups, inputs = weight.shape()[1];
   const bool depthwise = outputs == 1 && inputs == 1;
   if (groups < kManyGroups || outputs > most || depthwise) return false;
+  if (2 * outputs > most && !has_convolutions_around(site)) return false;
   Channels source;  // from group by group to the groups innermost
   for (int64_t c = 0; c < outputs * groups; ++c)
     source.push_back(c % groups * outputs + c / groups);

@@ -55,6 +55,26 @@ TEST(groups_inner, leaves_groups_that_fill_half_a_vector_and_few_groups) {
   EXPECT_FALSE(done(8, 1, with_eight_lanes)) << "depthwise";
 }
 
+// More than a quarter of a vector: only where nothing is left of the shuffles.
+TEST(groups_inner, of_half_a_vector_needs_convolutions_around) {
+  Rng rng(7);
+  const auto done = [&](int64_t channels, bool before, bool after) {
+    TestModel model;
+    const int64_t all = 8 * channels;
+    model.input("x", {1, before ? 6 : all, 5, 5});
+    if (before) conv(model, rng, "x", "a", {all, 6, 1, 1});
+    conv(model, rng, before ? "a" : "x", "b", {all, channels, 3, 3}, 8).node("Relu", {"b"}, {"r"});
+    if (after) conv(model, rng, "r", "y", {5, all, 1, 1});
+    const Graph graph = run_pass(model.output(after ? "y" : "r").graph(), with_eight_lanes,
+                                 {random_tensor({1, before ? 6 : all, 5, 5}, rng)});
+    return count(graph, "hone.ConvGroupsInner") == 1;
+  };
+  EXPECT_TRUE(done(4, true, true));
+  EXPECT_FALSE(done(4, false, true));
+  EXPECT_FALSE(done(4, true, false));
+  EXPECT_TRUE(done(2, false, false));
+}
+
 // Where a neighbour reads other channels, too, or is no convolution, the shuffle stays, behind what
 // works channel by channel.
 TEST(groups_inner, shuffles_that_nothing_takes_stay_last) {
@@ -108,7 +128,7 @@ TEST(groups_inner, the_shuffles_of_models_are_found) {
 TEST(groups_inner, compiles_in_every_rank_and_with_strides_and_dilations) {
   Rng rng(6);
   for (const size_t spatial : {1, 2, 3}) {
-    Shape data = {1, 16}, weight = {24, 2};
+    Shape data = {1, 16}, weight = {16, 2};
     for (size_t d = 0; d < spatial; ++d) data.push_back(6), weight.push_back(3);
     TestModel model;
     model.input("x", data).constant("w", random_tensor(weight, rng));
