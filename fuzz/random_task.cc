@@ -133,7 +133,7 @@ void convolution(TestModel& model, Rng& rng, bool depthwise, bool transposed) {
     dilations.push_back(plain ? 1 : rng.choice<int64_t>({1, 1, 2}));
     taps *= kernel.back();
   }
-  const int64_t group = depthwise || plain ? 1 : rng.choice<int64_t>({1, 1, 1, 2, 3});
+  const int64_t group = depthwise || plain ? 1 : rng.choice<int64_t>({1, 1, 1, 2, 3, 8});
   const std::vector<int64_t> e =
       extents(rng, dims + (depthwise ? 1 : 2), kMostWork / (taps * group));
   const int64_t ic = e[dims] * group, oc = depthwise ? ic : e[dims + 1] * group;

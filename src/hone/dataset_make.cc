@@ -10,7 +10,6 @@
 #include "hone/cost/registry.h"
 #include "hone/db/registry.h"
 #include "hone/measure/counters.h"
-#include "hone/measure/patient_runner.h"
 #include "hone/measure/self_test.h"
 #include "hone/model_tasks.h"
 
@@ -230,7 +229,7 @@ Result<search::SampleResult> make_dataset(const DatasetTasks& tasks,
   std::unique_ptr<measure::Runner> own;
   if (options.runner == nullptr) {
     HONE_ASSIGN_OR_RETURN(own, measure::make_tested_runner(options.worker, targets[0]));
-    own = measure::make_patient_runner(std::move(own), watch, deadline);
+    sample.cores = &watch;
   }
   std::vector<search::SampledTask> sampled;
   for (const DatasetTask& task : tasks.tasks) {

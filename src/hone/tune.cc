@@ -9,7 +9,6 @@
 #include "hone/fit_memory.h"
 #include "hone/in_model.h"
 #include "hone/knowledge.h"
-#include "hone/measure/patient_runner.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
 #include "hone/time_in_turns.h"
@@ -177,6 +176,8 @@ search::TuneLoopOptions Tuning::loop_options() {
   search::TuneLoopOptions loop;
   loop.context = task_context(untuned_.model, options_.compile.seed);
   loop.context.searcher = options_.search;
+  loop.runner = runner_.get();
+  loop.cores = &*watch_;
   loop.store = store_;
   loop.pool = &untuned_.knowledge.pool;
   loop.start = start_;
@@ -198,10 +199,7 @@ search::TuneLoopOptions Tuning::loop_options() {
 Status Tuning::search_schedules() {
   HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, options_.compile, untuned_.knowledge));
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
-  search::TuneLoopOptions loop = loop_options();
-  runner_ = measure::make_patient_runner(std::move(runner_), *watch_, loop.deadline);
-  loop.runner = runner_.get();
-  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop));
+  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options()));
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
   ask_store_again();
   summarise_search();

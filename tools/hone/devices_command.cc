@@ -64,9 +64,8 @@ struct Options {
 // How the cores stand to each other now: on a virtual machine that changes.
 Status show_cores(const Options& options) {
   std::vector<int> cpus = target::cpus_of_cores();
-  const int threads = options.threads > 0 ? options.threads : static_cast<int>(cpus.size());
-  if (threads > std::ssize(cpus))
-    return invalid("--threads {}, but this process has {} cores", threads, cpus.size());
+  const int wanted = options.threads > 0 ? options.threads : target::host().cores;
+  const int threads = std::min(wanted, static_cast<int>(cpus.size()));
   cpus.resize(static_cast<size_t>(threads));
   const measure::CoreState state = measure::look_at_cores(cpus);
   const bool apart = measure::have_cores(state);
@@ -76,11 +75,10 @@ Status show_cores(const Options& options) {
                                 {"exchange_seconds", state.exchange},
                                 {"apart", apart}}));
   } else {
-    fmt::print(
-        "{} threads at once take {:.2f} of the time of one alone: {}; a cache line goes to "
-        "another and back in {:.0f} ns\n",
-        threads, state.slowdown, apart ? "each has a core" : "they share cores",
-        1e9 * state.exchange);
+    fmt::print("{} threads at once take {:.2f} of the time of one alone: {}\n", threads,
+               state.slowdown, apart ? "each has a core" : "they share cores");
+    if (threads > 1)
+      fmt::print("a cache line goes to the farthest and back in {:.0f} ns\n", 1e9 * state.exchange);
   }
   return ok_status();
 }
@@ -124,14 +122,17 @@ Command devices_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app =
       root.add_subcommand("devices", "List this machine and the devices that can be compiled for");
-  app->add_flag("--measure", options->measure,
-                "First find this machine's limits by running, about 5 seconds, and store them:\n"
-                "peak rate, bandwidth of each cache and of memory, fork and join of threads");
+  CLI::Option* measure = app->add_flag(
+      "--measure", options->measure,
+      "First find this machine's limits by running, about 5 seconds, and store them:\n"
+      "peak rate, bandwidth of each cache and of memory, fork and join of threads");
   CLI::Option* cores = app->add_flag(
       "--cores", options->cores,
       "Only look, for a millisecond, whether threads have a core each now, and how far apart: the\n"
       "CPUs of a virtual machine may be one core's hardware threads for a while");
-  app->add_option("--threads", options->threads, "How many threads (default: as many as cores)")
+  cores->excludes(measure);
+  app->add_option("--threads", options->threads,
+                  "How many threads, no more than there are cores (default: as many)")
       ->needs(cores)
       ->check(CLI::PositiveNumber);
   add_db(*app, options->db);

@@ -210,7 +210,7 @@ Status follow_slice(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(3, "axes"));
   HONE_ASSIGN_OR_RETURN(const auto steps, c.integers_or_attribute(4, "steps"));
   const size_t count = starts ? starts->size() : 0;
-  if (count == 0 || !ends || ends->size() != count || (axes && axes->size() != count) ||
+  if (!starts || !ends || ends->size() != count || (axes && axes->size() != count) ||
       (steps && steps->size() != count))
     return c.fail("starts, ends, axes and steps, expected as many of each");
   ValueId y = without_extents(c, x);

@@ -105,6 +105,42 @@ TEST(task_code, grouped_convolutions) {
                 {"direct.0 mask", "direct.0 peel"}});
 }
 
+// Sixteen groups, which lie innermost.
+TEST(task_code, groups_of_few_channels) {
+  check_family({4,
+                1'000,
+                [](const Extents& e) {
+                  return convolution({.results = {e[0], e[1]},
+                                      .taps = {3, 3},
+                                      .in = 16 * (1 + e[2] % 4),
+                                      .out = 16 * (1 + e[3] % 2),
+                                      .group = 16,
+                                      .stride = 1 + e[2] % 2});
+                },
+                {"direct.0 mask", "direct.0 peel"}});
+}
+
+// Channels as rows of columns, which change places, in plain order and with the channels last.
+TEST(task_code, shuffled_channels) {
+  for (const bool last : {false, true}) {
+    check_family({3,
+                  10'000,
+                  [last](const Extents& e) {
+                    TestModel model;
+                    const Shape data = {1, e[0] * e[1], e[2], 3};
+                    model.input("x", data).constant("whole", ints(data));
+                    model.constant("parts", ints({1, e[0], e[1], e[2], 3}));
+                    // A pooling of one point wants its data with the channels last.
+                    if (last) model.node("MaxPool", {"x"}, {"p"}, {{"kernel_shape", Shape{1, 1}}});
+                    model.node("Reshape", {last ? "p" : "x", "parts"}, {"r"});
+                    model.node("Transpose", {"r"}, {"t"}, {{"perm", Shape{0, 2, 1, 3, 4}}});
+                    model.node("Reshape", {"t", "whole"}, {"y"}).output("y");
+                    return main_task(model);
+                  },
+                  {"direct.0"}});
+  }
+}
+
 TEST(task_code, dilated_convolutions) {
   check_family(
       {4,
@@ -234,7 +270,7 @@ TEST(task_code, transposes) {
   }
 }
 
-// Parts of one buffer, with and without the channels last.
+// Parts of one buffer, in plain order.
 TEST(task_code, concatenations) {
   for (const int64_t axis : {0, 1, 2}) {
     check_family({3,

@@ -21,12 +21,18 @@ constexpr double kFarther = 2;  // one cache: 77 to 117 ns; cores of two: 381 ns
 constexpr double kPause = 0.05;
 constexpr int kAttempts = 5;  // of which the best counts
 constexpr int kRoots = 300, kExchanges = 200;
+constexpr double kLongest = 2e-3;  // seconds, of all exchanges of two threads
 
-void move_to(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cpu), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+// Of this thread; false: it cannot be.
+bool move_to(int cpu) {
+  cpu_set_t* set = CPU_ALLOC(cpu + 1);
+  if (set == nullptr) return false;
+  const size_t bytes = CPU_ALLOC_SIZE(cpu + 1);
+  CPU_ZERO_S(bytes, set);
+  CPU_SET_S(cpu, bytes, set);
+  const bool moved = pthread_setaffinity_np(pthread_self(), bytes, set) == 0;
+  CPU_FREE(set);
+  return moved;
 }
 
 // Square roots, for which a core has one unit: the least seconds of some attempts.
@@ -66,34 +72,47 @@ class Meeting {
   std::atomic<int> arrived_ = 0, turn_ = 0;
 };
 
-// One line between two threads: each answers what the other one wrote.
+// One line between two threads: each answers what the other one wrote, until the first has asked
+// often enough or for so long that the machine must be busy with something else.
 class Line {
  public:
   double ask() {
     double best = std::numeric_limits<double>::infinity();
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const double end = real_clock().now_seconds() + kLongest;
+    int attempt = 0, next = 1;
+    do {
       const double start = real_clock().now_seconds();
-      for (int i = 0; i < kExchanges; ++i) {
-        const int next = value_.load(std::memory_order_relaxed) + 1;
+      int exchanges = 0;
+      bool yields = false;
+      for (; exchanges < kExchanges && !(yields && real_clock().now_seconds() >= end);
+           ++exchanges) {
         value_.store(next, std::memory_order_release);
-        await(next + 1);
+        (void)await([next](int value) { return value == next + 1; }, yields);
+        next += 2;
       }
-      best = std::min(best, (real_clock().now_seconds() - start) / kExchanges);
-    }
+      best = std::min(best, (real_clock().now_seconds() - start) / exchanges);
+    } while (++attempt < kAttempts && real_clock().now_seconds() < end);
+    value_.store(kEnd, std::memory_order_release);
     return best;
   }
   void answer() {
-    for (int i = 0; i < kAttempts * kExchanges; ++i) {
-      await(2 * i + 1);
-      value_.store(2 * i + 2, std::memory_order_release);
+    bool yields = false;
+    for (int asked = 0; asked != kEnd;) {
+      asked = await([](int value) { return value % 2 != 0; }, yields);
+      if (asked != kEnd) value_.store(asked + 1, std::memory_order_release);
     }
   }
 
  private:
+  static constexpr int kEnd = -1;
   // Whoever else wants this CPU must get it: the other side may be what is waited for.
-  void await(int value) {
-    for (int spins = 0; value_.load(std::memory_order_acquire) != value; ++spins) {
-      if (spins > 10000) std::this_thread::yield();
+  template <typename F>
+  int await(const F& arrived, bool& yields) {
+    for (int spins = 0;; ++spins) {
+      if (const int value = value_.load(std::memory_order_acquire); arrived(value)) return value;
+      if (spins < 10000) continue;
+      yields = true;
+      std::this_thread::yield();
     }
   }
   alignas(64) std::atomic<int> value_ = 0;
@@ -103,18 +122,19 @@ class Line {
 
 CoreState look_at_cores(std::span<const int> cpus) {
   const auto count = static_cast<int>(cpus.size());
-  double alone = 0;
-  std::thread([&] {
-    move_to(cpus[0]);
-    alone = seconds_of_roots();
-  }).join();
-  CoreState state;
-  if (count < 2) return state;
+  if (count < 2) return {};
+  std::vector<double> alone(cpus.size()), together(cpus.size()), exchanges(cpus.size());
+  std::atomic<bool> moved = true;
+  for (size_t i = 0; i < cpus.size(); ++i) {
+    std::thread([&] {
+      if (!move_to(cpus[i])) moved = false;
+      alone[i] = seconds_of_roots();
+    }).join();
+  }
   Meeting meeting(count);
-  std::vector<double> together(cpus.size()), exchanges(cpus.size());
   std::vector<Line> lines(cpus.size());
   const auto take_part = [&](size_t i) {
-    move_to(cpus[i]);
+    if (!move_to(cpus[i])) moved = false;
     meeting.wait();
     together[i] = seconds_of_roots();
     for (size_t other = 1; other < cpus.size(); ++other) {  // others wait for their turn
@@ -126,7 +146,10 @@ CoreState look_at_cores(std::span<const int> cpus) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < cpus.size(); ++i) threads.emplace_back(take_part, i);
   for (std::thread& thread : threads) thread.join();
-  state.slowdown = *std::max_element(together.begin(), together.end()) / alone;
+  if (!moved) return {};
+  CoreState state;
+  for (size_t i = 0; i < cpus.size(); ++i)
+    state.slowdown = std::max(i == 0 ? 0 : state.slowdown, together[i] / alone[i]);
   state.exchange = *std::max_element(exchanges.begin(), exchanges.end());
   return state;
 }
@@ -150,15 +173,18 @@ bool CoreWatch::is_good(const CoreState& state) {
   return state.exchange <= kFarther * nearest_;
 }
 
-void CoreWatch::wait(double deadline) {
-  if (!look_) return;
-  const double start = clock_.now_seconds(), before = waited_;
-  const double end = std::min(deadline, start + options_.patience - before);
+double CoreWatch::wait(double deadline) {
+  if (!look_) return 0;
+  const double start = clock_.now_seconds();
+  const double end = std::min(deadline, start + options_.patience - waited_);
+  double waited = 0;
   while (clock_.now_seconds() < end && !is_good(look_())) {
     if (options_.interrupted && options_.interrupted->load()) break;
-    clock_.sleep(kPause);
-    waited_ = before + clock_.now_seconds() - start;
+    clock_.sleep(std::min(kPause, end - clock_.now_seconds()));
+    waited = clock_.now_seconds() - start;
   }
+  waited_ += waited;
+  return waited;
 }
 
 }  // namespace hone::measure

@@ -19,7 +19,8 @@ struct CoreState {
   double slowdown = 1;  // of a thread's arithmetic by that of the others, at once
   double exchange = 0;  // seconds for a line to the farthest thread and back; 0: a thread alone
 };
-// A thread on each of these CPUs, one a core (target::cpus_of_cores()); about a millisecond.
+// A thread on each of these CPUs, one a core (target::cpus_of_cores()); about a millisecond for
+// two, more for more. Where threads cannot be put onto them the state is that of one thread.
 [[nodiscard]] CoreState look_at_cores(std::span<const int> cpus);
 // Whether each thread has a core: as fast as alone but for the clock, which falls with more cores.
 [[nodiscard]] bool have_cores(const CoreState& state);
@@ -39,8 +40,9 @@ class CoreWatch {
   CoreWatch(int threads, const Options& options);
   CoreWatch(Look look, Clock& clock, const Options& options);
 
-  // Returns once they are good, the patience is used up, or the clock says `deadline`.
-  void wait(double deadline);
+  // Returns once they are good, the patience is used up, or the clock says `deadline`: the seconds
+  // that it took.
+  double wait(double deadline);
   [[nodiscard]] double waited() const { return waited_; }  // seconds, in all
 
  private:

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "hone/measure/null_runner.h"
-#include "hone/measure/patient_runner.h"
 #include "hone/target/topology.h"
 
 namespace hone::measure {
@@ -33,17 +31,18 @@ class Script {
   size_t looks_ = 0;
 };
 
-TEST(CoreWatch, WaitsUntilEachThreadHasACore) {
+TEST(core_watch, waits_until_each_thread_has_a_core) {
   ManualClock clock;
   Script script(clock, {kOneCore, kOneCore, kApart});
   CoreWatch watch(std::ref(script), clock, {.patience = 10});
-  watch.wait(1e9);
+  const double waited = watch.wait(1e9);
+  EXPECT_EQ(waited, watch.waited());
   EXPECT_EQ(script.looks(), 3);
   EXPECT_GT(watch.waited(), 0.05);
   EXPECT_LT(watch.waited(), 0.5);
 }
 
-TEST(CoreWatch, WaitsForCoresAsNearAsTheyWere) {
+TEST(core_watch, waits_for_cores_as_near_as_they_were) {
   ManualClock clock;
   Script script(clock, {kApart, kFar, kFar, kOneCore, kApart});
   CoreWatch watch(std::ref(script), clock, {.patience = 10});
@@ -55,7 +54,7 @@ TEST(CoreWatch, WaitsForCoresAsNearAsTheyWere) {
 }
 
 // Cores that are never nearer are as near as can be; threads of one core are none.
-TEST(CoreWatch, KnowsNothingOfDistanceBeforeItHasSeenAny) {
+TEST(core_watch, knows_nothing_of_distance_before_it_has_seen_any) {
   ManualClock clock;
   Script script(clock, {kOneCore, kFar, kFar});
   CoreWatch watch(std::ref(script), clock, {.patience = 10});
@@ -63,7 +62,7 @@ TEST(CoreWatch, KnowsNothingOfDistanceBeforeItHasSeenAny) {
   EXPECT_EQ(script.looks(), 2);
 }
 
-TEST(CoreWatch, WaitsInVainOnlyOnce) {
+TEST(core_watch, waits_in_vain_only_once) {
   ManualClock clock;
   Script script(clock, {kOneCore});
   CoreWatch watch(std::ref(script), clock, {.patience = 2});
@@ -75,7 +74,7 @@ TEST(CoreWatch, WaitsInVainOnlyOnce) {
   EXPECT_EQ(script.looks(), looks);
 }
 
-TEST(CoreWatch, EndsAtTheDeadlineAndWhenInterrupted) {
+TEST(core_watch, ends_at_the_deadline_and_when_interrupted) {
   ManualClock clock;
   Script script(clock, {kOneCore});
   std::atomic<bool> interrupted = false;
@@ -88,23 +87,7 @@ TEST(CoreWatch, EndsAtTheDeadlineAndWhenInterrupted) {
   EXPECT_EQ(script.looks(), looks + 1);
 }
 
-TEST(PatientRunner, WaitsBeforeBatchesOfSeveralThreads) {
-  ManualClock clock;
-  Script script(clock, {kOneCore, kApart});
-  CoreWatch watch(std::ref(script), clock, {.patience = 10});
-  const auto runner = make_patient_runner(
-      std::make_unique<NullRunner>([](const Job& job) { return Result<double>(job.threads); }),
-      watch, 1e9);
-  std::vector<Job> batch(2);
-  ASSERT_TRUE(runner->submit(batch).ok());
-  EXPECT_EQ(script.looks(), 0) << "one thread";
-  batch[1].threads = 2;
-  ASSERT_TRUE(runner->submit(batch).ok());
-  EXPECT_EQ(script.looks(), 2);
-  EXPECT_EQ(runner->collect()->size(), 4);
-}
-
-TEST(CoreState, OfThisMachineHasFiniteFigures) {
+TEST(core_state, of_this_machine_has_finite_figures) {
   const std::vector<int> cpus = target::cpus_of_cores();
   ASSERT_FALSE(cpus.empty());
   const CoreState alone = look_at_cores(std::span(cpus).first(1));
@@ -117,7 +100,7 @@ TEST(CoreState, OfThisMachineHasFiniteFigures) {
   EXPECT_TRUE(std::isfinite(both.slowdown) && std::isfinite(both.exchange));
 }
 
-TEST(CoreWatch, OfOneThreadOrMoreThanCoresNeverWaits) {
+TEST(core_watch, of_one_thread_or_more_than_cores_never_waits) {
   for (const int threads : {1, 1 << 20}) {
     CoreWatch watch(threads, {.patience = 100});
     watch.wait(1e18);

@@ -113,6 +113,7 @@ class Guards {
       const int level = is_outer_loop(all - 1) ? all : of_sum;
       if (!is_outer_loop(level - 1)) continue;
       int64_t least = row.constant, most = row.constant;
+      bool fits = true;
       int64_t below = 0, above = 0;  // the loops inside move the index by so much at most
       Expr index = ir::constant(row.constant);
       for (size_t a = 0; a < row.coef.size(); ++a) {
@@ -125,15 +126,17 @@ class Guards {
           if (term.stage == s_ && loops_[term.loop].last_leaf >= level) {
             const int64_t moved = coef * term.coef * (loops_[term.loop].extent - 1);
             (moved > 0 ? above : below) += moved;
-          } else if (!outer.add(term.stage, term.loop, term.coef)) {
-            return;  // no room for so many loops
+          } else {
+            fits = fits && outer.add(term.stage, term.loop, term.coef);
           }
         }
         index = index + index_.value(outer) * coef;
       }
-      if (least + above < first)
+      if (!fits) continue;  // no room for so many loops
+      if (least - below + above < first)
         add(ir::less_equal(ir::constant(first - above), index), level, true);
-      if (most + below > last) add(ir::less_equal(index, ir::constant(last - below)), level, true);
+      if (most - above + below > last)
+        add(ir::less_equal(index, ir::constant(last - below)), level, true);
     }
   }
 

@@ -235,6 +235,7 @@ Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
       waiting.push_back(&candidate);
   }
   if (waiting.empty()) return ok_status();
+  if (options_.cores && options_.threads[slot_index] > 1) options_.cores->wait(options_.deadline);
   const double begin = clock_.now_seconds();
   const double turn_seconds =
       std::min(kTurnShare * options_.task_seconds, options_.task_seconds - slot.spent);

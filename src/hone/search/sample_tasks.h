@@ -9,6 +9,7 @@
 
 #include "hone/base/clock.h"
 #include "hone/db/store.h"
+#include "hone/measure/core_state.h"
 #include "hone/measure/runner.h"
 #include "hone/search/candidate.h"
 #include "hone/search/searcher.h"
@@ -53,6 +54,8 @@ struct SampleOptions {
   bool count_bounds = false;    // by hardware counters, where the runner has them
   measure::TimingOptions timing = sample_timing();
   measure::Runner* runner = nullptr;
+  measure::CoreWatch* cores =
+      nullptr;  // turns of several threads wait for these; null: for nothing
   db::Store* store = nullptr;
   Clock* clock = nullptr;                // null: the machine's
   measure::HostMonitor* host = nullptr;  // null: the machine's

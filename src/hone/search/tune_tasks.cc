@@ -193,6 +193,7 @@ void Loop::prepare(std::deque<TaskBatch>& ready) {
 }
 
 Status Loop::submit(TaskBatch& batch) {
+  if (options_.cores) last_report_ += options_.cores->wait(search_end_);  // no task's time
   HONE_ASSIGN_OR_RETURN(const Findings findings,
                         tuner(batch.task).refresh(batch.candidates, *options_.runner, clock_));
   keep(findings);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "hone/base/clock.h"
+#include "hone/measure/core_state.h"
 #include "hone/measure/runner.h"
 #include "hone/search/task_tuner.h"
 
@@ -40,6 +41,7 @@ struct TuneProgress {
 struct TuneLoopOptions {
   TaskContext context;
   measure::Runner* runner = nullptr;
+  measure::CoreWatch* cores = nullptr;        // batches wait for these; null: for nothing
   db::Store* store = nullptr;                 // null: nothing is kept or known
   const TransferPool* pool = nullptr;         // schedules of other tasks to start from; null: none
   Clock* clock = nullptr;                     // null: the machine's

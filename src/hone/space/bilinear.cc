@@ -360,13 +360,16 @@ bool add_bilinear(SketchBuilder& builder, const std::string& epilogue, const std
   group->first_weights = axes_if_any(trial, conv + ".u1");
   group->first_back = axes_if_any(trial, conv + ".y1");
   group->inputs = group->data.back().extent;
-  // Lanes along channels throughout.
-  const bool in_lanes =
-      group->back.back().var->name == group->weight_channel &&
-      std::any_of(group->weights.begin(), group->weights.end(), [&](const compute::Axis& axis) {
-        return axis.var->name == group->weight_channel;
-      });
-  if (!in_lanes) return false;
+  // Lanes along channels throughout, which all read the same data: lanes behind the last channel
+  // would read data that are not there.
+  const auto has_channel = [&](const std::vector<compute::Axis>& axes) {
+    return std::any_of(axes.begin(), axes.end(), [&](const compute::Axis& axis) {
+      return axis.var->name == group->weight_channel;
+    });
+  };
+  if (group->back.back().var->name != group->weight_channel || !has_channel(group->weights) ||
+      has_channel(group->data))
+    return false;
   group->product =
       make_contraction(trial, conv + ".m", conv + ".m.acc",
                        {.nested = true, .fixed = algorithm.point_axes, .packed = conv + ".u"});

@@ -194,12 +194,17 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
     return std::any_of(r->reads.begin(), r->reads.end(),
                        [&](const compute::Access& read) { return !moves(read, of_r); });
   };
-  const auto points = std::count_if(others.begin(), others.end(),
-                                    [&](int a) { return e->axes[a].extent > 1 && shares(a); });
+  const auto stays_outside = [&](int a) {
+    return std::count(options.outer.begin(), options.outer.end(), e->axes[a].var->name) > 0;
+  };
+  const auto first = others.begin() + static_cast<long>(std::min(options.fixed, others.size()));
+  const auto sharing = std::count_if(first, others.end(), [&](int a) {
+    return e->axes[a].extent > 1 && shares(a) && !stays_outside(a);
+  });
   for (size_t i = others.size(); i-- > options.fixed;) {
     const compute::Axis& axis = e->axes[others[i]];
-    if (points >= 2 && r->reads.size() > 1 && !shares(others[i])) continue;
-    if (std::count(options.outer.begin(), options.outer.end(), axis.var->name) > 0) continue;
+    if (sharing >= 2 && r->reads.size() > 1 && !shares(others[i])) continue;
+    if (stays_outside(others[i])) continue;
     if (axis.extent == 1 && (group->roles.column < 0 || group->roles.row < 0)) continue;
     if (group->roles.column < 0) {
       group->roles.column = others[i];

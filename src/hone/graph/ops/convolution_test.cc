@@ -78,6 +78,22 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(conv, Convolution, testing::ValuesIn(kCases),
                          [](const auto& param) { return std::string(param.param.name); });
 
+// They cannot be packed, nor put into another order.
+TEST(conv, weights_may_be_known_only_at_run_time) {
+  Rng rng(14);
+  for (const Case& c : kCases) {
+    const Tensor x = random_tensor({c.n, c.ic, c.h, c.w}, rng);
+    const Tensor w = random_tensor({c.oc, c.ic / c.group, c.kh, c.kw}, rng);
+    TestModel model;
+    model.input("x", x.shape()).input("w", w.shape());
+    model.node(
+        "Conv", {"x", "w"}, {"y"},
+        {{"group", c.group}, {"strides", c.strides}, {"dilations", c.dilations}, {"pads", c.pads}});
+    const Tensor y = run_optimized(model.output("y").graph(), {x, w})[0];
+    EXPECT_LT(relative_error(y, direct(c, x, w, nullptr)), 1e-5) << c.name;
+  }
+}
+
 TEST(conv, same_padding_puts_the_odd_element_where_it_says) {
   Rng rng(12);
   const Tensor x = random_tensor({1, 1, 4, 4}, rng), w = random_tensor({1, 1, 2, 2}, rng);

@@ -7,6 +7,7 @@
 // depthwise convolution. What brings channels into that order and back goes into the constant
 // weights of the convolutions before and after, through the elementwise operators in between.
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 
 #include "hone/graph/ops/registry.h"
@@ -40,13 +41,15 @@ Channels inverse(const Channels& source) {
 // Element c along a dimension is what was element source[c].
 Tensor permuted(const Tensor& tensor, size_t axis, const Channels& source) {
   const Shape& shape = tensor.shape();
-  const int64_t extent = shape[axis];
-  const int64_t inner =
-      num_elements(Shape(shape.begin() + static_cast<long>(axis) + 1, shape.end()));
+  const auto at = static_cast<long>(axis);
+  const int64_t outer = num_elements(Shape(shape.begin(), shape.begin() + at));
+  const int64_t bytes = num_elements(Shape(shape.begin() + at + 1, shape.end())) *
+                        static_cast<int64_t>(dtype_bytes(tensor.dtype()));
   Tensor result(tensor.dtype(), shape);
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    const int64_t at = i / inner % extent;
-    result.set(i, tensor.at(i + (source[static_cast<size_t>(at)] - at) * inner));
+  const auto* from = static_cast<const std::byte*>(tensor.data());
+  auto* to = static_cast<std::byte*>(result.data());
+  for (int64_t i = 0; i < outer; ++i, from += shape[axis] * bytes) {
+    for (const int64_t c : source) to = std::copy_n(from + c * bytes, bytes, to);
   }
   return result;
 }
@@ -85,8 +88,6 @@ int per_channel_operand(const RewriteSite& site, const Node& node) {
     if (!operand.constant) {
       if (found >= 0 || operand.shape != shape) return -1;
       found = static_cast<int>(i);
-    } else if (operand.constant->size() != 1 && operand.shape.size() + 1 < shape.size()) {
-      continue;  // of the last dimensions only
     } else if (operand.shape.size() > shape.size()) {
       return -1;
     }
@@ -216,12 +217,15 @@ Result<bool> find_shuffle(const RewriteSite& site) {
   return true;
 }
 
-// Whether a shuffle before the node and one behind it would go into the weights around.
-bool has_convolutions_around(const RewriteSite& site) {
+// Whether a shuffle of the node's data would go into the weights before, ...
+bool has_convolution_before(const RewriteSite& site) {
   const Chain above = chain_above(site, site.node().inputs[0]);
-  if (above.top == nullptr || !is_convolution(site, *above.top, false) ||
-      site.sole_maker(above.top->outputs[0]) == nullptr)
-    return false;
+  return above.top != nullptr && is_convolution(site, *above.top, false) &&
+         site.sole_maker(above.top->outputs[0]) != nullptr;
+}
+
+// ... and one of its result into those behind.
+bool has_convolution_behind(const RewriteSite& site) {
   for (ValueId value = site.node().outputs[0];;) {
     const int reader = site.sole_reader(value);
     if (reader < 0) return false;
@@ -235,33 +239,35 @@ bool has_convolutions_around(const RewriteSite& site) {
 // `most`: channels of a group, half a vector: what so many gain, two shuffles would cost.
 template <int64_t most>
 Result<bool> few_channels(const RewriteSite& site) {
-  const Node node = site.node();
-  if (node.type != "Conv" || !has_weights(site, node)) return false;
-  const int64_t groups = node.attributes.integer("group", 1);
-  const Tensor weight = site.operand(1).constant->clone();
+  if (site.node().type != "Conv" || !has_weights(site, site.node())) return false;
+  const int64_t groups = site.node().attributes.integer("group", 1);
+  const Tensor& weight = *site.operand(1).constant;
   const int64_t outputs = weight.shape()[0] / groups, inputs = weight.shape()[1];
   const bool depthwise = outputs == 1 && inputs == 1;
   if (groups < kManyGroups || outputs > most || depthwise) return false;
-  if (2 * outputs > most && !has_convolutions_around(site)) return false;
+  const bool one_copy = (inputs > 1 && !has_convolution_before(site)) ||
+                        (outputs > 1 && !has_convolution_behind(site));
+  if (2 * outputs > most && one_copy) return false;
+  const Node node = site.node();
   Channels source;  // from group by group to the groups innermost
   for (int64_t c = 0; c < outputs * groups; ++c)
     source.push_back(c % groups * outputs + c / groups);
-  Tensor rows = permuted(weight, 0, source);
+  Node inner = node;
+  inner.type = "hone.ConvGroupsInner";
+  inner.op = find_op(inner.type, kMaxOpset);
+  inner.attributes.set("kernel_shape", Shape(weight.shape().begin() + 2, weight.shape().end()));
   Shape shape = weight.shape();
   shape[0] = groups;
   shape.insert(shape.begin(), outputs);
   HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
-    const auto shuffle = [&](ValueId x, int64_t count) {
-      return count == 1 ? x : c.add(kShuffle, {x}, {{"rows", Attribute(count)}});
+    const auto shuffle = [&](ValueId x, int64_t rows, int64_t columns) {
+      return columns == 1 ? x : c.add(kShuffle, {x}, {{"rows", Attribute(rows)}});
     };
-    std::vector<ValueId> operands = {inputs == 1 ? node.inputs[0] : shuffle(node.inputs[0], groups),
-                                     c.constant(std::move(rows).reshaped(shape))};
-    if (node.has_input(2))
-      operands.push_back(c.constant(permuted(*c.constant_of(node.inputs[2]), 0, source)));
-    Node inner = node;
-    inner.type = "hone.ConvGroupsInner";
-    inner.op = find_op(inner.type, kMaxOpset);
-    return shuffle(c.add_like(inner, operands), outputs);
+    std::vector<ValueId> operands = permuted_weights(c, node, 0, source);
+    operands[0] = c.constant(c.constant_of(operands[0])->reshaped(shape));
+    operands.insert(operands.begin(), shuffle(node.inputs[0], groups, inputs));
+    const ValueId y = c.add_like(inner, operands);
+    return outputs == 1 ? y : shuffle(y, outputs, groups);
   }));
   return true;
 }

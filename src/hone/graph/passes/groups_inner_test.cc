@@ -91,6 +91,22 @@ TEST(groups_inner, shuffles_that_nothing_takes_stay_last) {
                                  "Sub", "Conv", "Relu", "hone.ShuffleChannels"}));
 }
 
+// Two grouped convolutions behind each other: there is one shuffle before both and one behind.
+TEST(groups_inner, there_and_back_is_nothing) {
+  Rng rng(9);
+  for (const bool others : {false, true}) {
+    TestModel model;
+    model.input("x", {1, 16, 5, 4}).constant("s", random_tensor({1, 16, 1, 1}, rng));
+    conv(model, rng, "x", "a", {16, 2, 3, 3}, 8).node("Mul", {"s", "a"}, {"m"});
+    conv(model, rng, "m", "y", {16, 2, 1, 1}, 8).output("y");
+    if (others) model.output("a");
+    const Graph graph =
+        run_pass(model.graph(), with_eight_lanes, {random_tensor({1, 16, 5, 4}, rng)});
+    EXPECT_EQ(count(graph, "hone.ConvGroupsInner"), 2);
+    EXPECT_EQ(count(graph, "hone.ShuffleChannels"), others ? 3 : 2) << others;
+  }
+}
+
 TEST(groups_inner, of_a_value_that_others_read_is_shuffled_once_more) {
   Rng rng(4);
   TestModel model;
@@ -125,7 +141,7 @@ TEST(groups_inner, the_shuffles_of_models_are_found) {
             (Types{"Conv", "Reshape", "Transpose", "Reshape", "Conv"}));
 }
 
-TEST(groups_inner, compiles_in_every_rank_and_with_strides_and_dilations) {
+TEST(groups_inner, takes_every_rank_strides_and_dilations) {
   Rng rng(6);
   for (const size_t spatial : {1, 2, 3}) {
     Shape data = {1, 16}, weight = {16, 2};
