@@ -147,9 +147,9 @@ CoreState look_at_cores(std::span<const int> cpus) {
   for (size_t i = 0; i < cpus.size(); ++i) threads.emplace_back(take_part, i);
   for (std::thread& thread : threads) thread.join();
   if (!moved) return {};
-  CoreState state;
+  CoreState state{.slowdown = 0};
   for (size_t i = 0; i < cpus.size(); ++i)
-    state.slowdown = std::max(i == 0 ? 0 : state.slowdown, together[i] / alone[i]);
+    state.slowdown = std::max(state.slowdown, together[i] / alone[i]);
   state.exchange = *std::max_element(exchanges.begin(), exchanges.end());
   return state;
 }
@@ -158,8 +158,9 @@ bool have_cores(const CoreState& state) { return state.slowdown < kSlower; }
 
 CoreWatch::CoreWatch(int threads, const Options& options)
     : clock_(real_clock()), options_(options) {
+  if (threads < 2) return;
   std::vector<int> cpus = target::cpus_of_cores();
-  if (threads < 2 || threads > std::ssize(cpus)) return;
+  if (threads > std::ssize(cpus)) return;
   cpus.resize(static_cast<size_t>(threads));
   look_ = [cpus = std::move(cpus)] { return look_at_cores(cpus); };
 }

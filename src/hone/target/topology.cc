@@ -66,6 +66,16 @@ void keep_only_cpu_objects(hwloc_topology_t topology) {
   hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
 }
 
+// Calls f with this machine's topology, or not at all if it cannot be read.
+template <typename F>
+void with_topology(const F& f) {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0) return;
+  keep_only_cpu_objects(topology);
+  if (hwloc_topology_load(topology) == 0) f(topology);
+  hwloc_topology_destroy(topology);
+}
+
 // Two hardware threads of a core count once. Empty if the machine does not tell of cores.
 std::vector<int> one_of_each_core(hwloc_topology_t topology, const std::vector<int>& cpus) {
   std::set<unsigned> cores;
@@ -83,14 +93,10 @@ std::vector<int> one_of_each_core(hwloc_topology_t topology, const std::vector<i
 
 std::vector<int> cpus_of_cores() {
   std::vector<int> cpus = allowed_cpus();
-  hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0) return cpus;
-  keep_only_cpu_objects(topology);
-  if (hwloc_topology_load(topology) == 0) {
+  with_topology([&](hwloc_topology_t topology) {
     std::vector<int> first = one_of_each_core(topology, cpus);
     if (!first.empty()) cpus = std::move(first);
-  }
-  hwloc_topology_destroy(topology);
+  });
   return cpus;
 }
 
@@ -101,10 +107,7 @@ Topology read_topology() {
   result.cores = usable_cores(static_cast<int>(cpus.size()), quota);
   result.ghz = nominal_ghz(cpus.front());
 
-  hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0) return result;
-  keep_only_cpu_objects(topology);
-  if (hwloc_topology_load(topology) == 0) {
+  with_topology([&](hwloc_topology_t topology) {
     const size_t cores = one_of_each_core(topology, cpus).size();
     if (cores > 0) result.cores = usable_cores(static_cast<int>(cores), quota);
     hwloc_obj_t first = hwloc_get_pu_obj_by_os_index(topology, static_cast<unsigned>(cpus.front()));
@@ -117,8 +120,7 @@ Topology read_topology() {
     }
     std::sort(result.caches.begin(), result.caches.end(),
               [](const CacheSize& a, const CacheSize& b) { return a.level < b.level; });
-  }
-  hwloc_topology_destroy(topology);
+  });
   return result;
 }
 
