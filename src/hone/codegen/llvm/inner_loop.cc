@@ -1,6 +1,7 @@
 #include "hone/codegen/llvm/inner_loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 
@@ -137,12 +138,14 @@ InnerLoop describe(const Function& function, const Disassembler& code,
   std::vector<Instruction> chosen = function.body;
   InnerLoop inner;
   inner.is_loop = !loops.empty();
-  std::pair<int, int> most = {-1, -1};  // multiply-adds, vector instructions
+  // Multiply-adds, other work and what it reads, what is written. Moves between registers, as
+  // where accumulators begin, are no work.
+  std::array<int, 3> most = {-1, -1, -1};
   for (const Region& loop : loops) {
     std::vector<Instruction> own = own_part(function.body, loop, loops);
     InstructionMix mix;
     for (const Instruction& i : own) count(i, mix);
-    const std::pair<int, int> amount = {mix.fma, mix.all - mix.scalar};
+    const std::array<int, 3> amount = {mix.fma, mix.arithmetic + mix.shuffle + mix.load, mix.store};
     if (amount <= most) continue;
     most = amount;
     chosen = std::move(own);

@@ -2,8 +2,7 @@
 // describes, phase by phase, the loop with the most multiply-adds.
 //
 // A loop is what lies between a backward branch and its target, less the loops inside. Without
-// multiply-adds the loop with the most vector instructions counts, without a loop all of the
-// function.
+// multiply-adds the loop with the most other work counts, without a loop all of the function.
 #pragma once
 
 #include <cstdint>

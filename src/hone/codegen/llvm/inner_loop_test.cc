@@ -2,6 +2,7 @@
 
 #include "hone/codegen/llvm/inner_loop_testing.h"
 #include "hone/codegen/llvm/sample_programs.h"
+#include "hone/ir/pass_testing.h"
 
 namespace hone::codegen {
 namespace {
@@ -71,6 +72,42 @@ TEST(inner_loop, an_outer_loop_does_not_count) {
                                        "x86-64-avx512");
   EXPECT_EQ(loop.mix.fma, 12) << text(loop);
   EXPECT_EQ(loop.mix.load, 2 + 6) << text(loop);
+}
+
+TEST(inner_loop, moves_of_accumulators_are_no_work) {
+  // Around the maxima eight registers are set and eight stored, as many vector instructions.
+  const ir::Program program = ir::testing::parsed(R"(program maxima {
+  input data: f32[64, 1024]
+  output out: f32[1024]
+  phase {
+    parallel t in 0..8 {
+      alloc register acc: f32[128] {
+        unrolled i in 0..8 {
+          vectorized l in 0..16 {
+            acc[i * 16 + l] = -inf
+          }
+        }
+        for r in 0..64 {
+          unrolled i_1 in 0..8 {
+            vectorized l_1 in 0..16 {
+              acc[i_1 * 16 + l_1] = max(acc[i_1 * 16 + l_1], data[r, t * 128 + i_1 * 16 + l_1])
+            }
+          }
+        }
+        unrolled i_2 in 0..8 {
+          vectorized l_2 in 0..16 {
+            out[t * 128 + i_2 * 16 + l_2] = acc[i_2 * 16 + l_2]
+          }
+        }
+      }
+    }
+  }
+}
+)");
+  const InnerLoop loop = inner_loop_of(program, "x86-64-avx512");
+  EXPECT_EQ(loop.mix.arithmetic, 8) << text(loop);
+  EXPECT_EQ(loop.mix.load, 8) << text(loop);
+  EXPECT_EQ(loop.mix.store, 0) << text(loop);
 }
 
 TEST(inner_loop, of_another_architecture) {
