@@ -38,11 +38,14 @@ def least_flops(report, copies):
 
 
 def limit(result, flops, roofline):
-    """{"limit_seconds": of a copy, "limit": "compute", "L1" to "L3" or "memory"} of a row's result; `flops`: what least_flops() says.
+    """{"limit_seconds": of a copy, "limit": "compute", "L1" to "L3" or "memory"} of a row's result; `flops`: what least_flops() says, which may
+    count products with zeros that this program was not told of.
 
     A peak rate that was measured with the row (peak_flops) is that of its instruction set and of the moment; without one the roofline's counts.
     """
     threads, cores = result["threads"], roofline["cores"]
+    if result["flops"]:
+        flops = min(flops, result["flops"] * kernel_rows.needed_share(result["key"]))
     peak = result["peak_flops"] or rate_of(roofline["flops_one"], roofline["flops_all"], cores, threads)
     level = level_of(roofline, working_set(result), threads)
     bandwidth = max(rate_of(level["read_one"], level["read_all"], cores, threads), rate_of(level["write_one"], level["write_all"], cores, threads))

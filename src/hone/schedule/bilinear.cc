@@ -32,13 +32,18 @@ std::vector<int64_t> extents_of(const std::vector<Axis>& axes) {
 }  // namespace
 
 std::optional<Factors> factors_of(const State& state, const StageInfo& info) {
+  if (info.stage.is_extern()) return std::nullopt;
+  const ir::BufferPtr& buffer = info.stage.outputs[0].buffer;
+  const bool replaceable = !state.is_param(buffer) && state.writers(buffer).size() == 1;
+  return replaceable ? product_of(state, info) : std::nullopt;
+}
+
+std::optional<Factors> product_of(const State& state, const StageInfo& info) {
   const compute::Stage& stage = info.stage;
   if (stage.is_extern() || stage.where || stage.outputs.size() != 1 || stage.reduce.empty())
     return std::nullopt;
   const compute::Output& output = stage.outputs[0];
-  if (output.buffer->dtype != DType::kF32 || state.is_param(output.buffer) ||
-      state.writers(output.buffer).size() != 1 || output.value->op != Op::kAdd)
-    return std::nullopt;
+  if (output.buffer->dtype != DType::kF32 || output.value->op != Op::kAdd) return std::nullopt;
   const int old = is_load(output.value->args[0], output.buffer) ? 0 : 1;
   const Expr& product = output.value->args[static_cast<size_t>(1 - old)];
   if (!is_load(output.value->args[static_cast<size_t>(old)], output.buffer) ||

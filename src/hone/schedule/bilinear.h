@@ -18,6 +18,9 @@ struct Factors {
   ir::Expr data, weight;  // weight: a plain load of a constant
   compute::Access data_access, weight_access;
 };
+[[nodiscard]] std::optional<Factors> product_of(const State& state, const StageInfo& info);
+// The same of a stage that other stages may take the place of: it alone writes a buffer, which is
+// no param.
 [[nodiscard]] std::optional<Factors> factors_of(const State& state, const StageInfo& info);
 // The axis of each dimension of the output buffer; empty if the write is no permutation.
 [[nodiscard]] std::vector<int> written_axes(const StageInfo& info);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "hone/base/hash.h"
+#include "hone/schedule/needed_flops.h"
 #include "hone/space/sketch.h"
 
 namespace hone::space {
@@ -191,7 +192,6 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
                             Accuracy accuracy) {
   Space space;
   space.dag_ = std::make_shared<const compute::Dag>(dag);
-  space.least_flops_ = compute::flops(dag);
   const auto add = [&](SketchBuilder builder) -> Status {
     const auto sketch =
         std::make_shared<Sketch>(Sketch{std::move(builder.state), std::move(builder.structure),
@@ -209,6 +209,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     return ok_status();
   };
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
+  space.least_flops_ = schedule::needed_flops(builder.state);
   SketchBuilder tiled = builder;
   if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
     HONE_RETURN_IF_ERROR(finish(std::move(builder)));

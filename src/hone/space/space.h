@@ -70,7 +70,8 @@ class Space {
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
   [[nodiscard]] std::string algorithm(int sketch) const;  // schedule::algorithm_of its steps
   // The arithmetic of the algorithm with the least; of Winograd's and Strassen's only the
-  // products and what follows them, so that no schedule can do with less.
+  // products and what follows them, of a direct one what known zeros and a causal mask leave
+  // (schedule::needed_flops), so that no schedule can do with less.
   [[nodiscard]] double least_flops() const { return least_flops_; }
   [[nodiscard]] double size() const;  // points, legal or not, over all sketches
 
