@@ -31,8 +31,10 @@ db::Record some_record(Rng& rng) {
   r.device = some_device(rng);
   r.version = std::to_string(rng.below(3));
   r.algorithm = rng.chance(0.3) ? "winograd_4" : "direct";
-  r.steps = std::string(300, 's');
-  r.centre = 1e-3 * (1 + rng.uniform());
+  const bool winograd = r.algorithm == "winograd_4";
+  r.steps = (winograd ? "winograd(conv2d, 4)\n" : "") + std::string(300, 's');
+  r.accuracy = db::accuracy_of(r.steps);
+  r.centre = (winograd ? 1e-3 : 2e-3) * (1 + rng.uniform());
   r.times = {r.centre, r.centre, r.centre};
   r.threads = static_cast<int>(rng.between(1, 2));
   r.verified = rng.chance(0.8);
@@ -56,10 +58,11 @@ Status run(int argc, char** argv) {
   struct Case {
     const char* name;
     std::string version, algorithm;
+    space::Accuracy accuracy = space::Accuracy::kDefault;
   };
   for (const Case& c :
        {Case{"any", "", ""}, Case{"one version", "1", ""}, Case{"one algorithm", "", "direct"},
-        Case{"a version without any", "9", ""}}) {
+        Case{"strict", "", "", space::Accuracy::kStrict}, Case{"a version without any", "9", ""}}) {
     std::vector<double> times;
     for (int i = 0; i < 2000; ++i) {
       const db::BestQuery query = {.task = some_task(rng),
@@ -67,6 +70,7 @@ Status run(int argc, char** argv) {
                                    .threads = static_cast<int>(rng.between(1, 2)),
                                    .version = c.version,
                                    .algorithm = c.algorithm,
+                                   .accuracy = c.accuracy,
                                    .limit = 10};
       const double begin = now();
       HONE_RETURN_IF_ERROR(store->best(query).status());

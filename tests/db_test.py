@@ -13,7 +13,7 @@ def trial(task, seconds, **changes):
               "version": "1", "algorithm": "direct", "steps": "", "decisions": "", "outcome": "ok", "message": "",
               "times": [seconds, seconds], "centre": seconds, "low": seconds, "high": seconds, "verified": True,
               "seed": "0000000000000001", "unix_time": 1_700_000_000, "host_load": 0.5, "model": "resnet18",
-              "drift": 1.0, "crowned": False, "duel": [], "others": 0.0, "steal": 0.0}
+              "drift": 1.0, "crowned": False, "duel": [], "others": 0.0, "steal": 0.0, "accuracy": "strict"}
     return json.dumps({**fields, **changes})
 
 
@@ -71,6 +71,19 @@ class Db(Case):
         self.refuse("cannot read", "db", "import", self.folder / "none", "--db", self.db)
         self.assertEqual(len(self.exported()), 1)
 
+    def test_the_accuracy_comes_along(self):
+        steps = {"strict": "", "default": "strassen(gemm)\n", "fast": "narrow(b.cache, bf16)\n"}
+        lines = [trial(i, 1e-3, steps=text, accuracy=name) for i, (name, text) in enumerate(steps.items())]
+        older = [json.dumps({field: value for field, value in json.loads(line).items() if field != "accuracy"}) for line in lines]
+        self.assertEqual(self.fill(*older), "3 trials added, 0 were there before\n")
+        self.assertEqual(self.fill(*lines), "0 trials added, 3 were there before\n")
+        self.succeed("db", "merge", self.db, "--db", self.folder / "other.db")
+        for db in (self.db, self.folder / "other.db"):
+            self.assertEqual([json.loads(line)["accuracy"] for line in self.exported(db)], list(steps))
+        bad = self.lines(trial(9, 1e-3, steps=steps["default"]), name="bad.jsonl")
+        self.refuse(f"{bad} line 1: a record has the accuracy strict, but its steps need default", "db", "import", bad, "--db", self.db)
+        self.assertEqual(self.succeed_json("db", "stat", "--db", self.db)["accuracies"], {"default": 1, "fast": 1, "strict": 1})
+
     def test_stat_counts(self):
         self.fill(trial(1, 1e-3), trial(1, 2e-3, model="alexnet"), trial(2, 1e-3, outcome="crash", verified=False, times=[], centre=0))
         stat = self.succeed_json("db", "stat", "--db", self.db)
@@ -95,13 +108,15 @@ class Db(Case):
         with sqlite3.connect(self.db) as connection:
             connection.execute("UPDATE trial SET steps = 'dance' WHERE id = 3")
             connection.execute("UPDATE trial SET centre = -1 WHERE id = 4")
+            connection.execute("UPDATE trial SET accuracy = 1 WHERE id = 6")
             connection.execute("PRAGMA foreign_keys = OFF")
             connection.execute("UPDATE trial SET device = 77 WHERE id = 5")
         done = hone("db", "verify", "--db", self.db)
         self.assertEqual(done.returncode, 2)
-        for problem in ("trial 3: ", "trial 4: ", "trial 5 names a device that is not there"):
+        for problem in ("trial 3: ", "trial 4: ", "trial 5 names a device that is not there",
+                        "trial 6: a record has the accuracy default, but its steps need strict\n"):
             self.assertIn(problem, done.stdout)
-        self.assertIn("the database has 3 problems in ", done.stderr)
+        self.assertIn("the database has 4 problems in ", done.stderr)
 
     def test_gc_keeps_the_fastest_and_the_new(self):
         now = int(time.time())

@@ -211,7 +211,7 @@ Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, si
   }
   std::vector<db::Record> shipped;
   for (const db::Record& record : knowledge.shipped) {
-    if (record.task == key && is_own(model, record) && query.takes(record.algorithm) &&
+    if (record.task == key && is_own(model, record) && query.takes(record) &&
         !knowledge.failed.contains({key, record.steps}))
       shipped.push_back(record);
   }

@@ -64,6 +64,7 @@ struct Fixture {
       r.threads = model.threads;
       r.algorithm = space.algorithm(point.sketch);
       r.steps = schedule::to_string(space.steps(point));
+      r.accuracy = db::accuracy_of(r.steps);
       r.decisions = space::to_string(space::to_portable(space, point));
       r.times = {1e-3}, r.centre = r.low = r.high = 1e-3;
       r.verified = true;
@@ -125,6 +126,7 @@ TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
     const auto point = space.locate((*best)[g]);
     ASSERT_TRUE(point.has_value());
     records[g].steps = schedule::to_string((*best)[g]);
+    records[g].accuracy = db::accuracy_of(records[g].steps);
     records[g].algorithm = space.algorithm(point->sketch);
     records[g].decisions = space::to_string(space::to_portable(space, *point));
   }

@@ -53,6 +53,7 @@ Result<db::Record> parse_line(std::string_view line) {
   record.version = text("version");
   record.algorithm = text("algorithm");
   record.steps = text("steps");
+  record.accuracy = db::accuracy_of(record.steps);
   record.decisions = text("decisions");
   record.model = text("model");
   if (const Json* threads = find("threads", "an integer", &Json::is_number_integer))
@@ -134,7 +135,7 @@ Result<std::map<std::string, std::string>> make_shipped_files(db::Store& store) 
   std::map<std::tuple<uint64_t, std::string, int>, std::map<std::string, db::Record>> fastest;
   const db::Filter verified{.verified_only = true, .with_task_text = true};
   HONE_RETURN_IF_ERROR(db::for_each_record(store, verified, [&](db::Record&& record) {
-    if (schedule::is_narrow(record.algorithm)) return ok_status();  // not for everybody
+    if (record.accuracy == space::Accuracy::kFast) return ok_status();  // not for everybody
     db::Record& best = fastest[{record.task, record.device, record.threads}][record.algorithm];
     if (best.id == 0 || record.centre < best.centre) best = std::move(record);
     return ok_status();

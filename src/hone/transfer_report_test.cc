@@ -64,6 +64,7 @@ struct Fixture {
         r.threads = 1;
         r.algorithm = space.algorithm(point.sketch);
         r.steps = schedule::to_string(space.steps(point));
+        r.accuracy = db::accuracy_of(r.steps);
         r.decisions = space::to_string(space::to_portable(space, point));
         r.times = {1e-3}, r.centre = r.low = r.high = 1e-3 * (1 + i);
         r.verified = true;

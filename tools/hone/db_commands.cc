@@ -113,6 +113,7 @@ Status best(const DbOptions& options) {
       Json entry = to_json(key, group);
       entry["seconds"] = record.centre;
       entry["algorithm"] = record.algorithm;
+      entry["accuracy"] = space::accuracy_name(record.accuracy);
       entry["model"] = record.model;
       entry["version"] = record.version;
       entry["steps"] = record.steps;

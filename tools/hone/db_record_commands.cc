@@ -46,13 +46,14 @@ Status stat(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto store, open_to_read(options.db));
   std::set<uint64_t> tasks;
   std::set<std::string> classes;
-  std::map<std::string, int64_t> devices, models, versions, outcomes;
+  std::map<std::string, int64_t> devices, models, versions, outcomes, accuracies;
   int64_t trials = 0, verified = 0, first = 0, last = 0;
   HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
     tasks.insert(record.task);
     classes.insert(record.kernel_class);
     ++devices[record.device], ++models[record.model], ++versions[record.version];
     ++outcomes[std::string(measure::outcome_name(record.outcome))];
+    ++accuracies[std::string(space::accuracy_name(record.accuracy))];
     verified += record.verified;
     first = trials == 0 ? record.unix_time : std::min(first, record.unix_time);
     last = std::max(last, record.unix_time);
@@ -60,11 +61,12 @@ Status stat(const Options& options) {
     return ok_status();
   }));
   if (options.json) {
-    const Json json = {{"trials", trials},      {"verified", verified},
-                       {"tasks", tasks.size()}, {"kernel_classes", classes.size()},
-                       {"outcomes", outcomes},  {"devices", devices},
-                       {"models", models},      {"versions", versions},
-                       {"first_time", first},   {"last_time", last}};
+    const Json json = {{"trials", trials},         {"verified", verified},
+                       {"tasks", tasks.size()},    {"kernel_classes", classes.size()},
+                       {"outcomes", outcomes},     {"devices", devices},
+                       {"models", models},         {"versions", versions},
+                       {"accuracies", accuracies}, {"first_time", first},
+                       {"last_time", last}};
     fmt::print("{}", json_text(json));
     return ok_status();
   }
@@ -80,6 +82,7 @@ Status stat(const Options& options) {
   add("device", devices);
   add("model", models);
   add("version", versions);
+  add("accuracy", accuracies);
   if (trials > 0) fmt::print("{}", table.text());
   return ok_status();
 }

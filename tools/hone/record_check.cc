@@ -34,6 +34,11 @@ std::vector<std::string> RecordCheck::problems_of(const db::Record& record) {
   const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
   add(steps.status(), "");
   if (record.version != kScheduleVersion) return problems;
+  if (steps.ok() && schedule::algorithm_of(*steps) != record.algorithm) {
+    add(invalid("its algorithm is '{}', but its steps are of '{}'", record.algorithm,
+                schedule::algorithm_of(*steps)),
+        "");
+  }
   const compute::Dag* task = task_of(record, problems);
   // One that could not be compiled may not even apply.
   if (task && steps.ok() && record.outcome != measure::Outcome::kCompile)

@@ -25,6 +25,7 @@ db::Record sound_record() {
   record.task_text = compute::to_text(product());
   record.device = "test";
   record.version = kScheduleVersion;
+  record.algorithm = "direct";
   record.steps = schedule::to_string(space.steps(space.default_point()));
   record.times = {1e-3};
   record.centre = record.low = record.high = 1e-3;
@@ -59,6 +60,18 @@ TEST(record_check, a_text_of_another_task_is_named_once) {
       fmt::format("task {} (of trial 7): its text is no task: ", hash_hex(record.task))));
   record.version = "of old";
   EXPECT_TRUE(problems_of(record).empty());
+}
+
+TEST(record_check, an_accuracy_or_an_algorithm_that_is_not_of_the_steps_is_named) {
+  db::Record record = sound_record();
+  record.accuracy = space::Accuracy::kFast;
+  EXPECT_EQ(problems_of(record),
+            std::vector<std::string>{
+                "trial 7: a record has the accuracy fast, but its steps need strict"});
+  record.accuracy = space::Accuracy::kStrict;
+  record.algorithm = "strassen";
+  EXPECT_EQ(problems_of(record), std::vector<std::string>{"trial 7: its algorithm is 'strassen', "
+                                                          "but its steps are of 'direct'"});
 }
 
 TEST(record_check, steps_that_do_not_apply_are_named) {

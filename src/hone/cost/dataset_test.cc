@@ -40,6 +40,7 @@ class Database {
     record.device = "device";
     record.version = "2";
     record.steps = schedule::to_string(space->steps(point));
+    record.accuracy = db::accuracy_of(record.steps);
     record.times = {seconds};
     record.centre = record.low = record.high = seconds;
     record.model = "a";

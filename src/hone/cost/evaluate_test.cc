@@ -46,6 +46,7 @@ class Database {
       record.version = "1";
       record.algorithm = "direct";
       record.steps = steps;
+      record.accuracy = db::accuracy_of(steps);
       record.centre = (*analytic)->predict({&query, 1}).value()[0];
       record.low = record.high = record.centre;
       record.times = {record.centre};

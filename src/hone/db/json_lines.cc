@@ -22,6 +22,7 @@ using Json = nlohmann::ordered_json;
 // 64-bit keys are hexadecimal texts: JSON's numbers are doubles to many readers.
 Json to_json(uint64_t key) { return hash_hex(key); }
 Json to_json(measure::Outcome outcome) { return measure::outcome_name(outcome); }
+Json to_json(space::Accuracy accuracy) { return space::accuracy_name(accuracy); }
 template <typename T>
 Json to_json(const T& value) {
   return value;
@@ -78,6 +79,13 @@ const char* read(const Json& json, measure::Outcome& to) {
   to = *outcome;
   return nullptr;
 }
+const char* read(const Json& json, space::Accuracy& to) {
+  const auto accuracy =
+      json.is_string() ? space::parse_accuracy(json.get<std::string>()) : std::nullopt;
+  if (!accuracy) return "strict, default or fast";
+  to = *accuracy;
+  return nullptr;
+}
 
 // Nothing for a blank line.
 Result<std::optional<Record>> parse_numbered(std::string_view line, std::string_view name,
@@ -96,6 +104,7 @@ std::string to_json_line(const Record& record) {
   Json json;
   const auto write = [&](const char* name, const auto& value) { json[name] = to_json(value); };
   for_each_field(record, write);
+  write(kAccuracyField, record.accuracy);
   if (record.bounds) for_each_bound(*record.bounds, write);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -117,6 +126,8 @@ Result<Record> parse_json_line(std::string_view line) {
     }
   };
   for_each_field(record, read_field);
+  record.accuracy = accuracy_of(record.steps);
+  if (json.contains(kAccuracyField)) read_field(kAccuracyField, record.accuracy);
   if (json.contains("bounds_source")) for_each_bound(record.bounds.emplace(), read_field);
   HONE_RETURN_IF_ERROR(status);
   if (json.size() != fields)

@@ -38,7 +38,7 @@ TEST(json_lines, the_document_names_every_field) {
     EXPECT_NE(section.find("`" + name + "`"), std::string::npos) << name;
     ++fields;
   }
-  EXPECT_EQ(fields, 28U);
+  EXPECT_EQ(fields, 29U);
 }
 
 TEST(json_lines, what_is_wrong_with_a_line_is_said) {
@@ -69,13 +69,33 @@ TEST(json_lines, what_is_wrong_with_a_line_is_said) {
             "a record has the drift -1.25, expected a positive number");
   EXPECT_EQ(message("\"duel\":[", "\"duel\":[\"\","), "field 'duel': expected a list of numbers");
   EXPECT_EQ(message("\"model\":\"resnet18\"", "\"model\":[]"), "field 'model': expected a text");
-  EXPECT_EQ(message("{", "{\"more\":1,"), "found 29 fields, expected 28: one is unknown");
+  EXPECT_EQ(message("{", "{\"more\":1,"), "found 30 fields, expected 29: one is unknown");
   EXPECT_EQ(message("\"core_bound\":0.25,", ""), "there is no field 'core_bound'");
   EXPECT_EQ(message(",\"bounds_source\":\"amd_zen4\"", ""),
-            "found 27 fields, expected 25: one is unknown");
+            "found 28 fields, expected 26: one is unknown");
   EXPECT_EQ(message("\"core_bound\":0.25", "\"core_bound\":0.75"),
             "a record has the bounds 0.375 and 0.75, expected shares of one whole");
+  EXPECT_EQ(message("\"strict\"", "\"rough\""),
+            "field 'accuracy': expected strict, default or fast");
+  EXPECT_EQ(message("\"strict\"", "\"fast\""),
+            "a record has the accuracy fast, but its steps need strict");
   EXPECT_EQ(message("}", ""), "expected a JSON object");
+}
+
+TEST(json_lines, a_line_of_a_release_that_stored_no_accuracy_has_that_of_its_steps) {
+  for (const char* algorithm : {"direct", "winograd_4", "direct_bf16"}) {
+    Record record = sample_record(1, 1e-3);
+    use_algorithm(record, algorithm);
+    std::string line = to_json_line(record);
+    const std::string field =
+        fmt::format(",\"accuracy\":\"{}\"", space::accuracy_name(record.accuracy));
+    ASSERT_NE(line.find(field), std::string::npos) << line;
+    line.erase(line.find(field), field.size());
+    const Result<Record> back = parse_json_line(line);
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(back->accuracy, record.accuracy);
+    EXPECT_EQ(identity(*back), identity(record));
+  }
 }
 
 TEST(json_lines, a_bad_line_of_a_text_or_a_file_is_named) {

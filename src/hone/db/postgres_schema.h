@@ -81,6 +81,16 @@ ALTER TABLE trial
     R"sql(
 CREATE INDEX trial_failed ON trial (device) WHERE outcome <> 'ok';
 )sql",
+    // How much a schedule rounds: the best of a strict level are not looked for among others.
+    R"sql(
+ALTER TABLE trial ADD COLUMN accuracy integer NOT NULL DEFAULT 0 CHECK (accuracy BETWEEN 0 AND 2);
+UPDATE trial SET accuracy = CASE
+  WHEN steps LIKE '%narrow(%' THEN 2
+  WHEN steps LIKE '%winograd(%' OR steps LIKE '%strassen(%' THEN 1
+  ELSE 0 END;
+DROP INDEX trial_best;
+CREATE INDEX trial_best ON trial (task, device, threads, accuracy, centre, id) WHERE verified = 1;
+)sql",
 };
 inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));
 

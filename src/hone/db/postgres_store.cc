@@ -13,9 +13,13 @@ namespace {
 
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max();  // for LIMIT
 
+std::string accuracy_of_trial(int64_t version) {
+  return version < 4 ? kAccuracyBeforeVersion6 : kAccuracy;
+}
+
 std::string columns_of(int64_t version) {
   return std::string(kColumnsOfVersion1) + kColumnsOfVersion2 +
-         (version < 2 ? kBeforeVersion4 : kColumnsOfVersion4);
+         (version < 2 ? kBeforeVersion4 : kColumnsOfVersion4) + ", " + accuracy_of_trial(version);
 }
 
 Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string& name,
@@ -30,8 +34,8 @@ Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string
 
 class PostgresStore final : public Store {
  public:
-  PostgresStore(std::unique_ptr<PostgresConnection> db, std::string columns)
-      : db_(std::move(db)), columns_(std::move(columns)) {}
+  PostgresStore(std::unique_ptr<PostgresConnection> db, int version)
+      : db_(std::move(db)), version_(version) {}
 
   Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
     for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
@@ -50,19 +54,15 @@ class PostgresStore final : public Store {
   }
 
   Result<std::vector<Record>> best(const BestQuery& q) override {
-    const Parameter parameters[] = {hash_hex(q.task), q.device,    int64_t{q.threads},
-                                    q.version,        q.algorithm, static_cast<int64_t>(q.accuracy),
-                                    int64_t{q.limit}};
+    const auto [strictest, least_strict] = q.accuracies();
+    const Parameter parameters[] = {hash_hex(q.task), q.device,        int64_t{q.threads},
+                                    strictest,        least_strict,    q.version,
+                                    q.algorithm,      int64_t{q.limit}};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
-        db_->run("SELECT " + columns_ + kFromTrial +
-                     "WHERE trial.verified = 1 AND trial.task = (SELECT id FROM task WHERE key = "
-                     "$1) AND trial.device = (SELECT id FROM device WHERE key = $2) AND "
-                     "trial.threads = $3 AND ($4::text = '' OR trial.version = $4) AND ($5::text = "
-                     "'' OR trial.algorithm = $5) AND ($6::int > 1 OR " +
-                     keeps_constants("trial.algorithm") + ") AND ($6::int > 0 OR " +
-                     rounds_no_more("trial.algorithm") +
-                     ") ORDER BY trial.centre, trial.id LIMIT $7",
+        db_->run("SELECT " + columns_of(version_) + kFromTrial + "WHERE trial.id IN (" +
+                     best_ids("trial", accuracy_of_trial(version_)) +
+                     ") ORDER BY trial.centre, trial.id LIMIT $8",
                  parameters));
     return read_all(rows, db_->name(), false);
   }
@@ -72,14 +72,18 @@ class PostgresStore final : public Store {
     if (f.fastest_only) {
       conditions.where.insert(
           std::string_view("WHERE ").size(),
-          "trial.id IN (SELECT DISTINCT ON (task, device, threads) id FROM trial WHERE verified = "
-          "1 AND " +
-              keeps_constants("algorithm") + " ORDER BY task, device, threads, centre, id) AND ");
+          fmt::format("trial.id IN (SELECT DISTINCT ON (task, device, threads) id FROM (SELECT "
+                      "DISTINCT ON (task, device, threads, {0}) id, task, device, threads, centre "
+                      "FROM trial WHERE verified = 1 AND {0} < {1} ORDER BY task, device, threads, "
+                      "{0}, centre, id) AS of_accuracy ORDER BY task, device, threads, centre, id) "
+                      "AND ",
+                      accuracy_of_trial(version_), static_cast<int>(space::Accuracy::kFast)));
     }
-    HONE_ASSIGN_OR_RETURN(const PostgresRows rows,
-                          db_->run("SELECT " + columns_ + (f.with_task_text ? ", task.text" : "") +
-                                       kFromTrial + conditions.where,
-                                   conditions.parameters));
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run("SELECT " + columns_of(version_) + (f.with_task_text ? ", task.text" : "") +
+                     kFromTrial + conditions.where,
+                 conditions.parameters));
     return read_all(rows, db_->name(), f.with_task_text);
   }
 
@@ -198,21 +202,23 @@ class PostgresStore final : public Store {
                                     real(r.steal),
                                     real(bounds.scores.memory),
                                     real(bounds.scores.core),
-                                    bounds.source};
+                                    bounds.source,
+                                    static_cast<int64_t>(r.accuracy)};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
         db_->run(
             "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, "
             "outcome, message, times, centre, low, high, verified, seed, unix_time, host_load, "
-            "model, drift, crowned, duel, others, steal, memory_bound, core_bound, bounds_source) "
+            "model, drift, crowned, duel, others, steal, memory_bound, core_bound, bounds_source, "
+            "accuracy) "
             "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
-            "$18, $19, $20, $21, $22, $23, $24, $25, $26) RETURNING id",
+            "$18, $19, $20, $21, $22, $23, $24, $25, $26, $27) RETURNING id",
             parameters));
     return rows.row(0).integer(0);
   }
 
   std::unique_ptr<PostgresConnection> db_;
-  std::string columns_;  // of a trial, as the tables had them when they were opened
+  int version_;  // of the tables, when they were opened
 };
 
 }  // namespace
@@ -221,8 +227,7 @@ Result<std::unique_ptr<Store>> open_postgres_store(std::string_view uri,
                                                    const StoreOptions& options) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> db, open_postgres(uri, options));
   HONE_ASSIGN_OR_RETURN(const int version, postgres_version(*db));
-  return std::unique_ptr<Store>(
-      std::make_unique<PostgresStore>(std::move(db), columns_of(version)));
+  return std::unique_ptr<Store>(std::make_unique<PostgresStore>(std::move(db), version));
 }
 
 }  // namespace hone::db

@@ -62,7 +62,7 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
     r.device = i % 7 == 0 ? "other" : r.device;
     r.threads = 1 + i % 2;
     r.version = i % 4 == 0 ? "2" : "1";
-    r.algorithm = i % 6 == 0 ? "winograd_4" : i % 11 == 0 ? "direct_bf16" : "direct";
+    use_algorithm(r, i % 6 == 0 ? "winograd_4" : i % 11 == 0 ? "direct_bf16" : "direct");
     r.model = i % 8 == 0 ? "alexnet" : "resnet18";
     r.kernel_class = i % 5 == 2 ? "pool" : "conv2d";
     records.push_back(r);
@@ -185,7 +185,7 @@ TEST(postgres_store, version_1_is_read_as_it_is_and_brought_up_to_date) {
       "INSERT INTO device (key) VALUES ('avx512-x-2c');"
       "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, "
       "message, times, centre, low, high, verified, seed, unix_time, host_load, model, drift, "
-      "crowned, duel, others, steal) VALUES (1, 1, 2, '1', 'direct', 's', '', 'ok', '', '{1e-3}', "
+      "crowned, duel, others, steal) VALUES (1, 1, 2, '1', 'strassen', 'strassen(gemm)', '', 'ok', '', '{1e-3}', "
       "1e-3, 1e-3, 1e-3, 1, '0000000000000007', 5, 0.5, 'm', 1, 0, '{}', 0, 0);"
       "SET search_path = public";
   ASSERT_TRUE((*db)->run_all(trial).ok());
@@ -195,12 +195,18 @@ TEST(postgres_store, version_1_is_read_as_it_is_and_brought_up_to_date) {
     const auto best = (*reader)->best(best_of(1));
     ASSERT_TRUE(best.ok()) << best.status().message();
     EXPECT_FALSE(best->front().bounds.has_value());
+    EXPECT_EQ(best->front().accuracy, space::Accuracy::kDefault);
+    BestQuery strict = best_of(1);
+    strict.accuracy = space::Accuracy::kStrict;
+    EXPECT_TRUE((*reader)->best(strict)->empty());
+    EXPECT_EQ((*reader)->query({.fastest_only = true})->size(), 1U);
   }
   const auto store = open_store(old);
   ASSERT_TRUE(store.ok()) << store.status().message();
   ASSERT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok());
   const auto all = (*store)->query({});
   ASSERT_EQ(all->size(), 2U);
+  EXPECT_EQ((*all)[0].accuracy, space::Accuracy::kDefault) << "that of its steps";
   EXPECT_FALSE((*all)[0].bounds.has_value());
   EXPECT_EQ((*all)[1].bounds->source, "amd_zen4");
   ASSERT_TRUE((*db)->run_all("DROP SCHEMA old CASCADE").ok());

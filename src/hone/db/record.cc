@@ -2,10 +2,26 @@
 
 #include <cmath>
 
+#include "hone/schedule/step.h"
+
 namespace hone::db {
+
+// No name in a schedule has a parenthesis, so each of these begins a step.
+space::Accuracy accuracy_of(std::string_view steps) {
+  if (steps.find("narrow(") != std::string_view::npos) return space::Accuracy::kFast;
+  for (const std::string_view rounding : schedule::kRoundingAlgorithms) {
+    if (steps.find(std::string(rounding) + "(") != std::string_view::npos)
+      return space::Accuracy::kDefault;
+  }
+  return space::Accuracy::kStrict;
+}
 
 Status check(const Record& r) {
   if (r.device.empty()) return invalid("a record needs a device key");
+  if (const space::Accuracy needed = accuracy_of(r.steps); r.accuracy != needed) {
+    return invalid("a record has the accuracy {}, but its steps need {}",
+                   space::accuracy_name(r.accuracy), space::accuracy_name(needed));
+  }
   if (r.threads < 1) return invalid("a record has {} threads, expected at least 1", r.threads);
   const bool ok = r.outcome == measure::Outcome::kOk;
   if (ok && r.times.empty()) return invalid("a successful record needs times");

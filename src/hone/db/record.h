@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hone/base/status.h"
 #include "hone/measure/bounds.h"
 #include "hone/measure/outcome.h"
+#include "hone/space/space.h"
 
 namespace hone::db {
 
@@ -22,6 +24,7 @@ struct Record {
   std::string version;    // of compiler and space: what makes times and decisions comparable
   std::string algorithm;  // "direct", "winograd_4", ...
   std::string steps;      // the schedule as text
+  space::Accuracy accuracy = space::Accuracy::kStrict;  // accuracy_of(steps)
   std::string decisions;  // the point of the space as text; may be empty
   measure::Outcome outcome = measure::Outcome::kOk;
   std::string message;        // why, if not ok
@@ -49,8 +52,12 @@ struct Record {
   [[nodiscard]] double quiet_seconds() const { return drift < 1 ? centre * drift : centre; }
 };
 
+// The strictest --accuracy that allows a schedule, from its steps as text, be they of this version
+// of the schedules or of another one.
+[[nodiscard]] space::Accuracy accuracy_of(std::string_view steps);
+
 // Why a store must refuse this record, or ok: an ok record has times, a verified one is ok, a
-// crowned one too.
+// crowned one too; its accuracy is that of its steps.
 [[nodiscard]] Status check(const Record& record);
 
 }  // namespace hone::db

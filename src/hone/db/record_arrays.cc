@@ -58,6 +58,9 @@ class Writer {
   void operator()(const char* field, measure::Outcome value) {
     (*this)(field, std::string(measure::outcome_name(value)));
   }
+  void operator()(const char* field, space::Accuracy value) {
+    (*this)(field, std::string(space::accuracy_name(value)));
+  }
   void operator()(const char* field, const std::vector<double>& value) { lists_[field].add(value); }
   void end_row() { ++row_; }
 
@@ -160,6 +163,17 @@ class Reader {
                         array_name(field), row_, name);
     }
   }
+  void operator()(const char* field, space::Accuracy& to) {
+    std::string name;
+    (*this)(field, name);
+    if (!status_.ok()) return;
+    if (const auto accuracy = space::parse_accuracy(name)) {
+      to = *accuracy;
+    } else {
+      status_ = invalid("array '{}', row {}: found '{}', expected strict, default or fast",
+                        array_name(field), row_, name);
+    }
+  }
   void operator()(const char* field, std::vector<double>& to) {
     const Tensor* values = column(field, DType::kF64, -1);
     if (values == nullptr) return;
@@ -220,6 +234,7 @@ std::vector<NamedTensor> to_arrays(std::span<const Record> records) {
   const auto write = [&writer](const char* field, const auto& value) { writer(field, value); };
   for (const Record& record : records) {
     for_each_field(record, write);
+    write(kAccuracyField, record.accuracy);
     const measure::CountedBounds bounds = record.bounds.value_or(measure::CountedBounds());
     for_each_bound(bounds, write);
     writer.end_row();
@@ -231,11 +246,17 @@ Result<std::vector<Record>> from_arrays(std::span<const NamedTensor> arrays) {
   Reader reader(arrays);
   HONE_ASSIGN_OR_RETURN(const int64_t rows, reader.open());
   std::vector<Record> records(static_cast<size_t>(rows));
+  const std::string accuracy = array_name(kAccuracyField);
+  const bool has_accuracy =
+      std::any_of(arrays.begin(), arrays.end(),
+                  [&](const NamedTensor& array) { return array.name == accuracy; });
   const auto read = [&reader](const char* field, auto& value) { reader(field, value); };
   for (int64_t row = 0; row < rows; ++row) {
     Record& record = records[static_cast<size_t>(row)];
     reader.start_row(row);
     for_each_field(record, read);
+    record.accuracy = accuracy_of(record.steps);
+    if (has_accuracy) read(kAccuracyField, record.accuracy);
     measure::CountedBounds bounds;
     for_each_bound(bounds, read);
     const bool counted =

@@ -20,6 +20,7 @@ std::vector<Record> samples() {
   Record bytes = sample_record(8, 2e-3);
   bytes.message = std::string("\0\xff", 2);  // more than JSON can hold
   bytes.seed = 0;
+  use_algorithm(bytes, "winograd_4_bf16");
   return {sample_record(0x8000000000000001ULL, 1.0 / 3e3), odd_record(), failed, bytes};
 }
 
@@ -55,6 +56,15 @@ TEST(record_arrays, records_survive_the_way_through_a_file) {
       EXPECT_EQ((*back)[i].bounds.has_value(), records[i].bounds.has_value());
     }
   }
+}
+
+TEST(record_arrays, arrays_without_accuracy_have_that_of_the_steps) {
+  std::vector<NamedTensor> arrays = to_arrays(samples());
+  array(arrays, "record_accuracy").name = "other";
+  const Result<std::vector<Record>> back = from_arrays(arrays);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ((*back)[0].accuracy, space::Accuracy::kStrict);
+  EXPECT_EQ((*back)[3].accuracy, space::Accuracy::kFast);
 }
 
 TEST(record_arrays, a_text_is_there_once) {
@@ -107,6 +117,8 @@ TEST(record_arrays, what_is_wrong_with_a_value_is_said) {
   EXPECT_NE(message("record_steps", set(2, 1000)).find("array 'record_steps', row 2: found 1000, "),
             std::string::npos);
   EXPECT_NE(message("record_model", set(0, -1)).find("array 'record_model', row 0: found -1, "),
+            std::string::npos);
+  EXPECT_NE(message("record_accuracy", set(3, 0)).find("expected strict, default or fast"),
             std::string::npos);
   EXPECT_NE(message("record_outcome", set(3, 0)).find("expected an outcome such as ok"),
             std::string::npos);

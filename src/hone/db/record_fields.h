@@ -35,6 +35,8 @@ void for_each_field(R& r, const Visitor& visit) {
   visit("others", r.others);
   visit("steal", r.steal);
 }
+// Files of releases that did not store it have none of these: it follows from the steps.
+inline constexpr const char* kAccuracyField = "accuracy";
 // Of records that have bounds: all of these or none.
 template <typename Bounds, typename Visitor>
 void for_each_bound(Bounds& bounds, const Visitor& visit) {

@@ -3,19 +3,21 @@
 #include <charconv>
 
 #include "hone/base/hash.h"
-#include "hone/schedule/step.h"
 
 namespace hone::db {
 
-std::string keeps_constants(const std::string& column) {
-  return column + " NOT LIKE '%!_bf16' ESCAPE '!'";
-}
-
-std::string rounds_no_more(const std::string& column) {
-  std::string condition = "(1 = 1";
-  for (const std::string_view algorithm : schedule::kRoundingAlgorithms)
-    condition += fmt::format(" AND {} NOT LIKE '{}%'", column, algorithm);
-  return condition + ")";
+std::string best_ids(const std::string& from, const std::string& accuracy) {
+  std::string all;
+  for (int level = 0; level <= static_cast<int>(space::Accuracy::kFast); ++level) {
+    all += fmt::format(
+        "{0}SELECT id FROM (SELECT trial.id FROM {1} WHERE trial.verified = 1 AND trial.task = "
+        "(SELECT id FROM task WHERE key = $1) AND trial.device = (SELECT id FROM device WHERE key = "
+        "$2) AND trial.threads = $3 AND {2} = {3} AND {3} BETWEEN $4 AND $5 AND ($6 = '' OR "
+        "trial.version = $6) AND ($7 = '' OR trial.algorithm = $7) ORDER BY trial.centre, trial.id "
+        "LIMIT $8) AS of_accuracy",
+        all.empty() ? "" : " UNION ALL ", from, accuracy, level);
+  }
+  return all;
 }
 
 std::optional<uint64_t> parse_key(std::string_view text) {

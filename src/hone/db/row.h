@@ -22,14 +22,21 @@ inline constexpr const char* kColumnsOfVersion2 =
 inline constexpr const char* kColumnsOfVersion4 =
     ", trial.memory_bound, trial.core_bound, trial.bounds_source";
 inline constexpr const char* kBeforeVersion4 = ", 0.0, 0.0, ''";
-inline constexpr int kNumColumns = 28;
+// What version 6 (of PostgreSQL's: 4) added, and what stands for it in an older store: of its steps
+// (accuracy_of in db/record.h).
+inline constexpr const char* kAccuracy = "trial.accuracy";
+inline constexpr const char* kAccuracyBeforeVersion6 =
+    "CASE WHEN trial.steps LIKE '%narrow(%' THEN 2 WHEN trial.steps LIKE '%winograd(%' OR "
+    "trial.steps LIKE '%strassen(%' THEN 1 ELSE 0 END";
+inline constexpr int kNumColumns = 29;
 inline constexpr const char* kFromTrial =
     " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device ";
 
-// Conditions on a column of algorithms (schedule/step.h): those whose constants have all their
-// bits, and those that round no more than sums of products do.
-[[nodiscard]] std::string keeps_constants(const std::string& column);
-[[nodiscard]] std::string rounds_no_more(const std::string& column);
+// Ids of the fastest verified trials of a task ($1), device ($2) and number of threads ($3), with
+// accuracies from $4 to $5, of the version $6 and the algorithm $7 (empty: any), $8 of each
+// accuracy. The index trial_best has those of one accuracy in order of time, so a limit reads only
+// that many rows of each. Equal times: the older one.
+[[nodiscard]] std::string best_ids(const std::string& from, const std::string& accuracy);
 
 // What hash_hex printed.
 [[nodiscard]] std::optional<uint64_t> parse_key(std::string_view text);
@@ -68,6 +75,10 @@ Result<Record> read_record(const Row& row, const std::string& store, bool with_t
   r.others = row.real(23), r.steal = row.real(24);
   if (std::string source = row.text(27); !source.empty())
     r.bounds = {{row.real(25), row.real(26)}, std::move(source)};
+  const int64_t accuracy = row.integer(28);
+  if (accuracy < 0 || accuracy > static_cast<int64_t>(space::Accuracy::kFast))
+    return bad_field(store, r.id, "accuracy", std::to_string(accuracy));
+  r.accuracy = static_cast<space::Accuracy>(accuracy);
   if (with_text) r.task_text = row.text(kNumColumns);
   return r;
 }

@@ -2,8 +2,8 @@
 //
 // The schema version is SQLite's user_version. kMigrations[v] leads from version v to v + 1, so
 // the first one makes an empty file a database; released ones are never edited. All later ones so
-// far only add tables, columns and indices, so a file of version kOldestReadable can be read as it
-// is.
+// far only add tables, columns and indices, or put an index in another's place, so a file of
+// version kOldestReadable can be read as it is.
 #pragma once
 
 #include <cstdint>
@@ -90,6 +90,16 @@ ALTER TABLE trial ADD COLUMN bounds_source TEXT NOT NULL DEFAULT '';
     // Few trials fail, and each command that builds asks which ones did.
     R"sql(
 CREATE INDEX trial_failed ON trial (device) WHERE outcome <> 'ok';
+)sql",
+    // How much a schedule rounds: the best of a strict level are not looked for among others.
+    R"sql(
+ALTER TABLE trial ADD COLUMN accuracy INTEGER NOT NULL DEFAULT 0 CHECK (accuracy BETWEEN 0 AND 2);
+UPDATE trial SET accuracy = CASE
+  WHEN steps LIKE '%narrow(%' THEN 2
+  WHEN steps LIKE '%winograd(%' OR steps LIKE '%strassen(%' THEN 1
+  ELSE 0 END;
+DROP INDEX trial_best;
+CREATE INDEX trial_best ON trial (task, device, threads, accuracy, centre) WHERE verified = 1;
 )sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));

@@ -17,24 +17,35 @@ static_assert(std::endian::native == std::endian::little,
 // A file of version 1 that is only read has no columns of version 2.
 constexpr const char* kBeforeVersion2 = ", 1.0, 0, x'', 0.0, 0.0";
 
-std::string columns_of(int64_t version) {
-  return std::string(kColumnsOfVersion1) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2) +
-         (version < 4 ? kBeforeVersion4 : kColumnsOfVersion4);
+std::string accuracy_of_trial(int64_t version) {
+  return version < 6 ? kAccuracyBeforeVersion6 : kAccuracy;
 }
 
-// The first trial of each (task, device, threads) in the index trial_best, which is in order of
-// time: one step through the index per group, however many trials there are.
-std::string with_fastest() {
-  return "WITH RECURSIVE fastest(id) AS (SELECT * FROM (SELECT id FROM trial INDEXED BY trial_best "
-         "WHERE verified = 1 AND " +
-         keeps_constants("algorithm") +
-         " ORDER BY task, device, threads, centre LIMIT 1) UNION ALL "
+std::string columns_of(int64_t version) {
+  return std::string(kColumnsOfVersion1) + (version < 2 ? kBeforeVersion2 : kColumnsOfVersion2) +
+         (version < 4 ? kBeforeVersion4 : kColumnsOfVersion4) + ", " + accuracy_of_trial(version);
+}
+
+// The fastest of each task, device and number of threads, of those that the usual accuracy allows.
+// The first one of each accuracy in the index trial_best, which is in order of time: one step
+// through the index per group, however many trials there are. A file that knows no accuracies is
+// read as a whole.
+std::string with_fastest(int64_t version) {
+  const std::string choose = fmt::format(
+      "fastest(id) AS (SELECT id FROM (SELECT trial.id, row_number() OVER (PARTITION BY task, "
+      "device, threads ORDER BY centre, trial.id) AS place FROM {} WHERE verified = 1 AND {} < {}) "
+      "WHERE place = 1) ",
+      version < 6 ? "trial INDEXED BY trial_best" : "first JOIN trial ON trial.id = first.id",
+      accuracy_of_trial(version), static_cast<int>(space::Accuracy::kFast));
+  if (version < 6) return "WITH " + choose;
+  return "WITH RECURSIVE first(id) AS (SELECT * FROM (SELECT id FROM trial INDEXED BY trial_best "
+         "WHERE verified = 1 ORDER BY task, device, threads, accuracy, centre LIMIT 1) UNION ALL "
          "SELECT (SELECT next.id FROM trial AS next INDEXED BY trial_best WHERE next.verified = 1 "
-         "AND " +
-         keeps_constants("next.algorithm") +
-         " AND (next.task, next.device, next.threads) > (last.task, last.device, last.threads) "
-         "ORDER BY next.task, next.device, next.threads, next.centre LIMIT 1) "
-         "FROM fastest JOIN trial AS last ON last.id = fastest.id) ";
+         "AND (next.task, next.device, next.threads, next.accuracy) > (last.task, last.device, "
+         "last.threads, last.accuracy) ORDER BY next.task, next.device, next.threads, "
+         "next.accuracy, next.centre LIMIT 1) FROM first JOIN trial AS last ON last.id = "
+         "first.id), " +
+         choose;
 }
 
 // A statement's row as db/row.h reads it.
@@ -71,7 +82,7 @@ struct Statements {
   Statement add_task, find_task, add_device, find_device, add_trial, best, set_correct, set_wrong;
 };
 
-Result<Statements> prepare_all(Connection& db, int64_t version, const std::string& columns) {
+Result<Statements> prepare_all(Connection& db, int64_t version) {
   HONE_ASSIGN_OR_RETURN(
       Statement add_task,
       Statement::prepare(
@@ -89,25 +100,17 @@ Result<Statements> prepare_all(Connection& db, int64_t version, const std::strin
       Statement add_trial,
       Statement::prepare(
           db,
-          version < 4 ? "SELECT 1" :  // such a file is open for reading only
+          version < 6 ? "SELECT 1" :  // such a file is open for reading only
               "INSERT INTO trial (task, device, threads, version, algorithm, steps, decisions, outcome, message, "
               "times, centre, low, high, verified, seed, unix_time, host_load, model, drift, crowned, duel, "
-              "others, steal, memory_bound, core_bound, bounds_source) "
-              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-  // The partial index trial_best serves this in order of centre, so a limit reads only that many
-  // rows. Equal times: the older one.
+              "others, steal, memory_bound, core_bound, bounds_source, accuracy) "
+              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   HONE_ASSIGN_OR_RETURN(
       Statement best,
-      Statement::prepare(
-          db,
-          "SELECT " + columns +
-              " FROM trial INDEXED BY trial_best JOIN task ON task.id = trial.task "
-              "JOIN device ON device.id = trial.device WHERE trial.verified = 1 AND trial.task = "
-              "(SELECT id FROM task WHERE key = ?1) AND trial.device = (SELECT id FROM device WHERE key = ?2) "
-              "AND trial.threads = ?3 AND (?4 = '' OR trial.version = ?4) AND (?5 = '' OR trial.algorithm = ?5) "
-              "AND (?6 > 1 OR " +
-              keeps_constants("trial.algorithm") + ") AND (?6 > 0 OR " +
-              rounds_no_more("trial.algorithm") + ") ORDER BY trial.centre, trial.id LIMIT ?7"));
+      Statement::prepare(db,
+                         "SELECT " + columns_of(version) + kFromTrial + "WHERE trial.id IN (" +
+                             best_ids("trial INDEXED BY trial_best", accuracy_of_trial(version)) +
+                             ") ORDER BY trial.centre, trial.id LIMIT $8"));
   HONE_ASSIGN_OR_RETURN(
       Statement set_correct,
       Statement::prepare(db, "UPDATE trial SET verified = 1 WHERE id = ? AND outcome = 'ok'"));
@@ -125,11 +128,10 @@ Result<Statements> prepare_all(Connection& db, int64_t version, const std::strin
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(std::unique_ptr<Connection> db, Statements s, std::string columns,
-              int busy_timeout_ms)
+  SqliteStore(std::unique_ptr<Connection> db, Statements s, int64_t version, int busy_timeout_ms)
       : db_(std::move(db)),
         s_(std::move(s)),
-        columns_(std::move(columns)),
+        version_(version),
         busy_timeout_ms_(busy_timeout_ms) {}
 
   Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
@@ -146,12 +148,14 @@ class SqliteStore final : public Store {
   }
 
   Result<std::vector<Record>> best(const BestQuery& q) override {
+    const auto [strictest, least_strict] = q.accuracies();
     s_.best.bind(hash_hex(q.task))
         .bind(q.device)
         .bind(q.threads)
+        .bind(strictest)
+        .bind(least_strict)
         .bind(q.version)
         .bind(q.algorithm)
-        .bind(static_cast<int64_t>(q.accuracy))
         .bind(q.limit);
     return read_all(s_.best, db_->path(), false);
   }
@@ -162,11 +166,11 @@ class SqliteStore final : public Store {
       conditions.where.insert(std::string_view("WHERE ").size(),
                               "trial.id IN (SELECT id FROM fastest) AND ");
     }
-    HONE_ASSIGN_OR_RETURN(
-        Statement s,
-        Statement::prepare(*db_, (f.fastest_only ? with_fastest() : "") + "SELECT " + columns_ +
-                                     (f.with_task_text ? ", task.text" : "") + kFromTrial +
-                                     conditions.where));
+    HONE_ASSIGN_OR_RETURN(Statement s,
+                          Statement::prepare(*db_, (f.fastest_only ? with_fastest(version_) : "") +
+                                                       "SELECT " + columns_of(version_) +
+                                                       (f.with_task_text ? ", task.text" : "") +
+                                                       kFromTrial + conditions.where));
     for (const Parameter& parameter : conditions.parameters)
       parameter.is_integer ? s.bind(parameter.integer) : s.bind(parameter.text);
     return read_all(s, db_->path(), f.with_task_text);
@@ -262,14 +266,15 @@ class SqliteStore final : public Store {
         .bind(r.steal)
         .bind(bounds.scores.memory)
         .bind(bounds.scores.core)
-        .bind(bounds.source);
+        .bind(bounds.source)
+        .bind(static_cast<int64_t>(r.accuracy));
     HONE_RETURN_IF_ERROR(s_.add_trial.finish());
     return sqlite3_last_insert_rowid(db_->handle());
   }
 
   std::unique_ptr<Connection> db_;
-  Statements s_;         // after db_: statements go first
-  std::string columns_;  // of a trial, as the file had them when it was opened
+  Statements s_;     // after db_: statements go first
+  int64_t version_;  // of the format, when the file was opened
   int busy_timeout_ms_;
 };
 
@@ -279,10 +284,9 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path,
                                                  const StoreOptions& options) {
   HONE_ASSIGN_OR_RETURN(auto db, open_sqlite(path, options));
   HONE_ASSIGN_OR_RETURN(const int64_t version, db->integer("PRAGMA user_version"));
-  std::string columns = columns_of(version);
-  HONE_ASSIGN_OR_RETURN(Statements statements, prepare_all(*db, version, columns));
-  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(
-      std::move(db), std::move(statements), std::move(columns), options.busy_timeout_ms));
+  HONE_ASSIGN_OR_RETURN(Statements statements, prepare_all(*db, version));
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(std::move(db), std::move(statements),
+                                                              version, options.busy_timeout_ms));
 }
 
 }  // namespace hone::db

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hone/base/status.h"
@@ -23,11 +24,15 @@ struct BestQuery {
   int threads = 1;
   std::string version;    // empty: any
   std::string algorithm;  // empty: any
-  // Nothing that rounds more.
+  // Nothing that needs a less strict one.
   space::Accuracy accuracy = space::Accuracy::kDefault;
   int limit = 1;
 
-  [[nodiscard]] bool takes(std::string_view other_algorithm) const;
+  // Whether its algorithm and accuracy are asked for.
+  [[nodiscard]] bool takes(const Record& record) const;
+  // The accuracies of what it takes, the strictest and the least strict one as numbers; the first
+  // is greater if there is none. All schedules of an algorithm have the same one.
+  [[nodiscard]] std::pair<int64_t, int64_t> accuracies() const;
 };
 
 // What `query` looks for: records that agree with every field that is set, oldest first.
@@ -38,8 +43,8 @@ struct Filter {
   std::optional<measure::Outcome> outcome;
   bool verified_only = false;
   bool failed_only = false;  // any outcome but ok
-  // Of each task, device and number of threads, only the fastest verified trial with constants of
-  // full width is looked at (and then has to agree with the other fields).
+  // Of each task, device and number of threads, only the fastest verified trial that the usual
+  // accuracy allows is looked at (and then has to agree with the other fields).
   bool fastest_only = false;
   bool with_task_text = false;
   int64_t after_id = 0;       // resume: only records with a greater id

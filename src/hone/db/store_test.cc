@@ -27,6 +27,7 @@ TEST(store, gives_back_every_field) {
   const auto store = open(folder.file("a.db"));
   Record r = sample_record(0x8000000000000001ULL, 1e-3);
   r.steps = std::string("quote ' and \0 zero and \xc3\xa4", 25);
+  use_algorithm(r, "winograd_4");
   ASSERT_TRUE(store->add(std::vector{r}).ok());
   const auto all = store->query({.with_task_text = true});
   ASSERT_TRUE(all.ok()) << all.status().message();
@@ -40,6 +41,7 @@ TEST(store, gives_back_every_field) {
   EXPECT_EQ(back.version, r.version);
   EXPECT_EQ(back.algorithm, r.algorithm);
   EXPECT_EQ(back.steps, r.steps);
+  EXPECT_EQ(back.accuracy, r.accuracy);
   EXPECT_EQ(back.decisions, r.decisions);
   EXPECT_EQ(back.outcome, r.outcome);
   EXPECT_EQ(back.times, r.times);
@@ -75,7 +77,8 @@ TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
                                  sample_record(1, 1e-5), sample_record(1, 5e-4)};
   records[5].device = "other";
   records[6].threads = 1;
-  records[7].version = "2", records[7].algorithm = "winograd";
+  records[7].version = "2";
+  use_algorithm(records[7], "winograd");
   ASSERT_TRUE(store->add(records).ok());
   const auto best = store->best(best_of(1, 3));
   ASSERT_TRUE(best.ok()) << best.status().message();
@@ -97,7 +100,8 @@ TEST(store, schedules_with_constants_of_16_bits_are_for_those_who_ask) {
   const auto store = open(folder.file("a.db"));
   std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3),
                                  sample_record(2, 1e-3), sample_record(3, 1e-3)};
-  records[1].algorithm = "direct_bf16", records[2].algorithm = "winograd_4_bf16";
+  use_algorithm(records[1], "direct_bf16");
+  use_algorithm(records[2], "winograd_4_bf16");
   ASSERT_TRUE(store->add(records).ok());
   EXPECT_EQ(store->best(best_of(1))->front().algorithm, records[0].algorithm);
   EXPECT_TRUE(store->best(best_of(2))->empty());
@@ -115,14 +119,71 @@ TEST(store, who_wants_the_models_own_sums_gets_them_however_the_data_lie) {
   const auto store = open(folder.file("a.db"));
   std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 2e-3),
                                  sample_record(1, 1e-3)};
-  records[1].algorithm = "im2col", records[2].algorithm = "winograd_4";
+  use_algorithm(records[1], "im2col");
+  use_algorithm(records[2], "winograd_4");
   ASSERT_TRUE(store->add(records).ok());
   EXPECT_EQ(store->best(best_of(1))->front().algorithm, "winograd_4");
   BestQuery strict = best_of(1);
   strict.accuracy = space::Accuracy::kStrict;
   EXPECT_EQ(store->best(strict)->front().algorithm, "im2col");
   for (const Record& record : records)
-    EXPECT_EQ(strict.takes(record.algorithm), record.algorithm != "winograd_4");
+    EXPECT_EQ(strict.takes(record), record.algorithm != "winograd_4");
+}
+
+TEST(store, an_accuracy_is_never_served_what_needs_a_less_strict_one) {
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  Rng rng(11);
+  std::vector<Record> records;
+  for (int i = 0; i < 300; ++i) {
+    const char* const algorithms[] = {"direct", "im2col", "winograd_4", "direct_bf16",
+                                      "winograd_4_bf16"};
+    records.push_back(sample_record(static_cast<uint64_t>(rng.below(3)), 1e-3 * (1 + rng.below(20)),
+                                    rng.chance(0.8)));
+    use_algorithm(records.back(), algorithms[rng.below(5)]);
+  }
+  ASSERT_TRUE(store->add(records).ok());
+  for (const space::Accuracy accuracy :
+       {space::Accuracy::kStrict, space::Accuracy::kDefault, space::Accuracy::kFast}) {
+    for (uint64_t task = 0; task < 3; ++task) {
+      BestQuery query = best_of(task, 40);
+      query.accuracy = accuracy;
+      std::vector<double> expected;
+      for (const Record& record : records) {
+        if (record.task == task && record.verified && query.takes(record))
+          expected.push_back(record.centre);
+      }
+      std::sort(expected.begin(), expected.end());
+      expected.resize(std::min<size_t>(expected.size(), 40));
+      std::vector<double> found;
+      const auto best = store->best(query);
+      ASSERT_TRUE(best.ok()) << best.status().message();
+      for (const Record& record : *best) {
+        EXPECT_LE(record.accuracy, accuracy) << record.steps;
+        EXPECT_EQ(record.accuracy, accuracy_of(record.steps));
+        found.push_back(record.centre);
+      }
+      EXPECT_EQ(found, expected);
+    }
+  }
+}
+
+TEST(store, the_accuracy_of_a_record_is_that_of_its_steps) {
+  using space::Accuracy;
+  EXPECT_EQ(accuracy_of(""), Accuracy::kStrict);
+  EXPECT_EQ(accuracy_of("split(winograd, i, [4])"), Accuracy::kStrict) << "a name";
+  EXPECT_EQ(accuracy_of("inline(relu)\nwinograd(conv2d, 4)\n"), Accuracy::kDefault);
+  EXPECT_EQ(accuracy_of("strassen(gemm)"), Accuracy::kDefault);
+  EXPECT_EQ(accuracy_of("narrow(weight.cache, bf16)\nstrassen(gemm)"), Accuracy::kFast);
+  const TestFolder folder;
+  const auto store = open(folder.file("a.db"));
+  Record forged = sample_record(1, 1e-3);
+  use_algorithm(forged, "winograd_4");
+  forged.accuracy = Accuracy::kStrict;
+  const auto added = store->add(std::vector{forged});
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.status().message(),
+            "a record has the accuracy strict, but its steps need default");
 }
 
 TEST(store, a_trial_becomes_a_best_only_by_verification) {
@@ -235,16 +296,27 @@ TEST(store, best_takes_less_than_a_millisecond_among_many) {
     records.push_back(sample_record(static_cast<uint64_t>(rng.below(4)), 1e-4 * (1 + rng.uniform()),
                                     rng.chance(0.5)));
   }
-  ASSERT_TRUE(store->add(records).ok());
-  double least = 1;
-  for (int i = 0; i < 20; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto best = store->best(best_of(static_cast<uint64_t>(i % 4), 10));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    ASSERT_EQ(best->size(), 10U);
-    least = std::min(least, took.count());
+  // All that --accuracy strict allows is slower than the rest.
+  for (int i = 0; i < 20'000; ++i) {
+    records.push_back(sample_record(4, 1e-4 * (i < 20 ? 2 : 1 + rng.uniform())));
+    use_algorithm(records.back(), i < 20 ? "direct" : "winograd_4");
   }
-  EXPECT_LT(least, 1e-3);
+  ASSERT_TRUE(store->add(records).ok());
+  for (const space::Accuracy accuracy : {space::Accuracy::kDefault, space::Accuracy::kStrict}) {
+    double least = 1;
+    for (int i = 0; i < 20; ++i) {
+      BestQuery query = best_of(static_cast<uint64_t>(i % 5), 10);
+      if (accuracy == space::Accuracy::kStrict) query.task = 4;
+      query.accuracy = accuracy;
+      const auto start = std::chrono::steady_clock::now();
+      const auto best = store->best(query);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      ASSERT_EQ(best->size(), 10U);
+      EXPECT_LE(best->back().accuracy, accuracy);
+      least = std::min(least, took.count());
+    }
+    EXPECT_LT(least, 1e-3) << space::accuracy_name(accuracy);
+  }
 }
 
 TEST(store, survives_being_closed_and_opened) {
@@ -315,6 +387,46 @@ TEST(format, versions_2_and_3_are_read_as_they_are_and_brought_up_to_date) {
     EXPECT_TRUE((*all)[0].crowned);
     EXPECT_FALSE((*all)[0].bounds.has_value());
     EXPECT_EQ((*all)[1].bounds->source, "amd_zen4");
+  }
+}
+
+// As the last release wrote it that stored no accuracy.
+TEST(format, version_5_gets_the_accuracy_of_the_steps) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.db");
+  write_version_1(path);
+  for (int v = 1; v < 5; ++v) run_sql(path, kMigrations[v]);
+  const char* const steps[] = {"split(winograd, i, [4])", "inline(b)\nwinograd(conv2d, 4)\nx",
+                               "strassen(gemm)", "winograd(conv2d, 2)\nnarrow(conv2d.u, bf16)"};
+  for (const char* text : steps) {
+    run_sql(path,
+            fmt::format("INSERT INTO trial (task, device, threads, version, algorithm, steps, "
+                        "decisions, outcome, message, times, centre, low, high, verified, "
+                        "seed, unix_time, host_load, model) SELECT task, device, threads, "
+                        "version, algorithm, '{}', decisions, outcome, message, times, centre "
+                        "/ 2, low, high, verified, seed, unix_time, host_load, model FROM "
+                        "trial WHERE id = 5",
+                        text));
+  }
+  run_sql(path, "PRAGMA user_version = 5");
+  for (const bool read_only : {true, false}) {
+    const auto store = open(path, {.read_only = read_only});
+    const auto all = store->query({});
+    ASSERT_TRUE(all.ok()) << all.status().message();
+    ASSERT_EQ(all->size(), 5U);
+    for (const Record& record : *all) EXPECT_EQ(record.accuracy, accuracy_of(record.steps));
+    for (const auto& [accuracy, count] : {std::pair{space::Accuracy::kStrict, 2U},
+                                          {space::Accuracy::kDefault, 4U},
+                                          {space::Accuracy::kFast, 5U}}) {
+      BestQuery query = best_of(1, 9);
+      query.accuracy = accuracy;
+      const auto best = store->best(query);
+      ASSERT_TRUE(best.ok()) << best.status().message();
+      EXPECT_EQ(best->size(), count);
+    }
+    const auto fastest = store->query({.fastest_only = true});
+    ASSERT_EQ(fastest->size(), 1U);
+    EXPECT_EQ(fastest->front().steps, steps[0]);
   }
 }
 

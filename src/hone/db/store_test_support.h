@@ -69,6 +69,14 @@ inline Record sample_record(uint64_t task, double seconds, bool verified = true)
   return r;
 }
 
+// Steps of "direct", "winograd_4" or one of them with constants in 16 bits.
+inline void use_algorithm(Record& r, const std::string& algorithm) {
+  r.algorithm = algorithm;
+  if (algorithm.starts_with("winograd")) r.steps = "winograd(conv2d, 4)\n" + r.steps;
+  if (algorithm.ends_with("_bf16")) r.steps += "\nnarrow(weight.cache, bf16)";
+  r.accuracy = accuracy_of(r.steps);
+}
+
 // Numbers and texts that are lost easily.
 inline Record odd_record() {
   Record r = sample_record(0xffffffffffffffffULL, 1.0 / 3e5);

@@ -102,6 +102,7 @@ db::Record make_record(const TrialSource& source, const Candidate& candidate,
   record.version = source.version;
   record.algorithm = schedule::algorithm_of(candidate.steps);
   record.steps = schedule::to_string(candidate.steps);
+  record.accuracy = db::accuracy_of(record.steps);
   if (candidate.point) {
     record.decisions = space::to_string(space::to_portable(*source.space, *candidate.point));
   }

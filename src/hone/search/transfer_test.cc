@@ -42,6 +42,7 @@ struct Fixture {
     record.device = "here";
     record.algorithm = space.algorithm(point.sketch);
     record.steps = schedule::to_string(space.steps(point));
+    record.accuracy = db::accuracy_of(record.steps);
     record.decisions = space::to_string(space::to_portable(space, point));
     record.centre = 1e-3;
     record.verified = true;

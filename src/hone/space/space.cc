@@ -182,10 +182,15 @@ std::optional<SketchBuilder> narrowed(SketchBuilder builder) {
 }  // namespace
 
 std::optional<Accuracy> parse_accuracy(std::string_view name) {
-  if (name == "strict") return Accuracy::kStrict;
-  if (name == "default") return Accuracy::kDefault;
-  if (name == "fast") return Accuracy::kFast;
+  for (const Accuracy accuracy : {Accuracy::kStrict, Accuracy::kDefault, Accuracy::kFast}) {
+    if (name == accuracy_name(accuracy)) return accuracy;
+  }
   return std::nullopt;
+}
+
+std::string_view accuracy_name(Accuracy accuracy) {
+  constexpr std::string_view kNames[] = {"strict", "default", "fast"};
+  return kNames[static_cast<size_t>(accuracy)];
 }
 
 Result<Space> Space::create(const compute::Dag& dag, const target::Target& target,

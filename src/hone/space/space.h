@@ -42,6 +42,7 @@ enum class Accuracy : uint8_t {
   kFast,     // and constants of 16 bits (schedule::Narrow): 2^-9 of each
 };
 [[nodiscard]] std::optional<Accuracy> parse_accuracy(std::string_view name);  // "strict", ...
+[[nodiscard]] std::string_view accuracy_name(Accuracy accuracy);
 
 // A point made concrete: ready for features (state, bounds) and for lowering.
 struct Candidate {
