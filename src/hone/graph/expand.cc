@@ -21,7 +21,7 @@ std::vector<ValueId> ExpandContext::append(Node made, std::vector<ValueId> input
     for (size_t i = 0; i < results; ++i) outputs.push_back(placeholder());
     return outputs;
   }
-  made.name = fmt::format("{}#{}", node().name, nodes_.size());
+  if (made.name.empty()) made.name = fmt::format("{}#{}", node().name, nodes_.size());
   made.inputs = std::move(inputs);
   while (!made.inputs.empty() && made.inputs.back() == kNoValue) made.inputs.pop_back();
   for (size_t i = 0; i < results; ++i) {
@@ -48,6 +48,7 @@ std::vector<ValueId> ExpandContext::add_all(const char* type, std::vector<ValueI
 
 ValueId ExpandContext::add_like(const Node& node, std::vector<ValueId> inputs) {
   Node made;
+  made.name = node.name;
   made.type = node.type;
   made.op = node.op;
   made.opset = node.opset;

@@ -48,7 +48,7 @@ class ExpandContext : public InferContext {
   ValueId add(const char* type, std::vector<ValueId> inputs, NamedAttributes attributes = {});
   std::vector<ValueId> add_all(const char* type, std::vector<ValueId> inputs, size_t results,
                                NamedAttributes attributes = {});
-  // A node that does with other operands what `node`, of one result, does.
+  // A node that does with other operands what `node`, of one result, does; it has its name, too.
   ValueId add_like(const Node& node, std::vector<ValueId> inputs);
   ValueId constant(Tensor tensor);
   ValueId scalar(DType dtype, double value);           // of rank 0

@@ -101,7 +101,13 @@ Status sort_nodes(Graph& graph) {
   return ok_status();
 }
 
-void remove_dead_nodes(Graph& graph) {
+namespace {
+
+// The nodes and values that the outputs need.
+struct Needed {
+  std::vector<bool> nodes, values;
+};
+Needed find_needed(const Graph& graph) {
   std::vector<bool> wanted(graph.values.size(), false);
   for (const ValueId id : graph.outputs) wanted[static_cast<size_t>(id)] = true;
   std::vector<bool> keep(graph.nodes.size(), false);
@@ -115,6 +121,15 @@ void remove_dead_nodes(Graph& graph) {
       if (in != kNoValue) wanted[static_cast<size_t>(in)] = true;
     }
   }
+  return {std::move(keep), std::move(wanted)};
+}
+
+}  // namespace
+
+std::vector<bool> live_nodes(const Graph& graph) { return find_needed(graph).nodes; }
+
+void remove_dead_nodes(Graph& graph) {
+  const auto [keep, wanted] = find_needed(graph);
   size_t kept = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!keep[i]) continue;

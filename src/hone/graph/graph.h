@@ -116,6 +116,8 @@ struct Uses {
 [[nodiscard]] Status sort_nodes(Graph& graph);
 // Drops nodes whose results nobody reads.
 void remove_dead_nodes(Graph& graph);
+// For each node whether it would stay.
+[[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
 // Everything that this header promises.
 [[nodiscard]] Status verify(const Graph& graph);
 // One line per node, with shapes and, once assigned, memory orders and borders.

@@ -40,6 +40,31 @@ TEST(groups_inner, what_shuffles_channels_goes_into_the_weights_around) {
   }
 }
 
+std::vector<std::string> names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) names.push_back(node.name);
+  return names;
+}
+
+// What `hone show` calls a task by is the model's name of its first operator.
+TEST(groups_inner, operators_keep_their_names) {
+  Rng rng(8);
+  const Tensor x = random_tensor({1, 6, 5, 7}, rng);
+  EXPECT_EQ(names(run_pass(bottleneck(rng, 8, 4, 4).graph(), with_eight_lanes, {x})),
+            (Types{"node_a", "node_ar", "node_b", "node_br", "node_y"}));
+  TestModel model;  // with a shuffle on its own
+  model.input("x", {1, 6, 5, 7}).constant("parts", ints({1, 3, 4, 5, 7}));
+  model.constant("whole", ints({1, 12, 5, 7}));
+  conv(model, rng, "x", "a", {12, 6, 1, 1}).node("Relu", {"a"}, {"r"});
+  model.node("Reshape", {"r", "parts"}, {"p"});
+  model.node("Transpose", {"p"}, {"t"}, {{"perm", Shape{0, 2, 1, 3, 4}}});
+  model.node("Reshape", {"t", "whole"}, {"s"});
+  conv(model, rng, "s", "b", {12, 1, 3, 3}, 12);
+  conv(model, rng, "b", "y", {5, 12, 1, 1}).output("y");
+  EXPECT_EQ(names(run_pass(model.graph(), with_eight_lanes, {x})),
+            (Types{"node_a", "node_r", "node_b", "node_y"}));
+}
+
 TEST(groups_inner, leaves_groups_that_fill_half_a_vector_and_few_groups) {
   Rng rng(2);
   const Tensor x = random_tensor({1, 6, 5, 7}, rng);

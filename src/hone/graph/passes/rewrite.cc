@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 namespace hone::graph {
 
@@ -22,11 +24,21 @@ Status replace_node(Graph& graph, size_t index, const Build& build) {
     graph.replace_uses(result, value);
   }
   graph.nodes.erase(graph.nodes.begin() + static_cast<long>(index));
-  for (size_t i = 0; i < made.size(); ++i) {
-    const bool last = ends && i + 1 == made.size();
-    made[i].name = graph.unique_node_name(last ? old.name : made[i].name);
-    graph.nodes.insert(graph.nodes.begin() + static_cast<long>(index + i), std::move(made[i]));
+  std::vector<std::string> names;
+  for (Node& node : made) names.push_back(std::exchange(node.name, ""));
+  // The last one stands for the old one, unless one does the same as that or it has a name already.
+  if (ends && names.back().starts_with(old.name + "#") &&
+      std::find(names.begin(), names.end(), old.name) == names.end())
+    names.back() = old.name;
+  graph.nodes.insert(graph.nodes.begin() + static_cast<long>(index),
+                     std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  // What died gives its name to what does the same with other operands.
+  const std::vector<bool> live = live_nodes(graph);
+  for (size_t i = 0; i < live.size(); ++i) {
+    if (!live[i]) graph.nodes[i].name.clear();
   }
+  for (size_t i = 0; i < names.size(); ++i)
+    graph.nodes[index + i].name = graph.unique_node_name(names[i]);
   return ok_status();
 }
 
