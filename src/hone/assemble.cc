@@ -132,15 +132,24 @@ std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
   return costs;
 }
 
-// Whether other threads would save less than half of a fork and join: it is a prediction.
-bool is_small(const graph::CallCost& cost, const TogetherOptions& options) {
-  if (cost.alone || cost.tiles < 2 || options.threads < 2) return false;
-  const double rest =
-      1 - tiles_of_busiest(cost.tiles, options.threads) / static_cast<double>(cost.tiles);
-  return cost.seconds * rest < 0.5 * options.fork_join_seconds;
+// On how many threads a call that runs for itself takes the least time; on fewer than all if more
+// would save less than half of what their fork and join takes longer: it is a prediction.
+int threads_of(const graph::CallCost& cost, const TogetherOptions& options) {
+  const int all = static_cast<int>(std::min<int64_t>(cost.tiles, options.threads));
+  if (cost.alone || all < 2) return all;
+  const auto seconds = [&](int threads) {
+    return cost.seconds * tiles_of_busiest(cost.tiles, threads) / static_cast<double>(cost.tiles) +
+           0.5 * measure::fork_join_seconds(options.fork_join, threads);
+  };
+  int best = all;
+  for (int threads = 1; threads < all; threads *= 2) {
+    if (seconds(threads) < seconds(best)) best = threads;
+  }
+  return best;
 }
 
-// Marks the steps of calls that run together, and those of small calls; each call has one.
+// Marks the steps of calls that run together, and those of calls too small for all threads; each
+// call has one.
 void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> costs,
                 const TogetherOptions& options, Assembly& assembly) {
   const auto cost_of = [&](int call) -> const graph::CallCost& {
@@ -152,9 +161,11 @@ void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> c
   };
   for (const std::vector<int>& group : order) {
     if (group.size() == 1) {
-      if (!is_small(cost_of(group[0]), options)) continue;
-      step_of(group[0]).max_threads = 1;
-      ++assembly.small;
+      const graph::CallCost& cost = cost_of(group[0]);
+      const int threads = threads_of(cost, options);
+      if (threads >= std::min<int64_t>(cost.tiles, options.threads)) continue;
+      step_of(group[0]).max_threads = threads;
+      assembly.small += threads == 1 ? 1 : 0;
       continue;
     }
     double all = 0;
@@ -284,7 +295,8 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);
   const graph::RunPlan run = graph::plan_run(
       tasks, costs, in_place,
-      {.threads = together.threads, .fork_join_seconds = together.fork_join_seconds},
+      {.threads = together.threads,
+       .fork_join_seconds = measure::fork_join_seconds(together.fork_join, together.threads)},
       together.arena);
   HONE_RETURN_IF_ERROR(graph::verify(run.order, tasks));
   HONE_RETURN_IF_ERROR(graph::verify(run.memory, tasks, in_place));

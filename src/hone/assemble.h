@@ -10,14 +10,15 @@
 #include "hone/codegen/artifact.h"
 #include "hone/graph/run_order.h"
 #include "hone/kernel.h"
+#include "hone/measure/roofline.h"
 
 namespace hone {
 
 // Which kernels run together (graph/run_order.h), and which on the caller's thread alone.
 struct TogetherOptions {
-  int threads = 1;               // that the model will run on
-  std::vector<double> seconds;   // per TaskList::groups, on so many; empty: all run one by one
-  double fork_join_seconds = 0;  // of these threads: what others must save to be woken
+  int threads = 1;              // that the model will run on
+  std::vector<double> seconds;  // per TaskList::groups, on so many; empty: all run one by one
+  std::vector<measure::ForkJoin> fork_join;  // what others must save to be woken
   graph::ArenaBound arena;
 };
 

@@ -260,12 +260,6 @@ Result<double> predicted_seconds(const ModelTasks& model, size_t group,
 
 namespace {
 
-// As it was measured here, else the cost model's.
-double fork_join_seconds(const ModelTasks& model) {
-  const bool known = model.roofline && model.roofline->fork_join_seconds > 0;
-  return known ? model.roofline->fork_join_seconds : analysis::kForkJoinSeconds;
-}
-
 // By predicted times, also where others are known: the same schedules give the same library.
 Result<TogetherOptions> together_options(const ModelTasks& model,
                                          std::span<const schedule::Steps> schedules,
@@ -274,7 +268,10 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
   const auto& skipped = options.skip_passes;
   if (std::count(skipped.begin(), skipped.end(), kRunTogether) > 0 || model.threads == 1)
     return together;
-  together.fork_join_seconds = fork_join_seconds(model);
+  // As it was measured here, else the cost model's.
+  together.fork_join = {{model.threads, analysis::kForkJoinSeconds}};
+  if (model.roofline && !model.roofline->fork_join.empty())
+    together.fork_join = model.roofline->fork_join;
   if (options.max_memory == 0) together.arena = {kArenaGrowth, own_cache_bytes(model.target) / 2};
   for (size_t g = 0; g < schedules.size(); ++g) {
     HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));

@@ -95,11 +95,11 @@ TEST(model_threads, any_number_gives_the_same_bits) {
   }
 }
 
-// A roofline of this machine whose fork and join take so long.
-void store_fork_join(const std::string& path, double seconds) {
-  measure::Roofline roofline{.cores = target::host().cores,
+// A roofline of a machine with so many cores, as this one's.
+void store_fork_join(const std::string& path, std::vector<measure::ForkJoin> fork_join) {
+  measure::Roofline roofline{.cores = fork_join.back().threads,
                              .flops = {1e11, 1e11},
-                             .fork_join_seconds = seconds,
+                             .fork_join = std::move(fork_join),
                              .levels = {{0, 0, 1, {1e10, 1e10}, {1e10, 1e10}}}};
   const Status saved = db::save_roofline(path, target::device_key(target::host()), roofline);
   ASSERT_TRUE(saved.ok()) << saved.message();
@@ -117,7 +117,7 @@ TEST(model_threads, a_kernel_that_gains_less_than_a_fork_and_join_wakes_none) {
   options.threads = 2;
   options.db = folder.file("limits.db");
   for (const auto& [seconds, small] : {std::pair{1e-9, 0}, {1e-3, 2}}) {
-    store_fork_join(options.db, seconds);
+    store_fork_join(options.db, {{2, seconds}});
     const Result<CompileSummary> summary = compile(graph, library, options);
     ASSERT_TRUE(summary.ok()) << summary.status().message();
     EXPECT_EQ(summary->calls, 2);
@@ -126,6 +126,30 @@ TEST(model_threads, a_kernel_that_gains_less_than_a_fork_and_join_wakes_none) {
       EXPECT_EQ(run_with_threads(library, input, {8, 64}, threads).threads.calls, 2 - small)
           << seconds;
   }
+}
+
+// On a machine of 64 cores, of which two are woken soon and all of them late.
+TEST(model_threads, a_kernel_wakes_as_many_as_it_gains_from) {
+  Rng rng(5);
+  graph::TestModel model;
+  const graph::Graph graph =
+      model.input("x", {64, 256}).node("Softmax", {"x"}, {"y"}).output("y").graph();
+  const Tensor input = graph::random_tensor({64, 256}, rng);
+  const TempDir folder = std::move(TempDir::create()).value();
+  const std::string library = folder.file("model.so");
+  CompileOptions options;
+  options.threads = 64;
+  options.db = folder.file("limits.db");
+  const auto most = [&](std::vector<measure::ForkJoin> fork_join) {
+    store_fork_join(options.db, std::move(fork_join));
+    EXPECT_TRUE(compile(graph, library, options).ok());
+    return run_with_threads(library, input, {64, 256}, 64).threads.most;
+  };
+  const int all = most({{2, 1e-9}, {64, 1e-9}});
+  EXPECT_GT(all, 8) << "there are enough tiles";
+  EXPECT_EQ(most({{2, 1e-9}, {4, 1e-9}, {8, 1e-2}, {64, 1e-2}}), 4);
+  EXPECT_EQ(most({{2, 1e-9}, {4, 1e-2}, {64, 1e-2}}), 2);
+  EXPECT_EQ(most({{2, 1e-2}, {64, 2e-2}}), 0);
 }
 
 }  // namespace

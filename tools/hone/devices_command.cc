@@ -44,10 +44,14 @@ Json to_json(const measure::Roofline& roofline) {
                       {"write_one", level.write.one},
                       {"write_all", level.write.all}});
   }
+  Json fork_join = Json::array();
+  for (const auto& [threads, seconds] : roofline.fork_join)
+    fork_join.push_back({{"threads", threads}, {"seconds", seconds}});
   return {{"cores", roofline.cores},
           {"flops_one", roofline.flops.one},
           {"flops_all", roofline.flops.all},
-          {"fork_join_seconds", roofline.fork_join_seconds},
+          {"fork_join_seconds", measure::fork_join_seconds(roofline.fork_join, roofline.cores)},
+          {"fork_join", fork_join},
           {"levels", levels},
           {"unix_time", roofline.unix_time},
           {"host_load", roofline.host_load}};

@@ -20,7 +20,7 @@ Status replace(PostgresConnection& db, const std::string& device, const measure:
                                int64_t{r.cores},
                                real(r.flops.one),
                                real(r.flops.all),
-                               real(r.fork_join_seconds),
+                               real(measure::fork_join_seconds(r.fork_join, r.cores)),
                                r.unix_time,
                                real(r.host_load)};
   HONE_RETURN_IF_ERROR(
@@ -28,6 +28,14 @@ Status replace(PostgresConnection& db, const std::string& device, const measure:
              "host_load) VALUES ($1, $2, $3, $4, $5, $6, $7)",
              figures)
           .status());
+  for (const auto& [threads, seconds] : r.fork_join) {
+    if (threads == r.cores) continue;
+    const Parameter figure[] = {id, int64_t{threads}, real(seconds)};
+    HONE_RETURN_IF_ERROR(db.run("INSERT INTO roofline_fork_join (device, threads, seconds) VALUES "
+                                "($1, $2, $3)",
+                                figure)
+                             .status());
+  }
   int64_t place = 0;
   for (const measure::RooflineLevel& l : r.levels) {
     const Parameter level[] = {id,
@@ -61,23 +69,37 @@ Status save_postgres_roofline(std::string_view uri, const std::string& device,
 Result<std::optional<measure::Roofline>> load_postgres_roofline(std::string_view uri,
                                                                 const std::string& device) {
   HONE_ASSIGN_OR_RETURN(const auto db, open_postgres(uri, {.read_only = true, .create = false}));
+  HONE_ASSIGN_OR_RETURN(const int version, postgres_version(*db));
+  const auto column = [version](const char* name) {
+    constexpr int kFirst = 5;  // of the tables that have fork and join of fewer threads
+    if (version < kFirst) return std::string(", '{}'::double precision[]");
+    return fmt::format(
+        ", ARRAY(SELECT {}::double precision FROM roofline_fork_join AS fork_join "
+        "WHERE fork_join.device = roofline.device ORDER BY threads)",
+        name);
+  };
   const Parameter key[] = {device};
   // One statement sees the figures of one moment: one row for each level.
   HONE_ASSIGN_OR_RETURN(
       const PostgresRows rows,
       db->run("SELECT cores, flops_one, flops_all, fork_join, unix_time, host_load, level, bytes, "
-              "shared_by, read_one, read_all, write_one, write_all FROM roofline JOIN device ON "
-              "device.id = roofline.device JOIN roofline_level ON roofline_level.device = "
-              "roofline.device WHERE device.key = $1 ORDER BY place",
+              "shared_by, read_one, read_all, write_one, write_all" +
+                  column("threads") + column("seconds") +
+                  " FROM roofline JOIN device ON "
+                  "device.id = roofline.device JOIN roofline_level ON roofline_level.device = "
+                  "roofline.device WHERE device.key = $1 ORDER BY place",
               key));
   if (rows.size() == 0) return std::optional<measure::Roofline>();
   const PostgresRows::Row first = rows.row(0);
   measure::Roofline r = {.cores = static_cast<int>(first.integer(0)),
                          .flops = {first.real(1), first.real(2)},
-                         .fork_join_seconds = first.real(3),
                          .levels = {},
                          .unix_time = first.integer(4),
                          .host_load = first.real(5)};
+  const std::vector<double> threads = first.reals(13), seconds = first.reals(14);
+  for (size_t i = 0; i < threads.size(); ++i)
+    r.fork_join.push_back({static_cast<int>(threads[i]), seconds[i]});
+  if (first.real(3) != 0) r.fork_join.push_back({r.cores, first.real(3)});
   for (int i = 0; i < rows.size(); ++i) {
     const PostgresRows::Row row = rows.row(i);
     r.levels.push_back({.level = static_cast<int>(row.integer(6)),

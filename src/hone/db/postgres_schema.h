@@ -91,6 +91,15 @@ UPDATE trial SET accuracy = CASE
 DROP INDEX trial_best;
 CREATE INDEX trial_best ON trial (task, device, threads, accuracy, centre, id) WHERE verified = 1;
 )sql",
+    // Fork and join of fewer threads than all cores.
+    R"sql(
+CREATE TABLE roofline_fork_join (
+  device  bigint NOT NULL REFERENCES roofline(device) ON DELETE CASCADE,
+  threads integer NOT NULL CHECK (threads > 1),
+  seconds double precision NOT NULL,
+  PRIMARY KEY (device, threads)
+);
+)sql",
 };
 inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));
 

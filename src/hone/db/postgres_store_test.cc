@@ -293,9 +293,9 @@ TEST(postgres_store, verify_names_trials_that_cannot_be_right) {
 TEST(postgres_store, keeps_the_figures_of_devices) {
   ASSERT_TRUE(open());
   EXPECT_FALSE(load_roofline(uri(), "unknown")->has_value());
-  measure::Roofline r = {.cores = 2,
+  measure::Roofline r = {.cores = 4,
                          .flops = {1.5e11, 2.9e11},
-                         .fork_join_seconds = 1.25e-6,
+                         .fork_join = {{2, 0.75e-6}, {4, 1.25e-6}},
                          .levels = {{1, 49'152, 1, {4e11, 8e11}, {2e11, 4e11}},
                                     {0, 0, 2, {1e10, 1.5e10}, {8e9, 1.2e10}}},
                          .unix_time = 1'700'000'000,

@@ -9,7 +9,8 @@
 namespace hone::db {
 namespace {
 
-constexpr int kFirstVersion = 3;  // of the format that has these tables
+constexpr int kFirstVersion = 3;     // of the format that has these tables ...
+constexpr int kForkJoinVersion = 7;  // ... and fork and join of fewer threads than all cores
 
 Result<int64_t> device_id(Connection& db, const std::string& device) {
   HONE_ASSIGN_OR_RETURN(
@@ -25,6 +26,19 @@ Result<int64_t> device_id(Connection& db, const std::string& device) {
   return find.integer(0);
 }
 
+Status add_fork_join(Connection& db, int64_t device, const measure::Roofline& r) {
+  HONE_ASSIGN_OR_RETURN(
+      Statement add,
+      Statement::prepare(
+          db, "INSERT INTO roofline_fork_join (device, threads, seconds) VALUES (?, ?, ?)"));
+  for (const auto& [threads, seconds] : r.fork_join) {
+    if (threads == r.cores) continue;
+    add.bind(device).bind(threads).bind(seconds);
+    HONE_RETURN_IF_ERROR(add.finish());
+  }
+  return ok_status();
+}
+
 Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
   HONE_ASSIGN_OR_RETURN(Statement remove,
                         Statement::prepare(db, "DELETE FROM roofline WHERE device = ?"));
@@ -35,7 +49,8 @@ Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
       Statement::prepare(db,
                          "INSERT INTO roofline (device, cores, flops_one, flops_all, fork_join, "
                          "unix_time, host_load) VALUES (?, ?, ?, ?, ?, ?, ?)"));
-  add.bind(device).bind(r.cores).bind(r.flops.one).bind(r.flops.all).bind(r.fork_join_seconds);
+  add.bind(device).bind(r.cores).bind(r.flops.one).bind(r.flops.all);
+  add.bind(measure::fork_join_seconds(r.fork_join, r.cores));
   add.bind(r.unix_time).bind(r.host_load);
   HONE_RETURN_IF_ERROR(add.finish());
   HONE_ASSIGN_OR_RETURN(
@@ -44,6 +59,7 @@ Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
                          "INSERT INTO roofline_level (device, place, level, bytes, shared_by, "
                          "read_one, read_all, write_one, write_all) "
                          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  HONE_RETURN_IF_ERROR(add_fork_join(db, device, r));
   int place = 0;
   for (const measure::RooflineLevel& l : r.levels) {
     add_level.bind(device).bind(place++).bind(l.level).bind(l.bytes).bind(l.shared_by);
@@ -51,6 +67,26 @@ Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
     HONE_RETURN_IF_ERROR(add_level.finish());
   }
   return ok_status();
+}
+
+Result<std::vector<measure::ForkJoin>> read_fork_join(Connection& db, int64_t device,
+                                                      const measure::ForkJoin& all) {
+  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
+  std::vector<measure::ForkJoin> figures;
+  if (version >= kForkJoinVersion) {
+    HONE_ASSIGN_OR_RETURN(
+        Statement s, Statement::prepare(db,
+                                        "SELECT threads, seconds FROM roofline_fork_join WHERE "
+                                        "device = ? ORDER BY threads"));
+    s.bind(device);
+    for (;;) {
+      HONE_ASSIGN_OR_RETURN(const bool row, s.step());
+      if (!row) break;
+      figures.push_back({static_cast<int>(s.integer(0)), s.real(1)});
+    }
+  }
+  if (all.seconds != 0) figures.push_back(all);
+  return figures;
 }
 
 Result<std::vector<measure::RooflineLevel>> read_levels(Connection& db, int64_t device) {
@@ -109,11 +145,12 @@ Result<std::optional<measure::Roofline>> load_roofline(std::string_view where,
   if (!row) return std::optional<measure::Roofline>();
   measure::Roofline r = {.cores = static_cast<int>(s.integer(1)),
                          .flops = {s.real(2), s.real(3)},
-                         .fork_join_seconds = s.real(4),
                          .levels = {},
                          .unix_time = s.integer(5),
                          .host_load = s.real(6)};
-  HONE_ASSIGN_OR_RETURN(r.levels, read_levels(*db, s.integer(0)));
+  const int64_t id = s.integer(0);
+  HONE_ASSIGN_OR_RETURN(r.fork_join, read_fork_join(*db, id, {r.cores, s.real(4)}));
+  HONE_ASSIGN_OR_RETURN(r.levels, read_levels(*db, id));
   const Status status = measure::check(r);
   if (!status.ok())
     return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another --db", *path,

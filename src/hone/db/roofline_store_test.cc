@@ -9,9 +9,9 @@ namespace hone::db {
 namespace {
 
 measure::Roofline sample() {
-  return {.cores = 2,
+  return {.cores = 4,
           .flops = {1.5e11, 2.9e11},
-          .fork_join_seconds = 1.25e-6,
+          .fork_join = {{2, 0.75e-6}, {4, 1.25e-6}},
           .levels = {{1, 49'152, 1, {4e11, 8e11}, {2e11, 4e11}},
                      {2, 2'097'152, 1, {1e11, 2e11}, {5e10, 1e11}},
                      {0, 0, 2, {1e10, 1.5e10}, {8e9, 1.2e10}}},
@@ -41,7 +41,11 @@ TEST(roofline_store, gives_back_every_figure) {
   EXPECT_EQ((*back)->cores, r.cores);
   EXPECT_EQ((*back)->flops.one, r.flops.one);
   EXPECT_EQ((*back)->flops.all, r.flops.all);
-  EXPECT_EQ((*back)->fork_join_seconds, r.fork_join_seconds);
+  ASSERT_EQ((*back)->fork_join.size(), r.fork_join.size());
+  for (size_t i = 0; i < r.fork_join.size(); ++i) {
+    EXPECT_EQ((*back)->fork_join[i].threads, r.fork_join[i].threads);
+    EXPECT_EQ((*back)->fork_join[i].seconds, r.fork_join[i].seconds);
+  }
   EXPECT_EQ((*back)->unix_time, r.unix_time);
   EXPECT_EQ((*back)->host_load, r.host_load);
   ASSERT_EQ((*back)->levels.size(), r.levels.size());
@@ -130,6 +134,26 @@ TEST(migration, version_2_has_no_figures_yet) {
   const auto none = load_roofline(path, "avx512-x-2c");
   ASSERT_TRUE(none.ok()) << none.status().message();
   EXPECT_FALSE(none->has_value());
+}
+
+// It had the fork and join of all cores only.
+TEST(migration, figures_of_version_6_are_read_as_they_are) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.db");
+  make_version_1(path);
+  for (int v = 1; v < 6; ++v) run_sql(path, kMigrations[v]);
+  run_sql(path,
+          "PRAGMA user_version = 6; INSERT INTO roofline VALUES (1, 8, 1e11, 8e11, 2e-6, 5, 0.5);"
+          "INSERT INTO roofline_level VALUES (1, 0, 0, 0, 8, 1e10, 2e10, 1e10, 2e10)");
+  for (const bool migrated : {false, true}) {
+    ASSERT_TRUE(open_store(path, {.read_only = !migrated}).ok());
+    const auto back = load_roofline(path, "avx512-x-2c");
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    ASSERT_TRUE(back->has_value());
+    ASSERT_EQ((*back)->fork_join.size(), 1U);
+    EXPECT_EQ((*back)->fork_join[0].threads, 8);
+    EXPECT_EQ((*back)->fork_join[0].seconds, 2e-6);
+  }
 }
 
 TEST(migration, version_1_becomes_the_newest_and_keeps_its_trials) {

@@ -101,6 +101,15 @@ UPDATE trial SET accuracy = CASE
 DROP INDEX trial_best;
 CREATE INDEX trial_best ON trial (task, device, threads, accuracy, centre) WHERE verified = 1;
 )sql",
+    // Fork and join of fewer threads than all cores.
+    R"sql(
+CREATE TABLE roofline_fork_join (
+  device  INTEGER NOT NULL REFERENCES roofline(device) ON DELETE CASCADE,
+  threads INTEGER NOT NULL CHECK (threads > 1),
+  seconds REAL NOT NULL,
+  PRIMARY KEY (device, threads)
+) STRICT;
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 inline constexpr int kOldestReadable = 1;

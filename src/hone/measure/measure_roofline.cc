@@ -70,6 +70,13 @@ class Bench {
     one_.reset(runtime::pool_create({.num_threads = 1}));
     all_.reset(runtime::pool_create({.num_threads = threads_}));
     if (!one_ || !all_) return error(Code::kIo, "cannot start {} threads", threads_);
+    for (const int threads : fork_join_threads(threads_)) {
+      roofline.fork_join.push_back({threads, 0});
+      forks_.emplace_back(threads < threads_ ? runtime::pool_create({.num_threads = threads})
+                                             : nullptr);
+      if (threads < threads_ && !forks_.back())
+        return error(Code::kIo, "cannot start {} threads", threads);
+    }
     const std::vector<int64_t> sets = working_sets(target_, threads_, memory);
     const int64_t row = roofline_row(target_) * 4;
     const int64_t largest = (*std::max_element(sets.begin(), sets.end()) + row) * threads_;
@@ -110,11 +117,12 @@ class Bench {
       probe.rate->all = std::max(probe.rate->all, all);
       probe.rate->one = std::max(probe.rate->one, one);
     }
-    if (threads_ == 1) return;
-    const double seconds = fork_join();
-    if (!count) return;
-    const bool first = roofline.fork_join_seconds == 0;
-    roofline.fork_join_seconds = first ? seconds : std::min(roofline.fork_join_seconds, seconds);
+    for (size_t i = 0; i < forks_.size(); ++i) {
+      ForkJoin& figure = roofline.fork_join[i];
+      const double seconds = fork_join(forks_[i] ? *forks_[i] : *all_, figure.threads);
+      if (!count) continue;
+      figure.seconds = figure.seconds == 0 ? seconds : std::min(figure.seconds, seconds);
+    }
   }
 
  private:
@@ -134,19 +142,23 @@ class Bench {
     return probe.work * tiles / (static_cast<double>(taken) * 1e-9);
   }
 
-  double fork_join() {
+  // Seconds of a phase; workers of the pools that ran before sleep, this one's are awake.
+  static double fork_join(runtime::Pool& pool, int threads) {
     std::atomic<int64_t> arrived{0};
-    int64_t tiles = threads_;
+    int64_t tiles = threads;
     void* args[] = {&arrived, &tiles};
     const std::vector<runtime::PhaseCall> phases(kPhases, {meet, args, tiles, 0});
+    real_clock().sleep(2e-9 * runtime::kDefaultSpin);
+    runtime::pool_run(&pool, phases.data(), 1, nullptr, 0);
     const int64_t start = runtime::clock_ns();
-    runtime::pool_run(all_.get(), phases.data(), kPhases, nullptr, 0);
+    runtime::pool_run(&pool, phases.data(), kPhases, nullptr, 0);
     return static_cast<double>(runtime::clock_ns() - start) * 1e-9 / kPhases;
   }
 
   const target::Target& target_;
   int threads_;
   PoolPtr one_, all_;
+  std::vector<PoolPtr> forks_;  // of fork_join_threads(); null: all_
   Arena arena_;
   std::vector<Probe> probes_;
 };
@@ -190,6 +202,13 @@ std::vector<int64_t> working_sets(const target::Target& target, int threads, int
   }
   sets.push_back(memory / threads);
   return sets;
+}
+
+std::vector<int> fork_join_threads(int cores) {
+  std::vector<int> counts;
+  for (int threads = 2; threads < cores; threads *= 2) counts.push_back(threads);
+  if (cores > 1) counts.push_back(cores);
+  return counts;
 }
 
 Result<Roofline> measure_roofline(const target::Target& host, const RooflineOptions& options) {

@@ -24,4 +24,7 @@ struct RooflineOptions {
 [[nodiscard]] std::vector<int64_t> working_sets(const target::Target& target, int threads,
                                                 int64_t memory);
 
+// The numbers of threads whose fork and join is measured: 2, 4, 8, ... and all cores.
+[[nodiscard]] std::vector<int> fork_join_threads(int cores);
+
 }  // namespace hone::measure

@@ -60,6 +60,13 @@ TEST(measure_roofline, data_live_where_they_should) {
   EXPECT_EQ(working_sets(target, 1, int64_t{1} << 30)[2], 8 << 20);
 }
 
+TEST(measure_roofline, fork_and_join_is_measured_of_few_and_of_all) {
+  EXPECT_EQ(fork_join_threads(1), std::vector<int>());
+  EXPECT_EQ(fork_join_threads(2), std::vector<int>{2});
+  EXPECT_EQ(fork_join_threads(6), (std::vector<int>{2, 4, 6}));
+  EXPECT_EQ(fork_join_threads(64), (std::vector<int>{2, 4, 8, 16, 32, 64}));
+}
+
 TEST(measure_roofline, finds_figures_of_this_machine) {
   const auto roofline =
       measure_roofline(target::host(), {.seconds = 0, .max_memory = int64_t{8} << 20});
@@ -72,7 +79,12 @@ TEST(measure_roofline, finds_figures_of_this_machine) {
   EXPECT_LT(roofline->flops.one, 1e12);
   EXPECT_GT(roofline->levels[0].read.one, 1e9);
   EXPECT_LT(roofline->levels[0].read.one, 1e13);
-  EXPECT_EQ(roofline->fork_join_seconds > 0, roofline->cores > 1);
+  const std::vector<int> threads = fork_join_threads(roofline->cores);
+  ASSERT_EQ(roofline->fork_join.size(), threads.size());
+  for (size_t i = 0; i < threads.size(); ++i) {
+    EXPECT_EQ(roofline->fork_join[i].threads, threads[i]);
+    EXPECT_GT(roofline->fork_join[i].seconds, 1e-8);
+  }
 }
 
 TEST(measure_roofline, ends_early_when_interrupted) {

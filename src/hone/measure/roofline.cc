@@ -24,8 +24,13 @@ Status check(const Roofline& roofline) {
   if (roofline.cores < 1)
     return invalid("a roofline has {} cores, expected at least 1", roofline.cores);
   if (!is_rate(roofline.flops)) return invalid("a roofline needs positive FLOP/s");
-  if (!std::isfinite(roofline.fork_join_seconds) || roofline.fork_join_seconds < 0)
-    return invalid("a roofline has a fork and join of {} s", roofline.fork_join_seconds);
+  int fewer = 1;
+  for (const auto& [threads, seconds] : roofline.fork_join) {
+    if (threads <= fewer || threads > roofline.cores || !std::isfinite(seconds) || seconds <= 0)
+      return invalid("a roofline has a fork and join of {} threads in {} s, behind that of {}",
+                     threads, seconds, fewer);
+    fewer = threads;
+  }
   if (!std::isfinite(roofline.host_load)) return invalid("a roofline has no host load");
   if (roofline.levels.empty() || roofline.levels.back().level != 0)
     return invalid("a roofline's last level must be memory");
@@ -64,6 +69,18 @@ Bound bound(double flops, double bytes, double working_set, const Roofline& roof
   return move > compute ? Bound{move, level_name(level)} : Bound{compute, "compute"};
 }
 
+double fork_join_seconds(std::span<const ForkJoin> measured, int threads) {
+  if (threads < 2 || measured.empty()) return 0;
+  const auto more = std::find_if(measured.begin(), measured.end(),
+                                 [&](const ForkJoin& one) { return one.threads >= threads; });
+  if (more == measured.end()) return measured.back().seconds;
+  if (more == measured.begin()) return more->seconds;
+  const ForkJoin& fewer = *(more - 1);
+  const double part =
+      static_cast<double>(threads - fewer.threads) / (more->threads - fewer.threads);
+  return fewer.seconds + part * (more->seconds - fewer.seconds);
+}
+
 std::string describe(const Roofline& roofline) {
   std::string text =
       fmt::format("measured peak: {:.1f} GFLOP/s by one core, {:.1f} by {} (float32)\n",
@@ -74,10 +91,13 @@ std::string describe(const Roofline& roofline) {
         level_name(level), level.read.one * 1e-9, level.read.all * 1e-9, roofline.cores,
         level.write.one * 1e-9, level.write.all * 1e-9);
   }
-  if (roofline.fork_join_seconds > 0) {
-    text += fmt::format("measured fork and join of {} threads: {:.2f} us\n", roofline.cores,
-                        roofline.fork_join_seconds * 1e6);
+  std::string threads, times;
+  for (const ForkJoin& one : roofline.fork_join) {
+    threads += fmt::format("{}{}", threads.empty() ? "" : ", ", one.threads);
+    times += fmt::format("{}{:.2f}", times.empty() ? "" : ", ", one.seconds * 1e6);
   }
+  if (!times.empty())
+    text += fmt::format("measured fork and join of {} threads: {} us\n", threads, times);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,16 @@ struct RooflineLevel {
   Rate read, write;   // bytes a second
 };
 
+// A phase of one tile a thread, each on a core, workers awake: from its start to its end.
+struct ForkJoin {
+  int threads = 2;
+  double seconds = 0;
+};
+
 struct Roofline {
   int cores = 1;
   Rate flops;                         // float32 operations a second, an FMA is two
-  double fork_join_seconds = 0;       // a phase of one tile a core, workers awake; 0: one core
+  std::vector<ForkJoin> fork_join;    // more and more threads, of all cores last; empty: one core
   std::vector<RooflineLevel> levels;  // the closest first, memory last
   int64_t unix_time = 0;              // when it was measured, seconds
   double host_load = 0;               // the 1-minute load average then
@@ -52,6 +59,10 @@ struct Bound {
 };
 [[nodiscard]] Bound bound(double flops, double bytes, double working_set, const Roofline& roofline,
                           int threads);
+
+// Seconds for so many threads, on the line between the numbers of threads that were measured, else
+// of the nearest one; 0 for one thread, and where none was measured.
+[[nodiscard]] double fork_join_seconds(std::span<const ForkJoin> measured, int threads);
 
 // One line per figure, for `hone devices`.
 [[nodiscard]] std::string describe(const Roofline& roofline);

@@ -10,7 +10,7 @@ namespace {
 Roofline sample() {
   return {.cores = 4,
           .flops = {1e11, 3.6e11},
-          .fork_join_seconds = 1e-6,
+          .fork_join = {{2, 1e-6}, {4, 2e-6}},
           .levels = {{1, 32'000, 1, {4e11, 16e11}, {2e11, 8e11}},
                      {2, 1'000'000, 2, {1e11, 4e11}, {5e10, 2e11}},
                      {0, 0, 4, {1e10, 2e10}, {8e9, 1.6e10}}},
@@ -53,6 +53,23 @@ TEST(roofline, the_limit_is_what_binds) {
   expect(0, 0, 0, 1, 0, "compute");
 }
 
+TEST(roofline, fork_and_join_is_a_figure_of_each_number_of_threads) {
+  const std::vector<ForkJoin> measured = {{2, 1e-6}, {4, 2e-6}, {12, 6e-6}};
+  EXPECT_EQ(fork_join_seconds(measured, 1), 0);
+  EXPECT_DOUBLE_EQ(fork_join_seconds(measured, 2), 1e-6);
+  EXPECT_DOUBLE_EQ(fork_join_seconds(measured, 3), 1.5e-6);
+  EXPECT_DOUBLE_EQ(fork_join_seconds(measured, 4), 2e-6);
+  EXPECT_DOUBLE_EQ(fork_join_seconds(measured, 10), 5e-6);
+  EXPECT_DOUBLE_EQ(fork_join_seconds(measured, 64), 6e-6);
+  EXPECT_EQ(fork_join_seconds({}, 64), 0);
+  // As older releases stored it: of all cores only.
+  const std::vector<ForkJoin> all = {{12, 6e-6}};
+  EXPECT_EQ(fork_join_seconds(all, 2), 6e-6);
+  EXPECT_NE(describe(sample()).find("measured fork and join of 2, 4 threads: 1.00, 2.00 us\n"),
+            std::string::npos)
+      << describe(sample());
+}
+
 TEST(roofline, figures_of_no_machine_are_refused) {
   EXPECT_TRUE(check(sample()).ok());
   const auto refused = [](auto change) {
@@ -63,7 +80,12 @@ TEST(roofline, figures_of_no_machine_are_refused) {
   EXPECT_TRUE(refused([](Roofline& r) { r.cores = 0; }));
   EXPECT_TRUE(refused([](Roofline& r) { r.flops.all = 0; }));
   EXPECT_TRUE(refused([](Roofline& r) { r.flops.one = NAN; }));
-  EXPECT_TRUE(refused([](Roofline& r) { r.fork_join_seconds = -1; }));
+  EXPECT_TRUE(refused([](Roofline& r) { r.fork_join[0].seconds = -1; }));
+  EXPECT_TRUE(refused([](Roofline& r) { r.fork_join[0].seconds = NAN; }));
+  EXPECT_TRUE(refused([](Roofline& r) { r.fork_join[0].threads = 1; }));
+  EXPECT_TRUE(refused([](Roofline& r) { r.fork_join[1].threads = 2; }));
+  EXPECT_TRUE(refused([](Roofline& r) { r.fork_join[1].threads = 5; })) << "more than cores";
+  EXPECT_FALSE(refused([](Roofline& r) { r.fork_join.clear(); }));
   EXPECT_TRUE(refused([](Roofline& r) { r.levels.clear(); }));
   EXPECT_TRUE(refused([](Roofline& r) { r.levels.pop_back(); }));
   EXPECT_TRUE(refused([](Roofline& r) { r.levels[0].level = 0; }));
