@@ -10,8 +10,6 @@ import subprocess
 import time
 from pathlib import Path
 
-FARTHER = 2  # times the nearest that cores were seen: another cache
-
 
 class Patience:
     """Waits for cores; who once waited in vain, on a machine where threads never have a core each, waits no more."""
@@ -19,22 +17,20 @@ class Patience:
     def __init__(self, limit=60.0, hone=Path("build/release/tools/hone/hone")):
         self.limit = limit  # seconds
         self.hone = hone
-        self.nearest = float("inf")  # seconds for a cache line to another core and back
+        self.nearest = 0  # what `hone devices --cores` wants to know of earlier looks
 
     def look(self, threads):
-        """Of so many threads: {"apart": whether each has a core, "exchange_seconds": for a line to the farthest and back}."""
-        return json.loads(subprocess.run([self.hone, "devices", "--cores", "--threads", str(threads), "--json"], check=True, capture_output=True,
-                                         text=True).stdout)
+        """Of so many threads: {"good": whether each has a core, as near to the others as ever seen, "nearest_seconds": for the next look}."""
+        return json.loads(subprocess.run([self.hone, "devices", "--cores", "--threads", str(threads), "--nearest", repr(self.nearest), "--json"],
+                                         check=True, capture_output=True, text=True).stdout)
 
     def good(self, threads):
         """Whether each thread has a core, as near to the others as ever seen."""
         if threads < 2:
             return True
         state = self.look(threads)
-        if not state["apart"]:
-            return False
-        self.nearest = min(self.nearest, state["exchange_seconds"])
-        return state["exchange_seconds"] <= FARTHER * self.nearest
+        self.nearest = state["nearest_seconds"]
+        return state["good"]
 
     def wait(self, threads):
         """Returns once they are good, or after `limit`."""

@@ -29,6 +29,11 @@ class Commands(Case):
         state = self.succeed_json("devices", "--cores")
         self.assertEqual(state["apart"], state["slowdown"] < 1.5)
         self.assertEqual(state["exchange_seconds"] > 0, state["threads"] > 1)
+        self.assertEqual(state["good"], state["apart"], "as near as ever seen")
+        self.assertEqual(state["nearest_seconds"], state["exchange_seconds"] if state["apart"] else 0)
+        nearer = self.succeed_json("devices", "--cores", "--nearest", 1e-12)
+        self.assertEqual(nearer["good"], nearer["threads"] == 1, "far from what was seen")
+        self.assertEqual(nearer["nearest_seconds"], 1e-12)
         self.assertIn("1 threads at once take 1.00", self.succeed("devices", "--cores", "--threads", 1))
         self.assertEqual(self.succeed_json("devices", "--cores", "--threads", 4096)["threads"], state["threads"], "no more than cores")
 

@@ -59,9 +59,9 @@ class Kernels(support.Case):
             def run(self):
                 self.runs += 1
 
-        def measured(apart, limit):
-            """What a turn saw in two rounds, where cores look so, one after the other, then always apart."""
-            answers = iter(apart)
+        def measured(good, limit):
+            """What a turn saw in two rounds, where cores look so, one after the other, then always good."""
+            answers = iter(good)
             engine = Engine()
             patience = cores.Patience(limit)
             patience.look = lambda threads: next(answers, near)
@@ -69,13 +69,18 @@ class Kernels(support.Case):
                 found = interleaved.measure({"one": engine}, 2, lambda run: (run(), engine.runs)[1], threads=2)
             return found["one"]
 
-        near, far, shared = ({"apart": apart, "exchange_seconds": ns * 1e-9} for apart, ns in ((True, 80), (True, 380), (False, 50)))
+        near, bad = ({"good": good, "nearest_seconds": 80e-9} for good in (True, False))
         self.assertEqual(measured([], 1), [1, 2])
-        self.assertEqual(measured([shared, near, shared], 1), [2, 3], "waits before the first round, which is measured twice")
-        self.assertEqual(measured([near, far, near], 1), [2, 3], "cores of two caches")
-        self.assertEqual(measured([shared] * 99, 0.0), [1, 2], "who waited in vain does so no more")
-        state = cores.Patience(hone=support.HONE).look(1)
-        self.assertEqual((state["apart"], state["slowdown"]), (True, 1))
+        self.assertEqual(measured([bad, near, bad], 1), [2, 3], "waits before the first round, which is measured twice")
+        self.assertEqual(measured([near, bad, near], 1), [2, 3], "measures anew what ended on other cores")
+        self.assertEqual(measured([bad] * 99, 0.0), [1, 2], "who waited in vain does so no more")
+        patience = cores.Patience(hone=support.HONE)
+        state = patience.look(1)
+        self.assertEqual((state["good"], state["slowdown"]), (True, 1))
+        patience.good(2)
+        if patience.nearest:  # seen on cores that are apart
+            patience.nearest *= 0.01
+            self.assertFalse(patience.good(2), "the command knows how near they were")
 
     def test_every_row_has_a_name_of_its_own_and_numbers(self):
         import kernel_models

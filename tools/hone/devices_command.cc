@@ -61,7 +61,8 @@ struct Options {
   std::string db;
   bool measure = false;
   bool cores = false;
-  int threads = 0;  // 0: as many as there are cores
+  int threads = 0;     // 0: as many as there are cores
+  double nearest = 0;  // seconds; 0: not seen yet
   bool json = false;
 };
 
@@ -73,11 +74,15 @@ Status show_cores(const Options& options) {
   cpus.resize(static_cast<size_t>(threads));
   const measure::CoreState state = measure::look_at_cores(cpus);
   const bool apart = measure::have_cores(state);
+  double nearest = options.nearest;
+  const bool good = measure::are_good(state, nearest);
   if (options.json) {
     fmt::print("{}", json_text({{"threads", threads},
                                 {"slowdown", state.slowdown},
                                 {"exchange_seconds", state.exchange},
-                                {"apart", apart}}));
+                                {"apart", apart},
+                                {"good", good},
+                                {"nearest_seconds", nearest}}));
   } else {
     fmt::print("{} threads at once take {:.2f} of the time of one alone: {}\n", threads,
                state.slowdown, apart ? "each has a core" : "they share cores");
@@ -139,6 +144,13 @@ Command devices_command(CLI::App& root) {
                   "How many threads, no more than there are cores (default: as many)")
       ->needs(cores)
       ->check(CLI::PositiveNumber);
+  app->add_option(
+         "--nearest", options->nearest,
+         "How near cores were seen before: the least \"nearest_seconds\" of earlier looks. Those\n"
+         "of now are \"good\" if they are apart and about as near (default: not seen yet)")
+      ->needs(cores)
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber);
   add_db(*app, options->db);
   add_json(*app, options->json);
   return {app, [options] { return show_devices(*options); }};

@@ -156,6 +156,13 @@ CoreState look_at_cores(std::span<const int> cpus) {
 
 bool have_cores(const CoreState& state) { return state.slowdown < kSlower; }
 
+bool are_good(const CoreState& state, double& nearest) {
+  if (!have_cores(state)) return false;
+  if (state.exchange == 0) return true;  // nothing is said of the distance
+  nearest = nearest > 0 ? std::min(nearest, state.exchange) : state.exchange;
+  return state.exchange <= kFarther * nearest;
+}
+
 CoreWatch::CoreWatch(int threads, const Options& options)
     : clock_(real_clock()), options_(options) {
   if (threads < 2) return;
@@ -168,18 +175,12 @@ CoreWatch::CoreWatch(int threads, const Options& options)
 CoreWatch::CoreWatch(Look look, Clock& clock, const Options& options)
     : look_(std::move(look)), clock_(clock), options_(options) {}
 
-bool CoreWatch::is_good(const CoreState& state) {
-  if (!have_cores(state)) return false;
-  nearest_ = nearest_ > 0 ? std::min(nearest_, state.exchange) : state.exchange;
-  return state.exchange <= kFarther * nearest_;
-}
-
 double CoreWatch::wait(double deadline) {
   if (!look_) return 0;
   const double start = clock_.now_seconds();
   const double end = std::min(deadline, start + options_.patience - waited_);
   double waited = 0;
-  while (clock_.now_seconds() < end && !is_good(look_())) {
+  while (clock_.now_seconds() < end && !are_good(look_(), nearest_)) {
     if (options_.interrupted && options_.interrupted->load()) break;
     clock_.sleep(std::min(kPause, end - clock_.now_seconds()));
     waited = clock_.now_seconds() - start;

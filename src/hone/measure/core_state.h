@@ -24,6 +24,9 @@ struct CoreState {
 [[nodiscard]] CoreState look_at_cores(std::span<const int> cpus);
 // Whether each thread has a core: as fast as alone but for the clock, which falls with more cores.
 [[nodiscard]] bool have_cores(const CoreState& state);
+// Whether each has one as near to the others as they were ever seen. `nearest`: the least exchange
+// of such cores so far, 0 before any was seen; it is brought up to date.
+[[nodiscard]] bool are_good(const CoreState& state, double& nearest);
 
 inline constexpr double kUsualPatience = 0.05;  // of the time that measuring has
 
@@ -46,12 +49,10 @@ class CoreWatch {
   [[nodiscard]] double waited() const { return waited_; }  // seconds, in all
 
  private:
-  [[nodiscard]] bool is_good(const CoreState& state);
-
   Look look_;  // empty: there is nothing to wait for
   Clock& clock_;
   Options options_;
-  double nearest_ = 0;  // the least exchange between cores; 0: not seen yet
+  double nearest_ = 0;  // as are_good() has it
   double waited_ = 0;
 };
 

@@ -87,6 +87,19 @@ TEST(core_watch, ends_at_the_deadline_and_when_interrupted) {
   EXPECT_EQ(script.looks(), looks + 1);
 }
 
+TEST(core_state, cores_are_good_as_near_as_ever_seen) {
+  double nearest = 0;
+  EXPECT_FALSE(are_good(kOneCore, nearest));
+  EXPECT_EQ(nearest, 0) << "no cores, no distance";
+  EXPECT_TRUE(are_good(kFar, nearest));
+  EXPECT_EQ(nearest, kFar.exchange);
+  EXPECT_TRUE(are_good(kApart, nearest));
+  EXPECT_EQ(nearest, kApart.exchange);
+  EXPECT_FALSE(are_good(kFar, nearest));
+  EXPECT_TRUE(are_good(CoreState(), nearest)) << "of one thread";
+  EXPECT_EQ(nearest, kApart.exchange);
+}
+
 TEST(core_state, of_this_machine_has_finite_figures) {
   const std::vector<int> cpus = target::cpus_of_cores();
   ASSERT_FALSE(cpus.empty());
