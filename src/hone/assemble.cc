@@ -209,10 +209,12 @@ Result<std::vector<Kernel>> compile_kernels(const graph::TaskList& tasks,
 // of groups whose programs are equal once. Returns where each group's begin.
 std::vector<int> add_kernels(std::span<const Kernel> kernels, codegen::ArtifactSpec& spec) {
   std::vector<int> first_symbol;
-  std::map<std::string, int> known;  // by the symbol of the first phase
+  std::map<std::string, int> known;  // by the symbol of the first phase that runs
   for (const Kernel& kernel : kernels) {
     const int next = static_cast<int>(spec.kernel_symbols.size());
-    const auto [place, added] = known.emplace(kernel.code.phases.front().symbol, next);
+    const auto run = std::find_if(kernel.code.phases.begin(), kernel.code.phases.end(),
+                                  [](const codegen::Phase& phase) { return !phase.prepare; });
+    const auto [place, added] = known.emplace(run->symbol, next);
     first_symbol.push_back(place->second);
     if (!added) continue;
     for (const codegen::Phase& phase : kernel.code.phases) {

@@ -72,8 +72,10 @@ Status run_phases(const codegen::ObjectCode& code, bool prepare_only, std::span<
                   int threads) {
   std::vector<void*> pointers;
   for (Tensor& argument : arguments) pointers.push_back(argument.data());
+  const bool apart = prepare_only && !code.prepare_object.empty();
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
-                        codegen::LoadedCode::load(code.object));
+                        apart ? codegen::LoadedCode::load(code.prepare_object)
+                              : codegen::LoadedCode::load(code.object, code.prepare_object));
   for (const codegen::Phase& phase : code.phases) {
     if (prepare_only && !phase.prepare) continue;
     const auto function = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));

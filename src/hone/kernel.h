@@ -24,7 +24,8 @@ struct Kernel {
 // See Kernel::used.
 [[nodiscard]] std::vector<bool> used_params(const ir::Program& program);
 
-// Equal programs have one machine code with the same symbols (codegen/llvm/code_cache.h).
+// Equal programs have one machine code with the same symbols (codegen/llvm/code_cache.h), and so
+// have the phases that run of programs that differ only in how weights are packed.
 [[nodiscard]] Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                                           const target::Target& target);
 

@@ -106,7 +106,7 @@ Status Bench::set_threads(int threads) {
 Result<LoadedCandidate> LoadedCandidate::load(const Job& job, int threads, WorkerOperands* operands,
                                               Arena& memory, bool poison) {
   LoadedCandidate c;
-  HONE_ASSIGN_OR_RETURN(c.code_, codegen::LoadedCode::load(job.object));
+  HONE_ASSIGN_OR_RETURN(c.code_, codegen::LoadedCode::load(job.object, job.prepare_object));
   std::vector<int64_t> sizes;
   for (const Argument& a : job.arguments) {
     if (a.operand < 0) sizes.push_back(a.bytes);

@@ -32,8 +32,8 @@ enum class Weights : uint8_t {
 };
 
 struct Job {
-  uint64_t id = 0;     // the caller's; the answer carries it
-  std::string object;  // codegen::ObjectCode
+  uint64_t id = 0;                     // the caller's; the answer carries it
+  std::string object, prepare_object;  // codegen::ObjectCode
   std::vector<codegen::Phase> phases;
   int64_t scratch_bytes = 0;
   std::vector<Argument> arguments;

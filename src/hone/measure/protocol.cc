@@ -53,7 +53,7 @@ Result<OperandsMessage> decode_operands(std::string_view bytes) {
 namespace {
 
 void put_candidate(Writer& w, const Job& j) {
-  w.put(j.id).put(j.object).put(uint64_t{j.phases.size()});
+  w.put(j.id).put(j.object).put(j.prepare_object).put(uint64_t{j.phases.size()});
   for (const auto& p : j.phases) w.put(p.symbol).put(p.num_tiles).put(p.prepare);
   w.put(j.scratch_bytes).put(uint64_t{j.arguments.size()});
   for (const auto& a : j.arguments) w.put(a.role).put(a.bytes).put(a.operand);
@@ -61,7 +61,7 @@ void put_candidate(Writer& w, const Job& j) {
 
 Status get_candidate(Reader& r, Job& j) {
   j.id = r.get<uint64_t>();
-  j.object = r.get_string();
+  j.object = r.get_string(), j.prepare_object = r.get_string();
   j.phases.resize(r.get_count());
   for (auto& p : j.phases) {
     p.symbol = r.get_string(), p.num_tiles = r.get<int64_t>(), p.prepare = r.get<bool>();

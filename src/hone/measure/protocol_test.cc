@@ -20,6 +20,7 @@ Job sample_job() {
   Job job;
   job.id = 7;
   job.object = std::string("\0elf", 4);
+  job.prepare_object = "of phase a";
   job.phases = {{"a", 3, true}, {"b", 5, false}};
   job.scratch_bytes = 640;
   job.arguments = {{ir::Role::kInput, 64, 0}, {ir::Role::kPacked, 128, -1}};
@@ -38,6 +39,7 @@ TEST(protocol, job_round_trips) {
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->operands, 0U);
   EXPECT_EQ(encode_job(back->job), encode_job(job));
+  EXPECT_EQ(back->job.prepare_object, "of phase a");
   EXPECT_EQ(back->job.phases[1].symbol, "b");
   EXPECT_EQ(back->job.arguments[1].operand, -1);
   EXPECT_EQ(back->job.timing.best, 0.25);

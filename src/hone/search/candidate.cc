@@ -87,6 +87,7 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
   }
   candidate.code = code->content;
   job.object = std::move(code->object);
+  job.prepare_object = std::move(code->prepare_object);
   job.phases = std::move(code->phases);
   job.scratch_bytes = code->scratch_bytes;
   job.operands = operands.memory;

@@ -116,7 +116,7 @@ Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& a
   HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code,
                         codegen::compile_once(program, target::host()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
-                        codegen::LoadedCode::load(code.object));
+                        codegen::LoadedCode::load(code.object, code.prepare_object));
   std::vector<void*> pointers;
   for (Tensor& tensor : tensors) pointers.push_back(tensor.data());
   const int parts = points.empty() ? 1 : std::max(1, threads);

@@ -1,5 +1,6 @@
 #include "hone/codegen/llvm/code_cache.h"
 
+#include <algorithm>
 #include <future>
 #include <list>
 #include <map>
@@ -38,6 +39,11 @@ Made compile_now(const ir::Program& program, const target::Target& target,
   });
   if (!status.ok()) code = status;
   return std::make_shared<const Result<ObjectCode>>(std::move(code));
+}
+
+void add(const CompileCost& from, CompileCost& to) {
+  to.instructions += from.instructions, to.optimized += from.optimized;
+  to.emit += from.emit, to.optimize += from.optimize, to.generate += from.generate;
 }
 
 }  // namespace
@@ -84,6 +90,27 @@ CodeCache::CodeCache(int64_t max_bytes) : state_(std::make_unique<State>()) {
 CodeCache::~CodeCache() = default;
 
 Result<ObjectCode> CodeCache::compile(const ir::Program& program, const target::Target& target) {
+  ir::Program run = program, prepare = program;
+  std::erase_if(run.phases, [](const ir::Phase& phase) { return phase.prepare; });
+  std::erase_if(prepare.phases, [](const ir::Phase& phase) { return !phase.prepare; });
+  if (run.phases.empty() || prepare.phases.empty()) return compile_object(program, target);
+  HONE_ASSIGN_OR_RETURN(ObjectCode code, compile_object(run, target));
+  HONE_ASSIGN_OR_RETURN(ObjectCode packing, compile_object(prepare, target));
+  code.prepare_object = std::move(packing.object);
+  code.scratch_bytes = std::max(code.scratch_bytes, packing.scratch_bytes);
+  code.text_bytes += packing.text_bytes;
+  code.content = hash_combine(code.content, packing.content);
+  add(packing.cost, code.cost);
+  std::vector<Phase> phases;
+  auto next_run = code.phases.begin(), next_prepare = packing.phases.begin();
+  for (const ir::Phase& phase : program.phases)
+    phases.push_back(std::move(phase.prepare ? *next_prepare++ : *next_run++));
+  code.phases = std::move(phases);
+  return code;
+}
+
+Result<ObjectCode> CodeCache::compile_object(const ir::Program& program,
+                                             const target::Target& target) {
   const Key key = {ir::identity(program), code_key(target)};
   State& s = *state_;
   std::promise<Made> promise;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hone/codegen/llvm/sample_programs.h"
+#include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/ir/parser.h"
 #include "hone/ir/printer.h"
 
@@ -51,6 +52,58 @@ TEST(code_cache, what_it_gives_is_what_the_compiler_makes_but_for_symbols) {
   const auto loaded = LoadedCode::load(cached->object);
   ASSERT_TRUE(loaded.ok());
   EXPECT_NE((*loaded)->symbol(cached->phases[0].symbol), nullptr);
+}
+
+// Schedules of a task that pack its weights alike.
+TEST(code_cache, what_packs_weights_is_compiled_once_for_several_programs) {
+  constexpr std::string_view kProgram = R"(program "scale" {
+  constant W: f32[8]
+  packed P: f32[8]
+  output Y: f32[8]
+  phase prepare {
+    for i in 0..8 {
+      P[i] = W[7 - i]
+    }
+  }
+  phase {
+    for i in 0..8 {
+      Y[i] = P[i] * FACTOR
+    }
+  }
+}
+)";
+  CodeCache cache(kEnough);
+  std::set<std::string> objects, preparing;
+  for (const std::string factor : {"2.0", "3.0"}) {
+    std::string text(kProgram);
+    text.replace(text.find("FACTOR"), 6, factor);
+    const auto program = ir::parse_program(text);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    const auto code = cache.compile(*program, target::host());
+    ASSERT_TRUE(code.ok()) << code.status().message();
+    objects.insert(code->object);
+    preparing.insert(code->prepare_object);
+    ASSERT_EQ(code->phases.size(), 2U);
+    EXPECT_TRUE(code->phases[0].prepare);
+    EXPECT_FALSE(code->phases[1].prepare);
+    const auto loaded = LoadedCode::load(code->object, code->prepare_object);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    struct alignas(64) Floats {
+      float values[8];
+    } weights = {{1, 2, 3, 4, 5, 6, 7, 8}}, packed = {}, result = {};
+    void* const args[] = {weights.values, packed.values, result.values};
+    for (const Phase& phase : code->phases) {
+      const auto kernel = reinterpret_cast<hone_kernel>((*loaded)->symbol(phase.symbol));
+      ASSERT_NE(kernel, nullptr) << phase.symbol;
+      EXPECT_EQ(kernel(args, nullptr, 0, phase.num_tiles, 0), 0);
+    }
+    EXPECT_EQ(result.values[0], 8 * std::stof(factor));
+  }
+  EXPECT_EQ(objects.size(), 2U);
+  EXPECT_EQ(preparing.size(), 1U);
+  EXPECT_FALSE(preparing.begin()->empty());
+  EXPECT_EQ(cache.counts().compiled, 3);
+  EXPECT_EQ(cache.counts().reused, 1);
 }
 
 TEST(code_cache, threads_that_ask_for_the_same_wait_for_one) {

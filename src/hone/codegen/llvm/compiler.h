@@ -31,11 +31,12 @@ struct CompileCost {
 };
 
 struct ObjectCode {
-  std::string object;         // an ELF relocatable file
-  std::vector<Phase> phases;  // as in the program
-  int64_t scratch_bytes = 0;  // of each thread; the most that a phase needs
-  int64_t text_bytes = 0;     // machine code
-  uint64_t content = 0;       // hash of the object, whichever its symbols' prefix of that length
+  std::string object;          // an ELF relocatable file
+  std::string prepare_object;  // of the prepare phases, if the other one is without them
+  std::vector<Phase> phases;   // as in the program
+  int64_t scratch_bytes = 0;   // of each thread; the most that a phase needs
+  int64_t text_bytes = 0;      // machine code
+  uint64_t content = 0;        // hash of the object, whichever its symbols' prefix of that length
   CompileCost cost;
   std::string assembly;  // if CompileOptions::keep_assembly
 };
@@ -65,6 +66,9 @@ struct CompileOptions {
 class LoadedCode {
  public:
   [[nodiscard]] static Result<std::unique_ptr<LoadedCode>> load(std::string_view object);
+  // All that there is of a program: the second one may be empty.
+  [[nodiscard]] static Result<std::unique_ptr<LoadedCode>> load(std::string_view object,
+                                                                std::string_view prepare_object);
   ~LoadedCode();
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
@@ -75,6 +79,7 @@ class LoadedCode {
   struct State;
   explicit LoadedCode(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+  std::unique_ptr<LoadedCode> prepare_;  // may be null
 };
 
 }  // namespace hone::codegen

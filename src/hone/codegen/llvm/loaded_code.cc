@@ -92,9 +92,19 @@ Result<std::unique_ptr<LoadedCode>> LoadedCode::load(std::string_view object) {
   return code;
 }
 
+Result<std::unique_ptr<LoadedCode>> LoadedCode::load(std::string_view object,
+                                                     std::string_view prepare_object) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<LoadedCode> code, load(object));
+  if (!prepare_object.empty()) {
+    HONE_ASSIGN_OR_RETURN(code->prepare_, load(prepare_object));
+  }
+  return code;
+}
+
 void* LoadedCode::symbol(const std::string& name) const {
   const auto it = state_->symbols.find(name);
-  return it == state_->symbols.end() ? nullptr : it->second;
+  if (it != state_->symbols.end()) return it->second;
+  return prepare_ ? prepare_->symbol(name) : nullptr;
 }
 
 }  // namespace hone::codegen
