@@ -214,7 +214,8 @@ std::vector<int> add_kernels(std::span<const Kernel> kernels, codegen::ArtifactS
     const int next = static_cast<int>(spec.kernel_symbols.size());
     const auto run = std::find_if(kernel.code.phases.begin(), kernel.code.phases.end(),
                                   [](const codegen::Phase& phase) { return !phase.prepare; });
-    const auto [place, added] = known.emplace(run->symbol, next);
+    const codegen::Phase& first = run != kernel.code.phases.end() ? *run : kernel.code.phases[0];
+    const auto [place, added] = known.emplace(first.symbol, next);
     first_symbol.push_back(place->second);
     if (!added) continue;
     for (const codegen::Phase& phase : kernel.code.phases) {
