@@ -84,6 +84,39 @@ TEST(ends, leave_the_result_as_it_is) {
   }
 }
 
+// What docs/embedding.md says of them: a weight of zero times NaN is NaN, but for what is not read.
+TEST(ends, what_is_hidden_is_not_read) {
+  constexpr int64_t kQueries = 24, kKeys = 64, kDepth = 4;
+  // Whether a row of the result has NaN, of one head.
+  const auto nan_rows = [](const ir::Program& program, int64_t key, bool of_value) {
+    std::vector<Tensor> args = ir::random_arguments(program, 1);
+    for (int64_t d = 0; d < kDepth; ++d)
+      args[of_value ? 2 : 1].set(of_value ? key * kDepth + d : d * kKeys + key, NAN);
+    EXPECT_TRUE(ir::run(program, args).ok());
+    std::vector<bool> rows;
+    for (int64_t m = 0; m < kQueries; ++m) rows.push_back(std::isnan(args[4].at(m * kDepth)));
+    return rows;
+  };
+  const auto from = [](int64_t first) {
+    std::vector<bool> rows(kQueries, false);
+    std::fill(rows.begin() + first, rows.end(), true);
+    return rows;
+  };
+  const compute::Dag dag = attention(1, kQueries, kKeys, kDepth, 0);
+  const ir::Program naive = compute::naive_program(dag);
+  const Result<ir::Program> program = lower(dag, *parse_steps(blocks(16)));
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  // A key that a selecting mask hides never counts.
+  for (const int64_t key : {0, 10, 23, 63}) {
+    EXPECT_EQ(nan_rows(naive, key, false), from(std::min(key, kQueries)));
+    EXPECT_EQ(nan_rows(*program, key, false), from(std::min(key, kQueries)));
+  }
+  EXPECT_EQ(nan_rows(naive, 63, true), from(0));
+  EXPECT_EQ(nan_rows(*program, 63, true), from(kQueries));
+  // Of a block of 4 keys with one that the query sees, the others are read, too.
+  EXPECT_EQ(nan_rows(*program, 10, true), from(8));
+}
+
 TEST(ends, are_the_extents_of_loops) {
   const compute::Dag dag = attention(1, 64, 64, 4, 0);
   const Result<Steps> steps = parse_steps(blocks(16));
