@@ -222,6 +222,19 @@ TEST(task_code, layer_normalization) {
                 false});
 }
 
+TEST(task_code, rms_normalization) {
+  check_family({2,
+                10'000,
+                [](const Extents& e) {
+                  TestModel model(23);
+                  model.input("x", {e[0], e[1]}).constant("s", weights({e[1]}));
+                  model.node("RMSNormalization", {"x", "s"}, {"y"});
+                  return main_task(model.output("y"));
+                },
+                {"direct.0"},
+                false});
+}
+
 TEST(task_code, resizes) {
   for (const char* mode : {"nearest", "linear"}) {
     check_family({3,

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "hone/codegen/llvm/guarded_run.h"
 #include "hone/codegen/llvm/test_support.h"
@@ -38,13 +39,17 @@ Extents extents_with(const Family& family, size_t place, int64_t extent, Rng& rn
   return e;
 }
 
-// "winograd_4.0 peel": the first sketch of this algorithm, the rest of columns in a loop of its own
-// (mask: tested; no word: the sketch has no such decision); rest: so is the last tile of channels.
-std::string name_of(const space::Space& space, const space::Point& point) {
+// "winograd_4.0": the first sketch of this algorithm.
+std::string sketch_name(const space::Space& space, int sketch) {
   int before = 0;
-  for (int s = 0; s < point.sketch; ++s)
-    before += space.algorithm(s) == space.algorithm(point.sketch) ? 1 : 0;
-  std::string name = fmt::format("{}.{}", space.algorithm(point.sketch), before);
+  for (int s = 0; s < sketch; ++s) before += space.algorithm(s) == space.algorithm(sketch) ? 1 : 0;
+  return fmt::format("{}.{}", space.algorithm(sketch), before);
+}
+
+// "winograd_4.0 peel": the rest of columns in a loop of its own (mask: tested; no word: the sketch
+// has no such decision); rest: so is the last tile of channels.
+std::string name_of(const space::Space& space, const space::Point& point) {
+  std::string name = sketch_name(space, point.sketch);
   const std::vector<space::Decision>& decisions = space.decisions(point.sketch);
   for (size_t i = 0; i < decisions.size(); ++i) {
     if (decisions[i].kind != space::DecisionKind::kTail) continue;
@@ -58,10 +63,14 @@ std::string name_of(const space::Space& space, const space::Point& point) {
   return name;
 }
 
-// The name, and what the schedule has of the wanted steps.
+bool is_of(const Family& family, const space::Space& space, const space::Point& point) {
+  return !family.narrow || schedule::is_narrow(space.algorithm(point.sketch));
+}
+
+// The sketch, the name, and what the schedule has of the wanted steps.
 std::vector<std::string> marks_of(const Family& family, const space::Space& space,
                                   const space::Point& point) {
-  std::vector<std::string> marks = {name_of(space, point)};
+  std::vector<std::string> marks = {sketch_name(space, point.sketch), name_of(space, point)};
   if (family.steps.empty()) return marks;
   const std::string text = schedule::to_string(space.steps(point));
   for (const std::string& part : family.steps) {
@@ -83,11 +92,7 @@ space::Point rarest_point(const Family& family, const space::Space& space,
   };
   std::vector<space::Point> points = space.default_points();
   for (int i = 0; i < 12 * space.num_sketches(); ++i) points.push_back(space.sample(rng));
-  if (family.narrow) {
-    std::erase_if(points, [&](const space::Point& point) {
-      return !schedule::is_narrow(space.algorithm(point.sketch));
-    });
-  }
+  std::erase_if(points, [&](const space::Point& point) { return !is_of(family, space, point); });
   rng.shuffle(points);
   return *std::min_element(points.begin(), points.end(),
                            [&](const auto& a, const auto& b) { return times(a) < times(b); });
@@ -150,16 +155,25 @@ std::string check(const compute::Dag& dag, const schedule::Steps& steps,
   return "";
 }
 
+// What was checked on a target, by its marks and how often, and the sketches of all its spaces.
+struct Coverage {
+  std::map<std::string, int> met;
+  std::set<std::string> sketches;
+};
+
 // One point of the space of a task on a target.
 void check_one(const Family& family, const Extents& extents, const target::Target& target,
-               std::map<std::string, int>& met, Rng& rng) {
+               Coverage& coverage, Rng& rng) {
   const compute::Dag dag = family.make(extents);
   const auto accuracy = family.narrow ? space::Accuracy::kFast : space::Accuracy::kDefault;
   const Result<space::Space> space = space::Space::create(dag, target, accuracy);
   ASSERT_TRUE(space.ok()) << space.status().message();
-  const space::Point point = rarest_point(family, *space, met, rng);
+  for (const space::Point& point : space->default_points()) {
+    if (is_of(family, *space, point)) coverage.sketches.insert(sketch_name(*space, point.sketch));
+  }
+  const space::Point point = rarest_point(family, *space, coverage.met, rng);
   const std::string name = name_of(*space, point);
-  for (const std::string& mark : marks_of(family, *space, point)) ++met[mark];
+  for (const std::string& mark : marks_of(family, *space, point)) ++coverage.met[mark];
   const schedule::Steps steps = space->steps(point);
   const bool direct = name.starts_with("direct") || name.starts_with("im2col");
   const bool special = direct && family.is_sum && rng.chance(0.3);
@@ -178,27 +192,30 @@ void check_family(const Family& family) {
   const std::vector<target::Target> targets = runnable_targets();
   for (size_t t = 0; t < targets.size(); ++t) {
     const target::Target& target = targets[t];
-    std::map<std::string, int> met;
+    Coverage coverage;
     Rng rng(1);
     const auto missing = [&] {
       std::string names;
-      for (const auto* wanted : {&family.sketches, &family.steps}) {
-        for (const std::string& name : *wanted) {
-          if (!met.contains(name)) names += (names.empty() ? "" : ", ") + name;
+      const auto want = [&](const auto& wanted) {
+        for (const std::string& name : wanted) {
+          if (!coverage.met.contains(name)) names += (names.empty() ? "" : ", ") + name;
         }
-      }
+      };
+      want(family.sketches);
+      want(family.steps);
+      want(coverage.sketches);
       return names;
     };
     for (size_t place = 0; place < family.places; ++place) {
       for (size_t k = 0; k < kExtents.size(); ++k) {
         if ((place + k) % targets.size() == t)
-          check_one(family, extents_with(family, place, kExtents[k], rng), target, met, rng);
+          check_one(family, extents_with(family, place, kExtents[k], rng), target, coverage, rng);
       }
     }
     for (int more = 0; more < 300 && !missing().empty(); ++more) {
       const auto place = static_cast<size_t>(rng.below(static_cast<int64_t>(family.places)));
       const int64_t extent = kExtents[static_cast<size_t>(rng.below(kExtents.size()))];
-      check_one(family, extents_with(family, place, extent, rng), target, met, rng);
+      check_one(family, extents_with(family, place, extent, rng), target, coverage, rng);
     }
     EXPECT_EQ(missing(), "") << "not met on " << target.name;
   }

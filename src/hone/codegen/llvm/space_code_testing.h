@@ -19,7 +19,8 @@ struct Family {
   size_t places;
   int64_t most;  // of the product of the extents
   std::function<compute::Dag(const Extents&)> make;
-  // What must be covered on every target: algorithm, which sketch of it, its tail.
+  // What must be covered on every target: algorithm, which sketch of it, its tail. Besides, every
+  // sketch of every space that is met must be.
   std::vector<std::string> sketches;
   bool is_sum = true;   // NaN and infinity go through it as through the naive program
   bool narrow = false;  // only sketches with constants in 16 bits (--accuracy fast)
