@@ -228,6 +228,19 @@ class Model:
         self.op("layer_normalization", **{"in": x}, w=w, b=b, out=y, epsilon=1e-5)
         return y, shape
 
+    def rmsnorm(self, p, current, at):
+        """As exporters write it before opset 23; all engines know the pattern, and oneDNN 2 has no such primitive."""
+        shape = p["shape"]
+        x = current[0] if current else self.input(f"x{at}", shape)
+        w = self.constant(f"w{at}", shape[-1:], 0.1, 1.0)
+        two, epsilon = (self.onnx_constant(f"{name}{at}", np.float32(value)) for name, value in (("two", 2), ("epsilon", 1e-5)))
+        axes = self.onnx_constant(f"axes{at}", np.array([-1], np.int64))
+        mean = self.node("ReduceMean", [self.node("Pow", [x, two], f"s{at}"), axes], f"m{at}")
+        root = self.node("Sqrt", [self.node("Add", [mean, epsilon], f"e{at}")], f"r{at}")
+        y = self.node("Mul", [self.node("Div", [x, root], f"d{at}"), w], f"y{at}")
+        self.variants = []
+        return y, shape
+
     def softmax(self, p, current, at):
         x = current[0] if current else self.input(f"x{at}", p["shape"])
         y = self.node("Softmax", [x], f"y{at}", axis=-1)

@@ -318,10 +318,10 @@ def rows(classes=CLASSES, models=None):
         for model, kind, parameters in attention():
             if not models or model in models:
                 add(model, kind, parameters)
-    if "convolutions" in classes:
-        for network, kind, parameters in kernel_singles.convolutions():
+    for class_name, singles in (("memory", kernel_singles.normalizations), ("convolutions", kernel_singles.convolutions)):
+        for network, kind, parameters in singles() if class_name in classes else ():
             if not models or network in models:
-                add(network, kind, parameters, "convolutions")
+                add(network, kind, parameters, class_name)
     if "operators" in classes and not models:
         for kind, parameters in kernel_singles.operators():
             add("", kind, parameters)

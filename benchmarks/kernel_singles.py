@@ -15,6 +15,11 @@ OPERATORS = (
     ("Resize", IMAGE, WIDE, {"mode": "linear"}, [None, ("float32", [1, 1, 2, 2])]),
     ("Concat", IMAGE, [1, 128, 56, 56], {"axis": 1, "count": 2}, []),
 )
+# (network, kind, shape whose rows are normalised). None of the nine models has it: a long prompt and one token of a language model.
+NORMALIZATIONS = (
+    ("llama", "rmsnorm", [1, 128, 4096]),
+    ("llama", "rmsnorm", [1, 1, 4096]),
+)
 # (network, kind, channels in and out, extents in, window, what is not the default of convolution()).
 CONVOLUTIONS = (
     ("resnext50_32x4d", "conv", 128, 128, [56, 56], [3, 3], {"groups": 32}),
@@ -27,6 +32,7 @@ CONVOLUTIONS = (
     ("convnext", "depthwise", 96, 96, [56, 56], [7, 7], {"groups": 96, "activation": None}),
     ("convnext", "depthwise", 384, 384, [14, 14], [7, 7], {"groups": 384, "activation": None}),
     ("a mobile network", "depthwise", 96, 96, [56, 56], [5, 5], {"groups": 96, "stride": [2, 2]}),
+    ("convnext with a stride", "depthwise", 96, 96, [56, 56], [7, 7], {"groups": 96, "stride": [2, 2], "activation": None}),
     ("deeplab", "depthwise", 256, 256, [28, 28], [3, 3], {"groups": 256, "dilation": 2}),
     ("dilated resnet", "conv", 256, 256, [28, 28], [3, 3], {"dilation": 2}),
     ("deeplab", "conv", 512, 256, [33, 33], [3, 3], {"dilation": 12}),
@@ -47,6 +53,12 @@ def operators():
         count = attributes.get("count", 1)
         attributes = {name: value for name, value in attributes.items() if name != "count"}
         yield "operator", {"operator": operator, "src": src, "dst": dst, "attributes": attributes, "constants": constants, "count": count}
+
+
+def normalizations():
+    """(network, kind, parameters) of each normalisation."""
+    for network, kind, shape in NORMALIZATIONS:
+        yield network, kind, {"shape": shape}
 
 
 def convolution(kind, channels, filters, extents, window, groups=1, stride=None, dilation=1, pad=None, activation="relu"):

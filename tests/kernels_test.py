@@ -116,7 +116,7 @@ class Kernels(support.Case):
         import kernel_rows
         import onnx
 
-        for row in kernel_rows.rows(["convolutions", "operators"]):
+        for row in [*kernel_rows.rows(["convolutions", "operators"]), *kernel_rows.rows(["memory"], models=["llama"])]:
             model = kernel_models.Model(row, 2 if row.class_name == "operators" else 1)
             path = self.save(model.onnx())
             onnx.checker.check_model(str(path))
