@@ -172,6 +172,22 @@ inline Dag softmax(int64_t outer, int64_t n, int64_t inner) {
   return finish(std::move(b));
 }
 
+// Each row of [rows, n] less its mean.
+inline Dag centred_rows(int64_t rows, int64_t n) {
+  DagBuilder b;
+  const ir::BufferPtr x = b.input("data", {rows, n});
+  const ir::BufferPtr y = b.output("out", {rows, n});
+  const ir::BufferPtr total = b.intermediate("total", {rows});
+  const std::vector<Axis> row = {make_axis("o", rows)}, along = {make_axis("r", n)};
+  b.sum("", row, along, View(total),
+        View(x).read({ir::variable(row[0].var), ir::variable(along[0].var)}));
+  const std::vector<Axis> axes = {make_axis("o", rows), make_axis("n", n)};
+  const std::vector<ir::Expr> v = variables(axes);
+  const ir::Expr share = ir::constant_float(1.0 / static_cast<double>(n), DType::kF32);
+  b.pointwise("centre", axes, View(y), View(x).read(v) - View(total).read({v[0]}) * share);
+  return finish(std::move(b));
+}
+
 // A 3x3 depthwise convolution with relu on an input with a border, then a product over its channels
 // with a bias.
 inline Dag separable(int64_t h, int64_t w, int64_t c, int64_t oc) {

@@ -301,5 +301,48 @@ TEST(task_code, concatenations) {
   }
 }
 
+// Rows so few and long that threads share each: also cut into parts.
+TEST(task_code, few_long_rows) {
+  const auto rows = [](const Extents& e) { return 1 + e[0] % 3; };
+  const auto family = [&](const std::function<compute::Dag(const Extents&)>& make,
+                          const std::string& part) {
+    check_family({2, 50'000, make, {}, false, false, {part}});
+  };
+  for (const char* const op : {"Softmax", "LogSoftmax"}) {
+    family(
+        [&](const Extents& e) {
+          TestModel model;
+          model.input("x", {rows(e), 32768 + e[1]});
+          return main_task(model.node(op, {"x"}, {"y"}, {{"axis", -1}}).output("y"));
+        },
+        "rfactor(softmax_sum");
+  }
+  family(
+      [&](const Extents& e) {
+        TestModel model;
+        model.input("x", {rows(e), 65536 + e[1]});
+        return main_task(model.node("ArgMax", {"x"}, {"y"}, {{"axis", 1}}).output("y"));
+      },
+      "rfactor(place");
+  for (const char* const op : {"ReduceMax", "ReduceMin", "ReduceLogSumExp"}) {
+    family(
+        [&](const Extents& e) {
+          TestModel model;
+          model.input("x", {rows(e), 65536 + e[1]});
+          return main_task(model.node(op, {"x"}, {"y"}, {{"keepdims", 0}}).output("y"));
+        },
+        ".rf");
+  }
+  family(
+      [&](const Extents& e) {
+        const int64_t n = 65536 + e[1];
+        TestModel model;
+        model.input("x", {rows(e), n}).constant("s", weights({n})).constant("b", weights({n}));
+        return main_task(
+            model.node("LayerNormalization", {"x", "s", "b"}, {"y"}, {{"axis", -1}}).output("y"));
+      },
+      "rfactor(variance");
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kPart = 32;  // points that one thread predicts at a time
 
-// Fills in the logarithms of the legal ones; whether the model could say.
+// Fills in the logarithms of those that are legal and make sense on so many threads; whether the
+// model could say.
 bool predict_part(const SearchTask& task, std::span<const space::Point> points,
                   std::span<double> logs) {
   std::vector<space::Candidate> candidates;
@@ -18,6 +19,7 @@ bool predict_part(const SearchTask& task, std::span<const space::Point> points,
   std::vector<cost::Query> queries;
   std::vector<size_t> places;
   for (size_t i = 0; i < points.size(); ++i) {
+    if (task.threads <= 1 && task.space->is_for_threads(points[i].sketch)) continue;
     Result<space::Candidate> candidate = task.space->instantiate(points[i]);
     if (!candidate.ok()) continue;
     candidates.push_back(std::move(candidate).value());

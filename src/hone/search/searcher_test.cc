@@ -97,6 +97,26 @@ TEST(prediction, best_predicted_is_no_worse_than_samples_and_default) {
   }
 }
 
+// Rows that are cut into parts for other threads.
+TEST(prediction, on_one_thread_nothing_is_divided_among_threads) {
+  Fixture f;
+  const Result<space::Space> rows =
+      space::Space::create(compute::testing::centred_rows(1, 1 << 17), *f.task(1).target);
+  ASSERT_TRUE(rows.ok());
+  ASSERT_TRUE(rows->is_for_threads(1));
+  const space::Point parts = rows->default_point(1);
+  SearchTask task = f.task(1);
+  task.space = &*rows;
+  for (const int threads : {1, 2}) {
+    task.threads = threads;
+    const double log = predict_log_seconds(task, std::span(&parts, 1))[0];
+    EXPECT_EQ(std::isfinite(log), threads > 1);
+    if (threads == 1) {
+      EXPECT_EQ(best_predicted(task, {.samples = 50}).point.sketch, 0);
+    }
+  }
+}
+
 TEST(prediction, a_model_without_opinion_leaves_the_default_point) {
   const Fixture f;
   EXPECT_EQ(best_predicted(f.task(3), {.samples = 50}).point, f.space->default_point());

@@ -7,7 +7,7 @@
 //     the result of the row, vectorized
 #include <algorithm>
 
-#include "hone/space/sketch.h"
+#include "hone/space/rows.h"
 
 namespace hone::space {
 namespace {
@@ -17,48 +17,6 @@ using schedule::State;
 using schedule::Steps;
 
 constexpr int64_t kShortRow = 16;
-
-bool is_reduction(const StageInfo& info) { return !info.stage.reduce.empty(); }
-
-// exp, div and the like: not worth computing twice.
-bool is_expensive(const compute::Stage& stage) {
-  bool found = false;
-  for (const compute::Output& output : stage.outputs) {
-    ir::visit(output.value, [&](const ir::Expr& e) {
-      found |= (e->op >= ir::Op::kSqrt) || e->op == ir::Op::kPow ||
-               (e->op == ir::Op::kDiv && is_float(e->type));
-    });
-  }
-  return found;
-}
-
-// The reduce axis (position in info.axes) along which a read of a single buffer is contiguous and
-// which no other dimension of that buffer mentions; -1 if there is none.
-int contiguous_reduce_axis(const StageInfo& info) {
-  for (const compute::Access& read : info.reads) {
-    if (read.index.empty()) continue;
-    const compute::AffineRow& last = read.index.back();
-    for (size_t a = static_cast<size_t>(info.num_spatial()); a < info.axes.size(); ++a) {
-      int terms = 0;
-      for (const int64_t coef : last.coef) terms += static_cast<int>(coef != 0);
-      if (last.coef[a] == 1 && terms == 1) return static_cast<int>(a);
-    }
-  }
-  return -1;
-}
-
-// How many different buffers its spatial axes move through: a matrix product has two.
-int moving_operands(const StageInfo& info) {
-  std::vector<const ir::Buffer*> seen;
-  for (const compute::Access& read : info.reads) {
-    bool along_row = false;
-    for (int a = info.num_spatial(); a < static_cast<int>(info.axes.size()); ++a)
-      along_row |= moves(read, a);
-    if (along_row && std::count(seen.begin(), seen.end(), read.buffer.get()) == 0)
-      seen.push_back(read.buffer.get());
-  }
-  return static_cast<int>(seen.size());
-}
 
 bool has_axis(const StageInfo& info, const std::string& name) {
   return std::any_of(info.stage.axes.begin(), info.stage.axes.end(),
@@ -150,14 +108,51 @@ bool applies(const State& state) {
 
 }  // namespace
 
+int contiguous_reduce_axis(const StageInfo& info) {
+  for (const compute::Access& read : info.reads) {
+    if (read.index.empty()) continue;
+    const compute::AffineRow& last = read.index.back();
+    for (size_t a = static_cast<size_t>(info.num_spatial()); a < info.axes.size(); ++a) {
+      int terms = 0;
+      for (const int64_t coef : last.coef) terms += static_cast<int>(coef != 0);
+      if (last.coef[a] == 1 && terms == 1) return static_cast<int>(a);
+    }
+  }
+  return -1;
+}
+
+int moving_operands(const StageInfo& info) {
+  std::vector<const ir::Buffer*> seen;
+  for (const compute::Access& read : info.reads) {
+    bool along_row = false;
+    for (int a = info.num_spatial(); a < static_cast<int>(info.axes.size()); ++a)
+      along_row |= moves(read, a);
+    if (along_row && std::count(seen.begin(), seen.end(), read.buffer.get()) == 0)
+      seen.push_back(read.buffer.get());
+  }
+  return static_cast<int>(seen.size());
+}
+
+bool is_expensive(const compute::Stage& stage) {
+  bool found = false;
+  for (const compute::Output& output : stage.outputs) {
+    ir::visit(output.value, [&](const ir::Expr& e) {
+      found |= (e->op >= ir::Op::kSqrt) || e->op == ir::Op::kPow ||
+               (e->op == ir::Op::kDiv && is_float(e->type));
+    });
+  }
+  return found;
+}
+
+Status copy_out(SketchBuilder& builder) {
+  const schedule::StageState& last = builder.state.stages.back();
+  return is_reduction(*last.info) ? builder.add_step(schedule::CacheWrite{last.name()})
+                                  : ok_status();
+}
+
 bool add_rows(SketchBuilder& builder) {
   SketchBuilder trial = builder;
-  // A lone reduction that writes the result gets a stage that copies it out.
-  if (is_reduction(*trial.state.stages.back().info)) {
-    const std::string name = trial.state.stages.back().name();
-    if (!trial.add_step(schedule::CacheWrite{name}).ok()) return false;
-  }
-  if (!inline_cheap(trial).ok() || !applies(trial.state)) return false;
+  if (!copy_out(trial).ok() || !inline_cheap(trial).ok() || !applies(trial.state)) return false;
 
   const StageInfo& root = *trial.state.stages.back().info;
   auto group = std::make_shared<Rows>();

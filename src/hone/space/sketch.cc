@@ -25,6 +25,7 @@ void SketchBuilder::take(SketchBuilder&& other) {
   structure = std::move(other.structure);
   decisions = std::move(other.decisions);
   groups = std::move(other.groups);
+  for_threads = other.for_threads;
 }
 
 int nearest_option(const Decision& decision, int64_t value) {

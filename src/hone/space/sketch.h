@@ -40,6 +40,8 @@ struct SketchBuilder {
   schedule::Steps structure;
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
+  bool for_threads =
+      false;  // another sketch does the same with less work where there is one thread
 
   [[nodiscard]] Status add_step(schedule::Step step);
   // A tile that divides `extent` points and grows with them if it `scales`; 0: no tile.
@@ -97,6 +99,8 @@ struct DotOptions {
                                 const std::string& product);
 // The whole task as reductions along rows with what is computed of them, if it is that.
 [[nodiscard]] bool add_rows(SketchBuilder& builder);
+// The same where rows are few and long: in parts, each stage a phase over them.
+[[nodiscard]] bool add_long_rows(SketchBuilder& builder);
 // Stages that are wanted go into their readers where that is legal, until none is left.
 [[nodiscard]] Status inline_stages(SketchBuilder& builder,
                                    const std::function<bool(const compute::Stage&)>& wanted);

@@ -18,6 +18,7 @@ struct Space::Sketch {
   Steps structure;
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
+  bool for_threads = false;
   size_t usual_steps = 0;  // of the default point
 
   [[nodiscard]] bool legal(const std::vector<int>& choices) const {
@@ -198,9 +199,9 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   Space space;
   space.dag_ = std::make_shared<const compute::Dag>(dag);
   const auto add = [&](SketchBuilder builder) -> Status {
-    const auto sketch =
-        std::make_shared<Sketch>(Sketch{std::move(builder.state), std::move(builder.structure),
-                                        std::move(builder.decisions), std::move(builder.groups)});
+    const auto sketch = std::make_shared<Sketch>(
+        Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
+               std::move(builder.groups), builder.for_threads});
     space.sketches_.push_back(sketch);
     const Point point = space.default_point(space.num_sketches() - 1);
     sketch->usual_steps = space.steps(point).size();
@@ -215,16 +216,22 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   };
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
   space.least_flops_ = schedule::needed_flops(builder.state);
-  SketchBuilder tiled = builder;
+  SketchBuilder tiled = builder, parts = builder;
+  const bool has_parts = add_long_rows(parts);
+  const auto finish_parts = [&]() {
+    if (has_parts && !finish(std::move(parts)).ok()) space.sketches_.pop_back();
+  };
   if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
     HONE_RETURN_IF_ERROR(finish(std::move(builder)));
     if (add_attention(tiled, true) && !finish(std::move(tiled)).ok()) space.sketches_.pop_back();
+    finish_parts();
     return space;
   }
   if (add_attention(tiled, true)) {
     HONE_RETURN_IF_ERROR(finish(std::move(tiled)));
     return space;
   }
+  finish_parts();  // first: the others have no vectors for such
   HONE_RETURN_IF_ERROR(simplify_structure(builder));
   const State& state = builder.state;
   const bool one_reduction =
@@ -274,6 +281,8 @@ const std::vector<Decision>& Space::decisions(int sketch) const {
 std::string Space::algorithm(int sketch) const {
   return schedule::algorithm_of(sketches_[sketch]->structure);
 }
+
+bool Space::is_for_threads(int sketch) const { return sketches_[sketch]->for_threads; }
 
 double Space::size() const {
   double total = 0;

@@ -70,6 +70,8 @@ class Space {
   [[nodiscard]] int num_sketches() const { return static_cast<int>(sketches_.size()); }
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;
   [[nodiscard]] std::string algorithm(int sketch) const;  // schedule::algorithm_of its steps
+  // Whether a sketch only divides among threads what another one does with less work on one.
+  [[nodiscard]] bool is_for_threads(int sketch) const;
   // The arithmetic of the algorithm with the least; of Winograd's and Strassen's only the
   // products and what follows them, of a direct one what known zeros and a causal mask leave
   // (schedule::needed_flops), so that no schedule can do with less.

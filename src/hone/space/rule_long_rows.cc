@@ -1,0 +1,179 @@
+// Few long rows (softmax over a vocabulary, a sum of all elements), so that all threads have work:
+// a row is cut into parts, and each reduction along it is a phase over these and one that joins
+// what they came to. The number of parts is a decision, never the number of threads, so that a
+// schedule's results are the same on any.
+//
+//   R.rf: parallel parts and rows:  R.rf.acc: the part, vectorized
+//   R: the parts of each row joined
+//   E: parallel parts and rows:  elements, vectorized
+#include <algorithm>
+
+#include "hone/space/rows.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::StageInfo;
+using schedule::StageInfoPtr;
+using schedule::Steps;
+
+// Elements, all told: for fewer a phase over them saves no more than its fork and join take, which
+// is a microsecond where threads share no cache; for half as many if there are functions of them.
+constexpr int64_t kLeastRow = 1 << 16;
+constexpr int64_t kLeastScalar = 64;
+constexpr int64_t kLeastPart = 1 << 11;  // of a row
+constexpr int64_t kMostParts = 64;
+constexpr int64_t kRowsPerCore = 4;  // with more there is work for all without parts
+constexpr int64_t kUnit = 128;       // elements: parts end at lines, after unrolled vectors
+
+class LongRows : public Group {
+ public:
+  struct Reduction {
+    std::string stage;
+    std::vector<std::string> rows;   // spatial axes
+    std::vector<std::string> along;  // reduce axes, the contiguous one last
+    std::string cut;                 // the longest of them
+    int64_t length = 1;              // of that
+    int64_t count = 1;               // of rows
+    int64_t elements = 1;            // all told
+  };
+  std::vector<Reduction> reductions;
+  std::string root;
+  std::vector<std::string> root_rows;
+  std::string elements;  // the root's axis along its rows; "": none, or of another length
+  int64_t rows = 1;
+  int cores = 1;
+  int d_parts = -1;
+  std::vector<Decision> own_decisions;
+
+  [[nodiscard]] bool legal(const Choice&) const override { return true; }
+  // Two for each core, so that one that is late gives some away.
+  void set_default(std::vector<int>& choices) const override {
+    choices[d_parts] = first_option(own_decisions[d_parts], (2 * cores + rows - 1) / rows);
+  }
+  void append_steps(const Choice& choice, Steps& steps) const override {
+    for (const Reduction& reduction : reductions) append_parts(reduction, choice[d_parts], steps);
+    if (elements.empty()) return;
+    const int64_t length = reductions.back().length, part = part_of(length, choice[d_parts]);
+    const auto tail = length % part == 0 ? schedule::Tail::kMask : schedule::Tail::kTest;
+    steps.push_back(schedule::Split{root, elements, {part}, tail});
+    std::vector<std::string> tiles = {elements + ".0"};
+    tiles.insert(tiles.end(), root_rows.begin(), root_rows.end());
+    std::vector<std::string> order = tiles;
+    order.push_back(elements + ".1");
+    steps.push_back(schedule::Reorder{root, order});
+    steps.push_back(schedule::Parallel{root, fuse_loops(root, tiles, steps)});
+    steps.push_back(schedule::Vectorize{root, order.back()});
+  }
+
+ private:
+  // The same for all stages, so that a thread finds its part in its cache.
+  static int64_t part_of(int64_t length, int64_t parts) {
+    if (length % parts == 0) return length / parts;
+    return (length + parts * kUnit - 1) / (parts * kUnit) * kUnit;
+  }
+  static void append_parts(const Reduction& r, int64_t parts, Steps& steps) {
+    const int64_t part = part_of(r.length, parts);
+    steps.push_back(schedule::RFactor{r.stage, r.cut, part});
+    const std::string partial = r.stage + ".rf", sum = partial + ".acc";
+    steps.push_back(schedule::CacheWrite{partial});
+    std::vector<std::string> tiles = {r.cut + "o"};
+    if (r.length % part != 0) {  // only the last part's points are tested
+      steps.push_back(schedule::Split{partial, tiles[0], {1}, schedule::Tail::kTest});
+      tiles = {r.cut + "o.0", r.cut + "o.1"};
+    }
+    tiles.insert(tiles.end(), r.rows.begin(), r.rows.end());
+    const std::string tile = fuse_loops(partial, tiles, steps);
+    steps.push_back(schedule::Parallel{partial, tile});
+    steps.push_back(schedule::ComputeAt{sum, partial, tile});
+    if (r.along.size() > 1) steps.push_back(schedule::Reorder{sum, r.along});
+    steps.push_back(schedule::Vectorize{sum, r.along.back()});
+  }
+};
+
+// What is to be known of a stage; nothing if it is no reduction along few long rows.
+std::optional<LongRows::Reduction> long_reduction(const StageInfo& info, int cores) {
+  if (moving_operands(info) != 1) return std::nullopt;
+  const int contiguous = contiguous_reduce_axis(info);
+  if (contiguous < 0 || !info.stage.outputs[0].merge || info.stage.until) return std::nullopt;
+  LongRows::Reduction made;
+  made.stage = info.stage.name;
+  for (const compute::Axis& axis : info.stage.axes) {
+    made.rows.push_back(axis.var->name);
+    made.count *= axis.extent;
+  }
+  made.elements = made.count;
+  for (size_t a = static_cast<size_t>(info.num_spatial()); a < info.axes.size(); ++a) {
+    const compute::Axis& axis = info.axes[a];
+    made.elements *= axis.extent;
+    if (axis.extent > made.length || made.cut.empty()) {
+      made.cut = axis.var->name;
+      made.length = axis.extent;
+    }
+    if (static_cast<int>(a) != contiguous) made.along.push_back(axis.var->name);
+  }
+  made.along.push_back(info.axes[static_cast<size_t>(contiguous)].var->name);
+  if (made.count > kRowsPerCore * cores) return std::nullopt;
+  return made;
+}
+
+}  // namespace
+
+bool add_long_rows(SketchBuilder& builder) {
+  SketchBuilder trial = builder;
+  if (!copy_out(trial).ok() || !inline_stages(trial, [](const auto&) { return true; }).ok())
+    return false;
+  const auto group = std::make_shared<LongRows>();
+  group->cores = trial.target.cores;
+  const bool functions =
+      std::any_of(trial.state.stages.begin(), trial.state.stages.end(), [](const auto& stage) {
+        return is_reduction(*stage.info) && is_expensive(stage.info->stage);
+      });
+  const int64_t least = functions ? kLeastRow / 2 : kLeastRow;
+  // Where nothing is left of the rows no other rule has vectors for them.
+  const bool scalar = trial.state.stages.back().info->stage.axes.empty();
+  int64_t shortest = INT64_MAX, fewest = INT64_MAX;
+  for (const schedule::StageState& stage : trial.state.stages) {
+    const StageInfo& info = *stage.info;
+    const bool last = &stage == &trial.state.stages.back();
+    if (info.stage.is_extern() || info.stage.where || info.constant ||
+        info.stage.outputs.size() != 1 || is_reduction(info) == last ||
+        trial.state.is_param(info.stage.outputs[0].buffer) != last)
+      return false;
+    if (last) break;
+    const auto made = long_reduction(info, group->cores);
+    if (!made || made->elements < (scalar ? kLeastScalar : least)) return false;
+    fewest = std::min(fewest, made->elements);
+    group->rows = std::max(group->rows, made->count);
+    shortest = std::min(shortest, made->length);
+    group->reductions.push_back(*made);
+  }
+  if (group->reductions.empty()) return false;
+  const StageInfo& root = *trial.state.stages.back().info;
+  group->root = root.stage.name;
+  const int unit = unit_stride_axis(root);
+  for (int a = 0; a < root.num_spatial(); ++a) {
+    const std::string& name = root.axes[static_cast<size_t>(a)].var->name;
+    const bool is_row =
+        a == unit && root.axes[static_cast<size_t>(a)].extent == group->reductions.back().length;
+    if (is_row)
+      group->elements = name;
+    else
+      group->root_rows.push_back(name);
+  }
+  std::vector<int64_t> parts;
+  if (scalar) parts.push_back(1);
+  for (int64_t n = 2; n <= kMostParts && n * kLeastPart <= shortest && fewest >= least; n *= 2)
+    parts.push_back(n);
+  if (parts.empty()) return false;
+  trial.for_threads = !scalar;
+  group->d_parts = trial.add_decision(group->root, "row_parts", DecisionKind::kParallel, parts);
+  group->own_decisions = trial.decisions;
+  trial.groups.push_back(group);
+  if (group->elements.empty() && !add_pointwise(trial, group->root))
+    add_fallback(trial, group->root);
+  builder.take(std::move(trial));
+  return true;
+}
+
+}  // namespace hone::space
