@@ -28,6 +28,20 @@ inline Dag gemm(int64_t m, int64_t n, int64_t k) {
   return finish(std::move(b));
 }
 
+// out[m, n] = sum over k of weight[m, k] * data[k, n], or of rows[k, m] * data[k, n].
+inline Dag few_columns(int64_t m, int64_t n, int64_t k, bool transposed) {
+  DagBuilder b;
+  const auto left = transposed ? b.input("rows", {k, m}) : b.constant("weight", {m, k});
+  const auto data = b.input("data", {k, n});
+  const auto out = b.output("out", {m, n});
+  const auto i = make_axis("m", m), j = make_axis("n", n), r = make_axis("k", k);
+  const auto [vi, vj, vr] =
+      std::tuple(ir::variable(i.var), ir::variable(j.var), ir::variable(r.var));
+  const ir::Expr row = transposed ? ir::load(left, {vr, vi}) : ir::load(left, {vi, vr});
+  b.sum("matmul", {i, j}, {r}, View(out), row * ir::load(data, {vr, vj}));
+  return finish(std::move(b));
+}
+
 struct ConvShape {
   int64_t h = 7, w = 7;  // input without border
   int64_t ic = 3, oc = 8;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "hone/base/round_up.h"
 
@@ -23,6 +24,17 @@ double tile_cost(int64_t column, int64_t vectors, int64_t lanes, int64_t columns
   return cycles * (tiles + tail) / static_cast<double>(rows);
 }
 
+double Contraction::line_cycles(int64_t column, int64_t vectors) const {
+  constexpr double kOfLine = 2;
+  if (line == 0) return 0;
+  const Extents all = whole();
+  const int64_t points = vectors * lanes;
+  const double lines = static_cast<double>(all.channels) / static_cast<double>(line);
+  const double torn = 1.5 * static_cast<double>(line) - static_cast<double>(std::gcd(points, line));
+  const double more = points >= all.channels ? 0 : torn / static_cast<double>(points);
+  return kOfLine * lines * (1 + more) * static_cast<double>(ceil_div(all.columns, column));
+}
+
 void Contraction::set_default(std::vector<int>& choices) const {
   const auto set = [&](int decision, int64_t wanted) {
     if (decision >= 0) choices[decision] = nearest_option(own_decisions[decision], wanted);
@@ -35,9 +47,10 @@ void Contraction::set_default(std::vector<int>& choices) const {
   for (const int64_t vectors : own_decisions[d_vectors].options) {
     const std::vector<int64_t> one = {1};
     for (const int64_t column : d_column >= 0 ? own_decisions[d_column].options : one) {
-      if (column * vectors + (reuses ? vectors + 1 : 2) > registers) continue;
+      if (column * vectors + operand_registers(column, vectors) > registers) continue;
       if (vectors > 1 && (vectors - 1) * lanes >= channels) continue;
-      const double cost = tile_cost(column, vectors, lanes, columns, channels, reuses, 1);
+      const double cost = tile_cost(column, vectors, lanes, columns, channels, reuses, 1) +
+                          line_cycles(column, vectors);
       if (cost >= best) continue;
       best = cost;
       set(d_vectors, vectors);
@@ -247,6 +260,16 @@ std::string Contraction::append_epilogue(const Choice& choice, Steps& steps) con
 void Contraction::append_reduction(const Choice& choice, Steps& steps) const {
   steps.emplace_back(schedule::SetScope{reduction, ir::Scope::kRegister});
   const std::string rvec = reduction_names[roles.vector];
+  if (row_lanes) {  // the lanes' results are neighbours in registers, as whole vectors
+    std::vector<std::string> dims;
+    for (size_t a = 0; a < axes.size(); ++a) {
+      if (axes[a].extent > 1 && static_cast<int>(a) != roles.vector)
+        dims.push_back(reduction_names[a]);
+    }
+    dims.push_back(quotient(rvec, choice[d_lanes]));
+    dims.push_back(remainder(rvec, choice[d_lanes]));
+    steps.emplace_back(schedule::Layout{reduction, std::move(dims)});
+  }
   steps.emplace_back(schedule::Split{reduction, rvec, {choice[d_lanes]}, schedule::Tail::kMask});
   const int64_t unroll = value(choice, d_unroll);
   const std::string last = reduce.back().var->name;
@@ -271,7 +294,7 @@ void Contraction::append_reduction(const Choice& choice, Steps& steps) const {
   steps.emplace_back(schedule::Reorder{reduction, loops});
   if (vectors_first) steps.emplace_back(schedule::Unroll{reduction, loops[0]});
   if (d_ahead >= 0 && choice[d_ahead] > 0)
-    steps.emplace_back(schedule::Prefetch{reduction, packed, last_outer, choice[d_ahead]});
+    steps.emplace_back(schedule::Prefetch{reduction, streamed, last_outer, choice[d_ahead]});
   if (split_last) steps.emplace_back(schedule::Unroll{reduction, last + ".1"});
   if (taps_unrolled(choice)) {
     for (size_t i = 0; i + 1 < reduce.size(); ++i)

@@ -27,6 +27,7 @@ class Contraction : public Group {
   static constexpr int kFewTaps = 4;         // in a body
 
   std::string epilogue, reduction, packed;   // stage names; packed = "" if no operand is packed
+  std::string streamed;                      // the buffer of which d_ahead prefetches
   std::vector<compute::Axis> axes;           // of E
   std::vector<std::string> reduction_names;  // R's name of each of E's axes
   std::vector<compute::Axis> reduce;         // R's reduce axes, innermost by rule last
@@ -39,6 +40,8 @@ class Contraction : public Group {
   bool pad_vector = false;  // only the packed operand moves with the lanes
   bool nested = false;      // E is computed inside a loop of another stage: nothing is parallel
   bool by_rows = false;     // another stage is computed inside the parallel loop, over rows
+  bool row_lanes = false;   // the lanes run along another axis than the results' innermost one
+  int64_t line = 0;         // elements of a cache line; 0: the lanes' operand is read in one piece
   bool tests_data = false;  // some data are read under a condition, as at a border
   // Zeros around the data may be left out, in which case a column by itself is told from others.
   bool skips_zeros = false;
@@ -48,8 +51,8 @@ class Contraction : public Group {
   int d_order = -1, d_parallel = -1, d_unroll = -1, d_taps = -1, d_reduce_order = -1, d_tail = -1;
   // 1: the last tile of channels lies apart, if it can; 0: it is a whole one.
   int d_rest = -1;
-  // Iterations of the sum's outer loop by which the first line of what one reads of the packed
-  // operand is prefetched; 0: not.
+  // Iterations of the sum's outer loop by which the first line of what one reads of `streamed` is
+  // prefetched; 0: not.
   int d_ahead = -1;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
@@ -58,7 +61,7 @@ class Contraction : public Group {
     const int64_t accumulators = tile * vectors;
     // Operands that wait in registers: the vectors of the packed operand and, if the instruction
     // cannot read a broadcast from memory, one broadcast.
-    const int64_t operands = reuses ? vectors + 1 : 2;
+    const int64_t operands = operand_registers(tile, vectors);
     if (accumulators + operands > registers) return false;
     if (choice[d_vectors] > 1 &&
         (choice[d_vectors] - 1) * choice[d_lanes] >= axes[roles.vector].extent)
@@ -83,6 +86,14 @@ class Contraction : public Group {
 
   [[nodiscard]] static int64_t value(const Choice& choice, int decision) {
     return decision < 0 ? 1 : choice[decision];
+  }
+  // Cycles that the cache lines of one term of the sum take, where rows lie apart: a tile of
+  // columns reads all of them, a tile's last one may be the next one's first, and a first one is
+  // waited for.
+  [[nodiscard]] double line_cycles(int64_t column, int64_t vectors) const;
+  // Of `tile` points by `vectors`; a vector that one point uses may stay in memory.
+  [[nodiscard]] int64_t operand_registers(int64_t tile, int64_t vectors) const {
+    return reuses && !(row_lanes && tile == 1) ? vectors + 1 : 2;
   }
   [[nodiscard]] bool taps_unrolled(const Choice& choice) const {
     return d_taps >= 0 && choice[d_taps] != 0;
@@ -140,6 +151,7 @@ class Contraction : public Group {
 struct ContractionOptions {
   bool nested = false;
   bool by_rows = false;  // its parallel loop runs over blocks of rows, whole in their channels
+  int vector = -1;       // E's axis along the lanes; -1: along which results are neighbours
   size_t fixed = 0;      // so many of E's leading axes stay outermost and untiled
   std::vector<std::string> outer = {};  // and these
   // The stage that makes the constant operand; "": a copy is made if one can be.

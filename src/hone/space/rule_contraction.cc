@@ -39,6 +39,12 @@ void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
   for (const int64_t n : {1, 2, 3, 4, 5, 6, 7, 8}) {
     if (n <= most && ((n != 5 && n != 7) || fits_odd(n))) vectors.push_back(n);
   }
+  // Few columns leave registers for more of them, a longer piece of memory in a row.
+  if (group.row_lanes) {
+    for (const int64_t n : {12, 16}) {
+      if (n <= most) vectors.push_back(n);
+    }
+  }
   // Where nothing is reused, all channels of a point at once are one stream from memory.
   for (const int64_t all : {(channels + group.lanes - 1) / group.lanes, most}) {
     if (!group.reuses && all > vectors.back() && all + 2 <= group.registers) vectors.push_back(all);
@@ -83,7 +89,7 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
   group.d_unroll = builder.add_decision(stage, "unroll", DecisionKind::kUnroll, unrolls);
   // One row: weights stream by, and the hardware's prefetchers, which stop at each page, are led to
   // the next one.
-  if (!group.packed.empty() && group.roles.column < 0 && group.roles.row < 0)
+  if (!group.streamed.empty())
     group.d_ahead = builder.add_decision(stage, "ahead", DecisionKind::kPacking, {0, 8});
   if (group.taps() > 1) {
     // Unrolled taps share loads of a register tile's operands, which then outnumber the registers;
@@ -172,7 +178,7 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1)
     return nullptr;
   const auto names = match_axes(*e, *r);
-  const int vector = unit_stride_axis(*e);
+  const int vector = options.vector < 0 ? unit_stride_axis(*e) : options.vector;
   if (!names || vector < 0) return nullptr;
 
   auto group = std::make_shared<Contraction>();
@@ -180,6 +186,7 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   group->reduction = reduction;
   group->nested = options.nested;
   group->by_rows = options.by_rows;
+  group->row_lanes = options.vector >= 0;
   group->axes = e->stage.axes;
   group->reduction_names = *names;
   group->roles.vector = vector;
@@ -274,6 +281,17 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
           group->packed = stage.name();
       }
       set_packed_axes();
+    }
+  }
+  if (!group->packed.empty() && group->roles.column < 0 && group->roles.row < 0)
+    group->streamed = group->packed;
+  if (group->row_lanes) {
+    group->streamed = group->packed;
+    for (const compute::Access& read : r->reads) {
+      if (!group->packed.empty() || !moves(read, r_vector)) continue;
+      group->streamed = read.buffer->name;
+      if (!builder.target.caches.empty())
+        group->line = builder.target.caches[0].line_bytes / dtype_bytes(read.buffer->dtype);
     }
   }
   add_tile_decisions(builder, *group);

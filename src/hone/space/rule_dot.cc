@@ -214,16 +214,6 @@ void Dot::append_layout(const Choice& choice, Steps& steps) const {
   steps.emplace_back(schedule::Layout{packed, std::move(dims)});
 }
 
-// Neighbouring points of the axis are neighbours in memory.
-bool is_contiguous(const compute::Access& read, size_t axis) {
-  int64_t stride = 0, elements = 1;
-  for (size_t d = read.index.size(); d-- > 0;) {
-    stride += read.index[d].coef[axis] * elements;
-    elements *= read.buffer->shape[d];
-  }
-  return stride == 1;
-}
-
 // The operand that is packed, by a stage or by one to be made; null if there is none.
 const compute::Access* packed_operand(const schedule::State& state, const schedule::StageInfo& r,
                                       int axis, const std::string& packed) {
@@ -284,21 +274,21 @@ void add_decisions(SketchBuilder& builder, Dot& group) {
 
 }  // namespace
 
-DotFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction,
-               const DotOptions& options) {
+LaneFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction,
+                const DotOptions& options) {
   const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
   const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
   if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1 ||
       e->axes.empty() || !r->stage.outputs[0].merge)
-    return DotFit::kNone;
+    return LaneFit::kNone;
   const auto names = match_axes(*e, *r);
   const int sum = lane_axis(builder.state, *r, options.packed);
-  if (!names || sum < 0) return DotFit::kNone;
+  if (!names || sum < 0) return LaneFit::kNone;
   auto group = std::make_shared<Dot>();
   group->lanes =
       builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
   group->length = r->axes[static_cast<size_t>(sum)].extent;
-  if (group->lanes < 2 || group->length < group->lanes) return DotFit::kNone;
+  if (group->lanes < 2 || group->length < group->lanes) return LaneFit::kNone;
   group->axes = e->stage.axes;
   group->reduction_names = *names;
   const int unit = unit_stride_axis(*e);
@@ -331,7 +321,7 @@ DotFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::s
   }
   const int64_t vector = unit < 0 ? 1 : e->axes[static_cast<size_t>(unit)].extent;
   const bool is_short = 4 * vector <= group->lanes;
-  if (vector >= 2 * group->lanes && !gathers && results > 8 * group->lanes) return DotFit::kNone;
+  if (vector >= 2 * group->lanes && !gathers && results > 8 * group->lanes) return LaneFit::kNone;
 
   group->epilogue = epilogue;
   group->reduction = reduction;
@@ -345,7 +335,7 @@ DotFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::s
     group->pad_column = moving == 1 && moves(*operand, static_cast<int>(r_column));
     group->packed = options.packed;
     if (options.packed.empty()) {
-      if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return DotFit::kNone;
+      if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return LaneFit::kNone;
       // It stands before its reader.
       group->packed = builder.state.stages[builder.state.find_stage(reduction) - 1].name();
     }
@@ -357,7 +347,7 @@ DotFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::s
   add_decisions(builder, *group);
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
-  return unit < 0 || gathers || is_short ? DotFit::kBest : DotFit::kPossible;
+  return unit < 0 || gathers || is_short ? LaneFit::kBest : LaneFit::kPossible;
 }
 
 }  // namespace hone::space

@@ -139,7 +139,7 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
            .ok() ||
       !probe.add_step(schedule::CacheWrite{partial}).ok())
     return false;
-  if (add_dot(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != DotFit::kNone) {
+  if (add_dot(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != LaneFit::kNone) {
     group->part = probe.groups.back();
   } else {
     group->part =

@@ -108,6 +108,15 @@ int axis_named(const schedule::StageInfo& info, std::string_view name) {
   return found == info.axes.end() ? -1 : static_cast<int>(found - info.axes.begin());
 }
 
+bool is_contiguous(const compute::Access& read, size_t axis) {
+  int64_t stride = 0, elements = 1;
+  for (size_t d = read.index.size(); d-- > 0;) {
+    stride += read.index[d].coef[axis] * elements;
+    elements *= read.buffer->shape[d];
+  }
+  return stride == 1;
+}
+
 int unit_stride_axis(const schedule::StageInfo& info) {
   const compute::AffineRow& last = info.writes[0].back();
   for (int a = 0; a < info.num_spatial(); ++a) {

@@ -69,6 +69,8 @@ void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t 
 [[nodiscard]] std::string remainder(const std::string& axis, int64_t modulus);
 // Position among a stage's axes, spatial ones first; -1 if none has that name.
 [[nodiscard]] int axis_named(const schedule::StageInfo& info, std::string_view name);
+// Neighbouring points of an axis (position in the stage's axes) are neighbours in memory.
+[[nodiscard]] bool is_contiguous(const compute::Access& read, size_t axis);
 // The spatial axis that moves through the last dimension of the stage's output by one; -1 if none.
 [[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);
 
@@ -76,16 +78,22 @@ void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t 
 // A reduction (accumulator) with its pointwise epilogue: multi-level tiling around a register tile.
 [[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
                                    const std::string& reduction);
-// How well a sum suits vector lanes along the sum: not at all, as another way, or as the best one.
-enum class DotFit : uint8_t { kNone, kPossible, kBest };
+// How well a sum suits vector lanes along another axis: not at all, as another way, or as the best
+// one.
+enum class LaneFit : uint8_t { kNone, kPossible, kBest };
 struct DotOptions {
   std::string packed = {};  // the stage that makes the constant operand; "": one is made if it can
   int fixed = 0;            // so many of the epilogue's leading axes stay untiled
 };
 // A reduction with its pointwise epilogue, its lanes along contiguous elements of the sum.
-[[nodiscard]] DotFit add_dot(SketchBuilder& builder, const std::string& epilogue,
-                             const std::string& reduction, const DotOptions& options = {});
-// The same in parts of the sum that run in parallel and are added up in a phase of their own.
+[[nodiscard]] LaneFit add_dot(SketchBuilder& builder, const std::string& epilogue,
+                              const std::string& reduction, const DotOptions& options = {});
+// A product of few columns with its epilogue, its lanes along rows that lie side by side or are
+// packed so.
+[[nodiscard]] LaneFit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
+                                    const std::string& reduction);
+// A reduction with its epilogue, in parts of the sum that run in parallel and are added up in a
+// phase of their own.
 [[nodiscard]] bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
                                  const std::string& reduction);
 // A reduction with its epilogue, its data copied into the order of the register tiles first.

@@ -237,13 +237,17 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   const bool one_reduction =
       state.stages.size() == 2 && state.stages[0].info->stage.outputs.size() == 1;
   const std::string epilogue = one_reduction ? epilogue_of(state, 0) : "";
-  SketchBuilder direct = builder, dot = builder;
+  SketchBuilder direct = builder, dot = builder, rows = builder;
   add_groups(direct);
-  const DotFit fit =
-      epilogue.empty() ? DotFit::kNone : add_dot(dot, epilogue, state.stages[0].name());
-  if (fit == DotFit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
+  const LaneFit fit =
+      epilogue.empty() ? LaneFit::kNone : add_dot(dot, epilogue, state.stages[0].name());
+  const LaneFit rows_fit =
+      epilogue.empty() ? LaneFit::kNone : add_row_lanes(rows, epilogue, state.stages[0].name());
+  if (fit == LaneFit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
+  if (rows_fit == LaneFit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(rows)));
   HONE_RETURN_IF_ERROR(finish(std::move(direct)));
-  if (fit == DotFit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
+  if (fit == LaneFit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
+  if (rows_fit == LaneFit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(rows)));
   SketchBuilder split = builder;
   if (!epilogue.empty() && add_split_sum(split, epilogue, state.stages[0].name()))
     HONE_RETURN_IF_ERROR(finish(std::move(split)));

@@ -65,6 +65,21 @@ TEST(space_code, products_of_halves) {
        [](const Extents& e) { return gemm(32 + e[0] % 18, 128 + e[1] % 3 * 32, 128 + e[2] % 18); },
        {"direct.0 mask", "strassen.0 mask", "strassen.0 peel"}});
 }
+// Lanes along rows, packed or as they lie.
+TEST(space_code, products_of_few_columns) {
+  for (const bool transposed : {false, true}) {
+    check_family({3,
+                  5'000,
+                  [&](const Extents& e) {
+                    return few_columns(16 + e[0], std::max<int64_t>(1, e[1] % 9), e[2], transposed);
+                  },
+                  {},
+                  true,
+                  false,
+                  {"layout(matmul.acc, [n, m/", "layout(matmul.acc, [m/",
+                   transposed ? "prefetch(matmul.acc, rows" : "layout(weight.cache, [m/"}});
+  }
+}
 TEST(space_code, sums_in_parts) {
   check_family(
       {1, 224, [](const Extents& e) { return gemm(1, e[0], 8192); }, {"direct.0", "direct.1"}});

@@ -1,0 +1,68 @@
+// Products of few columns with the vector lanes along the rows: where the left operand is constant,
+// and packed so that rows lie side by side, or where they lie so (it is transposed). Lanes along
+// three columns would be three of a vector's; along rows all of them work, and each column is a
+// broadcast. What follows the sum stores columns apart, once for a whole sum.
+//
+// Loops and decisions are those of a contraction (rule_contraction.cc).
+#include <algorithm>
+
+#include "hone/base/round_up.h"
+#include "hone/space/contraction.h"
+
+namespace hone::space {
+namespace {
+
+// Lanes along the columns are as good where so few of them have none: a fifth.
+constexpr int64_t kIdleShare = 5;
+
+// E's axis along which the lanes of the operands that move with it are neighbours, or are once a
+// constant one is packed, the longest of them; -1 if there is none.
+int row_axis(const schedule::State& state, const schedule::StageInfo& e,
+             const schedule::StageInfo& r, const std::vector<std::string>& names, int unit) {
+  int best = -1;
+  for (int a = 0; a < e.num_spatial(); ++a) {
+    const compute::Axis& axis = e.axes[static_cast<size_t>(a)];
+    if (a == unit || axis.extent == 1) continue;
+    const int of_r = axis_named(r, names[static_cast<size_t>(a)]);
+    const compute::Access* packed = packable(state, r, of_r);
+    bool fits = true;
+    int moving = 0, shared = 0;
+    for (const compute::Access& read : r.reads) {
+      if (read.buffer == r.stage.outputs[0].buffer) continue;
+      const bool is_moving = moves(read, of_r);
+      (is_moving ? moving : shared) += 1;
+      if (is_moving && (packed == nullptr || read.buffer != packed->buffer))
+        fits = fits && is_contiguous(read, static_cast<size_t>(of_r));
+    }
+    if (!fits || moving != 1 || shared == 0) continue;
+    if (best < 0 || axis.extent > e.axes[static_cast<size_t>(best)].extent) best = a;
+  }
+  return best;
+}
+
+}  // namespace
+
+LaneFit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
+                      const std::string& reduction) {
+  const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
+  const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
+  if (e->constant || r->stage.outputs.size() != 1) return LaneFit::kNone;
+  const auto names = match_axes(*e, *r);
+  if (!names) return LaneFit::kNone;
+  const int unit = unit_stride_axis(*e);
+  const int64_t columns = unit < 0 ? 1 : e->axes[static_cast<size_t>(unit)].extent;
+  const int64_t lanes =
+      builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
+  const int64_t whole = round_up(columns, lanes);
+  const int axis = row_axis(builder.state, *e, *r, *names, unit);
+  if (lanes < 2 || axis < 0 || kIdleShare * (whole - columns) <= whole ||
+      e->axes[static_cast<size_t>(axis)].extent < lanes)
+    return LaneFit::kNone;
+  std::shared_ptr<Contraction> group =
+      make_contraction(builder, epilogue, reduction, {.vector = axis});
+  if (!group) return LaneFit::kNone;
+  builder.groups.push_back(std::move(group));
+  return 2 * columns <= lanes ? LaneFit::kBest : LaneFit::kPossible;
+}
+
+}  // namespace hone::space
