@@ -71,7 +71,7 @@ class Lowering {
 
   struct Emission {
     int s;
-    std::vector<Guard> guards;
+    StageGuards guards;
     int first_reduce;  // position of the outermost reduce loop, or the number of loops
     int wide;          // loops from here on belong to axes that only some outputs have
   };
@@ -117,7 +117,7 @@ class Lowering {
   }
 
   std::vector<Stmt> emit_level(const Emission& e, int level, Mode mode) {
-    const Expr condition = guard_at(e.guards, level, mode == Mode::kInit);
+    const Expr condition = guard_at(e.guards.guards, level, mode == Mode::kInit);
     std::vector<Stmt> body;
     if (mode == Mode::kAll && level == e.first_reduce &&
         !state_.stages[e.s].info->stage.reduce.empty()) {
@@ -144,16 +144,20 @@ class Lowering {
     if (mode == Mode::kInit && loop.reduce) return emit_level(e, level + 1, mode);
     std::vector<Stmt> body = emit_level(e, level + 1, mode);
     if (mode != Mode::kInit) add_prefetches(e.s, leaf, body);
-    return {make_loop(e.s, leaf, std::move(body))};
+    return {make_loop(e, leaf, std::move(body))};
   }
 
-  Stmt make_loop(int s, int leaf, std::vector<Stmt> body) const {
+  Stmt make_loop(const Emission& e, int leaf, std::vector<Stmt> body) const {
+    const int s = e.s;
     const Loop& loop = state_.stages[s].loops[leaf];
+    const std::vector<int>& peeled = e.guards.peeled;
     ir::ForKind kind = ir::ForKind::kSerial;
     if (loop.annotation == Annotation::kVectorize) kind = ir::ForKind::kVectorized;
     if (loop.annotation == Annotation::kUnroll) kind = ir::ForKind::kUnrolled;
     if (loop.annotation == Annotation::kParallel) kind = ir::ForKind::kParallel;
-    const bool peel = kind == ir::ForKind::kParallel ? loop.test : loop.peel;
+    const bool peel = kind == ir::ForKind::kParallel
+                          ? loop.test
+                          : loop.peel || std::count(peeled.begin(), peeled.end(), leaf) > 0;
     return ir::make_for(index_.variable(s, leaf), ir::constant(0), extent_of(s, leaf), kind,
                         std::move(body), peel);
   }
@@ -175,9 +179,9 @@ class Lowering {
   std::vector<Stmt> inner_loops(const Emission& e, int level, std::vector<Stmt> body) const {
     const std::vector<int>& order = state_.stages[e.s].order;
     for (int i = static_cast<int>(order.size()); i-- > level;) {
-      const Expr condition = guard_at(e.guards, i + 1);
+      const Expr condition = guard_at(e.guards.guards, i + 1);
       if (condition) body = {ir::make_if(condition, std::move(body))};
-      body = {make_loop(e.s, order[i], std::move(body))};
+      body = {make_loop(e, order[i], std::move(body))};
     }
     return body;
   }

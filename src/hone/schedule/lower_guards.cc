@@ -11,6 +11,10 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
+// Points of register tiles, copies of their code counted: of more, compile time and the instruction
+// cache suffer.
+constexpr int64_t kMostPoints = 1024;
+
 // A constant, or a copy of one: what is computed of finite constants may be infinite.
 bool holds_constant(const State& state, const ir::BufferPtr& buffer) {
   if (const ir::Param* param = state.find_param(buffer)) return param->role == ir::Role::kConstant;
@@ -28,12 +32,13 @@ class Guards {
   Guards(const State& state, const Bounds& bounds, const IndexMap& index, int s)
       : state_(state),
         stage_(state.stages[s]),
+        all_(bounds),
         bounds_(bounds.stages[s]),
         loops_(bounds.stages[s].loops),
         index_(index),
         s_(s) {}
 
-  std::vector<Guard> make() {
+  StageGuards make() {
     for (size_t a = 0; a < stage_.info->axes.size(); ++a) add_axis(static_cast<int>(a));
     for (const int loop : bounds_.overlapping) {
       add(ir::less(index_.loop_value(s_, loop), ir::constant(loops_[loop].extent)),
@@ -44,7 +49,7 @@ class Guards {
     add_where(where.update, true);
     if (bounds_.slides) add_slide();
     add_zeros();
-    return std::move(guards_);
+    return {std::move(guards_), std::move(peeled_)};
   }
 
  private:
@@ -98,7 +103,8 @@ class Guards {
 
   // Products with the zeros around an input are left out where a loop of the sum runs past them
   // around others: what it skips is worth a test, and no register tile is torn. A tile inside of
-  // that loop is left out where all its points read zeros, as with a large dilation.
+  // that loop is left out where all its points read zeros, as with a large dilation; or in part, if
+  // each tap decides which of its points do.
   void add_zeros() {
     const std::optional<Factors> factors = factors_of(state_, *stage_.info);
     if (!factors || factors->data->op != Op::kLoad) return;
@@ -108,6 +114,7 @@ class Guards {
     for (size_t d = 0; d < shape.size(); ++d) {
       const compute::AffineRow& row = factors->data_access.index[d];
       const int64_t first = zeros[d], last = shape[d] - zeros[shape.size() + d] - 1;
+      add_zeros_in_tile(row, first, last);
       const auto [all, of_sum] = levels_of(row);
       if (of_sum == 0) continue;
       const int level = is_outer_loop(all - 1) ? all : of_sum;
@@ -140,6 +147,74 @@ class Guards {
     }
   }
 
+  // Where a register tile has all points of a dimension, its first and last tap read zeros for some
+  // of them, the same ones in every tile: these taps get code of their own, without those points.
+  void add_zeros_in_tile(const compute::AffineRow& row, int64_t first, int64_t last) {
+    int tap = -1, level = 0;
+    int64_t step = 0, low = row.constant, high = row.constant;  // of the index, but for the tap
+    for (size_t a = 0; a < row.coef.size(); ++a) {
+      const int64_t coef = row.coef[a];
+      if (coef == 0) continue;
+      const AxisBounds& axis = bounds_.axes[a];
+      for (const Term& term : axis.min) {
+        if (extent_of(term) > 1) return;  // other points in other tiles
+      }
+      low += coef * (axis.min.constant + axis.own.constant);
+      high += coef * (axis.min.constant + axis.own.constant);
+      for (const Term& term : axis.own) {
+        const int64_t moved = coef * term.coef * (extent_of(term) - 1);
+        if (moved == 0) continue;
+        const int position = term.stage == s_ ? stage_.find_leaf(term.loop) : -1;
+        if (position < 0) return;
+        const Loop& loop = stage_.loops[term.loop];
+        if (loop.annotation == Annotation::kUnroll) {
+          level = std::max(level, position + 1);
+          (moved > 0 ? high : low) += moved;
+        } else if (loop.annotation == Annotation::kNone && loop.reduce && tap < 0) {
+          tap = term.loop;
+          step = coef * term.coef;
+        } else {
+          return;
+        }
+      }
+    }
+    if (tap < 0 || stage_.find_leaf(tap) >= level) return;
+    // Taps that read zeros for some points; of more than one at an end, the code would have tests.
+    int64_t at_begin = 0, at_end = 0;
+    const int64_t taps = loops_[tap].extent;
+    for (int64_t t = 0; t < taps; ++t) {
+      if (low + t * step >= first && high + t * step <= last) continue;
+      ++(2 * t < taps ? at_begin : at_end);
+    }
+    const int64_t copies = copies_ * (1 + at_begin + at_end);
+    if (std::max(at_begin, at_end) != 1 || copies * unrolled_inside(tap) > kMostPoints) return;
+    copies_ = copies;
+    peeled_.push_back(tap);
+    Expr index = ir::constant(row.constant);
+    for (size_t a = 0; a < row.coef.size(); ++a) {
+      if (row.coef[a] != 0)
+        index = index + index_.axis_value(s_, static_cast<int>(a)) * row.coef[a];
+    }
+    if (at_begin + at_end == 2 || (step > 0) == (at_begin == 1))
+      add(ir::less_equal(ir::constant(first), index), level, true);
+    if (at_begin + at_end == 2 || (step > 0) == (at_end == 1))
+      add(ir::less_equal(index, ir::constant(last)), level, true);
+  }
+
+  [[nodiscard]] int64_t extent_of(const Term& term) const {
+    return all_.stages[term.stage].loops[term.loop].extent;
+  }
+
+  // Of the straight code inside of a loop.
+  [[nodiscard]] int64_t unrolled_inside(int leaf) const {
+    int64_t points = 1;
+    for (size_t i = static_cast<size_t>(stage_.find_leaf(leaf)); i < stage_.order.size(); ++i) {
+      if (stage_.loops[stage_.order[i]].annotation == Annotation::kUnroll)
+        points *= loops_[stage_.order[i]].extent;
+    }
+    return points;
+  }
+
   // How many of the stage's own loops an index needs, and those of its sum alone; of these 0 if it
   // has none.
   [[nodiscard]] std::pair<int, int> levels_of(const compute::AffineRow& row) const {
@@ -167,17 +242,19 @@ class Guards {
 
   const State& state_;
   const StageState& stage_;
+  const Bounds& all_;
   const StageBounds& bounds_;
   const std::vector<LoopBounds>& loops_;
   const IndexMap& index_;
   int s_;
   std::vector<Guard> guards_;
+  std::vector<int> peeled_;
+  int64_t copies_ = 1;  // of the register tile's code
 };
 
 }  // namespace
 
-std::vector<Guard> guards_of(const State& state, const Bounds& bounds, const IndexMap& index,
-                             int s) {
+StageGuards guards_of(const State& state, const Bounds& bounds, const IndexMap& index, int s) {
   return Guards(state, bounds, index, s).make();
 }
 

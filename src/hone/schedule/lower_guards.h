@@ -12,8 +12,13 @@ struct Guard {
   bool update_only = false;  // concerns reduce axes: does not hold back the initial value
 };
 
-[[nodiscard]] std::vector<Guard> guards_of(const State& state, const Bounds& bounds,
-                                           const IndexMap& index, int s);
+struct StageGuards {
+  std::vector<Guard> guards;
+  std::vector<int> peeled;  // leaves whose first and last iterations guards tell from the others
+};
+
+[[nodiscard]] StageGuards guards_of(const State& state, const Bounds& bounds, const IndexMap& index,
+                                    int s);
 
 // Those of a level as one condition, or null; `initial`: those that hold back the initial value.
 [[nodiscard]] ir::Expr guard_at(const std::vector<Guard>& guards, int level, bool initial = false);
