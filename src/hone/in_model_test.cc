@@ -148,6 +148,12 @@ TEST(in_model, close_runners_up_of_tasks_that_matter_are_compared) {
   ASSERT_EQ(of_split.size(), 1U);
   ASSERT_EQ(of_split[0].challengers.size(), 1U);
   EXPECT_EQ(of_split[0].challengers[0].steps, f.slow[1]);
+  const std::vector<std::vector<search::MeasuredSchedule>> fewer_weights = {
+      {}, {{f.slow[1], 1.4e-3, false, true}, {f.slow[0], 1.4e-3, true}, {{}, 1.6e-3, false, true}}};
+  const std::vector<Contest> of_weights = contests_of(f.model, f.fast, fewer_weights, 10);
+  ASSERT_EQ(of_weights.size(), 1U);
+  ASSERT_EQ(of_weights[0].challengers.size(), 1U);
+  EXPECT_EQ(of_weights[0].challengers[0].steps, f.slow[1]);
   f.model.summaries[0].seconds = 0.4e-3;
   EXPECT_EQ(groups(0.41e-3, 1.05e-3), (std::vector<size_t>{1, 0}));
 

@@ -13,6 +13,7 @@ constexpr size_t kFinalists = 3;
 constexpr double kTimeout = 5;         // seconds, for one candidate that nothing is known of ...
 constexpr double kTimeoutOfBest = 50;  // ... and for others so many times the best, ...
 constexpr double kLeastTimeout = 2;    // ... but no less: somebody else may have the machine
+constexpr int64_t kFewerWeights = 2;   // times fewer
 constexpr double kFinalDuel = 1.08;    // times the best: worth a longer duel at the end
 constexpr measure::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6};
 constexpr int kRounds = 6;                  // of questions to the searcher for one batch
@@ -241,19 +242,38 @@ void TaskTuner::insert_finalist(const Candidate& candidate, double seconds) {
   const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), seconds,
                                       [](double t, const Finalist& f) { return t < f.seconds; });
   finalists_.insert(place, {candidate, seconds});
-  if (finalists_.size() <= kFinalists) return;
-  // Behind the fastest ones at most one, the first with another split, if none of them has one.
-  const auto is_other = [&](const Finalist& f) { return has_other_split(f); };
-  const auto last = finalists_.begin() + kFinalists;
-  const auto end = std::any_of(finalists_.begin(), last, is_other)
-                       ? last
-                       : std::stable_partition(last, finalists_.end(), is_other);
-  finalists_.erase(std::min(end, last + 1), finalists_.end());
+  // Behind the fastest ones the first with another split and the first with fewer weights, if none
+  // of those before is such a one.
+  size_t kept = 0;
+  bool split = false, fewer = false;
+  for (size_t i = 0; i < finalists_.size(); ++i) {
+    const bool first_split = !split && has_other_split(finalists_[i]);
+    const bool first_fewer = !fewer && has_fewer_weights(finalists_[i]);
+    split = split || first_split;
+    fewer = fewer || first_fewer;
+    if (i >= kFinalists && !first_split && !first_fewer) continue;
+    if (i > kept) finalists_[kept] = std::move(finalists_[i]);
+    ++kept;
+  }
+  finalists_.erase(finalists_.begin() + static_cast<std::ptrdiff_t>(kept), finalists_.end());
 }
 
 bool TaskTuner::has_other_split(const Finalist& finalist) const {
   const auto num_tiles = [](const Finalist& f) { return f.candidate.job.phases.back().num_tiles; };
   return context_.threads > 1 && num_tiles(finalist) != num_tiles(finalists_.front());
+}
+
+bool TaskTuner::has_fewer_weights(const Finalist& finalist) const {
+  const auto bytes = [](const Finalist& f) {
+    int64_t packed = 0, given = 0;
+    for (const measure::Argument& argument : f.candidate.job.arguments) {
+      if (argument.role == ir::Role::kPacked) packed += argument.bytes;
+      if (argument.role == ir::Role::kConstant) given += argument.bytes;
+    }
+    return packed > 0 ? packed : given;
+  };
+  return context_.weights == measure::Weights::kShared &&
+         kFewerWeights * bytes(finalist) <= bytes(finalists_.front());
 }
 
 // What was right when it was stored, by another version or by luck.

@@ -137,6 +137,9 @@ class TaskTuner {
   // Whether several threads run other parts of it than of the fastest finalist: by its number of
   // tiles, that of the last phase.
   [[nodiscard]] bool has_other_split(const Finalist& finalist) const;
+  // Whether it reads at most half the weights of the fastest finalist, where these were measured in
+  // the cache that all cores share: in the model they may be further away.
+  [[nodiscard]] bool has_fewer_weights(const Finalist& finalist) const;
   [[nodiscard]] int trials() const { return trials_; }
   // Candidates in a batch at most: each packs all constants of the task anew.
   [[nodiscard]] int max_batch() const;

@@ -390,8 +390,8 @@ Result<TuneResult> Loop::run() {
       tuned.steps = task->finalists().front().candidate.steps;
       tuned.seconds = task->finalists().front().seconds * quiet;
       for (const Finalist& next : std::span(task->finalists()).subspan(1))
-        tuned.runners_up.push_back(
-            {next.candidate.steps, next.seconds * quiet, task->has_other_split(next)});
+        tuned.runners_up.push_back({next.candidate.steps, next.seconds * quiet,
+                                    task->has_other_split(next), task->has_fewer_weights(next)});
     } else if (const auto* stored = task->stored_best(); stored != nullptr) {
       tuned.steps = stored->first, tuned.seconds = stored->second;
     }

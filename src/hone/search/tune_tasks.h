@@ -64,6 +64,7 @@ struct MeasuredSchedule {
   schedule::Steps steps;
   double seconds = 0;
   bool other_split = false;  // over the threads than the fastest one's: other parts, of other data
+  bool fewer_weights = false;  // than the fastest one, which may find less of them in the caches
 };
 
 struct TunedTask {
