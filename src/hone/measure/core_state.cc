@@ -175,12 +175,21 @@ CoreWatch::CoreWatch(int threads, const Options& options)
 CoreWatch::CoreWatch(Look look, Clock& clock, const Options& options)
     : look_(std::move(look)), clock_(clock), options_(options) {}
 
+CoreChange CoreWatch::look() {
+  if (!look_) return CoreChange::kNone;
+  const double before = nearest_;
+  const CoreState state = look_();
+  if (!are_good(state, nearest_)) return CoreChange::kWorse;
+  const bool nearer = state.exchange > 0 && state.exchange * kFarther < before;
+  return nearer ? CoreChange::kNearer : CoreChange::kNone;
+}
+
 double CoreWatch::wait(double deadline) {
   if (!look_) return 0;
   const double start = clock_.now_seconds();
   const double end = std::min(deadline, start + options_.patience - waited_);
   double waited = 0;
-  while (clock_.now_seconds() < end && !are_good(look_(), nearest_)) {
+  while (clock_.now_seconds() < end && look() == CoreChange::kWorse) {
     if (options_.interrupted && options_.interrupted->load()) break;
     clock_.sleep(std::min(kPause, end - clock_.now_seconds()));
     waited = clock_.now_seconds() - start;

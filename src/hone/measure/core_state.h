@@ -30,6 +30,14 @@ struct CoreState {
 
 inline constexpr double kUsualPatience = 0.05;  // of the time that measuring has
 
+// How cores are, beside how they were at the watch's looks before.
+enum class CoreChange {
+  kWorse,   // they do not serve a thread each, or are twice as far apart as they were: another
+            // machine
+  kNone,    // as good as they were
+  kNearer,  // at most half as far apart: what was measured before was measured on another machine
+};
+
 // Waits for cores as good as they were, no longer in all than its patience lasts: on a machine
 // where threads never have a core each, that is once.
 class CoreWatch {
@@ -46,6 +54,8 @@ class CoreWatch {
   // Returns once they are good, the patience is used up, or the clock says `deadline`: the seconds
   // that it took.
   double wait(double deadline);
+  // Looks once, without waiting. Of one thread, or of more than there are cores: kNone.
+  CoreChange look();
   [[nodiscard]] double waited() const { return waited_; }  // seconds, in all
 
  private:

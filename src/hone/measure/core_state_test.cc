@@ -62,6 +62,16 @@ TEST(core_watch, knows_nothing_of_distance_before_it_has_seen_any) {
   EXPECT_EQ(script.looks(), 2);
 }
 
+TEST(core_watch, says_how_cores_changed) {
+  ManualClock clock;
+  Script script(clock, {kOneCore, kFar, kFar, kApart, kApart, kFar, kOneCore});
+  CoreWatch watch(std::ref(script), clock, {});
+  using enum CoreChange;
+  for (const CoreChange expected : {kWorse, kNone, kNone, kNearer, kNone, kWorse, kWorse})
+    EXPECT_EQ(watch.look(), expected) << script.looks();
+  EXPECT_EQ(CoreWatch(1, {}).look(), kNone);
+}
+
 TEST(core_watch, waits_in_vain_only_once) {
   ManualClock clock;
   Script script(clock, {kOneCore});

@@ -20,8 +20,9 @@ namespace {
 
 constexpr int64_t kBytesPerRun = int64_t{64} << 20;  // by each thread: 0.2 ms at 300 GB/s
 constexpr int64_t kFmaIterations = 20'000;           // 0.3 ms at 2 FMA a cycle
-constexpr int kMinRounds = 3, kMaxRounds = 60;
-constexpr int kPhases = 100;  // of a run that measures fork and join
+constexpr int kMinRounds = 3, kMaxRounds = 60;       // that count
+constexpr double kPatience = 5;                      // of the seconds that measuring has
+constexpr int kPhases = 100;                         // of a run that measures fork and join
 
 struct PoolDeleter {
   void operator()(runtime::Pool* pool) const { runtime::pool_destroy(pool); }
@@ -43,7 +44,7 @@ Result<Kernel> make_kernel(const ir::Program& program, const target::Target& tar
   return kernel;
 }
 
-// What is measured: a kernel, by one core and by all, and where its best rates go.
+// What is measured: a kernel, by one core and by all, and where its best rates go in the end.
 struct Probe {
   Kernel kernel;
   double work = 0;    // of one tile: operations or bytes
@@ -64,14 +65,14 @@ int meet(void* const* args, void*, int64_t, int64_t, int) {
 
 class Bench {
  public:
-  Bench(const target::Target& target, int threads) : target_(target), threads_(threads) {}
+  Bench(const target::Target& target, int threads)
+      : target_(target), threads_(threads), counts_(fork_join_threads(threads)) {}
 
   Status prepare(Roofline& roofline, int64_t memory) {
     one_.reset(runtime::pool_create({.num_threads = 1}));
     all_.reset(runtime::pool_create({.num_threads = threads_}));
     if (!one_ || !all_) return error(Code::kIo, "cannot start {} threads", threads_);
-    for (const int threads : fork_join_threads(threads_)) {
-      roofline.fork_join.push_back({threads, 0});
+    for (const int threads : counts_) {
       forks_.emplace_back(threads < threads_ ? runtime::pool_create({.num_threads = threads})
                                              : nullptr);
       if (threads < threads_ && !forks_.back())
@@ -107,22 +108,23 @@ class Bench {
     return ok_status();
   }
 
-  // Everything once; the first time, it is only warmed up.
-  void round(Roofline& roofline, bool count) {
-    for (Probe& probe : probes_) {
+  // Everything once.
+  RooflineRound round() {
+    RooflineRound found;
+    for (const Probe& probe : probes_) {
       // All cores first: each thread is then the first to touch its part of the memory.
       const double all = run(*all_, probe, threads_);
-      const double one = run(*one_, probe, probe.one_tiles);
-      if (!count) continue;
-      probe.rate->all = std::max(probe.rate->all, all);
-      probe.rate->one = std::max(probe.rate->one, one);
+      found.rates.push_back({.one = run(*one_, probe, probe.one_tiles), .all = all});
     }
-    for (size_t i = 0; i < forks_.size(); ++i) {
-      ForkJoin& figure = roofline.fork_join[i];
-      const double seconds = fork_join(forks_[i] ? *forks_[i] : *all_, figure.threads);
-      if (!count) continue;
-      figure.seconds = figure.seconds == 0 ? seconds : std::min(figure.seconds, seconds);
-    }
+    for (size_t i = 0; i < forks_.size(); ++i)
+      found.fork_join.push_back(fork_join(forks_[i] ? *forks_[i] : *all_, counts_[i]));
+    return found;
+  }
+
+  void store(const RooflineRound& best, Roofline& roofline) const {
+    for (size_t i = 0; i < probes_.size(); ++i) *probes_[i].rate = best.rates[i];
+    for (size_t i = 0; i < counts_.size(); ++i)
+      roofline.fork_join.push_back({counts_[i], best.fork_join[i]});
   }
 
  private:
@@ -157,8 +159,9 @@ class Bench {
 
   const target::Target& target_;
   int threads_;
+  std::vector<int> counts_;     // of threads, whose fork and join is measured ...
+  std::vector<PoolPtr> forks_;  // ... by these; null: all_
   PoolPtr one_, all_;
-  std::vector<PoolPtr> forks_;  // of fork_join_threads(); null: all_
   Arena arena_;
   std::vector<Probe> probes_;
 };
@@ -187,7 +190,36 @@ int64_t memory_set(const target::Target& target, int64_t most) {
   return std::max<int64_t>(int64_t{1} << 20, std::min({bytes, most, available_memory() / 4}));
 }
 
+void keep_best(const RooflineRound& found, RooflineRound& best) {
+  if (best.rates.empty()) {
+    best = found;
+    return;
+  }
+  for (size_t i = 0; i < best.rates.size(); ++i) {
+    best.rates[i].one = std::max(best.rates[i].one, found.rates[i].one);
+    best.rates[i].all = std::max(best.rates[i].all, found.rates[i].all);
+  }
+  for (size_t i = 0; i < best.fork_join.size(); ++i)
+    best.fork_join[i] = std::min(best.fork_join[i], found.fork_join[i]);
+}
+
 }  // namespace
+
+void BestOfRounds::add(const RooflineRound& round, CoreChange before, CoreChange after) {
+  keep_best(round, any_);
+  if (before == CoreChange::kNearer || after == CoreChange::kNearer) {
+    near_ = {};
+    rounds_ = 0;
+  }
+  // Cores that came nearer in the round were far in a part of it.
+  if (before == CoreChange::kWorse || after != CoreChange::kNone) return;
+  keep_best(round, near_);
+  ++rounds_;
+}
+
+const RooflineRound& BestOfRounds::best(int enough) const {
+  return rounds_ >= enough ? near_ : any_;
+}
 
 std::vector<int64_t> working_sets(const target::Target& target, int threads, int64_t memory) {
   std::vector<int64_t> sets;
@@ -224,12 +256,21 @@ Result<Roofline> measure_roofline(const target::Target& host, const RooflineOpti
   const double start = real_clock().now_seconds();
   Bench bench(host, host.cores);
   HONE_RETURN_IF_ERROR(bench.prepare(roofline, memory_set(host, options.max_memory)));
-  for (int round = 0; round <= kMaxRounds; ++round) {
-    const bool enough = real_clock().now_seconds() - start >= options.seconds;
-    if (round > kMinRounds && enough) break;
+  HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
+  (void)bench.round();  // only warms up
+  CoreWatch watch(host.cores, {});
+  BestOfRounds best;
+  for (int round = 1;; ++round) {
     HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
-    bench.round(roofline, round > 0);
+    const CoreChange before = watch.look();
+    const RooflineRound found = bench.round();
+    best.add(found, before, watch.look());
+    const double taken = real_clock().now_seconds() - start;
+    const bool counts = best.rounds() >= kMinRounds || taken >= kPatience * options.seconds;
+    if (best.rounds() >= kMaxRounds || (round >= kMinRounds && counts && taken >= options.seconds))
+      break;
   }
+  bench.store(best.best(kMinRounds), roofline);
   HONE_RETURN_IF_ERROR(check(roofline));
   return roofline;
 }

@@ -87,6 +87,46 @@ TEST(measure_roofline, finds_figures_of_this_machine) {
   }
 }
 
+// Rounds of one kernel: what one core reaches, what both do, and a fork and join.
+RooflineRound round_of(double one, double all, double fork_join) {
+  return {.rates = {{one, all}}, .fork_join = {fork_join}};
+}
+
+TEST(best_of_rounds, rounds_on_farther_cores_do_not_count) {
+  BestOfRounds best;
+  best.add(round_of(40, 50, 5e-7), CoreChange::kNone, CoreChange::kNone);
+  best.add(round_of(46, 83, 9e-7), CoreChange::kWorse, CoreChange::kWorse);
+  best.add(round_of(45, 70, 1e-7), CoreChange::kNone, CoreChange::kWorse);
+  best.add(round_of(41, 49, 4e-7), CoreChange::kNone, CoreChange::kNone);
+  EXPECT_EQ(best.rounds(), 2);
+  const RooflineRound& found = best.best(2);
+  EXPECT_EQ(found.rates[0].one, 41);
+  EXPECT_EQ(found.rates[0].all, 50);
+  EXPECT_EQ(found.fork_join[0], 4e-7);
+}
+
+TEST(best_of_rounds, nearer_cores_make_what_was_found_void) {
+  for (const bool at_begin : {true, false}) {
+    BestOfRounds best;
+    best.add(round_of(46, 83, 9e-7), CoreChange::kNone, CoreChange::kNone);
+    best.add(round_of(42, 60, 5e-7), at_begin ? CoreChange::kNearer : CoreChange::kNone,
+             at_begin ? CoreChange::kNone : CoreChange::kNearer);
+    best.add(round_of(40, 50, 4e-7), CoreChange::kNone, CoreChange::kNone);
+    EXPECT_EQ(best.rounds(), at_begin ? 2 : 1);
+    EXPECT_EQ(best.best(1).rates[0].all, at_begin ? 60 : 50);
+  }
+}
+
+TEST(best_of_rounds, all_rounds_count_where_cores_are_never_good) {
+  BestOfRounds best;
+  best.add(round_of(40, 41, 5e-7), CoreChange::kWorse, CoreChange::kWorse);
+  best.add(round_of(39, 42, 6e-7), CoreChange::kWorse, CoreChange::kNone);
+  EXPECT_EQ(best.rounds(), 0);
+  EXPECT_EQ(best.best(1).rates[0].one, 40);
+  EXPECT_EQ(best.best(1).rates[0].all, 42);
+  EXPECT_EQ(best.best(1).fork_join[0], 5e-7);
+}
+
 TEST(measure_roofline, ends_early_when_interrupted) {
   const std::atomic<bool> interrupted{true};
   const auto roofline = measure_roofline(
