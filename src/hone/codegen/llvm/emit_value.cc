@@ -23,17 +23,6 @@ bool is_call(Op op) {
          op == Op::kPow || op == Op::kRem;
 }
 
-// SiLU, x sigmoid(x): the place of the sigmoid among the factors, or -1.
-int place_of_own_sigmoid(const ExprNode& product) {
-  for (int i = 0; i < 2; ++i) {
-    const Expr& factor = product.args[static_cast<size_t>(i)];
-    if (factor->op == Op::kSigmoid &&
-        equal(factor->args[0], product.args[static_cast<size_t>(1 - i)]))
-      return i;
-  }
-  return -1;
-}
-
 bool is_load_of_known(const Expr& e) { return e->op == Op::kLoad && !e->buffer->values.empty(); }
 
 }  // namespace
@@ -278,10 +267,7 @@ llvm::Value* PhaseEmitter::value(const Expr& e) {
 
 llvm::Value* PhaseEmitter::arithmetic(const ExprNode& e) {
   if (e.op == Op::kMul && is_float(e.type) && e.type != DType::kF64) {
-    if (const int place = place_of_own_sigmoid(e); place >= 0) {
-      llvm::Value* x = value(e.args[static_cast<size_t>(1 - place)]);
-      return logistic_f32(builder_, x, x, has_avx512(target_));
-    }
+    if (llvm::Value* known = activation(e)) return known;
   }
   llvm::Value* a = value(e.args[0]);
   llvm::Value* b = value(e.args[1]);

@@ -161,6 +161,7 @@ class PhaseEmitter {
   llvm::Value* compare(const ir::ExprNode& e);
   llvm::Value* compare_forms(ir::Op op, const IndexForm& difference);
   llvm::Value* arithmetic(const ir::ExprNode& e);
+  llvm::Value* activation(const ir::ExprNode& product);  // emit_activation.cc; null if it is none
   llvm::Value* float_binary(ir::Op op, llvm::Value* a, llvm::Value* b, DType type);
   llvm::Value* shift(ir::Op op, llvm::Value* a, llvm::Value* by, bool no_sign);
   llvm::Value* int_binary(ir::Op op, llvm::Value* a, llvm::Value* b, DType type);

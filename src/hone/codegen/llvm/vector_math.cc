@@ -3,9 +3,11 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "hone/base/assert.h"
 
@@ -40,6 +42,29 @@ constexpr std::initializer_list<double> kErfP = {0x1.129d8cp-19, 0x1.2aac7ep-12,
                                                  0x1.b047eep-5,  0x1.8653a8p-3,  0x1.20dd74p+0};
 constexpr std::initializer_list<double> kErfQ = {0x1.3f2aacp-15, 0x1.3115bp-10, 0x1.eaf4cap-7,
                                                  0x1.d3af48p-4,  0x1.012558p-1, 0x1p+0};
+// erf(k kErfStep + r) in r, |r| <= kErfStep / 2, for k = 0 to 15, highest power first; odd for k =
+// 0, and 1 for k = 15. Least squares at Chebyshev's nodes with the constant term a float.
+constexpr double kErfStep = 0x1.0bf258p-2;
+constexpr double kErfPieces[6][16] = {
+    {0x1.cb5e9cp-4, 0x1.3a39ep-4, 0x1.3b428cp-11, -0x1.d9d9d6p-5, -0x1.11bf1p-4, -0x1.438abap-5,
+     -0x1.e834cp-8, 0x1.48c522p-7, 0x1.a139fap-7, 0x1.1e23fap-7, 0x1.1d2ccep-8, 0x1.bf4be4p-10,
+     0x1.1dc9c2p-11, 0x1.2f28aep-13, 0x1.0e0d9cp-15, 0},
+    {0, 0x1.0b6b08p-3, 0x1.750974p-3, 0x1.1f8fbcp-3, 0x1.b4bbb4p-5, -0x1.28246ap-6, -0x1.8c130ep-5,
+     -0x1.6c84dcp-5, -0x1.d24c06p-6, -0x1.d4f55p-7, -0x1.7fcfd2p-8, -0x1.07eebep-9, -0x1.b9c956p-13,
+     0x1.e10c2cp-16, -0x1.c36e14p-13, 0},
+    {-0x1.81262p-2, -0x1.36689ep-2, -0x1.08e928p-3, 0x1.82b5d2p-5, 0x1.32c2acp-3, 0x1.510eap-3,
+     0x1.015d0ap-3, 0x1.33197cp-4, 0x1.2b0938p-5, 0x1.e5763ep-7, 0x1.4c825cp-8, 0x1.835178p-10,
+     0x1.81a22p-12, 0x1.496708p-14, 0x1.e41aa6p-17, 0},
+    {0, -0x1.1a54dcp-2, -0x1.cbcfap-2, -0x1.e9c75p-2, -0x1.946094p-2, -0x1.10f3f2p-2,
+     -0x1.34723ep-3, -0x1.278822p-4, -0x1.e3b814p-6, -0x1.53a9aep-7, -0x1.9aa42p-9, -0x1.ac1666p-11,
+     -0x1.923a24p-13, -0x1.4b18dep-15, -0x1.157bd8p-19, 0},
+    {0x1.20dd74p+0, 0x1.0dbfa2p+0, 0x1.b7520ap-1, 0x1.37f65p-1, 0x1.82598ap-2, 0x1.a13dd4p-3,
+     0x1.88efccp-4, 0x1.42b0b8p-5, 0x1.ce2d0ep-7, 0x1.209ed8p-8, 0x1.3a581p-10, 0x1.2a8bd6p-12,
+     0x1.ee82f8p-15, 0x1.652428p-17, 0x1.c1d82ep-20, 0},
+    {0, 0x1.27959cp-2, 0x1.14defcp-1, 0x1.7754cep-1, 0x1.b8ecf4p-1, 0x1.df1742p-1, 0x1.f27c0ap-1,
+     0x1.fb175ep-1, 0x1.fe6d52p-1, 0x1.ff8e5cp-1, 0x1.ffe3ccp-1, 0x1.fff9dap-1, 0x1.fffed4p-1,
+     0x1.ffffcep-1, 0x1.fffff8p-1, 0x1p+0},
+};
 constexpr std::initializer_list<double> kAtan = {  // (atan(x) - x) / x^3 in x^2, |x| <= tan(pi / 8)
     -0.0645869398564159, 0.10746035042156703, -0.14264198659691102, 0.19999548460573974,
     -0.3333333179263273};
@@ -62,8 +87,8 @@ class Math {
   Value* loose_exp(Value* x) { return exp2(b_.CreateFMul(x, f(std::numbers::log2e))); }
   Value* log(Value* x);
   Value* tanh(Value* x);
-  Value* erf(Value* x);
-  Value* logistic(Value* y, Value* x);
+  Value* erf(Value* x, double scale = 1);
+  Value* logistic(Value* y, Value* x, double scale = 1);
   Value* sin_cos(Value* x, bool cosine);
   Value* atan(Value* x);
 
@@ -94,6 +119,7 @@ class Math {
   Value* from_bits(Value* x) { return b_.CreateBitCast(x, float_); }
   Value* odd_step(Value* x, double end, std::initializer_list<double> p,
                   std::initializer_list<double> q);
+  Value* erf_by_pieces(Value* x, double scale);
   Value* scale(Value* p, Value* n);
   Value* scale_shifted(Value* p, Value* shifted);
   Value* power_of_2(Value* n) { return from_bits(b_.CreateShl(b_.CreateAdd(n, i(127)), 23)); }
@@ -175,19 +201,45 @@ Value* Math::odd_step(Value* x, double end, std::initializer_list<double> p,
 }
 
 Value* Math::tanh(Value* x) { return odd_step(x, kTanhEnd, kTanhP, kTanhQ); }
-Value* Math::erf(Value* x) { return odd_step(x, kErfEnd, kErfP, kErfQ); }
 
-// y / (1 + e^-x), e^-x as a power of 2, whose exponent's rounding costs little more than x's own.
+// erf(scale x).
+Value* Math::erf(Value* x, double scale) {
+  if (avx512_) return erf_by_pieces(x, scale);
+  if (scale != 1) x = b_.CreateFMul(x, f(scale));
+  return odd_step(x, kErfEnd, kErfP, kErfQ);
+}
+
+// A polynomial around the nearest multiple of a step, whose coefficients a register of 16 holds: no
+// division, and permutations run beside the products.
+Value* Math::erf_by_pieces(Value* x, double scale) {
+  const double step = kErfStep / scale;
+  Value* size = at_most(abs(x), 15 * step);
+  Value* shifted = fma(size, f(1 / step), f(kMagic));
+  Value* piece = bits(shifted);  // its low 4 bits
+  Value* r = fma(b_.CreateFSub(shifted, f(kMagic)), f(-step), size);
+  Value* sum = nullptr;
+  for (int power = 5; power >= 0; --power) {
+    std::vector<llvm::Constant*> pieces;
+    for (const double c : kErfPieces[5 - power])
+      pieces.push_back(llvm::ConstantFP::get(b_.getFloatTy(), c * std::pow(scale, power)));
+    Value* coefficient = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
+                                            {llvm::ConstantVector::get(pieces), piece});
+    sum = sum ? fma(sum, r, coefficient) : coefficient;
+  }
+  return copysign(sum, x);
+}
+
+// y / (1 + e^(-scale x)), a power of 2 whose exponent's rounding costs little more than x's own.
 // The division runs beside the products.
-Value* Math::logistic(Value* y, Value* x) {
-  Value* exponent = b_.CreateFMul(x, f(-std::numbers::log2e));
+Value* Math::logistic(Value* y, Value* x, double scale) {
+  Value* exponent = b_.CreateFMul(x, f(-scale * std::numbers::log2e));
   if (avx512_) return b_.CreateFDiv(y, b_.CreateFAdd(exp2(exponent), f(1.0)));
   constexpr double kInfinite = 128.0, kNothing = -126.0;  // beyond them nothing changes
   exponent = at_least(at_most(exponent, kInfinite), kNothing);
   Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, exponent);
   Value* p = poly(b_.CreateFSub(exponent, n), kExp2);
-  Value* scale = power_of_2(b_.CreateSub(bits(b_.CreateFAdd(n, f(kMagic))), bits(f(kMagic))));
-  return b_.CreateFDiv(y, fma(p, scale, f(1.0)));
+  Value* power = power_of_2(b_.CreateSub(bits(b_.CreateFAdd(n, f(kMagic))), bits(f(kMagic))));
+  return b_.CreateFDiv(y, fma(p, power, f(1.0)));
 }
 
 // The multiple of pi / 2 is taken off in double precision.
@@ -255,8 +307,12 @@ Value* loose_exp_f32(llvm::IRBuilder<>& builder, Value* x, bool has_avx512) {
   return Math(builder, x, has_avx512).loose_exp(x);
 }
 
-Value* logistic_f32(llvm::IRBuilder<>& builder, Value* y, Value* x, bool has_avx512) {
-  return Math(builder, x, has_avx512).logistic(y, x);
+Value* logistic_f32(llvm::IRBuilder<>& builder, Value* y, Value* x, double scale, bool has_avx512) {
+  return Math(builder, x, has_avx512).logistic(y, x, scale);
+}
+
+Value* erf_f32(llvm::IRBuilder<>& builder, Value* x, double scale, bool has_avx512) {
+  return Math(builder, x, has_avx512).erf(x, scale);
 }
 
 }  // namespace hone::codegen

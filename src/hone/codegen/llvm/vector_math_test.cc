@@ -3,8 +3,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "hone/codegen/llvm/compiler.h"
+#include "hone/codegen/llvm/inner_loop_testing.h"
 #include "hone/codegen/llvm/test_support.h"
 #include "hone/codegen/runtime/kernel_abi.h"
 
@@ -114,6 +116,105 @@ TEST(vector_math, errors_stay_within_the_stated_limits) {
                            (kind == ir::ForKind::kSerial ? "_scalar" : ""),
                        std::to_string(worst));
       }
+    }
+  }
+}
+
+enum class Gelu { kErf, kTanh };
+
+// As the operator writes it: x 0.5 (f(u) + 1).
+ir::Expr gelu(Gelu form, const ir::Expr& x) {
+  const ir::Expr u = form == Gelu::kErf ? x * ir::constant_float(std::sqrt(0.5))
+                                        : (x + x * x * x * ir::constant_float(0.044715)) *
+                                              ir::constant_float(std::sqrt(2 / std::numbers::pi));
+  return x * ir::constant_float(0.5) *
+         (ir::make(form == Gelu::kErf ? Op::kErf : Op::kTanh, {u}) + ir::constant_float(1));
+}
+
+double exact_gelu(Gelu form, double x) {
+  if (form == Gelu::kErf) return x / 2 * std::erfc(-x * std::sqrt(0.5));
+  return x / (1 + std::exp(-2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
+ir::Program gelu_program(Gelu form, int64_t n) {
+  const auto x = ir::make_buffer("x", DType::kF32, {n});
+  const auto y = ir::make_buffer("y", DType::kF32, {n});
+  const auto v = ir::make_var("v");
+  ir::Program program{"gelu", {{x, ir::Role::kInput}, {y, ir::Role::kOutput}}, {}};
+  program.phases.push_back({ir::make_for(
+      v, ir::constant(0), ir::constant(n), ir::ForKind::kVectorized,
+      {ir::make_store(y, {ir::variable(v)}, gelu(form, ir::load(x, {ir::variable(v)})))})});
+  return program;
+}
+
+TEST(vector_math, gelu_is_right_beside_its_argument) {
+  const std::vector<float> in = inputs();
+  const auto n = static_cast<int64_t>(in.size());
+  for (const target::Target& target : runnable_targets()) {
+    for (const Gelu form : {Gelu::kErf, Gelu::kTanh}) {
+      std::vector<Tensor> args = {Tensor(DType::kF32, {n}), Tensor(DType::kF32, {n})};
+      std::copy(in.begin(), in.end(), args[0].as<float>().begin());
+      const Status status = run_machine_code(gelu_program(form, n), target, args);
+      ASSERT_TRUE(status.ok()) << status.message();
+      for (int64_t i = 0; i < n; ++i) {
+        const auto x = static_cast<double>(in[static_cast<size_t>(i)]);
+        const float found = args[1].as<float>()[static_cast<size_t>(i)];
+        if (!std::isfinite(x)) {  // -inf: infinity times 0
+          if (x > 0)
+            EXPECT_EQ(found, x);
+          else
+            EXPECT_TRUE(std::isnan(found)) << x;
+          continue;
+        }
+        const double off = std::fabs(static_cast<double>(found) - exact_gelu(form, x));
+        ASSERT_LE(off, std::fabs(x) * 0x1p-22 + 0x1p-126) << x << " on " << target.name;
+      }
+    }
+  }
+}
+
+int divisions(const InnerLoop& loop) {
+  int count = 0;
+  for (const std::string& line : loop.text) count += static_cast<int>(line.starts_with("vdiv"));
+  return count;
+}
+
+TEST(vector_math, gelu_takes_few_instructions) {
+  struct Case {
+    Gelu form;
+    const char* device;
+    int most, divisions;  // a vector
+  };
+  // As a ratio of polynomials and with the products written out: 22 and 23 for AVX-512.
+  for (const Case& c :
+       {Case{Gelu::kErf, "x86-64-avx512", 19, 0}, Case{Gelu::kTanh, "x86-64-avx512", 13, 1},
+        Case{Gelu::kErf, "x86-64-avx2", 21, 1}, Case{Gelu::kTanh, "x86-64-avx2", 21, 1}}) {
+    const InnerLoop loop = inner_loop_of(gelu_program(c.form, 1 << 12), c.device);
+    EXPECT_LE(loop.mix.fma + loop.mix.arithmetic + loop.mix.shuffle, c.most) << c.device;
+    EXPECT_EQ(divisions(loop), c.divisions) << c.device;
+  }
+}
+
+TEST(vector_math, erf_by_pieces_is_near_without_a_division) {
+  // Denser than the other test, where its pieces meet.
+  const int64_t n = 1 << 20;
+  const auto x = ir::make_buffer("x", DType::kF32, {n});
+  const auto y = ir::make_buffer("y", DType::kF32, {n});
+  const auto v = ir::make_var("v");
+  ir::Program program{"erf", {{x, ir::Role::kInput}, {y, ir::Role::kOutput}}, {}};
+  program.phases.push_back({ir::make_for(
+      v, ir::constant(0), ir::constant(n), ir::ForKind::kVectorized,
+      {ir::make_store(y, {ir::variable(v)}, function(Op::kErf, ir::load(x, {ir::variable(v)})))})});
+  for (const target::Target& target : runnable_targets()) {
+    std::vector<Tensor> args = {Tensor(DType::kF32, {n}), Tensor(DType::kF32, {n})};
+    const auto at = [&](int64_t i) { return static_cast<float>(i - n / 2) * 0x1p-17F; };
+    for (int64_t i = 0; i < n; ++i) args[0].as<float>()[static_cast<size_t>(i)] = at(i);
+    ASSERT_TRUE(run_machine_code(program, target, args).ok());
+    const double limit = target.vector_bytes == 64 ? 3 : 8;
+    for (int64_t i = 0; i < n; ++i) {
+      const float found = args[1].as<float>()[static_cast<size_t>(i)];
+      ASSERT_LE(ulps(found, std::erf(static_cast<double>(at(i)))), limit) << at(i);
+      ASSERT_LE(std::fabs(found), 1) << at(i);
     }
   }
 }
