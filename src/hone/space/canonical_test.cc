@@ -86,5 +86,42 @@ TEST(space, the_last_tile_of_channels_may_lie_apart) {
   EXPECT_FALSE(offered(depthwise(6, 7, 20, 1))) << "no operand is shared by the lanes";
 }
 
+// Two blocks of rows, the outermost of the fused tile loops, and four threads, each with its range
+// of tiles: a grid of two by two, in which a thread reads half of the data and half of the weights.
+TEST(space, threads_may_share_rows_and_channels_as_a_grid) {
+  const compute::Dag dag =
+      conv2d({.h = 8, .w = 4, .ic = 4, .oc = 16, .kernel = 1, .pad = 0, .border = 0});
+  const Result<Space> space = Space::create(dag, narrow());
+  ASSERT_TRUE(space.ok());
+  const Point point = canonical(*space, {{"lanes", 4},
+                                         {"vectors", 1},
+                                         {"column", 4},
+                                         {"row", 1},
+                                         {"block", 4},
+                                         {"order", 0},
+                                         {"parallel", 2}});
+  Result<ir::Program> program = schedule::lower(dag, space->steps(point));
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  ir::Phase& phase = program->phases.back();
+  const ir::Stmt loop = phase.body;
+  ASSERT_EQ(loop->for_kind, ir::ForKind::kParallel);
+  const int64_t tiles = phase.num_tiles();
+  ASSERT_EQ(tiles, 2 * 4);
+  const ir::BufferPtr packed = program->params.back().buffer;
+  for (int64_t thread = 0; thread < 4; ++thread) {
+    const int64_t first = tiles * thread / 4, last = tiles * (thread + 1) / 4;
+    phase.body = ir::make_for(loop->var, ir::constant(first), ir::constant(last - first),
+                              ir::ForKind::kSerial, loop->body);
+    std::vector<Tensor> args = schedule::integer_arguments(*program, 1);
+    ir::TouchReport report;
+    ASSERT_TRUE(ir::run(*program, args, {}, &report).ok());
+    const ir::Touch *data = report.find(dag.params[0].buffer, false),
+                    *weights = report.find(packed, false);
+    ASSERT_TRUE(data && weights);
+    EXPECT_EQ(2 * data->distinct, dag.params[0].buffer->num_elements());
+    EXPECT_EQ(2 * weights->distinct, packed->num_elements());
+  }
+}
+
 }  // namespace
 }  // namespace hone::space

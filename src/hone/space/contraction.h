@@ -154,6 +154,7 @@ struct ContractionOptions {
   int vector = -1;       // E's axis along the lanes; -1: along which results are neighbours
   size_t fixed = 0;      // so many of E's leading axes stay outermost and untiled
   std::vector<std::string> outer = {};  // and these
+  bool ends_early = false;  // some points of R's outermost axis have shorter sums, which it tests
   // The stage that makes the constant operand; "": a copy is made if one can be.
   std::string packed = {};
 };
@@ -168,6 +169,12 @@ struct ContractionOptions {
 // correspond one to one.
 [[nodiscard]] std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
                                                                  const schedule::StageInfo& r);
+
+// E's axis of rows that suit the vector lanes better than its few columns (rule_row_lanes.cc),
+// whose names in R are `names`; -1 if there is none.
+[[nodiscard]] int row_lanes_axis(const SketchBuilder& builder, const schedule::StageInfo& e,
+                                 const schedule::StageInfo& r,
+                                 const std::vector<std::string>& names);
 
 // The largest constant operand of R that moves with an axis (position in r.axes) and whose
 // dimensions are single axes: worth packing; null if there is none.

@@ -175,7 +175,8 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
                                               const ContractionOptions& options) {
   const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
   const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
-  if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1)
+  if (e->constant || e->stage.where || (r->stage.where && !options.ends_early) ||
+      e->stage.outputs.size() != 1)
     return nullptr;
   const auto names = match_axes(*e, *r);
   const int vector = options.vector < 0 ? unit_stride_axis(*e) : options.vector;

@@ -42,26 +42,35 @@ int row_axis(const schedule::State& state, const schedule::StageInfo& e,
 
 }  // namespace
 
+int row_lanes_axis(const SketchBuilder& builder, const schedule::StageInfo& e,
+                   const schedule::StageInfo& r, const std::vector<std::string>& names) {
+  const int unit = unit_stride_axis(e);
+  const int64_t columns = unit < 0 ? 1 : e.axes[static_cast<size_t>(unit)].extent;
+  const int64_t lanes =
+      builder.target.lanes(static_cast<int>(dtype_bytes(e.stage.outputs[0].buffer->dtype)));
+  const int64_t whole = round_up(columns, lanes);
+  if (lanes < 2 || r.stage.outputs.size() != 1 || kIdleShare * (whole - columns) <= whole)
+    return -1;
+  const int axis = row_axis(builder.state, e, r, names, unit);
+  return axis >= 0 && e.axes[static_cast<size_t>(axis)].extent >= lanes ? axis : -1;
+}
+
 LaneFit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
                       const std::string& reduction) {
   const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
   const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
-  if (e->constant || r->stage.outputs.size() != 1) return LaneFit::kNone;
+  if (e->constant) return LaneFit::kNone;
   const auto names = match_axes(*e, *r);
-  if (!names) return LaneFit::kNone;
-  const int unit = unit_stride_axis(*e);
-  const int64_t columns = unit < 0 ? 1 : e->axes[static_cast<size_t>(unit)].extent;
-  const int64_t lanes =
-      builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
-  const int64_t whole = round_up(columns, lanes);
-  const int axis = row_axis(builder.state, *e, *r, *names, unit);
-  if (lanes < 2 || axis < 0 || kIdleShare * (whole - columns) <= whole ||
-      e->axes[static_cast<size_t>(axis)].extent < lanes)
-    return LaneFit::kNone;
+  const int axis = names ? row_lanes_axis(builder, *e, *r, *names) : -1;
+  if (axis < 0) return LaneFit::kNone;
   std::shared_ptr<Contraction> group =
       make_contraction(builder, epilogue, reduction, {.vector = axis});
   if (!group) return LaneFit::kNone;
   builder.groups.push_back(std::move(group));
+  const int unit = unit_stride_axis(*e);
+  const int64_t columns = unit < 0 ? 1 : e->axes[static_cast<size_t>(unit)].extent;
+  const int lanes =
+      builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
   return 2 * columns <= lanes ? LaneFit::kBest : LaneFit::kPossible;
 }
 

@@ -5,7 +5,9 @@
 //   R.rf: parallel parts (and what the other rule runs in parallel)
 //   E: parallel vectors of results:  R: the sum of the parts, in registers
 #include <algorithm>
+#include <bit>
 
+#include "hone/base/round_up.h"
 #include "hone/space/contraction.h"
 
 namespace hone::space {
@@ -17,6 +19,11 @@ constexpr int64_t kLeastTerms = 512;     // of a part
 constexpr int64_t kLeastWork = 1 << 19;  // products, all told: two forks and joins take theirs
 constexpr int64_t kVectorsPerCore = 8;   // with more there is work for all without parts
 constexpr int64_t kMostParts = 64;
+
+// Terms of each of n parts: a whole number of unrolled vectors; the last part may have fewer.
+int64_t part_length(int64_t length, int64_t n, int64_t lanes) {
+  return round_up(ceil_div(length, n), 8 * lanes);
+}
 
 class SplitSum : public Group {
  public:
@@ -42,7 +49,8 @@ class SplitSum : public Group {
   }
   void append_steps(const Choice& choice, Steps& steps) const override {
     const std::string partial = reduction + ".rf";
-    steps.push_back(schedule::RFactor{reduction, axis, length / choice[d_parts]});
+    steps.push_back(
+        schedule::RFactor{reduction, axis, part_length(length, choice[d_parts], lanes)});
     steps.push_back(schedule::CacheWrite{partial});
     part->append_steps(choice, steps);
 
@@ -80,12 +88,14 @@ class SplitSum : public Group {
   }
 };
 
-// How often a sum can be cut so that every part has whole unrolled vectors.
+// How often a sum can be cut: where parts are equal, and else in one of a few numbers.
 std::vector<int64_t> part_options(int64_t length, int64_t lanes) {
   std::vector<int64_t> parts;
   for (int64_t n = 2; n <= kMostParts; ++n) {
-    if (length % n == 0 && length / n % (8 * lanes) == 0 && length / n >= kLeastTerms)
-      parts.push_back(n);
+    const int64_t terms = part_length(length, n, lanes);
+    const bool equal = n * terms == length;
+    const bool few = std::has_single_bit(static_cast<uint64_t>(n)) || n == 3 || n == 6 || n == 12;
+    if ((equal || few) && ceil_div(length, terms) == n && terms >= kLeastTerms) parts.push_back(n);
   }
   return parts;
 }
@@ -100,8 +110,10 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
       !r->stage.outputs[0].merge)
     return false;
   const auto names = match_axes(*e, *r);
-  const int vector = unit_stride_axis(*e);
-  if (!names || vector < 0) return false;
+  if (!names) return false;
+  const int rows = row_lanes_axis(builder, *e, *r, *names), unit = unit_stride_axis(*e);
+  const int vector = unit < 0 ? rows : unit;
+  if (vector < 0) return false;
   auto group = std::make_shared<SplitSum>();
   group->lanes =
       builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
@@ -125,9 +137,11 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   group->reduction_names = *names;
   group->vector = vector;
 
-  // The constant operand is packed as a whole, before the sum is cut.
+  // The constant operand is packed as a whole, before the sum is cut, if the lanes run along it.
   std::string packed;
-  if (const compute::Access* operand = packable(builder.state, *r, static_cast<int>(longest))) {
+  const int along = axis_named(*r, (*names)[static_cast<size_t>(rows < 0 ? vector : rows)]);
+  const compute::Access* operand = packable(builder.state, *r, static_cast<int>(longest));
+  if (operand != nullptr && moves(*operand, along)) {
     const std::string buffer = operand->buffer->name;
     if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return false;
     packed = builder.state.stages[builder.state.find_stage(reduction) - 1].name();
@@ -135,15 +149,17 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   // The other rule sees the smallest parts; its decisions suit larger ones.
   SketchBuilder probe = builder;
   const std::string partial = reduction + ".rf";
-  if (!probe.add_step(schedule::RFactor{reduction, group->axis, group->length / parts.back()})
-           .ok() ||
+  const int64_t fewest = part_length(group->length, parts.back(), group->lanes);
+  if (!probe.add_step(schedule::RFactor{reduction, group->axis, fewest}).ok() ||
       !probe.add_step(schedule::CacheWrite{partial}).ok())
     return false;
   if (add_dot(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != LaneFit::kNone) {
     group->part = probe.groups.back();
   } else {
+    const int lanes_along = rows < 0 ? -1 : rows + 1;  // the parts' axis stands first
     group->part =
-        make_contraction(probe, partial, partial + ".acc", {.fixed = 1, .packed = packed});
+        make_contraction(probe, partial, partial + ".acc",
+                         {.vector = lanes_along, .fixed = 1, .ends_early = true, .packed = packed});
   }
   if (!group->part) return false;
   builder.decisions = std::move(probe.decisions);

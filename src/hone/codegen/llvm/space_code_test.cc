@@ -83,6 +83,14 @@ TEST(space_code, products_of_few_columns) {
 TEST(space_code, sums_in_parts) {
   check_family(
       {1, 224, [](const Extents& e) { return gemm(1, e[0], 8192); }, {"direct.0", "direct.1"}});
+  // Parts of which the last one is shorter, with lanes along rows.
+  check_family({1,
+                33,
+                [](const Extents& e) { return few_columns(16 + e[0], 2, 16'381, true); },
+                {},
+                true,
+                false,
+                {"rfactor(matmul.acc, k, ", "layout(matmul.acc.rf.acc, [ko"}});
 }
 TEST(space_code, convolutions) {
   check_family(
