@@ -44,8 +44,9 @@ def estimates(result, name):
 def floor(result):
     """The least seconds of a copy that an estimate is believed; 0 if there is no such bound.
 
-    That is the row's limit where it is the arithmetic's, of the algorithm with the fewest products (Winograd's where there is one). A cache's bandwidth is none: part of a working set may lie in a closer one. And what an engine was measured to take,
-    no other one is denied: the peak rate may have been measured in a slow moment.
+    That is the row's limit where it is the arithmetic's, of the algorithm with the fewest products (Winograd's where there is one). A cache's
+    bandwidth is none: part of a working set may lie in a closer one. And what an engine was measured to take, no other one is denied: the peak
+    rate may have been measured in a slow moment.
     """
     if result.get("limit") != "compute":
         return 0.0

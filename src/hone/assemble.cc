@@ -103,6 +103,9 @@ double tiles_of_busiest(int64_t tiles, int threads) {
   return static_cast<double>((tiles + threads - 1) / threads);
 }
 
+// With the model, not before it.
+bool runs(const codegen::Phase& phase) { return !phase.prepare; }
+
 // What each call takes on one thread. A kernel of several phases needs stops between them and
 // shares its workspace; it takes no company, nor does one whose time is not known.
 std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
@@ -112,11 +115,10 @@ std::vector<graph::CallCost> call_costs(const graph::TaskList& tasks,
   for (const graph::TaskCall& call : tasks.calls) {
     const auto g = static_cast<size_t>(call.group);
     const std::vector<codegen::Phase>& phases = kernels[g].code.phases;
-    const auto is_run = [](const codegen::Phase& phase) { return !phase.prepare; };
-    const auto phase = std::find_if(phases.begin(), phases.end(), is_run);
+    const auto phase = std::find_if(phases.begin(), phases.end(), runs);
     const double seconds = options.seconds.empty() ? 0 : options.seconds[g];
     graph::CallCost cost;
-    cost.alone = std::count_if(phases.begin(), phases.end(), is_run) != 1 ||
+    cost.alone = std::count_if(phases.begin(), phases.end(), runs) != 1 ||
                  !std::isfinite(seconds) || seconds <= 0;
     for (const ir::Param& param : kernels[g].program.params)
       cost.alone |= param.role == ir::Role::kWorkspace;
@@ -212,14 +214,14 @@ std::vector<int> add_kernels(std::span<const Kernel> kernels, codegen::ArtifactS
   std::map<std::string, int> known;  // by the symbol of the first phase that runs
   for (const Kernel& kernel : kernels) {
     const int next = static_cast<int>(spec.kernel_symbols.size());
-    const auto run = std::find_if(kernel.code.phases.begin(), kernel.code.phases.end(),
-                                  [](const codegen::Phase& phase) { return !phase.prepare; });
-    const codegen::Phase& first = run != kernel.code.phases.end() ? *run : kernel.code.phases[0];
+    const std::vector<codegen::Phase>& phases = kernel.code.phases;
+    const auto run = std::find_if(phases.begin(), phases.end(), runs);
+    const codegen::Phase& first = run != phases.end() ? *run : phases[0];
     const auto [place, added] = known.emplace(first.symbol, next);
     first_symbol.push_back(place->second);
     if (!added) continue;
-    for (const codegen::Phase& phase : kernel.code.phases) {
-      if (!phase.prepare) spec.kernel_symbols.push_back(phase.symbol);
+    for (const codegen::Phase& phase : phases) {
+      if (runs(phase)) spec.kernel_symbols.push_back(phase.symbol);
     }
     spec.scratch_bytes = std::max(spec.scratch_bytes, kernel.code.scratch_bytes);
     spec.objects.push_back(kernel.code.object);
@@ -277,7 +279,7 @@ void add_steps(int call_index, const graph::TaskCall& call, const Kernel& kernel
   step.bytes = compute::bytes_moved(call.dag);
   step.arguments = std::move(arguments);
   for (const codegen::Phase& phase : kernel.code.phases) {
-    if (phase.prepare) continue;
+    if (!runs(phase)) continue;
     step.kernel = symbol++;
     step.num_tiles = phase.num_tiles;
     assembly.spec.steps.push_back(step);

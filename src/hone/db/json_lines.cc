@@ -65,26 +65,22 @@ const char* read(const Json& json, int& to) {
   to = static_cast<int>(value);
   return nullptr;
 }
-const char* read(const Json& json, uint64_t& to) {
-  const std::optional<uint64_t> key =
-      json.is_string() ? parse_key(json.get<std::string>()) : std::nullopt;
-  if (!key) return "16 hexadecimal digits";
-  to = *key;
+// A text that `parse` has a value for.
+template <typename T, typename Parse>
+const char* read_parsed(const Json& json, const Parse& parse, const char* expected, T& to) {
+  const std::optional<T> value = json.is_string() ? parse(json.get<std::string>()) : std::nullopt;
+  if (!value) return expected;
+  to = *value;
   return nullptr;
+}
+const char* read(const Json& json, uint64_t& to) {
+  return read_parsed(json, parse_key, "16 hexadecimal digits", to);
 }
 const char* read(const Json& json, measure::Outcome& to) {
-  const auto outcome =
-      json.is_string() ? measure::parse_outcome(json.get<std::string>()) : std::nullopt;
-  if (!outcome) return "an outcome such as ok";
-  to = *outcome;
-  return nullptr;
+  return read_parsed(json, measure::parse_outcome, "an outcome such as ok", to);
 }
 const char* read(const Json& json, space::Accuracy& to) {
-  const auto accuracy =
-      json.is_string() ? space::parse_accuracy(json.get<std::string>()) : std::nullopt;
-  if (!accuracy) return "strict, default or fast";
-  to = *accuracy;
-  return nullptr;
+  return read_parsed(json, space::parse_accuracy, "strict, default or fast", to);
 }
 
 // Nothing for a blank line.

@@ -153,26 +153,10 @@ class Reader {
     to = texts_.substr(begin, text_ends_[place] - begin);
   }
   void operator()(const char* field, measure::Outcome& to) {
-    std::string name;
-    (*this)(field, name);
-    if (!status_.ok()) return;
-    if (const auto outcome = measure::parse_outcome(name)) {
-      to = *outcome;
-    } else {
-      status_ = invalid("array '{}', row {}: found '{}', expected an outcome such as ok",
-                        array_name(field), row_, name);
-    }
+    get_parsed(field, measure::parse_outcome, "an outcome such as ok", to);
   }
   void operator()(const char* field, space::Accuracy& to) {
-    std::string name;
-    (*this)(field, name);
-    if (!status_.ok()) return;
-    if (const auto accuracy = space::parse_accuracy(name)) {
-      to = *accuracy;
-    } else {
-      status_ = invalid("array '{}', row {}: found '{}', expected strict, default or fast",
-                        array_name(field), row_, name);
-    }
+    get_parsed(field, space::parse_accuracy, "strict, default or fast", to);
   }
   void operator()(const char* field, std::vector<double>& to) {
     const Tensor* values = column(field, DType::kF64, -1);
@@ -214,6 +198,19 @@ class Reader {
   template <typename T>
   void get(const char* field, DType dtype, T& to) {
     if (const Tensor* tensor = column(field, dtype, rows_)) to = tensor->as<T>()[row_];
+  }
+  // A text that `parse` has a value for.
+  template <typename T, typename Parse>
+  void get_parsed(const char* field, const Parse& parse, const char* expected, T& to) {
+    std::string text;
+    (*this)(field, text);
+    if (!status_.ok()) return;
+    if (const std::optional<T> value = parse(text)) {
+      to = *value;
+    } else {
+      status_ = invalid("array '{}', row {}: found '{}', expected {}", array_name(field), row_,
+                        text, expected);
+    }
   }
 
   std::span<const NamedTensor> arrays_;

@@ -69,9 +69,9 @@ Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
   return ok_status();
 }
 
-Result<std::vector<measure::ForkJoin>> read_fork_join(Connection& db, int64_t device,
+Result<std::vector<measure::ForkJoin>> read_fork_join(Connection& db, int64_t version,
+                                                      int64_t device,
                                                       const measure::ForkJoin& all) {
-  HONE_ASSIGN_OR_RETURN(const int64_t version, db.integer("PRAGMA user_version"));
   std::vector<measure::ForkJoin> figures;
   if (version >= kForkJoinVersion) {
     HONE_ASSIGN_OR_RETURN(
@@ -149,7 +149,7 @@ Result<std::optional<measure::Roofline>> load_roofline(std::string_view where,
                          .unix_time = s.integer(5),
                          .host_load = s.real(6)};
   const int64_t id = s.integer(0);
-  HONE_ASSIGN_OR_RETURN(r.fork_join, read_fork_join(*db, id, {r.cores, s.real(4)}));
+  HONE_ASSIGN_OR_RETURN(r.fork_join, read_fork_join(*db, version, id, {r.cores, s.real(4)}));
   HONE_ASSIGN_OR_RETURN(r.levels, read_levels(*db, id));
   const Status status = measure::check(r);
   if (!status.ok())

@@ -260,11 +260,13 @@ Result<Roofline> measure_roofline(const target::Target& host, const RooflineOpti
   (void)bench.round();  // only warms up
   CoreWatch watch(host.cores, {});
   BestOfRounds best;
+  CoreChange before = watch.look();
   for (int round = 1;; ++round) {
     HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
-    const CoreChange before = watch.look();
     const RooflineRound found = bench.round();
-    best.add(found, before, watch.look());
+    const CoreChange after = watch.look();
+    best.add(found, before, after);
+    before = after;
     const double taken = real_clock().now_seconds() - start;
     const bool counts = best.rounds() >= kMinRounds || taken >= kPatience * options.seconds;
     if (best.rounds() >= kMaxRounds || (round >= kMinRounds && counts && taken >= options.seconds))

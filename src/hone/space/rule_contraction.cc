@@ -242,8 +242,7 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
     const ir::Param* param = builder.state.find_param(read.buffer);
     group->skips_zeros = group->skips_zeros || (param && !param->zeros.empty());
   }
-  group->lanes =
-      builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
+  group->lanes = lanes_of(builder.target, *e);
   group->registers = builder.target.vector_registers;
   // Values that are updated together have as many lanes each, whatever is made of them.
   const auto values = static_cast<int>(r->stage.outputs.size());
@@ -284,12 +283,11 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
       set_packed_axes();
     }
   }
-  if (!group->packed.empty() && group->roles.column < 0 && group->roles.row < 0)
+  if (group->row_lanes || (group->roles.column < 0 && group->roles.row < 0))
     group->streamed = group->packed;
-  if (group->row_lanes) {
-    group->streamed = group->packed;
+  if (group->row_lanes && group->packed.empty()) {
     for (const compute::Access& read : r->reads) {
-      if (!group->packed.empty() || !moves(read, r_vector)) continue;
+      if (!moves(read, r_vector)) continue;
       group->streamed = read.buffer->name;
       if (!builder.target.caches.empty())
         group->line = builder.target.caches[0].line_bytes / dtype_bytes(read.buffer->dtype);

@@ -285,8 +285,7 @@ LaneFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::
   const int sum = lane_axis(builder.state, *r, options.packed);
   if (!names || sum < 0) return LaneFit::kNone;
   auto group = std::make_shared<Dot>();
-  group->lanes =
-      builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
+  group->lanes = lanes_of(builder.target, *e);
   group->length = r->axes[static_cast<size_t>(sum)].extent;
   if (group->lanes < 2 || group->length < group->lanes) return LaneFit::kNone;
   group->axes = e->stage.axes;

@@ -227,8 +227,7 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
   auto group = std::make_shared<Pointwise>();
   group->stage = stage;
   group->axes = info->stage.axes;
-  group->lanes =
-      builder.target.lanes(static_cast<int>(dtype_bytes(info->stage.outputs[0].buffer->dtype)));
+  group->lanes = lanes_of(builder.target, *info);
   const int unit = unit_stride_axis(*info);
   if (unit >= 0) group->vector_axes.push_back(unit);
   for (const compute::Access& read : info->reads) {

@@ -15,10 +15,16 @@ namespace {
 // Lanes along the columns are as good where so few of them have none: a fifth.
 constexpr int64_t kIdleShare = 5;
 
+int64_t columns_of(const schedule::StageInfo& e) {
+  const int unit = unit_stride_axis(e);
+  return unit < 0 ? 1 : e.axes[static_cast<size_t>(unit)].extent;
+}
+
 // E's axis along which the lanes of the operands that move with it are neighbours, or are once a
 // constant one is packed, the longest of them; -1 if there is none.
 int row_axis(const schedule::State& state, const schedule::StageInfo& e,
-             const schedule::StageInfo& r, const std::vector<std::string>& names, int unit) {
+             const schedule::StageInfo& r, const std::vector<std::string>& names) {
+  const int unit = unit_stride_axis(e);
   int best = -1;
   for (int a = 0; a < e.num_spatial(); ++a) {
     const compute::Axis& axis = e.axes[static_cast<size_t>(a)];
@@ -44,14 +50,11 @@ int row_axis(const schedule::State& state, const schedule::StageInfo& e,
 
 int row_lanes_axis(const SketchBuilder& builder, const schedule::StageInfo& e,
                    const schedule::StageInfo& r, const std::vector<std::string>& names) {
-  const int unit = unit_stride_axis(e);
-  const int64_t columns = unit < 0 ? 1 : e.axes[static_cast<size_t>(unit)].extent;
-  const int64_t lanes =
-      builder.target.lanes(static_cast<int>(dtype_bytes(e.stage.outputs[0].buffer->dtype)));
+  const int64_t columns = columns_of(e), lanes = lanes_of(builder.target, e);
   const int64_t whole = round_up(columns, lanes);
   if (lanes < 2 || r.stage.outputs.size() != 1 || kIdleShare * (whole - columns) <= whole)
     return -1;
-  const int axis = row_axis(builder.state, e, r, names, unit);
+  const int axis = row_axis(builder.state, e, r, names);
   return axis >= 0 && e.axes[static_cast<size_t>(axis)].extent >= lanes ? axis : -1;
 }
 
@@ -67,11 +70,7 @@ LaneFit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
       make_contraction(builder, epilogue, reduction, {.vector = axis});
   if (!group) return LaneFit::kNone;
   builder.groups.push_back(std::move(group));
-  const int unit = unit_stride_axis(*e);
-  const int64_t columns = unit < 0 ? 1 : e->axes[static_cast<size_t>(unit)].extent;
-  const int lanes =
-      builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
-  return 2 * columns <= lanes ? LaneFit::kBest : LaneFit::kPossible;
+  return 2 * columns_of(*e) <= lanes_of(builder.target, *e) ? LaneFit::kBest : LaneFit::kPossible;
 }
 
 }  // namespace hone::space

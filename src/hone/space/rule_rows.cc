@@ -157,8 +157,7 @@ bool add_rows(SketchBuilder& builder) {
   const StageInfo& root = *trial.state.stages.back().info;
   auto group = std::make_shared<Rows>();
   group->root = root.stage.name;
-  group->lanes =
-      trial.target.lanes(static_cast<int>(dtype_bytes(root.stage.outputs[0].buffer->dtype)));
+  group->lanes = lanes_of(trial.target, root);
   const int unit = unit_stride_axis(root);
   for (int a = 0; a < root.num_spatial(); ++a) {
     const std::string& name = root.axes[static_cast<size_t>(a)].var->name;

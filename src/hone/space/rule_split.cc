@@ -115,8 +115,7 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   const int vector = unit < 0 ? rows : unit;
   if (vector < 0) return false;
   auto group = std::make_shared<SplitSum>();
-  group->lanes =
-      builder.target.lanes(static_cast<int>(dtype_bytes(e->stage.outputs[0].buffer->dtype)));
+  group->lanes = lanes_of(builder.target, *e);
   int64_t results = 1, terms = 1;
   for (const compute::Axis& axis : e->stage.axes) results *= axis.extent;
   size_t longest = static_cast<size_t>(r->num_spatial());

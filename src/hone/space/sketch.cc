@@ -117,6 +117,10 @@ bool is_contiguous(const compute::Access& read, size_t axis) {
   return stride == 1;
 }
 
+int lanes_of(const target::Target& target, const schedule::StageInfo& info) {
+  return target.lanes(static_cast<int>(dtype_bytes(info.stage.outputs[0].buffer->dtype)));
+}
+
 int unit_stride_axis(const schedule::StageInfo& info) {
   const compute::AffineRow& last = info.writes[0].back();
   for (int a = 0; a < info.num_spatial(); ++a) {

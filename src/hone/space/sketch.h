@@ -40,8 +40,8 @@ struct SketchBuilder {
   schedule::Steps structure;
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
-  bool for_threads =
-      false;  // another sketch does the same with less work where there is one thread
+  // Another sketch does the same with less work where there is one thread.
+  bool for_threads = false;
 
   [[nodiscard]] Status add_step(schedule::Step step);
   // A tile that divides `extent` points and grows with them if it `scales`; 0: no tile.
@@ -71,6 +71,8 @@ void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t 
 [[nodiscard]] int axis_named(const schedule::StageInfo& info, std::string_view name);
 // Neighbouring points of an axis (position in the stage's axes) are neighbours in memory.
 [[nodiscard]] bool is_contiguous(const compute::Access& read, size_t axis);
+// Of a vector of a stage's results.
+[[nodiscard]] int lanes_of(const target::Target& target, const schedule::StageInfo& info);
 // The spatial axis that moves through the last dimension of the stage's output by one; -1 if none.
 [[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);
 

@@ -71,6 +71,19 @@ ir::Expr function(Op op, const ir::Expr& x) {
   return op == Op::kMul ? x * ir::make(Op::kSigmoid, {x}) : ir::make(op, {x});
 }
 
+// y[v] = f(x[v]) for n elements.
+template <typename F>
+ir::Program map_program(int64_t n, const F& f, ir::ForKind kind = ir::ForKind::kVectorized) {
+  const auto x = ir::make_buffer("x", DType::kF32, {n});
+  const auto y = ir::make_buffer("y", DType::kF32, {n});
+  const auto v = ir::make_var("v");
+  ir::Program program{"math", {{x, ir::Role::kInput}, {y, ir::Role::kOutput}}, {}};
+  program.phases.push_back(
+      {ir::make_for(v, ir::constant(0), ir::constant(n), kind,
+                    {ir::make_store(y, {ir::variable(v)}, f(ir::load(x, {ir::variable(v)})))})});
+  return program;
+}
+
 TEST(vector_math, errors_stay_within_the_stated_limits) {
   const Case cases[] = {{Op::kExp, 2, 1e40},          {Op::kPow, 3, 1e40},
                         {Op::kLog, 2, 1e40},          {Op::kTanh, 8, 1e40},
@@ -83,14 +96,8 @@ TEST(vector_math, errors_stay_within_the_stated_limits) {
   for (const target::Target& target : runnable_targets()) {
     for (const ir::ForKind kind : {ir::ForKind::kVectorized, ir::ForKind::kSerial}) {
       for (const Case& c : cases) {
-        const auto x = ir::make_buffer("x", DType::kF32, {n});
-        const auto y = ir::make_buffer("y", DType::kF32, {n});
-        const auto v = ir::make_var("v");
-        const ir::Expr at_v = ir::load(x, {ir::variable(v)});
-        ir::Program program{"math", {{x, ir::Role::kInput}, {y, ir::Role::kOutput}}, {}};
-        program.phases.push_back(
-            {ir::make_for(v, ir::constant(0), ir::constant(n), kind,
-                          {ir::make_store(y, {ir::variable(v)}, function(c.op, at_v))})});
+        const ir::Program program = map_program(
+            n, [&](const ir::Expr& x) { return function(c.op, x); }, kind);
         std::vector<Tensor> args = {Tensor(DType::kF32, {n}), Tensor(DType::kF32, {n})};
         std::copy(in.begin(), in.end(), args[0].as<float>().begin());
         const Status status = run_machine_code(program, target, args);
@@ -137,14 +144,7 @@ double exact_gelu(Gelu form, double x) {
 }
 
 ir::Program gelu_program(Gelu form, int64_t n) {
-  const auto x = ir::make_buffer("x", DType::kF32, {n});
-  const auto y = ir::make_buffer("y", DType::kF32, {n});
-  const auto v = ir::make_var("v");
-  ir::Program program{"gelu", {{x, ir::Role::kInput}, {y, ir::Role::kOutput}}, {}};
-  program.phases.push_back({ir::make_for(
-      v, ir::constant(0), ir::constant(n), ir::ForKind::kVectorized,
-      {ir::make_store(y, {ir::variable(v)}, gelu(form, ir::load(x, {ir::variable(v)})))})});
-  return program;
+  return map_program(n, [&](const ir::Expr& x) { return gelu(form, x); });
 }
 
 TEST(vector_math, gelu_is_right_beside_its_argument) {
@@ -198,13 +198,8 @@ TEST(vector_math, gelu_takes_few_instructions) {
 TEST(vector_math, erf_by_pieces_is_near_without_a_division) {
   // Denser than the other test, where its pieces meet.
   const int64_t n = 1 << 20;
-  const auto x = ir::make_buffer("x", DType::kF32, {n});
-  const auto y = ir::make_buffer("y", DType::kF32, {n});
-  const auto v = ir::make_var("v");
-  ir::Program program{"erf", {{x, ir::Role::kInput}, {y, ir::Role::kOutput}}, {}};
-  program.phases.push_back({ir::make_for(
-      v, ir::constant(0), ir::constant(n), ir::ForKind::kVectorized,
-      {ir::make_store(y, {ir::variable(v)}, function(Op::kErf, ir::load(x, {ir::variable(v)})))})});
+  const ir::Program program =
+      map_program(n, [](const ir::Expr& x) { return function(Op::kErf, x); });
   for (const target::Target& target : runnable_targets()) {
     std::vector<Tensor> args = {Tensor(DType::kF32, {n}), Tensor(DType::kF32, {n})};
     const auto at = [&](int64_t i) { return static_cast<float>(i - n / 2) * 0x1p-17F; };
