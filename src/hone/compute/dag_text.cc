@@ -249,7 +249,7 @@ Result<Dag> parse_dag(std::string_view text) {
     const std::string name = names[i + 1] == "-" ? "" : names[i + 1];
     const BufferPtr buffer = renamer.add(param.buffer, name);
     const bool inner = param.role == Role::kWorkspace || param.role == Role::kPacked;
-    if (!inner) dag.params.push_back({buffer, param.role});
+    if (!inner) dag.params.push_back({buffer, param.role, param.zeros});
   }
   for (const ir::Phase& phase : program.phases) {
     HONE_ASSIGN_OR_RETURN(Stage stage, read_stage(renamer.apply(phase.body)));

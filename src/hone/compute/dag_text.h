@@ -12,7 +12,7 @@
 namespace hone::compute {
 
 [[nodiscard]] std::string to_text(const Dag& dag);
-// The same Dag, with the same task key; verified.
+// The same Dag, with the same task key, and what is known of its inputs; verified.
 [[nodiscard]] Result<Dag> parse_dag(std::string_view text);
 
 }  // namespace hone::compute

@@ -39,6 +39,17 @@ TEST(dag_text, keeps_names_of_stages_and_axes) {
   }
 }
 
+TEST(dag_text, keeps_known_zeros) {
+  Dag dag = testing::conv2d({.pad = 2});
+  dag.params[0].zeros = {0, 2, 2, 0, 0, 1, 2, 0};
+  const Result<Dag> back = parse_dag(to_text(dag));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back->params[0].zeros, dag.params[0].zeros);
+  EXPECT_EQ(task_key(*back), task_key(dag));
+  EXPECT_EQ(parse_dag(to_text(testing::conv2d({.pad = 2})))->params[0].zeros,
+            std::vector<int64_t>());
+}
+
 TEST(dag_text, computes_the_same) {
   for (const Dag& dag : usual_dags()) {
     const Result<Dag> back = parse_dag(to_text(dag));

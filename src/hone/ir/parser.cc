@@ -90,9 +90,31 @@ class Parser : ExprParser {
     for (int r = 0; r <= static_cast<int>(Role::kOutput); ++r) {
       if (!accept(role_name(static_cast<Role>(r)))) continue;
       HONE_ASSIGN_OR_RETURN(const BufferPtr declared, declaration(Scope::kGlobal, true));
-      return Param{declared, static_cast<Role>(r)};
+      Param made{declared, static_cast<Role>(r)};
+      if (made.role == Role::kInput && accept("zeros")) {
+        HONE_ASSIGN_OR_RETURN(made.zeros, zeros(*declared));
+      }
+      return made;
     }
     return unexpected("a parameter (input, constant, packed, workspace or output), 'phase' or '}'");
+  }
+  // Param::zeros: {LOW, ..., HIGH, ...}
+  Result<std::vector<int64_t>> zeros(const Buffer& buffer) {
+    const Token& start = token();
+    std::vector<int64_t> list;
+    HONE_RETURN_IF_ERROR(expect("{"));
+    while (!accept("}")) {
+      if (!list.empty()) HONE_RETURN_IF_ERROR(expect(","));
+      HONE_ASSIGN_OR_RETURN(list.emplace_back(), size());
+    }
+    const size_t rank = buffer.shape.size();
+    bool fits = list.size() == 2 * rank;
+    for (size_t d = 0; fits && d < rank; ++d)
+      fits = list[d] <= buffer.shape[d] && list[rank + d] <= buffer.shape[d] - list[d];
+    if (!fits)
+      return fail_at(
+          start, fmt::format("expected the zeros before and after each of {} dimensions", rank));
+    return list;
   }
   Result<int64_t> size() {
     const Token& t = token();

@@ -187,6 +187,24 @@ TEST(parser, errors_say_where_and_what) {
             "line 1, column 22: 'C' has 2 values, expected 3");
 }
 
+TEST(parser, known_zeros_of_inputs) {
+  const auto input = [](std::string_view param) {
+    return parse_program(fmt::format("program p {{\n  {}\n}}\n", param));
+  };
+  const std::string text = "program p {\n  input X: f32[4, 6] zeros {0, 1, 4, 2}\n}\n";
+  const Result<Program> p = parse_program(text);
+  ASSERT_TRUE(p.ok()) << p.status().message();
+  EXPECT_EQ(p->params[0].zeros, (std::vector<int64_t>{0, 1, 4, 2}));
+  EXPECT_EQ(print(*p), text);
+  const std::string expected =
+      "line 2, column 28: expected the zeros before and after each of 2 dimensions";
+  for (const std::string_view zeros : {"{}", "{0, 1, 0}", "{0, 1, 5, 0}", "{3, 0, 2, 0}"})
+    EXPECT_EQ(input(fmt::format("input X: f32[4, 6] zeros {}", zeros)).status().message(), expected)
+        << zeros;
+  EXPECT_FALSE(input("input X: f32[4, 6] zeros {0, -1, 0, 0}").ok());
+  EXPECT_FALSE(input("output X: f32[4, 6] zeros {0, 0, 0, 0}").ok());
+}
+
 TEST(parser, deep_nesting_is_an_error_not_a_crash) {
   const std::string open(10'000, '('), close(10'000, ')');
   EXPECT_NE(error_of("Y[0] = " + open + "1.0" + close).find("nested too deeply"),

@@ -98,6 +98,7 @@ class Printer {
           put("{}{}", i ? ", " : "", real(b.values[i], true));
         put("}}");
       }
+      if (!param.zeros.empty()) put(" zeros {{{}}}", fmt::join(param.zeros, ", "));
       put("\n");
     }
     for (const Phase& phase : p.phases) {
