@@ -10,7 +10,7 @@
 
 #include "hone/base/clock.h"
 #include "hone/compute/dag_testing.h"
-#include "hone/neural_model.h"
+#include "hone/neural/neural_model.h"
 #include "hone/target/target.h"
 #include "hone/tune.h"
 

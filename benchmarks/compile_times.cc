@@ -15,7 +15,8 @@
 #include "hone/base/hash.h"
 #include "hone/codegen/llvm/compiler.h"
 #include "hone/ir/program_hash.h"
-#include "hone/knowledge.h"
+#include "hone/model/knowledge.h"
+#include "hone/resolve_options.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
 

@@ -8,7 +8,7 @@ import sources
 
 # From the ground up. After them come src/hone/*.h, the facade, then everything outside src/hone.
 LAYERS = ["base", "tensor", "ir", "compute", "schedule", "target", "space", "analysis", "codegen",
-          "measure", "db", "cost", "search", "graph"]
+          "measure", "db", "cost", "search", "graph", "assembly", "model", "neural"]
 FACADE = len(LAYERS)
 OUTSIDE = FACADE + 1
 
@@ -24,7 +24,7 @@ OWNERS = {
     r"zlib\.h": "tensor",
 }
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
-LINK = re.compile(r"\bhone_([a-z]+)\b")
+LINK = re.compile(r"\bhone_([a-z]+)\b(?!\.)")
 
 
 def layer_of(path):

@@ -5,7 +5,7 @@
 //   hone_net_files --usable FILE.onnx
 #include "hone/cost/net/net_testing.h"
 #include "hone/cost/net/rows.h"
-#include "hone/net_file.h"
+#include "hone/neural/net_file.h"
 #include "hone/tensor/npy.h"
 
 namespace hone {

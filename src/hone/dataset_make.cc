@@ -11,7 +11,8 @@
 #include "hone/db/registry.h"
 #include "hone/measure/counters.h"
 #include "hone/measure/self_test.h"
-#include "hone/model_tasks.h"
+#include "hone/model/model_tasks.h"
+#include "hone/resolve_options.h"
 
 namespace hone {
 namespace {
@@ -122,7 +123,8 @@ class Collector {
     compile.device = options_.devices[0];
     compile.seed = options_.seed;
     HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, compile));
-    HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), compile));
+    HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(compile));
+    HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), compile, {.cost = cost}));
     if (!model.name.empty()) variant.model = model.name;
     // Whether larger weights stay in the shared cache is tried out while tuning; here all data is
     // to be of one kind.

@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <charconv>
 
+#include "hone/assembly/kernel.h"
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
 #include "hone/ir/printer.h"
-#include "hone/kernel.h"
-#include "hone/knowledge.h"
 #include "hone/measure/local_runner.h"
-#include "hone/model_tasks.h"
+#include "hone/model/knowledge.h"
+#include "hone/model/model_tasks.h"
+#include "hone/model/short_code.h"
+#include "hone/resolve_options.h"
 #include "hone/search/prediction.h"
 #include "hone/search/task_tuner.h"
-#include "hone/short_code.h"
 
 namespace hone {
 namespace {

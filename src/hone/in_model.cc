@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "hone/assembly/model_run.h"
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/measure/statistics.h"
-#include "hone/model_run.h"
 
 namespace hone {
 namespace {

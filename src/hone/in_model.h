@@ -4,7 +4,7 @@
 #pragma once
 
 #include "hone/measure/timing.h"
-#include "hone/model_tasks.h"
+#include "hone/model/model_tasks.h"
 
 namespace hone {
 

@@ -79,7 +79,9 @@ ModelTasks three_products() {
   CompileOptions options;
   options.use_db = false;
   options.threads = 1;
-  return std::move(make_tasks(model.graph(), options)).value();
+  return std::move(
+             make_tasks(model.graph(), options, {.cost = default_cost(options.device).value()}))
+      .value();
 }
 
 struct Fixture {

@@ -1,7 +1,8 @@
 #include "hone/inspect.h"
 
 #include "hone/base/cancel.h"
-#include "hone/knowledge.h"
+#include "hone/model/knowledge.h"
+#include "hone/resolve_options.h"
 
 namespace hone {
 
@@ -29,8 +30,10 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
 }
 
 Result<TaskCounts> count_tasks(const std::string& model, const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options));
-  HONE_ASSIGN_OR_RETURN(const ModelTasks made, make_tasks(std::move(graph), options));
+  HONE_ASSIGN_OR_RETURN(const ModelTasks made,
+                        make_tasks(std::move(graph), options, {.cost = cost}));
   TaskCounts counts{made.name, {}};
   for (const graph::TaskGroup& group : made.tasks.groups)
     counts.tasks[group.key] += static_cast<int>(group.calls.size());

@@ -5,8 +5,8 @@
 #include "hone/base/file.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
-#include "hone/knowledge.h"
 #include "hone/measure/null_runner.h"
+#include "hone/model/knowledge.h"
 #include "hone/schedule/step.h"
 #include "hone/space/portable_point.h"
 
@@ -47,7 +47,8 @@ struct Fixture {
   }
   // Two records of each task of a model, ten seconds apart.
   void store(graph::Graph graph, const std::string& name) {
-    const Result<ModelTasks> model = make_tasks(std::move(graph), options.compile);
+    const Result<ModelTasks> model = make_tasks(
+        std::move(graph), options.compile, {.cost = default_cost(options.compile.device).value()});
     ASSERT_TRUE(model.ok()) << model.status().message();
     std::vector<db::Record> records;
     for (size_t g = 0; g < model->tasks.groups.size(); ++g) {

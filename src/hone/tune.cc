@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <optional>
 
+#include "hone/assembly/time_in_turns.h"
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
-#include "hone/fit_memory.h"
 #include "hone/in_model.h"
-#include "hone/knowledge.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
-#include "hone/time_in_turns.h"
+#include "hone/model/fit_memory.h"
+#include "hone/model/knowledge.h"
+#include "hone/model/write_model.h"
+#include "hone/resolve_options.h"
 #include "hone/tuned_schedules.h"
 
 namespace hone {

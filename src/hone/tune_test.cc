@@ -7,13 +7,13 @@
 #include <cstring>
 #include <set>
 
+#include "hone/assembly/time_in_turns.h"
 #include "hone/base/file.h"
 #include "hone/codegen/llvm/code_cache.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
 #include "hone/measure/worker.h"
 #include "hone/schedule/step.h"
-#include "hone/time_in_turns.h"
 
 namespace hone {
 namespace {

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "hone/in_model.h"
-#include "hone/knowledge.h"
+#include "hone/model/knowledge.h"
+#include "hone/tune.h"
 
 namespace hone {
 

@@ -5,12 +5,14 @@
 #include <map>
 #include <set>
 
+#include "hone/assembly/naive_run.h"
+#include "hone/assembly/step_run.h"
 #include "hone/base/cancel.h"
 #include "hone/graph/op.h"
 #include "hone/graph/stored_value.h"
-#include "hone/knowledge.h"
-#include "hone/naive_run.h"
-#include "hone/step_run.h"
+#include "hone/model/knowledge.h"
+#include "hone/model/write_model.h"
+#include "hone/resolve_options.h"
 
 namespace hone {
 namespace {

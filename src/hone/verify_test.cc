@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/assembly/naive_run.h"
 #include "hone/graph/graph.h"
 #include "hone/graph/test_model.h"
-#include "hone/naive_run.h"
 
 namespace hone {
 namespace {

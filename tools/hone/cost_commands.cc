@@ -5,8 +5,8 @@
 #include "hone/cost/registry.h"
 #include "hone/cost/replay.h"
 #include "hone/inspect.h"
-#include "hone/model_tasks.h"
-#include "hone/neural_model.h"
+#include "hone/model/model_tasks.h"
+#include "hone/neural/neural_model.h"
 
 #include "command.h"
 #include "cost_data.h"

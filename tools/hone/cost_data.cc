@@ -9,7 +9,7 @@
 #include "hone/base/options.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
-#include "hone/model_tasks.h"
+#include "hone/model/schedule_version.h"
 
 #include "dataset_load.h"
 

@@ -9,7 +9,7 @@
 #include "hone/db/copy.h"
 #include "hone/db/json_lines.h"
 #include "hone/db/registry.h"
-#include "hone/model_tasks.h"
+#include "hone/model/schedule_version.h"
 #include "hone/tensor/npy.h"
 
 #include "command.h"

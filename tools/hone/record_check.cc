@@ -2,7 +2,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
-#include "hone/model_tasks.h"
+#include "hone/model/schedule_version.h"
 #include "hone/schedule/state.h"
 
 namespace hone::tool {

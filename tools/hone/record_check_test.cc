@@ -5,7 +5,7 @@
 #include "hone/base/hash.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/compute/dag_text.h"
-#include "hone/model_tasks.h"
+#include "hone/model/schedule_version.h"
 #include "hone/schedule/step.h"
 #include "hone/space/space.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hone/cost/net/train.h"
-#include "hone/net_file.h"
+#include "hone/neural/net_file.h"
 
 #include "model_card.h"
 #include "train_net.h"

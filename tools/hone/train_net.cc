@@ -11,7 +11,7 @@
 #include "hone/base/options.h"
 #include "hone/cost/net/rows.h"
 #include "hone/cost/net/scale.h"
-#include "hone/net_file.h"
+#include "hone/neural/net_file.h"
 
 #include "curve.h"
 #include "interrupt.h"

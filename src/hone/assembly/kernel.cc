@@ -1,0 +1,150 @@
+#include "hone/assembly/kernel.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "hone/base/round_up.h"
+#include "hone/codegen/llvm/code_cache.h"
+#include "hone/schedule/lower.h"
+
+namespace hone {
+namespace {
+
+void collect_buffers(const ir::Expr& expr, std::set<const ir::Buffer*>& buffers) {
+  if (!expr) return;
+  if (expr->buffer) buffers.insert(expr->buffer.get());
+  for (const ir::Expr& arg : expr->args) collect_buffers(arg, buffers);
+}
+
+void collect_buffers(const ir::Stmt& stmt, std::set<const ir::Buffer*>& buffers) {
+  if (stmt->buffer) buffers.insert(stmt->buffer.get());
+  for (const ir::BufferPtr& buffer : stmt->buffers) buffers.insert(buffer.get());
+  for (const ir::Expr& expr : {stmt->min, stmt->extent, stmt->condition, stmt->value})
+    collect_buffers(expr, buffers);
+  for (const ir::Expr& expr : stmt->indices) collect_buffers(expr, buffers);
+  for (const ir::Stmt& child : stmt->body) collect_buffers(child, buffers);
+}
+
+}  // namespace
+
+std::vector<bool> used_params(const ir::Program& program) {
+  std::set<const ir::Buffer*> buffers;  // looked up only, never iterated
+  for (const ir::Phase& phase : program.phases) {
+    if (!phase.prepare) collect_buffers(phase.body, buffers);
+  }
+  std::vector<bool> used;
+  for (const ir::Param& param : program.params)
+    used.push_back(buffers.contains(param.buffer.get()));
+  return used;
+}
+
+namespace {
+
+struct Scratch {
+  explicit Scratch(int64_t bytes)
+      : data(std::aligned_alloc(64,
+                                static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), 64)))) {}
+  ~Scratch() { std::free(data); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  void* data;
+};
+
+// Of a kernel's program: the constants that the Dag carries, and memory for what is packed.
+void fill_constants(const Kernel& kernel, std::span<Tensor> arguments) {
+  HONE_ASSERT(arguments.size() == kernel.program.params.size(), "one argument per param");
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ir::Param& param = kernel.program.params[i];
+    const ir::Buffer& buffer = *param.buffer;
+    if (!buffer.values.empty()) {
+      arguments[i] = Tensor(buffer.dtype, buffer.shape);
+      for (size_t j = 0; j < buffer.values.size(); ++j)
+        arguments[i].set(static_cast<int64_t>(j), buffer.values[j]);
+    } else if (param.role == ir::Role::kPacked) {
+      arguments[i] = Tensor(buffer.dtype, buffer.shape);
+    }
+  }
+}
+
+// The phases of code made for this machine, one after the other.
+Status run_phases(const codegen::ObjectCode& code, bool prepare_only, std::span<Tensor> arguments,
+                  int threads) {
+  std::vector<void*> pointers;
+  for (Tensor& argument : arguments) pointers.push_back(argument.data());
+  const bool apart = prepare_only && !code.prepare_object.empty();
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
+                        apart ? codegen::LoadedCode::load(code.prepare_object)
+                              : codegen::LoadedCode::load(code.object, code.prepare_object));
+  for (const codegen::Phase& phase : code.phases) {
+    if (prepare_only && !phase.prepare) continue;
+    const auto function = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
+    if (!function) return error(Code::kInternal, "compiled code has no symbol {}", phase.symbol);
+    HONE_RETURN_IF_ERROR(
+        run_tiles(function, phase.num_tiles, code.scratch_bytes, pointers.data(), threads));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
+                            const target::Target& target) {
+  Kernel kernel;
+  HONE_ASSIGN_OR_RETURN(kernel.program, schedule::lower(dag, steps));
+  HONE_ASSIGN_OR_RETURN(kernel.code, codegen::compile_once(kernel.program, target));
+  kernel.used = used_params(kernel.program);
+  return kernel;
+}
+
+Status run_tiles(hone_kernel function, int64_t num_tiles, int64_t scratch_bytes, void* const* args,
+                 int threads) {
+  const int64_t parts = std::clamp<int64_t>(threads, 1, std::max<int64_t>(num_tiles, 1));
+  std::vector<int> codes(static_cast<size_t>(parts), 0);
+  const auto work = [&](int64_t part) {
+    const Scratch scratch(scratch_bytes);
+    codes[static_cast<size_t>(part)] =
+        function(args, scratch.data, num_tiles * part / parts, num_tiles * (part + 1) / parts,
+                 static_cast<int>(part));
+  };
+  std::vector<std::thread> workers;
+  for (int64_t part = 1; part < parts; ++part) workers.emplace_back(work, part);
+  work(0);
+  for (std::thread& worker : workers) worker.join();
+  for (const int code : codes) {
+    if (code != 0) return error(Code::kInternal, "a kernel failed with code {}", code);
+  }
+  return ok_status();
+}
+
+Status prepare(const Kernel& kernel, const target::Target& target, std::span<Tensor> arguments,
+               int threads) {
+  fill_constants(kernel, arguments);
+  if (std::none_of(kernel.code.phases.begin(), kernel.code.phases.end(),
+                   [](const codegen::Phase& phase) { return phase.prepare; })) {
+    return ok_status();
+  }
+  // Packed bytes are the same whoever computes them; foreign code is made once more for this
+  // machine.
+  codegen::ObjectCode local;
+  const codegen::ObjectCode* code = &kernel.code;
+  if (target::device_key(target) != target::device_key(target::host())) {
+    ir::Program program = kernel.program;
+    std::erase_if(program.phases, [](const ir::Phase& phase) { return !phase.prepare; });
+    HONE_ASSIGN_OR_RETURN(local, codegen::compile_once(program, target::host()));
+    code = &local;
+  }
+  return run_phases(*code, true, arguments, threads);
+}
+
+Status run(const Kernel& kernel, std::span<Tensor> arguments, int threads) {
+  fill_constants(kernel, arguments);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ir::Param& param = kernel.program.params[i];
+    if (param.role == ir::Role::kWorkspace)
+      arguments[i] = Tensor(param.buffer->dtype, param.buffer->shape);
+  }
+  return run_phases(kernel.code, false, arguments, threads);
+}
+
+}  // namespace hone

@@ -1,0 +1,16 @@
+// compile_graph.h - a graph becomes a library without measuring.
+#pragma once
+
+#include <string>
+
+#include "hone/model/model_tasks.h"
+
+namespace hone {
+
+// By the best schedules that are known or that `cost` predicts. Bad input is Code::kInvalid,
+// kNotFound or kUnsupported; nothing is written then.
+[[nodiscard]] Result<CompileSummary> compile_graph(graph::Graph graph, const std::string& output,
+                                                   const CompileOptions& options,
+                                                   const CostModelPtr& cost);
+
+}  // namespace hone

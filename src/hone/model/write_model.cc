@@ -1,0 +1,122 @@
+#include "hone/model/write_model.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "hone/analysis/cpu_measure.h"
+#include "hone/base/cancel.h"
+#include "hone/base/clock.h"
+#include "hone/base/file.h"
+#include "hone/model/short_code.h"
+
+namespace hone {
+namespace {
+
+// Of intermediate tensors, so that kernels run together: little beside the weights, and enough for
+// most of them.
+constexpr double kArenaGrowth = 1.125;
+
+// By predicted times, also where others are known: the same schedules give the same library.
+Result<TogetherOptions> together_options(const ModelTasks& model,
+                                         std::span<const schedule::Steps> schedules,
+                                         const CompileOptions& options) {
+  TogetherOptions together{.threads = model.threads};
+  const auto& skipped = options.skip_passes;
+  if (std::count(skipped.begin(), skipped.end(), kRunTogether) > 0 || model.threads == 1)
+    return together;
+  // As it was measured here, else the cost model's.
+  together.fork_join = {{model.threads, analysis::kForkJoinSeconds}};
+  if (model.roofline && !model.roofline->fork_join.empty())
+    together.fork_join = model.roofline->fork_join;
+  if (options.max_memory == 0) together.arena = {kArenaGrowth, own_cache_bytes(model.target) / 2};
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));
+    together.seconds.push_back(seconds);
+  }
+  return together;
+}
+
+}  // namespace
+
+bool is_static_library(const std::string& path, const CompileOptions& options) {
+  return options.static_library || std::filesystem::path(path).extension() == ".a";
+}
+
+Status check_output(const std::string& path, const CompileOptions& options) {
+  namespace fs = std::filesystem;
+  HONE_RETURN_IF_ERROR(codegen::check_prefix(options.prefix));
+  std::error_code ignored;
+  if (path.empty()) return invalid("the output has no name, expected a file");
+  if (fs::is_directory(path, ignored))
+    return invalid("output {} is a folder, expected a file", path);
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder, ignored))
+    return error(Code::kNotFound, "output {}: there is no folder {}", path, folder.string());
+  // Only trying tells: access() promises root too much, as in /proc or on a full disk.
+  std::string probe = (folder / ".hone-XXXXXX").string();
+  if (mkdtemp(probe.data()) == nullptr)
+    return error(Code::kIo, "output {}: {}", path, errno_text(errno));
+  rmdir(probe.c_str());
+  return ok_status();
+}
+
+Result<Assembly> assemble_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                                const CompileOptions& options, ThreadPool& pool) {
+  const auto once = [&]() -> Result<Assembly> {
+    HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
+                          together_options(model, schedules, options));
+    return assemble(model.tasks, schedules, model.target, pool, options.interrupted, together);
+  };
+  Result<Assembly> assembly = once();
+  if (assembly.status().code() != Code::kUnsupported) return assembly;
+  HONE_ASSIGN_OR_RETURN(const bool changed, shorten_code(model, schedules, options, pool));
+  return changed ? once() : std::move(assembly);
+}
+
+Result<Written> write_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                            const std::string& output, const CompileOptions& options,
+                            ThreadPool& pool) {
+  const double start = real_clock().now_seconds();
+  HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble_model(model, schedules, options, pool));
+  return link_model(model, std::move(assembly), output, options, start);
+}
+
+Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std::string& output,
+                           const CompileOptions& options, double start) {
+  for (size_t i = 0; i < assembly.calls.size(); ++i) {
+    const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(assembly.calls[i])];
+    codegen::ArtifactStep& step = assembly.spec.steps[i];
+    if (step.bytes > 0)
+      step.least_flops = model.summaries[static_cast<size_t>(call.group)].least_flops;
+  }
+  const double assembled = real_clock().now_seconds();
+  assembly.spec.name = model.name;
+  assembly.spec.prefix = options.prefix;
+  const Status linked = is_static_library(output, options)
+                            ? codegen::write_static_library(assembly.spec, output)
+                            : codegen::write_shared_library(assembly.spec, output);
+  if (!linked.ok()) {  // the terminal interrupts the linker too
+    HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
+    return linked;
+  }
+  if (options.header) {
+    const std::string header = std::filesystem::path(output).replace_extension(".h").string();
+    HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header));
+  }
+  Written written;
+  written.assembly = assembled - start;
+  written.memory_bytes = memory_of(assembly.spec, model.threads).total();
+  std::error_code ignored;
+  written.bytes = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
+  written.seconds = real_clock().now_seconds() - start;
+  written.arena_bytes = assembly.spec.arena_bytes;
+  written.calls = static_cast<int>(assembly.plan.moments.size());
+  written.turns = assembly.turns;
+  written.small = assembly.small;
+  return written;
+}
+
+}  // namespace hone

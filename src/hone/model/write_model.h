@@ -1,0 +1,36 @@
+// write_model.h - the library of a model: kernels of given schedules, linked with its weights.
+#pragma once
+
+#include "hone/assembly/assemble.h"
+#include "hone/base/thread_pool.h"
+#include "hone/model/model_tasks.h"
+
+namespace hone {
+
+// An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
+[[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
+[[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);
+// Kernels of these schedules, with those together that gain by it. A schedule whose code is too
+// long gives way to another one (short_code.h).
+[[nodiscard]] Result<Assembly> assemble_model(ModelTasks& model,
+                                              std::vector<schedule::Steps>& schedules,
+                                              const CompileOptions& options, ThreadPool& pool);
+
+struct Written {
+  int64_t bytes = 0;
+  double seconds = 0;                   // to compile, pack, link and write
+  double assembly = 0;                  // of them, to compile and pack
+  int64_t arena_bytes = 0;              // while it runs
+  int64_t memory_bytes = 0;             // ModelMemory
+  int calls = 0, turns = 0, small = 0;  // of CompileSummary
+};
+[[nodiscard]] Result<Written> write_model(ModelTasks& model,
+                                          std::vector<schedule::Steps>& schedules,
+                                          const std::string& output, const CompileOptions& options,
+                                          ThreadPool& pool);
+// Its second half; `start`: when the first began.
+[[nodiscard]] Result<Written> link_model(const ModelTasks& model, Assembly assembly,
+                                         const std::string& output, const CompileOptions& options,
+                                         double start);
+
+}  // namespace hone

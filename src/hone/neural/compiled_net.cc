@@ -1,0 +1,145 @@
+#include "hone/neural/compiled_net.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "hone/base/hash.h"
+#include "hone/base/log.h"
+#include "hone/codegen/runtime/hone_model.h"
+#include "hone/graph/import_onnx.h"
+#include "hone/model/compile_graph.h"
+#include "hone/target/target.h"
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "hone-net-", kSuffix = ".so";
+constexpr size_t kKept = 16;                     // libraries of a folder, however old
+constexpr auto kUnused = std::chrono::days(30);  // after which others go
+
+// Of all that the library depends on.
+std::string library_name(const NetFile& net) {
+  const std::string device = target::device_key(target::host());
+  const std::string text =
+      fmt::format("{} {} {} {}", kScheduleVersion, HONE_ABI_VERSION, kNetBatch, device);
+  return fmt::format("{}{}{}", kPrefix, hash_hex(hash_string(net.bytes, hash_string(text))),
+                     kSuffix);
+}
+
+bool is_library_name(std::string_view name) {
+  return name.size() == kPrefix.size() + hash_hex(0).size() + kSuffix.size() &&
+         name.starts_with(kPrefix) && name.ends_with(kSuffix);
+}
+
+std::string checksum_file(const std::string& library) { return library + ".sum"; }
+
+std::string checksum_of(std::string_view library) { return hash_hex(hash_string(library)); }
+
+// Whether this user wrote the file: code of others is not run.
+bool is_own(const std::string& path) {
+  struct stat info = {};
+  return ::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid();
+}
+
+bool is_sound(const std::string& path) {
+  if (!file_exists(path) || !is_own(path)) return false;
+  const Result<std::string> library = read_file(path), checksum = read_file(checksum_file(path));
+  return library.ok() && checksum.ok() && *checksum == checksum_of(*library);
+}
+
+Status keep(const std::string& from, const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::string library, read_file(from));
+  HONE_RETURN_IF_ERROR(write_file_atomic(path, library));
+  return write_file_atomic(checksum_file(path), checksum_of(library));
+}
+
+// The time of its checksum says when a library was used last.
+void mark_used(const std::string& path) {
+  std::error_code ignored;  // in a folder that cannot be written nothing is removed
+  fs::last_write_time(checksum_file(path), fs::file_time_type::clock::now(), ignored);
+}
+
+// Of the folder's libraries those that nobody has used for long; one that a process has loaded
+// stays whole in its memory.
+void remove_unused(const std::string& folder) {
+  struct Library {
+    fs::file_time_type used;
+    std::string path;
+  };
+  std::vector<Library> libraries;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string path = it->path().string();
+    if (!is_library_name(it->path().filename().string()) || !is_own(path)) continue;
+    std::error_code unknown;
+    fs::file_time_type used = fs::last_write_time(checksum_file(path), unknown);
+    if (unknown) used = fs::last_write_time(path, unknown);
+    if (!unknown) libraries.push_back({used, path});
+  }
+  if (libraries.size() <= kKept) return;
+  std::sort(libraries.begin(), libraries.end(),
+            [](const Library& a, const Library& b) { return a.used > b.used; });
+  const fs::file_time_type oldest = fs::file_time_type::clock::now() - kUnused;
+  for (size_t i = kKept; i < libraries.size(); ++i) {
+    if (libraries[i].used > oldest) continue;
+    fs::remove(libraries[i].path, error);
+    fs::remove(checksum_file(libraries[i].path), error);
+  }
+}
+
+// By the analytic model and without any record: a net must not need a net, and the same file gives
+// the same library.
+Status make_library(const NetFile& net, const std::string& name, const std::string& path) {
+  graph::ImportOptions import;
+  for (const cost::Input input : net.inputs) {
+    const cost::InputShape& shape = cost::input_shapes()[static_cast<size_t>(input)];
+    import.shapes[shape.name] = shape.of(kNetBatch);
+  }
+  HONE_ASSIGN_OR_RETURN(
+      graph::Graph graph,
+      graph::import_onnx_bytes(net.bytes.data(), net.bytes.size(), name, "", import));
+  CompileOptions options;
+  options.use_db = false;
+  options.prefix = "hone_net";
+  options.threads = 1;
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, default_cost(options.device));
+  return compile_graph(std::move(graph), path, options, cost).status();
+}
+
+}  // namespace
+
+Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
+                                const std::string& folder) {
+  CompiledNet compiled;
+  const std::string library = library_name(net);
+  if (!folder.empty()) {
+    compiled.path = (fs::path(folder) / library).string();
+    if (is_sound(compiled.path)) {
+      mark_used(compiled.path);
+      return compiled;
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(TempDir temporary, TempDir::create());
+  const std::string made = temporary.file(library);
+  log_info("compiling the cost model {}", name);
+  HONE_RETURN_IF_ERROR(make_library(net, name, made));
+  if (!folder.empty()) {
+    const Status kept = keep(made, compiled.path);
+    if (kept.ok()) {
+      remove_unused(folder);
+      return compiled;
+    }
+    log_warning("the compiled cost model is not kept: {}", kept.message());
+  }
+  compiled.path = made;
+  compiled.temporary = std::move(temporary);
+  return compiled;
+}
+
+}  // namespace hone

@@ -1,0 +1,28 @@
+// compiled_net.h - a net of net_file.h, compiled by Hone itself for batches of a fixed size. The
+// library is kept in a folder, so that it is compiled once.
+#pragma once
+
+#include <optional>
+
+#include "hone/base/file.h"
+#include "hone/codegen/loaded_model.h"
+#include "hone/neural/net_file.h"
+
+namespace hone {
+
+// Candidates that a compiled net scores in one run; the rest of an incomplete batch is padding, so
+// it is no larger than a point has neighbours. Larger ones are not faster.
+inline constexpr int64_t kNetBatch = 16;
+
+// Where its library is; a temporary one goes with this object.
+struct CompiledNet {
+  std::string path;
+  std::optional<TempDir> temporary;
+};
+// `folder`: where libraries are kept; empty or not writable: nothing is. A damaged library, or one
+// of another net, compiler or device, is made anew. Whenever one is written, those of the folder
+// that were not used for 30 days are removed, but for the 16 used last.
+[[nodiscard]] Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
+                                              const std::string& folder);
+
+}  // namespace hone

@@ -1,0 +1,49 @@
+// net_worker.h - a compiled net with arrays for one batch: what one thread works with (internal to
+// neural_model.cc).
+#pragma once
+
+#include <span>
+
+#include "hone/codegen/loaded_model.h"
+#include "hone/cost/net/net.h"
+#include "hone/neural/compiled_net.h"
+
+namespace hone {
+
+class NetWorker {
+ public:
+  struct Row {
+    double score = 0, analytic_seconds = 0;
+  };
+
+  // `weights`: those that the net reads as inputs; each run takes them from where they are.
+  // `heads`: as in NetCard.
+  [[nodiscard]] static Result<std::unique_ptr<NetWorker>> open(
+      const std::string& library, std::span<const cost::net::Parameter> weights,
+      const std::vector<std::string>& heads);
+
+  // At most kNetBatch queries.
+  [[nodiscard]] Result<std::vector<Row>> run(std::span<const cost::Query> queries);
+  // Of a query of the last run: the output "head", empty if the net has none, and an input that it
+  // reads.
+  [[nodiscard]] std::span<const float> head(size_t query) const;
+  [[nodiscard]] std::span<const float> input(cost::Input input, size_t query) const;
+
+ private:
+  explicit NetWorker(codegen::LoadedModel model) : model_(std::move(model)) {}
+  [[nodiscard]] Status bind(std::span<const cost::net::Parameter> weights,
+                            const std::vector<std::string>& heads);
+  [[nodiscard]] Status bind_input(const codegen::ModelTensor& input,
+                                  std::span<const cost::net::Parameter> weights);
+
+  codegen::LoadedModel model_;
+  cost::InputSet wanted_;
+  std::optional<cost::InputWriter> writer_;
+  std::vector<float> values_[cost::kNumInputs];
+  std::vector<const void*> inputs_;
+  std::vector<std::vector<float>> others_;
+  std::span<const float> scores_, heads_;
+  std::vector<void*> outputs_;
+};
+
+}  // namespace hone
