@@ -8,8 +8,6 @@
 
 namespace hone::space {
 
-using schedule::Steps;
-
 double tile_cost(int64_t column, int64_t vectors, int64_t lanes, int64_t columns, int64_t channels,
                  bool reuses, int64_t rows) {
   const double fma = static_cast<double>(column * vectors * rows);
@@ -66,6 +64,9 @@ void Contraction::set_default(std::vector<int>& choices) const {
   const int64_t rows = roles.row >= 0 ? axes[roles.row].extent : 1;
   set(d_block, std::max<int64_t>(1, rows / (4 * cores)));
   set(d_parallel, 2);
+  for (const int decision : {d_bands, d_sums, d_panels}) {
+    if (decision >= 0) choices[static_cast<size_t>(decision)] = 0;
+  }
   const Choice choice(own_decisions, choices);
   if (!legal(choice)) set(d_unroll, 1);
   if (!legal(choice)) set(d_taps, 0);
@@ -104,7 +105,7 @@ bool Contraction::rest_apart(const Choice& choice, int64_t channels) const {
   int64_t depth = value(choice, d_parallel);
   for (const OuterLoop loop : loop_order(value(choice, d_order))) {
     if (loop == kChannels) break;
-    depth -= has(loop) ? 1 : 0;
+    depth -= has(loop, has_bands(choice)) ? 1 : 0;
   }
   return depth <= 0;
 }
@@ -118,11 +119,23 @@ const Contraction::LoopOrder& Contraction::loop_order(int64_t order) {
   return kOrders[order];
 }
 
-Contraction::Nest Contraction::nest(int64_t order, int64_t depth,
-                                    const std::array<bool, kOuterLoops>& runs) const {
+bool Contraction::Nest::runs_serially(OuterLoop loop) const {
+  return std::find(loops.begin() + parallel, loops.begin() + size, loop) != loops.begin() + size;
+}
+
+bool Contraction::Nest::joins(OuterLoop first, OuterLoop second) const {
+  for (int i = 0; i + 1 < size; ++i) {
+    if (loops[static_cast<size_t>(i)] == first && loops[static_cast<size_t>(i + 1)] == second)
+      return i + 1 != parallel;
+  }
+  return false;
+}
+
+Contraction::Nest Contraction::nest(const Choice& choice, const Runs& runs) const {
   Nest nest;
-  for (const OuterLoop loop : loop_order(order)) {
-    if (!has(loop)) continue;
+  int64_t depth = nested ? 0 : value(choice, d_parallel);
+  for (const OuterLoop loop : loop_order(value(choice, d_order))) {
+    if (!has(loop, has_bands(choice))) continue;
     if (runs[loop]) {
       nest.loops[static_cast<size_t>(nest.size++)] = loop;
       nest.parallel += depth > 0 ? 1 : 0;
@@ -132,22 +145,73 @@ Contraction::Nest Contraction::nest(int64_t order, int64_t depth,
   return nest;
 }
 
+Contraction::Runs Contraction::runs_of(const Choice& choice, const Extents& extents) const {
+  const int64_t row = value(choice, d_row), block = value(choice, d_block);
+  Runs runs{};
+  runs[kBlocks] = roles.row >= 0 ? block * row < extents.rows : has_bands(choice);
+  runs[kChannels] = choice[d_vectors] * choice[d_lanes] < extents.channels;
+  runs[kRows] = block > 1 && row < extents.rows;
+  runs[kColumns] = value(choice, d_column) < extents.columns;
+  return runs;
+}
+
+int64_t Contraction::column_tiles(const Choice& choice) const {
+  return ceil_div(whole().columns, value(choice, d_column));
+}
+
+int64_t Contraction::band(const Choice& choice) const {
+  const int64_t tiles = column_tiles(choice);
+  return std::max<int64_t>(2, ceil_div(tiles, value(choice, d_bands)));
+}
+
+int64_t block_of_sum(int64_t extent, int64_t n) {
+  constexpr int64_t kVector =
+      16;  // whole vectors and unrolled bodies of what is copied, but at the end
+  return std::min(extent, round_up(ceil_div(extent, n), kVector));
+}
+
+int64_t Contraction::terms(const Choice& choice) const {
+  return block_of_sum(reduce.back().extent, value(choice, d_sums));
+}
+
+bool Contraction::blocks_legal(const Choice& choice) const {
+  const bool bands = has_bands(choice), sums = value(choice, d_sums) > 1;
+  const int64_t place = panel_place(choice);
+  if (!bands && !sums && place == kNone) return true;
+  const Extents all = whole();
+  const Nest now = nest(choice, runs_of(choice, all));
+  if (bands && now.joins(kBlocks, kColumns)) return false;
+  if (sums && now.parallel == now.size) return false;  // a block's operands are read once
+  if (place == kPhase) return column_tiles(choice) > 1;
+  // What an iteration of the parallel loop computes, and what it reads of the panels at a time.
+  const int64_t channels =
+      now.runs_serially(kChannels) ? all.channels : choice[d_vectors] * choice[d_lanes];
+  int64_t columns = value(choice, d_column);
+  if (now.runs_serially(kColumns)) columns *= bands ? band(choice) : column_tiles(choice);
+  if (bands && now.runs_serially(kBlocks)) columns = all.columns;
+  int64_t rows = value(choice, d_row);
+  if (now.runs_serially(kRows)) rows *= value(choice, d_block);
+  if (roles.row >= 0 && now.runs_serially(kBlocks)) rows = all.rows;
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
+  if (sums && channels * columns * rows * kBytes > near_bytes) return false;
+  if (place == kNone) return true;
+  return now.runs_serially(kColumns) && taps() * terms(choice) * channels * kBytes <= near_bytes;
+}
+
 void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents,
                                bool reorders) const {
   const Choice choice(own_decisions, choices);
   shorten_tile(own_decisions, d_column, extents.columns, choices);
   shorten_tile(own_decisions, d_row, extents.rows, choices);
-  const int64_t column = value(choice, d_column), row = value(choice, d_row);
-  shorten_tile(own_decisions, d_block, ceil_div(extents.rows, row), choices);
-  const int64_t block = value(choice, d_block);
-  std::array<bool, kOuterLoops> runs{};
-  runs[kBlocks] = block * row < extents.rows;
-  runs[kChannels] = choice[d_vectors] * choice[d_lanes] < extents.channels;
-  runs[kRows] = block > 1 && row < extents.rows;
-  runs[kColumns] = column < extents.columns;
-  const auto nest_now = [&] {
-    return nest(value(choice, d_order), nested ? 0 : value(choice, d_parallel), runs);
-  };
+  const int64_t column = value(choice, d_column);
+  shorten_tile(own_decisions, d_block, ceil_div(extents.rows, value(choice, d_row)), choices);
+  if (d_bands >= 0) {  // the first number that makes such blocks
+    int& bands = choices[static_cast<size_t>(d_bands)];
+    const int64_t length = has_bands(choice) ? band(choice) : column_tiles(choice);
+    for (bands = 0; std::min(band(choice), column_tiles(choice)) != length;) ++bands;
+  }
+  Runs runs = runs_of(choice, extents);
+  const auto nest_now = [&] { return nest(choice, runs); };
   const Nest wanted = nest_now();
   const auto* const end = wanted.loops.begin() + wanted.size;
   const auto* const serial = wanted.loops.begin() + wanted.parallel;
@@ -156,8 +220,10 @@ void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents
   // Columns are not told apart if all are whole tiles, and never in a parallel loop.
   const bool whole_tiles =
       extents.columns % column == 0 && !tests_data && !(skips_zeros && column == 1);
-  if (d_tail >= 0 && (!runs[kColumns] || whole_tiles ||
-                      std::find(wanted.loops.begin(), serial, kColumns) != serial))
+  const bool bands = has_bands(choice);
+  const bool whole_bands = whole_tiles && (!bands || column_tiles(choice) % band(choice) == 0);
+  if (d_tail >= 0 && (!runs[kColumns] || whole_bands ||
+                      (!bands && std::find(wanted.loops.begin(), serial, kColumns) != serial)))
     choices[static_cast<size_t>(d_tail)] = 1;
   if (!reorders) return;
   // The first order and depth that make such loops; whether there are any.
@@ -187,158 +253,6 @@ void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents
   }
   const bool found = take_first(wanted);
   HONE_ASSERT(found, "the loops that were there");
-}
-
-std::string Contraction::rows_loop() const {
-  std::string fused;
-  for (const int axis : roles.outer) fused += axes[axis].var->name + "@";
-  return fused + axes[roles.row].var->name + ".0";
-}
-
-void Contraction::append_steps(const Choice& choice, Steps& steps) const {
-  const std::string innermost = append_epilogue(choice, steps);
-  steps.emplace_back(schedule::ComputeAt{reduction, epilogue, innermost});
-  append_reduction(choice, steps);
-  if (!packed.empty()) steps.emplace_back(schedule::Layout{packed, packed_layout(choice)});
-}
-
-std::string Contraction::append_epilogue(const Choice& choice, Steps& steps) const {
-  const auto name = [&](int axis) { return axes[axis].var->name; };
-  const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);
-  const std::string vec = name(roles.vector);
-  const schedule::Tail whole = pad_vector ? schedule::Tail::kPad : schedule::Tail::kMask;
-  const bool apart = rest_apart(choice, axes[roles.vector].extent);
-  steps.emplace_back(
-      schedule::Split{epilogue, vec, {vm, v}, apart ? schedule::Tail::kPeel : whole});
-  std::vector<std::string> inner;
-  std::array<std::string, kOuterLoops> names;
-  names[kChannels] = vec + ".0";
-  if (roles.row >= 0) {
-    steps.emplace_back(schedule::Split{epilogue,
-                                       name(roles.row),
-                                       {value(choice, d_block), value(choice, d_row)},
-                                       schedule::Tail::kMask});
-    names[kBlocks] = name(roles.row) + ".0";
-    names[kRows] = name(roles.row) + ".1";
-    inner.push_back(name(roles.row) + ".2");
-  }
-  if (roles.column >= 0) {
-    const schedule::Tail tail =
-        value(choice, d_tail) == 1 ? schedule::Tail::kPeel : schedule::Tail::kMask;
-    steps.emplace_back(
-        schedule::Split{epilogue, name(roles.column), {value(choice, d_column)}, tail});
-    names[kColumns] = name(roles.column) + ".0";
-    inner.push_back(name(roles.column) + ".1");
-  }
-  inner.push_back(vec + ".1");
-  inner.push_back(vec + ".2");
-
-  std::vector<std::string> outer;
-  for (const int axis : roles.outer) outer.push_back(name(axis));
-  const size_t fixed = outer.size();
-  for (const OuterLoop loop : loop_order(value(choice, d_order))) {
-    if (has(loop)) outer.push_back(names[loop]);
-  }
-  std::vector<std::string> order = outer;
-  order.insert(order.end(), inner.begin(), inner.end());
-  steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
-  const size_t depth =
-      std::min(outer.size(), fixed + static_cast<size_t>(value(choice, d_parallel)));
-  std::string innermost = outer.back();
-  if (!nested) {
-    const auto end = outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(depth, 1));
-    const std::string fused = fuse_loops(epilogue, {outer.begin(), end}, steps);
-    if (end == outer.end()) innermost = fused;
-    steps.emplace_back(schedule::Parallel{epilogue, fused});
-  }
-  for (size_t i = 0; i + 1 < inner.size(); ++i)
-    steps.emplace_back(schedule::Unroll{epilogue, inner[i]});
-  steps.emplace_back(schedule::Vectorize{epilogue, inner.back()});
-  return innermost;
-}
-
-void Contraction::append_reduction(const Choice& choice, Steps& steps) const {
-  steps.emplace_back(schedule::SetScope{reduction, ir::Scope::kRegister});
-  const std::string rvec = reduction_names[roles.vector];
-  if (row_lanes) {  // the lanes' results are neighbours in registers, as whole vectors
-    std::vector<std::string> dims;
-    for (size_t a = 0; a < axes.size(); ++a) {
-      if (axes[a].extent > 1 && static_cast<int>(a) != roles.vector)
-        dims.push_back(reduction_names[a]);
-    }
-    dims.push_back(quotient(rvec, choice[d_lanes]));
-    dims.push_back(remainder(rvec, choice[d_lanes]));
-    steps.emplace_back(schedule::Layout{reduction, std::move(dims)});
-  }
-  steps.emplace_back(schedule::Split{reduction, rvec, {choice[d_lanes]}, schedule::Tail::kMask});
-  const int64_t unroll = value(choice, d_unroll);
-  const std::string last = reduce.back().var->name;
-  const bool split_last = unroll > 1;
-  if (split_last)
-    steps.emplace_back(schedule::Split{reduction, last, {unroll}, schedule::Tail::kPeel});
-  std::vector<std::string> loops;
-  const bool vectors_first = vectors_outside(choice);
-  if (vectors_first) loops.push_back(rvec + ".0");
-  const bool last_first = last_outside(choice);
-  const std::string last_outer = split_last ? last + ".0" : last;
-  if (last_first) loops.push_back(last_outer);
-  for (size_t i = 0; i + 1 < reduce.size(); ++i) loops.push_back(reduce[i].var->name);
-  if (!last_first) loops.push_back(last_outer);
-  if (split_last) loops.push_back(last + ".1");
-  const size_t reduce_loops = loops.size();
-  for (size_t a = 0; a < axes.size(); ++a) {
-    if (static_cast<int>(a) != roles.vector) loops.push_back(reduction_names[a]);
-  }
-  if (!vectors_first) loops.push_back(rvec + ".0");
-  loops.push_back(rvec + ".1");
-  steps.emplace_back(schedule::Reorder{reduction, loops});
-  if (vectors_first) steps.emplace_back(schedule::Unroll{reduction, loops[0]});
-  if (d_ahead >= 0 && choice[d_ahead] > 0)
-    steps.emplace_back(schedule::Prefetch{reduction, streamed, last_outer, choice[d_ahead]});
-  if (split_last) steps.emplace_back(schedule::Unroll{reduction, last + ".1"});
-  if (taps_unrolled(choice)) {
-    for (size_t i = 0; i + 1 < reduce.size(); ++i)
-      steps.emplace_back(schedule::Unroll{reduction, reduce[i].var->name});
-  }
-  for (size_t i = reduce_loops; i + 1 < loops.size(); ++i)
-    steps.emplace_back(schedule::Unroll{reduction, loops[i]});
-  steps.emplace_back(schedule::Vectorize{reduction, loops.back()});
-}
-
-std::vector<std::string> Contraction::packed_layout(const Choice& choice) const {
-  const auto is_packed = [&](const std::string& axis) {
-    return std::count(packed_axes.begin(), packed_axes.end(), axis) > 0;
-  };
-  const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);
-  const int64_t blocks = value(choice, d_blocks), unroll = value(choice, d_unroll);
-  const std::string rvec = reduction_names[roles.vector], last = reduce.back().var->name;
-  std::vector<std::string> dims = {quotient(rvec, blocks * vm * v)};
-  if (blocks > 1) dims.push_back(remainder(quotient(rvec, vm * v), blocks));
-  for (const std::string& axis : packed_axes) {
-    bool reduces = axis == rvec;
-    for (const compute::Axis& r : reduce) reduces |= r.var->name == axis;
-    if (!reduces) dims.push_back(axis);
-  }
-  const auto add_last = [&](bool first_part) {
-    if (!is_packed(last)) return;
-    if (unroll <= 1) {
-      if (first_part) dims.push_back(last);
-      return;
-    }
-    dims.push_back(first_part ? quotient(last, unroll) : remainder(last, unroll));
-  };
-  const std::string vector_dim = remainder(quotient(rvec, v), vm);
-  const bool vectors_first = vectors_outside(choice), last_first = last_outside(choice);
-  if (vectors_first) dims.push_back(vector_dim);
-  if (last_first) add_last(true);
-  for (size_t i = 0; i + 1 < reduce.size(); ++i) {
-    if (is_packed(reduce[i].var->name)) dims.push_back(reduce[i].var->name);
-  }
-  if (!last_first) add_last(true);
-  add_last(false);
-  if (vm > 1 && !vectors_first) dims.push_back(vector_dim);
-  dims.push_back(remainder(rvec, v));
-  return dims;
 }
 
 }  // namespace hone::space

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "hone/space/panels.h"
 #include "hone/space/sketch.h"
 
 namespace hone::space {
@@ -54,6 +55,24 @@ class Contraction : public Group {
   // Iterations of the sum's outer loop by which the first line of what one reads of `streamed` is
   // prefetched; 0: not.
   int d_ahead = -1;
+  // Blocks of columns, the outermost of E's loops where there are no rows: their number. With
+  // threads that share channels, too, they are a grid.
+  int d_bands = -1;
+  // Blocks that the longest axis of the sum is cut into: their number. What a parallel iteration
+  // computes is summed up block by block, so that a block's operands stay near.
+  int d_sums = -1;
+  // Where the operand that moves with the lanes is copied into panels, if it is no constant.
+  int d_panels = -1;
+  enum PanelPlace : uint8_t {
+    kNone,
+    kPhase,  // all of it, ahead of E
+    kNear,   // what one block of the sum needs, or else what E's parallel iteration does
+  };
+  std::optional<Panels> panels;
+  [[nodiscard]] int64_t panel_place(const Choice& choice) const {
+    return d_panels < 0 ? int64_t{kNone} : choice[d_panels];
+  }
+  int64_t near_bytes = 1 << 20;  // of a core's own cache
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     const int64_t tile = value(choice, d_column) * value(choice, d_row);
@@ -68,7 +87,8 @@ class Contraction : public Group {
       return false;
     const int64_t body =
         accumulators * value(choice, d_unroll) * (taps_unrolled(choice) ? taps() : 1);
-    return body <= 768;  // instructions; beyond, compile time and the instruction cache suffer
+    // Instructions; beyond, compile time and the instruction cache suffer.
+    return body <= 768 && blocks_legal(choice);
   }
 
   void set_default(std::vector<int>& choices) const override;
@@ -117,10 +137,26 @@ class Contraction : public Group {
   }
   std::vector<Decision> own_decisions;  // a copy of the options, for the rule of thumb
 
+  // Terms of the sum's longest axis that are added up at a time.
+  [[nodiscard]] int64_t terms(const Choice& choice) const;
+
  private:
-  // E's loops; the name of the one that R is computed in.
-  [[nodiscard]] std::string append_epilogue(const Choice& choice, schedule::Steps& steps) const;
-  void append_reduction(const Choice& choice, schedule::Steps& steps) const;
+  // Loops of E, or of R where it adds up blocks: around the register tile and of it.
+  struct TileLoops {
+    std::vector<std::string> outer, inner;
+  };
+  // Splits the axes of a stage, which has them under these names.
+  [[nodiscard]] TileLoops append_tiles(const Choice& choice, const std::string& stage,
+                                       const std::vector<std::string>& names,
+                                       schedule::Steps& steps) const;
+  // E's loops; those around the register tile, and the parallel one.
+  [[nodiscard]] TileLoops append_epilogue(const Choice& choice, schedule::Steps& steps,
+                                          std::string& parallel) const;
+  // R as the sum of its blocks, in memory near by; the loop that a block's sum is computed in.
+  [[nodiscard]] std::string append_sums(const Choice& choice, const std::string& parallel,
+                                        schedule::Steps& steps) const;
+  // The sum around the register tile, of all terms or of a block: stage `sum`.
+  void append_reduction(const Choice& choice, const std::string& sum, schedule::Steps& steps) const;
   // The dimensions of the packed operand, in the order in which R reads it.
   [[nodiscard]] std::vector<std::string> packed_layout(const Choice& choice) const;
   // Whether the last tile of channels lies apart: it has fewer vectors, and no loop that threads
@@ -134,19 +170,35 @@ class Contraction : public Group {
   // E's loops around the register tile and inside of the outer axes.
   enum OuterLoop : uint8_t { kBlocks, kChannels, kRows, kColumns, kOuterLoops };
   using LoopOrder = std::array<OuterLoop, kOuterLoops>;
+  using Runs = std::array<bool, kOuterLoops>;  // those that run more than once
   [[nodiscard]] static const LoopOrder& loop_order(int64_t order);
-  [[nodiscard]] bool has(OuterLoop loop) const {
+  [[nodiscard]] bool has(OuterLoop loop, bool bands) const {
+    if (loop == kBlocks) return roles.row >= 0 || bands;
     return loop == kChannels || (loop == kColumns ? roles.column : roles.row) >= 0;
+  }
+  [[nodiscard]] int64_t column_tiles(const Choice& choice) const;
+  // Register tiles of a block of columns; all if there is one block.
+  [[nodiscard]] int64_t band(const Choice& choice) const;
+  [[nodiscard]] bool has_bands(const Choice& choice) const {
+    return d_bands >= 0 && band(choice) < column_tiles(choice);
   }
   // Those that run more than once, in order, and how many of them the parallel loop takes.
   struct Nest {
     LoopOrder loops{};
     int size = 0, parallel = 0;
     bool operator==(const Nest&) const = default;
+    [[nodiscard]] bool runs_serially(OuterLoop loop) const;
+    // Two loops that are one: neighbours, both parallel or both not.
+    [[nodiscard]] bool joins(OuterLoop first, OuterLoop second) const;
   };
-  [[nodiscard]] Nest nest(int64_t order, int64_t depth,
-                          const std::array<bool, kOuterLoops>& runs) const;
+  [[nodiscard]] Runs runs_of(const Choice& choice, const Extents& extents) const;
+  [[nodiscard]] Nest nest(const Choice& choice, const Runs& runs) const;
+  // Whether blocks of columns and of the sum, and panels, can gain anything and fit near by.
+  [[nodiscard]] bool blocks_legal(const Choice& choice) const;
 };
+
+// Terms of each of n blocks of a sum; the last may have fewer.
+[[nodiscard]] int64_t block_of_sum(int64_t extent, int64_t n);
 
 struct ContractionOptions {
   bool nested = false;
@@ -157,6 +209,7 @@ struct ContractionOptions {
   bool ends_early = false;  // some points of R's outermost axis have shorter sums, which it tests
   // The stage that makes the constant operand; "": a copy is made if one can be.
   std::string packed = {};
+  bool blocks = false;  // columns and the sum may be cut into blocks, an operand copied into panels
 };
 // Adds the structural steps and decisions of a contraction; null if the stages are none. The caller
 // adds the group.

@@ -50,6 +50,17 @@ void Panels::append_copy(Steps& steps) const {
 void Panels::append_loops(const std::string& stage, const std::string& loop, int64_t width,
                           Steps& steps) const {
   steps.emplace_back(schedule::ComputeAt{stage_, stage, loop});
+  append_order(width, steps);
+}
+
+void Panels::append_phase(int64_t width, Steps& steps) const {
+  append_order(width, steps);
+  std::vector<std::string> parallel = outer_;
+  parallel.push_back(channels_ + ".0");
+  steps.emplace_back(schedule::Parallel{stage_, fuse_loops(stage_, parallel, steps)});
+}
+
+void Panels::append_order(int64_t width, Steps& steps) const {
   steps.emplace_back(schedule::Split{stage_, channels_, {width}, schedule::Tail::kMask});
   std::vector<std::string> order = outer_, dims = outer_;
   order.push_back(channels_ + ".0");

@@ -24,9 +24,12 @@ class Panels {
   // Its place and its order, `width` channels to a panel; behind the steps that made the loop.
   void append_loops(const std::string& stage, const std::string& loop, int64_t width,
                     schedule::Steps& steps) const;
+  // A phase of its own instead, ahead of all that reads it.
+  void append_phase(int64_t width, schedule::Steps& steps) const;
   [[nodiscard]] const std::string& buffer() const { return buffer_; }
 
  private:
+  void append_order(int64_t width, schedule::Steps& steps) const;
   std::string sum_, buffer_, stage_, channels_;
   std::vector<std::string> outer_, along_;  // axes of the copy: beside the panels, of the sum
 };

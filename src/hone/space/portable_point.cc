@@ -195,7 +195,11 @@ std::vector<Point> adapt(const PortablePoint& point, const Space& space) {
     for (const Mode mode : {Mode::kKeep, Mode::kDivide, Mode::kScale}) {
       Point wanted = space.default_point(sketch);
       for (size_t d = 0; d < decisions.size(); ++d) {
-        if (choices[d]) wanted.choices[d] = map_choice(*choices[d], decisions[d], mode);
+        if (choices[d]) {
+          wanted.choices[d] = map_choice(*choices[d], decisions[d], mode);
+        } else if (decisions[d].before >= 0) {
+          wanted.choices[d] = decisions[d].before;
+        }
       }
       std::optional<Point> legal = nearest_legal(space, wanted);
       if (legal && std::count(points.begin(), points.end(), *legal) == 0)

@@ -101,6 +101,51 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
   }
 }
 
+constexpr int64_t kLeastSum = 512;    // terms, of a sum that is cut into blocks ...
+constexpr int64_t kLeastBlock = 128;  // ... and of a block
+
+// All that a sum reads and writes.
+int64_t bytes_of(const schedule::StageInfo& sum) {
+  int64_t bytes = 0;
+  for (const compute::Access& read : sum.reads) bytes += read.buffer->bytes();
+  for (const compute::Output& output : sum.stage.outputs) bytes += output.buffer->bytes();
+  return bytes;
+}
+
+// Decisions that points of earlier programs do not speak of: their first option is what those are.
+void add_block_decisions(SketchBuilder& builder, Contraction& group, int64_t bytes) {
+  const Extents all = group.whole();
+  if (bytes < group.near_bytes || group.roles.column < 0) return;
+  const auto add = [&](std::string_view role, DecisionKind kind, std::vector<int64_t> options) {
+    const int decision = builder.add_decision(group.epilogue, role, kind, std::move(options));
+    builder.decisions.back().before = 0;
+    return decision;
+  };
+  if (group.roles.row < 0 && all.columns >= 32) {
+    std::vector<int64_t> bands;
+    for (const int64_t n : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
+      if (all.columns >= 16 * n) bands.push_back(n);
+    }
+    if (bands.size() > 1)
+      group.d_bands = add("column_blocks", DecisionKind::kParallel, std::move(bands));
+  }
+  const schedule::RFactor cut{group.reduction, group.reduce.back().var->name, kLeastBlock};
+  const int64_t longest = group.reduce.back().extent;
+  if (group.taps() * longest >= kLeastSum && schedule::check(cut, builder.state).ok()) {
+    std::vector<int64_t> sums = {1};
+    for (const int64_t n : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+      const int64_t terms = block_of_sum(longest, n);
+      if (terms * group.taps() >= kLeastBlock && ceil_div(longest, terms) == n) sums.push_back(n);
+    }
+    if (sums.size() > 1) group.d_sums = add("sum_blocks", DecisionKind::kTile, std::move(sums));
+  }
+  if (!group.packed.empty()) return;
+  const auto name = [&](int axis) { return group.reduction_names[static_cast<size_t>(axis)]; };
+  group.panels = Panels::find(builder.state, group.reduction, name(group.roles.vector),
+                              name(group.roles.column));
+  if (group.panels) group.d_panels = add("panels", DecisionKind::kPacking, {0, 1, 2});
+}
+
 }  // namespace
 
 const compute::Access* packable(const schedule::State& state, const schedule::StageInfo& r,
@@ -295,13 +340,17 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   }
   add_tile_decisions(builder, *group);
   add_loop_decisions(builder, *group);
+  if (builder.target.caches.size() > 1) group->near_bytes = builder.target.caches[1].bytes;
+  if (options.blocks && !options.nested && !options.by_rows && !group->row_lanes)
+    add_block_decisions(builder, *group, bytes_of(*r));
   group->own_decisions = builder.decisions;
   return group;
 }
 
 bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
                      const std::string& reduction) {
-  std::shared_ptr<Contraction> group = make_contraction(builder, epilogue, reduction);
+  std::shared_ptr<Contraction> group =
+      make_contraction(builder, epilogue, reduction, {.blocks = true});
   if (!group) return false;
   builder.groups.push_back(std::move(group));
   return true;

@@ -25,6 +25,7 @@ struct Decision {
   size_t role = 0;               // where the part after the stage begins in `name`
   int64_t extent = 0;            // points that a tile divides; 0: it is no tile
   bool scales = false;           // a longer axis wants a larger tile: it is no register tile
+  int before = -1;  // the option of points that do not speak of it; -1: the rule of thumb's
 };
 
 struct Point {
