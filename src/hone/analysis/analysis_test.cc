@@ -82,6 +82,46 @@ TEST(nest, counts_what_the_interpreter_touches) {
   }
 }
 
+// Two groups of four channels in one vector of eight take half of the multiply-adds; each loads its
+// data from one vector, and the weights of both are one.
+TEST(cpu_measure, groups_that_share_a_vector_count_as_one) {
+  target::Target target = small_target();
+  target.vector_bytes = 32;
+  const compute::Dag dag = grouped_conv2d(8, 8, 4, 8, 4, 1);
+  const auto measured = [&](const std::string& lanes, const std::string& sum) {
+    const std::string steps = "split(relu, ow, [4], peel)\n" + lanes +
+                              "scope(grouped_conv2d, register)\n" + sum +
+                              "unroll(grouped_conv2d, n)\nunroll(grouped_conv2d, oh)\n" +
+                              "unroll(grouped_conv2d, ow)\nunroll(relu, ow.1)\n";
+    Result<space::Candidate> candidate = space::make_candidate(dag, *schedule::parse_steps(steps));
+    HONE_ASSERT(candidate.ok(), candidate.status().message().c_str());
+    expect_counts_agree(*candidate);
+    return *std::move(candidate);
+  };
+  const space::Candidate apart = measured(
+      "reorder(relu, [n, oh, g, ow.0, ow.1, oc])\nvectorize(relu, oc)\n"
+      "compute_at(grouped_conv2d, relu, ow.0)\n",
+      "reorder(grouped_conv2d, [kh, kw, ic, n, oh, g, ow, oc])\n"
+      "vectorize(grouped_conv2d, oc)\nunroll(grouped_conv2d, g)\n");
+  const space::Candidate joined = measured(
+      "split(relu, g, [2], mask)\nreorder(relu, [n, oh, g.0, ow.0, ow.1, g.1, oc])\n"
+      "fuse(relu, [g.1, oc])\nvectorize(relu, g.1@oc)\n"
+      "compute_at(grouped_conv2d, relu, ow.0)\n",
+      "reorder(grouped_conv2d, [kh, kw, ic, n, oh, ow, g, oc])\n"
+      "fuse(grouped_conv2d, [g, oc])\nvectorize(grouped_conv2d, g@oc)\n");
+  const auto sums = [&](const space::Candidate& candidate) {
+    return measure_cpu(candidate.state, candidate.bounds, target, 1).roots.at(0).stages.at(0);
+  };
+  EXPECT_EQ(sums(joined).accumulators, sums(apart).accumulators);
+  EXPECT_LE(sums(joined).bounds.loads, sums(apart).bounds.loads);
+  EXPECT_LT(sums(joined).compute_cycles, 0.6 * sums(apart).compute_cycles);
+  const auto lanes = [&](const space::Candidate& candidate) {
+    return register_tile(build_nests(candidate.state, candidate.bounds)[0], target).lanes_used;
+  };
+  EXPECT_EQ(lanes(joined), 1);
+  EXPECT_EQ(lanes(apart), 0.5);
+}
+
 TEST(features, rows_are_finite_and_tell_schedules_apart) {
   const Result<space::Space> space =
       space::Space::create(conv2d({.h = 14, .w = 14, .ic = 16, .oc = 32}), small_target());

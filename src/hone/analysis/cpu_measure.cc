@@ -28,6 +28,12 @@ constexpr double kHalvingCycles = 6;  // until the lanes of a vector are added t
 constexpr int kLineBytes = 64;
 constexpr int64_t kFirstLevelSets = 64;  // of lines: a page, wherever the tag is physical
 
+// The lanes run along two loops that were fused: this is not the last one.
+bool is_outer_digit(const Nest& nest, size_t loop) {
+  return loop + 1 < nest.loops.size() && nest.loops[loop].annotation == Annotation::kVectorize &&
+         nest.loops[loop + 1].annotation == Annotation::kVectorize;
+}
+
 struct Body {
   int lanes = 1;        // of the result's vectors
   size_t first = 0;     // loops from here on are unrolled or vectorized
@@ -91,6 +97,23 @@ double split_factor(const Nest& nest, const NestAccess& access, int lanes) {
   return access.stride(last) == 1 ? 1 + split_share(nest, access, last, lanes) : INFINITY;
 }
 
+// Each part of the lanes reads one element of a vector.
+bool is_permuted(const Nest& nest, const NestAccess& access) {
+  const size_t depth = nest.loops.size();
+  return depth > 1 && is_outer_digit(nest, depth - 2) && access.moves_with(depth - 2) &&
+         !access.moves_with(depth - 1);
+}
+
+// Terms of the sum, in a body, whose elements lie in the same vector of memory.
+double terms_of_vector(const Nest& nest, const NestAccess& access, const Body& body) {
+  double terms = 1;
+  for (size_t i = body.first; i < nest.loops.size(); ++i) {
+    if (nest.loops[i].reduce && std::abs(access.stride(i)) == 1)
+      terms *= static_cast<double>(nest.loops[i].extent);
+  }
+  return terms;
+}
+
 // Loads (or stores) of one access in a body, as load-port slots.
 double access_slots(const Nest& nest, const NestAccess& access, const Body& body) {
   const int lanes = body.lanes;
@@ -107,6 +130,7 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
       slots *= static_cast<double>(loop.extent);
       continue;
     }
+    if (is_outer_digit(nest, i)) continue;  // of the same vector, or a permutation of one
     const int64_t stride = access.stride(i);
     const double n = std::ceil(static_cast<double>(loop.extent) / lanes);
     const double strided =
@@ -122,8 +146,11 @@ double distinct_vectors(const Nest& nest, const NestAccess& access, const Body& 
                         double elements) {
   if (nest.loops.empty()) return elements;
   const NestLoop& last = nest.loops.back();
-  if (last.annotation != Annotation::kVectorize || !access.moves_with(nest.loops.size() - 1))
-    return elements;
+  if (last.annotation != Annotation::kVectorize) return elements;
+  const size_t outer = nest.loops.size() - 2;
+  if (nest.loops.size() > 1 && is_outer_digit(nest, outer) && access.moves_with(outer))
+    elements /= static_cast<double>(nest.loops[outer].extent);
+  if (!access.moves_with(nest.loops.size() - 1)) return elements;
   if (std::abs(access.stride(nest.loops.size() - 1)) != 1) return elements;
   return elements / static_cast<double>(last.extent) * vector_count(last, body.lanes);
 }
@@ -172,6 +199,7 @@ void measure_compute(const Nest& nest, const Body& body, const target::Target& t
                   [](const NestLoop& loop) { return loop.reduce; });
   double loads = 0, widest = 0, widening = 0;
   bool shared = false;  // vectors of a window by several points, which wait in registers
+  double permutations = 0, orders = 0;
   for (const NestAccess& access : nest.accesses) {
     if (access.write) continue;
     double slots = access.scope == ir::Scope::kRegister ? 0 : access_slots(nest, access, body);
@@ -181,6 +209,12 @@ void measure_compute(const Nest& nest, const Body& body, const target::Target& t
       out.distinct_loads += std::min(slots, distinct);
       const double once = distinct * split_factor(nest, access, lanes);
       if (once < slots) shared = true, slots = once;
+    }
+    if (is_permuted(nest, access)) {
+      permutations += slots;
+      // One vector of memory for several terms of the sum, in an order for each.
+      if (const double terms = terms_of_vector(nest, access, body); terms > 1)
+        orders = terms, shared = true;
     }
     loads += slots;
     if (access.element_bytes < write.element_bytes) widening += kWidenInstructions * slots;
@@ -192,16 +226,18 @@ void measure_compute(const Nest& nest, const Body& body, const target::Target& t
     if (write.moves_with(i)) accumulators *= vector_count(nest.loops[i], lanes);
   }
   if (shared) widest = std::max(widest, accumulators);
+  widest += orders;
   double stores = write.scope == ir::Scope::kRegister ? 0 : access_slots(nest, write, body);
   if (reduces && write.scope != ir::Scope::kRegister) loads += stores;  // read, add, write back
   const OpCounts& ops = nest.ops;
   // A test that all lanes share chooses an address.
   const double choices = is_vector && !nest.tests.back() ? 0 : ops.select;
   const double arithmetic = ops.fma + ops.add + std::max(0.0, ops.mul) + ops.compare + choices;
-  const double flops =
-      body.vectors * arithmetic * (reduces ? unshared_additions(nest, body) : 1) + widening;
+  const double flops = body.vectors * arithmetic * (reduces ? unshared_additions(nest, body) : 1) +
+                       widening + permutations;
   BodyCycles& bounds = out.bounds;
-  const bool halves = is_vector && nest.loops.back().extent * 2 <= lanes &&
+  const bool joined = nest.loops.size() > 1 && is_outer_digit(nest, nest.loops.size() - 2);
+  const bool halves = is_vector && !joined && nest.loops.back().extent * 2 <= lanes &&
                       target.fma_per_cycle == 1 && target.vector_bytes >= kLineBytes;
   const double fmas = halves ? kHalvesPerCycle : target.fma_per_cycle;
   bounds = {flops / fmas, loads / target.loads_per_cycle, stores,

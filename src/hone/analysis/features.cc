@@ -263,12 +263,14 @@ RegisterTile register_tile(const Nest& nest, const target::Target& target) {
   const int lanes = std::max(1, target.lanes(nest.accesses.back().element_bytes));
   RegisterTile tile;
   tile.in_registers = nest.accesses.back().scope == ir::Scope::kRegister;
+  double points = 1;
   for (size_t i = nest.outer; i < nest.loops.size(); ++i) {
     const NestLoop& loop = nest.loops[i];
     if (loop.annotation == Annotation::kVectorize) {
       const double vectors = std::ceil(static_cast<double>(loop.extent) / lanes);
       tile.vectors *= vectors;
-      tile.lanes_used = static_cast<double>(loop.extent) / (vectors * lanes);
+      points *= static_cast<double>(loop.extent);
+      tile.lanes_used = points / (vectors * lanes);
     } else if (loop.annotation == Annotation::kUnroll && nest.accesses.back().moves_with(i)) {
       tile.vectors *= static_cast<double>(loop.extent);
     }

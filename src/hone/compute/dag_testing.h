@@ -92,6 +92,35 @@ inline Dag conv2d(const ConvShape& s) {
   return finish(std::move(b));
 }
 
+// NHWC 3x3 convolution + relu of groups, of ic channels to oc each, on an input with a border.
+inline Dag grouped_conv2d(int64_t h, int64_t w, int64_t groups, int64_t ic, int64_t oc,
+                          int64_t stride) {
+  DagBuilder b;
+  const int64_t oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
+  const auto data = b.input("data", {1, h + 2, w + 2, groups * ic}),
+             weight = b.constant("weight", {groups, oc, ic, 3, 3});
+  const auto out = b.output("out", {1, oh, ow, groups * oc}),
+             sums = b.intermediate("grouped_conv2d", {1, oh, ow, groups, oc});
+  const auto axes = [&] {
+    return std::vector<Axis>{make_axis("n", 1), make_axis("oh", oh), make_axis("ow", ow),
+                             make_axis("g", groups), make_axis("oc", oc)};
+  };
+  const auto a = axes(), e = axes();
+  const std::vector<Axis> r = {make_axis("kh", 3), make_axis("kw", 3), make_axis("ic", ic)};
+  const auto v = variables(a), vr = variables(r), ve = variables(e);
+  b.sum("grouped_conv2d", a, r, View(sums),
+        ir::load(data, {v[0], v[1] * stride + vr[0], v[2] * stride + vr[1], v[3] * ic + vr[2]}) *
+            ir::load(weight, {v[3], v[4], vr[2], vr[0], vr[1]}));
+  Stage relu;
+  relu.name = relu.op = "relu";
+  relu.axes = e;
+  relu.outputs.push_back({.buffer = out,
+                          .write = {ve[0], ve[1], ve[2], ve[3] * oc + ve[4]},
+                          .value = ir::max(ir::load(sums, ve), ir::constant_float(0))});
+  b.add(std::move(relu));
+  return finish(std::move(b));
+}
+
 // NHWC depthwise 3x3 convolution + relu.
 inline Dag depthwise(int64_t h, int64_t w, int64_t c, int64_t stride) {
   DagBuilder b;

@@ -40,7 +40,10 @@ class Legality {
   }
 
   bool is_fixed(int s, const Term& term) const {
-    const Annotation annotation = state_.stages[s].loops[term.loop].annotation;
+    const std::vector<Loop>& loops = state_.stages[s].loops;
+    int loop = term.loop;
+    while (loops[loop].fused_into >= 0) loop = loops[loop].fused_into;
+    const Annotation annotation = loops[loop].annotation;
     return annotation == Annotation::kUnroll || annotation == Annotation::kVectorize;
   }
 

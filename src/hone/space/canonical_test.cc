@@ -49,6 +49,14 @@ TEST(space, decisions_that_change_nothing_have_one_value) {
       same({vectors, {"column", 2}, {"order", 1}}, {vectors, {"column", 2}, {"order", 2}}));
 }
 
+// Whether there is a decision whose name ends so.
+bool offers(const compute::Dag& dag, std::string_view name, const target::Target& target) {
+  const Result<Space> space = Space::create(dag, target);
+  HONE_ASSERT(space.ok(), "a space");
+  return std::ranges::any_of(space->decisions(0),
+                             [&](const Decision& d) { return d.name.ends_with(name); });
+}
+
 // 20 channels are five vectors: two tiles of two and one, or three of which the last has one only.
 TEST(space, the_last_tile_of_channels_may_lie_apart) {
   const compute::Dag dag = gemm(4, 20, 16);
@@ -75,15 +83,11 @@ TEST(space, the_last_tile_of_channels_may_lie_apart) {
   EXPECT_EQ(products(whole), 4 * 24 * 16);
   EXPECT_EQ(products(apart), 4 * 20 * 16);
   schedule::expect_same(dag, space->steps(apart), 1e-5);
-  const auto offered = [&](const compute::Dag& other) {
-    const Result<Space> made = Space::create(other, narrow());
-    HONE_ASSERT(made.ok(), "a space");
-    return std::ranges::any_of(made->decisions(0),
-                               [](const Decision& d) { return d.name.ends_with(".rest"); });
-  };
-  EXPECT_TRUE(offered(dag));
-  EXPECT_FALSE(offered(gemm(4, 24, 16))) << "tiles of two or three vectors leave none";
-  EXPECT_FALSE(offered(depthwise(6, 7, 20, 1))) << "no operand is shared by the lanes";
+  EXPECT_TRUE(offers(dag, ".rest", narrow()));
+  EXPECT_FALSE(offers(gemm(4, 24, 16), ".rest", narrow()))
+      << "tiles of two or three vectors leave none";
+  EXPECT_FALSE(offers(depthwise(6, 7, 20, 1), ".rest", narrow()))
+      << "no operand is shared by the lanes";
 }
 
 // Two blocks of rows, the outermost of the fused tile loops, and four threads, each with its range
@@ -121,6 +125,59 @@ TEST(space, threads_may_share_rows_and_channels_as_a_grid) {
     EXPECT_EQ(2 * data->distinct, dag.params[0].buffer->num_elements());
     EXPECT_EQ(2 * weights->distinct, packed->num_elements());
   }
+}
+
+// The groups' loop has a place of its own, outermost unless another is chosen.
+TEST(space, groups_may_lie_inside_of_the_rows) {
+  const compute::Dag dag = grouped_conv2d(8, 8, 3, 4, 8, 1);
+  const Result<Space> space = Space::create(dag, narrow());
+  ASSERT_TRUE(space.ok());
+  const auto order = [&](const Values& values) {
+    const std::string steps = schedule::to_string(space->steps(canonical(*space, values)));
+    const size_t from = steps.find("reorder(relu, [");
+    return steps.substr(from, steps.find(')', from) - from + 1);
+  };
+  const Values tile = {{"vectors", 1}, {"column", 2}, {"row", 1}, {"block", 2}, {"order", 0}};
+  const auto with = [&](int64_t groups) {
+    Values values = tile;
+    values.emplace_back("groups", groups);
+    return order(values);
+  };
+  EXPECT_EQ(order(tile), with(0));
+  EXPECT_EQ(with(0), "reorder(relu, [n, g, oh.0, oc.0, oh.1, ow.0, oh.2, ow.1, oc.1, oc.2])");
+  EXPECT_EQ(with(1), "reorder(relu, [n, oh.0, g, oc.0, oh.1, ow.0, oh.2, ow.1, oc.1, oc.2])");
+  EXPECT_EQ(with(2), "reorder(relu, [n, oh.0, oc.0, oh.1, ow.0, g, oh.2, ow.1, oc.1, oc.2])");
+  EXPECT_TRUE(offers(dag, ".groups", narrow()));
+  EXPECT_FALSE(offers(depthwise(6, 7, 10, 1), ".groups", narrow())) << "no axis but rows, columns";
+}
+
+// Two groups of four channels fill a vector of eight; tiles of several vectors do not go with it.
+TEST(space, groups_of_few_channels_may_share_a_vector) {
+  const compute::Dag dag = grouped_conv2d(5, 7, 6, 3, 4, 1);
+  const Result<Space> space = Space::create(dag, narrow(32));
+  ASSERT_TRUE(space.ok());
+  const auto steps = [&](const Values& values) {
+    return schedule::to_string(space->steps(canonical(*space, values)));
+  };
+  EXPECT_EQ(steps({{"lanes", 8}, {"vectors", 1}}).find("g.1"), std::string::npos);
+  for (const int64_t place : {0, 1, 2}) {
+    const std::string joined =
+        steps({{"lanes", 8}, {"vectors", 1}, {"join", 2}, {"groups", place}, {"block", 2}});
+    EXPECT_NE(joined.find("vectorize(relu, g.1@oc)"), std::string::npos) << joined;
+    EXPECT_NE(joined.find("vectorize(grouped_conv2d, g@oc)"), std::string::npos) << joined;
+    EXPECT_NE(joined.find(", g%2, oc])"), std::string::npos) << joined;
+    schedule::expect_same(dag, joined);
+    const std::optional<Point> found = space->locate(*schedule::parse_steps(joined));
+    EXPECT_EQ(schedule::to_string(space->steps(*found)), joined);
+  }
+  const auto offered = [&](int64_t groups, int64_t channels, int vector_bytes) {
+    return offers(grouped_conv2d(5, 7, groups, 3, channels, 1), ".join", narrow(vector_bytes));
+  };
+  EXPECT_TRUE(offered(6, 4, 32));
+  EXPECT_FALSE(offered(5, 4, 32)) << "a vector would hold one group and nothing";
+  EXPECT_FALSE(offered(6, 3, 32)) << "not a whole number of groups";
+  EXPECT_FALSE(offered(6, 8, 32)) << "a group fills a vector";
+  EXPECT_FALSE(offered(6, 2, 16)) << "lanes that cannot be permuted at will";
 }
 
 }  // namespace

@@ -61,6 +61,8 @@ void Contraction::set_default(std::vector<int>& choices) const {
   set(d_tail, 1);
   set(d_rest, 0);
   set(d_order, 0);
+  set(d_groups, 0);
+  set(d_join, 1);
   const int64_t rows = roles.row >= 0 ? axes[roles.row].extent : 1;
   set(d_block, std::max<int64_t>(1, rows / (4 * cores)));
   set(d_parallel, 2);
@@ -103,20 +105,27 @@ bool Contraction::rest_apart(const Choice& choice, int64_t channels) const {
   const int64_t left = channels % (choice[d_vectors] * choice[d_lanes]);
   if (left == 0 || left > (choice[d_vectors] - 1) * choice[d_lanes]) return false;
   int64_t depth = value(choice, d_parallel);
-  for (const OuterLoop loop : loop_order(value(choice, d_order))) {
+  const int64_t groups = groups_place(choice);
+  for (const OuterLoop loop : loop_order(value(choice, d_order), groups)) {
     if (loop == kChannels) break;
-    depth -= has(loop, has_bands(choice)) ? 1 : 0;
+    depth -= has(loop, has_bands(choice)) && (loop != kGroups || groups > 0) ? 1 : 0;
   }
   return depth <= 0;
 }
 
-// Which operand stays while the other moves.
-const Contraction::LoopOrder& Contraction::loop_order(int64_t order) {
-  static constexpr LoopOrder kOrders[] = {
-      {kBlocks, kChannels, kRows, kColumns},   // a block of rows keeps a block of weights
-      {kChannels, kBlocks, kRows, kColumns},   // weights outermost
-      {kBlocks, kRows, kColumns, kChannels}};  // data outermost
-  return kOrders[order];
+// Which operand stays while the other moves: a block of rows keeps a block of weights, weights
+// outermost, or data outermost; of each with the groups in their places.
+const Contraction::LoopOrder& Contraction::loop_order(int64_t order, int64_t groups) {
+  static constexpr LoopOrder kOrders[][3] = {{{kGroups, kBlocks, kChannels, kRows, kColumns},
+                                              {kGroups, kChannels, kBlocks, kRows, kColumns},
+                                              {kGroups, kBlocks, kRows, kColumns, kChannels}},
+                                             {{kBlocks, kGroups, kChannels, kRows, kColumns},
+                                              {kChannels, kBlocks, kGroups, kRows, kColumns},
+                                              {kBlocks, kGroups, kRows, kColumns, kChannels}},
+                                             {{kBlocks, kChannels, kRows, kColumns, kGroups},
+                                              {kChannels, kBlocks, kRows, kColumns, kGroups},
+                                              {kBlocks, kRows, kColumns, kGroups, kChannels}}};
+  return kOrders[groups][order];
 }
 
 bool Contraction::Nest::runs_serially(OuterLoop loop) const {
@@ -133,9 +142,11 @@ bool Contraction::Nest::joins(OuterLoop first, OuterLoop second) const {
 
 Contraction::Nest Contraction::nest(const Choice& choice, const Runs& runs) const {
   Nest nest;
+  const int64_t groups = groups_place(choice);
   int64_t depth = nested ? 0 : value(choice, d_parallel);
-  for (const OuterLoop loop : loop_order(value(choice, d_order))) {
-    if (!has(loop, has_bands(choice))) continue;
+  if (groups == 0 && d_groups >= 0) ++depth;  // the outer axes are parallel in any case
+  for (const OuterLoop loop : loop_order(value(choice, d_order), groups)) {
+    if (!has(loop, has_bands(choice)) || (loop == kChannels && joined(choice) > 1)) continue;
     if (runs[loop]) {
       nest.loops[static_cast<size_t>(nest.size++)] = loop;
       nest.parallel += depth > 0 ? 1 : 0;
@@ -149,7 +160,8 @@ Contraction::Runs Contraction::runs_of(const Choice& choice, const Extents& exte
   const int64_t row = value(choice, d_row), block = value(choice, d_block);
   Runs runs{};
   runs[kBlocks] = roles.row >= 0 ? block * row < extents.rows : has_bands(choice);
-  runs[kChannels] = choice[d_vectors] * choice[d_lanes] < extents.channels;
+  runs[kChannels] = joined(choice) == 1 && choice[d_vectors] * choice[d_lanes] < extents.channels;
+  runs[kGroups] = true;
   runs[kRows] = block > 1 && row < extents.rows;
   runs[kColumns] = value(choice, d_column) < extents.columns;
   return runs;
@@ -210,6 +222,7 @@ void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents
     const int64_t length = has_bands(choice) ? band(choice) : column_tiles(choice);
     for (bands = 0; std::min(band(choice), column_tiles(choice)) != length;) ++bands;
   }
+  if (joined(choice) > 1 && d_rest >= 0) choices[static_cast<size_t>(d_rest)] = 0;
   Runs runs = runs_of(choice, extents);
   const auto nest_now = [&] { return nest(choice, runs); };
   const Nest wanted = nest_now();
@@ -229,9 +242,11 @@ void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents
   // The first order and depth that make such loops; whether there are any.
   const int depths = nested ? 1 : static_cast<int>(own_decisions[d_parallel].options.size());
   const auto orders = static_cast<int>(own_decisions[d_order].options.size());
+  const int places = d_groups < 0 ? 1 : static_cast<int>(own_decisions[d_groups].options.size());
   const auto take_first = [&](const Nest& loops) {
-    for (int i = 0; i < orders * depths;) {
-      choices[static_cast<size_t>(d_order)] = i / depths;
+    for (int i = 0; i < places * orders * depths;) {
+      if (d_groups >= 0) choices[static_cast<size_t>(d_groups)] = i / depths / orders;
+      choices[static_cast<size_t>(d_order)] = i / depths % orders;
       if (!nested) choices[static_cast<size_t>(d_parallel)] = i % depths;
       const Nest now = nest_now();
       if (now == loops) return true;

@@ -15,6 +15,7 @@ struct Roles {
   int column = -1;         // innermost other axis: register tile
   int row = -1;            // the one before: small register tile and a cache block
   std::vector<int> outer;  // the rest
+  int groups = -1;         // one of `outer`, along which no operand is shared
 };
 
 // Points that E's loops run through: all, or those of a block if E is computed inside of one.
@@ -38,6 +39,7 @@ class Contraction : public Group {
   int registers = 16;
   int lanes = 8;
   int cores = 1;
+  bool joinable = false;    // results of neighbouring groups are neighbours
   bool pad_vector = false;  // only the packed operand moves with the lanes
   bool nested = false;      // E is computed inside a loop of another stage: nothing is parallel
   bool by_rows = false;     // another stage is computed inside the parallel loop, over rows
@@ -52,6 +54,11 @@ class Contraction : public Group {
   int d_order = -1, d_parallel = -1, d_unroll = -1, d_taps = -1, d_reduce_order = -1, d_tail = -1;
   // 1: the last tile of channels lies apart, if it can; 0: it is a whole one.
   int d_rest = -1;
+  // Where the loop over groups lies: 0: outermost; 1: inside of the blocks of rows, as neighbouring
+  // groups read parts of the same lines; 2: inside of the rows and columns.
+  int d_groups = -1;
+  // So many groups, of few channels each, fill a vector; 1: a vector is one group's.
+  int d_join = -1;
   // Iterations of the sum's outer loop by which the first line of what one reads of `streamed` is
   // prefetched; 0: not.
   int d_ahead = -1;
@@ -82,6 +89,9 @@ class Contraction : public Group {
     // cannot read a broadcast from memory, one broadcast.
     const int64_t operands = operand_registers(tile, vectors);
     if (accumulators + operands > registers) return false;
+    if (joined(choice) > 1 &&
+        (vectors > 1 || choice[d_lanes] != lanes || value(choice, d_sums) > 1))
+      return false;
     if (choice[d_vectors] > 1 &&
         (choice[d_vectors] - 1) * choice[d_lanes] >= axes[roles.vector].extent)
       return false;
@@ -144,6 +154,7 @@ class Contraction : public Group {
   // Loops of E, or of R where it adds up blocks: around the register tile and of it.
   struct TileLoops {
     std::vector<std::string> outer, inner;
+    size_t fixed = 0;  // so many of `outer` are ahead of loop_order()'s
   };
   // Splits the axes of a stage, which has them under these names.
   [[nodiscard]] TileLoops append_tiles(const Choice& choice, const std::string& stage,
@@ -168,14 +179,19 @@ class Contraction : public Group {
   }
 
   // E's loops around the register tile and inside of the outer axes.
-  enum OuterLoop : uint8_t { kBlocks, kChannels, kRows, kColumns, kOuterLoops };
+  enum OuterLoop : uint8_t { kBlocks, kChannels, kRows, kColumns, kGroups, kOuterLoops };
   using LoopOrder = std::array<OuterLoop, kOuterLoops>;
   using Runs = std::array<bool, kOuterLoops>;  // those that run more than once
-  [[nodiscard]] static const LoopOrder& loop_order(int64_t order);
+  [[nodiscard]] static const LoopOrder& loop_order(int64_t order, int64_t groups);
   [[nodiscard]] bool has(OuterLoop loop, bool bands) const {
+    if (loop == kGroups) return d_groups >= 0;
     if (loop == kBlocks) return roles.row >= 0 || bands;
     return loop == kChannels || (loop == kColumns ? roles.column : roles.row) >= 0;
   }
+  [[nodiscard]] int64_t groups_place(const Choice& choice) const {
+    return d_groups < 0 ? 0 : choice[d_groups];
+  }
+  [[nodiscard]] int64_t joined(const Choice& choice) const { return value(choice, d_join); }
   [[nodiscard]] int64_t column_tiles(const Choice& choice) const;
   // Register tiles of a block of columns; all if there is one block.
   [[nodiscard]] int64_t band(const Choice& choice) const;
@@ -206,6 +222,7 @@ struct ContractionOptions {
   int vector = -1;       // E's axis along the lanes; -1: along which results are neighbours
   size_t fixed = 0;      // so many of E's leading axes stay outermost and untiled
   std::vector<std::string> outer = {};  // and these
+  bool fixed_groups = false;            // likewise groups, which share no operand
   bool ends_early = false;  // some points of R's outermost axis have shorter sums, which it tests
   // The stage that makes the constant operand; "": a copy is made if one can be.
   std::string packed = {};

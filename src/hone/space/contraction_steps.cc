@@ -24,6 +24,13 @@ void append_tile(const std::string& stage, const std::vector<std::string>& loops
   steps.emplace_back(schedule::Vectorize{stage, loops.back()});
 }
 
+// The last two of a stage's loops become one, also in their list.
+void join_last_two(const std::string& stage, std::vector<std::string>& loops, Steps& steps) {
+  const std::string last = loops.back();
+  loops.pop_back();
+  loops.back() = fuse_loops(stage, {loops.back(), last}, steps);
+}
+
 }  // namespace
 
 void Contraction::append_steps(const Choice& choice, Steps& steps) const {
@@ -53,12 +60,19 @@ Contraction::TileLoops Contraction::append_tiles(const Choice& choice, const std
   const auto name = [&](int axis) { return names[static_cast<size_t>(axis)]; };
   const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);
   const std::string vec = name(roles.vector);
-  const Tail channels = pad_vector ? Tail::kPad : Tail::kMask;
-  const bool apart = rest_apart(choice, axes[static_cast<size_t>(roles.vector)].extent);
-  steps.emplace_back(schedule::Split{stage, vec, {vm, v}, apart ? Tail::kPeel : channels});
+  const bool joins = joined(choice) > 1;
+  std::string groups = roles.groups < 0 ? "" : name(roles.groups);
   TileLoops loops;
   std::array<std::string, kOuterLoops> outer;
-  outer[kChannels] = vec + ".0";
+  if (joins) {
+    steps.emplace_back(schedule::Split{stage, groups, {joined(choice)}, Tail::kMask});
+    groups += ".0";
+  } else {
+    const Tail channels = pad_vector ? Tail::kPad : Tail::kMask;
+    const bool apart = rest_apart(choice, axes[static_cast<size_t>(roles.vector)].extent);
+    steps.emplace_back(schedule::Split{stage, vec, {vm, v}, apart ? Tail::kPeel : channels});
+    outer[kChannels] = vec + ".0";
+  }
   if (roles.row >= 0) {
     const std::string row = name(roles.row);
     steps.emplace_back(
@@ -84,11 +98,17 @@ Contraction::TileLoops Contraction::append_tiles(const Choice& choice, const std
     outer[kColumns] = column + ".0";
     loops.inner.push_back(column + ".1");
   }
-  loops.inner.push_back(vec + ".1");
-  loops.inner.push_back(vec + ".2");
-  for (const int axis : roles.outer) loops.outer.push_back(name(axis));
-  for (const OuterLoop loop : loop_order(value(choice, d_order))) {
-    if (has(loop, bands)) loops.outer.push_back(outer[loop]);
+  loops.inner.push_back(joins ? name(roles.groups) + ".1" : vec + ".1");
+  loops.inner.push_back(joins ? vec : vec + ".2");
+  const int64_t place = groups_place(choice);
+  for (const int axis : roles.outer) {
+    if (axis != roles.groups) loops.outer.push_back(name(axis));
+    if (axis == roles.groups && place == 0) loops.outer.push_back(groups);
+  }
+  loops.fixed = loops.outer.size();
+  if (place > 0) outer[kGroups] = groups;
+  for (const OuterLoop loop : loop_order(value(choice, d_order), place)) {
+    if (has(loop, bands) && !outer[loop].empty()) loops.outer.push_back(outer[loop]);
   }
   return loops;
 }
@@ -101,8 +121,9 @@ Contraction::TileLoops Contraction::append_epilogue(const Choice& choice, Steps&
   std::vector<std::string> order = loops.outer;
   order.insert(order.end(), loops.inner.begin(), loops.inner.end());
   steps.emplace_back(schedule::Reorder{epilogue, std::move(order)});
+  if (joined(choice) > 1) join_last_two(epilogue, loops.inner, steps);
   if (!nested) {
-    const size_t depth = roles.outer.size() + static_cast<size_t>(value(choice, d_parallel));
+    const size_t depth = loops.fixed + static_cast<size_t>(value(choice, d_parallel));
     const auto end = loops.outer.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(
                                                std::min(loops.outer.size(), depth), 1));
     parallel = fuse_loops(epilogue, {loops.outer.begin(), end}, steps);
@@ -139,7 +160,9 @@ void Contraction::append_reduction(const Choice& choice, const std::string& sum,
     dims.push_back(remainder(rvec, choice[d_lanes]));
     steps.emplace_back(schedule::Layout{sum, std::move(dims)});
   }
-  steps.emplace_back(schedule::Split{sum, rvec, {choice[d_lanes]}, schedule::Tail::kMask});
+  const bool joins = joined(choice) > 1;
+  if (!joins)
+    steps.emplace_back(schedule::Split{sum, rvec, {choice[d_lanes]}, schedule::Tail::kMask});
   const int64_t unroll = value(choice, d_unroll);
   const std::string last = reduce.back().var->name;
   const bool split_last = unroll > 1;
@@ -155,11 +178,15 @@ void Contraction::append_reduction(const Choice& choice, const std::string& sum,
   if (split_last) loops.push_back(last + ".1");
   const size_t reduce_loops = loops.size();
   for (size_t a = 0; a < axes.size(); ++a) {
-    if (static_cast<int>(a) != roles.vector) loops.push_back(reduction_names[a]);
+    if (static_cast<int>(a) == roles.vector || (joins && static_cast<int>(a) == roles.groups))
+      continue;
+    loops.push_back(reduction_names[a]);
   }
-  if (!vectors_first) loops.push_back(rvec + ".0");
-  loops.push_back(rvec + ".1");
+  if (!joins && !vectors_first) loops.push_back(rvec + ".0");
+  if (joins) loops.push_back(reduction_names[roles.groups]);
+  loops.push_back(joins ? rvec : rvec + ".1");
   steps.emplace_back(schedule::Reorder{sum, loops});
+  if (joins) join_last_two(sum, loops, steps);
   if (vectors_first) steps.emplace_back(schedule::Unroll{sum, loops[0]});
   if (d_ahead >= 0 && choice[d_ahead] > 0)
     steps.emplace_back(schedule::Prefetch{sum, streamed, last_outer, choice[d_ahead]});
@@ -180,10 +207,13 @@ std::vector<std::string> Contraction::packed_layout(const Choice& choice) const 
   const int64_t v = choice[d_lanes], vm = value(choice, d_vectors);
   const int64_t blocks = value(choice, d_blocks), unroll = value(choice, d_unroll);
   const std::string rvec = reduction_names[roles.vector], last = reduce.back().var->name;
-  std::vector<std::string> dims = {quotient(rvec, blocks * vm * v)};
-  if (blocks > 1) dims.push_back(remainder(quotient(rvec, vm * v), blocks));
+  const int64_t join = joined(choice);
+  const std::string groups = join > 1 ? reduction_names[roles.groups] : "";
+  std::vector<std::string> dims = {join > 1 ? quotient(groups, join)
+                                            : quotient(rvec, blocks * vm * v)};
+  if (join == 1 && blocks > 1) dims.push_back(remainder(quotient(rvec, vm * v), blocks));
   for (const std::string& axis : packed_axes) {
-    bool reduces = axis == rvec;
+    bool reduces = axis == rvec || axis == groups;
     for (const compute::Axis& r : reduce) reduces |= r.var->name == axis;
     if (!reduces) dims.push_back(axis);
   }
@@ -205,7 +235,8 @@ std::vector<std::string> Contraction::packed_layout(const Choice& choice) const 
   if (!last_first) add_last(true);
   add_last(false);
   if (vm > 1 && !vectors_first) dims.push_back(vector_dim);
-  dims.push_back(remainder(rvec, v));
+  if (join > 1) dims.push_back(remainder(groups, join));
+  dims.push_back(join > 1 ? rvec : remainder(rvec, v));
   return dims;
 }
 

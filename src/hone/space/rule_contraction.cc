@@ -14,11 +14,23 @@
 namespace hone::space {
 namespace {
 
+constexpr int kPermutedBytes = 32;  // of the least vectors whose lanes may change places at will
+
 // Whether every tile of two to four whole vectors computes vectors that are not there.
 bool leaves_rest(const Contraction& group) {
   const int64_t vectors = ceil_div(group.axes[group.roles.vector].extent, group.lanes);
   return group.reuses && !group.nested && !group.by_rows && vectors > 4 && vectors % 2 != 0 &&
          vectors % 3 != 0;
+}
+
+// How many groups, each with all of its channels, fill a vector; 1 if none do. Each of them reads
+// data of its own, which takes a permutation (codegen/llvm/emit_permuted.cc).
+int64_t groups_of_vector(const Contraction& group) {
+  if (group.roles.groups < 0 || !group.joinable) return 1;
+  const int64_t channels = group.axes[group.roles.vector].extent;
+  const int64_t groups = channels < group.lanes ? group.lanes / channels : 1;
+  const bool fills = groups * channels == group.lanes && groups <= 4;
+  return fills && group.axes[group.roles.groups].extent % groups == 0 ? groups : 1;
 }
 
 void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
@@ -50,6 +62,8 @@ void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
     if (!group.reuses && all > vectors.back() && all + 2 <= group.registers) vectors.push_back(all);
   }
   group.d_vectors = builder.add_decision(stage, "vectors", DecisionKind::kTile, vectors);
+  if (const int64_t groups = groups_of_vector(group); groups > 1)
+    group.d_join = builder.add_decision(stage, "join", DecisionKind::kVector, {1, groups});
   if (leaves_rest(group))
     group.d_rest = builder.add_decision(stage, "rest", DecisionKind::kTail, {0, 1});
   if (group.roles.column >= 0) {
@@ -77,6 +91,8 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
   using Options = std::vector<int64_t>;
   group.d_order = builder.add_decision(stage, "order", DecisionKind::kOrder,
                                        group.by_rows ? Options{0} : Options{0, 1, 2});
+  if (group.roles.groups >= 0)
+    group.d_groups = builder.add_decision(stage, "groups", DecisionKind::kOrder, {0, 1, 2});
   if (!group.nested) {
     group.d_parallel = builder.add_decision(stage, "parallel", DecisionKind::kParallel,
                                             group.by_rows ? Options{1} : Options{1, 2, 3, 4});
@@ -266,7 +282,11 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
     }
   }
   for (const int a : others) {
-    if (a != group->roles.column && a != group->roles.row) group->roles.outer.push_back(a);
+    if (a == group->roles.column || a == group->roles.row) continue;
+    group->roles.outer.push_back(a);
+    const bool may_move = !options.nested && !options.by_rows && options.fixed == 0 &&
+                          !options.fixed_groups && group->roles.row >= 0;
+    if (may_move && e->axes[a].extent > 1 && !shares(a)) group->roles.groups = a;
   }
   // Longest reduce axis innermost (channels); a window's taps outside of it.
   group->reduce = r->stage.reduce;
@@ -337,6 +357,12 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
       if (!builder.target.caches.empty())
         group->line = builder.target.caches[0].line_bytes / dtype_bytes(read.buffer->dtype);
     }
+  }
+  if (group->roles.groups >= 0) {
+    const auto& row = e->writes[0].back();
+    group->joinable = builder.target.vector_bytes >= kPermutedBytes && !group->row_lanes &&
+                      row.coef[static_cast<size_t>(group->roles.groups)] ==
+                          e->axes[static_cast<size_t>(vector)].extent;
   }
   add_tile_decisions(builder, *group);
   add_loop_decisions(builder, *group);

@@ -144,7 +144,8 @@ bool add_im2col(SketchBuilder& builder, const std::string& epilogue, const std::
   if (!operand || !trial.add_step(schedule::Im2col{reduction, operand->buffer->name}).ok())
     return false;
   auto group = std::make_shared<Im2colGroup>();
-  group->product = make_contraction(trial, epilogue, reduction, {.blocks = true});
+  group->product =
+      make_contraction(trial, epilogue, reduction, {.fixed_groups = true, .blocks = true});
   if (!group->product || group->product->roles.column < 0) return false;
   const Contraction& product = *group->product;
   if (product.axes[static_cast<size_t>(product.roles.column)].extent < kLeastColumns) return false;

@@ -48,6 +48,8 @@ std::vector<Case> cases() {
       {"conv1x3_winograd", conv2d({.h = 5, .w = 9, .ic = 5, .oc = 6, .kernel = 1, .kernel_w = 3})},
       {"conv3x1_winograd", conv2d({.h = 9, .w = 5, .ic = 5, .oc = 6, .kernel_w = 1})},
       {"depthwise", depthwise(6, 7, 10, 2)},
+      {"grouped", grouped_conv2d(7, 9, 3, 5, 6, 2)},
+      {"grouped_whole_vectors", grouped_conv2d(4, 6, 4, 3, 2, 1)},
       {"max_pool", max_pool(7, 9, 6)},
       {"global_pool", global_pool(5, 3, 9)},
       {"softmax_rows", softmax(5, 21, 1)},

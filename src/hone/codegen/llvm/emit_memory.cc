@@ -29,6 +29,7 @@ PhaseEmitter::Access PhaseEmitter::access(const ir::BufferPtr& buffer,
   const BufferInfo& info = it->second;
   IndexForm form;
   for (size_t d = 0; d < indices.size(); ++d) form = add(form, index(indices[d]), info.strides[d]);
+  if (lanes_.width > 1) form = space_.with_joined_digits(std::move(form));
   if (info.lane_copies > 1) {
     form = scaled(form, info.lane_copies);
     form.lane += 1;
@@ -257,6 +258,7 @@ llvm::Value* PhaseEmitter::lane_addresses(const Access& access) {
 
 llvm::Value* PhaseEmitter::load_gather(const Access& access) {
   if (llvm::Value* permuted = load_permuted(access)) return permuted;
+  if (llvm::Value* permuted = load_of_vector(access)) return permuted;
   llvm::Type* type = llvm::FixedVectorType::get(access.type, static_cast<unsigned>(lanes_.width));
   const llvm::Align align = alignment(access, false);
   llvm::Value* mask = all_lanes_mask();

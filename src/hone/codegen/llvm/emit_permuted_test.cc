@@ -52,5 +52,42 @@ TEST(load_permuted, takes_no_gather) {
   EXPECT_TRUE(has(pick(DType::kF32, 33, 4096), "x86-64-avx512", "gather"));
 }
 
+// y[g * size + i] = x[g * size + k], summed over k: each group of `size` lanes reads an element.
+ir::Program broadcast_in_groups(DType type, int64_t groups, int64_t size) {
+  const auto x = ir::make_buffer("x", type, {groups * size});
+  const auto y = ir::make_buffer("y", type, {groups * size});
+  const auto block = ir::make_var("block"), lane = ir::make_var("lane"), k = ir::make_var("k");
+  constexpr int64_t kLanes = 16;
+  const Expr group = variable(block) * (kLanes / size) + ir::floordiv(variable(lane), size);
+  const Expr at = variable(block) * kLanes + variable(lane);
+  return program_of(
+      {{x, ir::Role::kInput}, {y, ir::Role::kOutput}},
+      loop(block, groups * size / kLanes, kSerial,
+           {loop(lane, kLanes, kVector, {ir::make_store(y, {at}, ir::cast(type, ir::constant(0)))}),
+            loop(k, size, kSerial,
+                 {loop(lane, kLanes, kVector,
+                       {ir::make_store(
+                           y, {at},
+                           ir::load(y, {at}) + ir::load(x, {group * size + variable(k)}))})})}));
+}
+
+TEST(load_permuted, takes_elements_of_one_vector_of_memory) {
+  for (const DType type : {DType::kF32, DType::kI32, DType::kF64, DType::kI8}) {
+    for (const int64_t size : {1, 2, 4, 8, 16})
+      EXPECT_EQ(compare_with_interpreter(broadcast_in_groups(type, 96 / size, size), 8, 0), "")
+          << size;
+  }
+  for (const char* device : {"x86-64-avx512", "x86-64-avx2"}) {
+    const InnerLoop inner = inner_loop_of(broadcast_in_groups(DType::kF32, 12, 8), device);
+    const auto has = [&](const char* what) {
+      return std::any_of(inner.text.begin(), inner.text.end(), [&](const std::string& line) {
+        return line.find(what) != std::string::npos;
+      });
+    };
+    EXPECT_TRUE(has("perm")) << device;
+    EXPECT_FALSE(has("gather")) << device;
+  }
+}
+
 }  // namespace
 }  // namespace hone::codegen

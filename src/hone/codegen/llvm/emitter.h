@@ -124,7 +124,8 @@ class PhaseEmitter {
   llvm::Value* pack_by_table(llvm::Value* all, llvm::Value* passes);
 
   // emit_permuted.cc: loads at any place of a row that fits a few registers.
-  llvm::Value* load_permuted(const Access& access);  // null: not that kind of row
+  llvm::Value* load_permuted(const Access& access);   // null: not that kind of row
+  llvm::Value* load_of_vector(const Access& access);  // null: they do not lie in one vector
 
   // emit_transposed.cc: square blocks whose store is contiguous across the lanes.
   bool emit_transposed(const ir::StmtNode& s);  // false: not that kind of loop

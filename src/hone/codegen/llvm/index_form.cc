@@ -82,6 +82,29 @@ bool IndexSpace::varying(const IndexForm& form) const {
                      [&](const auto& term) { return atom(term.first).varying; });
 }
 
+IndexForm IndexSpace::with_joined_digits(IndexForm form) const {
+  const auto equal = [](const IndexForm& a, const IndexForm& b) {
+    return a.terms == b.terms && a.lane == b.lane && a.constant == b.constant;
+  };
+  for (const auto& [rest_id, scale] : form.terms) {
+    const Atom& rest = atom(rest_id);
+    if (rest.op != Op::kFloorMod || !rest.varying || !rest.args[1].is_constant()) continue;
+    for (const auto& [quotient_id, step] : form.terms) {
+      const Atom& quotient = atom(quotient_id);
+      if (quotient.op != Op::kFloorDiv || step != scale * rest.args[1].constant ||
+          !equal(quotient.args[0], rest.args[0]) || !equal(quotient.args[1], rest.args[1]))
+        continue;
+      const int taken[] = {rest_id, quotient_id};
+      const IndexForm whole = scaled(rest.args[0], scale);
+      std::erase_if(form.terms, [&](const auto& term) {
+        return term.first == taken[0] || term.first == taken[1];
+      });
+      return with_joined_digits(add(form, whole));
+    }
+  }
+  return form;
+}
+
 bool IndexSpace::holds_data(const IndexForm& form) const {
   return std::any_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
     const Atom& a = atom(term.first);

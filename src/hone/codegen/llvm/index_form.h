@@ -57,6 +57,9 @@ class IndexSpace {
   [[nodiscard]] int num_atoms() const { return static_cast<int>(atoms_.size()); }
   [[nodiscard]] Range range(const IndexForm& form) const;
   [[nodiscard]] bool varying(const IndexForm& form) const;
+  // The same where quotient and rest of what moves with the lane stand beside each other: the two
+  // digits of a dimension that was cut.
+  [[nodiscard]] IndexForm with_joined_digits(IndexForm form) const;
   // Whether it depends on values of any size, so that sums may wrap.
   [[nodiscard]] bool holds_data(const IndexForm& form) const;
   [[nodiscard]] bool is_bound(const ir::Var* var) const { return environment_.contains(var); }

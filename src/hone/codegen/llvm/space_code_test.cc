@@ -100,6 +100,28 @@ TEST(space_code, convolutions) {
        {"direct.0 mask", "direct.0 peel", "winograd_2.0 mask", "winograd_2.0 peel",
         "winograd_4.0 mask", "winograd_4.0 peel", "winograd_6.0 mask", "winograd_6.0 peel"}});
 }
+// Groups whose channels fill a part of a vector lie side by side in one, or each in its own.
+TEST(space_code, convolutions_of_groups) {
+  const auto make = [](const Extents& e) {
+    const int64_t channels = int64_t{1} << (1 + (e[2] % 3));
+    return grouped_conv2d(e[0], e[1], 4 * (1 + (e[3] % 2)), e[2] % 9 + 1, channels, 1 + (e[3] % 2));
+  };
+  check_family({4,
+                5'000,
+                make,
+                {},
+                true,
+                false,
+                {"fuse(grouped_conv2d, [g, oc])", "parallel(relu, n@g@oc.0@oh.0)",
+                 "reorder(relu, [n, oh.0, g, ", "reorder(relu, [n, oh.0, g.0, "}});
+  // Channels that fill no part of a vector.
+  check_family({4,
+                5'000,
+                [](const Extents& e) {
+                  return grouped_conv2d(e[0], e[1], e[2] % 5 + 2, e[3] % 7 + 2, 5, 1);
+                },
+                {}});
+}
 TEST(space_code, convolutions_along_a_row) {
   check_family({4,
                 10'000,
