@@ -1,6 +1,7 @@
 #include "hone/search/prediction.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "hone/search/guide.h"
@@ -31,6 +32,20 @@ bool predict_part(const SearchTask& task, std::span<const space::Point> points,
     logs[places[i]] = seconds.ok() ? std::log(std::max((*seconds)[i], 1e-12)) : 0.0;
   }
   return seconds.ok();
+}
+
+// Decisions about memory of which the model sees nothing become those of the rule of thumb.
+void keep_usual_hints(const SearchTask& task, space::Point& point) {
+  const space::Point usual = task.space->default_point(point.sketch);
+  const std::vector<space::Decision>& decisions = task.space->decisions(point.sketch);
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    if (decisions[i].kind != space::DecisionKind::kPacking || point.choices[i] == usual.choices[i])
+      continue;
+    std::array both = {point, point};
+    both[1].choices[i] = usual.choices[i];
+    const std::vector<double> logs = predict_log_seconds(task, both);
+    if (logs[0] == logs[1] && task.space->legal(both[1])) point = both[1];
+  }
 }
 
 }  // namespace
@@ -80,6 +95,7 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
   for (Scored& climber : best) {
     if (climber.log_seconds < to_beat) to_beat = climber.log_seconds, winner = std::move(climber);
   }
+  keep_usual_hints(task, winner.point);
   return {std::move(winner.point), std::exp(winner.log_seconds), std::exp(start_log)};
 }
 

@@ -117,6 +117,27 @@ TEST(prediction, on_one_thread_nothing_is_divided_among_threads) {
   }
 }
 
+// Of hints for memory, which no model sees.
+TEST(prediction, what_makes_no_difference_is_left_to_the_rule_of_thumb) {
+  Fixture f;
+  f.model = BlindModel(0.1);
+  f.target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 256 << 10, 64, 1, 32}};
+  f.dag = compute::testing::gemm(1, 512, 512);
+  f.space = space::Space::create(f.dag, f.target);
+  ASSERT_TRUE(f.space.ok());
+  int asked = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const space::Point best = best_predicted(f.task(seed), {.samples = 50}).point;
+    const std::vector<space::Decision>& decisions = f.space->decisions(best.sketch);
+    for (size_t i = 0; i < decisions.size(); ++i) {
+      if (!decisions[i].name.ends_with(".ahead")) continue;
+      ++asked;
+      EXPECT_EQ(decisions[i].options[static_cast<size_t>(best.choices[i])], 8) << seed;
+    }
+  }
+  EXPECT_GT(asked, 0);
+}
+
 TEST(prediction, a_model_without_opinion_leaves_the_default_point) {
   const Fixture f;
   EXPECT_EQ(best_predicted(f.task(3), {.samples = 50}).point, f.space->default_point());

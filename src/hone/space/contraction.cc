@@ -60,6 +60,7 @@ void Contraction::set_default(std::vector<int>& choices) const {
   set(d_reduce_order, 0);
   set(d_tail, 1);
   set(d_rest, 0);
+  set(d_ahead, from_memory ? 8 : 0);
   set(d_order, 0);
   set(d_groups, 0);
   set(d_join, 1);

@@ -39,13 +39,14 @@ class Contraction : public Group {
   int registers = 16;
   int lanes = 8;
   int cores = 1;
-  bool joinable = false;    // results of neighbouring groups are neighbours
-  bool pad_vector = false;  // only the packed operand moves with the lanes
-  bool nested = false;      // E is computed inside a loop of another stage: nothing is parallel
-  bool by_rows = false;     // another stage is computed inside the parallel loop, over rows
-  bool row_lanes = false;   // the lanes run along another axis than the results' innermost one
-  int64_t line = 0;         // elements of a cache line; 0: the lanes' operand is read in one piece
-  bool tests_data = false;  // some data are read under a condition, as at a border
+  bool joinable = false;     // results of neighbouring groups are neighbours
+  bool pad_vector = false;   // only the packed operand moves with the lanes
+  bool nested = false;       // E is computed inside a loop of another stage: nothing is parallel
+  bool by_rows = false;      // another stage is computed inside the parallel loop, over rows
+  bool row_lanes = false;    // the lanes run along another axis than the results' innermost one
+  bool from_memory = false;  // `streamed` is larger than half of the shared cache
+  int64_t line = 0;          // elements of a cache line; 0: the lanes' operand is read in one piece
+  bool tests_data = false;   // some data are read under a condition, as at a border
   // Zeros around the data may be left out, in which case a column by itself is told from others.
   bool skips_zeros = false;
   // decisions; -1 if there is nothing to decide

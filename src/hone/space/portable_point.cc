@@ -221,6 +221,12 @@ std::optional<Point> exact_point(const std::optional<PortablePoint>& point,
                                  const schedule::Steps& steps, const Space& space) {
   for (Point& similar : adapt(point, steps, space)) {
     if (space.steps(similar) == steps) return std::move(similar);
+    if (!point) continue;
+    // Of decisions that came later the point says nothing; the first options are what was before.
+    const std::vector<const PortableChoice*> spoken =
+        match(*point, space.decisions(similar.sketch));
+    for (size_t d = 0; d < spoken.size(); ++d) similar.choices[d] *= spoken[d] == nullptr ? 0 : 1;
+    if (space.steps(similar) == steps) return std::move(similar);
   }
   return std::nullopt;
 }

@@ -77,6 +77,25 @@ TEST(portable_point, is_found_by_its_exact_steps_known_or_not) {
   EXPECT_FALSE(exact_point(to_portable(space, point), others, space).has_value());
 }
 
+// One row by weights that no cache holds.
+TEST(portable_point, of_before_a_decision_was_there_is_found_by_its_steps) {
+  target::Target target = narrow(32);
+  target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 256 << 10, 64, 1, 32}};
+  const Result<Space> space = Space::create(gemm(1, 256, 512), target);
+  ASSERT_TRUE(space.ok());
+  Point point = space->default_point();
+  EXPECT_EQ(value_of(*space, point, "ahead"), 8) << "hints, as the weights come from memory";
+  PortablePoint before = to_portable(*space, point);
+  for (size_t d = 0; d < point.choices.size(); ++d) {
+    if (before.choices[d].role == "ahead") point.choices[d] = 0;
+  }
+  std::erase_if(before.choices, [](const PortableChoice& c) { return c.role == "ahead"; });
+  EXPECT_EQ(exact_point(before, space->steps(point), *space), point);
+  const Result<Space> near = Space::create(gemm(1, 64, 512), target);
+  ASSERT_TRUE(near.ok());
+  EXPECT_EQ(value_of(*near, near->default_point(), "ahead"), 0);
+}
+
 TEST(portable_point, cache_blocks_grow_with_the_axis_and_register_tiles_do_not) {
   const Space from = space_of(conv(28, 32)), to = space_of(conv(56, 32));
   Point point = from.default_point();

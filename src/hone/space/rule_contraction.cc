@@ -364,6 +364,12 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
                       row.coef[static_cast<size_t>(group->roles.groups)] ==
                           e->axes[static_cast<size_t>(vector)].extent;
   }
+  if (!group->streamed.empty() && !builder.target.caches.empty()) {
+    for (const compute::Access& read : r->reads) {
+      if (moves(read, r_vector) && read.buffer->bytes() > builder.target.caches.back().bytes / 2)
+        group->from_memory = true;
+    }
+  }
   add_tile_decisions(builder, *group);
   add_loop_decisions(builder, *group);
   if (builder.target.caches.size() > 1) group->near_bytes = builder.target.caches[1].bytes;
