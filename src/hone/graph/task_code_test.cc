@@ -324,6 +324,16 @@ TEST(task_code, few_long_rows) {
         return main_task(model.node("ArgMax", {"x"}, {"y"}, {{"axis", 1}}).output("y"));
       },
       "rfactor(place");
+  for (const int64_t flag : {0, 1}) {
+    family(
+        [&](const Extents& e) {
+          TestModel model;
+          model.input("x", {rows(e), 65536 + e[1]}).constant("axis", ints({1}));
+          model.node("CumSum", {"x", "axis"}, {"y"}, {{"reverse", flag}, {"exclusive", 1 - flag}});
+          return main_task(model.output("y"));
+        },
+        "rfactor(cum_sum");
+  }
   for (const char* const op : {"ReduceMax", "ReduceMin", "ReduceLogSumExp"}) {
     family(
         [&](const Extents& e) {
@@ -342,6 +352,54 @@ TEST(task_code, few_long_rows) {
             model.node("LayerNormalization", {"x", "s", "b"}, {"y"}, {{"axis", -1}}).output("y"));
       },
       "rfactor(variance");
+}
+
+// Running sums and products, several rows at once: step by step and in vectors of steps.
+TEST(task_code, scans_along_rows) {
+  const auto family = [](const char* op, DType type, int64_t exclusive, int64_t reverse) {
+    check_family(
+        {3,
+         10'000,
+         [=](const Extents& e) {
+           TestModel model(26);  // CumProd's first version
+           model.input("x", {e[0], e[1], e[2]}, type).constant("axis", ints({2}));
+           model.node(op, {"x", "axis"}, {"y"}, {{"exclusive", exclusive}, {"reverse", reverse}});
+           return main_task(model.output("y"));
+         },
+         {"direct.0"},
+         type == DType::kF32,
+         false,
+         {"vectorize(", "sink("}});
+  };
+  for (const int64_t exclusive : {0, 1}) {
+    for (const int64_t reverse : {0, 1}) family("CumSum", DType::kF32, exclusive, reverse);
+  }
+  for (const DType type : {DType::kF64, DType::kI32, DType::kI64, DType::kU32, DType::kF16})
+    family("CumSum", type, 0, 0);
+  family("CumSum", DType::kI64, 1, 1);
+  family("CumProd", DType::kF32, 0, 0);
+  family("CumProd", DType::kF32, 1, 1);
+}
+
+// Value and place of each column in a lane; of tiles that are whole without a test.
+TEST(task_code, extremes_of_columns) {
+  for (const DType type : {DType::kF32, DType::kI32, DType::kI64}) {
+    for (const int64_t last : {0, 1}) {
+      check_family({3,
+                    10'000,
+                    [=](const Extents& e) {
+                      TestModel model;
+                      model.input("x", {e[0], e[1], 1 + e[2]}, type);
+                      model.node(last ? "ArgMax" : "ArgMin", {"x"}, {"y"},
+                                 {{"axis", int64_t{1}}, {"select_last_index", last}});
+                      return main_task(model.output("y"));
+                    },
+                    {"direct.0"},
+                    type == DType::kF32,
+                    false,
+                    {", test)", ", peel)"}});
+    }
+  }
 }
 
 }  // namespace

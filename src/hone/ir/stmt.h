@@ -2,8 +2,9 @@
 //
 // Loop kinds say how a loop is run, never what it computes: an interpreter may run all of them in
 // order. A vectorized loop's body must not carry values from one iteration to the next except
-// through a reduction store x = x op y whose x does not depend on the loop; or it is a filter,
-// if c { B[n] = e  n = n + 1 }, whose n counts what passed.
+// through a reduction store x = x op y whose x does not depend on the loop; or it is a scan, where
+// such an x is read beside its store (ir/scan_loop.h), or a filter, if c { B[n] = e  n = n + 1 },
+// whose n counts what passed.
 #pragma once
 
 #include "hone/ir/expr.h"

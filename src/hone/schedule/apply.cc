@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
+#include "hone/ir/scan_loop.h"
 #include "hone/schedule/im2col.h"
 #include "hone/schedule/online_softmax.h"
 #include "hone/schedule/stage_rewrite.h"
@@ -360,8 +362,30 @@ Status apply_sink(const Sink& step, State& state) {
   return ok_status();
 }
 
+// A loop of the body of an extern stage; its steps are those of a scan, or it stays as it is.
+Status vectorize_body(StageState& stage, const std::string& loop) {
+  if (stage.body_lanes) return invalid("{} has a loop that is vectorized", stage.name());
+  const std::function<const ir::StmtNode*(const std::vector<ir::Stmt>&)> find_in =
+      [&](const std::vector<ir::Stmt>& body) -> const ir::StmtNode* {
+    for (const ir::Stmt& s : body) {
+      if (s->kind == ir::StmtKind::kFor && s->var->name == loop) return s.get();
+      if (const ir::StmtNode* inside = find_in(s->body)) return inside;
+    }
+    return nullptr;
+  };
+  const ir::StmtNode* found = find_in(stage.info->stage.body);
+  if (found == nullptr) return invalid("{} has no loop {}", stage.name(), loop);
+  if (!ir::is_scan(*found)) return invalid("loop {} of {} is no scan", loop, stage.name());
+  stage.body_lanes = found->var;
+  return ok_status();
+}
+
 Status annotate(State& state, const std::string& stage, const std::string& loop,
                 Annotation annotation) {
+  const int index = state.find_stage(stage);
+  if (annotation == Annotation::kVectorize && index >= 0 &&
+      state.stages[index].info->stage.is_extern() && state.stages[index].find_loop(loop) < 0)
+    return vectorize_body(state.stages[index], loop);
   Found at;
   HONE_RETURN_IF_ERROR(find(state, stage, loop, at));
   if (at.stage->loops[at.loop].annotation != Annotation::kNone)

@@ -190,8 +190,18 @@ class Lowering {
     const ir::VarMap map = index_.axis_values(s);
     std::vector<Stmt> body;
     for (const Stmt& stmt : state_.stages[s].info->stage.body)
-      body.push_back(index_.place_body(stmt, map));
+      body.push_back(with_lanes(index_.place_body(stmt, map), state_.stages[s].body_lanes));
     return body;
+  }
+
+  // The same with the loop over `var` in vectors.
+  static Stmt with_lanes(const Stmt& s, const ir::VarPtr& var) {
+    if (!var) return s;
+    std::vector<Stmt> body;
+    for (const Stmt& child : s->body) body.push_back(with_lanes(child, var));
+    if (s->kind == ir::StmtKind::kFor && s->var == var)
+      return ir::make_for(s->var, s->min, s->extent, ir::ForKind::kVectorized, std::move(body));
+    return ir::with_body(*s, std::move(body));
   }
 
   // The loops from `level` on inside those of the body.

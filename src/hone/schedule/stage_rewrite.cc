@@ -4,6 +4,7 @@
 
 #include "hone/compute/stage_body.h"
 #include "hone/schedule/rfactor.h"
+#include "hone/schedule/scan_parts.h"
 
 namespace hone::schedule {
 namespace {
@@ -288,6 +289,12 @@ Status rfactor(const RFactor& step, State& state) {
   if (index < 0) return invalid("no stage {}", step.stage);
   if (!untouched(state, index)) return invalid("{} is scheduled already", step.stage);
   const compute::Stage& stage = state.stages[index].info->stage;
+  if (stage.is_extern()) {
+    HONE_ASSIGN_OR_RETURN(std::vector<compute::Stage> parts,
+                          scan_in_parts(stage, step, unique_name(state, stage.name + ".rf")));
+    replace_stage(state, index, std::move(parts));
+    return ok_status();
+  }
   HONE_ASSIGN_OR_RETURN(Factored made,
                         factor_reduction(stage, step, unique_name(state, stage.name + ".rf")));
   const bool constant = state.stages[index].info->constant;

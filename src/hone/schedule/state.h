@@ -76,7 +76,8 @@ struct StageState {
   int fold_dim = -1;
   int64_t fold_factor = 0;
   std::vector<PrefetchMark> prefetches;
-  int sunk = -1;  // this leaf and those inside it run inside the loops of the stage's body
+  ir::VarPtr body_lanes;  // the loop of the stage's body that runs in vectors, or null
+  int sunk = -1;          // this leaf and those inside it run inside the loops of the stage's body
   [[nodiscard]] const std::string& name() const { return info->stage.name; }
   [[nodiscard]] const ir::BufferPtr& buffer() const { return info->stage.outputs[0].buffer; }
   [[nodiscard]] int find_loop(std::string_view name) const;  // a leaf; -1 if there is none

@@ -103,6 +103,8 @@ enum class Parts : uint8_t {
 };
 // sum over k  -->  stage.rf[ko, ..] = sum over factor of k;  stage = sum over ko of stage.rf
 // strided:         stage.rf[ki, ..] = sum over k / factor;   stage = sum over ki of stage.rf
+// Also of a body that is a scan: each part's total, then each part from those before it on
+// (scan_parts.h).
 struct RFactor {
   std::string stage, axis;
   int64_t factor = 0;
@@ -142,6 +144,7 @@ struct Sink {
   std::string stage, loop;
   bool operator==(const Sink&) const = default;
 };
+// Also a loop of the stage's body that is a scan (ir/scan_loop.h), e.g. `n` of `cum_sum`.
 struct Vectorize {
   std::string stage, loop;
   bool operator==(const Vectorize&) const = default;

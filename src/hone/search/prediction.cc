@@ -84,8 +84,15 @@ Result<double> predict_seconds(const SearchTask& task, const compute::Dag& dag,
 
 Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
   Guide guide(task);
-  const space::Point start = task.space->default_point();
-  const double start_log = predict_log_seconds(task, std::span(&start, 1))[0];
+  // The first sketch that makes sense on so many threads.
+  const std::vector<space::Point> defaults = task.space->default_points();
+  const std::vector<double> logs = predict_log_seconds(task, defaults);
+  const auto first = static_cast<size_t>(
+      std::find_if(logs.begin(), logs.end(), [](double log) { return std::isfinite(log); }) -
+      logs.begin());
+  const size_t chosen = first < logs.size() ? first : 0;
+  const space::Point start = defaults[chosen];
+  const double start_log = logs[chosen];
   std::vector<Scored> best =
       guide.climbed_samples(options.samples, options.climbers, options.max_climb);
   if (std::isfinite(start_log))

@@ -141,6 +141,16 @@ TEST(prediction, what_makes_no_difference_is_left_to_the_rule_of_thumb) {
 TEST(prediction, a_model_without_opinion_leaves_the_default_point) {
   const Fixture f;
   EXPECT_EQ(best_predicted(f.task(3), {.samples = 50}).point, f.space->default_point());
+  // That of the first sketch that is not for several threads only.
+  SearchTask task = f.task(3);
+  const Result<space::Space> rows =
+      space::Space::create(compute::testing::running_sum(1, 1 << 17), *task.target);
+  ASSERT_TRUE(rows.ok() && rows->is_for_threads(0));
+  task.space = &*rows;
+  for (const int threads : {1, 2}) {
+    task.threads = threads;
+    EXPECT_EQ(best_predicted(task, {.samples = 50}).point, rows->default_point(2 - threads));
+  }
 }
 
 }  // namespace

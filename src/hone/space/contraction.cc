@@ -61,6 +61,7 @@ void Contraction::set_default(std::vector<int>& choices) const {
   set(d_tail, 1);
   set(d_rest, 0);
   set(d_ahead, from_memory ? 8 : 0);
+  set(d_last, 1);
   set(d_order, 0);
   set(d_groups, 0);
   set(d_join, 1);
@@ -105,13 +106,26 @@ bool Contraction::rest_apart(const Choice& choice, int64_t channels) const {
   if (d_rest < 0 || choice[d_rest] == 0) return false;
   const int64_t left = channels % (choice[d_vectors] * choice[d_lanes]);
   if (left == 0 || left > (choice[d_vectors] - 1) * choice[d_lanes]) return false;
+  return !shares_channels(choice);
+}
+
+bool Contraction::shares_channels(const Choice& choice) const {
   int64_t depth = value(choice, d_parallel);
   const int64_t groups = groups_place(choice);
   for (const OuterLoop loop : loop_order(value(choice, d_order), groups)) {
     if (loop == kChannels) break;
     depth -= has(loop, has_bands(choice)) && (loop != kGroups || groups > 0) ? 1 : 0;
   }
-  return depth <= 0;
+  return depth > 0;
+}
+
+schedule::Tail Contraction::channel_tail(const Choice& choice) const {
+  const int64_t channels = axes[roles.vector].extent;
+  if (rest_apart(choice, channels)) return schedule::Tail::kPeel;
+  if (pad_vector) return schedule::Tail::kPad;
+  const bool whole = channels % (value(choice, d_vectors) * choice[d_lanes]) == 0;
+  if (d_last < 0 || choice[d_last] == 0 || whole) return schedule::Tail::kMask;
+  return shares_channels(choice) ? schedule::Tail::kTest : schedule::Tail::kPeel;
 }
 
 // Which operand stays while the other moves: a block of rows keeps a block of weights, weights
@@ -231,6 +245,8 @@ void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents
   const auto* const serial = wanted.loops.begin() + wanted.parallel;
   if (d_rest >= 0 && !rest_apart(choice, extents.channels))
     choices[static_cast<size_t>(d_rest)] = 0;
+  if (d_last >= 0 && extents.channels % (choice[d_vectors] * choice[d_lanes]) == 0)
+    choices[static_cast<size_t>(d_last)] = 0;
   // Columns are not told apart if all are whole tiles, and never in a parallel loop.
   const bool whole_tiles =
       extents.columns % column == 0 && !tests_data && !(skips_zeros && column == 1);

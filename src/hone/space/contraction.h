@@ -60,6 +60,8 @@ class Contraction : public Group {
   int d_groups = -1;
   // So many groups, of few channels each, fill a vector; 1: a vector is one group's.
   int d_join = -1;
+  // 1: code without tests for all tiles of channels but the last, if that is no whole one.
+  int d_last = -1;
   // Iterations of the sum's outer loop by which the first line of what one reads of `streamed` is
   // prefetched; 0: not.
   int d_ahead = -1;
@@ -174,6 +176,9 @@ class Contraction : public Group {
   // Whether the last tile of channels lies apart: it has fewer vectors, and no loop that threads
   // share runs over it.
   [[nodiscard]] bool rest_apart(const Choice& choice, int64_t channels) const;
+  [[nodiscard]] schedule::Tail channel_tail(const Choice& choice) const;
+  // Whether threads share the loop over tiles of channels.
+  [[nodiscard]] bool shares_channels(const Choice& choice) const;
   // Whether R's last reduce axis runs around its others.
   [[nodiscard]] bool last_outside(const Choice& choice) const {
     return value(choice, d_reduce_order) == 1 && reduce.size() > 1;

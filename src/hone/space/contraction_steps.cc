@@ -68,9 +68,7 @@ Contraction::TileLoops Contraction::append_tiles(const Choice& choice, const std
     steps.emplace_back(schedule::Split{stage, groups, {joined(choice)}, Tail::kMask});
     groups += ".0";
   } else {
-    const Tail channels = pad_vector ? Tail::kPad : Tail::kMask;
-    const bool apart = rest_apart(choice, axes[static_cast<size_t>(roles.vector)].extent);
-    steps.emplace_back(schedule::Split{stage, vec, {vm, v}, apart ? Tail::kPeel : channels});
+    steps.emplace_back(schedule::Split{stage, vec, {vm, v}, channel_tail(choice)});
     outer[kChannels] = vec + ".0";
   }
   if (roles.row >= 0) {

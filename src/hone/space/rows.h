@@ -16,4 +16,13 @@ inline bool is_reduction(const schedule::StageInfo& info) { return !info.stage.r
 // A lone reduction that writes the result gets a stage that copies it out.
 [[nodiscard]] Status copy_out(SketchBuilder& builder);
 
+// Elements of a long row, all rows told: for fewer a phase over its parts saves no more than its
+// fork and join take, which is a microsecond where threads share no cache; for half as many if
+// there are functions of them.
+inline constexpr int64_t kLeastLongRow = 1 << 16;
+inline constexpr int64_t kRowsPerCore = 4;  // with more there is work for all without parts
+// Into how many parts a row of so many elements may be cut, and how long each is.
+[[nodiscard]] std::vector<int64_t> row_parts(int64_t length);
+[[nodiscard]] int64_t part_of(int64_t length, int64_t parts);
+
 }  // namespace hone::space

@@ -371,6 +371,9 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
     }
   }
   add_tile_decisions(builder, *group);
+  // Under a mask each of the values is chosen once more; a product's or a pool's is no dearer.
+  if (values > 1 && !group->nested && !group->pad_vector)
+    group->d_last = builder.add_decision(epilogue, "last", DecisionKind::kTail, {0, 1});
   add_loop_decisions(builder, *group);
   if (builder.target.caches.size() > 1) group->near_bytes = builder.target.caches[1].bytes;
   if (options.blocks && !options.nested && !options.by_rows && !group->row_lanes)

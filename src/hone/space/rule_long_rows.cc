@@ -17,14 +17,10 @@ using schedule::StageInfo;
 using schedule::StageInfoPtr;
 using schedule::Steps;
 
-// Elements, all told: for fewer a phase over them saves no more than its fork and join take, which
-// is a microsecond where threads share no cache; for half as many if there are functions of them.
-constexpr int64_t kLeastRow = 1 << 16;
 constexpr int64_t kLeastScalar = 64;
+constexpr int64_t kUnit = 128;           // elements: parts end at lines, after unrolled vectors
 constexpr int64_t kLeastPart = 1 << 11;  // of a row
 constexpr int64_t kMostParts = 64;
-constexpr int64_t kRowsPerCore = 4;  // with more there is work for all without parts
-constexpr int64_t kUnit = 128;       // elements: parts end at lines, after unrolled vectors
 
 class LongRows : public Group {
  public:
@@ -67,11 +63,6 @@ class LongRows : public Group {
   }
 
  private:
-  // The same for all stages, so that a thread finds its part in its cache.
-  static int64_t part_of(int64_t length, int64_t parts) {
-    if (length % parts == 0) return length / parts;
-    return (length + parts * kUnit - 1) / (parts * kUnit) * kUnit;
-  }
   static void append_parts(const Reduction& r, int64_t parts, Steps& steps) {
     const int64_t part = part_of(r.length, parts);
     steps.push_back(schedule::RFactor{r.stage, r.cut, part});
@@ -119,6 +110,18 @@ std::optional<LongRows::Reduction> long_reduction(const StageInfo& info, int cor
 
 }  // namespace
 
+// The same for all stages, so that a thread finds its part in its cache.
+int64_t part_of(int64_t length, int64_t parts) {
+  if (length % parts == 0) return length / parts;
+  return (length + parts * kUnit - 1) / (parts * kUnit) * kUnit;
+}
+
+std::vector<int64_t> row_parts(int64_t length) {
+  std::vector<int64_t> parts;
+  for (int64_t n = 2; n <= kMostParts && n * kLeastPart <= length; n *= 2) parts.push_back(n);
+  return parts;
+}
+
 bool add_long_rows(SketchBuilder& builder) {
   SketchBuilder trial = builder;
   if (!copy_out(trial).ok() || !inline_stages(trial, [](const auto&) { return true; }).ok())
@@ -129,7 +132,7 @@ bool add_long_rows(SketchBuilder& builder) {
       std::any_of(trial.state.stages.begin(), trial.state.stages.end(), [](const auto& stage) {
         return is_reduction(*stage.info) && is_expensive(stage.info->stage);
       });
-  const int64_t least = functions ? kLeastRow / 2 : kLeastRow;
+  const int64_t least = functions ? kLeastLongRow / 2 : kLeastLongRow;
   // Where nothing is left of the rows no other rule has vectors for them.
   const bool scalar = trial.state.stages.back().info->stage.axes.empty();
   int64_t shortest = INT64_MAX, fewest = INT64_MAX;
@@ -163,8 +166,9 @@ bool add_long_rows(SketchBuilder& builder) {
   }
   std::vector<int64_t> parts;
   if (scalar) parts.push_back(1);
-  for (int64_t n = 2; n <= kMostParts && n * kLeastPart <= shortest && fewest >= least; n *= 2)
-    parts.push_back(n);
+  if (fewest >= least) {
+    for (const int64_t n : row_parts(shortest)) parts.push_back(n);
+  }
   if (parts.empty()) return false;
   trial.for_threads = !scalar;
   group->d_parts = trial.add_decision(group->root, "row_parts", DecisionKind::kParallel, parts);

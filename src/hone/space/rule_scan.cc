@@ -3,11 +3,15 @@
 //   where rows lie side by side in memory (a sum down the columns of a matrix), in vectors
 //     parallel blocks of columns:  for each step:  blocks of (unrolled) vectors of columns
 //   else a few at once, so that one waits for its last value while the others run
-//     parallel blocks of rows:  for each step:  rows (unrolled)
+//     parallel blocks of rows:  for each step, or each vector of steps:  rows (unrolled)
+// Few long rows are cut into parts, each of which is summed up first (schedule/scan_parts.h):
+//     parallel rows and parts but the last:  the part's total
+//     parallel rows and parts:               the totals before it, then its steps in vectors
 #include <algorithm>
 
 #include "hone/compute/affine.h"
-#include "hone/space/sketch.h"
+#include "hone/ir/scan_loop.h"
+#include "hone/space/rows.h"
 
 namespace hone::space {
 namespace {
@@ -19,6 +23,8 @@ constexpr int64_t kMostKept = 4;  // elements that a point keeps
 // That take their steps together: four hide the latency of a sum; of eight the code generator makes
 // vectors by single elements, which takes nine times as long.
 constexpr int64_t kMostRows = 4;
+// Of a row, for vectors of steps: with fewer most lanes have nothing to do.
+constexpr int64_t kLeastSteps = 8;
 
 // What a body does, if it is a scan.
 class Body {
@@ -30,6 +36,15 @@ class Body {
   }
   [[nodiscard]] bool is_scan() const { return is_scan_; }
   [[nodiscard]] int64_t bytes() const { return bytes_; }  // of its widest element
+  // The loop whose steps are neighbours in memory and may run in vectors; "" if there is none.
+  [[nodiscard]] std::string steps() const {
+    const bool neighbours = std::all_of(along_.begin(), along_.end(),
+                                        [](int64_t stride) { return std::abs(stride) <= 1; });
+    return loops_ == 1 && neighbours && ir::is_scan(*loop_) && length() >= kLeastSteps
+               ? loop_->var->name
+               : "";
+  }
+  [[nodiscard]] int64_t length() const { return loop_->extent->int_value; }
   // Whether neighbouring points of an axis are neighbours wherever the body goes.
   [[nodiscard]] bool is_contiguous(size_t axis) const {
     return std::all_of(strides_.begin(), strides_.end(), [&](const auto& access) {
@@ -50,6 +65,8 @@ class Body {
         if (!ir::is_const_int(s.min) || !ir::is_const_int(s.extent)) return false;
         vars_.push_back(s.var);
         in_loop = true;
+        loop_ = &s;
+        ++loops_;
         break;
       case StmtKind::kStore: {
         if (!note(s.buffer, s.indices, true)) return false;
@@ -74,7 +91,7 @@ class Body {
   bool note(const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices, bool written) {
     if (is_local(buffer.get())) return true;
     bytes_ = std::max(bytes_, dtype_bytes(buffer->dtype));
-    std::vector<int64_t> strides(stage_.axes.size(), 0);
+    std::vector<int64_t> strides(vars_.size(), 0);
     int64_t elements = 1;
     for (size_t d = indices.size(); d-- > 0;) {
       const auto row = compute::affine_row(indices[d], vars_);
@@ -82,6 +99,8 @@ class Body {
       for (size_t a = 0; a < strides.size(); ++a) strides[a] += row->coef[a] * elements;
       elements *= buffer->shape[d];
     }
+    if (loops_ > 0) along_.push_back(strides.back());
+    strides.resize(stage_.axes.size());
     strides.push_back(written ? 1 : 0);
     strides_.push_back(std::move(strides));
     return true;
@@ -91,7 +110,9 @@ class Body {
   std::vector<ir::VarPtr> vars_;
   std::vector<const ir::Buffer*> local_;
   std::vector<std::vector<int64_t>> strides_;
-  int64_t kept_ = 0, bytes_ = 1;
+  std::vector<int64_t> along_;  // how far apart neighbouring steps are
+  const ir::StmtNode* loop_ = nullptr;
+  int64_t kept_ = 0, bytes_ = 1, loops_ = 0;
   bool is_scan_ = true, writes_in_loop_ = false;
 };
 
@@ -106,6 +127,8 @@ class Scan : public Group {
   int cores = 1;
   int d_points = -1;  // vectors or rows, unrolled
   int d_blocks = -1;  // so many of these in a loop
+  int d_lanes = -1;   // steps in a vector of a row's
+  std::string loop;   // of the body, whose steps these are
   std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
@@ -115,6 +138,7 @@ class Scan : public Group {
 
   // As many as leave work for all cores.
   void set_default(std::vector<int>& choices) const override {
+    if (d_lanes >= 0) choices[d_lanes] = 1;
     for (int& i = choices[d_points] = std::ssize(own_decisions[d_points].options) - 1; i > 0; --i) {
       const int64_t points = own_decisions[d_points].options[i] * lanes;
       if (blocks * ((extent + points - 1) / points) >= cores && (lanes > 1 || extent % points == 0))
@@ -123,6 +147,13 @@ class Scan : public Group {
   }
 
   void append_steps(const Choice& choice, schedule::Steps& steps) const override {
+    append_points(choice, steps);
+    if (d_lanes >= 0 && choice[d_lanes] > 1) steps.push_back(schedule::Vectorize{stage, loop});
+  }
+
+ private:
+  void append_points(const Choice& choice, schedule::Steps& steps) const {
+    if (axes.empty()) return;
     if (lanes == 1 && choice[d_points] == 1) {
       steps.push_back(schedule::Parallel{stage, fuse_loops(stage, axes, steps)});
       return;
@@ -145,7 +176,57 @@ class Scan : public Group {
   }
 };
 
+class ScanParts : public Group {
+ public:
+  std::string stage, loop;  // the loop of its body
+  std::vector<std::string> axes;
+  int64_t length = 1, rows = 1;
+  int cores = 1;
+  int d_parts = -1;
+  std::vector<Decision> own_decisions;
+
+  [[nodiscard]] bool legal(const Choice&) const override { return true; }
+  // Two for each core, so that one that is late gives some away.
+  void set_default(std::vector<int>& choices) const override {
+    choices[d_parts] = first_option(own_decisions[d_parts], (2 * cores + rows - 1) / rows);
+  }
+  void append_steps(const Choice& choice, schedule::Steps& steps) const override {
+    steps.push_back(schedule::RFactor{stage, loop, part_of(length, choice[d_parts])});
+    std::vector<std::string> tiles = axes;
+    tiles.push_back(loop + "o");
+    for (const std::string& part : {stage + ".rf", stage})
+      steps.push_back(schedule::Parallel{part, fuse_loops(part, tiles, steps)});
+    steps.push_back(schedule::Vectorize{stage, loop});
+  }
+};
+
 }  // namespace
+
+bool add_scan_parts(SketchBuilder& builder) {
+  if (builder.state.stages.size() != 1) return false;
+  const compute::Stage& what = builder.state.stages[0].info->stage;
+  if (!what.is_extern()) return false;
+  const Body body(what);
+  if (!body.is_scan() || body.steps().empty()) return false;
+  auto group = std::make_shared<ScanParts>();
+  group->stage = what.name;
+  group->loop = body.steps();
+  group->length = body.length();
+  group->cores = builder.target.cores;
+  for (const compute::Axis& axis : what.axes) {
+    group->axes.push_back(axis.var->name);
+    group->rows *= axis.extent;
+  }
+  const std::vector<int64_t> parts = row_parts(group->length);
+  if (parts.empty() || group->rows > kRowsPerCore * group->cores ||
+      group->rows * group->length < kLeastLongRow)
+    return false;
+  builder.for_threads = true;
+  group->d_parts = builder.add_decision(what.name, "row_parts", DecisionKind::kParallel, parts);
+  group->own_decisions = builder.decisions;
+  builder.groups.push_back(std::move(group));
+  return true;
+}
 
 bool add_scan(SketchBuilder& builder, const std::string& stage) {
   const compute::Stage& what = builder.state.stages[builder.state.find_stage(stage)].info->stage;
@@ -164,9 +245,11 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
   for (int a = 0; a < std::ssize(what.axes) && group->lanes == 1; ++a) {
     if (what.axes[a].extent > 1) chosen = a;
   }
-  if (chosen < 0) return false;
-  group->axis = what.axes[chosen].var->name;
-  group->extent = what.axes[chosen].extent;
+  if (chosen < 0 && body.steps().empty()) return false;
+  if (chosen >= 0) {
+    group->axis = what.axes[chosen].var->name;
+    group->extent = what.axes[chosen].extent;
+  }
   for (int a = 0; a < std::ssize(what.axes); ++a) {
     group->axes.push_back(what.axes[a].var->name);
     if (a == chosen) continue;
@@ -184,6 +267,11 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
     for (int64_t n = 1; n == 1 || (n <= 64 && (n - 1) * group->lanes < group->extent); n *= 2)
       blocks.push_back(n);
     group->d_blocks = builder.add_decision(stage, "scan_blocks", DecisionKind::kTile, blocks);
+  }
+  const int64_t row_lanes = builder.target.lanes(static_cast<int>(body.bytes()));
+  if (group->lanes == 1 && row_lanes > 1) group->loop = body.steps();
+  if (!group->loop.empty()) {
+    group->d_lanes = builder.add_decision(stage, "scan_lanes", DecisionKind::kTile, {1, row_lanes});
   }
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));

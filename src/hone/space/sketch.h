@@ -125,6 +125,8 @@ struct DotOptions {
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // An extern stage that is a scan: neighbouring points take their steps together.
 [[nodiscard]] bool add_scan(SketchBuilder& builder, const std::string& stage);
+// A scan of few long rows, each in parts for several threads; the whole Dag. False: there is none.
+[[nodiscard]] bool add_scan_parts(SketchBuilder& builder);
 // Any extern stage: all its axes in parallel.
 void add_extern(SketchBuilder& builder, const std::string& stage);
 // Anything: the outermost spatial axis in parallel, nothing else.

@@ -217,7 +217,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
   space.least_flops_ = schedule::needed_flops(builder.state);
   SketchBuilder tiled = builder, parts = builder;
-  const bool has_parts = add_long_rows(parts);
+  const bool has_parts = add_long_rows(parts) || add_scan_parts(parts);
   const auto finish_parts = [&]() {
     if (has_parts && !finish(std::move(parts)).ok()) space.sketches_.pop_back();
   };

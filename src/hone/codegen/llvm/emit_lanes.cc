@@ -42,12 +42,14 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
     return emit_serial(s);
   filter_ = plan.filters ? s.body[0].get() : nullptr;
   const int native = std::max(1, target_.vector_bytes / plan.element_bytes);
+  if (plan.scans && !ir::is_const_int(s.extent)) return emit_serial(s);
   if (!ir::is_const_int(s.extent)) return emit_whole_vectors(s, plan, native);
   const int64_t extent = s.extent->int_value;
   const int64_t full = extent / native;
   const int64_t tail = extent % native;
   const IndexForm min = index(s.min);
   if (failed() || extent <= 0) return;
+  if (plan.scans && !begin_scans(s, native)) return failed() ? void() : emit_serial(s);
   const bool loops = full > kMaxChunks && !plan.fixed_indices;
   const int slots = static_cast<int>(std::clamp<int64_t>(full, 1, kPartialChains));
   begin_partials(plan, native, slots);
@@ -64,6 +66,7 @@ void PhaseEmitter::emit_vectorized(const StmtNode& s) {
     emit_chunk(s, at, done < full ? native : tail, native);
   }
   end_partials(plan);
+  if (plan.scans) end_scans(true);
 }
 
 // A loop whose extent is known at run time only, but surely a number of whole vectors.
@@ -113,6 +116,7 @@ void PhaseEmitter::emit_chunk(const StmtNode& s, const IndexForm& first, int64_t
     space_.set_lanes(lanes_.active);
   }
   space_.bind(s.var.get(), at);
+  begin_scan_chunk();
   emit_all(s.body);
   lanes_ = outer;
   alloc_copies_ = outer_copies;

@@ -168,6 +168,25 @@ bool PhaseEmitter::is_strided(const IndexForm& form) const {
                       [&](const auto& term) { return space_.atom(term.first).varying; });
 }
 
+// Whether each lane lies one element before the lane before it, and all of them may be accessed.
+bool PhaseEmitter::is_reversed(const Access& access) const {
+  return access.form.lane == -1 && is_strided(access.form) && !lanes_.mask && !access.buffer->local;
+}
+
+// The same elements from the last lane's on.
+PhaseEmitter::Access PhaseEmitter::ascending(const Access& access) {
+  Access other = access;
+  other.form.constant -= lanes_.active - 1;
+  other.form.lane = 1;
+  return other;
+}
+
+llvm::Value* PhaseEmitter::reversed(llvm::Value* lanes) {
+  std::vector<int> from(static_cast<size_t>(lanes_.width), -1);
+  for (int i = 0; i < lanes_.active; ++i) from[static_cast<size_t>(i)] = lanes_.active - 1 - i;
+  return builder_.CreateShuffleVector(lanes, from);
+}
+
 llvm::Value* PhaseEmitter::load(const Access& access) {
   if (failed()) return llvm::PoisonValue::get(type_of(access.of->dtype));
   llvm::Value* loaded = known_value(access);
@@ -180,8 +199,9 @@ llvm::Value* PhaseEmitter::load(const Access& access) {
     loaded =
         note(builder_.CreateAlignedLoad(access.type, pointer, alignment(access, false)), access);
   } else {
-    loaded = access.form.lane == 1 && is_strided(access.form) ? load_vector(access)
-                                                              : load_gather(access);
+    loaded = is_reversed(access) ? reversed(load_vector(ascending(access)))
+             : access.form.lane == 1 && is_strided(access.form) ? load_vector(access)
+                                                                : load_gather(access);
   }
   return from_memory(loaded, access.of->dtype);
 }
@@ -285,6 +305,7 @@ void PhaseEmitter::store(const Access& access, llvm::Value* value) {
   value = to_memory(value, access.of->dtype);
   if (!space_.varying(access.form)) return store_uniform(access, value);
   value = splat(value);
+  if (is_reversed(access)) return store_vector(ascending(access), reversed(value));
   return access.form.lane == 1 && is_strided(access.form) ? store_vector(access, value)
                                                           : store_scatter(access, value);
 }
@@ -385,6 +406,7 @@ void PhaseEmitter::emit_store(const StmtNode& s) {
     if (!failed()) builder_.CreateStore(sum, accumulator_);
     return;
   }
+  if (!scans_.empty() && emit_scanned(s)) return;
   const Access target = access(s.buffer, s.indices);
   if (failed()) return;
   if (lanes_.width > 1 && !space_.varying(target.form)) {

@@ -226,6 +226,7 @@ llvm::Value* PhaseEmitter::value(const Expr& e) {
       const Access from = access(e->buffer, e->args);
       if (reduced_ && e->buffer == reduced_->buffer && !space_.varying(from.form))
         return reduced_value_;
+      if (const Scan* scan = find_scan(from)) return scan->updated ? scan->after : scan->before;
       return load(from);
     }
     case Op::kLt:

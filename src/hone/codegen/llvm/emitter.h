@@ -75,6 +75,17 @@ class PhaseEmitter {
     llvm::Type* type;  // in memory
     int64_t bytes;     // of an element
   };
+  // An element that a scan carries from vector to vector.
+  struct Scan {
+    Access at;
+    llvm::Value* slot;  // a vector of `native` lanes that are all the same
+    int native;
+    llvm::Value* none;              // the operator's identity in each lane
+    llvm::Value* last;              // the number of the last lane in each, or null
+    llvm::Value* before = nullptr;  // of the lanes that run, without their own terms...
+    llvm::Value* after = nullptr;   // ...and with them
+    bool updated = false;           // reads give `after`
+  };
   struct Partial {
     std::vector<llvm::Value*> slots;  // vectors of native width
     ir::Op op;
@@ -117,6 +128,18 @@ class PhaseEmitter {
   llvm::Value* tail_mask();
   llvm::Value* any_lane();  // i1: some lane is active, or null
 
+  // emit_scan.cc: running sums.
+  bool begin_scans(const ir::StmtNode& loop, int native);  // false: places are not constant
+  bool begin_scans_of(const std::vector<ir::Stmt>& body, int native);
+  void end_scans(bool keep);
+  void begin_scan_chunk();
+  // A vector that the optimizer does not know the value of.
+  llvm::Value* opaque(llvm::Value* vector);
+  Scan* find_scan(const Access& access);  // null: not carried by a scan
+  llvm::Value* permuted(llvm::Value* lanes, llvm::Value* from);
+  void emit_scan_step(const ir::StmtNode& update, Scan& scan);
+  bool emit_scanned(const ir::StmtNode& s);
+
   // emit_filter.cc: lanes that pass a test, packed.
   [[nodiscard]] bool packs_lanes() const;
   void emit_filter(const ir::StmtNode& s);
@@ -146,6 +169,9 @@ class PhaseEmitter {
   llvm::Value* load(const Access& access);
   llvm::Value* load_vector(const Access& access);
   llvm::Value* load_gather(const Access& access);
+  [[nodiscard]] bool is_reversed(const Access& access) const;
+  Access ascending(const Access& access);
+  llvm::Value* reversed(llvm::Value* lanes);
   void store(const Access& access, llvm::Value* value);
   void store_vector(const Access& access, llvm::Value* value);
   void store_scatter(const Access& access, llvm::Value* value);
@@ -210,6 +236,10 @@ class PhaseEmitter {
   int num_buffers_ = 0;
   std::unordered_map<const ir::StmtNode*, Partial> partials_;
   int partial_slot_ = 0;
+  // Of the vectorized loop that runs, if it is a scan: by buffer and element; by buffer.
+  std::map<std::pair<const ir::Buffer*, int64_t>, Scan> scans_;
+  std::unordered_map<const ir::Buffer*, const ir::StmtNode*> scan_updates_;
+  std::map<llvm::Value*, llvm::Value*> opaque_;
   const ir::StmtNode* accumulated_ = nullptr;  // the store that goes to...
   llvm::Value* accumulator_ = nullptr;         // ...this memory while its loops run
   const ir::StmtNode* reduced_ = nullptr;      // the store whose own element reads as...

@@ -14,30 +14,6 @@ using ir::Op;
 using ir::StmtKind;
 using ir::StmtNode;
 
-bool is_load_of(const Expr& e, const StmtNode& store) {
-  if (e->op != Op::kLoad || e->buffer != store.buffer) return false;
-  for (size_t i = 0; i < e->args.size(); ++i) {
-    if (!ir::equal(e->args[i], store.indices[i])) return false;
-  }
-  return true;
-}
-
-// The operator of the chain that leads from the root to the only load of the store's own element.
-bool is_chain(const Expr& e, const StmtNode& store, std::optional<Op>& op) {
-  if (is_load_of(e, store)) return true;
-  if (e->op != Op::kAdd && e->op != Op::kSub && e->op != Op::kMul && e->op != Op::kMin &&
-      e->op != Op::kMax) {
-    return false;
-  }
-  const Op kind = e->op == Op::kSub ? Op::kAdd : e->op;
-  if (op && *op != kind) return false;
-  op = kind;
-  const bool left = ir::loads_from(e->args[0], store.buffer.get());
-  const bool right = ir::loads_from(e->args[1], store.buffer.get());
-  if (left == right || (right && e->op == Op::kSub)) return false;
-  return is_chain(e->args[left ? 0 : 1], store, op);
-}
-
 struct Scan {
   const ir::Var* lane;
   LanePlan plan;
@@ -126,6 +102,15 @@ struct Scan {
     if (direct && *op != Op::kMul) plan.partials.push_back(&s);
     return true;
   }
+  void note_stores(const StmtNode& s) {
+    if (s.kind == StmtKind::kStore) {
+      ++plan.statements;
+      note_width(s.value);
+      note_type(s.buffer->dtype);
+      if (s.buffer->scope == ir::Scope::kRegister) note_indices(s.indices);
+    }
+    for (const ir::Stmt& child : s.body) note_stores(*child);
+  }
   void scan_filter(const StmtNode& s) {
     plan.vectorizable = plan.filters = true;
     plan.statements = static_cast<int64_t>(s.body.size());
@@ -145,12 +130,6 @@ struct Scan {
 };
 
 }  // namespace
-
-std::optional<Op> reduction_op(const StmtNode& store) {
-  std::optional<Op> op;
-  if (!is_chain(store.value, store, op)) return std::nullopt;
-  return op;
-}
 
 bool is_filter(const StmtNode& s) {
   if (s.kind != StmtKind::kIf || s.body.size() < 2) return false;
@@ -247,6 +226,11 @@ LanePlan plan_lanes(const StmtNode& loop) {
   Scan scan{loop.var.get(), {}, {}, {}, {}};
   if (loop.body.size() == 1 && is_filter(*loop.body[0])) {
     scan.scan_filter(*loop.body[0]);
+    return scan.plan;
+  }
+  if (ir::is_scan(loop)) {
+    scan.note_stores(loop);
+    scan.plan.vectorizable = scan.plan.scans = true;
     return scan.plan;
   }
   scan.plan.vectorizable = scan.scan_all(loop.body, true);

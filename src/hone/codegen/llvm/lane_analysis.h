@@ -5,12 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "hone/ir/scan_loop.h"
 #include "hone/ir/stmt.h"
 
 namespace hone::codegen {
 
-// A store x[i] = x[i] op e, whose x[i] occurs once; for sums also x[i] - e.
-[[nodiscard]] std::optional<ir::Op> reduction_op(const ir::StmtNode& store);
+using ir::reduction_op;
 
 // `if c { B[n] = e ... n = n + 1 }`: what passes goes side by side, in order. n is a variable of
 // the body, each B a row of 4- or 8-byte elements that the program allocates, and neither c nor an
@@ -19,6 +19,7 @@ namespace hone::codegen {
 
 struct LanePlan {
   bool filters = false;        // the body is a filter, which takes packing of lanes
+  bool scans = false;          // ir::is_scan: lanes hand on what they sum up
   bool vectorizable = false;   // else the loop runs in order, one iteration at a time
   int element_bytes = 1;       // the widest element that lanes compute with
   bool fixed_indices = false;  // register buffers are indexed with the lane: chunks are unrolled

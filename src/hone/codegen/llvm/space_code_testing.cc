@@ -56,6 +56,8 @@ std::string name_of(const space::Space& space, const space::Point& point) {
     const bool peels = decisions[i].options[static_cast<size_t>(point.choices[i])] == 1;
     if (decisions[i].name.ends_with(".rest")) {
       name += peels ? " rest" : "";
+    } else if (decisions[i].name.ends_with(".last")) {
+      name += peels ? " last" : "";
     } else {
       name += peels ? " peel" : " mask";
     }

@@ -173,6 +173,34 @@ TEST(top_k, of_many_in_rising_order) {
   expect_top_as_sorted(DType::kF32, rising, 1, 100, false);
 }
 
+// Few long rows, cut into parts: two sorts, and places that are those in the row.
+TEST(top_k, of_long_rows_in_parts) {
+  const auto sorts = [](const Shape& shape, int64_t k) {
+    TestModel model;
+    model.input("x", shape).constant("k", ints({k}));
+    const Graph graph = model.node("TopK", {"x", "k"}, {"v", "i"}).output("v").graph();
+    return std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                         [](const Node& node) { return node.type == "TopK"; });
+  };
+  EXPECT_EQ(sorts({1, 1 << 17}, 16), 2);
+  EXPECT_EQ(sorts({2, 128256}, 50), 2);
+  EXPECT_EQ(sorts({1, 65537}, 16), 1) << "a prime";
+  EXPECT_EQ(sorts({1, 4096}, 16), 1) << "too short";
+  EXPECT_EQ(sorts({64, 1 << 17}, 16), 1) << "work for all without";
+  EXPECT_EQ(sorts({1, 1 << 17}, 40000), 1) << "too many of it";
+  Rng rng(6);
+  for (const auto& [rows, extent] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 65536}, {3, 68068}, {1, 128256}}) {
+    std::vector<float> x;
+    for (int64_t i = 0; i < rows * extent; ++i) x.push_back(static_cast<float>(rng.below(3000)));
+    for (int i = 0; i < 9; ++i) x[static_cast<size_t>(rng.below(extent))] = NAN;
+    for (const int64_t k : {1, 16, 300}) {
+      expect_top_as_sorted(DType::kF32, x, rows, k, true);
+      expect_top_as_sorted(DType::kF32, x, rows, k, false);
+    }
+  }
+}
+
 TEST(top_k, of_more_than_there_is_fails) {
   TestModel model;
   model.input("x", {1, 4}).constant("k", ints({5}));

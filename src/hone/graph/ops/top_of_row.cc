@@ -44,7 +44,8 @@ TopOfRow::TopOfRow(DType element, int64_t extent, int64_t k, bool largest)
       largest_(largest),
       key_(sort_key_type(element)),
       number_(extent < INT32_MAX ? DType::kI32 : DType::kI64),
-      keys_(row("keys", key_, extent)),
+      best_(ir::make_buffer("best", element, {groups_},
+                            groups_ <= 4 * kFewGroups ? ir::Scope::kStack : ir::Scope::kThread)),
       least_(ir::make_buffer("least", key_, {groups_},
                              groups_ <= 4 * kFewGroups ? ir::Scope::kStack : ir::Scope::kThread)),
       ranks_(row("ranks", DType::kI32, kFew)),
@@ -52,6 +53,7 @@ TopOfRow::TopOfRow(DType element, int64_t extent, int64_t k, bool largest)
       found_place_(row("found_place", number_, extent + kLanes)),
       equal_(row("equal", number_, extent + kLanes)),
       list_(row("list", number_, std::max(k, kFew))),
+      bound_("bound", element),
       found_("count", DType::kI64),
       before_("before", DType::kI64),
       equals_("equals", DType::kI64),
@@ -85,10 +87,10 @@ Stmt TopOfRow::find(const RowElement& element, std::vector<Stmt> then) const {
     }
   }
   for (Stmt& s : then) steps.push_back(std::move(s));
-  Stmt body = sorted_.with_memory(
-      {with_locals({found_, before_, equals_, reached_, low_, high_, middle_}, std::move(steps))});
+  Stmt body = sorted_.with_memory({with_locals(
+      {bound_, found_, before_, equals_, reached_, low_, high_, middle_}, std::move(steps))});
   for (const ir::BufferPtr& buffer :
-       {keys_, least_, ranks_, found_key_, found_place_, equal_, list_})
+       {best_, least_, ranks_, found_key_, found_place_, equal_, list_})
     body = ir::make_alloc(buffer, {body});
   return body;
 }
@@ -111,20 +113,25 @@ std::vector<Stmt> TopOfRow::take_all(const RowElement& element) const {
           found_.set(number(extent_)), low_.set(lowest(key_)), high_.set(highest(key_))};
 }
 
-// Elements a multiple of the number of groups apart are a group. The k-th of the groups' least keys
+Expr TopOfRow::reaches(const Expr& value, const Expr& other) const {
+  return largest_ ? ir::less_equal(other, value) : ir::less_equal(value, other);
+}
+
+// Elements a multiple of the number of groups apart are a group. The k-th of the groups' best ones
 // is a bound that k elements reach at least; more than twice as many groups as k make it a close
 // one, as few elements as the groups then have.
 std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
+  const DType type = best_->dtype;
   const auto note = [&](const Expr& first) {
     return [&, first](const Expr& g) {
-      const Expr r = first + g;
+      // Where the element is not a number the second operand stays.
+      const Expr x = element(first + g), best = ir::load(best_, {g});
       return std::vector{
-          ir::make_store(keys_, {r}, key_of(element, r)),
-          ir::make_store(least_, {g}, ir::min(ir::load(least_, {g}), ir::load(keys_, {r})))};
+          ir::make_store(best_, {g}, largest_ ? ir::max(x, best) : ir::min(x, best))};
     };
   };
   const Stmt clear = vectors_to("v", number(groups_), [&](const Expr& g) {
-    return std::vector{ir::make_store(least_, {g}, highest(key_))};
+    return std::vector{ir::make_store(best_, {g}, largest_ ? lowest(type) : highest(type))};
   });
   const int64_t whole = extent_ / groups_;
   const Stmt all = count_to("n", number(whole), [&](const Expr& n) {
@@ -134,46 +141,85 @@ std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
   if (extent_ % groups_ > 0)
     steps.push_back(vectors_to("v", number(extent_ % groups_), note(number(whole * groups_))));
   steps.push_back(bound_by_groups());
+  const auto take = [&](const std::function<Expr(const Expr& x)>& wanted) {
+    return vectors_to("v", number(extent_), [&](const Expr& r) {
+      return std::vector{ir::make_if(
+          wanted(element(r)), {ir::make_store(found_place_, {found_.get()}, ir::cast(number_, r)),
+                               found_.set(found_.get() + 1)})};
+    });
+  };
   steps.push_back(found_.set(number(0)));
-  steps.push_back(vectors_to("v", number(extent_), [&](const Expr& r) {
-    const Expr key = ir::load(keys_, {r});
+  steps.push_back(take([&](const Expr& x) { return reaches(x, bound_.get()); }));
+  if (is_float(type)) {  // too few numbers: what is none follows
+    steps.push_back(
+        ir::make_if(ir::less(found_.get(), number(k_)), {take([](const Expr& x) {
+                                                           return ir::make(ir::Op::kNe, {x, x});
+                                                         }),
+                                                         high_.set(highest(key_))}));
+  }
+  steps.push_back(vectors_to("v", number(kLanes), [&](const Expr& v) {
     return std::vector{
-        ir::make_if(ir::less_equal(key, high_.get()),
-                    {ir::make_store(found_key_, {found_.get()}, key),
-                     ir::make_store(found_place_, {found_.get()}, ir::cast(number_, r)),
-                     found_.set(found_.get() + 1)})};
+        ir::make_store(found_place_, {found_.get() + v}, ir::constant_int(0, number_))};
+  }));
+  steps.push_back(blocks(found_.get(), [&](const Expr& i) {
+    const Expr place = ir::cast(DType::kI64, ir::load(found_place_, {i}));
+    return std::vector{ir::make_store(found_key_, {i}, key_of(element, place))};
   }));
   return steps;
 }
 
-// Sets high_ to a bound that k groups reach, and low_ to the least key of all.
+// Sets bound_ to a value that k groups reach, high_ to its key, and low_ to the least key of all.
 Stmt TopOfRow::bound_by_groups() const {
   const auto over_groups = [&](const auto& body) { return vectors_to("v", number(groups_), body); };
-  const Stmt least = over_groups([&](const Expr& g) {
-    return std::vector{low_.set(ir::min(low_.get(), ir::load(least_, {g})))};
-  });
-  std::vector<Stmt> steps;
-  if (groups_ == kFewGroups) {
+  const DType type = best_->dtype;
+  const bool few = groups_ == kFewGroups;
+  std::vector<Stmt> steps = {over_groups([&](const Expr& g) {
+    const Expr key = sort_key(ir::load(best_, {g}), largest_);
+    std::vector<Stmt> stores = {ir::make_store(least_, {g}, key)};
     // Candidates come later, so their memory is free; least_ stays in registers.
-    steps = {over_groups([&](const Expr& g) {
-               return std::vector{ir::make_store(found_key_, {g}, ir::load(least_, {g}))};
-             }),
-             rank(found_key_, number(groups_), ranks_), high_.set(lowest(key_)),
-             over_groups([&](const Expr& g) {
-               const Expr is_first =
-                   ir::less(ir::load(ranks_, {g}), ir::constant_int(k_, DType::kI32));
-               return std::vector{high_.set(ir::max(
-                   high_.get(), ir::select(is_first, ir::load(least_, {g}), lowest(key_))))};
-             })};
+    if (few) stores.push_back(ir::make_store(found_key_, {g}, key));
+    return stores;
+  })};
+  if (few) {
+    // Of equal ones all or none are before the bound, so which of them comes first is the same.
+    steps.push_back(high_.set(lowest(key_)));
+    steps.push_back(over_groups([&](const Expr& g) {
+      const Local sum("sum", DType::kI32);
+      const Expr own = ir::load(least_, {g});
+      const Stmt compare = count_to("other", number(groups_), [&](const Expr& j) {
+        return std::vector{sum.set(sum.get() + count_if(ir::less(ir::load(found_key_, {j}), own)))};
+      });
+      return std::vector{with_locals({sum}, {sum.set(ir::constant_int(0, DType::kI32)), compare,
+                                             ir::make_store(ranks_, {g}, sum.get())})};
+    }));
+    steps.push_back(over_groups([&](const Expr& g) {
+      const Expr is_first = ir::less(ir::load(ranks_, {g}), ir::constant_int(k_, DType::kI32));
+      return std::vector{high_.set(
+          ir::max(high_.get(), ir::select(is_first, ir::load(least_, {g}), lowest(key_))))};
+    }));
   } else {
-    steps = {low_.set(highest(key_)), least, high_.set(lowest(key_)),
-             over_groups([&](const Expr& g) {
-               return std::vector{high_.set(ir::max(high_.get(), ir::load(least_, {g})))};
-             }),
-             narrow(least_, number(groups_ / kLanes), kBoundSteps)};
+    steps.push_back(low_.set(highest(key_)));
+    steps.push_back(over_groups([&](const Expr& g) {
+      return std::vector{low_.set(ir::min(low_.get(), ir::load(least_, {g})))};
+    }));
+    steps.push_back(high_.set(lowest(key_)));
+    steps.push_back(over_groups([&](const Expr& g) {
+      return std::vector{high_.set(ir::max(high_.get(), ir::load(least_, {g})))};
+    }));
+    steps.push_back(narrow(least_, number(groups_ / kLanes), kBoundSteps));
   }
   steps.push_back(low_.set(highest(key_)));
-  steps.push_back(least);
+  steps.push_back(over_groups([&](const Expr& g) {
+    return std::vector{low_.set(ir::min(low_.get(), ir::load(least_, {g})))};
+  }));
+  const Expr best_of_all = largest_ ? highest(type) : lowest(type);
+  steps.push_back(bound_.set(best_of_all));
+  steps.push_back(over_groups([&](const Expr& g) {
+    const Expr is_first = ir::less_equal(ir::load(least_, {g}), high_.get());
+    const Expr value = ir::select(is_first, ir::load(best_, {g}), best_of_all);
+    return std::vector{
+        bound_.set(largest_ ? ir::min(bound_.get(), value) : ir::max(bound_.get(), value))};
+  }));
   return ir::make_block(std::move(steps));
 }
 

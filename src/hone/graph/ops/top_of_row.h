@@ -1,6 +1,6 @@
 // graph/ops/top_of_row.h - the first k elements of a row, in order, for bodies of extern stages:
-// a bound that few elements reach, found from the least keys of groups of elements; a pass that
-// puts those side by side; and the order of these few. Works in vectors of keys.
+// a bound that few elements reach, found from the best elements of groups; a pass that puts the
+// places of those side by side; and the order of these few by their keys. Works in vectors.
 #pragma once
 
 #include "hone/graph/ops/sort_pairs.h"
@@ -32,13 +32,16 @@ class TopOfRow {
   [[nodiscard]] std::vector<ir::Stmt> order_many() const;
   [[nodiscard]] ir::Expr key_of(const RowElement& element, const ir::Expr& r) const;
 
+  // Whether a value is as good as another one; false if it is not a number.
+  [[nodiscard]] ir::Expr reaches(const ir::Expr& value, const ir::Expr& other) const;
+
   int64_t extent_, k_, groups_;
   bool largest_;
-  DType key_, number_;  // of keys, of places
-  ir::BufferPtr keys_, least_, ranks_;
+  DType key_, number_;                  // of keys, of places
+  ir::BufferPtr best_, least_, ranks_;  // of each group: its best element, that one's key
   ir::BufferPtr found_key_, found_place_, equal_;  // candidates in their order; those at the bound
   ir::BufferPtr list_;
-  Local found_, before_, equals_, reached_, low_, high_, middle_;
+  Local bound_, found_, before_, equals_, reached_, low_, high_, middle_;
   SortPairs sorted_;
 };
 

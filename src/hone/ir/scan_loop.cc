@@ -1,0 +1,115 @@
+#include "hone/ir/scan_loop.h"
+
+#include <algorithm>
+
+#include "hone/ir/linear.h"
+#include "hone/ir/loads.h"
+
+namespace hone::ir {
+namespace {
+
+bool is_load_of(const Expr& e, const StmtNode& store) {
+  return e->op == Op::kLoad && e->buffer == store.buffer &&
+         std::equal(e->args.begin(), e->args.end(), store.indices.begin(), store.indices.end(),
+                    [](const Expr& a, const Expr& b) { return equal(a, b); });
+}
+
+// The operator of the chain that leads from the root to the only load of the store's own element.
+bool is_chain(const Expr& e, const StmtNode& store, std::optional<Op>& op) {
+  if (is_load_of(e, store)) return true;
+  if (e->op != Op::kAdd && e->op != Op::kSub && e->op != Op::kMul && e->op != Op::kMin &&
+      e->op != Op::kMax) {
+    return false;
+  }
+  const Op kind = e->op == Op::kSub ? Op::kAdd : e->op;
+  if (op && *op != kind) return false;
+  op = kind;
+  const bool left = loads_from(e->args[0], store.buffer.get());
+  const bool right = loads_from(e->args[1], store.buffer.get());
+  if (left == right || (right && e->op == Op::kSub)) return false;
+  return is_chain(e->args[left ? 0 : 1], store, op);
+}
+
+class ScanLoop {
+ public:
+  explicit ScanLoop(const StmtNode& loop) : lane_(loop.var.get()) {
+    ok_ = loop.kind == StmtKind::kFor && visit_all(loop.body) && !carried_.empty();
+    for (const Expr& e : values_) {
+      for (const Buffer* buffer : written_) ok_ = ok_ && !loads_from(e, buffer);
+    }
+  }
+  [[nodiscard]] bool ok() const { return ok_; }
+
+ private:
+  [[nodiscard]] bool is_same(const Expr& e) const { return !uses(e, lane_) && !has_load(e); }
+
+  // Statements that run one behind the other; false: no part of a scan.
+  bool visit_all(const std::vector<Stmt>& body) {
+    std::vector<const StmtNode*> updates, stores;
+    for (const Stmt& s : body) {
+      const bool unrolled = s->kind == StmtKind::kFor && s->for_kind == ForKind::kUnrolled &&
+                            is_const_int(s->min) && is_const_int(s->extent);
+      if (s->kind == StmtKind::kStore) {
+        (is_update(*s) ? updates : stores).push_back(s.get());
+      } else if (!unrolled && (s->kind != StmtKind::kIf || !is_same(s->condition))) {
+        return false;
+      } else if (!visit_all(s->body)) {
+        return false;
+      }
+    }
+    for (const StmtNode* update : updates) {
+      if (!reads_only(*update, {update}) || !insert(carried_, *update)) return false;
+    }
+    return std::all_of(stores.begin(), stores.end(), [&](const StmtNode* store) {
+      const auto moves = [&](const Expr& index) { return uses(index, lane_); };
+      return std::any_of(store->indices.begin(), store->indices.end(), moves) &&
+             std::none_of(store->indices.begin(), store->indices.end(), has_load) &&
+             reads_only(*store, updates) && insert(written_, *store);
+    });
+  }
+
+  static bool insert(std::vector<const Buffer*>& buffers, const StmtNode& store) {
+    if (std::count(buffers.begin(), buffers.end(), store.buffer.get()) > 0) return false;
+    buffers.push_back(store.buffer.get());
+    return true;
+  }
+
+  // Of what the program allocates, the elements of these updates.
+  bool reads_only(const StmtNode& store, const std::vector<const StmtNode*>& updates) {
+    values_.push_back(store.value);
+    bool only = true;
+    visit(store.value, [&](const Expr& e) {
+      if (e->op != Op::kLoad || e->buffer->scope == Scope::kGlobal) return;
+      only = only && std::any_of(updates.begin(), updates.end(),
+                                 [&](const StmtNode* update) { return is_load_of(e, *update); });
+    });
+    return only;
+  }
+
+  [[nodiscard]] bool is_update(const StmtNode& s) const {
+    const DType type = s.buffer->dtype;
+    if (s.buffer->scope == Scope::kGlobal || type == DType::kBool || dtype_bytes(type) < 4)
+      return false;
+    const std::optional<Op> op = reduction_op(s);
+    return op && (*op == Op::kAdd || *op == Op::kMul) &&
+           std::all_of(s.indices.begin(), s.indices.end(),
+                       [&](const Expr& index) { return is_same(index); });
+  }
+
+  const Var* lane_;
+  bool ok_ = false;
+  std::vector<const Buffer*> carried_, written_;
+  std::vector<Expr> values_;
+};
+
+}  // namespace
+
+std::optional<Op> reduction_op(const StmtNode& store) {
+  std::optional<Op> op;
+  if (!is_chain(store.value, store, op)) return std::nullopt;
+  return op;
+}
+
+bool is_scan(const StmtNode& loop) { return ScanLoop(loop).ok(); }
+
+}  // namespace hone::ir

@@ -1,0 +1,21 @@
+// schedule/scan_parts.h - a scan in parts of its row, so that threads share a row:
+//
+//   s = 0  for n { s = s + x[n]  y[n] = s }
+//   -->  parts but the last:  t = 0  for n of the part { t = t + x[n] }  rf[part] = t
+//        parts:               s = 0  for p before the part { s = s + rf[p] }
+//                             for n of the part { s = s + x[n]  y[n] = s }
+#pragma once
+
+#include "hone/compute/dag.h"
+#include "hone/schedule/step.h"
+
+namespace hone::schedule {
+
+// The two stages of a stage whose body is a scan (ir/scan_loop.h) over the loop `step.axis`, in
+// parts of `step.factor` elements; an error if it is none or all of it is one part. The number of
+// the part becomes the last axis of both.
+[[nodiscard]] Result<std::vector<compute::Stage>> scan_in_parts(const compute::Stage& stage,
+                                                                const RFactor& step,
+                                                                std::string part_name);
+
+}  // namespace hone::schedule

@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include "hone/compute/dag_testing.h"
+#include "hone/schedule/schedule_testing.h"
+#include "hone/space/space.h"
+#include "hone/space/space_testing.h"
+
+namespace hone::space {
+namespace {
+
+using namespace compute::testing;
+
+std::string default_steps(const compute::Dag& dag, int sketch = 0) {
+  const Result<Space> space = Space::create(dag, narrow());
+  return space.ok() ? schedule::to_string(space->steps(space->default_point(sketch))) : "";
+}
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(scan, rows_of_steps_side_by_side_run_in_vectors) {
+  EXPECT_TRUE(contains(default_steps(running_sum(8, 40)), "vectorize(running_sum, k)"));
+  EXPECT_TRUE(contains(default_steps(running_sum(8, 40)), "sink(running_sum, row.1)"));
+  EXPECT_TRUE(contains(default_steps(running_sum(1, 40)), "vectorize(running_sum, k)"));
+  EXPECT_FALSE(contains(default_steps(running_sum(8, 5)), "vectorize(")) << "few steps";
+  EXPECT_TRUE(contains(default_steps(running_sum(8, 40, 16)), "vectorize(running_sum, column.2)"))
+      << "columns";
+  EXPECT_FALSE(contains(default_steps(running_sum(8, 40, 2)), "vectorize(")) << "steps lie apart";
+}
+
+// Schedules from before there were vectors of steps.
+TEST(scan, steps_may_be_taken_one_by_one) {
+  const Result<Space> space = Space::create(running_sum(8, 40), narrow());
+  ASSERT_TRUE(space.ok());
+  const Result<schedule::Steps> before = schedule::parse_steps(
+      "split(running_sum, row, [4])\nreorder(running_sum, [row.0, row.1])\n"
+      "parallel(running_sum, row.0)\nsink(running_sum, row.1)\nunroll(running_sum, row.1)\n");
+  ASSERT_TRUE(before.ok());
+  const std::optional<Point> found = space->locate(*before);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(schedule::to_string(space->steps(*found)), schedule::to_string(*before));
+}
+
+TEST(scan, only_a_scan_of_the_body_is_vectorized) {
+  const auto why = [](const compute::Dag& dag, const char* steps) {
+    const Result<schedule::Steps> parsed = schedule::parse_steps(steps);
+    return schedule::replay(dag, *parsed).status().message();
+  };
+  const compute::Dag sums = running_sum(2, 9);
+  EXPECT_TRUE(contains(why(sums, "vectorize(running_sum, j)"), "running_sum has no loop j"));
+  EXPECT_TRUE(contains(why(sums, "vectorize(running_sum, k)\nvectorize(running_sum, k)"),
+                       "running_sum has a loop that is vectorized"));
+  EXPECT_TRUE(contains(why(sums, "rfactor(running_sum, j, 2)"), "is no scan over j"));
+  EXPECT_TRUE(contains(why(sums, "rfactor(running_sum, k, 9)"), "k of 9 in parts of 9"));
+}
+
+TEST(scan, any_parts_of_rows_compute_the_same) {
+  for (const int64_t n : {2, 3, 7, 13, 17, 31, 33, 97, 224}) {
+    for (const int64_t factor : {1, 2, 5, 16}) {
+      if (factor >= n) continue;
+      const std::string cut = fmt::format("rfactor(running_sum, k, {})\n", factor);
+      schedule::expect_same(running_sum(3, n), cut + "vectorize(running_sum, k)", 1e-5);
+      schedule::expect_same(running_sum(3, n), cut, 1e-5);
+    }
+  }
+}
+
+TEST(scan, few_long_rows_may_be_cut_into_parts_for_several_threads) {
+  const compute::Dag dag = running_sum(1, 1 << 17);
+  const Result<Space> space = Space::create(dag, narrow(64));
+  ASSERT_TRUE(space.ok());
+  ASSERT_EQ(space->num_sketches(), 2);
+  EXPECT_TRUE(space->is_for_threads(0));
+  EXPECT_FALSE(space->is_for_threads(1));
+  const Result<ir::Program> program = schedule::lower(dag, space->steps(space->default_point(0)));
+  ASSERT_TRUE(program.ok());
+  ASSERT_EQ(program->phases.size(), 2U);
+  EXPECT_EQ(program->phases[0].num_tiles(), 3) << "totals of all parts but the last";
+  EXPECT_EQ(program->phases[1].num_tiles(), 4);
+  const auto sketches = [](const compute::Dag& other) {
+    return Space::create(other, narrow(64))->num_sketches();
+  };
+  EXPECT_EQ(sketches(running_sum(1, 4096)), 1) << "too short";
+  EXPECT_EQ(sketches(running_sum(64, 1 << 17)), 1) << "work for all without";
+  EXPECT_EQ(sketches(running_sum(1, 1 << 14, 8)), 1) << "steps lie apart";
+}
+
+}  // namespace
+}  // namespace hone::space
