@@ -67,6 +67,17 @@ Interval decided_interval(const Expr& e, const VarPtr& var, const Ranges& ranges
   return best;
 }
 
+// The values of `var` for which a comparison may be true, of all the values of other variables.
+Interval possible_interval(const Expr& e, const VarPtr& var, const Ranges& ranges) {
+  const Interval any = {kNegInf, kPosInf};
+  if (e->op != Op::kLt && e->op != Op::kLe) return any;
+  const std::optional<Linear> form = shifted(gap(e), 1, e->op == Op::kLt ? -1 : 0);
+  // Not negative for some: the opposite, less one, is not "not negative" for all.
+  const std::optional<Interval> never = nonnegative_interval(shifted(form, -1, -1), var, ranges);
+  if (!never) return any;
+  return never->lo == kNegInf ? Interval{never->hi + 1, kPosInf} : Interval{kNegInf, never->lo - 1};
+}
+
 bool is_function_of(const Expr& e, const VarPtr& var) {
   bool alone = true;
   visit(e, [&](const Expr& node) {
@@ -95,6 +106,20 @@ std::optional<Expr> tile_condition(const Expr& e, const VarPtr& var, const Range
   return less_equal(constant(0), to_expr(tile));
 }
 
+// The one value that an atom has where such a condition is false, with the atom; nothing if it may
+// have several.
+std::optional<std::pair<Expr, Expr>> value_in_rest(const Expr& condition, const Ranges& ranges) {
+  const Linear form = linearize(condition->args[1]);
+  if (form.terms.size() != 1) return std::nullopt;
+  const auto& [e, c] = form.terms[0];
+  const int64_t at_least = floor_div(form.constant, std::abs(c)) + 1;
+  const Interval known = ranges.of(e);
+  const Interval rest = c < 0 ? Interval{at_least, kPosInf} : Interval{kNegInf, -at_least};
+  const Interval left = intersect(known, rest);
+  if (!left.is_point()) return std::nullopt;
+  return std::pair{e, constant(left.lo)};
+}
+
 // Every node of the expressions in these statements, while `ranges` knows the loops around it.
 template <typename F>
 void visit_nodes(const std::vector<Stmt>& body, Ranges& ranges, const F& f) {
@@ -108,6 +133,29 @@ void visit_nodes(const std::vector<Stmt>& body, Ranges& ranges, const F& f) {
     visit_nodes(s->body, ranges, f);
     ranges.reset(mark);
   }
+}
+
+// From the first to the last of the values of `var` for which statements may store something.
+Interval storing_interval(const std::vector<Stmt>& body, const VarPtr& var, Ranges& ranges,
+                          Interval whole) {
+  Interval all = {0, -1};
+  for (const Stmt& s : body) {
+    if (s->kind == StmtKind::kPrefetch) continue;
+    Interval one = whole;
+    if (!s->body.empty()) {
+      const auto mark = ranges.mark();
+      if (s->kind == StmtKind::kFor) ranges.bind_loop(s->var, s->min, s->extent);
+      one = storing_interval(s->body, var, ranges, whole);
+      ranges.reset(mark);
+    }
+    if (s->kind == StmtKind::kIf) {
+      for (const Expr& part : conjuncts(s->condition))
+        one = intersect(one, possible_interval(part, var, ranges));
+    }
+    if (one.empty()) continue;
+    all = all.empty() ? one : Interval{std::min(all.lo, one.lo), std::max(all.hi, one.hi)};
+  }
+  return all;
 }
 
 // True if a comparison is between `var` and constants: only then is its true interval all of it.
@@ -188,7 +236,15 @@ class Partitioner {
       for (const Expr& condition : {whole, make(Op::kNot, {whole})}) {
         const auto inside = ranges_.mark();
         ranges_.assume(condition);
-        const Stmt part = simplify(make_block(loop.body), ranges_);
+        Stmt part = make_block(loop.body);
+        if (const auto last = condition != whole && conditions.size() == 1
+                                  ? value_in_rest(conditions[0], ranges_)
+                                  : std::nullopt) {
+          part = rewrite_exprs(part, [&](const Expr& e) {
+            return compare(e, last->first) == 0 ? last->second : nullptr;
+          });
+        }
+        part = simplify(part, ranges_);
         body.push_back(make_if(condition, {statement(part)}));
         ranges_.reset(inside);
       }
@@ -202,11 +258,14 @@ class Partitioner {
     const Interval extent = ranges_.of(loop.extent);  // a point, but for loops that end early
     if (!is_const_int(loop.min) || extent.hi == kPosInf || extent.hi <= 0) return {};
     const int64_t begin = loop.min->int_value;
-    const int64_t end = begin + extent.hi;
-    const std::optional<Interval> main = main_part(loop, {begin, end - 1});
-    if (!main) return {};
+    const Interval whole = {begin, begin + extent.hi - 1};
+    const Interval used = used_part(loop, whole);
+    const std::optional<Interval> found = main_part(loop, used);
+    if (!found && used == whole) return {};
+    const Interval main = found.value_or(used);
     const int64_t size = count_statements(loop.body);
-    const int64_t added = ((main->lo > begin) + (main->hi < end - 1)) * (size + 1);
+    const int64_t copies = (main.lo > used.lo) + (main.hi < used.hi);
+    const int64_t added = copies * (size + 1);
     if (statements_ + added > options_.max_statements) return {};
     statements_ += added;
     std::vector<Stmt> parts;
@@ -219,10 +278,19 @@ class Partitioner {
       const Stmt tight = tighten(hoist_guards(simplify(whole, ranges_)));
       parts.push_back(statement(simplify(tight, ranges_)));
     };
-    part(begin, main->lo);
-    part(main->lo, main->hi + 1);
-    part(main->hi + 1, end);
+    part(used.lo, main.lo);
+    part(main.lo, main.hi + 1);
+    part(main.hi + 1, used.hi + 1);
     return parts;
+  }
+
+  // Without iterations that store nothing, at the start and at the end; all, if none does.
+  Interval used_part(const StmtNode& loop, Interval whole) {
+    const auto mark = ranges_.mark();
+    ranges_.bind(loop.var, whole);
+    const Interval stores = storing_interval(loop.body, loop.var, ranges_, whole);
+    ranges_.reset(mark);
+    return stores.empty() ? whole : stores;
   }
 
   // Where as many conditions as possible are decided at once, the longest first; nothing if that

@@ -27,7 +27,8 @@ Result<schedule::Steps> short_steps(const ModelTasks& model, size_t group,
   if (status.code() != Code::kUnsupported) return steps;
   HONE_ASSIGN_OR_RETURN(const space::Space space,
                         space::Space::create(model.dag(group), model.target, model.accuracy));
-  std::vector<schedule::Steps> others = {without_unrolling(steps)};
+  std::vector<schedule::Steps> others = {space.steps(space.default_point()),
+                                         without_unrolling(steps)};
   for (const space::Point& point : space.default_points())
     others.push_back(without_unrolling(space.steps(point)));
   others.emplace_back();

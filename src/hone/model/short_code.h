@@ -8,8 +8,9 @@
 
 namespace hone {
 
-// The steps, or if their code is too long (codegen::CompileOptions), the same loops without
-// unrolling and registers, or the space's default ones so, or plain loops: the first that compile.
+// The steps, or if their code is too long (codegen::CompileOptions), the space's default ones, the
+// same loops without unrolling and registers, default ones so, or plain loops: the first that
+// compile.
 [[nodiscard]] Result<schedule::Steps> short_steps(const ModelTasks& model, size_t group,
                                                   const schedule::Steps& steps);
 

@@ -308,6 +308,7 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   program = ir::prefetch_blocks(std::move(program));
   program = ir::prefetch_next(std::move(program));
   program = ir::partition_loops(std::move(program));
+  program = ir::fuse_loops(std::move(program));  // rows whose tests are gone
   program = ir::share_sums(std::move(program));
   program = ir::share_windows(std::move(program));
   program = ir::hoist_functions(std::move(program));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/base/round_up.h"
 #include "hone/schedule/softmax_pattern.h"
 #include "hone/schedule/stage_rewrite.h"
 
@@ -21,7 +22,7 @@ constexpr std::string_view kTile = "t";
 class Tiling {
  public:
   Tiling(const Softmax& softmax, int64_t factor, int64_t keys)
-      : softmax_(softmax), factor_(factor), count_(keys / factor) {
+      : softmax_(softmax), factor_(factor), keys_(keys), count_(ceil_div(keys, factor)) {
     for (const Stage* stage : {&softmax.most, &softmax.weights, &softmax.total, &softmax.sums}) {
       const ir::BufferPtr& buffer = buffer_of(*stage);
       std::vector<int64_t> shape = {count_};
@@ -30,6 +31,8 @@ class Tiling {
       tiled_.emplace_back(buffer, ir::make_buffer(buffer->name + ".t", buffer->dtype, shape));
     }
   }
+  // Whether the last tile has fewer keys.
+  [[nodiscard]] bool has_rest() const { return keys_ % factor_ != 0; }
   [[nodiscard]] ir::BufferPtr tiled(const ir::BufferPtr& buffer) const {
     for (const auto& [from, to] : tiled_) {
       if (from == buffer) return to;
@@ -41,17 +44,19 @@ class Tiling {
   [[nodiscard]] Stage stage(const Stage& whole, const Axis& keys) const {
     const Axis tile = compute::make_axis(std::string(kTile), count_);
     const Axis inner = compute::make_axis(keys.var->name, factor_);
-    const ir::VarMap map = {{keys.var, ir::variable(tile.var) * factor_ + ir::variable(inner.var)}};
+    const Expr key = ir::variable(tile.var) * factor_ + ir::variable(inner.var);
+    const ir::VarMap map = {{keys.var, key}};
     const auto place = [&](const ir::BufferPtr& buffer, const std::vector<Expr>& at) {
       std::vector<Expr> result = {ir::variable(tile.var)};
       for (size_t d = 0; d < at.size(); ++d) {
-        const bool key = buffer == buffer_of(softmax_.weights) && d == softmax_.key;
-        result.push_back(key ? ir::variable(inner.var) : at[d]);
+        const bool is_key = buffer == buffer_of(softmax_.weights) && d == softmax_.key;
+        result.push_back(is_key ? ir::variable(inner.var) : at[d]);
       }
       return result;
     };
     Stage made = whole;
     made.until = nullptr;  // what ends is the loop over tiles
+    if (has_rest()) made.where = ir::less(key, ir::constant(keys_));
     made.axes.clear();
     made.axes.push_back(tile);
     for (const Axis& axis : whole.axes) made.axes.push_back(axis.var == keys.var ? inner : axis);
@@ -139,7 +144,7 @@ class Tiling {
   }
 
   const Softmax& softmax_;
-  int64_t factor_, count_;
+  int64_t factor_, keys_, count_;
   std::vector<std::pair<ir::BufferPtr, ir::BufferPtr>> tiled_;
 };
 
@@ -148,8 +153,8 @@ class Tiling {
 Status online_softmax(const OnlineSoftmax& step, State& state) {
   HONE_ASSIGN_OR_RETURN(const Softmax softmax, find_softmax(state, step.stage));
   const int64_t keys = softmax.sums.reduce[0].extent;
-  if (step.factor < 1 || keys % step.factor != 0)
-    return invalid("tiles of {} of {} keys are not whole", step.factor, keys);
+  if (step.factor < 1 || step.factor > keys)
+    return invalid("tiles of {} of {} keys", step.factor, keys);
   for (const Stage* stage : {&softmax.most, &softmax.weights, &softmax.total, &softmax.sums}) {
     for (const Axis& axis : stage->axes) {
       if (axis.var->name == kTile) return invalid("{} has an axis {} already", stage->name, kTile);
@@ -166,6 +171,9 @@ Status online_softmax(const OnlineSoftmax& step, State& state) {
   part.name = unique_name(state, softmax.sums.name + ".part");
   part.op.clear();
   replace(softmax.sums, {std::move(part), tiling.joined()});
+  // Whole tiles run without tests of the last one.
+  StageState& joined = state.stages[static_cast<size_t>(state.find_stage(softmax.sums.name))];
+  joined.loops[static_cast<size_t>(joined.find_loop(kTile))].peel = tiling.has_rest();
   return ok_status();
 }
 

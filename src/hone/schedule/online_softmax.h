@@ -10,6 +10,8 @@
 // which is the same if f(x, y) f(y, z) = f(x, z), as for a power of x - y. A row or tile of which
 // all is hidden (scores of minus infinity) counts as one of the least finite number. Where terms
 // end early (compute::Stage::until), so does the loop over tiles; a tile is always computed whole.
+// Only the last one may have fewer keys: nothing behind the last key is read, and it has code of
+// its own (Loop::peel), so that whole tiles have no tests.
 // Values above the largest finite number over the keys of a tile may overflow in a tile that weighs
 // nothing in the end.
 #pragma once
@@ -18,7 +20,7 @@
 
 namespace hone::schedule {
 
-// Illegal unless the stages are those, the step names the last one, and the tiles are whole.
+// Illegal unless the stages are those, the step names the last one, and a tile has one key to all.
 [[nodiscard]] Status online_softmax(const OnlineSoftmax& step, State& state);
 
 }  // namespace hone::schedule

@@ -121,7 +121,7 @@ bool Contraction::shares_channels(const Choice& choice) const {
 
 schedule::Tail Contraction::channel_tail(const Choice& choice) const {
   const int64_t channels = axes[roles.vector].extent;
-  if (rest_apart(choice, channels)) return schedule::Tail::kPeel;
+  if (rest_peeled || rest_apart(choice, channels)) return schedule::Tail::kPeel;
   if (pad_vector) return schedule::Tail::kPad;
   const bool whole = channels % (value(choice, d_vectors) * choice[d_lanes]) == 0;
   if (d_last < 0 || choice[d_last] == 0 || whole) return schedule::Tail::kMask;

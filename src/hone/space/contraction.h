@@ -49,6 +49,8 @@ class Contraction : public Group {
   bool tests_data = false;   // some data are read under a condition, as at a border
   // Zeros around the data may be left out, in which case a column by itself is told from others.
   bool skips_zeros = false;
+  // The last tile of channels lies apart in any case, as only it has tests.
+  bool rest_peeled = false;
   // decisions; -1 if there is nothing to decide
   int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_block = -1;
   int d_blocks = -1;  // of vm * v channels that are packed side by side, for a loop around E
@@ -98,10 +100,13 @@ class Contraction : public Group {
     if (choice[d_vectors] > 1 &&
         (choice[d_vectors] - 1) * choice[d_lanes] >= axes[roles.vector].extent)
       return false;
-    const int64_t body =
-        accumulators * value(choice, d_unroll) * (taps_unrolled(choice) ? taps() : 1);
-    // Instructions; beyond, compile time and the instruction cache suffer.
-    return body <= 768 && blocks_legal(choice);
+    // Beyond, compile time and the instruction cache suffer.
+    return body(choice) <= 768 && blocks_legal(choice);
+  }
+  // Multiply-adds of the straight code of a whole register tile.
+  [[nodiscard]] int64_t body(const Choice& choice) const {
+    return value(choice, d_column) * value(choice, d_row) * value(choice, d_vectors) *
+           value(choice, d_unroll) * (taps_unrolled(choice) ? taps() : 1);
   }
 
   void set_default(std::vector<int>& choices) const override;

@@ -27,6 +27,8 @@ using schedule::Steps;
 
 constexpr int64_t kPackedQueries = 32;  // of a tile: an estimate of when copying starts to pay
 constexpr int64_t kLeastBlock = 4;      // queries: a register tile wants some
+// Multiply-adds of register tiles, copies for rests counted: more are too long to be compiled.
+constexpr int64_t kMostCode = 2304;
 
 // The stages in topological order; of keys in tiles, kSums are a tile's.
 enum Part : uint8_t { kScores, kMasked, kMost, kWeights, kTotal, kSums, kResult, kParts };
@@ -45,6 +47,7 @@ class AttentionGroup : public Group {
   // Keys that a whole block of queries does not see are left out. Blocks are short then, and tails
   // would be much of them.
   bool ends_early = false;
+  bool has_rest = false;          // the last tile of keys is shorter
   int64_t queries = 1, keys = 1;  // keys: whose scores are there at a time
   int64_t blocks_outside = 1, l2_bytes = 1 << 20;
   int cores = 1;
@@ -57,13 +60,18 @@ class AttentionGroup : public Group {
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (choice[d_blocks] > 1 && choice[d_blocks] * choice[d_block] >= 2 * queries) return false;
+    int64_t body = 0;
     for (const Contraction* product : {scores.get(), sums.get()}) {
       if (!product->legal(choice)) return false;
+      body += product->body(choice);
       if (product->d_column < 0) continue;
       const int64_t block = choice[d_block], columns = choice[product->d_column];
-      if (columns > block || (ends_early && block % columns != 0)) return false;
+      if (columns > block || (tiles_blocks_whole() && block % columns != 0)) return false;
     }
-    return true;
+    if (has_rest && keys % (choice[scores->d_vectors] * choice[scores->d_lanes]) != 0) return false;
+    // Rests have code of their own.
+    const int64_t copies = (has_rest ? 3 : 1) * (leaves_queries(choice) ? 3 : 1);
+    return copies == 1 || copies * body <= kMostCode;
   }
 
   void set_default(std::vector<int>& choices) const override {
@@ -81,10 +89,10 @@ class AttentionGroup : public Group {
     for (const Contraction* product : {scores.get(), sums.get()}) {
       product->set_default(choices);
       product->set_tile(choices, block, channels_of(*product));
-      if (!ends_early || product->d_column < 0) continue;
-      const auto column = static_cast<size_t>(product->d_column);
-      const std::vector<int64_t>& options = product->own_decisions[column].options;
-      while (block % options[static_cast<size_t>(choices[column])] != 0) --choices[column];
+      if (has_rest && product == scores.get())
+        shrink(product->d_vectors, keys / Choice(own_decisions, choices)[product->d_lanes],
+               choices);
+      if (tiles_blocks_whole()) shrink(product->d_column, block, choices);
     }
   }
 
@@ -103,9 +111,11 @@ class AttentionGroup : public Group {
     const std::string& root = stage[kResult];
     const int64_t block = choice[d_block], blocks = choice[d_blocks];
     const bool split_root = joined.empty() && blocks > 1;
+    const bool leaves = leaves_queries(choice);
     std::vector<int64_t> lengths = {blocks * block};
     if (split_root) lengths = {blocks, block};
-    steps.push_back(schedule::Split{root, query, lengths, schedule::Tail::kMask});
+    steps.push_back(schedule::Split{root, query, lengths,
+                                    leaves ? schedule::Tail::kTest : schedule::Tail::kMask});
     std::vector<std::string> tiles = outer;
     tiles.push_back(query + ".0");
     std::vector<std::string> order = tiles;
@@ -124,7 +134,8 @@ class AttentionGroup : public Group {
       std::vector<std::string> loops = outer;
       loops.emplace_back("t");
       if (blocks > 1) {
-        steps.push_back(schedule::Split{joined, query, {block}, schedule::Tail::kMask});
+        steps.push_back(schedule::Split{
+            joined, query, {block}, leaves ? schedule::Tail::kPeel : schedule::Tail::kMask});
         loop = query + ".0";
         loops.insert(loops.end(), {loop, query + ".1", lane});
       } else {
@@ -153,6 +164,19 @@ class AttentionGroup : public Group {
   }
 
  private:
+  // Blocks of queries that are short, or have several copies of their code, are whole register
+  // tiles.
+  [[nodiscard]] bool tiles_blocks_whole() const { return ends_early || has_rest; }
+  // Whether the last tile of queries is shorter, and the others run without tests of it.
+  [[nodiscard]] bool leaves_queries(const Choice& choice) const {
+    return !joined.empty() && queries % (choice[d_blocks] * choice[d_block]) != 0;
+  }
+  // Takes the next option that divides a number, as the first one does: 1.
+  void shrink(int decision, int64_t number, std::vector<int>& choices) const {
+    if (decision < 0) return;
+    const auto d = static_cast<size_t>(decision);
+    while (number % own_decisions[d].options[static_cast<size_t>(choices[d])] != 0) --choices[d];
+  }
   // Along the lanes, of what is computed at a time.
   [[nodiscard]] int64_t channels_of(const Contraction& product) const {
     if (&product == scores.get()) return keys;
@@ -239,10 +263,11 @@ int query_axis(const StageInfo& sums, const StageInfo& weights) {
   return best;
 }
 
-std::vector<int64_t> block_options(int64_t queries) {
+// `most_usual`: of a block that leaves a rest.
+std::vector<int64_t> block_options(int64_t queries, int64_t most_usual) {
   std::vector<int64_t> options;
   for (int64_t n = 1; n <= std::min<int64_t>(queries, 256); ++n) {
-    const bool usual = n >= kLeastBlock && n <= 64 && (n & (n - 1)) == 0;
+    const bool usual = n >= kLeastBlock && n <= most_usual && (n & (n - 1)) == 0;
     if (queries % n == 0 || usual) options.push_back(n);
   }
   return options;
@@ -256,16 +281,22 @@ std::vector<int64_t> blocks_options(int64_t queries) {
   return options;
 }
 
-// Keys in a tile, the most: more of them are joined less often, and scores and weights of a block
-// of queries must stay in the second-level cache. 0: no tiles, where there are few keys or no
-// divisor of such a size.
-int64_t tile_of_keys(int64_t keys) {
-  constexpr int64_t kFew = 512, kLeast = 64, kMost = 512;
-  if (keys < kFew) return 0;
-  for (int64_t n = std::min(kMost, keys / 2); n >= kLeast; --n) {
-    if (keys % n == 0) return n;
+// Lengths of tiles of keys, whole ones first; none where there are few keys. More keys in a tile
+// are joined less often, but scores and weights of a block of queries must stay in the second-level
+// cache. Where no long tile divides the keys, the last one of a usual length is shorter.
+std::vector<int64_t> key_tiles(int64_t keys) {
+  constexpr int64_t kFew = 512, kLeast = 64, kLong = 256, kMost = 512;
+  constexpr int64_t kThirds = 384;  // which whole register tiles of 3 vectors fill, too
+  std::vector<int64_t> tiles;
+  if (keys < kFew) return tiles;
+  for (int64_t n = std::min(kMost, keys / 2); n >= kLeast && tiles.empty(); --n) {
+    if (keys % n == 0) tiles.push_back(n);
   }
-  return 0;
+  if (!tiles.empty() && tiles[0] >= kLong) return tiles;
+  for (const int64_t n : {kMost, kThirds}) {
+    if (n < keys) tiles.push_back(n);
+  }
+  return tiles;
 }
 
 // Whether scores and weights of all keys stay in half of that cache for a good block of queries.
@@ -293,7 +324,7 @@ void add_panels(SketchBuilder& builder, AttentionGroup& group) {
 
 }  // namespace
 
-bool add_attention(SketchBuilder& builder, bool tiled_keys) {
+bool add_attention(SketchBuilder& builder, size_t tiling) {
   SketchBuilder trial = builder;
   if (!inline_chains(trial).ok() || !applies(trial.state)) return false;
   auto group = std::make_shared<AttentionGroup>();
@@ -312,16 +343,18 @@ bool add_attention(SketchBuilder& builder, bool tiled_keys) {
   group->cores = trial.target.cores;
   if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
   ContractionOptions options{.nested = true};
-  const int64_t tile = tile_of_keys(group->keys);
-  if (tiled_keys) {
-    if (tile == 0) return false;
+  const std::vector<int64_t> tiles = key_tiles(group->keys);
+  if (tiling > 0) {
+    if (tiling > tiles.size()) return false;
+    const int64_t tile = tiles[tiling - 1];
+    options.ends_early = group->has_rest = group->keys % tile != 0;
     group->keys = tile;
     group->joined = group->stage[kSums];
     if (!trial.add_step(schedule::OnlineSoftmax{group->joined, tile}).ok()) return false;
     const int joined = trial.state.find_stage(group->joined);  // behind a tile's sums
     group->stage[kSums] = trial.state.stages[static_cast<size_t>(joined - 1)].name();
     options.outer.push_back("t");
-  } else if (tile > 0 && !fits_cache(group->keys, group->l2_bytes)) {
+  } else if (!tiles.empty() && !fits_cache(group->keys, group->l2_bytes)) {
     return false;
   }
   if (group->lane == group->query || !has_axis(result, group->query)) return false;
@@ -343,14 +376,16 @@ bool add_attention(SketchBuilder& builder, bool tiled_keys) {
     }
     group->rows[part].push_back(along);
   }
+  const int64_t most_usual = group->has_rest ? std::max<int64_t>(64, group->queries / 4) : 64;
   group->d_block = trial.add_decision(group->stage[kResult], "block", DecisionKind::kTile,
-                                      block_options(group->queries), group->queries);
+                                      block_options(group->queries, most_usual), group->queries);
   group->d_blocks = trial.add_decision(group->stage[kResult], "blocks", DecisionKind::kTile,
                                        blocks_options(group->queries));
   if (!trial.add_step(schedule::CacheWrite{group->stage[kSums]}).ok()) return false;
   options.outer.insert(options.outer.end(), group->outer.begin(), group->outer.end());
   group->scores = make_contraction(trial, group->stage[kMasked], group->stage[kScores], options);
   if (!group->scores) return false;
+  group->scores->rest_peeled = group->has_rest;
   group->sums = make_contraction(trial, group->stage[kSums], group->stage[kSums] + ".acc", options);
   if (!group->sums) return false;
   add_panels(trial, *group);

@@ -39,12 +39,13 @@ int64_t chosen(const Space& space, std::string_view name, const Point& point) {
 // Queries in one block or in several, keys and values as they lie or in panels, with rests of
 // queries, of the keys' panels and of the register tiles, of all keys at once and of tiles of them.
 TEST(attention, panels_and_blocks_compute_the_same) {
-  for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {500}}) {
-    const compute::Dag dag = attention(2, 37, 515, 7, offset);
+  for (const auto& [keys, offset] :
+       {std::pair{515, std::optional<int64_t>()}, {515, {500}}, {521, {}}, {521, {500}}}) {
+    const compute::Dag dag = attention(2, 37, keys, 7, offset);
     const Result<Space> space = Space::create(dag, narrow());
     ASSERT_TRUE(space.ok()) << space.status().message();
-    ASSERT_EQ(space->num_sketches(), 2);
-    for (int sketch = 0; sketch < 2; ++sketch) {
+    ASSERT_EQ(space->num_sketches(), keys == 515 ? 4 : 3);  // 521 has no divisor
+    for (int sketch = 0; sketch < space->num_sketches(); ++sketch) {
       const std::string sums = sketch == 0 ? "sums" : "sums.part";
       for (const int64_t blocks : {1, 2}) {
         for (const int64_t panels : {0, 1, 2, 3}) {
@@ -69,6 +70,31 @@ TEST(attention, panels_and_blocks_compute_the_same) {
           schedule::expect_same(dag, steps, 1e-5);
         }
       }
+    }
+  }
+}
+
+// A number of keys that has no good divisor is tiled like its neighbours, the last tile shorter.
+TEST(attention, any_number_of_keys_is_in_tiles) {
+  target::Target target = narrow();
+  target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
+  for (const int64_t keys : {2049, 2053, 3001, 4099, 65537}) {
+    for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {keys}}) {
+      const Result<Space> space = Space::create(attention(2, 64, keys, 16, offset), target);
+      ASSERT_TRUE(space.ok()) << space.status().message();
+      const Point point = space->default_point();
+      ASSERT_TRUE(space->legal(point));
+      const schedule::Steps steps = space->steps(point);
+      SCOPED_TRACE(schedule::to_string(steps));
+      ASSERT_TRUE(std::holds_alternative<schedule::OnlineSoftmax>(steps[0]));
+      const int64_t tile = std::get<schedule::OnlineSoftmax>(steps[0]).factor;
+      EXPECT_TRUE(tile >= 64 && tile <= 512) << tile;
+      EXPECT_GT(chosen(*space, "attention.block", point), 0);
+      // The total of a row needs no loop of its own, in whole tiles and in the last.
+      const Result<ir::Program> program =
+          schedule::lower(attention(2, 64, keys, 16, offset), steps);
+      ASSERT_TRUE(program.ok()) << program.status().message();
+      EXPECT_EQ(ir::print(*program).find("vectorized r_1 in"), std::string::npos);
     }
   }
 }

@@ -119,8 +119,9 @@ struct DotOptions {
 // The whole task as a depthwise convolution whose result a product over the channels takes.
 [[nodiscard]] bool add_separable(SketchBuilder& builder);
 // The whole task as attention: softmax of products, times values; of all keys, where their scores
-// fit a cache, or of one tile of keys after the other, where there are enough.
-[[nodiscard]] bool add_attention(SketchBuilder& builder, bool tiled_keys = false);
+// fit a cache (tiling 0), or of one tile of keys after the other, where there are enough (tiling n:
+// by the n-th length of a tile).
+[[nodiscard]] bool add_attention(SketchBuilder& builder, size_t tiling = 0);
 // A pointwise root stage: fused outer loops in parallel, one axis vectorized.
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // An extern stage that is a scan: neighbouring points take their steps together.

@@ -216,21 +216,27 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   };
   SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
   space.least_flops_ = schedule::needed_flops(builder.state);
-  SketchBuilder tiled = builder, parts = builder;
+  const SketchBuilder start = builder;
+  SketchBuilder parts = builder;
   const bool has_parts = add_long_rows(parts) || add_scan_parts(parts);
   const auto finish_parts = [&]() {
     if (has_parts && !finish(std::move(parts)).ok()) space.sketches_.pop_back();
   };
+  const auto finish_tilings = [&]() {
+    for (size_t tiling = 1;; ++tiling) {
+      SketchBuilder tiled = start;
+      if (!add_attention(tiled, tiling)) return;
+      if (!finish(std::move(tiled)).ok()) space.sketches_.pop_back();
+    }
+  };
   if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
     HONE_RETURN_IF_ERROR(finish(std::move(builder)));
-    if (add_attention(tiled, true) && !finish(std::move(tiled)).ok()) space.sketches_.pop_back();
+    finish_tilings();
     finish_parts();
     return space;
   }
-  if (add_attention(tiled, true)) {
-    HONE_RETURN_IF_ERROR(finish(std::move(tiled)));
-    return space;
-  }
+  finish_tilings();
+  if (space.num_sketches() > 0) return space;
   finish_parts();  // first: the others have no vectors for such
   HONE_RETURN_IF_ERROR(simplify_structure(builder));
   const State& state = builder.state;

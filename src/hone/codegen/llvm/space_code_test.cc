@@ -184,16 +184,30 @@ TEST(space_code, attention_in_tiles_of_keys) {
                 [](const Extents& e) { return compute::testing::attention(2, e[0], 512, e[1]); },
                 {"direct.0 peel peel", "direct.1 peel peel", "direct.1 mask mask"},
                 false});
+  // The last tile is shorter, by any number of keys.
+  check_family({3,
+                1'000,
+                [](const Extents& e) {
+                  return compute::testing::attention(1, std::min<int64_t>(e[0], 33), 512 + e[1],
+                                                     std::min<int64_t>(e[2], 17));
+                },
+                {"direct.0 peel peel", "direct.1 peel peel", "direct.2 peel peel"},
+                false,
+                false,
+                {"online_softmax(sums, 384)", "online_softmax(sums, 512)", "cache_read(key",
+                 "cache_read(value", "t, m.0"}});
   // So many that their scores stay in no cache, and those that a query sees.
-  for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {4'000}}) {
-    check_family({1,
-                  7,
-                  [&](const Extents& e) {
-                    return compute::testing::attention(1, std::min<int64_t>(e[0], 7), 4'096, 2,
-                                                       offset);
-                  },
-                  {"direct.0 peel peel"},
-                  false});
+  for (const int64_t keys : {4'096, 4'099}) {
+    for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {4'000}, {4'096}}) {
+      check_family({1,
+                    7,
+                    [&](const Extents& e) {
+                      return compute::testing::attention(1, std::min<int64_t>(e[0], 7), keys, 2,
+                                                         offset);
+                    },
+                    {"direct.0 peel peel"},
+                    false});
+    }
   }
 }
 // Panels of keys and values, queries of a tile in several blocks: beside each other and each alone.
@@ -339,6 +353,30 @@ TEST(space_code, of_large_tasks_is_bounded) {
         const auto code = compile(*program, target);
         ASSERT_TRUE(code.ok()) << code.status().message() << "\n" << schedule::to_string(steps);
         EXPECT_LE(code->text_bytes, most) << schedule::to_string(steps);
+      }
+    }
+  }
+}
+
+// Rests of keys and of queries have code of their own.
+TEST(space_code, of_attention_with_rests_is_bounded) {
+  for (const char* name : {"x86-64-avx2", "x86-64-avx512"}) {
+    const target::Target target = *target::find(name);
+    Rng rng(3);
+    for (const auto& [queries, keys] : {std::pair{2048, 2053}, {2053, 2053}, {77, 4099}}) {
+      for (const std::optional<int64_t> offset : {std::optional<int64_t>(), {4'096}}) {
+        const compute::Dag dag = compute::testing::attention(2, queries, keys, 64, offset);
+        const Result<space::Space> space = space::Space::create(dag, target);
+        ASSERT_TRUE(space.ok()) << space.status().message();
+        std::vector<space::Point> points = space->default_points();
+        for (int i = 0; i < 4; ++i) points.push_back(space->sample(rng));
+        for (const space::Point& point : points) {
+          const schedule::Steps steps = space->steps(point);
+          const Result<ir::Program> program = schedule::lower(dag, steps);
+          ASSERT_TRUE(program.ok()) << program.status().message();
+          const auto code = compile(*program, target);
+          EXPECT_TRUE(code.ok()) << code.status().message() << "\n" << schedule::to_string(steps);
+        }
       }
     }
   }
