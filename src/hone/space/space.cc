@@ -5,35 +5,11 @@
 #include <span>
 
 #include "hone/base/hash.h"
-#include "hone/schedule/needed_flops.h"
-#include "hone/space/sketch.h"
+#include "hone/space/finished_sketch.h"
 
 namespace hone::space {
 
-using schedule::State;
 using schedule::Steps;
-
-struct Space::Sketch {
-  State state;
-  Steps structure;
-  std::vector<Decision> decisions;
-  std::vector<std::shared_ptr<const Group>> groups;
-  bool for_threads = false;
-  size_t usual_steps = 0;  // of the default point
-
-  [[nodiscard]] bool legal(const std::vector<int>& choices) const {
-    const Choice choice(decisions, choices);
-    return std::all_of(groups.begin(), groups.end(),
-                       [&](const auto& group) { return group->legal(choice); });
-  }
-  void canonicalise(std::vector<int>& choices) const {
-    for (const auto& group : groups) group->canonicalise(choices);
-  }
-  void append_steps(const std::vector<int>& choices, Steps& steps) const {
-    const Choice choice(decisions, choices);
-    for (const auto& group : groups) group->append_steps(choice, steps);
-  }
-};
 
 uint64_t hash(const Point& point) {
   uint64_t h = static_cast<uint64_t>(point.sketch);
@@ -43,52 +19,7 @@ uint64_t hash(const Point& point) {
 
 namespace {
 
-// Smaller constants stay in a cache of the core's own: half their bytes gain nothing.
-constexpr int64_t kNarrowBytes = 64 << 10;
 constexpr int64_t kFewPoints = 256;  // of a sketch: locate() looks at all of them
-
-// Structural part: pointwise intermediates disappear into their readers; a reduction that writes an
-// output directly gets an accumulator.
-Status simplify_structure(SketchBuilder& builder) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const schedule::StageState& stage : builder.state.stages) {
-      const schedule::Step step = schedule::Inline{stage.name()};
-      if (!schedule::check(step, builder.state).ok()) continue;
-      HONE_RETURN_IF_ERROR(builder.add_step(step));
-      changed = true;
-      break;
-    }
-  }
-  std::vector<std::string> reductions;
-  for (const schedule::StageState& stage : builder.state.stages) {
-    const compute::Stage& what = stage.info->stage;
-    if (what.is_extern() || what.reduce.empty() || what.outputs.size() != 1) continue;
-    const schedule::StageList readers = builder.state.readers(what.outputs[0].buffer);
-    const bool has_epilogue =
-        readers.size() == 1 && builder.state.stages[readers[0]].info->stage.reduce.empty();
-    if (!has_epilogue) reductions.push_back(stage.name());
-  }
-  for (const std::string& name : reductions) {
-    HONE_RETURN_IF_ERROR(builder.add_step(schedule::CacheWrite{name}));
-  }
-  return ok_status();
-}
-
-// The only pointwise reader of a reduction, if it may hold it; "" else. Of several values that are
-// updated together it reads the first one, and nobody reads the others.
-std::string epilogue_of(const State& state, int reduction) {
-  const schedule::StageInfo& info = *state.stages[reduction].info;
-  if (info.stage.is_extern() || info.stage.reduce.empty() || info.stage.where) return "";
-  for (size_t o = 1; o < info.stage.outputs.size(); ++o) {
-    const ir::BufferPtr& own = info.stage.outputs[o].buffer;
-    if (state.is_param(own) || !state.readers(own).empty()) return "";
-  }
-  const schedule::StageList readers = state.readers(info.stage.outputs[0].buffer);
-  if (readers.size() != 1 || state.is_param(info.stage.outputs[0].buffer)) return "";
-  const schedule::StageInfo& reader = *state.stages[readers[0]].info;
-  return reader.stage.reduce.empty() && !reader.stage.is_extern() ? reader.stage.name : "";
-}
 
 // Words of a step's text: names and numbers.
 std::vector<std::string> words(const schedule::Step& step) {
@@ -125,61 +56,6 @@ int similarity(const Steps& a, const Steps& b) {
   return total;
 }
 
-// Gives every stage to a rule.
-void add_groups(SketchBuilder& builder) {
-  // Names first: rules insert stages.
-  std::vector<std::pair<std::string, std::string>> plan;  // (root stage, reduction inside or "")
-  std::vector<std::string> taken;
-  for (size_t s = 0; s < builder.state.stages.size(); ++s) {
-    const std::string epilogue = epilogue_of(builder.state, static_cast<int>(s));
-    if (epilogue.empty() || std::count(taken.begin(), taken.end(), epilogue) > 0) continue;
-    plan.push_back({epilogue, builder.state.stages[s].name()});
-    taken.push_back(epilogue);
-    taken.push_back(builder.state.stages[s].name());
-  }
-  for (const schedule::StageState& stage : builder.state.stages) {
-    if (std::count(taken.begin(), taken.end(), stage.name()) == 0)
-      plan.push_back({stage.name(), ""});
-  }
-  for (const auto& [root, reduction] : plan) {
-    const schedule::StageInfo& info = *builder.state.stages[builder.state.find_stage(root)].info;
-    if (info.stage.is_extern()) {
-      if (!add_scan(builder, root)) add_extern(builder, root);
-      continue;
-    }
-    if (!reduction.empty()) {
-      if (add_contraction(builder, root, reduction)) continue;
-      add_fallback(builder, reduction);
-      if (!add_pointwise(builder, root)) add_fallback(builder, root);
-      continue;
-    }
-    if (!info.stage.reduce.empty() || !add_pointwise(builder, root)) add_fallback(builder, root);
-  }
-}
-
-// Of all but the transforms; `direct`: the stage that `state` does by a bilinear algorithm.
-double bilinear_flops(const compute::Dag& dag, const schedule::StageState& direct,
-                      const State& state) {
-  double flops = compute::flops(dag) - compute::flops(direct.info->stage);
-  for (const schedule::StageState& stage : state.stages) {
-    if (stage.name().starts_with(direct.name() + ".m")) flops += compute::flops(stage.info->stage);
-  }
-  return flops;
-}
-
-// The same sketch with its large constants in 16 bits; nothing if there are none.
-std::optional<SketchBuilder> narrowed(SketchBuilder builder) {
-  bool any = false;
-  std::vector<std::string> constants;
-  for (const schedule::StageState& stage : builder.state.stages) {
-    const ir::Buffer& buffer = *stage.buffer();
-    if (stage.info->constant && buffer.bytes() >= kNarrowBytes) constants.push_back(stage.name());
-  }
-  for (const std::string& stage : constants)
-    any = builder.add_step(schedule::Narrow{stage, DType::kBF16}).ok() || any;
-  return any ? std::optional(std::move(builder)) : std::nullopt;
-}
-
 }  // namespace
 
 std::optional<Accuracy> parse_accuracy(std::string_view name) {
@@ -192,96 +68,6 @@ std::optional<Accuracy> parse_accuracy(std::string_view name) {
 std::string_view accuracy_name(Accuracy accuracy) {
   constexpr std::string_view kNames[] = {"strict", "default", "fast"};
   return kNames[static_cast<size_t>(accuracy)];
-}
-
-Result<Space> Space::create(const compute::Dag& dag, const target::Target& target,
-                            Accuracy accuracy) {
-  Space space;
-  space.dag_ = std::make_shared<const compute::Dag>(dag);
-  const auto add = [&](SketchBuilder builder) -> Status {
-    const auto sketch = std::make_shared<Sketch>(
-        Sketch{std::move(builder.state), std::move(builder.structure), std::move(builder.decisions),
-               std::move(builder.groups), builder.for_threads});
-    space.sketches_.push_back(sketch);
-    const Point point = space.default_point(space.num_sketches() - 1);
-    sketch->usual_steps = space.steps(point).size();
-    return space.instantiate(point).status();
-  };
-  const auto finish = [&](SketchBuilder builder) -> Status {
-    std::optional<SketchBuilder> narrow =
-        accuracy == Accuracy::kFast ? narrowed(builder) : std::nullopt;
-    HONE_RETURN_IF_ERROR(add(std::move(builder)));
-    if (narrow && !add(*std::move(narrow)).ok()) space.sketches_.pop_back();
-    return ok_status();
-  };
-  SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
-  space.least_flops_ = schedule::needed_flops(builder.state);
-  const SketchBuilder start = builder;
-  SketchBuilder parts = builder;
-  const bool has_parts = add_long_rows(parts) || add_scan_parts(parts);
-  const auto finish_parts = [&]() {
-    if (has_parts && !finish(std::move(parts)).ok()) space.sketches_.pop_back();
-  };
-  const auto finish_tilings = [&]() {
-    for (size_t tiling = 1;; ++tiling) {
-      SketchBuilder tiled = start;
-      if (!add_attention(tiled, tiling)) return;
-      if (!finish(std::move(tiled)).ok()) space.sketches_.pop_back();
-    }
-  };
-  if (add_rows(builder) || add_attention(builder) || add_separable(builder)) {
-    HONE_RETURN_IF_ERROR(finish(std::move(builder)));
-    finish_tilings();
-    finish_parts();
-    return space;
-  }
-  finish_tilings();
-  if (space.num_sketches() > 0) return space;
-  finish_parts();  // first: the others have no vectors for such
-  HONE_RETURN_IF_ERROR(simplify_structure(builder));
-  const State& state = builder.state;
-  const bool one_reduction =
-      state.stages.size() == 2 && state.stages[0].info->stage.outputs.size() == 1;
-  const std::string epilogue = one_reduction ? epilogue_of(state, 0) : "";
-  SketchBuilder direct = builder, dot = builder, rows = builder;
-  add_groups(direct);
-  const LaneFit fit =
-      epilogue.empty() ? LaneFit::kNone : add_dot(dot, epilogue, state.stages[0].name());
-  const LaneFit rows_fit =
-      epilogue.empty() ? LaneFit::kNone : add_row_lanes(rows, epilogue, state.stages[0].name());
-  if (fit == LaneFit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
-  if (rows_fit == LaneFit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(rows)));
-  HONE_RETURN_IF_ERROR(finish(std::move(direct)));
-  if (fit == LaneFit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
-  if (rows_fit == LaneFit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(rows)));
-  SketchBuilder split = builder;
-  if (!epilogue.empty() && add_split_sum(split, epilogue, state.stages[0].name()))
-    HONE_RETURN_IF_ERROR(finish(std::move(split)));
-  SketchBuilder copied = builder;
-  if (!epilogue.empty() && add_im2col(copied, epilogue, state.stages[0].name()) &&
-      !finish(std::move(copied)).ok())
-    space.sketches_.pop_back();
-  if (accuracy == Accuracy::kStrict) return space;
-  if (epilogue.empty()) return space;
-  const auto try_bilinear = [&](const auto& rule) {
-    SketchBuilder bilinear = builder;
-    if (!rule(bilinear, state.stages[0].name())) return;
-    const double flops = bilinear_flops(dag, state.stages[0], bilinear.state);
-    if (finish(std::move(bilinear)).ok()) {
-      space.least_flops_ = std::min(space.least_flops_, flops);
-    } else {
-      space.sketches_.pop_back();
-    }
-  };
-  for (const int64_t outputs : {2, 3, 4, 6}) {
-    try_bilinear([&](SketchBuilder& to, const std::string& conv) {
-      return add_winograd(to, epilogue, conv, outputs);
-    });
-  }
-  try_bilinear([&](SketchBuilder& to, const std::string& product) {
-    return add_strassen(to, epilogue, product);
-  });
-  return space;
 }
 
 const std::vector<Decision>& Space::decisions(int sketch) const {
@@ -436,7 +222,7 @@ Result<Candidate> default_candidate(const compute::Dag& dag, const target::Targe
 }
 
 Result<Candidate> make_candidate(const compute::Dag& dag, const schedule::Steps& steps) {
-  HONE_ASSIGN_OR_RETURN(State state, schedule::replay(dag, steps));
+  HONE_ASSIGN_OR_RETURN(schedule::State state, schedule::replay(dag, steps));
   HONE_ASSIGN_OR_RETURN(schedule::Bounds bounds, schedule::infer_bounds(state));
   return Candidate{std::move(state), std::move(bounds), steps,
                    std::make_shared<const compute::Dag>(dag)};

@@ -1,0 +1,33 @@
+// finished_sketch.h - a sketch of a space: what its rules have built, with its decisions.
+#pragma once
+
+#include <algorithm>
+
+#include "hone/space/sketch.h"
+#include "hone/space/space.h"
+
+namespace hone::space {
+
+struct Space::Sketch {
+  schedule::State state;
+  schedule::Steps structure;
+  std::vector<Decision> decisions;
+  std::vector<std::shared_ptr<const Group>> groups;
+  bool for_threads = false;
+  size_t usual_steps = 0;  // of the default point
+
+  [[nodiscard]] bool legal(const std::vector<int>& choices) const {
+    const Choice choice(decisions, choices);
+    return std::all_of(groups.begin(), groups.end(),
+                       [&](const auto& group) { return group->legal(choice); });
+  }
+  void canonicalise(std::vector<int>& choices) const {
+    for (const auto& group : groups) group->canonicalise(choices);
+  }
+  void append_steps(const std::vector<int>& choices, schedule::Steps& steps) const {
+    const Choice choice(decisions, choices);
+    for (const auto& group : groups) group->append_steps(choice, steps);
+  }
+};
+
+}  // namespace hone::space
