@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "hone/analysis/cpu_measure.h"
@@ -192,6 +193,35 @@ TEST(nest, tails_of_a_peeled_sum_are_not_counted_twice) {
   const Scheduled s = scheduled(gemm(4, 4, 10), "split(matmul, k, [4], peel)");
   const Nest nest = build_nests(s.state, s.bounds).at(0);
   EXPECT_DOUBLE_EQ(nest.iterations() * nest.useful, 4 * 4 * 10);
+}
+
+// The last tile of keys runs only the keys that are left, in all that is computed in it.
+TEST(nest, a_shorter_tile_of_keys_is_not_counted_as_a_whole_one) {
+  const auto points = [](int64_t keys) {
+    const Scheduled s = scheduled(attention(2, 8, keys, 5), R"(
+online_softmax(sums, 4)
+reorder(sums, [h, t, m, d])
+compute_at(sums.part, sums, t)
+compute_at(total, sums, t)
+compute_at(weights, sums, t)
+compute_at(most, sums, t)
+compute_at(masked, sums, t)
+compute_at(scores, masked, n)
+)");
+    std::map<std::string, double> points;
+    for (const Nest& nest : build_nests(s.state, s.bounds))
+      points[s.state.stages[static_cast<size_t>(nest.stage)].name()] =
+          nest.iterations() * nest.useful;
+    return points;
+  };
+  for (const int64_t keys : {13, 16}) {
+    std::map<std::string, double> found = points(keys);
+    EXPECT_DOUBLE_EQ(found["weights"], 2.0 * 8 * static_cast<double>(keys));
+    EXPECT_DOUBLE_EQ(found["masked"], 2.0 * 8 * static_cast<double>(keys));
+    EXPECT_DOUBLE_EQ(found["scores"], 2.0 * 8 * static_cast<double>(keys) * 5);
+    EXPECT_DOUBLE_EQ(found["sums.part"], 2.0 * 8 * static_cast<double>(keys) * 5);
+    EXPECT_DOUBLE_EQ(found["sums"], 2.0 * 8 * 5 * 4);  // four tiles
+  }
 }
 
 TEST(nest, tests_of_a_border_move_with_the_window_but_not_with_the_channels) {

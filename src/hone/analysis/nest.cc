@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hone/base/round_up.h"
+#include "hone/ir/linear.h"
 #include "hone/schedule/visible_loops.h"
 
 namespace hone::analysis {
@@ -315,6 +316,29 @@ class NestBuilder {
     return (rounded(least) + rounded(most)) / 2 / static_cast<double>(whole);
   }
 
+  // How much of whole tiles of keys runs inside of a stage's loop over them, where the last one is
+  // shorter (schedule/online_softmax.h): the one loop over a whole axis that is peeled.
+  double share_of_keys(int at, int inside) const {
+    const schedule::StageState& stage = state_.stages[at];
+    const auto axes = static_cast<int>(stage.info->axes.size());
+    int tiles = 0;
+    while (tiles < axes && !(stage.loops[tiles].peel && stage.loops[tiles].children.empty()))
+      ++tiles;
+    if (tiles == axes || stage.find_leaf(tiles) > stage.find_leaf(inside)) return 1;
+    for (const schedule::StageState& part : state_.stages) {
+      const ir::Expr& where = part.info->stage.where;
+      if (!where || where->op != ir::Op::kLt || !ir::is_const_int(where->args[1]) ||
+          part.compute.kind != AttachKind::kAt || part.compute.stage != at)
+        continue;
+      double keys = 1;
+      for (const compute::Axis& axis : part.info->axes) {
+        if (ir::uses(where, axis.var.get())) keys *= static_cast<double>(axis.extent);
+      }
+      return static_cast<double>(where->args[1]->int_value) / keys;
+    }
+    return 1;
+  }
+
   // Peeled tails run only what is there; masked and padded ones run whole tiles.
   double useful_share(int s) const {
     double share = 1;
@@ -333,6 +357,7 @@ class NestBuilder {
         if (peels && axis.reach > axis.extent)
           share *= static_cast<double>(axis.extent) / static_cast<double>(axis.reach);
       }
+      if (at != s) share *= share_of_keys(at, inside);
       for (const schedule::AxisEnd& end : bounds_.stages[at].ends) {
         if (at == s || stage.find_leaf(end.loop) <= stage.find_leaf(inside))
           share *=

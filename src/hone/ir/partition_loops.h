@@ -4,13 +4,14 @@
 // provably true, or false, for all inner iterations:
 //   for i in 0..N peel { .. if (i*4 + j < M) S .. }  ->  for i in 0..a { S }  for i in a..N { if ..
 //   S }
-// into at most three parts, the middle one without guards; iterations at its ends that store nothing
-// are left out. And a loop that is wholly under a guard on its own variable is tightened:
+// into at most three parts, the middle one without guards; those at the ends that store nothing are
+// left out. And a loop that is wholly under a guard on its own variable is tightened:
 //   for i in 0..E { if (i + 2 < T) S }  ->  for i in 0..min(E, T - 2) { S }   (constants only)
 // A parallel loop is never split, and tightened only from above: tiles start at 0. One with peel =
 // true tests once a tile whether all conditions inside hold:
 //   parallel t in 0..N peel { for i { if (t*4 + i < M) S } }
 //     ->  parallel t in 0..N { if (t*4 + 3 < M) { for i { S } }  if (!(t*4 + 3 < M)) { .. } }
+// where the second part is of a tile whose number is known, if only one does not fulfil them.
 // Loops that are split, or test, lose the mark, so the passes are idempotent.
 #pragma once
 

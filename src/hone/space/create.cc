@@ -133,10 +133,9 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     if (narrow && !add(*std::move(narrow)).ok()) space.sketches_.pop_back();
     return ok_status();
   };
-  SketchBuilder builder{target, schedule::initial_state(dag), {}, {}, {}};
-  space.least_flops_ = schedule::needed_flops(builder.state);
-  const SketchBuilder start = builder;
-  SketchBuilder parts = builder;
+  const SketchBuilder start{target, schedule::initial_state(dag), {}, {}, {}};
+  space.least_flops_ = schedule::needed_flops(start.state);
+  SketchBuilder builder = start, parts = start;
   const bool has_parts = add_long_rows(parts) || add_scan_parts(parts);
   const auto finish_parts = [&]() {
     if (has_parts && !finish(std::move(parts)).ok()) space.sketches_.pop_back();
@@ -154,8 +153,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     finish_parts();
     return space;
   }
-  finish_tilings();
-  if (space.num_sketches() > 0) return space;
+  if (finish_tilings(); space.num_sketches() > 0) return space;
   finish_parts();  // first: the others have no vectors for such
   HONE_RETURN_IF_ERROR(simplify_structure(builder));
   const State& state = builder.state;

@@ -28,7 +28,8 @@ using schedule::Steps;
 constexpr int64_t kPackedQueries = 32;  // of a tile: an estimate of when copying starts to pay
 constexpr int64_t kLeastBlock = 4;      // queries: a register tile wants some
 // Multiply-adds of register tiles, copies for rests counted: more are too long to be compiled.
-constexpr int64_t kMostCode = 2304;
+constexpr int64_t kMostCode = 1152;
+constexpr int64_t kRestCopies = 3;  // without a rest, with one, and its own rest
 
 // The stages in topological order; of keys in tiles, kSums are a tile's.
 enum Part : uint8_t { kScores, kMasked, kMost, kWeights, kTotal, kSums, kResult, kParts };
@@ -60,18 +61,18 @@ class AttentionGroup : public Group {
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (choice[d_blocks] > 1 && choice[d_blocks] * choice[d_block] >= 2 * queries) return false;
-    int64_t body = 0;
     for (const Contraction* product : {scores.get(), sums.get()}) {
       if (!product->legal(choice)) return false;
-      body += product->body(choice);
       if (product->d_column < 0) continue;
       const int64_t block = choice[d_block], columns = choice[product->d_column];
       if (columns > block || (tiles_blocks_whole() && block % columns != 0)) return false;
     }
-    if (has_rest && keys % (choice[scores->d_vectors] * choice[scores->d_lanes]) != 0) return false;
-    // Rests have code of their own.
-    const int64_t copies = (has_rest ? 3 : 1) * (leaves_queries(choice) ? 3 : 1);
-    return copies == 1 || copies * body <= kMostCode;
+    if (!has_rest) return true;
+    // Vectors of rows of keys as they lie are in two cache lines each.
+    const bool lies = choice[d_keys] == 0 && key_panels.has_value();
+    if (lies && choice[d_blocks] * choice[d_block] >= kPackedQueries) return false;
+    return keys % (choice[scores->d_vectors] * choice[scores->d_lanes]) == 0 &&
+           copies(choice) * body(choice) <= kMostCode;
   }
 
   void set_default(std::vector<int>& choices) const override {
@@ -83,7 +84,7 @@ class AttentionGroup : public Group {
     const int64_t blocks = default_blocks(together, block);
     set(d_block, block);
     set(d_blocks, blocks);
-    const bool packs = !ends_early && blocks * block >= kPackedQueries;
+    const bool packs = (!ends_early || has_rest) && blocks * block >= kPackedQueries;
     set(d_keys, packs ? 1 : 0);
     set(d_values, packs ? 1 : 0);
     for (const Contraction* product : {scores.get(), sums.get()}) {
@@ -93,6 +94,12 @@ class AttentionGroup : public Group {
         shrink(product->d_vectors, keys / Choice(own_decisions, choices)[product->d_lanes],
                choices);
       if (tiles_blocks_whole()) shrink(product->d_column, block, choices);
+    }
+    const Choice choice(own_decisions, choices);
+    for (const Contraction* product : {scores.get(), sums.get()}) {
+      if (!has_rest || product->d_unroll < 0) continue;
+      int& unroll = choices[static_cast<size_t>(product->d_unroll)];
+      while (unroll > 0 && copies(choice) * body(choice) > kMostCode) --unroll;
     }
   }
 
@@ -169,7 +176,15 @@ class AttentionGroup : public Group {
   [[nodiscard]] bool tiles_blocks_whole() const { return ends_early || has_rest; }
   // Whether the last tile of queries is shorter, and the others run without tests of it.
   [[nodiscard]] bool leaves_queries(const Choice& choice) const {
-    return !joined.empty() && queries % (choice[d_blocks] * choice[d_block]) != 0;
+    return queries % (choice[d_blocks] * choice[d_block]) != 0 &&
+           (has_rest || kRestCopies * body(choice) <= kMostCode);
+  }
+  // Of the code of register tiles: rests have their own.
+  [[nodiscard]] int64_t copies(const Choice& choice) const {
+    return (has_rest ? kRestCopies : 1) * (leaves_queries(choice) ? kRestCopies : 1);
+  }
+  [[nodiscard]] int64_t body(const Choice& choice) const {
+    return scores->body(choice) + sums->body(choice);
   }
   // Takes the next option that divides a number, as the first one does: 1.
   void shrink(int decision, int64_t number, std::vector<int>& choices) const {

@@ -371,6 +371,7 @@ TEST(space_code, of_attention_with_rests_is_bounded) {
         std::vector<space::Point> points = space->default_points();
         for (int i = 0; i < 4; ++i) points.push_back(space->sample(rng));
         for (const space::Point& point : points) {
+          ASSERT_TRUE(space->legal(point));
           const schedule::Steps steps = space->steps(point);
           const Result<ir::Program> program = schedule::lower(dag, steps);
           ASSERT_TRUE(program.ok()) << program.status().message();
