@@ -328,7 +328,7 @@ TEST(task_code, few_long_rows) {
     family(
         [&](const Extents& e) {
           TestModel model;
-          model.input("x", {rows(e), 65536 + e[1]}).constant("axis", ints({1}));
+          model.input("x", {rows(e), 262144 + e[1]}).constant("axis", ints({1}));
           model.node("CumSum", {"x", "axis"}, {"y"}, {{"reverse", flag}, {"exclusive", 1 - flag}});
           return main_task(model.output("y"));
         },

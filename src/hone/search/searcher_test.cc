@@ -143,8 +143,10 @@ TEST(prediction, a_model_without_opinion_leaves_the_default_point) {
   EXPECT_EQ(best_predicted(f.task(3), {.samples = 50}).point, f.space->default_point());
   // That of the first sketch that is not for several threads only.
   SearchTask task = f.task(3);
+  target::Target target = *task.target;
+  target.cores = 4;
   const Result<space::Space> rows =
-      space::Space::create(compute::testing::running_sum(1, 1 << 17), *task.target);
+      space::Space::create(compute::testing::running_sum(1, 1 << 18), target);
   ASSERT_TRUE(rows.ok() && rows->is_for_threads(0));
   task.space = &*rows;
   for (const int threads : {1, 2}) {

@@ -135,8 +135,9 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   };
   const SketchBuilder start{target, schedule::initial_state(dag), {}, {}, {}};
   space.least_flops_ = schedule::needed_flops(start.state);
-  SketchBuilder builder = start, parts = start;
-  const bool has_parts = add_long_rows(parts) || add_scan_parts(parts);
+  SketchBuilder builder = start, parts = start, scan = start;
+  const Fit scan_fit = add_scan_parts(scan);
+  const bool has_parts = add_long_rows(parts);
   const auto finish_parts = [&]() {
     if (has_parts && !finish(std::move(parts)).ok()) space.sketches_.pop_back();
   };
@@ -155,6 +156,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   }
   if (finish_tilings(); space.num_sketches() > 0) return space;
   finish_parts();  // first: the others have no vectors for such
+  if (scan_fit == Fit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(scan)));
   HONE_RETURN_IF_ERROR(simplify_structure(builder));
   const State& state = builder.state;
   const bool one_reduction =
@@ -162,15 +164,15 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   const std::string epilogue = one_reduction ? epilogue_of(state, 0) : "";
   SketchBuilder direct = builder, dot = builder, rows = builder;
   add_groups(direct);
-  const LaneFit fit =
-      epilogue.empty() ? LaneFit::kNone : add_dot(dot, epilogue, state.stages[0].name());
-  const LaneFit rows_fit =
-      epilogue.empty() ? LaneFit::kNone : add_row_lanes(rows, epilogue, state.stages[0].name());
-  if (fit == LaneFit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
-  if (rows_fit == LaneFit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(rows)));
+  const Fit fit = epilogue.empty() ? Fit::kNone : add_dot(dot, epilogue, state.stages[0].name());
+  const Fit rows_fit =
+      epilogue.empty() ? Fit::kNone : add_row_lanes(rows, epilogue, state.stages[0].name());
+  if (fit == Fit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
+  if (rows_fit == Fit::kBest) HONE_RETURN_IF_ERROR(finish(std::move(rows)));
   HONE_RETURN_IF_ERROR(finish(std::move(direct)));
-  if (fit == LaneFit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
-  if (rows_fit == LaneFit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(rows)));
+  if (scan_fit == Fit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(scan)));
+  if (fit == Fit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(dot)));
+  if (rows_fit == Fit::kPossible) HONE_RETURN_IF_ERROR(finish(std::move(rows)));
   SketchBuilder split = builder;
   if (!epilogue.empty() && add_split_sum(split, epilogue, state.stages[0].name()))
     HONE_RETURN_IF_ERROR(finish(std::move(split)));

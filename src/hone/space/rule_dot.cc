@@ -274,20 +274,20 @@ void add_decisions(SketchBuilder& builder, Dot& group) {
 
 }  // namespace
 
-LaneFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction,
-                const DotOptions& options) {
+Fit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction,
+            const DotOptions& options) {
   const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
   const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
   if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1 ||
       e->axes.empty() || !r->stage.outputs[0].merge)
-    return LaneFit::kNone;
+    return Fit::kNone;
   const auto names = match_axes(*e, *r);
   const int sum = lane_axis(builder.state, *r, options.packed);
-  if (!names || sum < 0) return LaneFit::kNone;
+  if (!names || sum < 0) return Fit::kNone;
   auto group = std::make_shared<Dot>();
   group->lanes = lanes_of(builder.target, *e);
   group->length = r->axes[static_cast<size_t>(sum)].extent;
-  if (group->lanes < 2 || group->length < group->lanes) return LaneFit::kNone;
+  if (group->lanes < 2 || group->length < group->lanes) return Fit::kNone;
   group->axes = e->stage.axes;
   group->reduction_names = *names;
   const int unit = unit_stride_axis(*e);
@@ -320,7 +320,7 @@ LaneFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::
   }
   const int64_t vector = unit < 0 ? 1 : e->axes[static_cast<size_t>(unit)].extent;
   const bool is_short = 4 * vector <= group->lanes;
-  if (vector >= 2 * group->lanes && !gathers && results > 8 * group->lanes) return LaneFit::kNone;
+  if (vector >= 2 * group->lanes && !gathers && results > 8 * group->lanes) return Fit::kNone;
 
   group->epilogue = epilogue;
   group->reduction = reduction;
@@ -334,7 +334,7 @@ LaneFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::
     group->pad_column = moving == 1 && moves(*operand, static_cast<int>(r_column));
     group->packed = options.packed;
     if (options.packed.empty()) {
-      if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return LaneFit::kNone;
+      if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return Fit::kNone;
       // It stands before its reader.
       group->packed = builder.state.stages[builder.state.find_stage(reduction) - 1].name();
     }
@@ -346,7 +346,7 @@ LaneFit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::
   add_decisions(builder, *group);
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
-  return unit < 0 || gathers || is_short ? LaneFit::kBest : LaneFit::kPossible;
+  return unit < 0 || gathers || is_short ? Fit::kBest : Fit::kPossible;
 }
 
 }  // namespace hone::space

@@ -58,19 +58,19 @@ int row_lanes_axis(const SketchBuilder& builder, const schedule::StageInfo& e,
   return axis >= 0 && e.axes[static_cast<size_t>(axis)].extent >= lanes ? axis : -1;
 }
 
-LaneFit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
-                      const std::string& reduction) {
+Fit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
+                  const std::string& reduction) {
   const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
   const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
-  if (e->constant) return LaneFit::kNone;
+  if (e->constant) return Fit::kNone;
   const auto names = match_axes(*e, *r);
   const int axis = names ? row_lanes_axis(builder, *e, *r, *names) : -1;
-  if (axis < 0) return LaneFit::kNone;
+  if (axis < 0) return Fit::kNone;
   std::shared_ptr<Contraction> group =
       make_contraction(builder, epilogue, reduction, {.vector = axis});
-  if (!group) return LaneFit::kNone;
+  if (!group) return Fit::kNone;
   builder.groups.push_back(std::move(group));
-  return 2 * columns_of(*e) <= lanes_of(builder.target, *e) ? LaneFit::kBest : LaneFit::kPossible;
+  return 2 * columns_of(*e) <= lanes_of(builder.target, *e) ? Fit::kBest : Fit::kPossible;
 }
 
 }  // namespace hone::space

@@ -23,8 +23,14 @@ constexpr int64_t kMostKept = 4;  // elements that a point keeps
 // That take their steps together: four hide the latency of a sum; of eight the code generator makes
 // vectors by single elements, which takes nine times as long.
 constexpr int64_t kMostRows = 4;
+// Elements of all rows that are cut into parts: these are read twice, by phases that wait for each
+// other.
+constexpr int64_t kLeastScan = 4 * kLeastLongRow;
 // Of a row, for vectors of steps: with fewer most lanes have nothing to do.
 constexpr int64_t kLeastSteps = 8;
+constexpr int64_t kLongRow = 128;  // steps from which on a row alone is as fast as several
+// A row in parts is read twice, so that threads gain where they are this many for each row.
+constexpr int64_t kThreadsPerRow = 3;
 
 // What a body does, if it is a scan.
 class Body {
@@ -122,6 +128,7 @@ class Scan : public Group {
   std::vector<std::string> outer;  // the others
   std::vector<std::string> axes;   // all
   int64_t extent = 1;              // of that axis
+  int64_t length = 1;              // steps
   int64_t blocks = 1;              // points of the others
   int64_t lanes = 1;               // 1: the axis is not contiguous
   int cores = 1;
@@ -139,6 +146,8 @@ class Scan : public Group {
   // As many as leave work for all cores.
   void set_default(std::vector<int>& choices) const override {
     if (d_lanes >= 0) choices[d_lanes] = 1;
+    choices[d_points] = 0;
+    if (d_lanes >= 0 && length >= kLongRow) return;  // its vectors wait for nothing but one sum
     for (int& i = choices[d_points] = std::ssize(own_decisions[d_points].options) - 1; i > 0; --i) {
       const int64_t points = own_decisions[d_points].options[i] * lanes;
       if (blocks * ((extent + points - 1) / points) >= cores && (lanes > 1 || extent % points == 0))
@@ -202,12 +211,12 @@ class ScanParts : public Group {
 
 }  // namespace
 
-bool add_scan_parts(SketchBuilder& builder) {
-  if (builder.state.stages.size() != 1) return false;
+Fit add_scan_parts(SketchBuilder& builder) {
+  if (builder.state.stages.size() != 1) return Fit::kNone;
   const compute::Stage& what = builder.state.stages[0].info->stage;
-  if (!what.is_extern()) return false;
+  if (!what.is_extern()) return Fit::kNone;
   const Body body(what);
-  if (!body.is_scan() || body.steps().empty()) return false;
+  if (!body.is_scan() || body.steps().empty()) return Fit::kNone;
   auto group = std::make_shared<ScanParts>();
   group->stage = what.name;
   group->loop = body.steps();
@@ -218,14 +227,14 @@ bool add_scan_parts(SketchBuilder& builder) {
     group->rows *= axis.extent;
   }
   const std::vector<int64_t> parts = row_parts(group->length);
-  if (parts.empty() || group->rows > kRowsPerCore * group->cores ||
-      group->rows * group->length < kLeastLongRow)
-    return false;
+  if (parts.empty() || group->rows >= group->cores || group->rows * group->length < kLeastScan)
+    return Fit::kNone;
   builder.for_threads = true;
   group->d_parts = builder.add_decision(what.name, "row_parts", DecisionKind::kParallel, parts);
   group->own_decisions = builder.decisions;
+  const bool is_default = group->rows * kThreadsPerRow <= group->cores;
   builder.groups.push_back(std::move(group));
-  return true;
+  return is_default ? Fit::kBest : Fit::kPossible;
 }
 
 bool add_scan(SketchBuilder& builder, const std::string& stage) {
@@ -260,6 +269,7 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
   std::vector<int64_t> points;
   for (int64_t n = 1; n <= most && (n == 1 || (n - 1) * group->lanes < group->extent); n *= 2)
     points.push_back(n);
+  group->length = body.length();
   group->d_points = builder.add_decision(stage, group->lanes > 1 ? "scan_vectors" : "scan_rows",
                                          DecisionKind::kUnroll, points);
   if (group->lanes > 1) {

@@ -21,9 +21,10 @@ bool contains(const std::string& text, std::string_view part) {
 TEST(scan, rows_of_steps_side_by_side_run_in_vectors) {
   EXPECT_TRUE(contains(default_steps(running_sum(8, 40)), "vectorize(running_sum, k)"));
   EXPECT_TRUE(contains(default_steps(running_sum(8, 40)), "sink(running_sum, row.1)"));
+  EXPECT_FALSE(contains(default_steps(running_sum(8, 400)), "sink(")) << "long enough alone";
   EXPECT_TRUE(contains(default_steps(running_sum(1, 40)), "vectorize(running_sum, k)"));
   EXPECT_FALSE(contains(default_steps(running_sum(8, 5)), "vectorize(")) << "few steps";
-  EXPECT_TRUE(contains(default_steps(running_sum(8, 40, 16)), "vectorize(running_sum, column.2)"))
+  EXPECT_TRUE(contains(default_steps(running_sum(8, 40, 16)), "vectorize(running_sum, column.3)"))
       << "columns";
   EXPECT_FALSE(contains(default_steps(running_sum(8, 40, 2)), "vectorize(")) << "steps lie apart";
 }
@@ -66,23 +67,27 @@ TEST(scan, any_parts_of_rows_compute_the_same) {
 }
 
 TEST(scan, few_long_rows_may_be_cut_into_parts_for_several_threads) {
-  const compute::Dag dag = running_sum(1, 1 << 17);
-  const Result<Space> space = Space::create(dag, narrow(64));
-  ASSERT_TRUE(space.ok());
-  ASSERT_EQ(space->num_sketches(), 2);
+  const compute::Dag dag = running_sum(1, 1 << 18);
+  target::Target target = narrow(64);
+  const Result<Space> two = Space::create(dag, target);
+  ASSERT_TRUE(two.ok() && two->num_sketches() == 2);
+  EXPECT_TRUE(two->is_for_threads(1)) << "what is read twice is no default for two threads";
+  target.cores = 4;
+  const Result<Space> space = Space::create(dag, target);
+  ASSERT_TRUE(space.ok() && space->num_sketches() == 2);
   EXPECT_TRUE(space->is_for_threads(0));
   EXPECT_FALSE(space->is_for_threads(1));
   const Result<ir::Program> program = schedule::lower(dag, space->steps(space->default_point(0)));
   ASSERT_TRUE(program.ok());
   ASSERT_EQ(program->phases.size(), 2U);
-  EXPECT_EQ(program->phases[0].num_tiles(), 3) << "totals of all parts but the last";
-  EXPECT_EQ(program->phases[1].num_tiles(), 4);
+  EXPECT_EQ(program->phases[0].num_tiles(), 7) << "totals of all parts but the last";
+  EXPECT_EQ(program->phases[1].num_tiles(), 8);
   const auto sketches = [](const compute::Dag& other) {
     return Space::create(other, narrow(64))->num_sketches();
   };
-  EXPECT_EQ(sketches(running_sum(1, 4096)), 1) << "too short";
-  EXPECT_EQ(sketches(running_sum(64, 1 << 17)), 1) << "work for all without";
-  EXPECT_EQ(sketches(running_sum(1, 1 << 14, 8)), 1) << "steps lie apart";
+  EXPECT_EQ(sketches(running_sum(1, 1 << 17)), 1) << "too short";
+  EXPECT_EQ(sketches(running_sum(2, 1 << 18)), 1) << "work for all without";
+  EXPECT_EQ(sketches(running_sum(1, 1 << 15, 8)), 1) << "steps lie apart";
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   if (!probe.add_step(schedule::RFactor{reduction, group->axis, fewest}).ok() ||
       !probe.add_step(schedule::CacheWrite{partial}).ok())
     return false;
-  if (add_dot(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != LaneFit::kNone) {
+  if (add_dot(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != Fit::kNone) {
     group->part = probe.groups.back();
   } else {
     const int lanes_along = rows < 0 ? -1 : rows + 1;  // the parts' axis stands first

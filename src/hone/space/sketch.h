@@ -80,20 +80,20 @@ void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t 
 // A reduction (accumulator) with its pointwise epilogue: multi-level tiling around a register tile.
 [[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
                                    const std::string& reduction);
-// How well a sum suits vector lanes along another axis: not at all, as another way, or as the best
-// one.
-enum class LaneFit : uint8_t { kNone, kPossible, kBest };
+// How well a stage suits a rule, as a sum vector lanes along another axis: not at all, as another
+// way, or as the best one.
+enum class Fit : uint8_t { kNone, kPossible, kBest };
 struct DotOptions {
   std::string packed = {};  // the stage that makes the constant operand; "": one is made if it can
   int fixed = 0;            // so many of the epilogue's leading axes stay untiled
 };
 // A reduction with its pointwise epilogue, its lanes along contiguous elements of the sum.
-[[nodiscard]] LaneFit add_dot(SketchBuilder& builder, const std::string& epilogue,
-                              const std::string& reduction, const DotOptions& options = {});
+[[nodiscard]] Fit add_dot(SketchBuilder& builder, const std::string& epilogue,
+                          const std::string& reduction, const DotOptions& options = {});
 // A product of few columns with its epilogue, its lanes along rows that lie side by side or are
 // packed so.
-[[nodiscard]] LaneFit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
-                                    const std::string& reduction);
+[[nodiscard]] Fit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
+                                const std::string& reduction);
 // A reduction with its epilogue, in parts of the sum that run in parallel and are added up in a
 // phase of their own.
 [[nodiscard]] bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
@@ -126,8 +126,8 @@ struct DotOptions {
 [[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
 // An extern stage that is a scan: neighbouring points take their steps together.
 [[nodiscard]] bool add_scan(SketchBuilder& builder, const std::string& stage);
-// A scan of few long rows, each in parts for several threads; the whole Dag. False: there is none.
-[[nodiscard]] bool add_scan_parts(SketchBuilder& builder);
+// A scan of few long rows, each in parts for several threads; the whole Dag.
+[[nodiscard]] Fit add_scan_parts(SketchBuilder& builder);
 // Any extern stage: all its axes in parallel.
 void add_extern(SketchBuilder& builder, const std::string& stage);
 // Anything: the outermost spatial axis in parallel, nothing else.

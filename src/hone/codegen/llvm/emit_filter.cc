@@ -80,7 +80,9 @@ void PhaseEmitter::emit_filter(const ir::StmtNode& s) {
   passes = all_lanes_mask();
   std::vector<llvm::Value*> packed;
   for (size_t i = 0; i + 1 < s.body.size(); ++i) {
-    llvm::Value* all = to_memory(splat(value(s.body[i]->value)), s.body[i]->buffer->dtype);
+    llvm::Value* all = count_in_lanes(*s.body[i]->value);
+    if (!all) all = value(s.body[i]->value);
+    all = to_memory(splat(all), s.body[i]->buffer->dtype);
     if (failed()) return;
     packed.push_back(pack_lanes(all, passes));
   }

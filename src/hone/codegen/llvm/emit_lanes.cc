@@ -123,6 +123,37 @@ void PhaseEmitter::emit_chunk(const StmtNode& s, const IndexForm& first, int64_t
   space_.set_lanes(1);
 }
 
+// The number of a loop's step as 32 bits in each lane, counted there: to be chosen by a mask a
+// number in a scalar register would be broadcast for each vector.
+llvm::Value* PhaseEmitter::count_in_lanes(const ir::ExprNode& e) {
+  if (e.op != Op::kCast || e.type != DType::kI32 || e.args[0]->type != DType::kI64 ||
+      lanes_.width == 1)
+    return nullptr;
+  const IndexForm form = index(e.args[0]);
+  if (failed() || form.terms.size() != 1) return nullptr;
+  const auto [atom, factor] = form.terms[0];
+  Scope& scope = scopes_[static_cast<size_t>(space_.atom(atom).depth)];
+  if (scope.atom != atom) return nullptr;
+  llvm::Type* word = builder_.getInt32Ty();
+  const auto lanes = static_cast<unsigned>(lanes_.width);
+  llvm::PHINode*& count = scope.counts[{lanes_.width, factor}];
+  if (!count) {
+    const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+    builder_.SetInsertPoint(scope.preheader->getTerminator());
+    llvm::Value* first = builder_.CreateTrunc(builder_.CreateMul(scope.min, i64(factor)), word);
+    first = builder_.CreateVectorSplat(lanes, first);
+    builder_.SetInsertPoint(scope.header, scope.header->begin());
+    count = builder_.CreatePHI(first->getType(), 2);
+    count->addIncoming(first, scope.preheader);
+  }
+  llvm::Value* more = builder_.CreateVectorSplat(lanes, integer(word, form.constant));
+  if (form.lane != 0) {
+    llvm::Value* factors = builder_.CreateVectorSplat(lanes, integer(word, form.lane));
+    more = builder_.CreateAdd(more, builder_.CreateMul(lane_numbers(word), factors));
+  }
+  return form.constant == 0 && form.lane == 0 ? count : builder_.CreateAdd(count, more);
+}
+
 llvm::Value* PhaseEmitter::identity(Op op, DType type) {
   llvm::Type* of = type_of(type);
   if (is_float(type)) {

@@ -6,6 +6,7 @@
 
 #include "hone/codegen/llvm/inner_loop_testing.h"
 #include "hone/codegen/llvm/test_support.h"
+#include "hone/ir/parser.h"
 
 namespace hone::codegen {
 namespace {
@@ -205,6 +206,41 @@ TEST(select_of_a_load, reads_the_border_from_memory) {
       EXPECT_EQ(line.find("blend"), std::string::npos) << line;
       EXPECT_EQ(line.find("kmov"), std::string::npos) << line;
     }
+  }
+}
+
+// place[i] = the last r of a column's rows whose element is greater than the one before.
+ir::Program last_rise(int64_t rows) {
+  const Result<ir::Program> program = ir::parse_program(fmt::format(
+      R"(program last_rise {{
+  input x: f32[{0}, 64]
+  output y: i32[64]
+  phase {{
+    alloc register place: i32[64] {{
+      unrolled u in 0..4 {{ vectorized v in 0..16 {{ place[u * 16 + v] = 0:i32 }} }}
+      for r in 1..{0} {{
+        unrolled u in 0..4 {{
+          vectorized v in 0..16 {{
+            place[u * 16 + v] = select(x[r - 1, u * 16 + v] < x[r, u * 16 + v], i32(r), place[u * 16 + v])
+          }}
+        }}
+      }}
+      unrolled u in 0..4 {{ vectorized v in 0..16 {{ y[u * 16 + v] = place[u * 16 + v] }} }}
+    }}
+  }}
+}})",
+      rows));
+  EXPECT_TRUE(program.ok()) << program.status().message();
+  return program.ok() ? *program : ir::Program();
+}
+
+// A loop's number that lanes choose is counted in a vector of its own.
+TEST(emit_lanes, numbers_of_a_loop_are_not_broadcast_for_each_vector) {
+  EXPECT_EQ(compare_with_interpreter(last_rise(7), 3, 0), "");
+  for (const char* device : {"x86-64-avx512", "x86-64-avx2"}) {
+    const InnerLoop loop = inner_loop_of(last_rise(50), device);
+    EXPECT_TRUE(loop.is_loop);
+    EXPECT_EQ(loop.mix.broadcast, 0) << device;
   }
 }
 

@@ -398,6 +398,12 @@ void PhaseEmitter::end_loop(llvm::Value* end) {
   for (auto& [pointer, bytes] : scope.pointers) {
     pointer->addIncoming(advance(pointer, bytes), latch);
   }
+  for (const auto& [by, count] : scope.counts) {
+    llvm::Type* word = count->getType()->getScalarType();
+    llvm::Value* step =
+        builder_.CreateVectorSplat(static_cast<unsigned>(by.first), integer(word, by.second));
+    count->addIncoming(builder_.CreateAdd(count, step), latch);
+  }
   builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), scope.header, scope.exit);
   builder_.SetInsertPoint(scope.exit);
 }

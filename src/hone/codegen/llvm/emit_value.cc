@@ -153,7 +153,8 @@ llvm::Value* PhaseEmitter::select(const ExprNode& e) {
   const Lanes outer = lanes_;
   if (test->getType()->isVectorTy()) {
     lanes_.mask = outer.mask ? builder_.CreateAnd(outer.mask, test) : test;
-    llvm::Value* a = value(e.args[1]);
+    llvm::Value* a = count_in_lanes(*e.args[1]);
+    if (!a) a = value(e.args[1]);
     llvm::Value* otherwise = builder_.CreateNot(test);
     lanes_.mask = outer.mask ? builder_.CreateAnd(outer.mask, otherwise) : otherwise;
     llvm::Value* b = value(e.args[2]);

@@ -49,7 +49,9 @@ class PhaseEmitter {
     llvm::Value* min = nullptr;
     llvm::PHINode* counter = nullptr;
     std::vector<std::pair<llvm::PHINode*, int64_t>> pointers;  // and the bytes they advance
-    std::map<std::vector<int64_t>, llvm::Value*> known;        // by buffer and terms
+    // The counter's multiples in all lanes, by lanes and factor.
+    std::map<std::pair<int, int64_t>, llvm::PHINode*> counts;
+    std::map<std::vector<int64_t>, llvm::Value*> known;  // by buffer and terms
   };
   struct BufferInfo {
     int id = 0;
@@ -124,7 +126,8 @@ class PhaseEmitter {
   void end_partials(const LanePlan& plan);
   llvm::Value* reduce_lanes(llvm::Value* vector, ir::Op op, DType type);
   llvm::Value* identity(ir::Op op, DType type);
-  llvm::Value* all_lanes_mask();  // null: every lane of the vector is active
+  llvm::Value* count_in_lanes(const ir::ExprNode& e);  // null: no loop's number
+  llvm::Value* all_lanes_mask();                       // null: every lane of the vector is active
   llvm::Value* tail_mask();
   llvm::Value* any_lane();  // i1: some lane is active, or null
 

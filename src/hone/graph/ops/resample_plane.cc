@@ -13,9 +13,11 @@ using compute::Axis;
 using ir::Expr;
 using ir::Stmt;
 
-constexpr int64_t kKeptBytes = 32 * 1024;  // of rows that stay in the nearest cache
-// Of the data in a block: two of them belong to its neighbours, too.
-constexpr int64_t kLeastRows = 10;
+// A block of rows is resampled across, then makes rows of the result, whose stores are still on
+// their way while the next block is resampled: the fewer rows, the more of both at once. Two rows
+// belong to neighbouring blocks, too, unless each result is one element.
+constexpr int64_t kKeptBytes = 16 * 1024, kKeptBytesOfOne = 4 * 1024;
+constexpr int64_t kLeastRows = 10, kLeastRowsOfOne = 6;
 constexpr int64_t kTiles = 16;       // so many give all threads work
 constexpr int64_t kRowPadding = 16;  // elements, so that rows begin where vectors do
 
@@ -147,14 +149,16 @@ class Plane {
   }
   // As few blocks as let the rows of each stay in the cache and give the threads work.
   [[nodiscard]] Blocks choose_blocks() const {
+    const bool one = down_samples_.taps() == 1;
+    const int64_t most = one ? kKeptBytesOfOne : kKeptBytes;
     int64_t outer = 1;
     for (const Axis& axis : points_) outer *= axis.extent;
     Blocks blocks = blocks_of(1);
     for (int64_t count = 2; count <= down_samples_.results(); count += 1 + count / 8) {
-      const bool large = blocks.rows * kept_->bytes() > kKeptBytes;
+      const bool large = blocks.rows * kept_->bytes() > most;
       if (!large && outer * blocks.count >= kTiles) break;
       const Blocks more = blocks_of(count);
-      if (more.rows < kLeastRows) break;
+      if (more.rows < (one ? kLeastRowsOfOne : kLeastRows)) break;
       blocks = more;
     }
     return blocks;

@@ -163,7 +163,10 @@ std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
   }));
   steps.push_back(blocks(found_.get(), [&](const Expr& i) {
     const Expr place = ir::cast(DType::kI64, ir::load(found_place_, {i}));
-    return std::vector{ir::make_store(found_key_, {i}, key_of(element, place))};
+    const Local taken("taken", type);  // gathered once
+    return std::vector{
+        with_locals({taken}, {taken.set(element(place)),
+                              ir::make_store(found_key_, {i}, sort_key(taken.get(), largest_))})};
   }));
   return steps;
 }
@@ -248,13 +251,15 @@ Stmt TopOfRow::narrow(const ir::BufferPtr& keys, const Expr& vectors, int64_t st
 Stmt TopOfRow::rank(const ir::BufferPtr& keys, const Expr& count,
                     const ir::BufferPtr& ranks) const {
   const Local sum("sum", DType::kI32);
+  const auto narrow = [](const Expr& e) { return ir::cast(DType::kI32, e); };  // few
   return blocks(count, [&](const Expr& i) {
     const Expr own = ir::load(keys, {i});
     const Stmt compare = count_to("other", count, [&](const Expr& j) {
       const Expr other = ir::load(keys, {j});
+      const Expr further_left = ir::less(narrow(j), narrow(i));
       const Expr before = ir::make(
           ir::Op::kOr, {ir::less(other, own),
-                        ir::logical_and(ir::make(ir::Op::kEq, {other, own}), ir::less(j, i))});
+                        ir::logical_and(ir::make(ir::Op::kEq, {other, own}), further_left)});
       return std::vector{sum.set(sum.get() + count_if(before))};
     });
     return std::vector{with_locals({sum}, {sum.set(ir::constant_int(0, DType::kI32)), compare,
