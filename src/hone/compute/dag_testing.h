@@ -231,6 +231,31 @@ inline Dag centred_rows(int64_t rows, int64_t n) {
   return finish(std::move(b));
 }
 
+// Each row of [rows, n] less its mean, over the root of its mean square then.
+inline Dag normalized_rows(int64_t rows, int64_t n) {
+  DagBuilder b;
+  const ir::BufferPtr x = b.input("data", {rows, n});
+  const ir::BufferPtr y = b.output("out", {rows, n});
+  const ir::BufferPtr mean = b.intermediate("mean", {rows});
+  const ir::BufferPtr square = b.intermediate("square", {rows});
+  const ir::Expr share = ir::constant_float(1.0 / static_cast<double>(n), DType::kF32);
+  const auto centred = [&](const ir::Expr& row, const ir::Expr& at) {
+    return ir::load(x, {row, at}) - ir::load(mean, {row});
+  };
+  for (const ir::BufferPtr& sum : {mean, square}) {
+    const std::vector<Axis> row = {make_axis("o", rows)}, along = {make_axis("r", n)};
+    const ir::Expr o = ir::variable(row[0].var), r = ir::variable(along[0].var);
+    const ir::Expr term = sum == mean ? ir::load(x, {o, r}) : centred(o, r) * centred(o, r);
+    b.sum("", row, along, View(sum), term * share);
+  }
+  const std::vector<Axis> axes = {make_axis("o", rows), make_axis("n", n)};
+  const std::vector<ir::Expr> v = variables(axes);
+  const ir::Expr root =
+      ir::make(ir::Op::kSqrt, {ir::load(square, {v[0]}) + ir::constant_float(1e-5, DType::kF32)});
+  b.pointwise("normalize", axes, View(y), centred(v[0], v[1]) / root);
+  return finish(std::move(b));
+}
+
 // A 3x3 depthwise convolution with relu on an input with a border, then a product over its channels
 // with a bias.
 inline Dag separable(int64_t h, int64_t w, int64_t c, int64_t oc) {

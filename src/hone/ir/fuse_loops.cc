@@ -5,49 +5,25 @@
 #include <set>
 
 #include "hone/ir/linear.h"
+#include "hone/ir/row_loops.h"
 
 namespace hone::ir {
 namespace {
 
-struct Access {
-  const Buffer* buffer;
-  const std::vector<Expr>* indices;
-  bool stores;
-};
-using Accesses = std::vector<Access>;
-
-void add_loads(const Expr& e, Accesses& out) {
-  if (!e) return;
-  visit(e, [&](const Expr& node) {
-    if (node->op == Op::kLoad) out.push_back({node->buffer.get(), &node->args, false});
-  });
-}
-
-void add_accesses(const Stmt& s, Accesses& out) {
-  for (const Expr& e : {s->min, s->extent, s->condition, s->value}) add_loads(e, out);
-  for (const Expr& e : s->indices) add_loads(e, out);
-  if (s->kind == StmtKind::kStore) out.push_back({s->buffer.get(), &s->indices, true});
-  for (const Stmt& child : s->body) add_accesses(child, out);
-}
-
-Accesses accesses_of(const std::vector<Stmt>& statements) {
-  Accesses out;
-  for (const Stmt& s : statements) add_accesses(s, out);
-  return out;
-}
-
-bool is_vector_loop(const Stmt& s) {
-  return s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized &&
-         std::all_of(s->body.begin(), s->body.end(), [](const Stmt& child) {
-           return child->kind == StmtKind::kStore && child->buffer->scope != Scope::kRegister;
-         });
-}
-
 bool is_row_loop(const Stmt& s) {
-  return s->kind == StmtKind::kFor && s->for_kind == ForKind::kSerial && !s->peel &&
-         std::all_of(s->body.begin(), s->body.end(), [](const Stmt& child) {
-           return child->kind == StmtKind::kStore || is_vector_loop(child);
-         });
+  return s->kind == StmtKind::kFor && !s->peel && is_row_body(s->body) &&
+         (s->for_kind == ForKind::kSerial ||
+          (s->for_kind == ForKind::kUnrolled && is_const_int(s->extent)));
+}
+
+// Unrolled rows, which overlap each other where each stage runs over all of them, stay so unless
+// a sum takes what was just computed.
+bool saves_loads(const std::vector<Stmt>& joined, const std::vector<Stmt>& first,
+                 const std::vector<Stmt>& second) {
+  const auto loops = [](const std::vector<Stmt>& body) {
+    return std::count_if(body.begin(), body.end(), is_vector_loop);
+  };
+  return reduces_lanes(second) && loops(joined) < loops(first) + loops(second);
 }
 
 // Whether neither stores what the other one touches.
@@ -59,26 +35,6 @@ bool independent(const Stmt& a, const Stmt& b) {
     }
   }
   return true;
-}
-
-// Iterations touch different elements of what both loops touch and one stores: there is an index
-// in which all of these accesses have the variable and the same besides.
-bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var) {
-  for (size_t d = 0; d < buffer->shape.size(); ++d) {
-    std::optional<Linear> rest;
-    const bool same = std::all_of(all.begin(), all.end(), [&](const Access& a) {
-      if (a.buffer != buffer) return true;
-      const Expr& index = (*a.indices)[d];
-      if (has_load(index)) return false;
-      const Linear form = linearize(index);
-      const Linear besides = without(form, variable(var));
-      if (form.coefficient(var) != 1 || depends(besides, var)) return false;
-      if (!rest) rest = besides;
-      return equal(*rest, besides);
-    });
-    if (same) return true;
-  }
-  return false;
 }
 
 // Variables of loops inside the two bodies: what they stand for differs between the loops.
@@ -138,7 +94,8 @@ class Pass {
   }
 
   std::optional<Stmt> fused(const Stmt& first, const Stmt& second) const {
-    const bool rows = is_row_loop(first) && is_row_loop(second);
+    const bool rows =
+        is_row_loop(first) && is_row_loop(second) && first->for_kind == second->for_kind;
     if (!rows && !(is_vector_loop(first) && is_vector_loop(second))) return std::nullopt;
     if (!equal(first->min, second->min) || !equal(first->extent, second->extent) ||
         has_load(first->min) || has_load(first->extent))
@@ -150,6 +107,8 @@ class Pass {
     if (!may_join(first->body, rest, first->var)) return std::nullopt;
     std::vector<Stmt> body = first->body;
     for (const Stmt& s : rest) append(body, s);
+    if (first->for_kind == ForKind::kUnrolled && !saves_loads(body, first->body, rest))
+      return std::nullopt;
     return with_body(*first, std::move(body));
   }
 

@@ -14,8 +14,9 @@
 //     vectorized n { w[m, n] = exp(x[m, n] - most[m])  total[m] = total[m] + w[m, n] }
 //   }
 // Only loops whose bodies are stores and vectorized loops of stores: what a register tile computes
-// has its own order. Only where the second loop reads what the first one stores. What each store
-// computes, and the order of the stores to an element, stay the same.
+// has its own order. Only where the second loop reads what the first one stores; of unrolled loops
+// over rows only where a reduction takes what was just computed, as the rows overlap as they are.
+// What each store computes, and the order of the stores to an element, stay the same.
 #pragma once
 
 #include "hone/ir/stmt.h"

@@ -6,6 +6,7 @@
 #include "hone/ir/fuse_loops.h"
 #include "hone/ir/hoist_functions.h"
 #include "hone/ir/hoist_guards.h"
+#include "hone/ir/jam_loops.h"
 #include "hone/ir/partition_loops.h"
 #include "hone/ir/prefetch_blocks.h"
 #include "hone/ir/prefetch_next.h"
@@ -309,6 +310,7 @@ Result<ir::Program> lower(const State& state, const Bounds& bounds) {
   program = ir::prefetch_next(std::move(program));
   program = ir::partition_loops(std::move(program));
   program = ir::fuse_loops(std::move(program));  // rows whose tests are gone
+  program = ir::jam_loops(std::move(program));   // after the tests of incomplete tiles are apart
   program = ir::share_sums(std::move(program));
   program = ir::share_windows(std::move(program));
   program = ir::hoist_functions(std::move(program));

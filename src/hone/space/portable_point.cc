@@ -192,18 +192,20 @@ std::vector<Point> adapt(const PortablePoint& point, const Space& space) {
     const std::vector<const PortableChoice*>& choices = matches[static_cast<size_t>(sketch)];
     if (space.algorithm(sketch) != point.algorithm || spoken_of(choices) < most) continue;
     const std::vector<Decision>& decisions = space.decisions(sketch);
+    const Point usual = space.default_point(sketch);
+    Point older = usual;
+    for (size_t d = 0; d < decisions.size(); ++d) {
+      if (!choices[d] && decisions[d].before >= 0) older.choices[d] = decisions[d].before;
+    }
     for (const Mode mode : {Mode::kKeep, Mode::kDivide, Mode::kScale}) {
-      Point wanted = space.default_point(sketch);
-      for (size_t d = 0; d < decisions.size(); ++d) {
-        if (choices[d]) {
-          wanted.choices[d] = map_choice(*choices[d], decisions[d], mode);
-        } else if (decisions[d].before >= 0) {
-          wanted.choices[d] = decisions[d].before;
+      for (Point wanted : {older, usual}) {
+        for (size_t d = 0; d < decisions.size(); ++d) {
+          if (choices[d]) wanted.choices[d] = map_choice(*choices[d], decisions[d], mode);
         }
+        std::optional<Point> legal = nearest_legal(space, wanted);
+        if (legal && std::count(points.begin(), points.end(), *legal) == 0)
+          points.push_back(*std::move(legal));
       }
-      std::optional<Point> legal = nearest_legal(space, wanted);
-      if (legal && std::count(points.begin(), points.end(), *legal) == 0)
-        points.push_back(*std::move(legal));
     }
   }
   return points;

@@ -2,11 +2,12 @@
 // last axis): one task, one pass over memory. A row stays in the cache while all stages run over
 // it; rows run in parallel.
 //
-//   parallel rows (or blocks of neighbouring columns):
+//   parallel rows (one, or a few at once; or blocks of neighbouring columns):
 //     each reduction over the row, vectorized
 //     the result of the row, vectorized
 #include <algorithm>
 
+#include "hone/ir/linear.h"
 #include "hone/space/rows.h"
 
 namespace hone::space {
@@ -17,6 +18,9 @@ using schedule::State;
 using schedule::Steps;
 
 constexpr int64_t kShortRow = 16;
+// Of a row, up to which four, or two, at once were faster (docs/performance.md).
+constexpr int64_t kFewVectors = 4, kSomeVectors = 8, kManyVectors = 64;
+constexpr int64_t kTilesPerCore = 4;  // at least, so that cores end together
 
 bool has_axis(const StageInfo& info, const std::string& name) {
   return std::any_of(info.stage.axes.begin(), info.stage.axes.end(),
@@ -32,50 +36,133 @@ class Rows : public Group {
   struct Inner {
     std::string stage;
     std::vector<std::string> loops;  // in order, the vectorized one last; empty: a scalar
-    bool keeps_one = false;          // element for each column
+    std::vector<std::string> axes;
+    bool keeps_one = false;  // element for each column
   };
   std::string root;
   std::vector<std::string> outer, row;  // the root's axes; `column` is in neither
+  std::vector<int64_t> extents;         // of `outer`
   std::string column;              // the axis that lanes run along if it is no row's; "" otherwise
   std::vector<Inner> inner;        // topological order
   int64_t lanes = 8, columns = 1;  // columns: points of that axis
-  int d_vectors = -1;
+  int64_t length = 1;              // elements of a row
+  int reductions = 0;              // along it
+  bool functions = false;          // of each element, as a softmax's exponentials
+  int64_t result_bytes = 0;
+  int64_t near_bytes = INT64_MAX;  // of results that are computed more slowly than they are moved
+  int cores = 1;
+  int d_vectors = -1, d_tail = -1;  // of a block of columns; how the last block is run
+  int d_rows = -1;                  // at once
   std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
   void set_default(std::vector<int>& choices) const override {
     if (d_vectors >= 0) choices[d_vectors] = nearest_option(own_decisions[d_vectors], 2);
+    if (d_tail >= 0) choices[d_tail] = 1;
+    if (d_rows >= 0) choices[d_rows] = nearest_option(own_decisions[d_rows], usual_rows());
   }
   void canonicalise(std::vector<int>& choices) const override {
     shorten_tile(own_decisions, d_vectors, (columns + lanes - 1) / lanes, choices);
+    if (d_tail >= 0 && !has_rest(Choice(own_decisions, choices))) choices[d_tail] = 0;
+  }
+
+  // As many at once as were no slower than one, of what is computed and of so long rows; while one
+  // waits for its sums another one computes. Where they wait for memory, one at a time is better
+  // fetched ahead.
+  [[nodiscard]] int64_t most_at_once() const {
+    const int64_t vectors = (length + lanes - 1) / lanes;
+    if (functions) return vectors <= kFewVectors ? 4 : vectors <= 2 * kSomeVectors ? 2 : 1;
+    if (reductions < 2 || result_bytes > near_bytes) return 1;
+    return vectors <= kManyVectors ? 4 : vectors <= 4 * kManyVectors ? 2 : 1;
   }
 
   void append_steps(const Choice& choice, Steps& steps) const override {
-    std::vector<std::string> parallel = outer, order = outer;
+    const int64_t at_once = d_rows < 0 ? 1 : choice[d_rows];
+    std::vector<std::string> parallel = outer, inside = row;
+    std::string several;  // the axis of the rows at once
     if (!column.empty()) {
-      steps.push_back(
-          schedule::Split{root, column, {choice[d_vectors] * lanes}, schedule::Tail::kMask});
+      const bool tests = d_tail >= 0 && choice[d_tail] == 1 && has_rest(choice);
+      const auto tail = tests ? schedule::Tail::kTest : schedule::Tail::kMask;
+      steps.push_back(schedule::Split{root, column, {choice[d_vectors] * lanes}, tail});
       parallel.push_back(column + ".0");
-      order.push_back(column + ".0");
+      inside.push_back(column + ".1");
+    } else if (at_once > 1) {
+      const size_t axis = axis_of(at_once);
+      several = outer[axis];
+      const bool whole = extents[axis] % at_once == 0;
+      steps.push_back(schedule::Split{
+          root, several, {at_once}, whole ? schedule::Tail::kMask : schedule::Tail::kTest});
+      parallel[axis] += ".0";
+      inside.insert(inside.empty() ? inside.end() : inside.end() - 1, several + ".1");
     }
-    order.insert(order.end(), row.begin(), row.end());
-    if (!column.empty()) order.push_back(column + ".1");
+    std::vector<std::string> order = parallel;
+    order.insert(order.end(), inside.begin(), inside.end());
     if (order.size() > 1) steps.push_back(schedule::Reorder{root, order});
     const std::string fused = fuse_loops(root, parallel, steps);
     steps.push_back(schedule::Parallel{root, fused});
-    if (order.size() > parallel.size()) steps.push_back(schedule::Vectorize{root, order.back()});
-    for (size_t i = inner.size(); i-- > 0;) {
-      steps.push_back(schedule::ComputeAt{inner[i].stage, root, fused});
-      // A vector or a few, which stay in registers.
-      if (inner[i].keeps_one)
-        steps.push_back(schedule::SetScope{inner[i].stage, ir::Scope::kStack});
-      if (inner[i].loops.empty()) continue;
-      if (inner[i].loops.size() > 1)
-        steps.push_back(schedule::Reorder{inner[i].stage, inner[i].loops});
-      steps.push_back(schedule::Vectorize{inner[i].stage, inner[i].loops.back()});
+    if (!several.empty()) steps.push_back(schedule::Unroll{root, several + ".1"});
+    if (!column.empty() || !row.empty()) steps.push_back(schedule::Vectorize{root, order.back()});
+    for (size_t i = inner.size(); i-- > 0;) append_inner(inner[i], several, fused, steps);
+  }
+
+ private:
+  // Those that gain clearly.
+  [[nodiscard]] int64_t usual_rows() const {
+    const int64_t vectors = (length + lanes - 1) / lanes;
+    int64_t wanted = std::min<int64_t>(most_at_once(), functions ? 4 : 2);
+    if (vectors > (functions ? kSomeVectors : kManyVectors)) wanted = 1;
+    int64_t rows = 1;
+    for (const int64_t extent : extents) rows *= extent;
+    while (wanted > 1 && rows < kTilesPerCore * cores * wanted) wanted /= 2;
+    return wanted;
+  }
+  // Blocks of columns of which the last one has fewer, and others do not.
+  [[nodiscard]] bool has_rest(const Choice& choice) const {
+    const int64_t block = choice[d_vectors] * lanes;
+    return columns > block && columns % block != 0;
+  }
+  // Rows that run together are neighbours along the last axis that they divide, else along the
+  // longest, whose last tile has fewer.
+  [[nodiscard]] size_t axis_of(int64_t at_once) const {
+    size_t best = 0;
+    for (size_t a = 0; a < outer.size(); ++a) {
+      if (extents[a] > extents[best]) best = a;
     }
+    for (size_t a = 0; a < outer.size(); ++a) {
+      if (extents[a] % at_once == 0) best = a;
+    }
+    return best;
+  }
+
+  void append_inner(const Inner& stage, const std::string& several, const std::string& fused,
+                    Steps& steps) const {
+    steps.push_back(schedule::ComputeAt{stage.stage, root, fused});
+    // A vector or a few, which stay in registers.
+    if (stage.keeps_one) steps.push_back(schedule::SetScope{stage.stage, ir::Scope::kStack});
+    const bool unrolls = contains(stage.axes, several);
+    std::vector<std::string> loops = stage.loops;
+    if (unrolls && !loops.empty()) {
+      loops.erase(std::find(loops.begin(), loops.end(), several));
+      loops.insert(loops.end() - 1, several);
+    }
+    if (loops.size() > 1) steps.push_back(schedule::Reorder{stage.stage, loops});
+    if (unrolls) steps.push_back(schedule::Unroll{stage.stage, several});
+    if (!loops.empty()) steps.push_back(schedule::Vectorize{stage.stage, loops.back()});
   }
 };
+
+// Whether it computes functions of elements along the rows.
+bool has_functions(const StageInfo& info, const std::vector<std::string>& outer) {
+  bool found = false;
+  for (const compute::Output& output : info.stage.outputs) {
+    ir::visit(output.value, [&](const ir::Expr& e) {
+      if (e->op < ir::Op::kSqrt && e->op != ir::Op::kPow) return;
+      for (const compute::Axis& axis : info.axes)
+        found |= !contains(outer, axis.var->name) && ir::uses(e, axis.var.get());
+    });
+  }
+  return found;
+}
 
 // Inlines pointwise stages that are cheap or have one reader only.
 Status inline_cheap(SketchBuilder& builder) {
@@ -173,6 +260,7 @@ bool add_rows(SketchBuilder& builder) {
       group->columns = root.axes[static_cast<size_t>(a)].extent;
     } else {
       (shared ? group->outer : group->row).push_back(name);
+      if (shared) group->extents.push_back(root.axes[static_cast<size_t>(a)].extent);
     }
   }
   if (unit >= 0) {  // lanes along contiguous elements of the result
@@ -182,10 +270,20 @@ bool add_rows(SketchBuilder& builder) {
   }
   if (group->outer.empty() && group->column.empty()) return false;
 
+  group->cores = trial.target.cores;
+  group->result_bytes = root.stage.outputs[0].buffer->bytes();
+  if (trial.target.caches.size() > 1) group->near_bytes = 2 * trial.target.caches[1].bytes;
   for (const schedule::StageState& stage : trial.state.stages) {
-    if (stage.name() == group->root) continue;
     const StageInfo& info = *stage.info;
-    Rows::Inner inner{stage.name(), {}};
+    int64_t along = 1;
+    for (size_t a = static_cast<size_t>(info.num_spatial()); a < info.axes.size(); ++a)
+      along *= info.axes[a].extent;
+    group->length = std::max(group->length, along);
+    group->reductions += is_reduction(info) ? 1 : 0;
+    group->functions |= has_functions(info, group->outer);
+    if (stage.name() == group->root) continue;
+    Rows::Inner inner{stage.name(), {}, {}};
+    for (const compute::Axis& axis : info.stage.axes) inner.axes.push_back(axis.var->name);
     inner.keeps_one =
         !group->column.empty() && is_reduction(info) &&
         std::all_of(info.stage.axes.begin(), info.stage.axes.end(), [&](const compute::Axis& axis) {
@@ -211,7 +309,24 @@ bool add_rows(SketchBuilder& builder) {
     group->inner.push_back(std::move(inner));
   }
   if (!group->column.empty()) {
-    group->d_vectors = trial.add_decision(group->root, "vectors", DecisionKind::kVector, {1, 2, 4});
+    // Where a column has one result only, larger blocks and tests of whole ones gain nothing.
+    std::vector<int64_t> vectors = {1, 2, 4};
+    if (!group->row.empty() && trial.target.vector_registers >= 32) vectors.push_back(8);
+    group->d_vectors =
+        trial.add_decision(group->root, "vectors", DecisionKind::kVector, std::move(vectors));
+    if (!group->row.empty()) {
+      group->d_tail = trial.add_decision(group->root, "column_tail", DecisionKind::kTail, {0, 1});
+      trial.decisions.back().before = 0;
+    }
+  } else {
+    std::vector<int64_t> counts = {1};
+    const int64_t most = *std::max_element(group->extents.begin(), group->extents.end());
+    for (int64_t n = 2; n <= std::min(most, group->most_at_once()); n *= 2) counts.push_back(n);
+    if (counts.size() > 1) {
+      group->d_rows =
+          trial.add_decision(group->root, "rows_at_once", DecisionKind::kUnroll, counts);
+      trial.decisions.back().before = 0;
+    }
   }
   group->own_decisions = trial.decisions;
   trial.groups.push_back(std::move(group));

@@ -120,12 +120,22 @@ struct Scan {
       note_type(s.body[i]->buffer->dtype);
     }
   }
-  // x itself is exempt: reduction_op saw that it occurs once.
+  // x itself is exempt: reduction_op saw that it occurs once. So is another element's reduction.
   bool loads_elsewhere(const StmtNode& s) const {
     const ir::Buffer* target = s.buffer.get();
     return std::any_of(stores.begin(), stores.end(), [&](const StmtNode* other) {
-      return other != &s && (other->buffer.get() == target || ir::loads_from(other->value, target));
+      if (other == &s) return false;
+      if (other->buffer.get() == target) return !are_apart(*other, s) || !reduction_op(*other);
+      return ir::loads_from(other->value, target);
     });
+  }
+  // Surely to different elements of one buffer.
+  static bool are_apart(const StmtNode& a, const StmtNode& b) {
+    for (size_t d = 0; d < a.indices.size(); ++d) {
+      const auto apart = ir::add(ir::linearize(a.indices[d]), ir::linearize(b.indices[d]), -1);
+      if (apart && apart->is_constant() && apart->constant != 0) return true;
+    }
+    return false;
   }
 };
 

@@ -87,6 +87,26 @@ TEST(plan_lanes, a_test_or_cast_that_all_lanes_share_is_no_vector) {
 }
 
 // y[i, :] = 2 x[the row of number i, :].
+// Sums of x[0, j] and x[1, j] side by side, to elements `first` and `second` of one buffer.
+LanePlan two_sums(int64_t first, int64_t second) {
+  const Buffers b;
+  const auto y = ir::make_buffer("y", DType::kF32, {kRows});
+  const auto j = ir::make_var("j");
+  std::vector<ir::Stmt> stores;
+  for (const int64_t row : {0, 1}) {
+    const std::vector<Expr> at = {constant(row == 0 ? first : second)};
+    stores.push_back(ir::make_store(y, at, ir::load(y, at) + b.data(constant(row), variable(j))));
+  }
+  return plan_lanes(*loop(j, kLength, kVector, stores));
+}
+
+TEST(plan_lanes, sums_of_several_rows_run_side_by_side) {
+  const LanePlan apart = two_sums(0, 1), same = two_sums(3, 3);
+  EXPECT_TRUE(apart.vectorizable);
+  EXPECT_EQ(apart.partials.size(), 2u);
+  EXPECT_FALSE(same.vectorizable) << "one element";
+}
+
 TEST(plan_lanes, rows_by_wide_numbers_take_whole_vectors) {
   const Buffers b;
   const auto y = ir::make_buffer("y", DType::kF32, {kRows, kLength});

@@ -1,0 +1,74 @@
+#include "hone/ir/row_loops.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "hone/ir/linear.h"
+
+namespace hone::ir {
+namespace {
+
+void add_loads(const Expr& e, Accesses& out) {
+  if (!e) return;
+  visit(e, [&](const Expr& node) {
+    if (node->op == Op::kLoad) out.push_back({node->buffer.get(), &node->args, false});
+  });
+}
+
+void add_accesses(const Stmt& s, Accesses& out) {
+  for (const Expr& e : {s->min, s->extent, s->condition, s->value}) add_loads(e, out);
+  for (const Expr& e : s->indices) add_loads(e, out);
+  if (s->kind == StmtKind::kStore) out.push_back({s->buffer.get(), &s->indices, true});
+  for (const Stmt& child : s->body) add_accesses(child, out);
+}
+
+}  // namespace
+
+Accesses accesses_of(const std::vector<Stmt>& statements) {
+  Accesses out;
+  for (const Stmt& s : statements) add_accesses(s, out);
+  return out;
+}
+
+bool is_vector_loop(const Stmt& s) {
+  return s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized &&
+         std::all_of(s->body.begin(), s->body.end(), [](const Stmt& child) {
+           return child->kind == StmtKind::kStore && child->buffer->scope != Scope::kRegister;
+         });
+}
+
+bool is_row_body(const std::vector<Stmt>& body) {
+  return std::all_of(body.begin(), body.end(), [](const Stmt& child) {
+    return child->kind == StmtKind::kStore || is_vector_loop(child);
+  });
+}
+
+bool reduces_lanes(const std::vector<Stmt>& body) {
+  return std::any_of(body.begin(), body.end(), [](const Stmt& loop) {
+    if (!is_vector_loop(loop)) return false;
+    return std::any_of(loop->body.begin(), loop->body.end(), [&](const Stmt& store) {
+      return std::none_of(store->indices.begin(), store->indices.end(),
+                          [&](const Expr& index) { return uses(index, loop->var.get()); });
+    });
+  });
+}
+
+bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var) {
+  for (size_t d = 0; d < buffer->shape.size(); ++d) {
+    std::optional<Linear> rest;
+    const bool same = std::all_of(all.begin(), all.end(), [&](const Access& a) {
+      if (a.buffer != buffer) return true;
+      const Expr& index = (*a.indices)[d];
+      if (has_load(index)) return false;
+      const Linear form = linearize(index);
+      const Linear besides = without(form, variable(var));
+      if (form.coefficient(var) != 1 || depends(besides, var)) return false;
+      if (!rest) rest = besides;
+      return equal(*rest, besides);
+    });
+    if (same) return true;
+  }
+  return false;
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,29 @@
+// ir/row_loops.h - loops over rows whose bodies are stores and vectorized loops of stores, and what
+// they load and store: what passes that join such loops share.
+#pragma once
+
+#include "hone/ir/stmt.h"
+
+namespace hone::ir {
+
+struct Access {
+  const Buffer* buffer;
+  const std::vector<Expr>* indices;
+  bool stores;
+};
+using Accesses = std::vector<Access>;
+// Valid as long as the statements are.
+[[nodiscard]] Accesses accesses_of(const std::vector<Stmt>& statements);
+
+// A vectorized loop of nothing but stores; what a register tile computes has its own order.
+[[nodiscard]] bool is_vector_loop(const Stmt& s);
+[[nodiscard]] bool is_row_body(const std::vector<Stmt>& body);
+
+// Whether a vectorized loop of the body stores to one element in all of its iterations.
+[[nodiscard]] bool reduces_lanes(const std::vector<Stmt>& body);
+
+// Iterations touch different elements of the buffer: there is an index in which all of these
+// accesses to it have the variable and the same besides.
+[[nodiscard]] bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var);
+
+}  // namespace hone::ir
