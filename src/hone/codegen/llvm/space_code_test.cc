@@ -270,7 +270,9 @@ TEST(space_code, places_of_extremes) {
                 10'000,
                 [](const Extents& e) { return arg_max(e[0], e[1], e[2]); },
                 {"direct.0 mask", "direct.0 peel"},
-                false});
+                false,
+                false,
+                {"], test)"}});
 }
 // Weights of 64 KiB and more, on few rows and positions.
 TEST(space_code, products_with_weights_in_16_bits) {
@@ -309,10 +311,26 @@ TEST(space_code, pools_and_rows) {
   check_family({3,
                 10'000,
                 [](const Extents& e) { return softmax(e[0], e[1], e[2]); },
-                {"direct.0"},
+                {"direct.0", "direct.0 test"},
                 false,
                 false,
                 {"vectorize(softmax, i.1)", "vectorize(softmax, n)"}});
+}
+TEST(space_code, rows_several_at_once) {
+  check_family({2,
+                10'000,
+                [](const Extents& e) { return softmax(e[0], e[1], 1); },
+                {"direct.0"},
+                false,
+                false,
+                {"split(softmax, o, [2], test)", "split(softmax, o, [4], test)"}});
+  check_family({2,
+                10'000,
+                [](const Extents& e) { return normalized_rows(e[0], e[1]); },
+                {"direct.0"},
+                false,
+                false,
+                {"split(normalize, o, [2], test)", "split(normalize, o, [4], test)"}});
 }
 
 // What a block of columns has of the largest and the sum is neither stored nor loaded in the loop

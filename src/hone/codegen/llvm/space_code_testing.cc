@@ -47,7 +47,7 @@ std::string sketch_name(const space::Space& space, int sketch) {
 }
 
 // "winograd_4.0 peel": the rest of columns in a loop of its own (mask: tested; no word: the sketch
-// has no such decision); rest: so is the last tile of channels.
+// has no such decision); rest: so is the last tile of channels; test: whole tiles have no masks.
 std::string name_of(const space::Space& space, const space::Point& point) {
   std::string name = sketch_name(space, point.sketch);
   const std::vector<space::Decision>& decisions = space.decisions(point.sketch);
@@ -58,6 +58,8 @@ std::string name_of(const space::Space& space, const space::Point& point) {
       name += peels ? " rest" : "";
     } else if (decisions[i].name.ends_with(".last")) {
       name += peels ? " last" : "";
+    } else if (decisions[i].name.ends_with("_tail")) {
+      name += peels ? " test" : "";
     } else {
       name += peels ? " peel" : " mask";
     }
