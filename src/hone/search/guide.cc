@@ -55,6 +55,9 @@ std::vector<double> Guide::predict(std::span<const space::Point> points) {
 }
 
 std::vector<Scored> Guide::rank(std::vector<space::Point> points) {
+  if (usual_newer_) {
+    for (space::Point& point : points) point = task_.space->with_usual_newer(std::move(point));
+  }
   std::unordered_set<uint64_t> present;
   std::erase_if(points, [&](const space::Point& p) {
     return !task_.space->legal(p) || !present.insert(space::hash(p)).second;

@@ -32,6 +32,9 @@ class Guide {
   [[nodiscard]] Rng& rng() { return rng_; }
   [[nodiscard]] Proposals& proposals() { return proposals_; }
 
+  // From now on points are ranked with_usual_newer: nothing will be measured that could correct a
+  // model which has seen no others.
+  void keep_usual_newer() { usual_newer_ = true; }
   // Legal points only, each once, the best first; equal ones in the order given.
   [[nodiscard]] std::vector<Scored> rank(std::vector<space::Point> points);
   // From the point to its best neighbour while that is better by the score, so many steps at most.
@@ -58,6 +61,7 @@ class Guide {
   SearchTask task_;
   uint64_t revision_;  // of the model that predictions_ are from
   double optimism_;
+  bool usual_newer_ = false;
   Proposals proposals_;
   Rng rng_;
   Correction correction_;

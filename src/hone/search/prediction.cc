@@ -84,6 +84,7 @@ Result<double> predict_seconds(const SearchTask& task, const compute::Dag& dag,
 
 Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
   Guide guide(task);
+  guide.keep_usual_newer();
   // The first sketch that makes sense on so many threads.
   const std::vector<space::Point> defaults = task.space->default_points();
   const std::vector<double> logs = predict_log_seconds(task, defaults);

@@ -138,6 +138,34 @@ TEST(prediction, what_makes_no_difference_is_left_to_the_rule_of_thumb) {
   EXPECT_GT(asked, 0);
 }
 
+// Blocks of a sum are chosen by measuring, or by rule of thumb.
+TEST(prediction, blocks_that_models_have_not_seen_are_those_of_the_rule_of_thumb) {
+  Fixture f;
+  f.model = BlindModel(0.1);
+  SearchTask task = f.task(3);
+  target::Target target = *task.target;
+  target.caches.resize(2);
+  target.caches[1].bytes = 16 << 10;
+  const Result<space::Space> space =
+      space::Space::create(compute::testing::gemm(97, 33, 1031), target);
+  ASSERT_TRUE(space.ok());
+  task.space = &*space;
+  task.target = &target;
+  const space::Point rule = space->default_point();
+  const auto& decisions = space->decisions(0);
+  int of_blocks = 0;
+  for (int seed = 1; seed < 4; ++seed) {
+    task.seed = static_cast<uint64_t>(seed);
+    const space::Point best = best_predicted(task, {.samples = 50}).point;
+    for (size_t i = 0; best.sketch == 0 && i < decisions.size(); ++i) {
+      if (decisions[i].before < 0) continue;
+      ++of_blocks;
+      EXPECT_EQ(best.choices[i], rule.choices[i]) << decisions[i].name;
+    }
+  }
+  EXPECT_GT(of_blocks, 0);
+}
+
 TEST(prediction, a_model_without_opinion_leaves_the_default_point) {
   const Fixture f;
   EXPECT_EQ(best_predicted(f.task(3), {.samples = 50}).point, f.space->default_point());

@@ -74,6 +74,36 @@ void Contraction::set_default(std::vector<int>& choices) const {
   const Choice choice(own_decisions, choices);
   if (!legal(choice)) set(d_unroll, 1);
   if (!legal(choice)) set(d_taps, 0);
+  set_default_blocks(choices);
+}
+
+// Sums whose operand for a register tile would leave a core's own cache before the next tile reads
+// it, and operands of which neighbouring rows share sets of the caches.
+void Contraction::set_default_blocks(std::vector<int>& choices) const {
+  if (roles.row >= 0 || roles.column < 0) return;
+  const std::vector<int> before = choices;
+  const auto set = [&](int decision, int64_t wanted) {
+    if (decision >= 0)
+      choices[static_cast<size_t>(decision)] =
+          nearest_option(own_decisions[static_cast<size_t>(decision)], wanted);
+  };
+  const Choice choice(own_decisions, choices);
+  constexpr int64_t kLeastTiles = 8;  // that share a panel
+  const int64_t tiles = column_tiles(choice), width = choice[d_vectors] * choice[d_lanes];
+  if (tiles < kLeastTiles) return;
+  const int64_t bytes = taps() * reduce.back().extent * static_cast<int64_t>(sizeof(float));
+  if (bytes * whole().channels > near_bytes) set(d_panels, kPhase);
+  if (d_sums >= 0 && 4 * bytes * width > 3 * near_bytes) {
+    set(d_sums, ceil_div(8 * bytes * width, near_bytes));
+    // Threads share blocks of channels, and of columns if there are too few.
+    const int64_t blocks = ceil_div(whole().channels, width);
+    set(d_parallel, 1);
+    if (blocks % cores != 0 && blocks < 4 * cores && d_bands >= 0) {
+      set(d_bands, ceil_div(4 * cores, blocks));
+      set(d_parallel, 2);
+    }
+  }
+  if (!legal(choice)) choices = before;
 }
 
 void Contraction::set_tile(std::vector<int>& choices, int64_t columns, int64_t channels) const {

@@ -159,6 +159,7 @@ class Contraction : public Group {
   [[nodiscard]] int64_t terms(const Choice& choice) const;
 
  private:
+  void set_default_blocks(std::vector<int>& choices) const;
   // Loops of E, or of R where it adds up blocks: around the register tile and of it.
   struct TileLoops {
     std::vector<std::string> outer, inner;

@@ -124,6 +124,10 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
     space.sketches_.push_back(sketch);
     const Point point = space.default_point(space.num_sketches() - 1);
     sketch->usual_steps = space.steps(point).size();
+    for (size_t i = 0; i < sketch->decisions.size(); ++i) {
+      if (sketch->decisions[i].before >= 0)
+        sketch->usual_newer.emplace_back(static_cast<int>(i), point.choices[i]);
+    }
     return space.instantiate(point).status();
   };
   const auto finish = [&](SketchBuilder builder) -> Status {

@@ -14,7 +14,8 @@ struct Space::Sketch {
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
   bool for_threads = false;
-  size_t usual_steps = 0;  // of the default point
+  size_t usual_steps = 0;                        // of the default point
+  std::vector<std::pair<int, int>> usual_newer;  // what that has of decisions that are newer
 
   [[nodiscard]] bool legal(const std::vector<int>& choices) const {
     const Choice choice(decisions, choices);

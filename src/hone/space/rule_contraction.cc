@@ -5,7 +5,17 @@
 //     R: for reduce loops: for the register tile (unrolled) x vector lanes
 //     E: the register tile: bias, activation, residual, store
 //
-// A constant operand of R is packed at compile time in the order in which the loops read it.
+// A constant operand of R is packed at compile time in the order in which the loops read it,
+// another one may be copied into panels. A long sum may be cut into blocks, so that what a block
+// reads stays in a cache (GotoBLAS: Goto and van de Geijn, 2008):
+//
+//   parallel outer loops of E
+//     R, in memory near by: for blocks of the sum:
+//       panels of an operand, of this block
+//       the other outer loops:
+//         R.rf: for reduce loops of the block: for the register tile (unrolled) x vector lanes
+//         R += R.rf
+//     E: the other outer loops: the register tile
 #include <algorithm>
 
 #include "hone/base/round_up.h"
@@ -117,8 +127,15 @@ void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
   }
 }
 
-constexpr int64_t kLeastSum = 512;    // terms, of a sum that is cut into blocks ...
-constexpr int64_t kLeastBlock = 128;  // ... and of a block
+constexpr int64_t kLeastBlock = 256;  // terms, of a block of a sum
+
+// Whether what a register tile reads of the operand along the lanes fills a core's own cache.
+bool is_long(const Contraction& group) {
+  const int64_t vectors = group.roles.row < 0 ? 4 : 2;  // of a usual tile
+  const int64_t terms = group.taps() * group.reduce.back().extent;
+  const auto width = vectors * group.lanes * static_cast<int64_t>(sizeof(float));
+  return 4 * terms * width >= 3 * group.near_bytes;
+}
 
 // All that a sum reads and writes.
 int64_t bytes_of(const schedule::StageInfo& sum) {
@@ -147,7 +164,7 @@ void add_block_decisions(SketchBuilder& builder, Contraction& group, int64_t byt
   }
   const schedule::RFactor cut{group.reduction, group.reduce.back().var->name, kLeastBlock};
   const int64_t longest = group.reduce.back().extent;
-  if (group.taps() * longest >= kLeastSum && schedule::check(cut, builder.state).ok()) {
+  if (is_long(group) && schedule::check(cut, builder.state).ok()) {
     std::vector<int64_t> sums = {1};
     for (const int64_t n : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
       const int64_t terms = block_of_sum(longest, n);

@@ -89,6 +89,9 @@ class Space {
   // run once, ways to treat a rest that there is not. The one that stands for all of them: sample,
   // mutate, crossover and neighbours return no others.
   [[nodiscard]] Point canonical(Point point) const;
+  // The same, but decisions that points of earlier programs do not speak of (Decision::before) made
+  // by rule of thumb: what a model that was trained on those can judge. It may be illegal.
+  [[nodiscard]] Point with_usual_newer(Point point) const;
   // Changes one to three decisions.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;
   // Each decision from one of the parents; of one sketch, else a copy of `a`.
