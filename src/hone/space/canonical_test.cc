@@ -161,8 +161,13 @@ TEST(space, groups_of_few_channels_may_share_a_vector) {
   };
   EXPECT_EQ(steps({{"lanes", 8}, {"vectors", 1}}).find("g.1"), std::string::npos);
   for (const int64_t place : {0, 1, 2}) {
-    const std::string joined =
-        steps({{"lanes", 8}, {"vectors", 1}, {"join", 2}, {"groups", place}, {"block", 2}});
+    const std::string joined = steps({{"lanes", 8},
+                                      {"vectors", 1},
+                                      {"column", 3},
+                                      {"row", 1},
+                                      {"join", 2},
+                                      {"groups", place},
+                                      {"block", 2}});
     EXPECT_NE(joined.find("vectorize(relu, g.1@oc)"), std::string::npos) << joined;
     EXPECT_NE(joined.find("vectorize(grouped_conv2d, g@oc)"), std::string::npos) << joined;
     EXPECT_NE(joined.find(", g%2, oc])"), std::string::npos) << joined;

@@ -2,6 +2,7 @@
 // a register tile (internal to space; rule_contraction.cc says how the loops lie).
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "hone/space/panels.h"
@@ -27,6 +28,7 @@ class Contraction : public Group {
  public:
   static constexpr int kSpareRegisters = 3;  // for what the compiler loads early
   static constexpr int kFewTaps = 4;         // in a body
+  static constexpr int kLeastJoined = 6;     // points of a tile that any registers hold
 
   std::string epilogue, reduction, packed;   // stage names; packed = "" if no operand is packed
   std::string streamed;                      // the buffer of which d_ahead prefetches
@@ -94,8 +96,10 @@ class Contraction : public Group {
     // cannot read a broadcast from memory, one broadcast.
     const int64_t operands = operand_registers(tile, vectors);
     if (accumulators + operands > registers) return false;
+    // Data of several groups are permuted into registers, which the taps of a window share.
+    const int64_t most = std::max<int64_t>(kLeastJoined, registers / 4);
     if (joined(choice) > 1 &&
-        (vectors > 1 || choice[d_lanes] != lanes || value(choice, d_sums) > 1))
+        (vectors > 1 || choice[d_lanes] != lanes || tile > most || value(choice, d_sums) > 1))
       return false;
     if (choice[d_vectors] > 1 &&
         (choice[d_vectors] - 1) * choice[d_lanes] >= axes[roles.vector].extent)

@@ -78,7 +78,7 @@ TEST(load_permuted, takes_elements_of_one_vector_of_memory) {
           << size;
   }
   for (const char* device : {"x86-64-avx512", "x86-64-avx2"}) {
-    const InnerLoop inner = inner_loop_of(broadcast_in_groups(DType::kF32, 12, 8), device);
+    const InnerLoop inner = inner_loop_of(broadcast_in_groups(DType::kF32, 24, 4), device);
     const auto has = [&](const char* what) {
       return std::any_of(inner.text.begin(), inner.text.end(), [&](const std::string& line) {
         return line.find(what) != std::string::npos;

@@ -112,8 +112,8 @@ TEST(space_code, convolutions_of_groups) {
                 {},
                 true,
                 false,
-                {"fuse(grouped_conv2d, [g, oc])", "parallel(relu, n@g@oc.0@oh.0)",
-                 "reorder(relu, [n, oh.0, g, ", "reorder(relu, [n, oh.0, g.0, "}});
+                {"fuse(grouped_conv2d, [g, oc])", "fuse(relu, [n, g", "reorder(relu, [n, oh.0, g, ",
+                 "reorder(relu, [n, oh.0, g.0, "}});
   // Channels that fill no part of a vector.
   check_family({4,
                 5'000,
