@@ -132,13 +132,7 @@ void PhaseEmitter::emit_scan_step(const StmtNode& update, Scan& scan) {
   const auto shifted = [&](llvm::Value* lanes, int by) {
     std::vector<int> from(static_cast<size_t>(width));
     std::iota(from.begin(), from.end(), width - by);
-    // As integers, of which LLVM makes one instruction with AVX-512.
-    llvm::Type* words = llvm::FixedVectorType::get(
-        builder_.getIntNTy(lanes->getType()->getScalarSizeInBits()), static_cast<unsigned>(width));
-    llvm::Value* moved =
-        builder_.CreateShuffleVector(builder_.CreateBitCast(whole ? scan.none : none, words),
-                                     builder_.CreateBitCast(lanes, words), from);
-    return builder_.CreateBitCast(moved, lanes->getType());
+    return builder_.CreateShuffleVector(whole ? scan.none : none, lanes, from);
   };
   for (int by = 1; by < width; by *= 2) sums = join(shifted(sums, by), sums);
   const auto all = static_cast<size_t>(scan.native);
