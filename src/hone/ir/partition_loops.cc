@@ -241,7 +241,9 @@ class Partitioner {
                                   ? value_in_rest(conditions[0], ranges_)
                                   : std::nullopt) {
           part = rewrite_exprs(part, [&](const Expr& e) {
-            return compare(e, last->first) == 0 ? last->second : nullptr;
+            // Other variables may have the same name.
+            const bool same = compare(e, last->first) == 0 && is_function_of(e, loop.var);
+            return same ? last->second : nullptr;
           });
         }
         part = simplify(part, ranges_);
