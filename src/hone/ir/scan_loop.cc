@@ -33,7 +33,7 @@ bool is_chain(const Expr& e, const StmtNode& store, std::optional<Op>& op) {
 class ScanLoop {
  public:
   explicit ScanLoop(const StmtNode& loop) : lane_(loop.var.get()) {
-    ok_ = loop.kind == StmtKind::kFor && visit_all(loop.body) && !carried_.empty();
+    ok_ = loop.kind == StmtKind::kFor && visit_all(loop.body) && hands_on_;
     for (const Expr& e : values_) {
       for (const Buffer* buffer : written_) ok_ = ok_ && !loads_from(e, buffer);
     }
@@ -82,6 +82,7 @@ class ScanLoop {
       if (e->op != Op::kLoad || e->buffer->scope == Scope::kGlobal) return;
       only = only && std::any_of(updates.begin(), updates.end(),
                                  [&](const StmtNode* update) { return is_load_of(e, *update); });
+      hands_on_ |= only && !updates.empty() && updates[0] != &store;
     });
     return only;
   }
@@ -98,6 +99,7 @@ class ScanLoop {
 
   const Var* lane_;
   bool ok_ = false;
+  bool hands_on_ = false;  // some store reads what has been summed up: else it is a plain sum
   std::vector<const Buffer*> carried_, written_;
   std::vector<Expr> values_;
 };

@@ -41,6 +41,8 @@ TEST(scan_loop, nothing_else_is_carried_between_steps) {
   EXPECT_FALSE(scan_of("if n < 3 { s[0] = s[0] + x[i, n] }  y[i, n] = s[0]"));
   EXPECT_FALSE(scan_of("for k in 0..2 { s[0] = s[0] + x[i, n] }  y[i, n] = s[0]"));
   EXPECT_FALSE(scan_of("y[i, n] = x[i, n]"));
+  EXPECT_FALSE(scan_of("s[0] = s[0] + x[i, n]")) << "a sum, of which only the end is read";
+  EXPECT_FALSE(scan_of("s[0] = s[0] + x[i, n]  y[i, n] = x[i, n]"));
 }
 
 }  // namespace
