@@ -337,14 +337,7 @@ Result<TuneSummary> Tuning::run() {
   HONE_ASSIGN_OR_RETURN(const Written written, write_faster());
   summary_.waited_seconds = watch_->waited();
   ModelTasks& model = summary_.kept_untuned ? untuned_.model : chosen();
-  summary_.compile = {std::move(model.summaries),
-                      clock_.now_seconds() - start_,
-                      written.bytes,
-                      written.arena_bytes,
-                      written.memory_bytes,
-                      written.calls,
-                      written.turns,
-                      written.small};
+  summary_.compile = summary_of(model, written, start_);
   return std::move(summary_);
 }
 

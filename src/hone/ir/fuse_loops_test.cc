@@ -3,12 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "hone/ir/pass_testing.h"
-#include "hone/ir/prefetch_testing.h"
 
 namespace hone::ir {
 namespace {
-
-using testing::count;
 
 constexpr const char* kParams = R"(
   input x: f32[8, 32]
@@ -17,14 +14,8 @@ constexpr const char* kParams = R"(
   output b: f32[8]
 )";
 
-Program parsed(const std::string& body) { return testing::parsed_block(kParams, body); }
-
-// Loops that are left; what is computed is the same, bit by bit.
 int64_t loops_after(const std::string& body) {
-  const Program before = parsed(body);
-  const Program after = fuse_loops(before);
-  testing::expect_same_results(before, after);
-  return count(after.phases[0].body, StmtKind::kFor) - 1;
+  return testing::loops_after(fuse_loops, kParams, body);
 }
 
 const char* const kMost = R"(

@@ -48,4 +48,19 @@ inline void expect_same_results(const Program& before, const Program& after, dou
   }
 }
 
+inline int64_t count(const Stmt& s, StmtKind kind) {
+  int64_t n = s->kind == kind;
+  for (const Stmt& child : s->body) n += count(child, kind);
+  return n;
+}
+
+// Loops that a pass leaves of a parsed_block; what is computed is the same, bit by bit.
+template <typename Pass>
+int64_t loops_after(const Pass& pass, const std::string& params, const std::string& body) {
+  const Program before = parsed_block(params, body);
+  const Program after = pass(before);
+  expect_same_results(before, after);
+  return count(after.phases[0].body, StmtKind::kFor) - 1;
+}
+
 }  // namespace hone::ir::testing

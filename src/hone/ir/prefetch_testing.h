@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hone/ir/interpreter.h"
+#include "hone/ir/pass_testing.h"
 
 namespace hone::ir::testing {
 
@@ -14,12 +15,6 @@ inline constexpr int64_t kLine = 16;  // floats
 inline Stmt loop(const VarPtr& v, int64_t extent, std::vector<Stmt> body,
                  ForKind kind = ForKind::kSerial) {
   return make_for(v, constant(0), constant(extent), kind, std::move(body));
-}
-
-inline int64_t count(const Stmt& s, StmtKind kind) {
-  int64_t n = s->kind == kind;
-  for (const Stmt& child : s->body) n += count(child, kind);
-  return n;
 }
 
 // The first statement of a kind; null if there is none.

@@ -1,16 +1,14 @@
 #include "hone/model/compile_graph.h"
 
 #include "hone/base/cancel.h"
-#include "hone/base/clock.h"
 #include "hone/model/fit_memory.h"
 #include "hone/model/knowledge.h"
 
 namespace hone {
 
 Result<CompileSummary> compile_graph(graph::Graph graph, const std::string& output,
-                                     const CompileOptions& options, const CostModelPtr& cost) {
-  const double start = real_clock().now_seconds();
-  HONE_RETURN_IF_ERROR(check_output(output, options));
+                                     const CompileOptions& options, const CostModelPtr& cost,
+                                     double start) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options));
   HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options,
                                                      {.cost = cost, .store = store.get()}));
@@ -21,14 +19,7 @@ Result<CompileSummary> compile_graph(graph::Graph graph, const std::string& outp
                         known_schedules(model, knowledge, options, pool));
   HONE_ASSIGN_OR_RETURN(const Written written,
                         write_within(model, schedules, knowledge, output, options, pool));
-  return CompileSummary{std::move(model.summaries),
-                        real_clock().now_seconds() - start,
-                        written.bytes,
-                        written.arena_bytes,
-                        written.memory_bytes,
-                        written.calls,
-                        written.turns,
-                        written.small};
+  return summary_of(model, written, start);
 }
 
 }  // namespace hone

@@ -8,9 +8,10 @@
 namespace hone {
 
 // By the best schedules that are known or that `cost` predicts. Bad input is Code::kInvalid,
-// kNotFound or kUnsupported; nothing is written then.
+// kNotFound or kUnsupported; nothing is written then. `start`: when the caller began, on
+// real_clock(); it has checked the output (check_output).
 [[nodiscard]] Result<CompileSummary> compile_graph(graph::Graph graph, const std::string& output,
                                                    const CompileOptions& options,
-                                                   const CostModelPtr& cost);
+                                                   const CostModelPtr& cost, double start);
 
 }  // namespace hone

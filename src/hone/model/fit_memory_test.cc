@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hone/base/clock.h"
 #include "hone/base/file.h"
 #include "hone/graph/test_model.h"
 #include "hone/model/compile_graph.h"
@@ -39,7 +40,8 @@ CompileOptions options_for(int64_t max_memory) {
 
 Result<CompileSummary> compile_by_default(graph::Graph graph, const std::string& library,
                                           const CompileOptions& options) {
-  return compile_graph(std::move(graph), library, options, default_cost(options.device).value());
+  return compile_graph(std::move(graph), library, options, default_cost(options.device).value(),
+                       real_clock().now_seconds());
 }
 
 int num_direct(const std::vector<TaskSummary>& tasks) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/assembly/kernel.h"
+#include "hone/base/clock.h"
 #include "hone/base/file.h"
 #include "hone/codegen/loaded_model.h"
 #include "hone/graph/test_model.h"
@@ -71,7 +72,8 @@ TEST(short_code, computes_the_same) {
     if (!target.ok() || !target::runs_here(*target)) continue;
     const std::string library = folder.file("model.so");
     const Result<CompileSummary> compiled =
-        compile_graph(graph, library, options_for(device), default_cost(device).value());
+        compile_graph(graph, library, options_for(device), default_cost(device).value(),
+                      real_clock().now_seconds());
     ASSERT_TRUE(compiled.ok()) << compiled.status().message();
     Result<codegen::LoadedModel> loaded = codegen::LoadedModel::open(library, 1);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();

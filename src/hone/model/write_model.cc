@@ -119,4 +119,15 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
   return written;
 }
 
+CompileSummary summary_of(ModelTasks& model, const Written& written, double start) {
+  return {std::move(model.summaries),
+          real_clock().now_seconds() - start,
+          written.bytes,
+          written.arena_bytes,
+          written.memory_bytes,
+          written.calls,
+          written.turns,
+          written.small};
+}
+
 }  // namespace hone

@@ -28,7 +28,9 @@ struct Written {
                                           std::vector<schedule::Steps>& schedules,
                                           const std::string& output, const CompileOptions& options,
                                           ThreadPool& pool);
-// Its second half; `start`: when the first began.
+// What was made of the model, whose task summaries move there; since `start`, on real_clock().
+[[nodiscard]] CompileSummary summary_of(ModelTasks& model, const Written& written, double start);
+// The second half of write_model; `start`: when the first began.
 [[nodiscard]] Result<Written> link_model(const ModelTasks& model, Assembly assembly,
                                          const std::string& output, const CompileOptions& options,
                                          double start);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "hone/base/clock.h"
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
 #include "hone/codegen/runtime/hone_model.h"
@@ -109,7 +110,8 @@ Status make_library(const NetFile& net, const std::string& name, const std::stri
   options.prefix = "hone_net";
   options.threads = 1;
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, default_cost(options.device));
-  return compile_graph(std::move(graph), path, options, cost).status();
+  const double start = real_clock().now_seconds();
+  return compile_graph(std::move(graph), path, options, cost, start).status();
 }
 
 }  // namespace

@@ -33,10 +33,14 @@ double Contraction::line_cycles(int64_t column, int64_t vectors) const {
   return kOfLine * lines * (1 + more) * static_cast<double>(ceil_div(all.columns, column));
 }
 
+void Contraction::set_nearest(std::vector<int>& choices, int decision, int64_t wanted) const {
+  if (decision < 0) return;
+  const auto d = static_cast<size_t>(decision);
+  choices[d] = nearest_option(own_decisions[d], wanted);
+}
+
 void Contraction::set_default(std::vector<int>& choices) const {
-  const auto set = [&](int decision, int64_t wanted) {
-    if (decision >= 0) choices[decision] = nearest_option(own_decisions[decision], wanted);
-  };
+  const auto set = [&](int decision, int64_t wanted) { set_nearest(choices, decision, wanted); };
   const int64_t channels = axes[roles.vector].extent;
   set(d_lanes, lanes);
   set(d_row, 1);
@@ -82,11 +86,7 @@ void Contraction::set_default(std::vector<int>& choices) const {
 void Contraction::set_default_blocks(std::vector<int>& choices) const {
   if (roles.row >= 0 || roles.column < 0) return;
   const std::vector<int> before = choices;
-  const auto set = [&](int decision, int64_t wanted) {
-    if (decision >= 0)
-      choices[static_cast<size_t>(decision)] =
-          nearest_option(own_decisions[static_cast<size_t>(decision)], wanted);
-  };
+  const auto set = [&](int decision, int64_t wanted) { set_nearest(choices, decision, wanted); };
   const Choice choice(own_decisions, choices);
   constexpr int64_t kLeastTiles = 8;  // that share a panel
   const int64_t tiles = column_tiles(choice), width = choice[d_vectors] * choice[d_lanes];

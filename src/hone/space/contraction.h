@@ -163,6 +163,8 @@ class Contraction : public Group {
   [[nodiscard]] int64_t terms(const Choice& choice) const;
 
  private:
+  // The option nearest to what is wanted of a decision, if there is one.
+  void set_nearest(std::vector<int>& choices, int decision, int64_t wanted) const;
   void set_default_blocks(std::vector<int>& choices) const;
   // Loops of E, or of R where it adds up blocks: around the register tile and of it.
   struct TileLoops {

@@ -25,4 +25,23 @@ inline constexpr int64_t kRowsPerCore = 4;  // with more there is work for all w
 [[nodiscard]] std::vector<int64_t> row_parts(int64_t length);
 [[nodiscard]] int64_t part_of(int64_t length, int64_t parts);
 
+// Few rows that threads share in parts; their number is a decision.
+class RowParts : public Group {
+ public:
+  int64_t rows = 1;
+  int cores = 1;
+  int d_parts = -1;
+  std::vector<Decision> own_decisions;
+
+  void decide(SketchBuilder& builder, const std::string& stage, const std::vector<int64_t>& parts) {
+    d_parts = builder.add_decision(stage, "row_parts", DecisionKind::kParallel, parts);
+    own_decisions = builder.decisions;
+  }
+  [[nodiscard]] bool legal(const Choice&) const override { return true; }
+  // Two for each core, so that one that is late gives some away.
+  void set_default(std::vector<int>& choices) const override {
+    choices[d_parts] = first_option(own_decisions[d_parts], (2 * cores + rows - 1) / rows);
+  }
+};
+
 }  // namespace hone::space

@@ -22,7 +22,7 @@ constexpr int64_t kUnit = 128;           // elements: parts end at lines, after 
 constexpr int64_t kLeastPart = 1 << 11;  // of a row
 constexpr int64_t kMostParts = 64;
 
-class LongRows : public Group {
+class LongRows : public RowParts {
  public:
   struct Reduction {
     std::string stage;
@@ -37,16 +37,7 @@ class LongRows : public Group {
   std::string root;
   std::vector<std::string> root_rows;
   std::string elements;  // the root's axis along its rows; "": none, or of another length
-  int64_t rows = 1;
-  int cores = 1;
-  int d_parts = -1;
-  std::vector<Decision> own_decisions;
 
-  [[nodiscard]] bool legal(const Choice&) const override { return true; }
-  // Two for each core, so that one that is late gives some away.
-  void set_default(std::vector<int>& choices) const override {
-    choices[d_parts] = first_option(own_decisions[d_parts], (2 * cores + rows - 1) / rows);
-  }
   void append_steps(const Choice& choice, Steps& steps) const override {
     for (const Reduction& reduction : reductions) append_parts(reduction, choice[d_parts], steps);
     if (elements.empty()) return;
@@ -171,8 +162,7 @@ bool add_long_rows(SketchBuilder& builder) {
   }
   if (parts.empty()) return false;
   trial.for_threads = !scalar;
-  group->d_parts = trial.add_decision(group->root, "row_parts", DecisionKind::kParallel, parts);
-  group->own_decisions = trial.decisions;
+  group->decide(trial, group->root, parts);
   trial.groups.push_back(group);
   if (group->elements.empty() && !add_pointwise(trial, group->root))
     add_fallback(trial, group->root);

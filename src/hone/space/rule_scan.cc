@@ -185,20 +185,12 @@ class Scan : public Group {
   }
 };
 
-class ScanParts : public Group {
+class ScanParts : public RowParts {
  public:
   std::string stage, loop;  // the loop of its body
   std::vector<std::string> axes;
-  int64_t length = 1, rows = 1;
-  int cores = 1;
-  int d_parts = -1;
-  std::vector<Decision> own_decisions;
+  int64_t length = 1;
 
-  [[nodiscard]] bool legal(const Choice&) const override { return true; }
-  // Two for each core, so that one that is late gives some away.
-  void set_default(std::vector<int>& choices) const override {
-    choices[d_parts] = first_option(own_decisions[d_parts], (2 * cores + rows - 1) / rows);
-  }
   void append_steps(const Choice& choice, schedule::Steps& steps) const override {
     steps.push_back(schedule::RFactor{stage, loop, part_of(length, choice[d_parts])});
     std::vector<std::string> tiles = axes;
@@ -230,8 +222,7 @@ Fit add_scan_parts(SketchBuilder& builder) {
   if (parts.empty() || group->rows >= group->cores || group->rows * group->length < kLeastScan)
     return Fit::kNone;
   builder.for_threads = true;
-  group->d_parts = builder.add_decision(what.name, "row_parts", DecisionKind::kParallel, parts);
-  group->own_decisions = builder.decisions;
+  group->decide(builder, what.name, parts);
   const bool is_default = group->rows * kThreadsPerRow <= group->cores;
   builder.groups.push_back(std::move(group));
   return is_default ? Fit::kBest : Fit::kPossible;
