@@ -100,7 +100,11 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
     best.push_back(guide.climb({start, start_log, start_log, 0}, options.max_climb));
   Scored winner = {start, start_log, start_log, 0};
   double to_beat = start_log + std::log1p(-options.margin);
+  // Where blocks are the rule, a model that has seen none cannot tell it from other direct
+  // schedules.
+  const bool blocks = task.space->has_blocks(start);
   for (Scored& climber : best) {
+    if (blocks && !schedule::rounds_more(task.space->algorithm(climber.point.sketch))) continue;
     if (climber.log_seconds < to_beat) to_beat = climber.log_seconds, winner = std::move(climber);
   }
   keep_usual_hints(task, winner.point);

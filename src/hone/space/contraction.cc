@@ -92,16 +92,18 @@ void Contraction::set_default_blocks(std::vector<int>& choices) const {
   const int64_t tiles = column_tiles(choice), width = choice[d_vectors] * choice[d_lanes];
   if (tiles < kLeastTiles) return;
   const int64_t bytes = taps() * reduce.back().extent * static_cast<int64_t>(sizeof(float));
-  if (bytes * whole().channels > near_bytes) set(d_panels, kPhase);
-  if (d_sums >= 0 && 4 * bytes * width > 3 * near_bytes) {
-    set(d_sums, ceil_div(8 * bytes * width, near_bytes));
-    // Threads share blocks of channels, and of columns if there are too few.
-    const int64_t blocks = ceil_div(whole().channels, width);
-    set(d_parallel, 1);
-    if (blocks % cores != 0 && blocks < 4 * cores && d_bands >= 0) {
-      set(d_bands, ceil_div(4 * cores, blocks));
-      set(d_parallel, 2);
-    }
+  const bool copies = d_panels >= 0 && bytes * whole().channels >= near_bytes;
+  const bool cuts = d_sums >= 0 && 4 * bytes * width > 3 * near_bytes;
+  if (!copies && !cuts) return;
+  if (copies) set(d_panels, kPhase);
+  if (cuts) set(d_sums, ceil_div(8 * bytes * width, near_bytes));
+  // Threads share blocks of channels, and of columns if there are too few; the tiles of a block are
+  // one loop, of which the last one is peeled.
+  const int64_t blocks = ceil_div(whole().channels, width);
+  set(d_parallel, 1);
+  if (blocks % cores != 0 && blocks < 4 * cores) {
+    set(d_bands, ceil_div(4 * cores, blocks));
+    set(d_parallel, d_bands >= 0 ? 2 : 1);
   }
   if (!legal(choice)) choices = before;
 }

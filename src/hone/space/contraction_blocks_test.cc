@@ -211,6 +211,8 @@ TEST(blocks, usual_ones_are_those_of_the_rule_of_thumb) {
   other.choices[static_cast<size_t>(sums)] = 0;
   EXPECT_NE(other, rule);
   EXPECT_EQ(space->with_usual_newer(other), space->canonical(rule));
+  EXPECT_TRUE(space->has_blocks(rule));
+  EXPECT_FALSE(space->has_blocks(other));
 }
 
 // A record from before there were blocks stands for a schedule without any.

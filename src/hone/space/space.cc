@@ -134,6 +134,14 @@ Point Space::with_usual_newer(Point point) const {
   return point;
 }
 
+bool Space::has_blocks(const Point& point) const {
+  const Sketch& sketch = *sketches_[static_cast<size_t>(point.sketch)];
+  return std::ranges::any_of(sketch.usual_newer, [&](const auto& usual) {
+    const auto decision = static_cast<size_t>(usual.first);
+    return point.choices[decision] != sketch.decisions[decision].before;
+  });
+}
+
 Point Space::mutate(const Point& point, Rng& rng) const {
   const Sketch& sketch = *sketches_[point.sketch];
   std::vector<int> movable;

@@ -92,6 +92,8 @@ class Space {
   // The same, but decisions that points of earlier programs do not speak of (Decision::before) made
   // by rule of thumb: what a model that was trained on those can judge. It may be illegal.
   [[nodiscard]] Point with_usual_newer(Point point) const;
+  // Whether any of those is made otherwise than in points of earlier programs.
+  [[nodiscard]] bool has_blocks(const Point& point) const;
   // Changes one to three decisions.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;
   // Each decision from one of the parents; of one sketch, else a copy of `a`.
