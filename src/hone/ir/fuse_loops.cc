@@ -37,28 +37,6 @@ bool independent(const Stmt& a, const Stmt& b) {
   return true;
 }
 
-// Variables of loops inside the two bodies: what they stand for differs between the loops.
-void add_inner_variables(const std::vector<Stmt>& body, std::set<const Var*>& out) {
-  for (const Stmt& s : body) {
-    if (s->kind == StmtKind::kFor) out.insert(s->var.get());
-    add_inner_variables(s->body, out);
-  }
-}
-
-bool mentions_inner(const Access& a, const VarPtr& own, const std::set<const Var*>& inner) {
-  return std::any_of(a.indices->begin(), a.indices->end(), [&](const Expr& index) {
-    const Linear form = linearize(index);
-    if (form.coefficient(own) == 0) return false;
-    return std::any_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
-      bool found = false;
-      visit(term.first, [&](const Expr& node) {
-        found |= node->op == Op::kVar && inner.contains(node->var.get());
-      });
-      return found;
-    });
-  });
-}
-
 // The widest element decides how many lanes a vectorized loop runs in.
 int64_t widest(const std::vector<Stmt>& body) {
   int64_t bytes = 0;
@@ -117,9 +95,8 @@ class Pass {
     const Accesses before = accesses_of(first), behind = accesses_of(second);
     Accesses all = before;
     all.insert(all.end(), behind.begin(), behind.end());
-    std::set<const Var*> inner;
-    add_inner_variables(first, inner);
-    add_inner_variables(second, inner);
+    std::set<const Var*> inner = inner_variables(first);
+    inner.merge(inner_variables(second));
     bool reads = false;
     std::set<const Buffer*> shared;
     for (const Access& a : before) {
@@ -127,11 +104,11 @@ class Pass {
         if (a.buffer != b.buffer || !(a.stores || b.stores)) continue;
         reads |= a.stores && !b.stores;
         shared.insert(a.buffer);
-        if (mentions_inner(a, var, inner) || mentions_inner(b, var, inner)) return false;
       }
     }
-    return reads && std::all_of(shared.begin(), shared.end(),
-                                [&](const Buffer* buffer) { return rows_apart(all, buffer, var); });
+    return reads && std::all_of(shared.begin(), shared.end(), [&](const Buffer* buffer) {
+             return rows_apart(all, buffer, var, inner);
+           });
   }
 };
 

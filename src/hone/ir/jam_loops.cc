@@ -37,8 +37,9 @@ bool may_jam(const Stmt& rows) {
       return false;
   }
   const Accesses all = accesses_of(rows->body);
+  const std::set<const Var*> inner = inner_variables(rows->body);
   return std::all_of(all.begin(), all.end(), [&](const Access& access) {
-    return !access.stores || rows_apart(all, access.buffer, rows->var);
+    return !access.stores || rows_apart(all, access.buffer, rows->var, inner);
   });
 }
 

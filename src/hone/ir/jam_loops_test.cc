@@ -12,6 +12,7 @@ constexpr const char* kParams = R"(
   output w: f32[8, 33]
   output a: f32[8]
   output b: f32[8]
+  output c: f32[40]
 )";
 
 int64_t loops_after(const std::string& body) {
@@ -58,6 +59,12 @@ TEST(jam_loops, rows_that_need_each_other_run_one_after_the_other) {
       vectorized r in 0..33 { a[i] = a[i] + exp(x[i, r]) }
     })"),
             2);
+  EXPECT_EQ(loops_after(R"(
+    unrolled i in 0..2 {
+      vectorized r in 0..32 { a[i] = a[i] + exp(x[i, r]) }
+      vectorized q in 0..32 { c[i + q] = x[i, q] }
+    })"),
+            3);
 }
 
 TEST(jam_loops, rows_of_several_lengths_or_under_conditions_stay) {

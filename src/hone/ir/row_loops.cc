@@ -22,6 +22,14 @@ void add_accesses(const Stmt& s, Accesses& out) {
   for (const Stmt& child : s->body) add_accesses(child, out);
 }
 
+bool uses_any(const Expr& e, const std::set<const Var*>& variables) {
+  bool found = false;
+  visit(e, [&](const Expr& node) {
+    found |= node->op == Op::kVar && variables.contains(node->var.get());
+  });
+  return found;
+}
+
 }  // namespace
 
 Accesses accesses_of(const std::vector<Stmt>& statements) {
@@ -53,7 +61,17 @@ bool reduces_lanes(const std::vector<Stmt>& body) {
   });
 }
 
-bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var) {
+std::set<const Var*> inner_variables(const std::vector<Stmt>& body) {
+  std::set<const Var*> variables;
+  for (const Stmt& s : body) {
+    if (s->kind == StmtKind::kFor) variables.insert(s->var.get());
+    variables.merge(inner_variables(s->body));
+  }
+  return variables;
+}
+
+bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var,
+                const std::set<const Var*>& inner) {
   for (size_t d = 0; d < buffer->shape.size(); ++d) {
     std::optional<Linear> rest;
     const bool same = std::all_of(all.begin(), all.end(), [&](const Access& a) {
@@ -62,7 +80,8 @@ bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var) {
       if (has_load(index)) return false;
       const Linear form = linearize(index);
       const Linear besides = without(form, variable(var));
-      if (form.coefficient(var) != 1 || depends(besides, var)) return false;
+      if (form.coefficient(var) != 1 || depends(besides, var) || uses_any(index, inner))
+        return false;
       if (!rest) rest = besides;
       return equal(*rest, besides);
     });

@@ -2,6 +2,8 @@
 // they load and store: what passes that join such loops share.
 #pragma once
 
+#include <set>
+
 #include "hone/ir/stmt.h"
 
 namespace hone::ir {
@@ -22,8 +24,11 @@ using Accesses = std::vector<Access>;
 // Whether a vectorized loop of the body stores to one element in all of its iterations.
 [[nodiscard]] bool reduces_lanes(const std::vector<Stmt>& body);
 
+// Variables of loops in these bodies: what they stand for differs between statements.
+[[nodiscard]] std::set<const Var*> inner_variables(const std::vector<Stmt>& body);
 // Iterations touch different elements of the buffer: there is an index in which all of these
-// accesses to it have the variable and the same besides.
-[[nodiscard]] bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var);
+// accesses to it have the variable and the same besides, none of the inner variables.
+[[nodiscard]] bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var,
+                              const std::set<const Var*>& inner);
 
 }  // namespace hone::ir

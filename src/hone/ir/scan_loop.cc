@@ -1,6 +1,7 @@
 #include "hone/ir/scan_loop.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "hone/ir/linear.h"
 #include "hone/ir/loads.h"
@@ -53,18 +54,35 @@ class ScanLoop {
         (is_update(*s) ? updates : stores).push_back(s.get());
       } else if (!unrolled && (s->kind != StmtKind::kIf || !is_same(s->condition))) {
         return false;
-      } else if (!visit_all(s->body)) {
-        return false;
+      } else {
+        const bool repeats = unrolled && !is_const_int(s->extent, 1);
+        if (repeats) unrolled_.push_back(s->var);
+        if (!visit_all(s->body)) return false;
+        if (repeats) unrolled_.pop_back();
       }
     }
     for (const StmtNode* update : updates) {
-      if (!reads_only(*update, {update}) || !insert(carried_, *update)) return false;
+      if (!reads_only(*update, {update}) || !differs(*update) || !insert(carried_, *update))
+        return false;
     }
     return std::all_of(stores.begin(), stores.end(), [&](const StmtNode* store) {
       const auto moves = [&](const Expr& index) { return uses(index, lane_); };
       return std::any_of(store->indices.begin(), store->indices.end(), moves) &&
              std::none_of(store->indices.begin(), store->indices.end(), has_load) &&
              reads_only(*store, updates) && insert(written_, *store);
+    });
+  }
+
+  // Iterations of the unrolled loops around it store to different elements: each of their
+  // variables is in an index without the others.
+  [[nodiscard]] bool differs(const StmtNode& update) const {
+    return std::all_of(unrolled_.begin(), unrolled_.end(), [&](const VarPtr& var) {
+      return std::any_of(update.indices.begin(), update.indices.end(), [&](const Expr& index) {
+        return moves_by_one(index, var) &&
+               std::none_of(unrolled_.begin(), unrolled_.end(), [&](const VarPtr& other) {
+                 return other != var && uses(index, other.get());
+               });
+      });
     });
   }
 
@@ -91,8 +109,9 @@ class ScanLoop {
     const DType type = s.buffer->dtype;
     if (s.buffer->scope == Scope::kGlobal || type == DType::kBool || dtype_bytes(type) < 4)
       return false;
+    // Parts of a product of floats may overflow where all of it does not: 1e-30, 1e30, 1e30.
     const std::optional<Op> op = reduction_op(s);
-    return op && (*op == Op::kAdd || *op == Op::kMul) &&
+    return op && (*op == Op::kAdd || (*op == Op::kMul && !is_float(type))) &&
            std::all_of(s.indices.begin(), s.indices.end(),
                        [&](const Expr& index) { return is_same(index); });
   }
@@ -100,6 +119,7 @@ class ScanLoop {
   const Var* lane_;
   bool ok_ = false;
   bool hands_on_ = false;  // some store reads what has been summed up: else it is a plain sum
+  std::vector<VarPtr> unrolled_;  // around the statement that is looked at
   std::vector<const Buffer*> carried_, written_;
   std::vector<Expr> values_;
 };
@@ -110,6 +130,12 @@ std::optional<Op> reduction_op(const StmtNode& store) {
   std::optional<Op> op;
   if (!is_chain(store.value, store, op)) return std::nullopt;
   return op;
+}
+
+bool moves_by_one(const Expr& index, const VarPtr& var) {
+  if (has_load(index)) return false;
+  const Linear form = linearize(index);
+  return std::abs(form.coefficient(var)) == 1 && !depends(without(form, variable(var)), var);
 }
 
 bool is_scan(const StmtNode& loop) { return ScanLoop(loop).ok(); }

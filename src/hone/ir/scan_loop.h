@@ -19,5 +19,7 @@ namespace hone::ir {
 // also of several rows in unrolled loops and under tests that all steps share. Nothing else is
 // carried from one step to the next: what is stored is read nowhere in the loop.
 [[nodiscard]] bool is_scan(const StmtNode& loop);
+// The index is the variable, or minus it, plus what does not depend on it.
+[[nodiscard]] bool moves_by_one(const Expr& index, const VarPtr& var);
 
 }  // namespace hone::ir

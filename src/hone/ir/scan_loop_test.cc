@@ -13,9 +13,11 @@ bool scan_of(const std::string& steps) {
   input x: f32[4, 6]
   input m: i64[6]
   output y: f32[4, 6]
+  output z: i64[6]
   phase {
-    alloc stack s: f32[4] { alloc stack t: f32[4] { for i in 0..2 { for n in 0..6 {
-)" + steps + "}\n } } } } }\n");
+    alloc stack p: i64[1] { alloc stack s: f32[4] { alloc stack t: f32[4] {
+      for i in 0..2 { for n in 0..6 {
+)" + steps + "}\n } } } } } }\n");
   const Stmt* s = &program.phases[0].body;
   while ((*s)->var == nullptr || (*s)->var->name != "n") s = &(*s)->body[0];
   return is_scan(**s);
@@ -24,13 +26,19 @@ bool scan_of(const std::string& steps) {
 TEST(scan_loop, running_sums_and_products_and_what_reads_them) {
   EXPECT_TRUE(scan_of("s[0] = s[0] + x[i, n]  y[i, n] = s[0]"));
   EXPECT_TRUE(scan_of("y[i, n] = s[0]  s[0] = s[0] - x[i, n]"));
-  EXPECT_TRUE(scan_of("s[0] = x[i, 5 - n] * s[0]  y[i, 5 - n] = s[0] + 1.0"));
+  EXPECT_TRUE(scan_of("p[0] = m[5 - n] * p[0]  z[5 - n] = p[0] + 1"));
   EXPECT_TRUE(scan_of("unrolled r in 0..2 { s[r] = s[r] + x[r, n]  y[r, n] = s[r] }"));
   EXPECT_TRUE(scan_of("unrolled r in 0..2 { if i < 1 { s[r] = s[r] + x[r, n]  y[r, n] = s[r] } }"));
 }
 
 TEST(scan_loop, nothing_else_is_carried_between_steps) {
   EXPECT_FALSE(scan_of("s[0] = max(s[0], x[i, n])  y[i, n] = s[0]")) << "neither sum nor product";
+  EXPECT_FALSE(scan_of("s[0] = x[i, n] * s[0]  y[i, n] = s[0]")) << "0 times infinity";
+  EXPECT_FALSE(scan_of("unrolled r in 0..2 { s[0] = s[0] + x[r, n]  y[r, n] = s[0] }"))
+      << "twice a step";
+  EXPECT_FALSE(
+      scan_of("unrolled q in 0..2 { unrolled r in 0..2 { s[q + r] = s[q + r] + x[r, n] "
+              " y[r, n] = s[q + r] } }"));
   EXPECT_FALSE(scan_of("s[0] = s[0] * 0.5 + x[i, n]  y[i, n] = s[0]")) << "both";
   EXPECT_FALSE(scan_of("s[0] = s[0] + y[i, n]  y[i, n] = s[0]")) << "reads what it wrote";
   EXPECT_FALSE(scan_of("s[0] = s[0] + x[i, n]  y[i, n] = s[1]")) << "another element";

@@ -30,7 +30,12 @@ std::optional<ScanBody> match_scan(const Stage& stage, std::string_view name) {
     return std::nullopt;
   for (const Stmt& s : found.loop->body) {
     if (s->kind != StmtKind::kStore) return std::nullopt;
-    if (s->buffer == found.sum) found.update = s;
+    const auto moves = [&](const Expr& index) { return ir::moves_by_one(index, found.loop->var); };
+    if (s->buffer == found.sum) {
+      found.update = s;
+    } else if (std::none_of(s->indices.begin(), s->indices.end(), moves)) {
+      return std::nullopt;  // parts would write the same elements
+    }
   }
   const auto same = [](const Expr& a, const Expr& b) { return ir::equal(a, b); };
   if (!found.update || found.first->buffer != found.sum ||
