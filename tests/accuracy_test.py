@@ -50,9 +50,9 @@ class Accuracy(Case):
         error, _ = self.make("tune", "default", "--budget", "3s")
         self.assertLess(error, 1e-5)
 
-    def test_a_whole_model_keeps_within_a_thousandth_of_a_strict_build(self):
-        """The same device on every machine, so that the same algorithms are predicted."""
-        layers, channels, size = 12, 64, 28
+    def deep_model(self, layers):
+        """Convolutions of 3x3 over 64 channels one after another, and its input in a file; what that is called, and the output."""
+        channels, size = 64, 28
         rng = np.random.default_rng(2)
         weights, nodes = {}, []
         for layer in range(layers):
@@ -60,8 +60,13 @@ class Accuracy(Case):
             nodes.append(helper.make_node("Conv", [f"r{layer}", f"w{layer}"], [f"c{layer}"], name=f"conv{layer}", pads=[1, 1, 1, 1]))
             nodes.append(helper.make_node("Relu", [f"c{layer}"], [f"r{layer + 1}"], name=f"relu{layer}"))
         shape = (1, channels, size, size)
-        model = self.save(make_model(nodes, [value("r0", shape)], [value(f"r{layers}", shape)], weights), "deep.onnx")
         np.save(self.folder / "r0.npy", rng.standard_normal(shape).astype(np.float32))
+        return self.save(make_model(nodes, [value("r0", shape)], [value(f"r{layers}", shape)], weights), "deep.onnx")
+
+    def test_a_whole_model_keeps_within_a_thousandth_of_a_strict_build(self):
+        """The same device on every machine, so that the same algorithms are predicted."""
+        layers = 12
+        model = self.deep_model(layers)
         found = {}
         for accuracy in ("strict", "default", "fast"):
             report = self.succeed_json("compile", model, "-o", self.library, "--no-db", "--threads", 1, "--device", "x86-64-avx2", "--accuracy", accuracy)
@@ -78,6 +83,18 @@ class Accuracy(Case):
         report = self.succeed_json("verify", model, "--no-db", "--threads", 1, "--device", "x86-64-avx2")
         self.assertEqual((report["tolerance"], report["divergences"]), (1e-3, []))
         self.assertLess(report["worst_error"], 1e-3)
+
+    def test_bound_of_memory(self):
+        """Winograd's weights are larger than a model's own: a bound between the two takes some of them, one below both is refused."""
+        model = self.deep_model(4)
+        usual = (model, "-o", self.library, "--threads", 1)
+        whole, least = (self.succeed_json("compile", *usual, "--no-db", "--accuracy", accuracy)["memory_bytes"] for accuracy in ("default", "strict"))
+        self.assertGreater(whole, least)
+        bound = (whole + least) // 2
+        for command in (("compile", "--no-db"), ("tune", *self.db, "--no-shipped", "--budget", "3s")):
+            report = self.succeed_json(command[0], *usual, *command[1:], "--max-memory", bound)
+            self.assertLessEqual(report["memory_bytes"], bound, command[0])
+            self.refuse("memory", command[0], *usual, *command[1:], "--max-memory", least // 4)
 
     def test_unknown_level(self):
         self.refuse("accuracy 'exact', expected strict, default or fast", "compile", self.model, "-o", self.library, "--accuracy", "exact")

@@ -75,6 +75,29 @@ TEST(winograd, keeps_the_meaning_of_convolutions_of_any_size) {
   }
 }
 
+// Windows of resnet's, alexnet's and inception's layers.
+TEST(winograd, keeps_the_meaning_of_other_windows) {
+  struct Case {
+    int64_t kernel, kernel_w, stride;
+  };
+  for (const Case& c : {Case{5, 5, 1}, Case{5, 5, 2}, Case{7, 7, 2}, Case{11, 11, 4}, Case{1, 7, 1},
+                        Case{7, 1, 1}}) {
+    const int64_t taps = std::max(c.kernel, c.kernel_w);
+    for (int64_t outputs = 2; outputs + (taps - 1) / c.stride <= kMaxWinogradPoints; ++outputs) {
+      const compute::Dag dag = compute::testing::conv2d({.h = 19,
+                                                         .w = 22,
+                                                         .ic = 3,
+                                                         .oc = 2,
+                                                         .kernel = c.kernel,
+                                                         .stride = c.stride,
+                                                         .pad = 2,
+                                                         .kernel_w = c.kernel_w});
+      SCOPED_TRACE(fmt::format("{}x{}, stride {}, F({})", c.kernel, c.kernel_w, c.stride, outputs));
+      expect_same(dag, fmt::format("winograd(conv2d, {})", outputs), 1e-3);
+    }
+  }
+}
+
 double rounding(int64_t kernel, int64_t kernel_w, const std::string& steps, int64_t stride = 1) {
   return rounding_of(compute::testing::conv2d({.h = 8 * stride,
                                                .w = 9 * stride,
@@ -95,10 +118,13 @@ TEST(winograd, rounds_as_is_documented) {
     double most;
     int64_t stride = 1;
   };
-  for (const Case& c : {Case{3, 3, 2, 2e-6}, Case{3, 3, 4, 2e-5}, Case{3, 3, 6, 2e-5},
-                        Case{5, 5, 2, 2e-5}, Case{5, 5, 4, 2e-5}, Case{1, 3, 2, 4e-6},
-                        Case{1, 3, 4, 4e-6}, Case{3, 1, 6, 4e-6}, Case{3, 3, 2, 2e-6, 2},
-                        Case{3, 3, 3, 4e-6, 2}, Case{3, 3, 4, 4e-6, 2}, Case{5, 5, 4, 2e-5, 2}}) {
+  for (const Case& c :
+       {Case{3, 3, 2, 2e-6}, Case{3, 3, 4, 2e-5}, Case{3, 3, 6, 2e-5}, Case{5, 5, 2, 2e-5},
+        Case{5, 5, 4, 2e-5}, Case{1, 3, 2, 4e-6}, Case{1, 3, 4, 4e-6}, Case{3, 1, 6, 4e-6},
+        Case{3, 3, 2, 2e-6, 2}, Case{3, 3, 3, 4e-6, 2}, Case{3, 3, 4, 4e-6, 2},
+        Case{5, 5, 4, 2e-5, 2}, Case{1, 7, 2, 4e-6}, Case{7, 1, 2, 4e-6}, Case{7, 7, 2, 2e-5, 2},
+        Case{7, 7, 4, 2e-5, 2}, Case{11, 11, 2, 2e-5, 4}, Case{11, 11, 4, 2e-5, 4},
+        Case{11, 11, 6, 2e-5, 4}}) {
     SCOPED_TRACE(fmt::format("{}x{}, F({}), stride {}", c.kernel, c.kernel_w, c.outputs, c.stride));
     const double error =
         rounding(c.kernel, c.kernel_w, fmt::format("winograd(conv2d, {})", c.outputs), c.stride);
