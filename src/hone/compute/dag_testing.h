@@ -28,6 +28,20 @@ inline Dag gemm(int64_t m, int64_t n, int64_t k) {
   return finish(std::move(b));
 }
 
+// left[batch, m, k] times right[batch, k, n], both computed by others.
+inline Dag product_of_two(int64_t batch, int64_t m, int64_t n, int64_t k) {
+  DagBuilder b;
+  const auto left = b.input("left", {batch, m, k}), right = b.input("right", {batch, k, n});
+  const auto out = b.output("out", {batch, m, n});
+  const auto axes = std::vector<Axis>{make_axis("b", batch), make_axis("m", m), make_axis("n", n)};
+  const auto sum = make_axis("k", k);
+  const auto v = variables(axes);
+  const ir::Expr r = ir::variable(sum.var);
+  b.sum("matmul", axes, {sum}, View(out),
+        ir::load(left, {v[0], v[1], r}) * ir::load(right, {v[0], r, v[2]}));
+  return finish(std::move(b));
+}
+
 // out[m, n] = sum over k of weight[m, k] * data[k, n], or of rows[k, m] * data[k, n].
 inline Dag few_columns(int64_t m, int64_t n, int64_t k, bool transposed) {
   DagBuilder b;

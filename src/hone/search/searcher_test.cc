@@ -147,7 +147,7 @@ TEST(prediction, blocks_that_models_have_not_seen_are_those_of_the_rule_of_thumb
   target.caches.resize(2);
   target.caches[1].bytes = 16 << 10;
   const Result<space::Space> space =
-      space::Space::create(compute::testing::gemm(97, 33, 1031), target);
+      space::Space::create(compute::testing::gemm(197, 33, 1031), target);
   ASSERT_TRUE(space.ok());
   task.space = &*space;
   task.target = &target;
@@ -160,7 +160,7 @@ TEST(prediction, blocks_that_models_have_not_seen_are_those_of_the_rule_of_thumb
   // A shorter sum may be cut, but is not by rule of thumb.
   target.caches[1].bytes = 80 << 10;
   const Result<space::Space> shorter =
-      space::Space::create(compute::testing::gemm(97, 33, 1031), target);
+      space::Space::create(compute::testing::gemm(197, 33, 1031), target);
   ASSERT_TRUE(shorter.ok());
   task.space = &*shorter;
   ASSERT_FALSE(shorter->has_blocks(shorter->default_point()));

@@ -20,8 +20,7 @@ Point canonical(const Space& space, const Values& values) {
   Point point = space.default_point();
   for (const auto& [role, value] : values) {
     for (size_t i = 0; i < decisions.size(); ++i) {
-      if (std::string_view(decisions[i].name).substr(decisions[i].role) == role)
-        point.choices[i] = nearest_option(decisions[i], value);
+      if (decisions[i].role_name() == role) point.choices[i] = nearest_option(decisions[i], value);
     }
   }
   EXPECT_TRUE(space.legal(point));

@@ -97,14 +97,19 @@ void Contraction::set_default_blocks(std::vector<int>& choices) const {
   if (!copies && !cuts) return;
   if (copies) set(d_panels, kPhase);
   if (cuts) set(d_sums, ceil_div(8 * bytes * width, near_bytes));
-  // Threads share blocks of channels, and of columns if there are too few; the tiles of a block are
-  // one loop, of which the last one is peeled.
+  // Threads share blocks of channels, and of columns if there are too few, or if the sums of all of
+  // them fill the cache; the tiles of a block are one loop, of which the last one is peeled.
   const int64_t blocks = ceil_div(whole().channels, width);
+  const int64_t sums = width * whole().columns * static_cast<int64_t>(sizeof(float));
+  const bool shares = blocks % cores != 0 && blocks < 4 * cores;
+  int64_t bands = shares ? ceil_div(4 * cores, blocks) : 1;
+  if (cuts) bands = std::max(bands, ceil_div(2 * sums, near_bytes));
   set(d_parallel, 1);
-  if (blocks % cores != 0 && blocks < 4 * cores) {
-    set(d_bands, ceil_div(4 * cores, blocks));
+  if (bands > 1) {
+    set(d_bands, bands);
     set(d_parallel, d_bands >= 0 ? 2 : 1);
   }
+  if (copies && cuts && !legal(choice)) set(d_sums, 1);
   if (!legal(choice)) choices = before;
 }
 
@@ -241,7 +246,6 @@ bool Contraction::blocks_legal(const Choice& choice) const {
   const Nest now = nest(choice, runs_of(choice, all));
   if (bands && now.joins(kBlocks, kColumns)) return false;
   if (sums && now.parallel == now.size) return false;  // a block's operands are read once
-  if (place == kPhase) return column_tiles(choice) > 1;
   // What an iteration of the parallel loop computes, and what it reads of the panels at a time.
   const int64_t channels =
       now.runs_serially(kChannels) ? all.channels : choice[d_vectors] * choice[d_lanes];
@@ -254,6 +258,7 @@ bool Contraction::blocks_legal(const Choice& choice) const {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
   if (sums && channels * columns * rows * kBytes > near_bytes) return false;
   if (place == kNone) return true;
+  if (place == kPhase) return column_tiles(choice) > 1;
   return now.runs_serially(kColumns) && taps() * terms(choice) * channels * kBytes <= near_bytes;
 }
 

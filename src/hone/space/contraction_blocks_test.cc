@@ -26,8 +26,7 @@ target::Target small_caches() {
 int find(const Space& space, int sketch, std::string_view role) {
   const std::vector<Decision>& decisions = space.decisions(sketch);
   for (size_t i = 0; i < decisions.size(); ++i) {
-    if (std::string_view(decisions[i].name).substr(decisions[i].role) == role)
-      return static_cast<int>(i);
+    if (decisions[i].role_name() == role) return static_cast<int>(i);
   }
   return -1;
 }
@@ -48,21 +47,6 @@ Point point_of(const Space& space, const Values& values) {
   return point;
 }
 
-// a[batch, m, k] times b[batch, k, n], both computed by others.
-compute::Dag two_inputs(int64_t batch, int64_t m, int64_t n, int64_t k) {
-  compute::DagBuilder b;
-  const auto left = b.input("left", {batch, m, k}), right = b.input("right", {batch, k, n});
-  const auto out = b.output("out", {batch, m, n});
-  const auto axes = std::vector<compute::Axis>{
-      compute::make_axis("b", batch), compute::make_axis("m", m), compute::make_axis("n", n)};
-  const auto sum = compute::make_axis("k", k);
-  const auto v = compute::variables(axes);
-  const ir::Expr r = ir::variable(sum.var);
-  b.sum("matmul", axes, {sum}, compute::View(out),
-        ir::load(left, {v[0], v[1], r}) * ir::load(right, {v[0], r, v[2]}));
-  return finish(std::move(b));
-}
-
 TEST(blocks, any_of_them_compute_the_same) {
   const struct {
     const char* name;
@@ -71,8 +55,8 @@ TEST(blocks, any_of_them_compute_the_same) {
   } cases[] = {
       {"packed", gemm(97, 31, 1031), true, false},
       {"packed_few_rows", gemm(7, 97, 1027), false, false},
-      {"two_inputs", two_inputs(1, 97, 17, 1033), true, true},
-      {"batched", two_inputs(3, 33, 13, 1030), false, true},
+      {"two_inputs", product_of_two(1, 97, 17, 1033), true, true},
+      {"batched", product_of_two(3, 33, 13, 1030), false, true},
       {"conv", conv2d({.h = 5, .w = 7, .ic = 131, .oc = 13, .border = 0, .residual = true}), false,
        false}};
   for (const auto& [name, dag, has_bands, has_panels] : cases) {
@@ -124,7 +108,7 @@ TEST(blocks, a_block_of_the_sum_is_read_again_before_the_next_one) {
 // Eight threads share the tiles of a product of two matrices as a grid of four by two.
 TEST(blocks, threads_share_rows_and_columns_of_two_matrices_as_a_grid) {
   const int64_t m = 64, n = 32;
-  const compute::Dag dag = two_inputs(1, m, n, 72);
+  const compute::Dag dag = product_of_two(1, m, n, 72);
   const Result<Space> space = Space::create(dag, small_caches());
   ASSERT_TRUE(space.ok());
   const Point point = point_of(*space, {{"lanes", 4},
@@ -158,7 +142,7 @@ TEST(blocks, threads_share_rows_and_columns_of_two_matrices_as_a_grid) {
 
 // Panels are made once, in the order in which the register tiles read them.
 TEST(blocks, an_operand_in_panels_is_copied_once_for_all_rows) {
-  const compute::Dag dag = two_inputs(2, 33, 16, 80);
+  const compute::Dag dag = product_of_two(2, 33, 16, 80);
   const Result<Space> space = Space::create(dag, small_caches());
   ASSERT_TRUE(space.ok());
   const int64_t elements = dag.params[1].buffer->num_elements();
@@ -181,6 +165,28 @@ TEST(blocks, an_operand_in_panels_is_copied_once_for_all_rows) {
   }
 }
 
+// What is summed up of a block stays near by, also where the panels are made ahead of it all.
+TEST(blocks, their_sums_fit_the_cache) {
+  const compute::Dag dag = product_of_two(1, 2048, 64, 1024);
+  const Result<Space> space = Space::create(dag, small_caches());
+  ASSERT_TRUE(space.ok());
+  const Values whole = {{"vectors", 2},  {"column", 4}, {"order", 0},
+                        {"parallel", 1}, {"panels", 1}, {"sum_blocks", 4}};
+  EXPECT_FALSE(space->legal(point_of(*space, whole)));
+  Values banded = whole;
+  banded[3] = {"parallel", 2};
+  banded.emplace_back("column_blocks", 16);
+  EXPECT_TRUE(space->legal(point_of(*space, banded)));
+  const Point rule = space->default_point();
+  for (const std::string_view role : {"panels", "sum_blocks", "column_blocks"})
+    EXPECT_GT(rule.choices[static_cast<size_t>(find(*space, 0, role))], 0) << role;
+  // Columns that all have an operand of their own share no panel and no block.
+  const Result<Space> reduced = Space::create(global_pool(64, 96, 96), small_caches());
+  ASSERT_TRUE(reduced.ok());
+  for (int sketch = 0; sketch < reduced->num_sketches(); ++sketch)
+    EXPECT_LT(find(*reduced, sketch, "sum_blocks"), 0);
+}
+
 // By rule of thumb a long sum comes in blocks and a large computed operand in panels; short sums
 // and small operands do not.
 TEST(blocks, the_default_has_them_where_data_would_leave_the_cache) {
@@ -196,19 +202,18 @@ TEST(blocks, the_default_has_them_where_data_would_leave_the_cache) {
   EXPECT_TRUE(chosen(gemm(97, 33, 1031), "sum_blocks"));
   EXPECT_FALSE(chosen(gemm(97, 33, 129), "sum_blocks"));
   EXPECT_FALSE(chosen(gemm(7, 33, 1031), "sum_blocks")) << "few rows read a block again";
-  EXPECT_TRUE(chosen(two_inputs(1, 97, 33, 527), "panels"));
-  EXPECT_FALSE(chosen(two_inputs(1, 97, 33, 31), "panels"));
+  EXPECT_TRUE(chosen(product_of_two(1, 97, 33, 527), "panels"));
+  EXPECT_FALSE(chosen(product_of_two(1, 97, 33, 31), "panels"));
 }
 
 // Without measuring, a model trained on schedules without blocks does not choose them.
 TEST(blocks, usual_ones_are_those_of_the_rule_of_thumb) {
   const Result<Space> space = Space::create(gemm(97, 33, 1031), small_caches());
   ASSERT_TRUE(space.ok());
-  const int sums = find(*space, 0, "sum_blocks");
-  ASSERT_GE(sums, 0);
   const Point rule = space->default_point();
   Point other = rule;
-  other.choices[static_cast<size_t>(sums)] = 0;
+  for (const std::string_view role : {"sum_blocks", "column_blocks"})
+    other.choices[static_cast<size_t>(find(*space, 0, role))] = 0;
   EXPECT_NE(other, rule);
   EXPECT_EQ(space->with_usual_newer(other), space->canonical(rule));
   EXPECT_TRUE(space->has_blocks(rule));
@@ -217,7 +222,7 @@ TEST(blocks, usual_ones_are_those_of_the_rule_of_thumb) {
 
 // A record from before there were blocks stands for a schedule without any.
 TEST(blocks, a_point_that_does_not_speak_of_blocks_has_none) {
-  const compute::Dag dag = two_inputs(1, 97, 31, 1025);
+  const compute::Dag dag = product_of_two(1, 97, 31, 1025);
   const Result<Space> space = Space::create(dag, small_caches());
   ASSERT_TRUE(space.ok());
   Point point = space->default_point();

@@ -66,9 +66,6 @@ int map_choice(const PortableChoice& choice, const Decision& decision, Mode mode
 std::string_view stage_of(const Decision& decision) {
   return std::string_view(decision.name).substr(0, decision.role - 1);
 }
-std::string_view role_of(const Decision& decision) {
-  return std::string_view(decision.name).substr(decision.role);
-}
 
 // Per decision, the choice that speaks of it, or null.
 std::vector<const PortableChoice*> match(const PortablePoint& point,
@@ -79,7 +76,7 @@ std::vector<const PortableChoice*> match(const PortablePoint& point,
     for (size_t d = 0; d < decisions.size(); ++d) {
       for (size_t c = 0; c < point.choices.size() && !found[d]; ++c) {
         const PortableChoice& choice = point.choices[c];
-        if (taken[c] || choice.role != role_of(decisions[d])) continue;
+        if (taken[c] || choice.role != decisions[d].role_name()) continue;
         if (by_stage && choice.stage != stage_of(decisions[d])) continue;
         found[d] = &choice;
         taken[c] = true;
@@ -123,7 +120,7 @@ PortablePoint to_portable(const Space& space, const Point& point) {
   const std::vector<Decision>& decisions = space.decisions(point.sketch);
   for (size_t i = 0; i < decisions.size(); ++i) {
     portable.choices.push_back(
-        {std::string(stage_of(decisions[i])), std::string(role_of(decisions[i])),
+        {std::string(stage_of(decisions[i])), std::string(decisions[i].role_name()),
          decisions[i].options[static_cast<size_t>(point.choices[i])], decisions[i].extent});
   }
   return portable;

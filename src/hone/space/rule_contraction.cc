@@ -137,6 +137,17 @@ bool is_long(const Contraction& group) {
   return 4 * terms * width >= 3 * group.near_bytes;
 }
 
+// Whether neighbouring columns read the same of the operand along the lanes.
+bool shares_operand(const Contraction& group, const schedule::StageInfo& sum) {
+  const auto axis = [&](int role) {
+    return axis_named(sum, group.reduction_names[static_cast<size_t>(role)]);
+  };
+  const int lanes = axis(group.roles.vector), column = axis(group.roles.column);
+  return std::none_of(sum.reads.begin(), sum.reads.end(), [&](const compute::Access& read) {
+    return lanes >= 0 && column >= 0 && moves(read, lanes) && moves(read, column);
+  });
+}
+
 // All that a sum reads and writes.
 int64_t bytes_of(const schedule::StageInfo& sum) {
   int64_t bytes = 0;
@@ -145,14 +156,14 @@ int64_t bytes_of(const schedule::StageInfo& sum) {
   return bytes;
 }
 
-// Decisions that points of earlier programs do not speak of: their first option is what those are.
-void add_block_decisions(SketchBuilder& builder, Contraction& group, int64_t bytes) {
+void add_block_decisions(SketchBuilder& builder, Contraction& group,
+                         const schedule::StageInfo& reduction) {
   const Extents all = group.whole();
-  if (bytes < group.near_bytes || group.roles.column < 0) return;
+  if (group.roles.column < 0 || bytes_of(reduction) < group.near_bytes ||
+      !shares_operand(group, reduction))
+    return;
   const auto add = [&](std::string_view role, DecisionKind kind, std::vector<int64_t> options) {
-    const int decision = builder.add_decision(group.epilogue, role, kind, std::move(options));
-    builder.decisions.back().before = 0;
-    return decision;
+    return builder.add_decision(group.epilogue, role, kind, std::move(options));
   };
   if (group.roles.row < 0 && all.columns >= 32) {
     std::vector<int64_t> bands;
@@ -394,7 +405,7 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   add_loop_decisions(builder, *group);
   if (builder.target.caches.size() > 1) group->near_bytes = builder.target.caches[1].bytes;
   if (options.blocks && !options.nested && !options.by_rows && !group->row_lanes)
-    add_block_decisions(builder, *group, bytes_of(*r));
+    add_block_decisions(builder, *group, *r);
   group->own_decisions = builder.decisions;
   return group;
 }

@@ -314,19 +314,15 @@ bool add_rows(SketchBuilder& builder) {
     if (!group->row.empty() && trial.target.vector_registers >= 32) vectors.push_back(8);
     group->d_vectors =
         trial.add_decision(group->root, "vectors", DecisionKind::kVector, std::move(vectors));
-    if (!group->row.empty()) {
+    if (!group->row.empty())
       group->d_tail = trial.add_decision(group->root, "column_tail", DecisionKind::kTail, {0, 1});
-      trial.decisions.back().before = 0;
-    }
   } else {
     std::vector<int64_t> counts = {1};
     const int64_t most = *std::max_element(group->extents.begin(), group->extents.end());
     for (int64_t n = 2; n <= std::min(most, group->most_at_once()); n *= 2) counts.push_back(n);
-    if (counts.size() > 1) {
+    if (counts.size() > 1)
       group->d_rows =
           trial.add_decision(group->root, "rows_at_once", DecisionKind::kUnroll, counts);
-      trial.decisions.back().before = 0;
-    }
   }
   group->own_decisions = trial.decisions;
   trial.groups.push_back(std::move(group));

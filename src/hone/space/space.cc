@@ -137,8 +137,9 @@ Point Space::with_usual_newer(Point point) const {
 bool Space::has_blocks(const Point& point) const {
   const Sketch& sketch = *sketches_[static_cast<size_t>(point.sketch)];
   return std::ranges::any_of(sketch.usual_newer, [&](const auto& usual) {
-    const auto decision = static_cast<size_t>(usual.first);
-    return point.choices[decision] != sketch.decisions[decision].before;
+    const auto at = static_cast<size_t>(usual.first);
+    const Decision& decision = sketch.decisions[at];
+    return is_block_decision(decision.role_name()) && point.choices[at] != decision.before;
   });
 }
 

@@ -25,7 +25,10 @@ struct Decision {
   size_t role = 0;               // where the part after the stage begins in `name`
   int64_t extent = 0;            // points that a tile divides; 0: it is no tile
   bool scales = false;           // a longer axis wants a larger tile: it is no register tile
-  int before = -1;  // the option of points that do not speak of it; -1: the rule of thumb's
+  // The option of points that do not speak of it, where its role is a newer one
+  // (is_newer_decision); -1: the rule of thumb's.
+  int before = -1;
+  [[nodiscard]] std::string_view role_name() const { return std::string_view(name).substr(role); }
 };
 
 struct Point {
@@ -92,7 +95,7 @@ class Space {
   // The same, but decisions that points of earlier programs do not speak of (Decision::before) made
   // by rule of thumb: what a model that was trained on those can judge. It may be illegal.
   [[nodiscard]] Point with_usual_newer(Point point) const;
-  // Whether any of those is made otherwise than in points of earlier programs.
+  // Whether a product has blocks or panels, which points of earlier programs never have.
   [[nodiscard]] bool has_blocks(const Point& point) const;
   // Changes one to three decisions.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;

@@ -57,6 +57,41 @@ TEST(space_code, products_of_rows_that_lie_apart) {
                 false,
                 {"compute_at(data.col", "parallel(data.col"}});
 }
+// Blocks of the sum, panels of a computed operand (all of it, or what a block needs), and blocks of
+// columns, outside of all others.
+TEST(space_code, products_in_blocks) {
+  check_family({2,
+                1'000,
+                [](const Extents& e) { return gemm(e[0], e[1], 1031); },
+                {},
+                true,
+                false,
+                {"rfactor(matmul.acc, k, ", "m.1, ["},
+                true});
+  for (const int64_t batch : {1, 3}) {
+    check_family({2,
+                  1'000,
+                  [&](const Extents& e) { return product_of_two(batch, e[0], e[1], 1033); },
+                  {},
+                  true,
+                  false,
+                  {"rfactor(matmul.acc, k, ", "cache_read(right", "compute_at(right.cache",
+                   "parallel(right.cache"},
+                  true});
+  }
+  check_family(
+      {2,
+       500,
+       [](const Extents& e) {
+         return conv2d(
+             {.h = 2 + e[0] % 5, .w = 7, .ic = 131, .oc = e[1], .border = 0, .residual = true});
+       },
+       {},
+       true,
+       false,
+       {"rfactor(conv2d, ic, "},
+       true});
+}
 // Large enough for Strassen's algorithm.
 TEST(space_code, products_of_halves) {
   check_family(
@@ -142,6 +177,23 @@ TEST(space_code, convolutions_of_5x5) {
                 [](const Extents& e) { return convolution(e, 5, 5); },
                 {"direct.0 mask", "direct.0 peel", "winograd_2.0 mask", "winograd_2.0 peel",
                  "winograd_4.0 mask", "winograd_4.0 peel"}});
+}
+// Of a row of seven taps (inception_v3), and of first layers (resnet's, alexnet's).
+TEST(space_code, convolutions_of_larger_windows) {
+  check_family({4,
+                5'000,
+                [](const Extents& e) { return convolution(e, 1, 7); },
+                {"direct.0 mask", "direct.0 peel", "winograd_2.0 mask", "winograd_2.0 peel"}});
+  for (const auto& [kernel, stride] : {std::pair<int64_t, int64_t>{7, 2}, {11, 4}}) {
+    check_family({3,
+                  2'000,
+                  [&](const Extents& e) {
+                    return convolution({stride * std::min<int64_t>(e[0], 31),
+                                        stride * std::min<int64_t>(e[1], 33), 1 + e[2] % 3, e[2]},
+                                       kernel, kernel, stride);
+                  },
+                  {"direct.0 mask", "direct.0 peel", "winograd_2.0 mask", "winograd_2.0 peel"}});
+  }
 }
 TEST(space_code, strided_convolutions) {
   check_family({4,

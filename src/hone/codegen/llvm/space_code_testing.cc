@@ -193,7 +193,13 @@ void check_one(const Family& family, const Extents& extents, const target::Targe
 }  // namespace
 
 void check_family(const Family& family) {
-  const std::vector<target::Target> targets = runnable_targets();
+  std::vector<target::Target> targets = runnable_targets();
+  for (target::Target& target : targets) {
+    if (!family.small_caches) break;
+    target.caches.resize(2);
+    target.caches[0].bytes = 1 << 10;
+    target.caches[1].bytes = 16 << 10;
+  }
   for (size_t t = 0; t < targets.size(); ++t) {
     const target::Target& target = targets[t];
     Coverage coverage;
