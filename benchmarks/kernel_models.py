@@ -16,6 +16,7 @@ CHAIN_SECONDS, BESIDE_SECONDS = 1.5e-3, 0.3e-3
 MOST_WEIGHT_BYTES = 128 << 20
 COLLAPSING = ("operator", "add", "silu", "gelu", "transpose", "pool", "bmm")  # a chain of them is less work, or has other shapes
 CONV_FORMATS = ("any", "nhwc", "plain", "blocked")
+LAST = ".last"  # behind the names of inputs and outputs with their channels last
 DNNL_ACTIVATIONS = {"relu": {"kind": "relu"}, "clip": {"kind": "clip", "alpha": 0, "beta": 6}, "silu": {"kind": "silu", "alpha": 1}}
 
 
@@ -70,9 +71,21 @@ class Model:
         self.outputs[current[0]] = current[1]
 
     def onnx(self):
+        return self.with_ends(self.nodes, self.inputs, self.outputs)
+
+    def channels_last(self):
+        """The same model with the channels last in its inputs and outputs, and these inputs."""
+        inputs = {name + LAST: np.ascontiguousarray(np.moveaxis(array, 1, -1)) for name, array in self.inputs.items()}
+        outputs = {name + LAST: [shape[0], *shape[2:], shape[1]] for name, shape in self.outputs.items()}
+        rank = {name: array.ndim for name, array in self.inputs.items()} | {name: len(shape) for name, shape in self.outputs.items()}
+        before = [helper.make_node("Transpose", [name + LAST], [name], perm=[0, rank[name] - 1, *range(1, rank[name] - 1)]) for name in self.inputs]
+        behind = [helper.make_node("Transpose", [name], [name + LAST], perm=[0, *range(2, rank[name]), 1]) for name in self.outputs]
+        return self.with_ends([*before, *self.nodes, *behind], inputs, outputs), inputs
+
+    def with_ends(self, nodes, inputs, outputs):
         graph = helper.make_graph(
-            self.nodes, "kernel", [helper.make_tensor_value_info(name, TensorProto.FLOAT, a.shape) for name, a in self.inputs.items()],
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in self.outputs.items()], self.initializers)
+            nodes, "kernel", [helper.make_tensor_value_info(name, TensorProto.FLOAT, a.shape) for name, a in inputs.items()],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()], self.initializers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
         model.ir_version = IR_VERSION
         return model

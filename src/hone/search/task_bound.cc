@@ -10,10 +10,9 @@
 namespace hone::search {
 namespace {
 
-// Operands of small tasks come from closer caches than the last, where this is what is described.
-constexpr double kCloser = 1.5;
-// A description has the nominal clock; a machine that is cool or has idle cores exceeds it.
-constexpr double kTurbo = 1.5;
+// A description has the nominal clock; a machine that is cool or has idle cores exceeds it (1.75
+// was met). Too low a bound costs a little time, too high a one ends a search.
+constexpr double kTurbo = 2;
 // A rate that was measured can be beaten by so much: something else may have run beside.
 constexpr double kHeadroom = 1.1;
 
@@ -31,16 +30,26 @@ TaskBounds::TaskBounds(const target::Target& target, int threads,
     : roofline_(std::move(roofline)),
       threads_(threads),
       compute_beaten_(roofline_ ? kHeadroom : kTurbo),
-      move_beaten_(roofline_ ? kHeadroom : kCloser) {
-  const double cycles = target.ghz * 1e9 * std::min(threads, target.cores);
-  const double per_cycle =
-      target.caches.empty() ? target.memory_bytes_per_cycle : target.caches.back().bytes_per_cycle;
-  flops_per_second_ = 2 * target.fma_per_cycle * target.lanes(4) * cycles;
-  bytes_per_second_ = per_cycle * cycles;
+      move_beaten_(roofline_ ? kHeadroom : kTurbo),
+      caches_(target.caches),
+      memory_bytes_per_cycle_(target.memory_bytes_per_cycle),
+      cycles_per_second_(target.ghz * 1e9 * std::min(threads, target.cores)),
+      flops_per_second_(2 * target.fma_per_cycle * target.lanes(4) * cycles_per_second_) {}
+
+// Of the closest cache that may hold all of it, by all threads; a model's operands come from the
+// last one at best where its neighbours' data do not fit, which is not known here.
+double TaskBounds::bytes_per_second(double bytes) const {
+  for (const target::Cache& cache : caches_) {
+    if (bytes <= static_cast<double>(cache.bytes) * threads_)
+      return cache.bytes_per_cycle * cycles_per_second_;
+  }
+  const double last = caches_.empty() ? memory_bytes_per_cycle_ : caches_.back().bytes_per_cycle;
+  return last * cycles_per_second_;
 }
 
 TaskBounds::Times TaskBounds::times(const TaskWork& work) const {
-  if (!roofline_) return {work.flops / flops_per_second_, work.bytes / bytes_per_second_};
+  if (!roofline_)
+    return {work.flops / flops_per_second_, work.bytes / bytes_per_second(work.bytes)};
   return {measure::bound(work.flops, 0, work.bytes, *roofline_, threads_).seconds,
           measure::bound(0, work.bytes, work.bytes, *roofline_, threads_).seconds};
 }

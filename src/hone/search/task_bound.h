@@ -32,11 +32,13 @@ class TaskBounds {
     double compute = 0, move = 0;  // seconds
   };
   [[nodiscard]] Times times(const TaskWork& work) const;  // at the rates as they are told
+  [[nodiscard]] double bytes_per_second(double bytes) const;
 
   std::optional<measure::Roofline> roofline_;
   int threads_;
-  double flops_per_second_, bytes_per_second_;  // as described
-  double compute_beaten_, move_beaten_;         // so many times faster than told may be
+  double compute_beaten_, move_beaten_;  // so many times faster than told may be
+  std::vector<target::Cache> caches_;    // as described, as what follows
+  double memory_bytes_per_cycle_, cycles_per_second_, flops_per_second_;
 };
 
 }  // namespace hone::search

@@ -37,11 +37,12 @@ TEST(task_bound, of_constants_that_may_be_halved_half_counts) {
                    constants / 2);
 }
 
-TEST(task_bound, arithmetic_at_peak_or_bytes_at_the_last_caches_rate) {
+TEST(task_bound, arithmetic_at_peak_or_bytes_at_a_caches_rate) {
   const TaskBounds one(machine(), 1), all(machine(), 8);
-  EXPECT_DOUBLE_EQ(one.seconds({.flops = 96e9, .bytes = 1}), 1);  // 1.5 x 2 x 2 x 8 lanes x 2 GHz
-  EXPECT_DOUBLE_EQ(one.seconds({.flops = 1, .bytes = 24e9}), 1);  // 1.5 x 8 B x 2 GHz
-  EXPECT_DOUBLE_EQ(all.seconds({.flops = 96e9, .bytes = 1}), 0.25);  // no more than 4 cores
+  EXPECT_DOUBLE_EQ(one.seconds({.flops = 128e9, .bytes = 1}), 1);  // 2 x 2 x 2 x 8 lanes x 2 GHz
+  EXPECT_DOUBLE_EQ(one.seconds({.flops = 1, .bytes = 32e9}), 1);   // 2 x 8 B x 2 GHz
+  EXPECT_DOUBLE_EQ(one.seconds({.flops = 1, .bytes = 32768}), 32768 / 256e9);  // of the first one
+  EXPECT_DOUBLE_EQ(all.seconds({.flops = 128e9, .bytes = 1}), 0.25);  // no more than 4 cores
 }
 
 TEST(task_bound, a_roofline_says_what_was_measured) {
@@ -62,11 +63,11 @@ TEST(task_bound, a_roofline_says_what_was_measured) {
 
 TEST(task_bound, a_measured_rate_above_the_description_replaces_it) {
   TaskBounds bounds(machine(), 1);
-  EXPECT_FALSE(bounds.learn({.flops = 96e9, .bytes = 1}, 2));
-  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 96e9, .bytes = 1}), 1);
-  EXPECT_TRUE(bounds.learn({.flops = 96e9, .bytes = 1}, 0.8));
-  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 96e9, .bytes = 1}), 0.8 / 1.1);  // a little may be left
-  EXPECT_FALSE(bounds.learn({.flops = 96e9, .bytes = 1}, INFINITY));
+  EXPECT_FALSE(bounds.learn({.flops = 128e9, .bytes = 1}, 2));
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 128e9, .bytes = 1}), 1);
+  EXPECT_TRUE(bounds.learn({.flops = 128e9, .bytes = 1}, 0.8));
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 128e9, .bytes = 1}), 0.8 / 1.1);  // a little may be left
+  EXPECT_FALSE(bounds.learn({.flops = 128e9, .bytes = 1}, INFINITY));
 }
 
 }  // namespace
