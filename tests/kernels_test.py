@@ -9,6 +9,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+import numpy as np
 import support
 
 KERNELS = Path(__file__).resolve().parent.parent / "benchmarks" / "kernels.py"
@@ -122,6 +123,32 @@ class Kernels(support.Case):
             onnx.checker.check_model(str(path))
             found = support.reference(path, model.inputs)
             self.assertEqual({name: list(array.shape) for name, array in found.items()}, model.outputs, row.name)
+
+    def test_models_with_the_channels_last(self):
+        import kernel_models
+        import kernel_rows
+        import onnx
+
+        for row in [row for row in kernel_rows.rows(["memory"], models=["squeezenet1_1"]) if row.kind == "pool"]:
+            model = kernel_models.Model(row, 2)
+            plain = support.reference(self.save(model.onnx()), model.inputs)
+            other, inputs = model.channels_last()
+            path = self.save(other)
+            onnx.checker.check_model(str(path))
+            found = support.reference(path, inputs)
+            self.assertEqual(set(found), {name + kernel_models.LAST for name in plain})
+            for name, array in plain.items():
+                np.testing.assert_array_equal(np.moveaxis(found[name + kernel_models.LAST], -1, 1), array)
+
+    def test_rows_of_pools(self):
+        output = self.folder / "rows.jsonl"
+        self.kernels("--hone", support.HONE, "--classes", "memory", "--only", "pool MaxPool 256x27x27|GlobalAveragePool 1000", "--models", "squeezenet1_1",
+                     "--threads", 1, 2, "--rounds", 1, "--rivals", "onnxruntime", "--output", output)
+        rows = [json.loads(line) for line in output.read_text().splitlines()]
+        self.assertGreaterEqual(len(rows), 2)
+        for row in rows:
+            self.assertEqual(row["failures"], {}, row["name"])
+            self.assertLess(row["engines"]["hone"]["error"], 1e-5, row["name"])
 
     def test_rows_of_single_operators(self):
         output = self.folder / "rows.jsonl"

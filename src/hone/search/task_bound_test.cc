@@ -66,7 +66,8 @@ TEST(task_bound, a_measured_rate_above_the_description_replaces_it) {
   EXPECT_FALSE(bounds.learn({.flops = 128e9, .bytes = 1}, 2));
   EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 128e9, .bytes = 1}), 1);
   EXPECT_TRUE(bounds.learn({.flops = 128e9, .bytes = 1}, 0.8));
-  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 128e9, .bytes = 1}), 0.8 / 1.1);  // a little may be left
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 128e9, .bytes = 1}),
+                   0.8 / 1.1);  // a little may be left
   EXPECT_FALSE(bounds.learn({.flops = 128e9, .bytes = 1}, INFINITY));
 }
 

@@ -46,6 +46,7 @@ class Contraction : public Group {
   bool nested = false;       // E is computed inside a loop of another stage: nothing is parallel
   bool by_rows = false;      // another stage is computed inside the parallel loop, over rows
   bool row_lanes = false;    // the lanes run along another axis than the results' innermost one
+  bool dear_rests = false;   // of channels of computed operands: where masks are no instructions
   bool from_memory = false;  // `streamed` is larger than half of the shared cache
   int64_t line = 0;          // elements of a cache line; 0: the lanes' operand is read in one piece
   bool tests_data = false;   // some data are read under a condition, as at a border

@@ -187,6 +187,7 @@ void add_block_decisions(SketchBuilder& builder, Contraction& group,
   const auto name = [&](int axis) { return group.reduction_names[static_cast<size_t>(axis)]; };
   group.panels = Panels::find(builder.state, group.reduction, name(group.roles.vector),
                               name(group.roles.column));
+  group.dear_rests = group.panels && !builder.target.masked_memory;
   if (group.panels) group.d_panels = add("panels", DecisionKind::kPacking, {0, 1, 2});
 }
 
