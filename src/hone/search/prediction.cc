@@ -100,8 +100,8 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
     best.push_back(guide.climb({start, start_log, start_log, 0}, options.max_climb));
   Scored winner = {start, start_log, start_log, 0};
   double to_beat = start_log + std::log1p(-options.margin);
-  // Where blocks are the rule, a model that has seen none cannot tell it from other direct
-  // schedules.
+  // Where blocks are the rule, models do not tell it from other direct schedules
+  // (docs/cost_models.md, "Decisions that came later").
   const bool blocks = task.space->has_blocks(start);
   for (Scored& climber : best) {
     if (blocks && !schedule::rounds_more(task.space->algorithm(climber.point.sketch))) continue;

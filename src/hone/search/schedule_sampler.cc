@@ -12,6 +12,8 @@ constexpr size_t kParents = 16;  // the fastest measured ones
 constexpr int kPool = 8;         // points that are ranked for each that is taken
 constexpr double kCrossover = 0.2;
 constexpr int kAttempts = 20;  // for each random point
+// For all of them: a space of which a run wants one more point is not dry after a few draws.
+constexpr int kLeastAttempts = 400;
 
 class Batch {
  public:
@@ -49,7 +51,8 @@ space::Point child_of(const Parent& parent, const std::vector<Parent>& parents,
 
 void take_random(const SearchTask& task, double limit, int n, Rng& rng, Batch& batch) {
   const int end = batch.size() + n;
-  for (int round = 0; round < kAttempts && batch.size() < end; ++round) {
+  const int rounds = std::max(kAttempts, kLeastAttempts / std::max(n, 1));
+  for (int round = 0; round < rounds && batch.size() < end; ++round) {
     std::vector<space::Point> points;
     for (int i = batch.size(); i < end; ++i) points.push_back(task.space->sample(rng));
     const std::vector<double> logs = predict_log_seconds(task, points);
