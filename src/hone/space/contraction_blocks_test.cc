@@ -14,14 +14,7 @@ namespace {
 
 using namespace compute::testing;
 
-// Caches so small that products which the interpreter can run do not fit.
-target::Target small_caches() {
-  target::Target target = narrow();
-  target.caches.resize(2);
-  target.caches[0].bytes = 1 << 10;
-  target.caches[1].bytes = 16 << 10;
-  return target;
-}
+target::Target small_caches() { return with_small_caches(narrow()); }
 
 int find(const Space& space, int sketch, std::string_view role) {
   const std::vector<Decision>& decisions = space.decisions(sketch);

@@ -15,4 +15,12 @@ inline target::Target narrow(int vector_bytes = 16) {
   return target;
 }
 
+// With caches so small that products which the interpreter can run have blocks and panels.
+inline target::Target with_small_caches(target::Target target) {
+  target.caches.resize(2);
+  target.caches[0].bytes = 1 << 10;
+  target.caches[1].bytes = 16 << 10;
+  return target;
+}
+
 }  // namespace hone::space

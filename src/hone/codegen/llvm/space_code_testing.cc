@@ -15,6 +15,7 @@
 #include "hone/ir/known_zeros.h"
 #include "hone/schedule/lower.h"
 #include "hone/space/space.h"
+#include "hone/space/space_testing.h"
 #include "hone/tensor/half.h"
 
 namespace hone::codegen {
@@ -194,11 +195,8 @@ void check_one(const Family& family, const Extents& extents, const target::Targe
 
 void check_family(const Family& family) {
   std::vector<target::Target> targets = runnable_targets();
-  for (target::Target& target : targets) {
-    if (!family.small_caches) break;
-    target.caches.resize(2);
-    target.caches[0].bytes = 1 << 10;
-    target.caches[1].bytes = 16 << 10;
+  if (family.small_caches) {
+    for (target::Target& target : targets) target = space::with_small_caches(target);
   }
   for (size_t t = 0; t < targets.size(); ++t) {
     const target::Target& target = targets[t];

@@ -26,7 +26,7 @@ struct Family {
   bool narrow = false;  // only sketches with constants in 16 bits (--accuracy fast)
   // Likewise: a part of a schedule's text.
   std::vector<std::string> steps = {};
-  bool small_caches = false;  // 1 and 16 KiB, so that few data have blocks and panels
+  bool small_caches = false;  // space::with_small_caches: few data have blocks and panels
 };
 
 void check_family(const Family& family);
