@@ -13,8 +13,9 @@ namespace {
 
 // Times the best, measured alone: may be faster in the model, ...
 constexpr double kClose = 1.10;
-constexpr double kCloseOtherSplit = 1.25;   // ... all the more if its threads read other parts
-constexpr double kCloseFewerWeights = 1.5;  // ... or if the best has twice the weights
+// ... all the more if its threads read other parts, which lie in the other's cache, or has fewer
+// weights.
+constexpr double kCloseOtherData = 1.5;
 constexpr double kShare = 0.005;            // of the model's time, at least
 constexpr double kError = 0.05;             // of crowning one that is no faster
 constexpr int kMaxRounds = 400;
@@ -197,9 +198,7 @@ std::vector<Contest> contests_of(const ModelTasks& model,
     if (best <= 0 || seconds_of(g) < kShare * whole) continue;
     Contest contest{g, runners_up[g]};
     std::erase_if(contest.challengers, [&](const search::MeasuredSchedule& next) {
-      const double limit = next.fewer_weights ? kCloseFewerWeights
-                           : next.other_split ? kCloseOtherSplit
-                                              : kClose;
+      const double limit = next.fewer_weights || next.other_split ? kCloseOtherData : kClose;
       return next.seconds > limit * best || next.steps == schedules[g];
     });
     if (!contest.challengers.empty()) contests.push_back(std::move(contest));

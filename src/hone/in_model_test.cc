@@ -145,13 +145,13 @@ TEST(in_model, close_runners_up_of_tasks_that_matter_are_compared) {
   EXPECT_EQ(groups(1e-6, 1.05e-3), std::vector<size_t>{1}) << "the other takes too little time";
   EXPECT_TRUE(groups(1e-6, 1.2e-3).empty());
   const std::vector<std::vector<search::MeasuredSchedule>> other_split = {
-      {}, {{f.slow[1], 1.2e-3, true}, {f.slow[0], 1.2e-3}, {{}, 1.3e-3, true}}};
+      {}, {{f.slow[1], 1.4e-3, true}, {f.slow[0], 1.4e-3}, {{}, 1.6e-3, true}}};
   const std::vector<Contest> of_split = contests_of(f.model, f.fast, other_split, 10);
   ASSERT_EQ(of_split.size(), 1U);
   ASSERT_EQ(of_split[0].challengers.size(), 1U);
   EXPECT_EQ(of_split[0].challengers[0].steps, f.slow[1]);
   const std::vector<std::vector<search::MeasuredSchedule>> fewer_weights = {
-      {}, {{f.slow[1], 1.4e-3, false, true}, {f.slow[0], 1.4e-3, true}, {{}, 1.6e-3, false, true}}};
+      {}, {{f.slow[1], 1.4e-3, false, true}, {f.slow[0], 1.4e-3}, {{}, 1.6e-3, false, true}}};
   const std::vector<Contest> of_weights = contests_of(f.model, f.fast, fewer_weights, 10);
   ASSERT_EQ(of_weights.size(), 1U);
   ASSERT_EQ(of_weights[0].challengers.size(), 1U);

@@ -28,7 +28,7 @@ using schedule::Steps;
 constexpr int64_t kPackedQueries = 32;  // of a tile: an estimate of when copying starts to pay
 constexpr int64_t kLeastBlock = 4;      // queries: a register tile wants some
 // Multiply-adds of register tiles, copies for rests counted: more are too long to be compiled.
-constexpr int64_t kMostCode = 1152;
+constexpr int64_t kMostCode = 480;
 constexpr int64_t kRestCopies = 3;  // without a rest, with one, and its own rest
 
 // The stages in topological order; of keys in tiles, kSums are a tile's.
@@ -67,12 +67,12 @@ class AttentionGroup : public Group {
       const int64_t block = choice[d_block], columns = choice[product->d_column];
       if (columns > block || (tiles_blocks_whole() && block % columns != 0)) return false;
     }
+    if (copies(choice) * body(choice) > kMostCode) return false;
     if (!has_rest) return true;
     // Vectors of rows of keys as they lie are in two cache lines each.
     const bool lies = choice[d_keys] == 0 && key_panels.has_value();
     if (lies && choice[d_blocks] * choice[d_block] >= kPackedQueries) return false;
-    return keys % (choice[scores->d_vectors] * choice[scores->d_lanes]) == 0 &&
-           copies(choice) * body(choice) <= kMostCode;
+    return keys % (choice[scores->d_vectors] * choice[scores->d_lanes]) == 0;
   }
 
   void set_default(std::vector<int>& choices) const override {
@@ -97,7 +97,7 @@ class AttentionGroup : public Group {
     }
     const Choice choice(own_decisions, choices);
     for (const Contraction* product : {scores.get(), sums.get()}) {
-      if (!has_rest || product->d_unroll < 0) continue;
+      if (product->d_unroll < 0) continue;
       int& unroll = choices[static_cast<size_t>(product->d_unroll)];
       while (unroll > 0 && copies(choice) * body(choice) > kMostCode) --unroll;
     }
@@ -176,15 +176,22 @@ class AttentionGroup : public Group {
   [[nodiscard]] bool tiles_blocks_whole() const { return ends_early || has_rest; }
   // Whether the last tile of queries is shorter, and the others run without tests of it.
   [[nodiscard]] bool leaves_queries(const Choice& choice) const {
-    return queries % (choice[d_blocks] * choice[d_block]) != 0 &&
-           (has_rest || kRestCopies * body(choice) <= kMostCode);
+    return queries % (choice[d_blocks] * choice[d_block]) != 0;
   }
   // Of the code of register tiles: rests have their own.
   [[nodiscard]] int64_t copies(const Choice& choice) const {
     return (has_rest ? kRestCopies : 1) * (leaves_queries(choice) ? kRestCopies : 1);
   }
+  // Of both products; the last tile along either side may be smaller, with code of its own.
   [[nodiscard]] int64_t body(const Choice& choice) const {
-    return scores->body(choice) + sums->body(choice);
+    int64_t sum = 0;
+    for (const Contraction* product : {scores.get(), sums.get()}) {
+      const int64_t columns = product->d_column < 0 ? 1 : choice[product->d_column];
+      const int64_t width = choice[product->d_vectors] * choice[product->d_lanes];
+      const int64_t rows = choice[d_block] % columns == 0 ? 1 : 2;
+      sum += rows * (channels_of(*product) % width == 0 ? 1 : 2) * product->body(choice);
+    }
+    return sum;
   }
   // Takes the next option that divides a number, as the first one does: 1.
   void shrink(int decision, int64_t number, std::vector<int>& choices) const {

@@ -60,6 +60,10 @@ TEST(attention, panels_and_blocks_compute_the_same) {
           choose(*space, "masked.column", offset || rests ? 4 : 3, point);
           choose(*space, sums + ".vectors", 1, point);
           choose(*space, sums + ".column", offset || rests ? 2 : 5, point);
+          if (!rests) {  // several copies of tiles that do not fill a block
+            choose(*space, "masked.unroll", 1, point);
+            choose(*space, sums + ".unroll", 1, point);
+          }
           const schedule::Steps steps = space->steps(point);
           const std::string text = schedule::to_string(steps);
           SCOPED_TRACE(text);

@@ -73,6 +73,9 @@ TEST(split_sum, a_long_sum_of_few_results_is_cut_into_parts) {
   EXPECT_EQ(sketches(dot_product({.n = 64, .k = 9973})), 1) << "the last part is shorter";
   EXPECT_EQ(sketches(few_columns(64, 3, 4096, false)), 1);
   EXPECT_EQ(sketches(few_columns(64, 1, 9973, true)), 1);
+  EXPECT_EQ(sketches(compute::testing::global_pool(112, 112, 32)), 1) << "rows of an image";
+  EXPECT_EQ(sketches(compute::testing::global_pool(28, 28, 240)), 1);
+  EXPECT_EQ(sketches(compute::testing::global_pool(7, 7, 32)), 0);
   EXPECT_EQ(sketches(dot_product({.n = 4096, .k = 25088})), 0);  // work for all without
   EXPECT_EQ(sketches(dot_product({.n = 64, .k = 1024})), 0);     // too little for a second phase
 }
@@ -102,6 +105,28 @@ TEST(split_sum, its_parts_are_fixed_by_the_schedule_and_added_up) {
       EXPECT_GE(program->phases.size(), 2U);
     }
     EXPECT_GT(seen, 0);
+  }
+}
+
+// Means of an image's channels: whole rows make a part, of any number and length of rows.
+TEST(split_sum, parts_of_an_image_are_rows) {
+  for (const auto& [h, w] : {std::pair{112, 112}, {97, 131}, {31, 224}, {224, 33}}) {
+    const compute::Dag dag = compute::testing::global_pool(h, w, 33);
+    const Result<Space> space = Space::create(dag, narrow(16));
+    ASSERT_TRUE(space.ok()) << space.status().message();
+    const int sketch = space->num_sketches() - 1;
+    const std::vector<Decision>& decisions = space->decisions(sketch);
+    const auto parts = std::ranges::find_if(
+        decisions, [](const Decision& d) { return d.name.ends_with(".parts"); });
+    ASSERT_NE(parts, decisions.end());
+    for (size_t i = 0; i < parts->options.size(); ++i) {
+      Point point = space->default_point(sketch);
+      point.choices[static_cast<size_t>(parts - decisions.begin())] = static_cast<int>(i);
+      const schedule::Steps steps = space->steps(point);
+      SCOPED_TRACE(fmt::format("{} x {}\n{}", h, w, schedule::to_string(steps)));
+      ASSERT_TRUE(space->legal(point));
+      schedule::expect_same(dag, steps, 1e-5);
+    }
   }
 }
 

@@ -15,20 +15,28 @@ namespace {
 
 using schedule::Steps;
 
-constexpr int64_t kLeastTerms = 512;     // of a part
-constexpr int64_t kLeastWork = 1 << 19;  // products, all told: two forks and joins take theirs
+constexpr int64_t kLeastTerms = 512;     // of a part, of an axis that lanes may run along
+constexpr int64_t kLeastOthers = 128;    // of another axis
+constexpr int64_t kLeastWork = 1 << 17;  // terms, all told: two forks and joins take theirs
 constexpr int64_t kVectorsPerCore = 8;   // with more there is work for all without parts
 constexpr int64_t kMostParts = 64;
 
-// Terms of each of n parts: a whole number of unrolled vectors; the last part may have fewer.
-int64_t part_length(int64_t length, int64_t n, int64_t lanes) {
-  return round_up(ceil_div(length, n), 8 * lanes);
-}
+// The axis of a sum that is cut.
+struct CutAxis {
+  std::string name;
+  int64_t length = 1;
+  int64_t inner = 1;  // terms of the sum's other axes, for each step along this one
+  int64_t unit = 1;   // a part has a multiple of so many steps: whole unrolled vectors of them
+  int64_t least_terms = kLeastOthers;  // of a part
+
+  // Steps of each of n parts; the last part may have fewer.
+  [[nodiscard]] int64_t part_length(int64_t n) const { return round_up(ceil_div(length, n), unit); }
+};
 
 class SplitSum : public Group {
  public:
-  std::string epilogue, reduction, axis;
-  int64_t length = 1;                        // of the sum
+  std::string epilogue, reduction;
+  CutAxis cut;
   std::vector<compute::Axis> axes;           // of E
   std::vector<std::string> reduction_names;  // R's name of each of E's axes
   int vector = -1;                           // E's axis along the lanes
@@ -50,7 +58,7 @@ class SplitSum : public Group {
   void append_steps(const Choice& choice, Steps& steps) const override {
     const std::string partial = reduction + ".rf";
     steps.push_back(
-        schedule::RFactor{reduction, axis, part_length(length, choice[d_parts], lanes)});
+        schedule::RFactor{reduction, cut.name, cut.part_length(choice[d_parts])});
     steps.push_back(schedule::CacheWrite{partial});
     part->append_steps(choice, steps);
 
@@ -75,7 +83,7 @@ class SplitSum : public Group {
     steps.push_back(schedule::SetScope{reduction, ir::Scope::kRegister});
     const std::string& rvec = reduction_names[vector];
     steps.push_back(schedule::Split{reduction, rvec, {lanes}, schedule::Tail::kMask});
-    order = {axis + "o"};
+    order = {cut.name + "o"};
     for (size_t a = 0; a < axes.size(); ++a) {
       if (static_cast<int>(a) != vector) order.push_back(reduction_names[a]);
     }
@@ -89,13 +97,14 @@ class SplitSum : public Group {
 };
 
 // How often a sum can be cut: where parts are equal, and else in one of a few numbers.
-std::vector<int64_t> part_options(int64_t length, int64_t lanes) {
+std::vector<int64_t> part_options(const CutAxis& cut) {
   std::vector<int64_t> parts;
   for (int64_t n = 2; n <= kMostParts; ++n) {
-    const int64_t terms = part_length(length, n, lanes);
-    const bool equal = n * terms == length;
+    const int64_t steps = cut.part_length(n);
+    const bool equal = n * steps == cut.length;
     const bool few = std::has_single_bit(static_cast<uint64_t>(n)) || n == 3 || n == 6 || n == 12;
-    if ((equal || few) && ceil_div(length, terms) == n && terms >= kLeastTerms) parts.push_back(n);
+    if ((equal || few) && ceil_div(cut.length, steps) == n && steps * cut.inner >= cut.least_terms)
+      parts.push_back(n);
   }
   return parts;
 }
@@ -126,12 +135,17 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   if (results * terms < kLeastWork ||
       results > kVectorsPerCore * builder.target.cores * group->lanes)
     return false;
-  group->length = r->axes[longest].extent;
-  const std::vector<int64_t> parts = part_options(group->length, group->lanes);
+  CutAxis& cut = group->cut;
+  cut = {.name = r->axes[longest].var->name, .length = r->axes[longest].extent};
+  cut.inner = terms / cut.length;
+  const bool has_lanes = std::any_of(r->reads.begin(), r->reads.end(), [&](const auto& read) {
+    return moves(read, static_cast<int>(longest)) && is_contiguous(read, longest);
+  });
+  if (has_lanes) cut.unit = 8 * group->lanes, cut.least_terms = kLeastTerms;
+  const std::vector<int64_t> parts = part_options(cut);
   if (parts.empty()) return false;
   group->epilogue = epilogue;
   group->reduction = reduction;
-  group->axis = r->axes[longest].var->name;
   group->axes = e->stage.axes;
   group->reduction_names = *names;
   group->vector = vector;
@@ -148,8 +162,8 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   // The other rule sees the smallest parts; its decisions suit larger ones.
   SketchBuilder probe = builder;
   const std::string partial = reduction + ".rf";
-  const int64_t fewest = part_length(group->length, parts.back(), group->lanes);
-  if (!probe.add_step(schedule::RFactor{reduction, group->axis, fewest}).ok() ||
+  const int64_t fewest = cut.part_length(parts.back());
+  if (!probe.add_step(schedule::RFactor{reduction, cut.name, fewest}).ok() ||
       !probe.add_step(schedule::CacheWrite{partial}).ok())
     return false;
   if (add_dot(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != Fit::kNone) {
