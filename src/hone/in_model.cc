@@ -16,8 +16,8 @@ constexpr double kClose = 1.10;
 // ... all the more if its threads read other parts, which lie in the other's cache, or has fewer
 // weights.
 constexpr double kCloseOtherData = 1.5;
-constexpr double kShare = 0.005;            // of the model's time, at least
-constexpr double kError = 0.05;             // of crowning one that is no faster
+constexpr double kShare = 0.005;  // of the model's time, at least
+constexpr double kError = 0.05;   // of crowning one that is no faster
 constexpr int kMaxRounds = 400;
 constexpr double kSampling = 0.6;  // of the time; the rest is for whole runs
 

@@ -95,11 +95,7 @@ class AttentionGroup : public Group {
                choices);
       if (tiles_blocks_whole()) shrink(product->d_column, block, choices);
     }
-    const Choice choice(own_decisions, choices);
-    for (const Contraction* product : {scores.get(), sums.get()}) {
-      if (product->d_unroll < 0) continue;
-      int& unroll = choices[static_cast<size_t>(product->d_unroll)];
-      while (unroll > 0 && copies(choice) * body(choice) > kMostCode) --unroll;
+    while (shorten_code(block, choices)) {
     }
   }
 
@@ -182,16 +178,33 @@ class AttentionGroup : public Group {
   [[nodiscard]] int64_t copies(const Choice& choice) const {
     return (has_rest ? kRestCopies : 1) * (leaves_queries(choice) ? kRestCopies : 1);
   }
-  // Of both products; the last tile along either side may be smaller, with code of its own.
+  // Multiply-adds of both register tiles.
   [[nodiscard]] int64_t body(const Choice& choice) const {
-    int64_t sum = 0;
-    for (const Contraction* product : {scores.get(), sums.get()}) {
-      const int64_t columns = product->d_column < 0 ? 1 : choice[product->d_column];
-      const int64_t width = choice[product->d_vectors] * choice[product->d_lanes];
-      const int64_t rows = choice[d_block] % columns == 0 ? 1 : 2;
-      sum += rows * (channels_of(*product) % width == 0 ? 1 : 2) * product->body(choice);
+    return body_of(*scores, choice) + body_of(*sums, choice);
+  }
+  // The last tile along either side may be smaller, with code of its own.
+  [[nodiscard]] int64_t body_of(const Contraction& product, const Choice& choice) const {
+    const int64_t columns = Contraction::value(choice, product.d_column);
+    const int64_t width = choice[product.d_vectors] * choice[product.d_lanes];
+    const int64_t rows = choice[d_block] % columns == 0 ? 1 : 2;
+    return rows * (channels_of(product) % width == 0 ? 1 : 2) * product.body(choice);
+  }
+  // One step towards code that is short enough, of the product that has more of it: fewer terms
+  // at a time, or else a smaller tile. False: nothing is left to do.
+  bool shorten_code(int64_t block, std::vector<int>& choices) const {
+    const Choice choice(own_decisions, choices);
+    if (copies(choice) * body(choice) <= kMostCode) return false;
+    const Contraction *less = scores.get(), *more = sums.get();
+    if (body_of(*less, choice) > body_of(*more, choice)) std::swap(less, more);
+    for (const Contraction* product : {more, less}) {
+      for (const int decision : {product->d_unroll, product->d_column}) {
+        if (decision < 0 || choices[static_cast<size_t>(decision)] == 0) continue;
+        --choices[static_cast<size_t>(decision)];
+        if (decision == product->d_column) shrink(decision, block, choices);
+        return true;
+      }
     }
-    return sum;
+    return false;
   }
   // Takes the next option that divides a number, as the first one does: 1.
   void shrink(int decision, int64_t number, std::vector<int>& choices) const {

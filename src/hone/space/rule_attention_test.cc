@@ -155,6 +155,26 @@ TEST(attention, default_points_are_legal_and_keep_their_scores_near) {
   }
 }
 
+// With rests on all sides, whose code comes in nine copies and more, the default point is legal.
+TEST(attention, default_points_with_rests_are_short_enough) {
+  target::Target target = narrow();
+  target.caches = {{1, 32 << 10, 64, 1, 64}, {2, 1 << 20, 64, 1, 32}};
+  target.vector_registers = 32;
+  for (const int64_t queries : {13, 97, 1021}) {
+    for (const int64_t keys : {521, 1021, 2053}) {
+      for (const int64_t depth : {7, 40, 64, 97}) {
+        const Result<Space> space = Space::create(attention(2, queries, keys, depth), target);
+        ASSERT_TRUE(space.ok()) << space.status().message();
+        for (const Point& point : space->default_points()) {
+          SCOPED_TRACE(fmt::format("{} x {} x {}\n{}", queries, keys, depth,
+                                   schedule::to_string(space->steps(point))));
+          EXPECT_TRUE(space->legal(point));
+        }
+      }
+    }
+  }
+}
+
 // Copies are choices, no algorithm: records go by that.
 TEST(attention, sampled_schedules_are_of_their_sketch_s_algorithm) {
   const Result<Space> space = Space::create(attention(2, 64, 512, 16), narrow());

@@ -57,8 +57,7 @@ class SplitSum : public Group {
   }
   void append_steps(const Choice& choice, Steps& steps) const override {
     const std::string partial = reduction + ".rf";
-    steps.push_back(
-        schedule::RFactor{reduction, cut.name, cut.part_length(choice[d_parts])});
+    steps.push_back(schedule::RFactor{reduction, cut.name, cut.part_length(choice[d_parts])});
     steps.push_back(schedule::CacheWrite{partial});
     part->append_steps(choice, steps);
 
