@@ -29,18 +29,20 @@ TaskBounds::TaskBounds(const target::Target& target, int threads,
                        std::optional<measure::Roofline> roofline)
     : roofline_(std::move(roofline)),
       threads_(threads),
+      busy_cores_(std::min(threads, target.cores)),
       compute_beaten_(roofline_ ? kHeadroom : kTurbo),
       move_beaten_(roofline_ ? kHeadroom : kTurbo),
       caches_(target.caches),
       memory_bytes_per_cycle_(target.memory_bytes_per_cycle),
-      cycles_per_second_(target.ghz * 1e9 * std::min(threads, target.cores)),
+      cycles_per_second_(target.ghz * 1e9 * busy_cores_),
       flops_per_second_(2 * target.fma_per_cycle * target.lanes(4) * cycles_per_second_) {}
 
 // Of the closest cache that may hold all of it, by all threads; a model's operands come from the
 // last one at best where its neighbours' data do not fit, which is not known here.
 double TaskBounds::bytes_per_second(double bytes) const {
   for (const target::Cache& cache : caches_) {
-    if (bytes <= static_cast<double>(cache.bytes) * threads_)
+    const int caches = measure::caches_in_reach(cache.shared_by, busy_cores_);
+    if (bytes <= static_cast<double>(cache.bytes) * caches)
       return cache.bytes_per_cycle * cycles_per_second_;
   }
   const double last = caches_.empty() ? memory_bytes_per_cycle_ : caches_.back().bytes_per_cycle;

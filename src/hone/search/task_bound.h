@@ -35,7 +35,7 @@ class TaskBounds {
   [[nodiscard]] double bytes_per_second(double bytes) const;
 
   std::optional<measure::Roofline> roofline_;
-  int threads_;
+  int threads_, busy_cores_;
   double compute_beaten_, move_beaten_;  // so many times faster than told may be
   std::vector<target::Cache> caches_;    // as described, as what follows
   double memory_bytes_per_cycle_, cycles_per_second_, flops_per_second_;

@@ -43,6 +43,13 @@ TEST(task_bound, arithmetic_at_peak_or_bytes_at_a_caches_rate) {
   EXPECT_DOUBLE_EQ(one.seconds({.flops = 1, .bytes = 32e9}), 1);   // 2 x 8 B x 2 GHz
   EXPECT_DOUBLE_EQ(one.seconds({.flops = 1, .bytes = 32768}), 32768 / 256e9);  // of the first one
   EXPECT_DOUBLE_EQ(all.seconds({.flops = 128e9, .bytes = 1}), 0.25);  // no more than 4 cores
+  // Each of four cores has a first-level cache of its own, two share one of the second level.
+  target::Target pairs = machine();
+  pairs.caches.insert(pairs.caches.begin() + 1, {2, 1 << 20, 64, 2, 32});
+  const TaskBounds shared(pairs, 4);
+  EXPECT_DOUBLE_EQ(shared.seconds({.flops = 1, .bytes = 4 * 32768.0}), 4 * 32768 / (4 * 256e9));
+  EXPECT_DOUBLE_EQ(shared.seconds({.flops = 1, .bytes = 2.0 * (1 << 20)}), (2 << 20) / (4 * 128e9));
+  EXPECT_DOUBLE_EQ(shared.seconds({.flops = 1, .bytes = 4.0 * (1 << 20)}), (4 << 20) / (4 * 32e9));
 }
 
 TEST(task_bound, a_roofline_says_what_was_measured) {
