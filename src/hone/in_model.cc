@@ -13,8 +13,8 @@ namespace {
 
 // Times the best, measured alone: may be faster in the model, ...
 constexpr double kClose = 1.10;
-// ... all the more if its threads read other parts, which lie in the other's cache, or has fewer
-// weights.
+// ... all the more if its threads read other parts, which may lie in other caches then, or if it
+// has half the weights.
 constexpr double kCloseOtherData = 1.5;
 constexpr double kShare = 0.005;  // of the model's time, at least
 constexpr double kError = 0.05;   // of crowning one that is no faster

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hone/base/assert.h"
+#include "hone/base/round_up.h"
 
 namespace hone::measure {
 namespace {
@@ -50,16 +51,12 @@ double rate_of(const Rate& rate, int cores, int threads) {
   return std::min(rate.one * std::max(threads, 1), std::max(rate.all, rate.one));
 }
 
-int caches_in_reach(int shared_by, int busy_cores) {
-  return (busy_cores + shared_by - 1) / shared_by;
-}
-
 const RooflineLevel& level_of(const Roofline& roofline, double working_set, int threads) {
   HONE_ASSERT(!roofline.levels.empty(), "a roofline has a memory");
   const int busy = std::clamp(threads, 1, roofline.cores);
   for (const RooflineLevel& level : roofline.levels) {
-    const int caches = caches_in_reach(level.shared_by, busy);
-    if (level.level > 0 && working_set <= static_cast<double>(level.bytes) * caches) return level;
+    const int caches = ceil_div(busy, level.shared_by);
+    if (level.level > 0 && working_set <= static_cast<double>(level.bytes * caches)) return level;
   }
   return roofline.levels.back();
 }

@@ -46,8 +46,6 @@ struct Roofline {
 // The rate of so many threads: they add up until all cores together can do no more.
 [[nodiscard]] double rate_of(const Rate& rate, int cores, int threads);
 
-// How many caches of a level, each shared by so many cores, are in reach of so many busy ones.
-[[nodiscard]] int caches_in_reach(int shared_by, int busy_cores);
 // The level in which `working_set` bytes live that so many threads, one a core, share evenly.
 [[nodiscard]] const RooflineLevel& level_of(const Roofline& roofline, double working_set,
                                             int threads);

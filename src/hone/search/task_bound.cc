@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "hone/base/round_up.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/schedule/step.h"
 
@@ -41,8 +42,8 @@ TaskBounds::TaskBounds(const target::Target& target, int threads,
 // last one at best where its neighbours' data do not fit, which is not known here.
 double TaskBounds::bytes_per_second(double bytes) const {
   for (const target::Cache& cache : caches_) {
-    const int caches = measure::caches_in_reach(cache.shared_by, busy_cores_);
-    if (bytes <= static_cast<double>(cache.bytes) * caches)
+    const int caches = ceil_div(busy_cores_, cache.shared_by);
+    if (bytes <= static_cast<double>(cache.bytes * caches))
       return cache.bytes_per_cycle * cycles_per_second_;
   }
   const double last = caches_.empty() ? memory_bytes_per_cycle_ : caches_.back().bytes_per_cycle;

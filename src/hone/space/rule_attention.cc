@@ -67,7 +67,7 @@ class AttentionGroup : public Group {
       const int64_t block = choice[d_block], columns = choice[product->d_column];
       if (columns > block || (tiles_blocks_whole() && block % columns != 0)) return false;
     }
-    if (copies(choice) * body(choice) > kMostCode) return false;
+    if (code(choice) > kMostCode) return false;
     if (!has_rest) return true;
     // Vectors of rows of keys as they lie are in two cache lines each.
     const bool lies = choice[d_keys] == 0 && key_panels.has_value();
@@ -102,7 +102,7 @@ class AttentionGroup : public Group {
   void canonicalise(std::vector<int>& choices) const override {
     const Choice choice(own_decisions, choices);
     const int64_t block = choice[d_block];
-    if (queries % (block * choice[d_blocks]) != 0) return;  // tests everywhere, which a tail moves
+    if (leaves_queries(choice)) return;  // a tail of queries has loops of its own
     for (const Contraction* product : {scores.get(), sums.get()})
       product->canonicalise(choices, {channels_of(*product), block, 1}, true);
   }
@@ -174,13 +174,11 @@ class AttentionGroup : public Group {
   [[nodiscard]] bool leaves_queries(const Choice& choice) const {
     return queries % (choice[d_blocks] * choice[d_block]) != 0;
   }
-  // Of the code of register tiles: rests have their own.
-  [[nodiscard]] int64_t copies(const Choice& choice) const {
-    return (has_rest ? kRestCopies : 1) * (leaves_queries(choice) ? kRestCopies : 1);
-  }
-  // Multiply-adds of both register tiles.
-  [[nodiscard]] int64_t body(const Choice& choice) const {
-    return body_of(*scores, choice) + body_of(*sums, choice);
+  // Multiply-adds of the code of both register tiles, of which rests have copies of their own.
+  [[nodiscard]] int64_t code(const Choice& choice) const {
+    const int64_t copies =
+        (has_rest ? kRestCopies : 1) * (leaves_queries(choice) ? kRestCopies : 1);
+    return copies * (body_of(*scores, choice) + body_of(*sums, choice));
   }
   // The last tile along either side may be smaller, with code of its own.
   [[nodiscard]] int64_t body_of(const Contraction& product, const Choice& choice) const {
@@ -193,7 +191,7 @@ class AttentionGroup : public Group {
   // at a time, or else a smaller tile. False: nothing is left to do.
   bool shorten_code(int64_t block, std::vector<int>& choices) const {
     const Choice choice(own_decisions, choices);
-    if (copies(choice) * body(choice) <= kMostCode) return false;
+    if (code(choice) <= kMostCode) return false;
     const Contraction *less = scores.get(), *more = sums.get();
     if (body_of(*less, choice) > body_of(*more, choice)) std::swap(less, more);
     for (const Contraction* product : {more, less}) {
