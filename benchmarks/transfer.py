@@ -2,7 +2,7 @@
 """What the schedules of other models are worth for a model that was tuned, by Hone's ways and by Transfer-Tuning's own procedure.
 
     build/venv/bin/python benchmarks/transfer.py --hone build/release/tools/hone/hone --db trials.db [more.db ...] --output docs/transfer
-        [--models googlenet ...] [--measure 0 10] [--repeats 3] [--full-time 30m] [--threads 2] [--cost without_googlenet.model]
+        [--models googlenet ...] [--measure 0 10] [--search-times 36s] [--repeats 3] [--full-time 30m] [--threads 2] [--cost without_googlenet.model]
 
 The databases have the records of tuning the model in full, which say what the best is, and those of other models; of several the trials are
 merged into a new one. Ways:
@@ -14,7 +14,8 @@ merged into a new one. Ways:
     paper-pool  the same with the schedules of all models
 
 --from adds more sources, --records-of what was measured on another device. Each of these but the paper's with every N of --measure, the
-candidates measured per kernel: with 0 the model's ranking is believed. Writes MODEL.json per model; then prints the table and draws transfer.svg
+candidates measured per kernel: with 0 the model's ranking is believed; and, but for the paper's, with every time of --search-times, which is spent
+where the model gains most. Writes MODEL.json per model; then prints the table and draws transfer.svg
 of all such files in the folder. --redraw does only the latter.
 """
 import argparse
@@ -70,10 +71,10 @@ def average(runs):
     return found
 
 
-def report(options, model, db, measured, sources=(), as_in_paper=False):
+def report(options, model, db, effort, sources=(), as_in_paper=False):
     """What `hone transfer` says, on average over --repeats."""
     arguments = ["--to", model, "--db", db, "--no-shipped", "--threads", options.threads, "--seed", options.seed, "--cost", options.cost,
-                 "--measure", measured]
+                 *(("--search-time", effort) if isinstance(effort, str) else ("--measure", effort))]
     if options.full_time:
         arguments += ["--full-time", options.full_time]
     for name, values in (("--shape", options.shape), ("--from", sources)):
@@ -84,9 +85,10 @@ def report(options, model, db, measured, sources=(), as_in_paper=False):
     return found[0] | {"sources": [average(runs) for runs in zip(*(one["sources"] for one in found), strict=True)]}
 
 
-def entry(way, measured, source, rank=1):
-    """A source that was tried, named without the folder that it lies in; `rank`: which choice of the paper's rule it is."""
-    return {"way": way, "measure": measured, "rank": rank} | source | {"source": os.path.basename(source["source"])}
+def entry(way, effort, source, rank=1):
+    """A source that was tried, named without the folder that it lies in; `effort`: candidates per kernel or a time, as `hone transfer` takes it;
+    `rank`: which choice of the paper's rule it is."""
+    return {"way": way, "measure": effort, "rank": rank} | source | {"source": os.path.basename(source["source"])}
 
 
 def of_ranking(ranking, ways):
@@ -102,13 +104,13 @@ def of_ranking(ranking, ways):
 
 
 def further_runs(options, known, extra):
-    """(N, as in the paper, {way: source}) of each further run of `hone transfer`: those of one run are timed together. `known`: the sources of
+    """(N or a time, as in the paper, {way: source}) of each further run of `hone transfer`: those of one run are timed together. `known`: the sources of
     ways, where there are any; `extra`: those that were asked for."""
     ours = {way: known[way] for way in ("pool", "one", "sizes") if way in options.ways and way in known}
-    for measured in options.measure:
-        sources = extra if measured == 0 else ours | extra
+    for effort in options.measure + options.search_times:
+        sources = extra if effort == 0 else ours | extra
         if sources:
-            yield measured, False, sources
+            yield effort, False, sources
     theirs = {way: known[like] for way, like in (("paper", "one"), ("paper-pool", "pool")) if way in options.ways and like in known}
     if theirs:
         yield ALL, True, theirs
@@ -120,10 +122,10 @@ def measure(options, name, db, extra):
     ranking = report(options, model, db, 0)
     entries = of_ranking(ranking, options.ways) if 0 in options.measure else []
     known = {found["way"]: found["source"] for found in of_ranking(ranking, WAYS) if found["rank"] == 1}
-    for measured, as_in_paper, sources in further_runs(options, known, extra):
-        found = report(options, model, db, measured, sources.values(), as_in_paper)
-        entries += [entry(way, measured, source) for way, source in zip(sources, found["sources"], strict=True)]
-        print(f"{label}: {measured} measured{', as in the paper' if as_in_paper else ''}", file=sys.stderr, flush=True)
+    for effort, as_in_paper, sources in further_runs(options, known, extra):
+        found = report(options, model, db, effort, sources.values(), as_in_paper)
+        entries += [entry(way, effort, source) for way, source in zip(sources, found["sources"], strict=True)]
+        print(f"{label}: {effort} measured{', as in the paper' if as_in_paper else ''}", file=sys.stderr, flush=True)
     extents = dict.fromkeys(shape.rpartition("=")[2] for shape in options.shape)
     return {"model": "_".join([label, *extents]), "threads": options.threads, "cpu": platform.processor() or platform.machine(),
             "cores": os.cpu_count(), **{key: ranking[key] for key in ("kernels", "untuned", "full_trials", "full_seconds")}, "entries": entries}
@@ -148,6 +150,7 @@ def parse():
     parser.add_argument("--output", type=Path, required=True, help="the folder of MODEL.json and transfer.svg")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["pool", "one", "sizes", "paper"])
     parser.add_argument("--measure", nargs="+", type=int, default=[0, 10], help="candidates measured per kernel, of each way but the paper's")
+    parser.add_argument("--search-times", nargs="+", default=[], metavar="TIME", help="of a search, likewise, as hone transfer takes them: 36s")
     parser.add_argument("--from", dest="sources", nargs="+", default=[], help="more sources, as hone transfer takes them")
     parser.add_argument("--records-of", nargs="+", default=[], metavar="DEVICE", help="what was measured on these devices, each as a source")
     parser.add_argument("--shape", action="append", default=[], help="of an input, as hone takes it; repeat")

@@ -20,15 +20,20 @@ def of_the_best(entry):
     return entry["best_seconds"] / entry["transfer_seconds"]
 
 
+def timed(entry):
+    """Whether a time was given, not a number of candidates per kernel."""
+    return isinstance(entry["measure"], str)
+
+
 def measured(entry):
-    """How many candidates of a kernel."""
+    """How many candidates of a kernel, or for how long."""
     return "all" if entry["way"].startswith("paper") else str(entry["measure"])
 
 
 def label(entry):
     """A way as a reader sees it."""
     choice = f", choice {entry['rank']}" if entry["rank"] > 1 else ""
-    return f"{entry['way']}{choice}, N = {measured(entry)}"
+    return f"{entry['way']}{choice}, {'' if timed(entry) else 'N = '}{measured(entry)}"
 
 
 def percent(share, digits=0):
@@ -73,9 +78,9 @@ def verdicts(results):
     for name, (entries, best, speedup, time) in means(results).items():
         if entries[0]["way"] != "pool":
             continue
-        count = entries[0]["measure"]
-        checks = [(best >= goal, f"{best:.3f} of the best known (goal {goal:.2f})") for n, goal in OF_THE_BEST if n == count]
-        if count > 0 and speedup is not None and time is not None:
+        effort = entries[0]["measure"]
+        checks = [(best >= goal, f"{best:.3f} of the best known (goal {goal:.2f})") for n, goal in OF_THE_BEST if n == effort]
+        if effort != 0 and speedup is not None and time is not None:
             checks.append((speedup >= TARGET[1] and time <= TARGET[0], f"{percent(speedup)} of the speed-up in {percent(time, 2)} of the time "
                            f"(goal {percent(TARGET[1])} in {percent(TARGET[0])}; the paper's mean {percent(PAPER[1])} in {percent(PAPER[0], 1)})"))
         lines += [f"{'reached' if ok else 'MISSED '}  {name}: {text}" for ok, text in checks]
@@ -116,7 +121,7 @@ def marks(frame, result, colours):
     parts.append(f'<path d="M{x - 4:.1f} {y:.1f}h8m-4 -4v8" stroke="{PLAIN}"/><text x="{x + 7:.1f}" y="{y + 4:.1f}" fill="{PLAIN}">mean in the paper</text>')
     for way, colour in colours.items():
         drawn = sorted((entry for entry in result["entries"] if entry["way"] == way and None not in (entry["time_share"], entry["speedup_share"])),
-                       key=lambda entry: (entry["rank"], entry["measure"]))
+                       key=lambda entry: (entry["rank"], entry["time_share"]))
         first = [place(entry["time_share"], entry["speedup_share"]) for entry in drawn if entry["rank"] == 1]
         if len(first) > 1:
             parts.append(polyline(first, colour, width=1))
@@ -130,9 +135,9 @@ def marks(frame, result, colours):
 
 
 def bars(frame, result, colours):
-    """Of the speed-up of the kernel classes that take longest: a bar per way, with its largest N."""
+    """Of the speed-up of the kernel classes that take longest: a bar per way, of what took longest."""
     last = {}
-    for entry in sorted(result["entries"], key=lambda entry: entry["measure"]):
+    for entry in sorted(result["entries"], key=lambda entry: entry["seconds"]):
         if entry["rank"] == 1:
             last[entry["way"]] = entry
     if not last:
@@ -162,7 +167,7 @@ def bars(frame, result, colours):
 def svg(results):
     """Two panels per model, below what the colours mean."""
     colours = ways(results)
-    parts = ['<text x="10" y="24" font-size="13">What the schedules of other models are worth. Numbers at marks: candidates measured per kernel</text>']
+    parts = ['<text x="10" y="24" font-size="13">What the schedules of other models are worth. At marks: candidates measured per kernel, or seconds of search</text>']
     x = 10
     for way, colour in colours.items():
         parts.append(f'<circle cx="{x + 4}" cy="38" r="4" fill="{colour}"/><text x="{x + 12}" y="42" fill="{colour}">{html.escape(way)}</text>')

@@ -11,6 +11,8 @@ import support
 SCRIPT = Path(__file__).resolve().parent.parent / "benchmarks" / "transfer.py"
 
 sys.path.insert(0, str(SCRIPT.parent))
+import best_known  # noqa: E402
+import kernel_rows  # noqa: E402
 import transfer  # noqa: E402
 import transfer_figures  # noqa: E402
 
@@ -44,7 +46,7 @@ class TransferFigures(support.Case):
         (_, other), (model, own) = self.tuned("other", 20), self.tuned("target", 28)
         before = {path: path.read_bytes() for path in (other, own)}
         printed = self.run_script("--hone", support.HONE, "--db", own, other, "--models", model, "--threads", 1, "--cost", "analytic", "--measure", 0, 2,
-                                  "--records-of", "host", "--full-time", "50s", "--repeats", 2)
+                                  "--search-times", "1s", "--records-of", "host", "--full-time", "50s", "--repeats", 2)
         self.assertEqual({path: path.read_bytes() for path in before}, before)
         found = json.loads((self.folder / "out" / "target.json").read_text())
         self.assertEqual(found["full_seconds"], 50)
@@ -52,7 +54,8 @@ class TransferFigures(support.Case):
         self.assertEqual({len(entry["runs"]) for entry in entries}, {2})
         self.assertEqual([(entry["way"], entry["measure"], entry["source"]) for entry in entries],
                          [("one", 0, "other"), ("pool", 0, "pool"), ("records of host", 0, "host.db"), ("pool", 2, "pool"), ("one", 2, "other"),
-                          ("records of host", 2, "host.db"), ("paper", transfer.ALL, "other")])
+                          ("records of host", 2, "host.db"), ("pool", "1s", "pool"), ("one", "1s", "other"), ("records of host", "1s", "host.db"),
+                          ("paper", transfer.ALL, "other")])
         for entry in entries:
             self.assertGreater(entry["records"], 0)
             self.assertLessEqual(transfer_figures.of_the_best(entry), 1)
@@ -65,6 +68,21 @@ class TransferFigures(support.Case):
         drawing.unlink()
         self.assertEqual(self.run_script("--redraw"), printed)
         self.assertEqual(drawing.read_text(), first)
+
+    def test_kernels_against_the_best_known(self):
+        (_, other), found = self.tuned("other", 20), self.folder / "found.json"
+        done = subprocess.run([sys.executable, SCRIPT.parent / "best_known.py", "--hone", support.HONE, "--db", self.folder / "best.db", "--sources", other,
+                               "--only", "^gemm", "--seconds", "4", "--measure", "0", "2", "--cost", "analytic", "--json", found],
+                              capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (name, counts), = json.loads(found.read_text()).items()
+        self.assertEqual(list(counts), ["0", "2"])
+        for default, transferred, best in counts.values():
+            self.assertLessEqual(best, transferred)
+            self.assertLessEqual(best, default)
+        self.assertIn(f"| {name} |", done.stdout)
+        self.assertIn("| geometric mean", done.stdout)
+        self.assertLessEqual(set(best_known.KERNELS), {row.name for row in kernel_rows.rows()})
 
     def test_sources_of_the_ranking(self):
         sources = [source(name, 2, 1, 1, 0.1, score) for name, score in (("net", 0.9), ("", 0.8), ("first", 0.7), ("second", 0.6), ("pool", 0))]

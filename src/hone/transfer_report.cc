@@ -62,8 +62,8 @@ class Reporter {
   [[nodiscard]] std::vector<search::SourceScore> rank(const search::TransferPool& everything);
   Result<std::vector<Choice>> choose(const Source& source);
   Result<std::vector<Choice>> ranked_best(const Source& source);
-  [[nodiscard]] static schedule::Steps predicted_best(const Task& task,
-                                                      const search::TransferResult& found);
+  [[nodiscard]] schedule::Steps predicted_best(const Task& task,
+                                               const search::TransferResult& found) const;
   Result<schedule::Steps> measured_best(const Task& task, const search::TransferResult& found);
   Result<std::vector<Choice>> searched_best(const Source& source);
   Status compare();
@@ -213,10 +213,14 @@ Result<search::TaskTuner*> Reporter::open_tuner(size_t group) {
   return tuner_.get();
 }
 
-schedule::Steps Reporter::predicted_best(const Task& task, const search::TransferResult& found) {
-  if (found.candidates.empty()) return task.fallback;
-  const search::Transferred& first = found.candidates[0];
-  return first.predicted <= kTransferTrust * task.predicted ? first.steps : task.fallback;
+schedule::Steps Reporter::predicted_best(const Task& task,
+                                         const search::TransferResult& found) const {
+  // As compile() does; the paper's way has nothing but steps as they are.
+  for (const search::Transferred& candidate : found.candidates) {
+    if (!candidate.point && !options_.as_in_paper) continue;
+    return candidate.predicted <= kTransferTrust * task.predicted ? candidate.steps : task.fallback;
+  }
+  return task.fallback;
 }
 
 Result<schedule::Steps> Reporter::measured_best(const Task& task,
@@ -243,7 +247,7 @@ Result<std::vector<Choice>> Reporter::searched_best(const Source& source) {
   loop.runner = runner_;
   loop.pool = &source.pool;
   loop.start = real_clock().now_seconds();
-  loop.deadline = loop.start + kNoHurry;
+  loop.deadline = loop.start + (options_.search_seconds > 0 ? options_.search_seconds : kNoHurry);
   loop.batch = kBatch;
   loop.max_task_trials = options_.measure;
   loop.interrupted = options_.interrupted;
@@ -276,8 +280,8 @@ Result<std::vector<Choice>> Reporter::ranked_best(const Source& source) {
 }
 
 Result<std::vector<Choice>> Reporter::choose(const Source& source) {
-  const bool searches = options_.measure > 0 && !options_.as_in_paper;
-  return searches ? searched_best(source) : ranked_best(source);
+  const bool measures = options_.measure > 0 || options_.search_seconds > 0;
+  return measures && !options_.as_in_paper ? searched_best(source) : ranked_best(source);
 }
 
 Status Reporter::try_source(const Source& source) {
@@ -372,6 +376,8 @@ Result<TransferReport> transfer_report(graph::Graph graph, const TransferReportO
     return invalid("a database is needed: it has what the sources know and what the best is");
   if (options.compile.transfer == "off")
     return invalid("transfer 'off', expected pool: the report is about transferring");
+  if (options.as_in_paper && options.search_seconds > 0)
+    return invalid("a time to search in goes with a search: schedules as they are have none");
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_RETURN_IF_ERROR(target::find_here(options.compile.device).status());
   if (excludes(options.compile, graph.name)) {

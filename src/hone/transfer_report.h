@@ -17,6 +17,9 @@ struct TransferReportOptions {
   // Candidates measured per task, by a search that starts from what is transferred; 0: the best
   // predicted is believed.
   int measure = 0;
+  // Of each source's search, spent on the tasks that shorten the model most, `measure` candidates
+  // of each at most; 0: no limit of time. Without `measure` there is no limit of candidates.
+  double search_seconds = 0;
   bool as_in_paper = false;  // steps as they are, same class only, the best predicted are measured
   double full_seconds = 0;   // of tuning in full; 0: as the times of its records say
   int rounds = 2;            // of the final comparison

@@ -125,6 +125,28 @@ TEST(transfer_report, without_measuring_only_the_comparison_runs) {
   EXPECT_GT(f.measured, compared);
 }
 
+TEST(transfer_report, a_search_ends_with_its_time_or_its_candidates) {
+  Fixture f;
+  f.store(network("target", 20), "target");
+  f.store(network("first", 24), "first");
+  f.options.from = {"first"};
+  ASSERT_TRUE(transfer_report(network("target", 20), f.options).ok());
+  const int compared = f.measured;
+  const auto measured_with = [&](double seconds, int most) {
+    f.options.search_seconds = seconds, f.options.measure = most;
+    f.measured = 0;
+    EXPECT_TRUE(transfer_report(network("target", 20), f.options).ok());
+    return f.measured;
+  };
+  const int two_each = measured_with(0, 2);
+  EXPECT_EQ(measured_with(3600, 2), two_each);
+  EXPECT_LT(measured_with(1e-9, 2), two_each);
+  EXPECT_GT(measured_with(2, 0), compared) << "a time alone is enough for a search";
+  EXPECT_GT(two_each, compared);
+  f.options.as_in_paper = true;
+  EXPECT_EQ(transfer_report(network("target", 20), f.options).status().code(), Code::kInvalid);
+}
+
 TEST(transfer_report, the_same_model_of_another_size_is_a_source) {
   Fixture f;
   f.store(network("net", 20), "net");

@@ -14,7 +14,7 @@ struct Options {
   std::string model;
   std::vector<std::string> from;
   std::string measure = "0";
-  std::string full_time;
+  std::string search_time, full_time;
   bool as_in_paper = false;
   BuildOptionTexts build;
   bool json = false;
@@ -104,6 +104,10 @@ Status run(const Options& options) {
   TransferReportOptions parsed;
   HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
   HONE_ASSIGN_OR_RETURN(parsed.measure, parse_count("--measure", options.measure, 0, 1000));
+  if (!options.search_time.empty()) {
+    HONE_ASSIGN_OR_RETURN(parsed.search_seconds,
+                          of_option("--search-time", parse_duration(options.search_time)));
+  }
   if (!options.full_time.empty()) {
     HONE_ASSIGN_OR_RETURN(parsed.full_seconds,
                           of_option("--full-time", parse_duration(options.full_time)));
@@ -139,8 +143,14 @@ Command transfer_command(CLI::App& root) {
                   "ones; 0: the best predicted is believed")
       ->type_name("N")
       ->capture_default_str();
+  CLI::Option* search_time =
+      app->add_option("--search-time", options->search_time,
+                      "Time for each source's search, spent where the model gains most, on at most "
+                      "--measure candidates per kernel if that is given; default: no limit")
+          ->type_name("TIME");
   app->add_flag("--as-in-paper", options->as_in_paper,
-                "Only schedules of the same kernel class, as they are");
+                "Only schedules of the same kernel class, as they are")
+      ->excludes(search_time);
   app->add_option("--full-time", options->full_time,
                   "What tuning the model in full took; default: as its records say")
       ->type_name("TIME");
