@@ -1,6 +1,7 @@
 // cost/boosting.h - fits a sum of regression trees by gradient boosting: XGBoost or LightGBM finds
-// the trees for gradients that are ours; the library is loaded at the first fit. Deterministic: one
-// thread; which features a tree may look at depends on its number alone.
+// the trees for gradients that are ours (cost/tree_loss.h); the library is loaded at the first fit.
+// Deterministic: one thread; which features a tree may look at, and which pairs of rows it is
+// fitted to, depends on its number alone.
 #pragma once
 
 #include <string>
@@ -16,6 +17,7 @@ struct TrainingRows {
   int width = 0;                // features in a row
   std::vector<float> features;  // rows * width
   std::vector<float> target;
+  std::vector<float> known;  // log of the seconds that a row is predicted to take without the trees
   std::vector<float> weight;
   std::vector<int> group;  // 0 .. groups - 1: the task
   [[nodiscard]] size_t rows() const { return target.size(); }
@@ -31,8 +33,12 @@ struct BoostOptions {
   int leaves = 64;  // of a tree at most, those that gain most; 0: as many as its levels allow
   double learning_rate = 0.07;
   double feature_share = 0.5;  // of the features, drawn anew for each tree, that it may look at
-  double min_leaf_weight = 5;  // sum of weights in a leaf
-  double centring = 0.9;       // share of a group's mean error that is forgiven
+  int pairs = 12;  // partners of each row whose order a tree is fitted to; 0: to values alone
+  int value_trees =
+      100;  // if there are pairs: so many trees before are fitted to values, whole ones
+  double min_leaf_weight = 30;  // sum of the loss' second derivatives in a leaf: of weights without
+                                // pairs, with them some six times as much
+  double centring = 0.9;        // share of a group's mean error that is forgiven
   TreeLibrary library = TreeLibrary::kXgboost;
 };
 

@@ -13,6 +13,9 @@ constexpr size_t kMinimum = 32;    // measurements before the first
 constexpr size_t kMaximum = 4000;  // the newest that a fit looks at
 constexpr double kFast = 1.0;      // weight of a trial: (best time of its task / its time)^kFast
 constexpr double kSlowest = 0.05;  // the least weight
+// What trees were fitted to, in their card.
+constexpr const char* kLoss = "loss";
+constexpr const char* kPairs = "pairs";
 
 // What is measured while tuning is little: few trees that change little.
 constexpr BoostOptions kOnline = {.rounds = 30,
@@ -20,6 +23,7 @@ constexpr BoostOptions kOnline = {.rounds = 30,
                                   .leaves = 0,
                                   .learning_rate = 0.12,
                                   .feature_share = 1,
+                                  .pairs = 0,
                                   .min_leaf_weight = 4,
                                   .centring = 0.9};
 
@@ -49,6 +53,7 @@ TrainingRows make_rows(std::span<const Sample> samples, const Trees& known = {},
     const Sample& sample = samples[i];
     const auto& [number, best] = tasks.at(sample.task);
     rows.target.push_back(static_cast<float>(sample.log_factor - trust * log_factors[i]));
+    rows.known.push_back(static_cast<float>(std::log(sample.seconds)) - rows.target.back());
     rows.weight.push_back(
         static_cast<float>(std::max(std::pow(best / sample.seconds, kFast), kSlowest)));
     rows.group.push_back(number);
@@ -142,14 +147,19 @@ std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust
   return std::make_unique<GbdtModel>(std::move(pretrained), trust);
 }
 
-double trust_in_search(FeatureSet features) { return features == FeatureSet::kCombined ? 0.5 : 1; }
+double trust_in_search(const TrainedTrees& trained) {
+  if (trained.features != FeatureSet::kCombined) return 1;
+  const auto loss = trained.card.find(kLoss);
+  return loss != trained.card.end() && loss->second == kPairs ? 1 : 0.5;
+}
 
 Result<TrainedTrees> train(std::span<const DeviceTrials> devices, FeatureSet features,
                            const BoostOptions& options) {
   HONE_RETURN_IF_ERROR(boosting_status(options.library));
   HONE_ASSIGN_OR_RETURN(const std::vector<Sample> samples, make_samples(devices, features));
   HONE_ASSIGN_OR_RETURN(Trees trees, boost(make_rows(samples), options));
-  return TrainedTrees{features, std::move(trees)};
+  const bool pairs = options.pairs > 0 && options.rounds > options.value_trees;
+  return TrainedTrees{features, std::move(trees), {{kLoss, pairs ? kPairs : "values"}}};
 }
 
 Result<TrainedTrees> adapt(TrainedTrees known, std::span<const DeviceTrials> devices,

@@ -16,7 +16,7 @@ namespace hone::cost {
 struct TrainedTrees {
   FeatureSet features = FeatureSet::kCombined;
   Trees trees;
-  // For people: schedules, tasks, devices, ... by name; adapt() keeps it.
+  // For people: schedules, tasks, devices, ... by name; adapt() keeps it. A search reads "loss".
   std::map<std::string, std::string> card = {};
 };
 
@@ -25,9 +25,10 @@ struct TrainedTrees {
 // `trust`: how much of what was trained before counts, as an exponent of it.
 [[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust = 1);
 // A search takes the best of thousands of predictions, where trees err most in its favour (the
-// optimizer's curse): of what "combined" says beyond the analytic model half counts there. "gbdt"
-// knows nothing but its trees.
-[[nodiscard]] double trust_in_search(FeatureSet features);
+// optimizer's curse): of what trees of "combined" that were fitted to values say beyond the
+// analytic model half counts there, of those fitted to pairs all. "gbdt" knows nothing but its
+// trees.
+[[nodiscard]] double trust_in_search(const TrainedTrees& trained);
 
 struct DeviceTrials {
   const Dataset* dataset;

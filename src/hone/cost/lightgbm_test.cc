@@ -130,6 +130,7 @@ TrainingRows make_rows() {
     rows.target.push_back(a * b + (c > 1 ? 3 : 0) + (d > 0 ? 1 : 0) + (e > 0 ? 2 : 0));
     rows.weight.push_back(static_cast<float>(0.1 + 0.9 * rng.uniform()));
     rows.group.push_back(i % 7);
+    rows.known.push_back(0);
   }
   return rows;
 }
@@ -183,6 +184,7 @@ TEST_F(Lightgbm, what_cannot_be_split_is_no_error) {
     rows.target.push_back(1);
     rows.weight.push_back(1);
     rows.group.push_back(0);
+    rows.known.push_back(0);
   }
   const Result<Trees> trees = boost(rows, kOptions);
   ASSERT_TRUE(trees.ok()) << trees.status().message();

@@ -14,7 +14,7 @@ namespace {
 
 Result<ModelWithCard> make_trained(std::string_view text, std::string_view name, Use use) {
   HONE_ASSIGN_OR_RETURN(TrainedTrees trained, parse_trained(text, name));
-  const double trust = use == Use::kSearch ? trust_in_search(trained.features) : 1;
+  const double trust = use == Use::kSearch ? trust_in_search(trained) : 1;
   std::map<std::string, std::string> card = trained.card;
   card["trees"] = std::to_string(trained.trees.size());  // in a file it is no note
   return ModelWithCard{make_gbdt_model(std::move(trained), trust), std::move(card)};
