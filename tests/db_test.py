@@ -118,6 +118,14 @@ class Db(Case):
             self.assertIn(problem, done.stdout)
         self.assertIn("the database has 4 problems in ", done.stderr)
 
+    def test_gc_keeps_what_says_that_a_schedule_fails(self):
+        wrong = [trial(1, i * 1e-3, outcome="wrong answer", verified=False, steps="parallel(a, b)") for i in range(1, 5)]
+        crashed = [trial(1, i * 1e-3, outcome="crash", verified=False, steps="parallel(a, c)") for i in range(1, 4)]
+        self.fill(trial(1, 1e-3), *wrong, *crashed, trial(1, 1e-3, outcome="compile", verified=False))
+        self.assertEqual(self.succeed("db", "gc", "--db", self.db), "4 of 9 trials removed\n")
+        left = [json.loads(line) for line in self.exported()]
+        self.assertEqual(sorted(line["outcome"] for line in left), ["crash", "crash", "ok", "wrong answer", "wrong answer"])
+
     def test_gc_keeps_the_fastest_and_the_new(self):
         now = int(time.time())
         self.fill(*(trial(1, 1e-3 * i) for i in range(1, 8)), *(trial(2, 1e-3 * i, threads=i) for i in range(1, 4)),

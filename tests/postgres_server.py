@@ -46,6 +46,19 @@ class Server:
         subprocess.run([self.programs / "createdb", "-h", self.folder, "-U", "hone", database], check=True)
         return self.address(database)
 
+    def sessions(self, database):
+        """The server's processes that serve a database."""
+        found = []
+        for line in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                title, status = line.read_text(), (line.parent / "stat").read_text()
+            except OSError:
+                continue
+            parent = int(status.rpartition(")")[2].split()[1])
+            if parent == self.process.pid and title.startswith(f"postgres: hone {database} "):
+                found.append(int(line.parent.name))
+        return found
+
     def __enter__(self):
         try:
             self.start()

@@ -1,6 +1,10 @@
 """The PostgreSQL store on a real server: its own tests, then tuning, export and merging by the tool."""
+import contextlib
+import json
 import os
+import signal
 import subprocess
+import time
 import unittest
 
 import support
@@ -41,7 +45,37 @@ class Postgres(Case):
         self.succeed("db", "gc", "--keep", "1", "--db", uri)
         self.assertLess(self.succeed_json("db", "stat", "--db", uri, "--json")["trials"], stat["trials"])
 
-    def test_3_server_gone(self):
+    def trials(self, uri):
+        done = support.hone("db", "stat", "--db", uri, "--json")
+        return json.loads(done.stdout)["trials"] if done.returncode == 0 else 0
+
+    def test_3_server_that_says_nothing(self):
+        """The search ends, and the library is made of what was found."""
+        model, library, uri = self.save(small_network()), self.folder / "model.so", self.server.create("silent") + "&connect_timeout=2"
+        process = subprocess.Popen([support.HONE, "tune", model, "-o", library, "--db", uri, "--threads", "1", "--budget", "60s"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 40
+        while self.trials(uri) == 0:
+            self.assertLess(time.monotonic(), end, "nothing was stored")
+            time.sleep(0.2)
+        stopped = []
+        try:
+            for session in self.server.sessions("silent"):
+                with contextlib.suppress(ProcessLookupError):  # that of the last question
+                    os.kill(session, signal.SIGSTOP)
+                    stopped.append(session)
+            self.assertTrue(stopped)
+            _, errors = process.communicate(timeout=55)
+        finally:
+            for session in stopped:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(session, signal.SIGCONT)
+        self.assertEqual(process.returncode, 2, errors)
+        self.assertIn("gave no answer within 12 s", errors)
+        self.assertTrue(library.exists())
+
+    def test_4_server_gone(self):
         self.server.stop()
         done = subprocess.run([support.HONE, "db", "stat", "--db", self.server.uri], text=True, capture_output=True)
         self.assertNotEqual(done.returncode, 0)

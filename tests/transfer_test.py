@@ -10,7 +10,12 @@ import numpy as np
 import support
 from support import Case, hone, small_network
 
-SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "make_shipped_records.py"
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "scripts" / "make_shipped_records.py"
+RECORDS = ROOT / "data" / "records"
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import model_files  # noqa: E402
 
 
 class Transfer(Case):
@@ -110,13 +115,35 @@ class Transfer(Case):
         sources = self.sources_of(program)
         self.assertEqual(sources & {"stored", "transferred"}, set())
         records.rename(beside / "records")
-        self.assertEqual(self.sources_of(program), {"stored"})
+        self.assertEqual(self.sources_of(program), {"shipped"})
         self.assertEqual(self.sources_of(program, "--no-shipped"), sources)
         self.assertEqual(self.sources_of(program, "--exclude-model", "test"), sources)
         (beside / "records" / path.name).write_text("{}\n")
         done = subprocess.run([program, "compile", self.small, "-o", self.library], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn(f"{path.name} line 1: field task", done.stderr)
+
+    def test_records_that_come_with_hone_apply(self):
+        """As if they had been measured here: kernels have the same keys as then, and their schedules can be replayed."""
+        host = next(device for device in self.succeed_json("devices") if device["name"] == "host")
+        source = RECORDS / f"{'avx512' if host['key'].startswith('avx512') else 'avx2'}.jsonl"
+        beside = self.folder / "share" / "hone" / "records"
+        beside.mkdir(parents=True)
+        lines = [json.loads(line) for line in source.read_text().splitlines()]
+        own = [line | {"device": host["key"], "threads": 1} for line in lines if line["threads"] == 2]
+        name = host["key"].partition("-")[0]
+        (beside / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
+        program = self.folder / "bin" / "hone"
+        program.parent.mkdir()
+        shutil.copy(support.HONE, program)
+        done = subprocess.run([program, "compile", model_files.filled("resnet18"), "-o", self.library, "--threads", "1", "--json"], check=True,
+                              capture_output=True, text=True)
+        kernels = json.loads(done.stdout)["kernels"]
+        known = {line["task"] for line in lines}
+        shipped = [kernel for kernel in kernels if kernel["key"] in known]
+        self.assertGreater(len(shipped), 0.6 * len(kernels), "a change of tasks' keys leaves the records behind: make them anew")
+        for kernel in shipped:
+            self.assertEqual((kernel["source"], kernel["stale_records"]), ("shipped", 0), kernel)
 
     def sources_of(self, program, *options):
         done = subprocess.run([program, "compile", self.small, "-o", self.library, "--threads", "1", "--json", *options], check=True,

@@ -40,9 +40,9 @@ class Tuning(Case):
     def arguments(self, budget):
         return ["tune", self.model, "-o", self.library, "--db", self.db, "--threads", "1", "--budget", budget]
 
-    def start(self, budget):
+    def start(self, budget, **options):
         process = subprocess.Popen([support.HONE, *map(str, self.arguments(budget))], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True)
+                                   text=True, **options)
         self.addCleanup(process.kill)
         return process
 
@@ -116,6 +116,29 @@ class Tuning(Case):
         done = support.hone(*self.arguments("600ms"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("inside the model: no kernels compared: the budget is too short", done.stdout)
+        self.check_library()
+
+    def test_long_runs_learn_the_machines_limits_and_a_closed_terminal_ends_them(self):
+        process = self.start("300s", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))  # whatever nohup did
+        self.wait_for_trials(process, 4)
+        for _ in range(2):  # as shell and kernel say it
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.01)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, errors)
+        self.check_library()
+        host = next(device for device in self.succeed_json("devices", "--db", self.db) if device["name"] == "host")
+        if "roofline" in host:
+            self.assertGreater(host["roofline"]["flops_one"], 1e9)
+        else:
+            self.assertIn("the machine has other work: its limits stay unknown", errors)
+
+    def test_without_room_for_temporary_files_they_lie_beside_the_library(self):
+        done = support.hone(*self.arguments("11s"), env={**os.environ, "TMPDIR": str(self.folder / "missing")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, "whole model: .* tuned, .* before")
+        self.assertGreater(self.trials(), 0)
+        self.assertEqual(list(self.folder.glob(".hone*")), [])
         self.check_library()
 
     def test_interrupt_keeps_trials_and_the_same_command_resumes(self):

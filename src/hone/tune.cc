@@ -1,12 +1,14 @@
 #include "hone/tune.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "hone/assembly/time_in_turns.h"
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
+#include "hone/find_limits.h"
 #include "hone/in_model.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
@@ -21,13 +23,14 @@ namespace {
 
 constexpr double kCompareSeconds = 1.5;  // for comparing tuned and default model
 // Of the budget, for writing the untuned model, too, and comparing: else only what is cheap is.
-constexpr double kCompareShare = 0.05;
+constexpr double kCompareShare = 0.15;
 constexpr int64_t kCheapBytes = 256 << 20;  // of weights
 constexpr double kWriteRate =
     0.12e9;  // bytes of weights packed, linked and written in a second, on a slow day
 constexpr double kInModelShare = 0.05;  // of the budget, for comparing kernels in the model, ...
 constexpr double kInModelMost = 60;     // ... but no more seconds: by then all is decided ...
-constexpr double kInModelBuilds = 10;   // ... or than it takes to build the model so often
+constexpr double kInModelBuilds = 10;   // ... or than it takes to build the model so often; ...
+constexpr double kInModelLarge = 0.12;  // ... of the budget for a model that takes long to build
 constexpr int64_t kTwiceBytes = int64_t{1} << 30;  // of weights; a larger model is not held twice
 constexpr double kPackRate = 0.5e9;                // bytes of weights packed in a second
 constexpr double kMinimumSearch = 0.2;             // of the budget, whatever the rest needs
@@ -77,6 +80,7 @@ class Tuning {
 
  private:
   [[nodiscard]] Status plan_time();
+  [[nodiscard]] Result<Written> write_untuned();
   void plan_in_model(int64_t weight_bytes);
   [[nodiscard]] Status search_schedules();
   [[nodiscard]] std::vector<search::TuneTask> tasks_to_tune() const;
@@ -124,12 +128,15 @@ class Tuning {
 };
 
 void Tuning::plan_in_model(int64_t weight_bytes) {
-  in_model_seconds_ = std::min(kInModelShare * options_.budget_seconds,
-                               std::max(kInModelMost, kInModelBuilds * assembly_seconds_));
+  const double budget = options_.budget_seconds;
+  // Half the time is for compiling and packing; tuned code takes about twice as long.
+  const double least = 5 * assembly_seconds_;
+  in_model_seconds_ =
+      std::min(kInModelShare * budget, std::max(kInModelMost, kInModelBuilds * assembly_seconds_));
+  if (least <= kInModelLarge * budget) in_model_seconds_ = std::max(in_model_seconds_, least);
   std::string& skipped = summary_.in_model.skipped;
   if (weight_bytes > kTwiceBytes) skipped = "the model is too large";
-  // Half the time is for compiling and packing; tuned code takes about twice as long.
-  if (assembly_seconds_ > 0.2 * in_model_seconds_) skipped = "the budget is too short";
+  if (least > in_model_seconds_) skipped = "the budget is too short";
   if (!skipped.empty()) in_model_seconds_ = 0;
 }
 
@@ -149,9 +156,7 @@ Status Tuning::plan_time() {
     summary_.not_compared = "the budget is too short";
   if (weight_bytes > kTwiceBytes) summary_.not_compared = "the model is too large";
   if (compares() || plain_.max_memory > 0) {  // what can never fit is to fail before the search
-    HONE_ASSIGN_OR_RETURN(const Written written,
-                          write_within(untuned_.model, untuned_.schedules, untuned_.knowledge,
-                                       untuned_library(), plain_, pool_));
+    HONE_ASSIGN_OR_RETURN(const Written written, write_untuned());
     write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
     assembly_seconds_ = written.assembly;
   }
@@ -159,6 +164,26 @@ Status Tuning::plan_time() {
   finish_seconds_ = write_seconds;
   if (compares()) finish_seconds_ = copies * write_seconds + 0.5 + compare_seconds_;
   return ok_status();
+}
+
+// Among the temporary files or, where these have no room, beside the output.
+Result<Written> Tuning::write_untuned() {
+  announce("building the model as it is");
+  Status first = ok_status();
+  const std::string beside = std::filesystem::path(output_).parent_path();
+  for (const std::string& parent : {temporary_folder(), beside.empty() ? "." : beside}) {
+    Result<TempDir> folder = TempDir::create(".hone", parent);
+    Status status = folder.status();
+    if (folder.ok()) {
+      folder_ = *std::move(folder);
+      Result<Written> written = write_within(untuned_.model, untuned_.schedules, untuned_.knowledge,
+                                             untuned_library(), plain_, pool_);
+      if (written.ok() || written.status().code() != Code::kIo) return written;
+      status = written.status();
+    }
+    if (first.ok()) first = status;
+  }
+  return first;
 }
 
 // The model's tasks and those that may take their place.
@@ -298,7 +323,12 @@ Status Tuning::compare_models() {
   std::string tuned_library = output_;
   if (is_static_) {
     tuned_library = folder_->file("tuned.so");
-    HONE_RETURN_IF_ERROR(write_model(chosen(), schedules_, tuned_library, plain_, pool_).status());
+    const Status status = write_model(chosen(), schedules_, tuned_library, plain_, pool_).status();
+    if (!status.ok()) {
+      summary_.not_compared = status.message();
+      log_warning("the tuned model was not compared with the untuned one: {}", status.message());
+      return ok_status();
+    }
   }
   watch_->wait(end_ - 0.2 - compare_seconds_);
   const double left = end_ - clock_.now_seconds() - 0.2;
@@ -323,13 +353,13 @@ Status Tuning::compare_models() {
 }
 
 Result<TuneSummary> Tuning::run() {
+  announce("choosing schedules to begin with");
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
   HONE_ASSIGN_OR_RETURN(runner_,
                         measure::make_tested_runner(options_.worker, untuned_.model.target));
   watch_.emplace(untuned_.model.threads,
                  measure::CoreWatch::Options{measure::kUsualPatience * options_.budget_seconds,
                                              options_.interrupted});
-  HONE_ASSIGN_OR_RETURN(folder_, TempDir::create());
   HONE_RETURN_IF_ERROR(plan_time());
   HONE_RETURN_IF_ERROR(search_schedules());
   HONE_RETURN_IF_ERROR(choose_schedules());
@@ -353,6 +383,7 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
+  find_limits(options, start);
   return Tuning(std::move(graph), output, options, start, cost, store.get()).run();
 }
 

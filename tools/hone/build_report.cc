@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/base/hash.h"
+
 #include "table.h"
 
 namespace hone::tool {
@@ -24,11 +26,13 @@ std::string kernel_table(const CompileSummary& summary, const Limits& limits) {
 
 std::string coverage(const CompileSummary& summary) {
   std::string text, counts;
-  const std::pair<const char*, const char*> kinds[] = {{"tuned", "tuned now"},
-                                                       {"stored", "of their own records"},
-                                                       {"transferred", "of other kernels' records"},
-                                                       {"predicted", "the best predicted"},
-                                                       {"default", "the default"}};
+  const std::pair<const char*, const char*> kinds[] = {
+      {"tuned", "tuned now"},
+      {"stored", "of their own records"},
+      {"shipped", "of records that come with Hone"},
+      {"transferred", "of other kernels' records"},
+      {"predicted", "the best predicted"},
+      {"default", "the default"}};
   for (const auto& [source, meaning] : kinds) {
     const auto count =
         std::count_if(summary.tasks.begin(), summary.tasks.end(),
@@ -81,17 +85,12 @@ Json to_json(const CompileSummary& summary, const Limits& limits) {
 
 Json to_json(const TaskSummary& task, const Limits& limits) {
   const Limit limit = limits.of(task);
-  return {{"name", task.name},
-          {"kernel", task.kernel_class},
-          {"times", task.multiplicity},
-          {"flops", task.flops},
-          {"least_flops", task.least_flops},
-          {"bytes", task.bytes},
-          {"limit_seconds", limit.seconds},
-          {"limit", limit.what},
-          {"source", task.source},
-          {"seconds", task.seconds},
-          {"predicted_seconds", task.predicted_seconds}};
+  return {{"name", task.name},           {"key", hash_hex(task.key)},
+          {"kernel", task.kernel_class}, {"times", task.multiplicity},
+          {"flops", task.flops},         {"least_flops", task.least_flops},
+          {"bytes", task.bytes},         {"limit_seconds", limit.seconds},
+          {"limit", limit.what},         {"source", task.source},
+          {"seconds", task.seconds},     {"predicted_seconds", task.predicted_seconds}};
 }
 
 }  // namespace hone::tool

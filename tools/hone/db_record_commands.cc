@@ -152,11 +152,18 @@ Status gc(const Options& options) {
   std::map<std::tuple<uint64_t, std::string, int, std::string, std::string>,
            std::vector<std::pair<double, int64_t>>>
       verified;
+  // What says that a schedule must not be used on a device stays, too: one wrong answer is enough,
+  // of other failures it takes two.
+  constexpr int kFailures = 2;
+  std::map<std::tuple<uint64_t, std::string, std::string>, int> failed;
   std::set<int64_t> removed;
   int64_t trials = 0;
   HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
     ++trials;
-    if (record.unix_time <= newest) removed.insert(record.id);
+    const bool fails = record.outcome != measure::Outcome::kOk &&
+                       record.outcome != measure::Outcome::kCompile &&
+                       failed[{record.task, record.device, record.steps}]++ < kFailures;
+    if (record.unix_time <= newest && !fails) removed.insert(record.id);
     if (record.verified)
       verified[{record.task, record.device, record.threads, record.version, record.algorithm}]
           .emplace_back(record.centre, record.id);
@@ -233,6 +240,7 @@ std::vector<Command> db_record_commands(CLI::App& db) {
         ->capture_default_str();
     app->add_flag("--dry-run", options->dry_run, "Say what would be removed, and remove nothing");
     add_db(*app, options->db);
+    app->footer("What says that a schedule fails on a device stays, too.");
   }
   return commands;
 }

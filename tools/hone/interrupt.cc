@@ -19,6 +19,10 @@ const std::atomic<bool>& listen_for_interrupt() {
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction hangup = {};  // the terminal was closed; under nohup it stays ignored
+  sigaction(SIGHUP, nullptr, &hangup);
+  action.sa_flags = SA_RESTART;  // shell and kernel both say it: the second one does not kill
+  if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   return interrupted;
 }
 

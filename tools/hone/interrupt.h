@@ -1,5 +1,6 @@
 // tools/hone/interrupt.h - Ctrl-C. The first SIGINT or SIGTERM sets a flag that long work looks at;
-// the second one kills, as if nobody had listened.
+// the second one kills, as if nobody had listened. So does SIGHUP, of a closed terminal, but that
+// never kills.
 #pragma once
 
 #include <atomic>

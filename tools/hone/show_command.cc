@@ -79,7 +79,6 @@ void print_json(const Inspection& model, const Limits& limits) {
   for (const Row& row : rows(model)) {
     Json kernel = to_json(row.summary, limits);
     kernel["task"] = row.number;
-    kernel["key"] = hash_hex(row.key);
     kernel["shape"] = row.shape;
     json["kernels"].push_back(std::move(kernel));
   }

@@ -39,7 +39,9 @@ Result<cost::FeatureSet> tree_model(const std::string& name) {
 Result<cost::TrainedTrees> read_trees(const TrainOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string text, read_file(options.net.from));
   HONE_ASSIGN_OR_RETURN(cost::TrainedTrees known, cost::parse_trained(text, options.net.from));
+  auto loss = known.card.extract("loss");  // of most of its trees still
   known.card = from_notes(options.net.from, text, known.card);
+  known.card.insert(std::move(loss));
   const std::string_view kind = cost::model_name(known.features);
   if (options.cost_given && options.cost != kind) {
     return invalid("--cost: {} has trees of kind {}, not {}: expected {}, or no --cost",

@@ -179,7 +179,7 @@ Command tune_command(CLI::App& root) {
   add_json(*app, options->json);
   app->footer(
       "Ctrl-C ends early: what was measured is kept, the best so far is written; the same command goes on\n"
-      "from there. A second Ctrl-C kills.");
+      "from there. A second Ctrl-C kills. A terminal that is closed ends it as Ctrl-C does.");
   return {app, [options] { return run(*options); }};
 }
 

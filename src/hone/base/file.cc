@@ -120,10 +120,13 @@ Status write_file_atomic(const std::string& path, std::string_view contents, uns
   return cannot("write", path, error_number);
 }
 
-Result<TempDir> TempDir::create(std::string_view prefix) {
-  const char* parent = std::getenv("TMPDIR");
-  std::string name =
-      fmt::format("{}/{}.XXXXXX", parent != nullptr && *parent != '\0' ? parent : "/tmp", prefix);
+std::string temporary_folder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder != nullptr && *folder != '\0' ? folder : "/tmp";
+}
+
+Result<TempDir> TempDir::create(std::string_view prefix, std::string_view parent) {
+  std::string name = fmt::format("{}/{}.XXXXXX", parent, prefix);
   if (::mkdtemp(name.data()) == nullptr) return cannot("make the directory", name, errno);
   return TempDir(std::move(name));
 }

@@ -23,11 +23,14 @@ Status write_file_atomic(const std::string& path, std::string_view contents, uns
 // "no space left on device": what the system says about an errno, in the style of our messages.
 [[nodiscard]] std::string errno_text(int error_number);
 
-// A new directory, removed with all its contents when the object dies. Made in $TMPDIR, else in
-// /tmp.
+// $TMPDIR, else /tmp.
+[[nodiscard]] std::string temporary_folder();
+
+// A new directory in `parent`, removed with all its contents when the object dies.
 class TempDir {
  public:
-  [[nodiscard]] static Result<TempDir> create(std::string_view prefix = "hone");
+  [[nodiscard]] static Result<TempDir> create(std::string_view prefix = "hone",
+                                              std::string_view parent = temporary_folder());
   TempDir(TempDir&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
   TempDir& operator=(TempDir&& other) noexcept;
   TempDir(const TempDir&) = delete;

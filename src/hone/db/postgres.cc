@@ -1,18 +1,36 @@
 #include "hone/db/postgres.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 
 namespace hone::db {
 namespace {
 
 constexpr const char* kConnectSeconds = "10";  // unless the URI says otherwise
+// So many times as long as a connection may take a server may say nothing.
+constexpr int kPatience = 6;
 
 template <typename Number>
 Number parse_number(std::string_view text) {
   Number value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
+}
+
+// The connect_timeout that a connection was made with.
+int connect_seconds(PGconn* handle) {
+  PQconninfoOption* options = PQconninfo(handle);
+  int seconds = 0;
+  for (const PQconninfoOption* option = options; option && option->keyword; ++option) {
+    if (option->val && std::string_view(option->keyword) == "connect_timeout")
+      seconds = parse_number<int>(option->val);
+  }
+  PQconninfoFree(options);
+  return seconds > 0 ? seconds : parse_number<int>(kConnectSeconds);
 }
 
 // The server's messages end in a line end, and may be several lines.
@@ -53,6 +71,7 @@ std::vector<double> PostgresRows::Row::reals(int column) const {
 PostgresConnection::PostgresConnection(PGconn* handle) : handle_(handle) {
   const auto part = [](const char* text) { return std::string(text == nullptr ? "" : text); };
   name_ = fmt::format("{}:{}/{}", part(PQhost(handle)), part(PQport(handle)), part(PQdb(handle)));
+  patience_seconds_ = kPatience * std::min(connect_seconds(handle), 3600);
 }
 
 Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string_view uri) {
@@ -64,9 +83,13 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string
     return invalid("--db: found no proper URI, expected postgres://user@host:port/database");
   }
   PQconninfoFree(parsed);
-  // Later ones win: the URI over the defaults.
-  const char* const keywords[] = {"connect_timeout", "application_name", "dbname", nullptr};
-  const char* const values[] = {kConnectSeconds, "hone", text.c_str(), nullptr};
+  // Later ones win: the URI over the defaults. A server that cannot be reached any more is given up
+  // after half a minute.
+  const char* const keywords[] = {
+      "connect_timeout",     "tcp_user_timeout", "keepalives_idle", "keepalives_count",
+      "keepalives_interval", "application_name", "dbname",          nullptr};
+  const char* const values[] = {kConnectSeconds, "30000",      "15",   "3", "5",
+                                "hone",          text.c_str(), nullptr};
   PGconn* handle = PQconnectdbParams(keywords, values, 1);
   if (handle == nullptr) return error(Code::kInternal, "out of memory");
   std::unique_ptr<PostgresConnection> connection(new PostgresConnection(handle));
@@ -80,15 +103,41 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string
   return connection;
 }
 
+PostgresRows PostgresConnection::answer(bool sent) {
+  if (!sent) return PostgresRows(nullptr);
+  PostgresRows last(nullptr);
+  while (true) {
+    while (PQisBusy(handle_) == 1) {
+      pollfd socket = {PQsocket(handle_), POLLIN, 0};
+      const int ready = poll(&socket, 1, 1000 * patience_seconds_);
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready == 0) {
+        silent_ = true;
+        shutdown(PQsocket(handle_), SHUT_RDWR);  // what comes later is no answer to the next one
+      }
+      if (PQconsumeInput(handle_) == 0) break;
+    }
+    PGresult* next = PQgetResult(handle_);
+    if (next == nullptr) return last;
+    last = PostgresRows(next);
+  }
+}
+
 Status PostgresConnection::failure(const PGresult* result) const {
+  if (silent_) {
+    return error(Code::kIo,
+                 "database {} gave no answer within {} s, {} times the connect_timeout of its URI; "
+                 "what was stored before is kept",
+                 name_, patience_seconds_, kPatience);
+  }
   if (PQstatus(handle_) != CONNECTION_OK) {
     return error(Code::kIo, "lost the connection to database {}; what was stored before is kept",
                  name_);
   }
   const char* const field = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
   const std::string state = field == nullptr ? "" : field;
-  const std::string detail =
-      one_line(result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr);
+  const std::string detail = one_line(result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)
+                                             : PQerrorMessage(handle_));
   if (state == "25006") return error(Code::kInvalid, "database {} is open for reading only", name_);
   if (state == "55P03") {
     return error(Code::kIo,
@@ -105,12 +154,12 @@ Status PostgresConnection::failure(const PGresult* result) const {
 }
 
 bool PostgresConnection::reconnect() {
-  if (PQstatus(handle_) == CONNECTION_OK || in_transaction_) return false;
+  if (PQstatus(handle_) == CONNECTION_OK || in_transaction_ || silent_) return false;
   PQreset(handle_);
   prepared_.clear();
   bool good = PQstatus(handle_) == CONNECTION_OK;
   for (const std::string& sql : settings_)
-    good = good && PostgresRows(PQexec(handle_, sql.c_str())).succeeded();
+    good = good && answer(PQsendQuery(handle_, sql.c_str()) == 1).succeeded();
   return good;
 }
 
@@ -119,12 +168,12 @@ PostgresRows PostgresConnection::execute(const std::string& sql,
   const auto known = std::find(prepared_.begin(), prepared_.end(), sql);
   const std::string name = std::to_string(known - prepared_.begin());
   if (known == prepared_.end()) {
-    PostgresRows made(PQprepare(handle_, name.c_str(), sql.c_str(), 0, nullptr));
+    PostgresRows made = answer(PQsendPrepare(handle_, name.c_str(), sql.c_str(), 0, nullptr) == 1);
     if (!made.succeeded()) return made;
     prepared_.push_back(sql);
   }
-  return PostgresRows(PQexecPrepared(handle_, name.c_str(), static_cast<int>(values.size()),
-                                     values.data(), nullptr, nullptr, 0));
+  return answer(PQsendQueryPrepared(handle_, name.c_str(), static_cast<int>(values.size()),
+                                    values.data(), nullptr, nullptr, 0) == 1);
 }
 
 Result<PostgresRows> PostgresConnection::run(const std::string& sql,
@@ -142,8 +191,8 @@ Result<PostgresRows> PostgresConnection::run(const std::string& sql,
 }
 
 Status PostgresConnection::run_all(const char* sql) {
-  PostgresRows rows(PQexec(handle_, sql));
-  if (!rows.succeeded() && reconnect()) rows = PostgresRows(PQexec(handle_, sql));
+  PostgresRows rows = answer(PQsendQuery(handle_, sql) == 1);
+  if (!rows.succeeded() && reconnect()) rows = answer(PQsendQuery(handle_, sql) == 1);
   return rows.succeeded() ? ok_status() : failure(rows.result());
 }
 

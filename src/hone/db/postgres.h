@@ -65,6 +65,9 @@ class PostgresConnection {
  private:
   explicit PostgresConnection(PGconn* handle);
   friend class PostgresTransaction;
+  // The last answer to what was sent (`sent`: whether it was). Nothing, and the connection counts
+  // as lost, if the server is silent for kPatience times the URI's connect_timeout.
+  [[nodiscard]] PostgresRows answer(bool sent);
   [[nodiscard]] PostgresRows execute(const std::string& sql, std::span<const char* const> values);
   [[nodiscard]] bool reconnect();
   [[nodiscard]] Status failure(const PGresult* result) const;
@@ -72,7 +75,8 @@ class PostgresConnection {
   std::string name_;
   std::vector<std::string> prepared_;  // its place is the statement's name
   std::vector<std::string> settings_;
-  bool in_transaction_ = false;
+  int patience_seconds_ = 0;
+  bool in_transaction_ = false, silent_ = false;
 };
 
 // Shortest text that reads back as the same number.

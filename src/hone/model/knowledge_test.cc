@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "hone/base/file.h"
@@ -178,7 +179,7 @@ TEST(knowledge, the_fastest_shipped_record_is_taken) {
   f.store({});
   f.options.use_shipped = true;
   f.options.shipped = f.folder.path();
-  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "shipped");
   for (size_t g = 0; g < fast.size(); ++g) EXPECT_EQ(model.summaries[g].steps, fast[g].steps);
 }
 
@@ -205,12 +206,12 @@ TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
   f.store({failed(records[0], measure::Outcome::kCrash),
            failed(records[1], measure::Outcome::kWrongAnswer)});
   std::vector<std::string> sources = f.sources(model);
-  EXPECT_EQ(sources[0], "stored");
-  EXPECT_NE(sources[1], "stored");
+  EXPECT_EQ(sources[0], "shipped");
+  EXPECT_NE(sources[1], "shipped");
   EXPECT_NE(model.summaries[1].steps, records[1].steps);
   f.store({failed(records[0], measure::Outcome::kTimeout)});
   sources = f.sources(model);
-  EXPECT_NE(sources[0], "stored");
+  EXPECT_NE(sources[0], "shipped");
   EXPECT_NE(model.summaries[0].steps, records[0].steps);
   // Another device's failure says nothing.
   f.options.db = f.folder.file("other.db");
@@ -218,7 +219,7 @@ TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
   elsewhere.device = "another";
   f.store({elsewhere});
   sources = f.sources(model);
-  EXPECT_EQ(sources[0], "stored");
+  EXPECT_EQ(sources[0], "shipped");
 }
 
 // Counts how often it is asked for failures.
@@ -336,16 +337,30 @@ TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   f.store({});
   f.options.use_shipped = true;
   f.options.shipped = f.folder.path();
-  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "shipped");
   f.options.transfer = "off";  // they are of the same tasks
-  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
+  for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "shipped");
   f.options.exclude_models = {"net"};
   model = f.tasks(network("net", 20));
-  for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
+  for (const std::string& source : f.sources(model)) EXPECT_NE(source, "shipped");
   f.options.exclude_models.clear();
   model = f.tasks(network("net", 20));
   f.options.use_shipped = false;
-  for (const std::string& source : f.sources(model)) EXPECT_NE(source, "stored");
+  for (const std::string& source : f.sources(model)) EXPECT_NE(source, "shipped");
+}
+
+TEST(knowledge, weights_that_pass_by_between_two_runs_are_not_timed_warm) {
+  Fixture f;
+  const ModelTasks few = f.tasks(network("few", 8));
+  const search::TaskContext warm = task_context(few, 1);
+  EXPECT_EQ(warm.weights, measure::Weights::kWarm);
+  // Three times what a core has for itself.
+  const int64_t channels =
+      static_cast<int64_t>(std::sqrt(3.0 * static_cast<double>(own_cache_bytes(few.target)) / 36));
+  const ModelTasks many = f.tasks(network("many", 8, channels));
+  const search::TaskContext cold = task_context(many, 1);
+  EXPECT_NE(cold.weights, measure::Weights::kWarm);
+  EXPECT_LT(cold.timing.max_samples, warm.timing.max_samples);
 }
 
 TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {

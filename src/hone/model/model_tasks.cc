@@ -55,6 +55,7 @@ void summarise(ModelTasks& model) {
   for (const graph::TaskGroup& group : model.tasks.groups) {
     const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(group.calls[0])];
     TaskSummary summary;
+    summary.key = group.key;
     summary.name = call.name;
     summary.kernel_class = compute::kernel_class(call.dag);
     summary.multiplicity = static_cast<int>(group.calls.size());

@@ -9,13 +9,14 @@ namespace hone {
 
 // One distinct task of the model.
 struct TaskSummary {
+  uint64_t key = 0;          // compute::task_key
   std::string name;          // of the first node
   std::string kernel_class;  // "conv2d+bias+relu"
   int multiplicity = 1;
   double flops = 0;        // of one occurrence, as its operators are written
   double least_flops = 0;  // of the algorithm that needs the least (Space::least_flops)
   double bytes = 0;        // read and written by it, each once (compute::bytes_moved)
-  // Of its schedule: "default", "predicted", "transferred", "stored" or "tuned".
+  // Of its schedule: "default", "predicted", "transferred", "shipped", "stored" or "tuned".
   std::string source;
   std::string from;            // the model, or the task of another shape, that was measured
   double seconds = 0;          // measured or stored; 0 if unknown

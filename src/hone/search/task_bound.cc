@@ -14,8 +14,10 @@ namespace {
 // A description has the nominal clock; a machine that is cool or has idle cores exceeds it (1.75
 // was met). Too low a bound costs a little time, too high a one ends a search.
 constexpr double kTurbo = 2;
-// A rate that was measured can be beaten by so much: something else may have run beside.
+// A rate that was measured by a kernel of the search can be beaten by so much, ...
 constexpr double kHeadroom = 1.1;
+// ... and one of a roofline, whose programs do nothing else, by so much.
+constexpr double kRooflineHeadroom = 1.02;
 
 }  // namespace
 
@@ -31,8 +33,9 @@ TaskBounds::TaskBounds(const target::Target& target, int threads,
     : roofline_(std::move(roofline)),
       threads_(threads),
       busy_cores_(std::min(threads, target.cores)),
-      compute_beaten_(roofline_ ? kHeadroom : kTurbo),
-      move_beaten_(roofline_ ? kHeadroom : kTurbo),
+      headroom_(roofline_ ? kRooflineHeadroom : kHeadroom),
+      compute_beaten_(roofline_ ? headroom_ : kTurbo),
+      move_beaten_(roofline_ ? headroom_ : kTurbo),
       caches_(target.caches),
       memory_bytes_per_cycle_(target.memory_bytes_per_cycle),
       cycles_per_second_(target.ghz * 1e9 * busy_cores_),
@@ -61,8 +64,8 @@ bool TaskBounds::learn(const TaskWork& work, double measured) {
   if (!(measured > 0) || !std::isfinite(measured)) return false;
   const auto [compute, move] = times(work);
   const bool rose = compute > measured * compute_beaten_ || move > measured * move_beaten_;
-  if (compute > measured * compute_beaten_) compute_beaten_ = kHeadroom * compute / measured;
-  if (move > measured * move_beaten_) move_beaten_ = kHeadroom * move / measured;
+  if (compute > measured * compute_beaten_) compute_beaten_ = headroom_ * compute / measured;
+  if (move > measured * move_beaten_) move_beaten_ = headroom_ * move / measured;
   return rose;
 }
 

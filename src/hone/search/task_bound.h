@@ -36,6 +36,7 @@ class TaskBounds {
 
   std::optional<measure::Roofline> roofline_;
   int threads_, busy_cores_;
+  double headroom_;                      // above what was measured
   double compute_beaten_, move_beaten_;  // so many times faster than told may be
   std::vector<target::Cache> caches_;    // as described, as what follows
   double memory_bytes_per_cycle_, cycles_per_second_, flops_per_second_;

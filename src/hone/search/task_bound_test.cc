@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hone/compute/dag_testing.h"
+#include "hone/search/task_scheduler.h"
 
 namespace hone::search {
 namespace {
@@ -12,6 +13,13 @@ target::Target machine() {
   target.vector_bytes = 32, target.fma_per_cycle = 2, target.ghz = 2, target.cores = 4;
   target.caches = {{1, 32768, 64, 1, 64}, {3, 1 << 25, 64, 4, 8}};
   return target;
+}
+
+measure::Roofline measured_limits() {
+  return {.cores = 4,
+          .flops = {50e9, 180e9},
+          .levels = {{1, 32768, 1, {100e9, 400e9}, {50e9, 200e9}},
+                     {0, 0, 4, {10e9, 20e9}, {5e9, 10e9}}}};
 }
 
 TaskWork work_of(const compute::Dag& dag, space::Accuracy accuracy = space::Accuracy::kDefault) {
@@ -53,19 +61,27 @@ TEST(task_bound, arithmetic_at_peak_or_bytes_at_a_caches_rate) {
 }
 
 TEST(task_bound, a_roofline_says_what_was_measured) {
-  const measure::Roofline roofline = {.cores = 4,
-                                      .flops = {50e9, 180e9},
-                                      .levels = {{1, 32768, 1, {100e9, 400e9}, {50e9, 200e9}},
-                                                 {0, 0, 4, {10e9, 20e9}, {5e9, 10e9}}}};
+  const measure::Roofline roofline = measured_limits();
   ASSERT_TRUE(measure::check(roofline).ok());
-  TaskBounds bounds(machine(), 1, roofline);  // a tenth more may be left
-  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 55e9, .bytes = 1}), 1);
-  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 1, .bytes = 32768}), 32768 / 110e9);
-  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 1, .bytes = 11e9}), 1);
-  EXPECT_DOUBLE_EQ(TaskBounds(machine(), 4, roofline).seconds({.flops = 198e9, .bytes = 1}), 1);
-  EXPECT_FALSE(bounds.learn({.flops = 55e9, .bytes = 1}, 1.01));
-  EXPECT_TRUE(bounds.learn({.flops = 55e9, .bytes = 1}, 0.9));
-  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 55e9, .bytes = 1}), 0.9 / 1.1);
+  TaskBounds bounds(machine(), 1, roofline);  // 2 % more may be left
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 51e9, .bytes = 1}), 1);
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 1, .bytes = 32768}), 32768 / 102e9);
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 1, .bytes = 10.2e9}), 1);
+  EXPECT_DOUBLE_EQ(TaskBounds(machine(), 4, roofline).seconds({.flops = 183.6e9, .bytes = 1}), 1);
+  EXPECT_FALSE(bounds.learn({.flops = 51e9, .bytes = 1}, 1.01));
+  EXPECT_TRUE(bounds.learn({.flops = 51e9, .bytes = 1}, 0.9));
+  EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 51e9, .bytes = 1}), 0.9 / 1.02);
+}
+
+TEST(task_bound, at_the_limit_is_who_runs_at_97_percent_of_a_measured_peak) {
+  const TaskWork work{.flops = 50e9, .bytes = 1};  // a second at the peak
+  for (const double share : {0.90, 0.96, 0.975, 1.0}) {
+    TaskBounds bounds(machine(), 1, measured_limits());
+    bounds.learn(work, 1 / share);
+    TaskScheduler scheduler({{.expected = 1 / share, .bound = bounds.seconds(work)}});
+    scheduler.report(0, 1, 1 / share);
+    EXPECT_EQ(scheduler.at_limit(0), share > 0.97) << share;
+  }
 }
 
 TEST(task_bound, a_measured_rate_above_the_description_replaces_it) {

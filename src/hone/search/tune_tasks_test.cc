@@ -52,6 +52,27 @@ TEST(tune_tasks, same_seed_and_measurements_give_the_same_schedules) {
   }
 }
 
+TEST(tune_tasks, candidates_get_a_multiple_of_the_best_time_until_they_are_given_up) {
+  // The longest once there is a best.
+  const auto longest_timeout = [](double scale) {
+    TuneFixture f;
+    double longest = 0;
+    measure::NullRunner runner([&](const measure::Job& job) -> Result<double> {
+      f.clock.advance(0.05);
+      if (job.timing.best > 0 && std::isfinite(job.timing.best))
+        longest = std::max(longest, job.timeout_seconds);
+      return scale * TuneFixture::code_seconds(job);
+    });
+    f.options.runner = &runner;
+    EXPECT_TRUE(tune_tasks(f.tasks, f.options).ok());
+    return longest;
+  };
+  const double fast = longest_timeout(1), slow = longest_timeout(1e5);  // 0.1 ms and 10 s at least
+  EXPECT_GT(fast, 1e-4);
+  EXPECT_GT(slow, 10);
+  EXPECT_LT(fast, 0.5 * slow);
+}
+
 // The model that a tuner has by default learns from every batch.
 TEST(tune_tasks, a_model_that_learns_is_as_deterministic) {
   for (const bool overlap : {false, true}) {

@@ -1,0 +1,47 @@
+#include "hone/find_limits.h"
+
+#include "hone/base/clock.h"
+#include "hone/base/log.h"
+#include "hone/db/roofline_store.h"
+#include "hone/measure/host_load.h"
+#include "hone/measure/measure_roofline.h"
+
+namespace hone {
+namespace {
+
+constexpr double kQuiet = 0.1;  // share of the cores that others and the host may have meanwhile
+
+void announce(const TuneOptions& options, double start) {
+  if (!options.on_progress) return;
+  search::TuneProgress progress;
+  progress.elapsed = real_clock().now_seconds() - start;
+  progress.budget = options.budget_seconds;
+  progress.left = progress.budget - progress.elapsed;
+  progress.stage = "measuring the machine's limits";
+  options.on_progress(progress);
+}
+
+}  // namespace
+
+void find_limits(const TuneOptions& options, double start) {
+  const CompileOptions& compile = options.compile;
+  if (!compile.use_db || compile.device != "host" || options.budget_seconds < kLimitsBudget) return;
+  const std::string device = target::device_key(target::host());
+  const auto known = db::load_roofline(compile.db, device);
+  if (!known.ok() || *known) return;
+  announce(options, start);
+  measure::HostMonitor host;
+  (void)host.sample();
+  const Result<measure::Roofline> found =
+      measure::measure_roofline(target::host(), {.interrupted = options.interrupted});
+  const measure::HostLoad load = host.sample();
+  if (found.ok() && load.others + load.steal > kQuiet) {
+    log_warning("the machine has other work: its limits stay unknown");
+    return;
+  }
+  const Status status = found.ok() ? db::save_roofline(compile.db, device, *found) : found.status();
+  if (!status.ok() && status.code() != Code::kCancelled)
+    log_warning("the machine's limits stay unknown: {}", status.message());
+}
+
+}  // namespace hone
