@@ -121,7 +121,7 @@ class Db(Case):
     def test_gc_keeps_what_says_that_a_schedule_fails(self):
         wrong = [trial(1, i * 1e-3, outcome="wrong answer", verified=False, steps="parallel(a, b)") for i in range(1, 5)]
         crashed = [trial(1, i * 1e-3, outcome="crash", verified=False, steps="parallel(a, c)") for i in range(1, 4)]
-        self.fill(trial(1, 1e-3), *wrong, *crashed, trial(1, 1e-3, outcome="compile", verified=False))
+        self.fill(trial(1, 1e-3), *wrong, *crashed, trial(1, 1e-3, outcome="compile", verified=False, steps="parallel(a, d)"))
         self.assertEqual(self.succeed("db", "gc", "--db", self.db), "4 of 9 trials removed\n")
         left = [json.loads(line) for line in self.exported()]
         self.assertEqual(sorted(line["outcome"] for line in left), ["crash", "crash", "ok", "wrong answer", "wrong answer"])

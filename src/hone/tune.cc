@@ -353,7 +353,6 @@ Status Tuning::compare_models() {
 }
 
 Result<TuneSummary> Tuning::run() {
-  announce("choosing schedules to begin with");
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
   HONE_ASSIGN_OR_RETURN(runner_,
                         measure::make_tested_runner(options_.worker, untuned_.model.target));

@@ -228,7 +228,10 @@ std::vector<Command> db_record_commands(CLI::App& db) {
   }
   {
     const auto [app, options] =
-        make("gc", "Remove old trials but the fastest, and give their room back", gc);
+        make("gc",
+             "Remove old trials but the fastest and those that say that a schedule fails, and give "
+             "their room back",
+             gc);
     app->add_option(
            "--keep", options->keep,
            "Verified trials that stay of each task, device, number of threads, version and algorithm")
@@ -240,7 +243,6 @@ std::vector<Command> db_record_commands(CLI::App& db) {
         ->capture_default_str();
     app->add_flag("--dry-run", options->dry_run, "Say what would be removed, and remove nothing");
     add_db(*app, options->db);
-    app->footer("What says that a schedule fails on a device stays, too.");
   }
   return commands;
 }

@@ -102,7 +102,9 @@ ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void ProgressDisplay::show(const search::TuneProgress& progress) {
   const double pause = terminal_ ? 0.1 : 1.0;
-  const bool shown_now = last_shown_ >= 0 && progress.elapsed < last_shown_ + pause;
+  // Lines begin after a pause, so that bad input is one line.
+  const double shown = terminal_ ? last_shown_ : std::max(last_shown_, 0.0);
+  const bool shown_now = shown >= 0 && progress.elapsed < shown + pause;
   const bool new_stage = terminal_ && progress.stage != last_stage_;
   if (shown_now && !new_stage) return;
   last_shown_ = progress.elapsed;

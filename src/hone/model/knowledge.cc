@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hone/assembly/kernel.h"
 #include "hone/base/file.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
