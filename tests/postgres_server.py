@@ -1,4 +1,5 @@
 """A PostgreSQL server of its own in a temporary folder, reached by a Unix socket: for tests and for store_stress.py."""
+import contextlib
 import ctypes
 import os
 import pwd
@@ -9,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 from urllib.parse import quote
+
+from processes import children
 
 PR_SET_PDEATHSIG = 1
 
@@ -49,14 +52,10 @@ class Server:
     def sessions(self, database):
         """The server's processes that serve a database."""
         found = []
-        for line in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                title, status = line.read_text(), (line.parent / "stat").read_text()
-            except OSError:
-                continue
-            parent = int(status.rpartition(")")[2].split()[1])
-            if parent == self.process.pid and title.startswith(f"postgres: hone {database} "):
-                found.append(int(line.parent.name))
+        for pid in children(self.process.pid):
+            with contextlib.suppress(OSError):  # it has ended
+                if Path(f"/proc/{pid}/cmdline").read_text().startswith(f"postgres: hone {database} "):
+                    found.append(pid)
         return found
 
     def __enter__(self):

@@ -7,15 +7,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import support
+import support  # first: it says where the others are
 from support import Case, hone, small_network
+
+import model_files
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "make_shipped_records.py"
 RECORDS = ROOT / "data" / "records"
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import model_files  # noqa: E402
 
 
 class Transfer(Case):
@@ -107,11 +106,7 @@ class Transfer(Case):
         self.refuse("nothing", "db", "ship", self.folder, "--db", self.folder / "nothing.db")
 
         # They are found beside the program. Nothing is known otherwise: there is no database.
-        program = self.folder / "bin" / "hone"
-        program.parent.mkdir()
-        shutil.copy(support.HONE, program)
-        beside = self.folder / "share" / "hone"
-        beside.mkdir(parents=True)
+        program, beside = self.installed()
         sources = self.sources_of(program)
         self.assertEqual(sources & {"stored", "transferred"}, set())
         records.rename(beside / "records")
@@ -127,15 +122,12 @@ class Transfer(Case):
         """As if they had been measured here: kernels have the same keys as then, and their schedules can be replayed."""
         host = next(device for device in self.succeed_json("devices") if device["name"] == "host")
         source = RECORDS / f"{'avx512' if host['key'].startswith('avx512') else 'avx2'}.jsonl"
-        beside = self.folder / "share" / "hone" / "records"
-        beside.mkdir(parents=True)
         lines = [json.loads(line) for line in source.read_text().splitlines()]
         own = [line | {"device": host["key"], "threads": 1} for line in lines if line["threads"] == 2]
         name = host["key"].partition("-")[0]
-        (beside / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
-        program = self.folder / "bin" / "hone"
-        program.parent.mkdir()
-        shutil.copy(support.HONE, program)
+        program, beside = self.installed()
+        (beside / "records").mkdir()
+        (beside / "records" / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
         done = subprocess.run([program, "compile", model_files.filled("resnet18"), "-o", self.library, "--threads", "1", "--json"], check=True,
                               capture_output=True, text=True)
         kernels = json.loads(done.stdout)["kernels"]
@@ -144,6 +136,14 @@ class Transfer(Case):
         self.assertGreater(len(shipped), 0.6 * len(kernels), "a change of tasks' keys leaves the records behind: make them anew")
         for kernel in shipped:
             self.assertEqual((kernel["source"], kernel["stale_records"]), ("shipped", 0), kernel)
+
+    def installed(self):
+        """A copy of the program, and the folder in which it looks for what comes with it."""
+        program, beside = self.folder / "bin" / "hone", self.folder / "share" / "hone"
+        program.parent.mkdir()
+        shutil.copy(support.HONE, program)
+        beside.mkdir(parents=True)
+        return program, beside
 
     def sources_of(self, program, *options):
         done = subprocess.run([program, "compile", self.small, "-o", self.library, "--threads", "1", "--json", *options], check=True,

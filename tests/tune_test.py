@@ -12,22 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import support
+from processes import children
 from support import Case, small_network
-
-
-def children(pid):
-    """Processes that `pid` started."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            stat = (entry / "stat").read_text()
-        except OSError:
-            continue
-        if int(stat.rpartition(")")[2].split()[1]) == pid:
-            found.append(int(entry.name))
-    return found
 
 
 class Tuning(Case):

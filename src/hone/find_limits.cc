@@ -1,6 +1,5 @@
 #include "hone/find_limits.h"
 
-#include "hone/base/clock.h"
 #include "hone/base/log.h"
 #include "hone/db/roofline_store.h"
 #include "hone/measure/host_load.h"
@@ -11,25 +10,15 @@ namespace {
 
 constexpr double kQuiet = 0.1;  // share of the cores that others and the host may have meanwhile
 
-void announce(const TuneOptions& options, double start) {
-  if (!options.on_progress) return;
-  search::TuneProgress progress;
-  progress.elapsed = real_clock().now_seconds() - start;
-  progress.budget = options.budget_seconds;
-  progress.left = progress.budget - progress.elapsed;
-  progress.stage = "measuring the machine's limits";
-  options.on_progress(progress);
-}
-
 }  // namespace
 
-void find_limits(const TuneOptions& options, double start) {
+void find_limits(const TuneOptions& options, const std::function<void()>& before) {
   const CompileOptions& compile = options.compile;
   if (!compile.use_db || compile.device != "host" || options.budget_seconds < kLimitsBudget) return;
   const std::string device = target::device_key(target::host());
   const auto known = db::load_roofline(compile.db, device);
   if (!known.ok() || *known) return;
-  announce(options, start);
+  before();
   measure::HostMonitor host;
   (void)host.sample();
   const Result<measure::Roofline> found =

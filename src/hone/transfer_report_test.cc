@@ -80,6 +80,22 @@ struct Fixture {
   }
 };
 
+// The target, tuned, and one source of schedules for it.
+struct WithSource : Fixture {
+  WithSource() {
+    store(network("target", 20), "target");
+    store(network("first", 24), "first");
+    options.from = {"first"};
+  }
+  // What a report measures.
+  int count() {
+    measured = 0;
+    const Status status = transfer_report(network("target", 20), options).status();
+    EXPECT_TRUE(status.ok()) << status.message();
+    return measured;
+  }
+};
+
 TEST(transfer_report, says_per_source_and_class_what_was_reached) {
   Fixture f;
   f.store(network("target", 20), "target");
@@ -113,30 +129,18 @@ TEST(transfer_report, says_per_source_and_class_what_was_reached) {
 }
 
 TEST(transfer_report, without_measuring_only_the_comparison_runs) {
-  Fixture f;
-  f.store(network("target", 20), "target");
-  f.store(network("first", 24), "first");
-  f.options.from = {"first"};
-  ASSERT_TRUE(transfer_report(network("target", 20), f.options).ok());
-  const int compared = f.measured;
+  WithSource f;
+  const int compared = f.count();
   f.options.measure = 2;
-  f.measured = 0;
-  ASSERT_TRUE(transfer_report(network("target", 20), f.options).ok());
-  EXPECT_GT(f.measured, compared);
+  EXPECT_GT(f.count(), compared);
 }
 
 TEST(transfer_report, a_search_ends_with_its_time_or_its_candidates) {
-  Fixture f;
-  f.store(network("target", 20), "target");
-  f.store(network("first", 24), "first");
-  f.options.from = {"first"};
-  ASSERT_TRUE(transfer_report(network("target", 20), f.options).ok());
-  const int compared = f.measured;
+  WithSource f;
+  const int compared = f.count();
   const auto measured_with = [&](double seconds, int most) {
     f.options.search_seconds = seconds, f.options.measure = most;
-    f.measured = 0;
-    EXPECT_TRUE(transfer_report(network("target", 20), f.options).ok());
-    return f.measured;
+    return f.count();
   };
   const int two_each = measured_with(0, 2);
   EXPECT_EQ(measured_with(3600, 2), two_each);

@@ -91,6 +91,7 @@ class Tuning {
   void compare_kernels();
   [[nodiscard]] Result<Written> write_faster();
   [[nodiscard]] Status compare_models();
+  void give_up_comparing(const Status& why);
   // The tuned model is compared with the untuned one.
   [[nodiscard]] bool compares() const { return summary_.not_compared.empty(); }
   // The partition that the measured times speak for.
@@ -319,14 +320,18 @@ Result<Written> Tuning::write_faster() {
                       options_.compile, pool_);
 }
 
+void Tuning::give_up_comparing(const Status& why) {
+  summary_.not_compared = why.message();
+  log_warning("the tuned model was not compared with the untuned one: {}", why.message());
+}
+
 Status Tuning::compare_models() {
   std::string tuned_library = output_;
   if (is_static_) {
     tuned_library = folder_->file("tuned.so");
     const Status status = write_model(chosen(), schedules_, tuned_library, plain_, pool_).status();
     if (!status.ok()) {
-      summary_.not_compared = status.message();
-      log_warning("the tuned model was not compared with the untuned one: {}", status.message());
+      give_up_comparing(status);
       return ok_status();
     }
   }
@@ -340,9 +345,7 @@ Status Tuning::compare_models() {
   const Result<std::vector<std::vector<double>>> times = time_in_turns(
       {tuned_library, untuned_library()}, untuned_.model.threads, std::min(compare_seconds_, left));
   if (!times.ok()) {
-    summary_.not_compared = times.status().message();
-    log_warning("the tuned model was not compared with the untuned one: {}",
-                times.status().message());
+    give_up_comparing(times.status());
     return ok_status();
   }
   const measure::Duel duel = {.challenger = (*times)[1], .incumbent = (*times)[0]};
@@ -353,6 +356,7 @@ Status Tuning::compare_models() {
 }
 
 Result<TuneSummary> Tuning::run() {
+  find_limits(options_, [this] { announce("measuring the machine's limits"); });
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
   HONE_ASSIGN_OR_RETURN(runner_,
                         measure::make_tested_runner(options_.worker, untuned_.model.target));
@@ -382,7 +386,6 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
-  find_limits(options, start);
   return Tuning(std::move(graph), output, options, start, cost, store.get()).run();
 }
 
