@@ -14,9 +14,10 @@ namespace {
 // A description has the nominal clock; a machine that is cool or has idle cores exceeds it (1.75
 // was met). Too low a bound costs a little time, too high a one ends a search.
 constexpr double kTurbo = 2;
-// A rate that was measured by a kernel of the search can be beaten by so much, ...
+// What a kernel of the search reached another schedule may exceed by so much: more than what the
+// scheduler takes for the limit (kAtLimit), so that no search ends for it.
 constexpr double kHeadroom = 1.1;
-// ... and one of a roofline, whose programs do nothing else, by so much.
+// What a roofline says, whose programs do nothing else, may be exceeded by so much.
 constexpr double kRooflineHeadroom = 1.02;
 
 }  // namespace
@@ -33,9 +34,8 @@ TaskBounds::TaskBounds(const target::Target& target, int threads,
     : roofline_(std::move(roofline)),
       threads_(threads),
       busy_cores_(std::min(threads, target.cores)),
-      headroom_(roofline_ ? kRooflineHeadroom : kHeadroom),
-      compute_beaten_(roofline_ ? headroom_ : kTurbo),
-      move_beaten_(roofline_ ? headroom_ : kTurbo),
+      compute_{roofline_ ? kRooflineHeadroom : kTurbo, roofline_.has_value()},
+      move_(compute_),
       caches_(target.caches),
       memory_bytes_per_cycle_(target.memory_bytes_per_cycle),
       cycles_per_second_(target.ghz * 1e9 * busy_cores_),
@@ -60,18 +60,25 @@ TaskBounds::Times TaskBounds::times(const TaskWork& work) const {
           measure::bound(0, work.bytes, work.bytes, *roofline_, threads_).seconds};
 }
 
+bool TaskBounds::Excess::learn(double faster) {
+  if (known && faster <= factor) return false;
+  known = false;
+  if (kHeadroom * faster <= factor) return false;
+  factor = kHeadroom * faster;
+  return true;
+}
+
 bool TaskBounds::learn(const TaskWork& work, double measured) {
   if (!(measured > 0) || !std::isfinite(measured)) return false;
   const auto [compute, move] = times(work);
-  const bool rose = compute > measured * compute_beaten_ || move > measured * move_beaten_;
-  if (compute > measured * compute_beaten_) compute_beaten_ = headroom_ * compute / measured;
-  if (move > measured * move_beaten_) move_beaten_ = headroom_ * move / measured;
-  return rose;
+  const bool computes_faster = compute_.learn(compute / measured);
+  const bool moves_faster = move_.learn(move / measured);
+  return computes_faster || moves_faster;
 }
 
 double TaskBounds::seconds(const TaskWork& work) const {
   const auto [compute, move] = times(work);
-  return std::max(compute / compute_beaten_, move / move_beaten_);
+  return std::max(compute / compute_.factor, move / move_.factor);
 }
 
 }  // namespace hone::search

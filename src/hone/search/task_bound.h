@@ -1,7 +1,8 @@
 // search/task_bound.h - what no schedule of a task is expected to beat: the arithmetic of its
 // cheapest algorithm at the device's peak, and every operand moved once, at the rates that a
 // roofline says were measured. Without one clocks and peaks are not known exactly: rates start
-// above the description. Whatever was measured to be faster raises them.
+// above the description. Whatever was measured to be faster raises them, and from then on they stay
+// above whatever comes close: nobody knows where such a rate ends.
 #pragma once
 
 #include <optional>
@@ -34,10 +35,17 @@ class TaskBounds {
   [[nodiscard]] Times times(const TaskWork& work) const;  // at the rates as they are told
   [[nodiscard]] double bytes_per_second(double bytes) const;
 
+  // How much faster than told may be.
+  struct Excess {
+    double factor = 1;
+    bool known = false;  // told by a roofline that nothing has beaten
+    // A task was so many times faster than told: true if the factor rose.
+    bool learn(double faster);
+  };
+
   std::optional<measure::Roofline> roofline_;
   int threads_, busy_cores_;
-  double headroom_;                      // above what was measured
-  double compute_beaten_, move_beaten_;  // so many times faster than told may be
+  Excess compute_, move_;
   std::vector<target::Cache> caches_;    // as described, as what follows
   double memory_bytes_per_cycle_, cycles_per_second_, flops_per_second_;
 };
