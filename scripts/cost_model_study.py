@@ -11,6 +11,8 @@ command goes on from there. --budget caps the training of each net; what it has 
   tasks          how many tasks to train on: pairs in order (ATFormer, table 7), for each of --families and --sizes
   losses         ranks or errors (ATFormer, table 4, methods a and b; TLP)
   architectures  heads and encoder layers (ATFormer, table 5)
+  features       with and without the tags of operators, the coarse ones of ATFormer's features (ATFormer, table 6)
+  batch          families (ATFormer, table 9); wants a data set of kernels of batch 8
   mask           whether statements attend to padding (ATFormer, table 7, its last column)
   networks       the best of one and of five for a whole network (TenSet, TLP on a Xeon Platinum 8272)
   time           R^2 of the times of all schedules together (Fasor, table 8); wants a split --by within
@@ -41,6 +43,12 @@ ROWS = {
                       [("MHA, 2 heads", "3.71 ms", "mha:heads=2"), ("MHA, 4 heads", "1.24 ms", "mha:heads=4"), ("MHA, 8 heads", "1.19 ms", "mha:heads=8"),
                        ("ATFormer-1L", "1.25 ms", "atformer:layers=1,mask=0"), ("ATFormer", "1.04 ms", "atformer:layers=2,mask=0"),
                        ("ATFormer-3L", "1.23 ms", "atformer:layers=3,mask=0")]),
+    "features": ("latency of ResNet-18 tuned",
+                 [("LSTM", "1.29 ms", "lstm"), ("LSTM without tags", "1.58 ms", "lstm:tags=0"), ("ATFormer", "1.04 ms", "atformer:mask=0"),
+                  ("ATFormer without tags", "1.18 ms", "atformer:mask=0,tags=0")]),
+    "batch": ("latency of ResNet-18, BERT-Tiny tuned, batch 8",
+              [("XGBoost", "3.04, 17.42 ms", "gbdt"), ("LSTM", "3.35, 14.83 ms", "lstm"), ("TabNet", "2.88, 16.98 ms", "tabnet"), ("MHA", "2.79, 15.32 ms", "mha"),
+               ("ATFormer-1L", "2.51, 15.49 ms", "atformer:layers=1,mask=0"), ("ATFormer", "2.39, 14.37 ms", "atformer:mask=0"), ("", "", "combined")]),
     "mask": ("pairs, 500 tasks", [("ATFormer", "0.941", "atformer:mask=0"), ("ATFormer-M", "0.937", "atformer:mask=1")]),
     "networks": ("network top-1, top-5",
                  [("TenSet-MLP", "0.875, 0.953", "mlp"), ("TLP", "0.919, 0.971", "tlp"), ("", "", "gbdt"), ("", "", "combined"), ("", "", "small")]),

@@ -143,6 +143,9 @@ def check_interruption(folder, db):
             continue
         assert process.returncode == (130 if how == signal.SIGINT else -how), process.returncode
         assert state.exists() == (done > 0) and not path.exists()
+        if done > 0:  # what was learned is not thrown away unasked
+            kept = state.read_bytes()
+            assert f"{state}: left by an interrupted training" in hone(*train, "-o", path, code=2) and state.read_bytes() == kept
         hone(*train, "-o", path, "--resume")
         assert path.read_bytes() == whole.read_bytes() and not state.exists(), (how, done)
     # Neither a state of another training nor a damaged one is gone on with.

@@ -43,27 +43,28 @@ Json to_json(const cost::Score& score) {
 }
 
 Json to_json(const cost::NetworkScore& score) {
-  return {{"network", score.network},
-          {"tasks", score.tasks},
-          {"best_seconds", score.best_seconds},
-          {"top1", score.top1()},
-          {"top5", score.top5()}};
+  return {
+      {"network", score.network},     {"threads", score.threads},           {"tasks", score.tasks},
+      {"listed_tasks", score.listed}, {"best_seconds", score.best_seconds}, {"top1", score.top1()},
+      {"top5", score.top5()}};
 }
 
 void print_networks(std::span<const cost::NetworkScore> networks) {
   if (networks.empty()) return;
-  Table table({"network", "tasks", "best ms", "top-1", "top-5"}, 1);
+  Table table({"network", "threads", "tasks", "best ms", "top-1", "top-5"}, 1);
   double top1 = 0, top5 = 0;
   int tasks = 0;
   for (const cost::NetworkScore& score : networks) {
-    table.add({shorten(score.network, 40), std::to_string(score.tasks),
+    table.add({shorten(score.network, 40), std::to_string(score.threads),
+               score.listed > 0 ? fmt::format("{} of {}", score.tasks, score.listed)
+                                : std::to_string(score.tasks),
                fmt::format("{:.3f}", 1e3 * score.best_seconds), fmt::format("{:.3f}", score.top1()),
                fmt::format("{:.3f}", score.top5())});
     top1 += score.top1() / static_cast<double>(networks.size());
     top5 += score.top5() / static_cast<double>(networks.size());
     tasks += score.tasks;
   }
-  table.add({"mean", std::to_string(tasks), "", fmt::format("{:.3f}", top1),
+  table.add({"mean", "", std::to_string(tasks), "", fmt::format("{:.3f}", top1),
              fmt::format("{:.3f}", top5)});
   fmt::print("\n{}", table.text());
 }
@@ -332,8 +333,9 @@ Command eval_command(CLI::App& root) {
       "that are\npredicted to be fastest; peak-5: the mean of top-1 to top-5; R^2, RMSE: of best "
       "time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules; R^2 s, "
       "R^2 ln s: of seconds and of their logarithm, all schedules\nof all these tasks together. Of "
-      "a network: the sum of its tasks' best times / the sum of what the best of k takes;\nbelow it "
-      "the mean over networks.");
+      "a network: the sum of its tasks' best times / the sum of what the best of k takes, each task "
+      "once or, with\n--network, as often as it occurs there; below it the mean over networks and "
+      "threads.");
   return {app, [options, app] {
             options->cost_given = app->count("--cost") > 0;
             return evaluate(*options, *app);

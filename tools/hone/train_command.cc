@@ -87,6 +87,11 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
   MeasuredStore store(options.db);
   for (const std::string& device : options.devices) {
     HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(store, device));
+    for (const CostData& other : all) {
+      if (data.device.overlaps(other.device))
+        return invalid("--device: {} and {} have the same schedules", other.device.text(),
+                       data.device.text());
+    }
     models.merge(data.dataset.models());
     devices.push_back(data.device.text());
     if (!options.split_file.empty()) {

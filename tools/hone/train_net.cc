@@ -56,6 +56,9 @@ Result<net::NetTraining> parse(const NetTrainTexts& texts, net::NetTraining trai
                         of_option("--train-on", net::parse_train_place(texts.place)));
   training.state_file = texts.output + ".state";
   training.resume = texts.resume;
+  if (!training.resume && file_exists(training.state_file))
+    return invalid("{}: left by an interrupted training; go on with --resume, or remove it",
+                   training.state_file);
   training.cancel = &listen_for_interrupt();
   return training;
 }

@@ -20,8 +20,8 @@ std::vector<double> speeds(const std::vector<double>& seconds) {
 }
 
 struct Sums {
-  std::map<std::string, Score> classes;  // of what Score has means of
-  std::map<std::string, NetworkScore> networks;
+  std::map<std::string, Score> classes;                          // of what Score has means of
+  std::map<std::pair<std::string, int>, NetworkScore> networks;  // by name and threads
 };
 
 // Of all schedules, and of each draw of fewer ones.
@@ -70,7 +70,9 @@ void add_to_networks(const TaskTrials& task, const Score& score, double best, co
   for (const std::string& network : judged.names) {
     const int times = multiplicity(task, network, judged.networks);
     if (times == 0) continue;
-    NetworkScore& sum = sums.networks[network];
+    NetworkScore& sum = sums.networks[{network, task.threads}];
+    const auto listed = judged.networks.find(network);
+    if (listed != judged.networks.end()) sum.listed = static_cast<int>(listed->second.size());
     sum.tasks += 1;
     sum.best_seconds += times * best;
     sum.top1_seconds += times * best / score.top1;
@@ -166,9 +168,10 @@ Evaluation means_of(const Sums& sums) {
     add(sum, all);
     evaluation.classes.push_back(mean(sum, name));
   }
-  for (const auto& [name, sum] : sums.networks) {
+  for (const auto& [which, sum] : sums.networks) {
     evaluation.networks.push_back(sum);
-    evaluation.networks.back().network = name;
+    evaluation.networks.back().network = which.first;
+    evaluation.networks.back().threads = which.second;
   }
   evaluation.all = mean(all, "all");
   return evaluation;

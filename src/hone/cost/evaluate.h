@@ -28,10 +28,13 @@ struct Score {
   Determination seconds, log_seconds;
 };
 
-// A network whose every task runs by the best of the k schedules that are predicted to be fastest.
+// A network, run by so many threads, whose every task runs by the best of the k schedules that are
+// predicted to be fastest.
 struct NetworkScore {
   std::string network;
-  int tasks = 0;
+  int threads = 1;
+  int tasks = 0;   // of the network that were judged
+  int listed = 0;  // distinct tasks that it has; 0: nobody said
   // Sums over its tasks, each as often as it occurs.
   double best_seconds = 0, top1_seconds = 0, top5_seconds = 0;
   [[nodiscard]] double top1() const { return best_seconds / top1_seconds; }
@@ -44,14 +47,14 @@ struct NetworkScore {
 struct ScheduleCountScore {
   int schedules = 0;
   Score score;
-  double network_top1 = 0, network_top5 = 0;  // means over networks, 0 without any
+  double network_top1 = 0, network_top5 = 0;  // means over networks and threads, 0 without any
 };
 inline constexpr int kDraws = 16;
 
 struct Evaluation {
   std::vector<Score> classes;                    // by name
   Score all;                                     // kernel_class is "all"
-  std::vector<NetworkScore> networks;            // by name
+  std::vector<NetworkScore> networks;            // by name and threads
   std::vector<ScheduleCountScore> by_schedules;  // by number
 };
 

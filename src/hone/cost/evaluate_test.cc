@@ -221,10 +221,32 @@ TEST(evaluate, a_network_is_the_sum_of_its_tasks) {
   ASSERT_EQ(together.networks.size(), 1u);
   const NetworkScore& sum = together.networks[0];
   EXPECT_EQ(sum.tasks, 2);
+  EXPECT_EQ(sum.listed, 2);
   EXPECT_DOUBLE_EQ(sum.best_seconds,
                    3 * apart.networks[0].best_seconds + apart.networks[1].best_seconds);
   EXPECT_DOUBLE_EQ(sum.top1_seconds,
                    3 * apart.networks[0].top1_seconds + apart.networks[1].top1_seconds);
+}
+
+// A time of one thread is no part of a network that two run.
+TEST(evaluate, a_network_is_judged_by_each_number_of_threads) {
+  Database database;
+  Dataset dataset = load_dataset(database.store(), "device").value();
+  const Evaluation one = evaluate(dataset, database.target(), Nonsense()).value();
+  Dataset more = dataset;
+  for (TaskTrials& task : more.tasks) {
+    task.threads = 2;
+    for (MeasuredSteps& trial : task.trials) trial.seconds /= 2;
+  }
+  append(dataset, more);
+  const Evaluation both = evaluate(dataset, database.target(), Nonsense()).value();
+  ASSERT_EQ(both.networks.size(), 2 * one.networks.size());
+  for (const NetworkScore& network : both.networks) {
+    const NetworkScore& alone = one.networks[network.network == "first" ? 0 : 1];
+    EXPECT_EQ(network.tasks, alone.tasks);
+    EXPECT_DOUBLE_EQ(network.best_seconds * network.threads, alone.best_seconds);
+    EXPECT_DOUBLE_EQ(network.top1(), alone.top1());
+  }
 }
 
 TEST(evaluate, the_best_of_fewer_schedules_is_easier_to_find) {

@@ -13,6 +13,8 @@
 #include "hone/codegen/runtime/hone_model.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/model/compile_graph.h"
+#include "hone/neural/check_library.h"
+#include "hone/neural/restored_net.h"
 #include "hone/target/target.h"
 
 namespace hone {
@@ -94,8 +96,8 @@ void remove_unused(const std::string& folder) {
   }
 }
 
-// By the analytic model and without any record: a net must not need a net, and the same file gives
-// the same library.
+// By the trees or the analytic model that are the default here, and without any record: a net must
+// not need a net, and the same file gives the same library.
 Status make_library(const NetFile& net, const std::string& name, const std::string& path) {
   graph::ImportOptions import;
   for (const cost::Input input : net.inputs) {
@@ -131,6 +133,9 @@ Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
   const std::string made = temporary.file(library);
   log_info("compiling the cost model {}", name);
   HONE_RETURN_IF_ERROR(make_library(net, name, made));
+  // A file that this program would make otherwise, or whose weights are inputs, is not computed.
+  if (const Result<cost::net::Net> plain = restore_net(net, name); plain.ok())
+    HONE_RETURN_IF_ERROR(check_library(made, *plain));
   if (!folder.empty()) {
     const Status kept = keep(made, compiled.path);
     if (kept.ok()) {

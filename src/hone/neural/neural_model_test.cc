@@ -11,6 +11,7 @@
 #include "hone/cost/registry.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/test_model.h"
+#include "hone/neural/check_library.h"
 #include "hone/neural/compiled_net.h"
 #include "hone/neural/neural_model_testing.h"
 #include "hone/neural/restored_net.h"
@@ -71,6 +72,19 @@ TEST(net_file, gives_its_weights_to_a_net_of_the_same_kind) {
   EXPECT_EQ(
       load_weights(file, path, deep).message(),
       path + ": has no encoder1.attention.query.weight, expected a small of the same options");
+}
+
+// A compiler that is wrong is found out: here by the library of other weights.
+TEST(check_library, refuses_what_says_something_else) {
+  const TempDir folder = TempDir::create().value();
+  const std::string path = folder.file("small.onnx");
+  const net::Net written = small_net();
+  ASSERT_TRUE(write_net(path, written, {}).ok());
+  const CompiledNet compiled = compile_net(read_net(path).value(), path, folder.path()).value();
+  EXPECT_TRUE(check_library(compiled.path, written).ok());
+  const Status other = check_library(compiled.path, small_net(4));
+  EXPECT_NE(other.message().find("compiled, the net's score differs by"), std::string::npos)
+      << other.message();
 }
 
 // A file from before an option was there reads no such input, and goes on as it is.

@@ -1,6 +1,7 @@
 // neural_model_testing.h - a small net and real candidates, for tests of neural cost models.
 #pragma once
 
+#include "hone/base/rng.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/cost/net/net_testing.h"
 #include "hone/cost/net/rows.h"

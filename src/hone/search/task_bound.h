@@ -46,7 +46,7 @@ class TaskBounds {
   std::optional<measure::Roofline> roofline_;
   int threads_, busy_cores_;
   Excess compute_, move_;
-  std::vector<target::Cache> caches_;    // as described, as what follows
+  std::vector<target::Cache> caches_;  // as described, as what follows
   double memory_bytes_per_cycle_, cycles_per_second_, flops_per_second_;
 };
 

@@ -17,6 +17,7 @@ constexpr FamilyOption kOptions[] = {
     kDecisions,
     kAnalytic,
     {"device", 0, 0, 1, "1: reads the description of the device, too"},
+    kTags,
     kDevices,
 };
 
@@ -24,7 +25,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("atformer", inputs);
   const int64_t hidden = options.integer("hidden");
   const Value mask = b.input("mask");
-  Value tokens = linear_relu(b, "embed0", statements(b), hidden);
+  Value tokens = linear_relu(b, "embed0", statements(b, options), hidden);
   tokens = linear_relu(b, "embed1", tokens, hidden);
   const Value known = context(b, options);
   tokens = with_context(b, tokens, known, hidden);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "hone/base/assert.h"
+#include "hone/base/rng.h"
 
 namespace hone::cost::net {
 namespace {
@@ -223,6 +224,22 @@ std::vector<std::vector<float>> evaluate(const Net& net, const NetBatch& batch) 
     outputs.emplace_back(values.begin(), values.end());
   }
   return outputs;
+}
+
+NetBatch random_batch(const Net& net, int64_t rows, uint64_t seed) {
+  Rng rng(seed);
+  NetBatch batch{.rows = rows, .inputs = {}};
+  for (const NetInput& input : net.inputs) {
+    const int64_t size = element_count(input.dims);
+    std::vector<float>& values = batch.inputs.emplace_back(static_cast<size_t>(rows * size));
+    for (float& value : values) value = static_cast<float>(rng.normal());
+    if (!input.name.ends_with("mask")) continue;
+    for (auto row = values.begin(); row != values.end(); row += size) {
+      std::fill(row, row + size, 0.0F);
+      std::fill(row, row + rng.between(1, size), 1.0F);
+    }
+  }
+  return batch;
 }
 
 }  // namespace hone::cost::net

@@ -12,6 +12,9 @@ struct NetBatch {
   std::vector<std::vector<float>> inputs;  // as Net::inputs
 };
 
+// Normal values to compare two ways of computing a net by; masks have 1 to all ones, in front.
+[[nodiscard]] NetBatch random_batch(const Net& net, int64_t rows, uint64_t seed);
+
 // For each of Net::outputs rows x element_count numbers. Every parameter must have its values.
 [[nodiscard]] std::vector<std::vector<float>> evaluate(const Net& net, const NetBatch& batch);
 

@@ -77,6 +77,19 @@ TEST(families, atformer_without_a_mask_ignores_what_padding_holds_too) {
   EXPECT_EQ(evaluate(*net, batch), evaluate(*net, other));
 }
 
+TEST(families, read_no_tags_if_told_so) {
+  for (const Family* family : {&kAtformer, &kLstm}) {
+    for (const double tags : {0.0, 1.0}) {
+      Result<Net> net = make_net(*family, small_inputs(), {{"hidden", 16}, {"tags", tags}});
+      ASSERT_TRUE(net.ok()) << net.status().message();
+      initialise(*net, 3);
+      EXPECT_EQ(input_place(*net, "tags") < net->inputs.size(), tags == 1) << family->name;
+      const NetBatch batch = random_batch(*net, 2, 5);
+      EXPECT_NE(evaluate(*net, batch)[0][0], evaluate(*net, batch)[0][1]) << family->name;
+    }
+  }
+}
+
 TEST(families, have_the_sizes_of_their_papers) {
   const auto weights = [](const Family& family) {
     return make_net(family, small_inputs(), {})->num_weights();
@@ -151,7 +164,7 @@ TEST(families, refuse_options_by_name_and_range) {
   };
   EXPECT_EQ(refused({{"width", 5}}),
             "atformer has no option 'width', expected one of layers, hidden, heads, mask, dropout, "
-            "task, measure, decisions, analytic, device, devices");
+            "task, measure, decisions, analytic, device, tags, devices");
   EXPECT_EQ(refused({{"layers", 0}}), "option layers=0: expected a whole number from 1 to 8");
   EXPECT_EQ(refused({{"layers", 1.5}}), "option layers=1.5: expected a whole number from 1 to 8");
   EXPECT_EQ(refused({{"hidden", 10}}), "4 heads do not divide hidden=10");

@@ -25,7 +25,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("fasor", inputs);
   const int64_t hidden = options.integer("hidden");
   const Value mask = b.input("mask");
-  Value tokens = linear(b, "embed", statements(b), hidden);
+  Value tokens = linear(b, "embed", statements(b, options), hidden);
   const Value known = context(b, options);
   tokens = with_context(b, tokens, known, hidden);
   tokens = layer_norm(b, "embed.norm", tokens);

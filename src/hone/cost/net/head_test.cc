@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "hone/base/rng.h"
 #include "hone/cost/net/builder.h"
 #include "hone/cost/net/head_fit.h"
 #include "hone/cost/net/net_testing.h"

@@ -44,8 +44,9 @@ Value normalised(NetBuilder& b, std::string_view input) {
   return b.clip(b.mul(b.sub(value, mean), scale), -kFarthest, kFarthest);
 }
 
-Value statements(NetBuilder& b) {
-  const Value rows = b.concat({normalised(b, "statements"), b.input("tags")}, 2);
+Value statements(NetBuilder& b, const Options& options) {
+  Value rows = normalised(b, "statements");
+  if (!options.has("tags") || options.flag("tags")) rows = b.concat({rows, b.input("tags")}, 2);
   return masked(b, rows, b.input("mask"));
 }
 

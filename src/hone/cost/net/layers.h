@@ -18,8 +18,9 @@ namespace hone::cost::net {
 // kept within +-kFarthest: what lies far outside of the training data must not run away.
 inline constexpr double kFarthest = 6;
 [[nodiscard]] Value normalised(NetBuilder& b, std::string_view input);
-// The normalised statements with their tags, [-1, S, F + 10]; rows of padding are zero.
-[[nodiscard]] Value statements(NetBuilder& b);
+// The normalised statements, [-1, S, F], with their tags, [-1, S, F + 10], unless the family has an
+// option "tags" that is 0; rows of padding are zero.
+[[nodiscard]] Value statements(NetBuilder& b, const Options& options);
 // The normalised "task", "measure", "decisions" and "device", side by side as far as the family has
 // options of these names that are set: [-1, N]; a node of -1 if none is.
 [[nodiscard]] Value context(NetBuilder& b, const Options& options);
@@ -69,6 +70,9 @@ inline constexpr FamilyOption kDecisions = {"decisions", 0, 0, 1,
                                             "1: reads what was decided of the schedule, too"};
 inline constexpr FamilyOption kAnalytic = {
     "analytic", 0, 0, 1, "1: corrects the analytic model's score instead of giving one"};
+// An option of families that are compared without (ATFormer, table 6).
+inline constexpr FamilyOption kTags = {"tags", 1, 0, 1,
+                                       "0: does not read which operators statements belong to"};
 // An option of every family.
 inline constexpr FamilyOption kDevices = {
     "devices", 0, 0, 8, "a last layer for each of so many devices; 0: one for all"};

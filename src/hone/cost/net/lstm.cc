@@ -8,6 +8,7 @@ namespace {
 
 constexpr FamilyOption kOptions[] = {
     {"hidden", 256, 4, 4096, "width of the state; ATFormer's comparison has 1024"},
+    kTags,
     kDevices,
 };
 
@@ -16,7 +17,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   const int64_t hidden = options.integer("hidden");
   const Value mask = b.input("mask");
   const int64_t length = b.dims(mask)[1];
-  const Value embedded = linear_relu(b, "embed", statements(b), hidden);
+  const Value embedded = linear_relu(b, "embed", statements(b, options), hidden);
   const Value entering = linear(b, "gates", embedded, 4 * hidden);  // of all steps at once
   const Value weight = b.parameter("recurrent.weight", {hidden, 4 * hidden}, {Fill::kXavier});
   const Value one = b.scalar(1);

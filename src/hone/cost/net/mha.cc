@@ -22,7 +22,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("mha", inputs);
   const int64_t hidden = options.integer("hidden");
   const Value mask = b.input("mask");
-  Value tokens = linear_relu(b, "embed0", statements(b), hidden);
+  Value tokens = linear_relu(b, "embed0", statements(b, options), hidden);
   tokens = linear_relu(b, "embed1", tokens, hidden);
   tokens = b.add(tokens, attention(b, "attention", tokens, options.integer("heads"),
                                    attention_mask(b, mask), options.number("dropout")));

@@ -15,7 +15,7 @@ constexpr std::string_view kLast[] = {"residual0", "residual1", "head"};
 Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("mlp", inputs);
   const int64_t hidden = options.integer("hidden");
-  Value tokens = linear_relu(b, "embed0", statements(b), hidden);
+  Value tokens = linear_relu(b, "embed0", statements(b, options), hidden);
   tokens = linear_relu(b, "embed1", tokens, hidden);
   const Value sum = masked_sum(b, tokens, b.input("mask"));
   b.output("score", program_score(b, sum, options, hidden));

@@ -26,7 +26,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   const int64_t hidden = options.integer("hidden");
   const Value mask = b.input("mask");
   const Value known = context(b, options);
-  Value tokens = linear(b, "embed", statements(b), hidden);
+  Value tokens = linear(b, "embed", statements(b, options), hidden);
   tokens = with_context(b, tokens, known, hidden);
   tokens = b.relu(tokens);
   const int64_t layers = options.integer("layers");

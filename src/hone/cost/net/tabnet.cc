@@ -30,7 +30,7 @@ Net make(const NetInputs& inputs, const Options& options) {
   NetBuilder b("tabnet", inputs);
   const int64_t decision = options.integer("decision"), attentive = options.integer("attention");
   const int64_t width = decision + attentive;
-  const Value features = statements(b), mask = b.input("mask");
+  const Value features = statements(b, options), mask = b.input("mask");
   const int64_t count = b.dims(features)[2];
   const Value half = b.scalar(std::sqrt(0.5)), relax = b.scalar(options.number("relax"));
   const auto transform = [&](const std::string& name, Value value) {

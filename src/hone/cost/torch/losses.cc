@@ -76,11 +76,11 @@ at::Tensor time_error(const at::Tensor& said, const Labels& labels) {
   });
 }
 
+// Of a net that has a score alone this is minus the time.
 at::Tensor multi_task(const Outputs& outputs, const Labels& labels,
                       const HoneTorchOptions& options) {
-  TORCH_CHECK(outputs.time.defined(), "the multi-task loss needs a net with a time");
-  at::Tensor loss = time_error(outputs.time, labels);
-  if (options.bound_weight > 0) {
+  at::Tensor loss = time_error(outputs.time.defined() ? outputs.time : -outputs.score, labels);
+  if (options.bound_weight > 0 && outputs.memory_bound.defined()) {
     loss = loss + options.bound_weight * (squared_error(outputs.memory_bound, labels.memory_bound) +
                                           squared_error(outputs.core_bound, labels.core_bound));
   }
