@@ -6,7 +6,7 @@
         analytic combined combined:lightgbm small atformer:epochs=5,hidden=128 [--tasks 50,100,200,300,500,all] [--jobs 2]
 
 A model is a NAME of `hone train --cost`, or `analytic`, with settings after a colon: the library that fits trees (xgboost,
-lightgbm), options of hone train (loss, epochs, batch, lr, weight-decay, patience), and options of the family. A FILE.model or
+lightgbm), options of hone train for nets (loss, epochs, batch, lr, weight-decay, patience), and options of trees or of the family. A FILE.model or
 FILE.onnx is judged as it is.
 
 Each training has --threads threads. What it wrote is kept in --folder with a FILE.json of its figures, which are used again by the
@@ -78,11 +78,11 @@ class Model:
         for setting in filter(None, settings.split(",")):
             key, equals, value = setting.partition("=")
             trees = self.cost in TREES
-            if setting not in BOOSTERS if trees else not equals:
-                raise Failure(f"{self.spec}: found '{setting}', expected {' or '.join(BOOSTERS) if trees else 'NAME=VALUE'}")
-            if trees:
+            if not equals and not (trees and setting in BOOSTERS):
+                raise Failure(f"{self.spec}: found '{setting}', expected {', '.join(BOOSTERS) + ' or ' if trees else ''}NAME=VALUE")
+            if not equals:
                 command += ["--booster", setting]
-            elif key in TRAIN_OPTIONS:
+            elif not trees and key in TRAIN_OPTIONS:
                 command += [f"--{key}", value]
             else:
                 family.append(setting)

@@ -61,7 +61,7 @@ def check_tasks(folder, db, split, families):
 def check_rows(folder, db, split):
     text, _ = study(folder / "kept", db, split, "--device", "host/1", "--tables", "mask,time", "--jobs", "2", "--epochs", "1",
                     *(text for name, settings in TINY.items() for text in ("--with", f"{name}:{settings}")))
-    for name, count in (("mask", 2), ("time", 3)):
+    for name, count in (("mask", 2), ("time", 4)):
         rows = rows_of(text, f"## {name}")[1:]
         assert len(rows) == count, (name, rows)
     fasor = rows_of(text, "## time")[1]

@@ -101,7 +101,8 @@ def check_table(folder, db, split):
     # One that cannot be trained is said and left out; the others are there.
     text, said = table(kept, "--db", db, "--split", split, "small:epochs=none", "analytic", code=1)
     assert "small:epochs=none: hone: --epochs" in said and "analytic" in text and "small" not in text, said + text
-    assert "found 'epochs=3', expected xgboost or lightgbm" in table(kept, "--db", db, "--split", split, "combined:epochs=3", code=2)[1]
+    assert "unknown option 'epochs'" in table(kept, "--db", db, "--split", split, "combined:epochs=3", code=1)[1]
+    assert "found 'wood', expected xgboost, lightgbm or NAME=VALUE" in table(kept, "--db", db, "--split", split, "combined:wood", code=2)[1]
     assert "found 'wood', expected NAME=VALUE" in table(kept, "--db", db, "--split", split, "small:wood", code=2)[1]
     assert "no such file" in table(kept, "--db", db, "--split", folder / "none.json", "combined", code=2)[1]
 

@@ -181,7 +181,7 @@ def check_budget(folder, db):
             assert message in hone(*command, folder / "old.onnx", "--db", db, "--device", "host/1", code=2)
 
 
-OF_NETS = {"--adapt": "head", "--options": "hidden=8", "--loss": "rmse", "--epochs": "9", "--batch": "64", "--lr": "0.1",
+OF_NETS = {"--adapt": "head", "--loss": "rmse", "--epochs": "9", "--batch": "64", "--lr": "0.1",
            "--weight-decay": "0", "--validation": "0.2", "--hold-out": "first", "--patience": "0", "--budget": "1m", "--train-on": "cpu",
            "--curve": "curve.html", "--resume": None}
 
@@ -198,6 +198,9 @@ def check_unused_options(folder, db):
     check("--epochs, --curve: for training nets, but --cost combined fits trees", "train", *into, "--curve", "c.html", "--epochs", "3")
     check("--lr: for training nets, but --from a.model fits trees", "train", *into, "--from", "a.model", "--lr", "0.1")
     check("--cost: a.model has trees, expected gbdt or combined, or no --cost, not small", "train", *into, "--from", "a.model", "--cost", "small")
+    check("--options: unknown option 'hidden', expected one of: trees, levels", "train", *into, "--cost", "gbdt", "--options", "hidden=8")
+    check("--options: levels: ", "train", *into, "--cost", "gbdt", "--options", "levels=99")
+    check("--options: for fitting trees anew, but --from a.model adds a few", "train", *into, "--from", "a.model", "--options", "leaves=4")
     for option in ("--seed", "--threads"):
         check(f"{option}: ", "train", *into, "--cost", "gbdt", option, "x")
     small, judge = ["train", "-o", folder / "no.onnx", "--cost", "small"], "for choosing the tasks that epochs are judged by"
@@ -214,6 +217,10 @@ def check_unused_options(folder, db):
     assert not split.exists() and not (folder / "no.model").exists()
     # What trees and nets are both given by scripts is no error.
     hone("train", "--db", db, "--device", "host/1", "--cost", "gbdt", "--seed", "2", "--threads", "1", "-o", folder / "seeded.model")
+    for booster in ("xgboost", "lightgbm") if os.environ.get("HONE_LIGHTGBM") else ("xgboost",):
+        said = hone("train", "--db", db, "--device", "host/1", "--cost", "gbdt", "--booster", booster, "--options", "trees=5,leaves=3,pairs=0,gain=0.001",
+                    "-o", folder / "few.model")
+        assert ": 5 trees from" in said and "card options trees=5,leaves=3,pairs=0,gain=0.001" in (folder / "few.model").read_text(), said
 
 
 def main():

@@ -97,7 +97,10 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
     for (const cost::Score& score : evaluation.classes) list.push_back(to_json(score));
     Json networks = Json::array();
     for (const cost::NetworkScore& score : evaluation.networks) networks.push_back(to_json(score));
-    Json text = {{"classes", list}, {"all", to_json(evaluation.all)}, {"networks", networks}};
+    Json text = {{"classes", list},
+                 {"all", to_json(evaluation.all)},
+                 {"not_judged", evaluation.not_judged},
+                 {"networks", networks}};
     if (!how.replay.is_null()) text["replay"] = how.replay;
     if (!how.card.is_null()) text["card"] = how.card;
     for (const cost::ScheduleCountScore& score : evaluation.by_schedules) {
@@ -125,6 +128,9 @@ void print(const cost::Evaluation& evaluation, const Printed& how) {
   for (const cost::Score& score : evaluation.classes) add(score);
   add(evaluation.all);
   fmt::print("{}", table.text());
+  if (evaluation.not_judged > 0)
+    fmt::print("tasks of fewer than {} schedules, not judged: {}\n", cost::kMinTrialsToJudge,
+               evaluation.not_judged);
   print_networks(evaluation.networks);
   print_by_schedules(evaluation.by_schedules);
   fmt::print("{}", card_line(how.card));

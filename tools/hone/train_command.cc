@@ -69,6 +69,7 @@ Status train_trees(std::vector<CostData> data, std::optional<cost::TrainedTrees>
                         known ? cost::adapt(*std::move(known), devices, boosting.library)
                               : cost::train(devices, features, boosting));
   trained.card.merge(tree_notes(trained_on, excluded, boosting.library, seed));
+  if (!texts.options.empty()) trained.card["options"] = texts.options;
   HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(trained)));
   fmt::print("wrote {}: {} trees from {} schedules of {} tasks\n", texts.output,
              trained.trees.size(), trained.card["schedules"], trained.card["tasks"]);
@@ -174,9 +175,13 @@ Status train(const TrainOptions& options, const CLI::App& app) {
   }
   HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
   HONE_RETURN_IF_ERROR(check_options_of_trees(app, options));
-  HONE_ASSIGN_OR_RETURN(const cost::BoostOptions boosting, parse_booster(options.booster));
+  HONE_ASSIGN_OR_RETURN(cost::BoostOptions boosting, parse_booster(options.booster));
+  HONE_ASSIGN_OR_RETURN(boosting,
+                        of_option("--options", cost::parse_boost_options(texts.options, boosting)));
   std::optional<cost::TrainedTrees> known;
   if (from_trees) {
+    HONE_RETURN_IF_ERROR(check_unused(app, {"--options"}, "fitting trees anew",
+                                      what_is_trained(options) + " adds a few that correct them"));
     HONE_ASSIGN_OR_RETURN(known, read_trees(options));
   }
   HONE_RETURN_IF_ERROR(cost::boosting_status(boosting.library));
@@ -187,8 +192,10 @@ Status train(const TrainOptions& options, const CLI::App& app) {
 }
 
 // NAME: what it is, and its options, a line each.
-std::string describe_families() {
-  std::string text = "Neural cost models (--cost), and their options (--options NAME=NUMBER,..):";
+std::string describe_models() {
+  std::string text = "Options of trees (--options NAME=NUMBER,..):";
+  for (const std::string& line : cost::boost_option_help()) text += "\n    " + line;
+  text += "\nNeural cost models (--cost), and their options:";
   for (const cost::net::Family* family : cost::net::families()) {
     text += fmt::format("\n  {}: {}", family->name, family->help);
     for (const cost::net::FamilyOption& option : family->options)
@@ -255,7 +262,9 @@ Command train_command(CLI::App& root) {
       fmt::format("With --from, what is trained: {}: all weights, at a low rate; the last layers "
                   "alone; default: full",
                   join_names(adapt_names())));
-  add("--options", net.options, "TEXT", "Options of the family, as below: hidden=64,layers=1");
+  add("--options", net.options, "TEXT",
+      "Of trees, or of the family of nets, as below: leaves=32 or hidden=64,layers=1");
+  app->get_option("--options")->group(app->get_option("--cost")->get_group());
   add("--loss", net.loss, "NAME",
       fmt::format("{}; default: the family's", join_names(cost::net::loss_names())));
   add("--epochs", net.epochs, "N", "Passes over the data; default: the family's, as the next ones");
@@ -283,7 +292,7 @@ Command train_command(CLI::App& root) {
   add("--curve", net.curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
   app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")
       ->group(kNeural);
-  app->footer(describe_families());
+  app->footer(describe_models());
   return {app, [options, app] {
             options->cost_given = app->count("--cost") > 0;
             return train(*options, *app);

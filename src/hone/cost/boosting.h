@@ -38,9 +38,14 @@ struct BoostOptions {
       100;  // if there are pairs: so many trees before are fitted to values, whole ones
   double min_leaf_weight = 30;  // sum of the loss' second derivatives in a leaf: of weights without
                                 // pairs, with them some six times as much
+  double min_gain = 0;          // of the loss, by a split
   double centring = 0.9;        // share of a group's mean error that is forgiven
   TreeLibrary library = TreeLibrary::kXgboost;
 };
+
+// "trees=300,levels=6": changes what it names. boost_option_help() is a line for each name.
+[[nodiscard]] Result<BoostOptions> parse_boost_options(std::string_view text, BoostOptions options);
+[[nodiscard]] std::vector<std::string> boost_option_help();
 
 // Ok if the library can be loaded (and Hone was built with it), else what is missing.
 [[nodiscard]] Status boosting_status(TreeLibrary library = TreeLibrary::kXgboost);

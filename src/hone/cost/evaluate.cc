@@ -29,6 +29,7 @@ struct AllSums {
   Sums all;
   std::map<int, std::vector<Sums>> fewer;  // draws, by the number of schedules
   size_t most = 0;                         // schedules that a task has
+  int not_judged = 0;                      // tasks
 
   explicit AllSums(std::span<const int> schedules) {
     for (const int count : schedules) fewer[count].resize(kDraws);
@@ -133,7 +134,10 @@ void add_fewer(const TaskTrials& task, const std::vector<double>& measured,
 Status judge(const CostModel& model, const Judged& judged, AllSums& sums) {
   for (const TaskTrials& task : judged.dataset.tasks) {
     sums.most = std::max(sums.most, task.trials.size());
-    if (std::ssize(task.trials) < kMinTrialsToJudge) continue;
+    if (std::ssize(task.trials) < kMinTrialsToJudge) {
+      ++sums.not_judged;
+      continue;
+    }
     std::vector<space::Candidate> candidates;
     candidates.reserve(task.trials.size());  // queries point into it
     std::vector<Query> queries;
@@ -204,6 +208,7 @@ ScheduleCountScore mean_of_draws(int schedules, const std::vector<Sums>& draws) 
 
 Result<Evaluation> means(const AllSums& sums) {
   Evaluation evaluation = means_of(sums.all);
+  evaluation.not_judged = sums.not_judged;
   if (evaluation.all.tasks == 0) {
     return invalid("no task has {} measured schedules to judge by, but {} at most",
                    kMinTrialsToJudge, sums.most);

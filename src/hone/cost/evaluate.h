@@ -54,6 +54,7 @@ inline constexpr int kDraws = 16;
 struct Evaluation {
   std::vector<Score> classes;                    // by name
   Score all;                                     // kernel_class is "all"
+  int not_judged = 0;                            // tasks of fewer than kMinTrialsToJudge schedules
   std::vector<NetworkScore> networks;            // by name and threads
   std::vector<ScheduleCountScore> by_schedules;  // by number
 };

@@ -228,6 +228,16 @@ TEST(evaluate, a_network_is_the_sum_of_its_tasks) {
                    3 * apart.networks[0].top1_seconds + apart.networks[1].top1_seconds);
 }
 
+TEST(evaluate, counts_what_has_too_few_schedules) {
+  Database database;
+  Dataset dataset = load_dataset(database.store(), "device").value();
+  EXPECT_EQ(evaluate(dataset, database.target(), Nonsense())->not_judged, 0);
+  dataset.tasks[0].trials.resize(kMinTrialsToJudge - 1);
+  const Evaluation fewer = evaluate(dataset, database.target(), Nonsense()).value();
+  EXPECT_EQ(fewer.not_judged, 1);
+  EXPECT_EQ(fewer.all.tasks + 1, std::ssize(dataset.tasks));
+}
+
 // A time of one thread is no part of a network that two run.
 TEST(evaluate, a_network_is_judged_by_each_number_of_threads) {
   Database database;

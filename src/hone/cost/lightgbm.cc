@@ -83,10 +83,11 @@ std::string tree_parameters(const BoostOptions& options) {
   const bool full = options.leaves == 0;
   return fmt::format(
       "objective=none learning_rate={} num_leaves={} max_depth={} min_data_in_leaf=1 "
-      "min_sum_hessian_in_leaf={} lambda_l2=1 feature_fraction={} feature_fraction_seed=1",
+      "min_sum_hessian_in_leaf={} min_gain_to_split={} lambda_l2=1 feature_fraction={} "
+      "feature_fraction_seed=1",
       options.learning_rate, full ? 1 << options.depth : options.leaves,
       full ? kLevelsPerDepth * options.depth : options.depth, options.min_leaf_weight,
-      options.feature_share);
+      options.min_gain, options.feature_share);
 }
 
 class LightgbmBooster : public Booster {

@@ -72,6 +72,7 @@ class XgbBooster : public Booster {
         {"colsample_bytree", std::to_string(options.feature_share)},
         {"seed", "1"},
         {"eta", std::to_string(options.learning_rate)},
+        {"gamma", std::to_string(options.min_gain)},
         {"min_child_weight", std::to_string(options.min_leaf_weight)}};
     for (const auto& [name, value] : parameters)
       HONE_RETURN_IF_ERROR(xgb.check(xgb.XGBoosterSetParam(booster_, name, value.c_str())));

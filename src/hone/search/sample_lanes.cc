@@ -45,6 +45,7 @@ Status SampleLanes::count_stored() {
           Lane& lane = lanes_[task->second * options_.devices.size() + d];
           Slot& slot = lane.slots[static_cast<size_t>(threads - options_.threads.begin())];
           slot.stored.insert(hash_string(record.steps));
+          ++lane.named[record.model];
           slot.spent += kOverhead + kRunsOfRecord * record.centre;
           return ok_status();
         }));
@@ -97,6 +98,24 @@ Status SampleLanes::load(Lane& lane, const space::Space& space) {
   return ok_status();
 }
 
+int64_t SampleLanes::unnamed(const Lane& lane) const {
+  const std::vector<std::string>& models = tasks_[lane.task].models;
+  return std::count_if(models.begin(), models.end(),
+                       [&](const std::string& model) { return !lane.named.contains(model); });
+}
+
+std::string SampleLanes::next_name(const Lane& lane) const {
+  const std::vector<std::string>& models = tasks_[lane.task].models;
+  if (models.empty()) return "";
+  const auto records = [&](const std::string& model) {
+    const auto found = lane.named.find(model);
+    return found == lane.named.end() ? 0 : found->second;
+  };
+  return *std::min_element(
+      models.begin(), models.end(),
+      [&](const std::string& a, const std::string& b) { return records(a) < records(b); });
+}
+
 bool SampleLanes::open(const Lane& lane) const {
   return std::any_of(lane.slots.begin(), lane.slots.end(),
                      [&](const Slot& slot) { return open(lane, slot); });
@@ -125,7 +144,7 @@ int SampleLanes::wanted_now(const Lane& lane) const {
       const double left = options_.task_seconds - slot.spent;
       n = std::min(n, std::ceil(std::min(left, kTurnShare * options_.task_seconds) / each));
     }
-    wanted = std::max(wanted, static_cast<int>(n));
+    wanted = std::max(wanted, static_cast<int>(std::max<double>(n, unnamed(lane))));
   }
   return wanted;
 }

@@ -3,6 +3,8 @@
 // and whose turn it is (internal to sample_tasks).
 #pragma once
 
+#include <map>
+
 #include "hone/search/sample_tasks.h"
 #include "hone/search/schedule_sampler.h"
 
@@ -28,7 +30,9 @@ struct Lane {
   std::unordered_set<uint64_t> taken;     // schedules, measured or about to be
   std::unordered_set<uint64_t> programs;  // of this call
   std::vector<schedule::Steps> pending;   // measured with one number of threads and not another
+  std::map<std::string, int> named;       // records, by the network that they name
   bool loaded = false, exhausted = false;
+  int barren = 0;      // turns without a record, one after the other, up to now
   int64_t rounds = 0;  // by what was stored, then turns
 };
 
@@ -41,10 +45,16 @@ class SampleLanes {
   // What the store knows of a lane's schedules, on its first turn.
   [[nodiscard]] Status load(Lane& lane, const space::Space& space);
 
+  // A network that no record of the task names gets one, however many there are: who holds the
+  // network out knows its tasks from them.
   [[nodiscard]] bool open(const Lane& lane, const Slot& slot) const {
-    return !lane.exhausted && std::ssize(slot.stored) < options_.schedules &&
-           slot.spent < options_.task_seconds;
+    const bool wants =
+        std::ssize(slot.stored) < options_.schedules && slot.spent < options_.task_seconds;
+    return !lane.exhausted && (wants || unnamed(lane) > 0);
   }
+  [[nodiscard]] int64_t unnamed(const Lane& lane) const;
+  // Of the networks that have the lane's task the one that the fewest records name.
+  [[nodiscard]] std::string next_name(const Lane& lane) const;
   [[nodiscard]] bool open(const Lane& lane) const;
   [[nodiscard]] bool complete() const;
   // The first of the open lanes that have had the fewest rounds, and gives it one; null: none.

@@ -19,6 +19,7 @@ constexpr double kLeastTimeout = 2;       // ... but no less: somebody else may 
 constexpr int kChunk = 16;                // between two looks at the clock and the drift, ...
 constexpr double kChunkSeconds = 1;       // ... fewer where they take longer
 constexpr size_t kHardlyAny = 8;          // one in so many of the schedules wanted was found
+constexpr int kBarren = 8;  // turns one after the other without a record: there is no more
 
 struct Turn {
   Lane* lane = nullptr;
@@ -202,7 +203,8 @@ Status Sampling::keep(const Turn& turn, size_t slot_index, std::span<const Trial
   std::vector<db::Record> records;
   for (const auto& [candidate, measurement] : trials) {
     const bool ok = measurement.outcome == measure::Outcome::kOk;
-    if (!task.models.empty()) source.model = task.models[slot.stored.size() % task.models.size()];
+    source.model = lanes_.next_name(*turn.lane);
+    ++turn.lane->named[source.model];
     records.push_back(
         make_record(source, *candidate, measurement, measurement.timing.centre / drift, drift));
     slot.stored.insert(hash_string(records.back().steps));
@@ -239,12 +241,13 @@ Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
   const double begin = clock_.now_seconds();
   const double turn_seconds =
       std::min(kTurnShare * options_.task_seconds, options_.task_seconds - slot.spent);
-  const int64_t missing = options_.schedules - std::ssize(slot.stored);
+  const int64_t unnamed = lanes_.unnamed(*turn.lane);
+  const int64_t missing = std::max(options_.schedules - std::ssize(slot.stored), unnamed);
   HONE_RETURN_IF_ERROR(time_reference());
   std::vector<Trial> trials;
   while (trials.size() < waiting.size() && std::ssize(trials) < missing) {
     const double spent = clock_.now_seconds() - begin;
-    if (stopped() || spent > turn_seconds) break;
+    if (stopped() || (spent > turn_seconds && std::ssize(trials) >= unnamed)) break;
     const double known = std::isfinite(reference) ? reference : 0;
     const double each = trials.empty() ? kOverhead + kRunsOfRecord * known
                                        : spent / static_cast<double>(trials.size());
@@ -279,12 +282,13 @@ Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
 }
 
 Status Sampling::measure(Turn& turn, Turn* next) {
-  for (size_t slot = 0; slot < turn.lane->slots.size() && !stopped(); ++slot) {
-    if (lanes_.open(*turn.lane, turn.lane->slots[slot]))
-      HONE_RETURN_IF_ERROR(measure(turn, slot, next));
-  }
   Lane& lane = *turn.lane;
-  lane.exhausted = lane.exhausted || turn.last;
+  const int64_t before = result_.progress.records;
+  for (size_t slot = 0; slot < lane.slots.size() && !stopped(); ++slot) {
+    if (lanes_.open(lane, lane.slots[slot])) HONE_RETURN_IF_ERROR(measure(turn, slot, next));
+  }
+  lane.barren = result_.progress.records == before ? lane.barren + 1 : 0;
+  lane.exhausted = lane.exhausted || turn.last || lane.barren >= kBarren;
   for (const Candidate& candidate : turn.candidates) {  // what time was too short for
     const uint64_t hash = hash_string(schedule::to_string(candidate.steps));
     const bool missing = std::any_of(lane.slots.begin(), lane.slots.end(), [&](const Slot& slot) {

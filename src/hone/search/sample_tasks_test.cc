@@ -158,6 +158,27 @@ TEST(sample_tasks, failures_are_records_and_models_take_turns) {
   EXPECT_EQ(outcomes["timeout"], result->progress.failed);
 }
 
+// A network that comes later has tasks that have all their schedules: whoever holds it out must
+// know.
+TEST(sample_tasks, every_network_of_a_task_is_named) {
+  Fixture f;
+  ASSERT_TRUE(f.run().ok());
+  f.sampled[0].models = {"a", "b", "c", "d"};
+  const Result<SampleResult> second = f.run();
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second->progress.records, 2 * 2);  // two on each device
+  std::set<std::string> models;
+  const auto store = db::open_store(f.path());
+  ASSERT_TRUE(db::for_each_record(**store, {}, [&](db::Record&& record) {
+                models.insert(record.model);
+                return ok_status();
+              }).ok());
+  EXPECT_EQ(models, (std::set<std::string>{"a", "b", "c", "d"}));
+  const Result<SampleResult> third = f.run();
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(third->progress.records, 0);
+}
+
 // A runner that has counters.
 class CountingRunner final : public measure::Runner {
  public:
