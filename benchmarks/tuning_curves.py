@@ -248,7 +248,8 @@ def add_options(parser):
     parser.add_argument("--output", type=Path, help="write the curves to this file, .svg or .html (with the table)")
     parser.add_argument("--json", type=Path, help="write curves and table to this file, too")
     parser.add_argument("--budget", type=float, default=30, help="seconds of each run")
-    parser.add_argument("--runs", type=int, default=1, help="of each contender, with seeds 1, 2, ...")
+    parser.add_argument("--runs", type=int, default=1, help="of each contender, with the seeds that follow each other")
+    parser.add_argument("--first-seed", type=int, default=1, help="of these seeds")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--goals", type=float, nargs="+", default=[0.95], help="shares of the best known speed")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), help=f"{', '.join(TASKS)}, a model of models/ or an ONNX file")
@@ -278,7 +279,7 @@ def compare(what, contenders, options):
             tune(options, folder / "first.onnx", contender, 0, folder, budget=1)
         for task, model, inputs in tasks:
             runs = []  # (contender, curve, end, library)
-            for seed in range(1, options.runs + 1):
+            for seed in range(options.first_seed, options.first_seed + options.runs):
                 turn = seed % len(contenders)
                 runs += [(contender.name, *tune(options, model, contender, seed, folder)) for contender in contenders[turn:] + contenders[:turn]]
             if not any(curve for _, curve, _, _ in runs):
