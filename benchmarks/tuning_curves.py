@@ -249,7 +249,7 @@ def add_options(parser):
     parser.add_argument("--json", type=Path, help="write curves and table to this file, too")
     parser.add_argument("--budget", type=float, default=30, help="seconds of each run")
     parser.add_argument("--runs", type=int, default=1, help="of each contender, with the seeds that follow each other")
-    parser.add_argument("--first-seed", type=int, default=1, help="of these seeds")
+    parser.add_argument("--first-seed", type=int, default=1, help="the first of them")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--goals", type=float, nargs="+", default=[0.95], help="shares of the best known speed")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), help=f"{', '.join(TASKS)}, a model of models/ or an ONNX file")

@@ -215,6 +215,8 @@ def check_unused_options(folder, db):
     check("--fraction: for --by within and --by task, but --by model tests by all that --hold-out names", "dataset", "split", "-o", split,
           "--by", "model", "--hold-out", "first", "--fraction", "0.5")
     assert not split.exists() and not (folder / "no.model").exists()
+    assert "--device: " in (said := hone("train", *into, "--db", db, "--cost", "gbdt", "--device", "host/1", "--device", "host/1", code=2)) and \
+        "have the same schedules" in said, said
     # What trees and nets are both given by scripts is no error.
     hone("train", "--db", db, "--device", "host/1", "--cost", "gbdt", "--seed", "2", "--threads", "1", "-o", folder / "seeded.model")
     for booster in ("xgboost", "lightgbm") if os.environ.get("HONE_LIGHTGBM") else ("xgboost",):

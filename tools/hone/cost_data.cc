@@ -102,8 +102,9 @@ Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_
   HONE_ASSIGN_OR_RETURN(const cost::DataSplit split, read_split(split_file));
   cost::SplitData parts = cost::apply_split(data.dataset, split);
   if (parts.train.tasks.empty() && parts.validation.tasks.empty() && parts.test.tasks.empty())
-    return invalid("{}: a split of other data: none of its tasks was measured on device {}",
-                   split_file, data.device.text());
+    return invalid(
+        "{}: a split of other data: no schedule of its tasks was measured on device {} before it was made",
+        split_file, data.device.text());
   if (parts.unknown > 0) {
     warn_left_out(parts.unknown, "schedule", fmt::format("measured after {} was made", split_file));
   }

@@ -176,14 +176,14 @@ Status train(const TrainOptions& options, const CLI::App& app) {
   HONE_ASSIGN_OR_RETURN(const cost::FeatureSet features, tree_model(options.cost));
   HONE_RETURN_IF_ERROR(check_options_of_trees(app, options));
   HONE_ASSIGN_OR_RETURN(cost::BoostOptions boosting, parse_booster(options.booster));
-  HONE_ASSIGN_OR_RETURN(boosting,
-                        of_option("--options", cost::parse_boost_options(texts.options, boosting)));
   std::optional<cost::TrainedTrees> known;
   if (from_trees) {
     HONE_RETURN_IF_ERROR(check_unused(app, {"--options"}, "fitting trees anew",
                                       what_is_trained(options) + " adds a few that correct them"));
     HONE_ASSIGN_OR_RETURN(known, read_trees(options));
   }
+  HONE_ASSIGN_OR_RETURN(boosting,
+                        of_option("--options", cost::parse_boost_options(texts.options, boosting)));
   HONE_RETURN_IF_ERROR(cost::boosting_status(boosting.library));
   HONE_RETURN_IF_ERROR(check_name(texts.output, ".model"));
   HONE_ASSIGN_OR_RETURN(std::vector<CostData> data, load(options));

@@ -62,6 +62,7 @@ Result<BoostOptions> parse_boost_options(std::string_view text, BoostOptions opt
     }
     if (!status.ok()) return invalid("{}: {}", name, status.message());
   }
+  if (options.leaves == 1) return invalid("leaves: found 1, expected 0, or 2 and more");
   return options;
 }
 

@@ -69,11 +69,11 @@ class XgbBooster : public Booster {
         {"max_depth", std::to_string(options.depth)},
         {"grow_policy", options.leaves > 0 ? "lossguide" : "depthwise"},
         {"max_leaves", std::to_string(options.leaves)},
-        {"colsample_bytree", std::to_string(options.feature_share)},
+        {"colsample_bytree", fmt::format("{}", options.feature_share)},
         {"seed", "1"},
-        {"eta", std::to_string(options.learning_rate)},
-        {"gamma", std::to_string(options.min_gain)},
-        {"min_child_weight", std::to_string(options.min_leaf_weight)}};
+        {"eta", fmt::format("{}", options.learning_rate)},
+        {"gamma", fmt::format("{}", options.min_gain)},
+        {"min_child_weight", fmt::format("{}", options.min_leaf_weight)}};
     for (const auto& [name, value] : parameters)
       HONE_RETURN_IF_ERROR(xgb.check(xgb.XGBoosterSetParam(booster_, name, value.c_str())));
     return ok_status();

@@ -25,8 +25,10 @@ net::NetBatch first_rows(const net::NetBatch& batch, int64_t rows) {
 Status compare(const std::string& name, const std::vector<float>& expected,
                const std::vector<float>& found) {
   float largest = 0, error = 0;
+  for (const float value : found) largest = std::max(largest, std::abs(value));
   for (size_t i = 0; i < expected.size(); ++i) {
-    largest = std::max(largest, std::abs(expected[i]));
+    if (!std::isfinite(expected[i]))
+      return invalid("the net's {} is {}, expected a finite number", name, expected[i]);
     const float difference = std::abs(found[i] - expected[i]);
     error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
   }
@@ -60,10 +62,11 @@ Status check_library(const std::string& library, const net::Net& computed) {
 
   const std::vector<std::vector<float>> expected = evaluate(computed, first_rows(batch, kChecked));
   for (size_t i = 0; i < computed.outputs.size(); ++i) {
-    for (size_t k = 0; k < found.size(); ++k) {
-      if (model.outputs()[k].name != computed.outputs[i].name) continue;
-      HONE_RETURN_IF_ERROR(compare(computed.outputs[i].name, expected[i], found[k]));
-    }
+    const std::string& name = computed.outputs[i].name;
+    size_t k = 0;
+    while (k < found.size() && model.outputs()[k].name != name) ++k;
+    if (k == found.size()) return error(Code::kInternal, "compiled, the net has no {}", name);
+    HONE_RETURN_IF_ERROR(compare(name, expected[i], found[k]));
   }
   return ok_status();
 }

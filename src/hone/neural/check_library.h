@@ -10,7 +10,7 @@
 namespace hone {
 
 // Runs the library on a batch of random candidates, two of which the net computes plainly, too. An
-// error if an output differs by more than 1e-4 of its largest value.
+// error if an output is missing or differs by more than 1e-4 of its largest value in the batch.
 [[nodiscard]] Status check_library(const std::string& library, const cost::net::Net& net);
 
 }  // namespace hone

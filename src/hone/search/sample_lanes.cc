@@ -127,8 +127,11 @@ bool SampleLanes::complete() const {
 
 Lane* SampleLanes::next() {
   Lane* least = nullptr;
+  std::pair<bool, int64_t> least_key;  // networks without a record first
   for (Lane& lane : lanes_) {
-    if (open(lane) && (least == nullptr || lane.rounds < least->rounds)) least = &lane;
+    if (!open(lane)) continue;
+    const std::pair key(unnamed(lane) == 0, lane.rounds);
+    if (least == nullptr || key < least_key) least = &lane, least_key = key;
   }
   if (least != nullptr) ++least->rounds;
   return least;
@@ -138,8 +141,11 @@ int SampleLanes::wanted_now(const Lane& lane) const {
   int wanted = 0;
   for (const Slot& slot : lane.slots) {
     if (!open(lane, slot)) continue;
-    double n = std::min<double>(options_.round, options_.schedules - std::ssize(slot.stored));
-    if (slot.timed > 0) {
+    // A slot whose time is spent may be open for a name alone.
+    const bool wants = slot.spent < options_.task_seconds;
+    double n =
+        wants ? std::min<double>(options_.round, options_.schedules - std::ssize(slot.stored)) : 0;
+    if (wants && slot.timed > 0) {
       const double each = slot.timed_seconds / static_cast<double>(slot.timed);
       const double left = options_.task_seconds - slot.spent;
       n = std::min(n, std::ceil(std::min(left, kTurnShare * options_.task_seconds) / each));

@@ -45,8 +45,8 @@ class SampleLanes {
   // What the store knows of a lane's schedules, on its first turn.
   [[nodiscard]] Status load(Lane& lane, const space::Space& space);
 
-  // A network that no record of the task names gets one, however many there are: who holds the
-  // network out knows its tasks from them.
+  // A network that no record of the task on the device names gets one, however many there are (but
+  // where the space has no further schedule): who holds the network out knows its tasks from them.
   [[nodiscard]] bool open(const Lane& lane, const Slot& slot) const {
     const bool wants =
         std::ssize(slot.stored) < options_.schedules && slot.spent < options_.task_seconds;
@@ -57,7 +57,8 @@ class SampleLanes {
   [[nodiscard]] std::string next_name(const Lane& lane) const;
   [[nodiscard]] bool open(const Lane& lane) const;
   [[nodiscard]] bool complete() const;
-  // The first of the open lanes that have had the fewest rounds, and gives it one; null: none.
+  // The first of the open lanes that have had the fewest rounds, those with networks that no record
+  // names before others, and gives it one; null: none.
   [[nodiscard]] Lane* next();
   // Schedules for the lane's turn.
   [[nodiscard]] int wanted_now(const Lane& lane) const;

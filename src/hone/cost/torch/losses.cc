@@ -76,7 +76,7 @@ at::Tensor time_error(const at::Tensor& said, const Labels& labels) {
   });
 }
 
-// Of a net that has a score alone this is minus the time.
+// Where a net has no output for the time, minus its score is taken for it.
 at::Tensor multi_task(const Outputs& outputs, const Labels& labels,
                       const HoneTorchOptions& options) {
   at::Tensor loss = time_error(outputs.time.defined() ? outputs.time : -outputs.score, labels);
