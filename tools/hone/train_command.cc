@@ -87,12 +87,13 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
   }
   MeasuredStore store(options.db);
   for (const std::string& device : options.devices) {
-    HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(store, device));
+    HONE_ASSIGN_OR_RETURN(const MeasuredDevice measured, parse_measured_device("--device", device));
     for (const CostData& other : all) {
-      if (data.device.overlaps(other.device))
+      if (measured.overlaps(other.device))
         return invalid("--device: {} and {} have the same schedules", other.device.text(),
-                       data.device.text());
+                       measured.text());
     }
+    HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(store, device));
     models.merge(data.dataset.models());
     devices.push_back(data.device.text());
     if (!options.split_file.empty()) {
@@ -168,6 +169,9 @@ Status train(const TrainOptions& options, const CLI::App& app) {
     if (texts.from.empty() && !texts.adapt.empty())
       return invalid("--adapt {}: needs a net to start from, expected --from", texts.adapt);
     HONE_RETURN_IF_ERROR(check_name(texts.output, ".onnx"));
+    if (const std::string state = net_state_file(texts.output); !texts.resume && file_exists(state))
+      return invalid("{}: left by an interrupted training; go on with --resume, or remove it",
+                     state);
     HONE_ASSIGN_OR_RETURN(const std::vector<CostData> data, load(options));
     texts.family = adapts && !options.cost_given ? "" : options.cost;
     texts.few = !options.only.empty();

@@ -54,11 +54,8 @@ Result<net::NetTraining> parse(const NetTrainTexts& texts, net::NetTraining trai
     training.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   HONE_ASSIGN_OR_RETURN(training.place,
                         of_option("--train-on", net::parse_train_place(texts.place)));
-  training.state_file = texts.output + ".state";
+  training.state_file = net_state_file(texts.output);
   training.resume = texts.resume;
-  if (!training.resume && file_exists(training.state_file))
-    return invalid("{}: left by an interrupted training; go on with --resume, or remove it",
-                   training.state_file);
   training.cancel = &listen_for_interrupt();
   return training;
 }
@@ -182,6 +179,8 @@ NetCard card_of(const NetTrainTexts& texts, const net::NetTraining& training, co
 }
 
 }  // namespace
+
+std::string net_state_file(const std::string& output) { return output + ".state"; }
 
 Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
                  const std::vector<std::string>& excluded) {

@@ -20,6 +20,8 @@ struct NetTrainTexts {
 };
 // The ways to --adapt.
 [[nodiscard]] std::vector<std::string> adapt_names();
+// What an unfinished training of the file is kept in.
+[[nodiscard]] std::string net_state_file(const std::string& output);
 // `excluded`: networks that the data leave out, for the file's card.
 [[nodiscard]] Status train_net(const std::vector<CostData>& data, NetTrainTexts texts,
                                const std::vector<std::string>& excluded);

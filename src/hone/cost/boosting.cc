@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "hone/base/assert.h"
 #include "hone/base/named.h"
 #include "hone/base/options.h"
@@ -45,10 +43,10 @@ Result<BoostOptions> parse_boost_options(std::string_view text, BoostOptions opt
   std::vector<std::string_view> names;
   for (const BoostOption& option : kBoostOptions) names.push_back(option.name);
   HONE_ASSIGN_OR_RETURN(const auto given, parse_key_values(text, names));
-  for (const auto& [name, value] : given) {
-    const auto of_name = [&, &name = name](const BoostOption& known) { return known.name == name; };
-    const BoostOption& option =
-        *std::find_if(std::begin(kBoostOptions), std::end(kBoostOptions), of_name);
+  for (const BoostOption& option : kBoostOptions) {
+    const auto found = given.find(std::string(option.name));
+    if (found == given.end()) continue;
+    const std::string& value = found->second;
     Status status = ok_status();
     if (option.count != nullptr) {
       const Result<int64_t> number =
@@ -60,7 +58,7 @@ Result<BoostOptions> parse_boost_options(std::string_view text, BoostOptions opt
       status = number.status();
       if (number.ok()) options.*option.real = *number;
     }
-    if (!status.ok()) return invalid("{}: {}", name, status.message());
+    if (!status.ok()) return invalid("{}: {}", option.name, status.message());
   }
   if (options.leaves == 1) return invalid("leaves: found 1, expected 0, or 2 and more");
   return options;
