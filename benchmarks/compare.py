@@ -46,7 +46,8 @@ def artifacts(options, name, threads, folder):
         path = folder / f"{name}.{threads}t.{kind}.so"
         found = {"path": str(path)}
         if not (options.reuse and path.exists()):
-            command = [options.hone, KINDS[kind][0], model, "-o", path, "--threads", threads, "--seed", options.seed, "--cost", options.cost, "--json",
+            command = [options.hone, KINDS[kind][0], model, "-o", path, "--threads", threads, "--seed", options.seed, "--json",
+                       "--cost", options.cost.replace("{model}", name),
                        *KINDS[kind][1:]]
             if kind == "compile":
                 command += ["--no-db"]
@@ -138,7 +139,7 @@ def main():
     parser.add_argument("--budget", default="60s", help="of hone tune")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cost", default="auto", help="the cost model: a file of hone train --exclude-model knows nothing of the model")
+    parser.add_argument("--cost", default="auto", help="the cost model; FOLDER/{model}.model: of each model its own, of hone train --exclude-model")
     parser.add_argument("--folder", type=Path, help="for artifacts and databases; default: a temporary one")
     parser.add_argument("--reuse", action="store_true", help="don't build artifacts that are in --folder")
     parser.add_argument("--no-openvino", dest="openvino", action="store_false", default=engines.openvino_installed())

@@ -20,6 +20,7 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/cost/registry.h"
 #include "hone/db/copy.h"
+#include "hone/db/forwarding_store.h"
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
 #include "hone/search/tune_tasks.h"
@@ -33,22 +34,22 @@ std::string checksum(db::Record record) {
 }
 
 // Marks what is added, and logs what was acknowledged.
-class LoggedStore final : public db::Store {
+class LoggedStore final : public db::ForwardingStore {
  public:
-  LoggedStore(std::unique_ptr<db::Store> store, int log, int batches)
-      : store_(std::move(store)), log_(log), batches_(batches) {
+  LoggedStore(db::Store& store, int log, int batches)
+      : ForwardingStore(store), log_(log), batches_(batches) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     run_ = fmt::format("{}.{}", getpid(), std::chrono::nanoseconds(now).count());
   }
   Result<std::vector<int64_t>> add(std::span<const db::Record> batch) override {
-    if (batch.empty()) return store_->add(batch);
+    if (batch.empty()) return ForwardingStore::add(batch);
     const std::string name = fmt::format("{}.{}/{}", run_, ++written_, batch.size());
     std::vector<db::Record> marked(batch.begin(), batch.end());
     for (db::Record& record : marked) {
       record.model = name;
       record.message = checksum(record);
     }
-    Result<std::vector<int64_t>> ids = store_->add(marked);
+    Result<std::vector<int64_t>> ids = ForwardingStore::add(marked);
     if (!ids.ok()) return ids;
     const std::string line = name + "\n";
     if (::write(log_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
@@ -56,16 +57,8 @@ class LoggedStore final : public db::Store {
     if (batches_ > 0 && written_ >= batches_) _exit(0);
     return ids;
   }
-  Result<std::vector<db::Record>> best(const db::BestQuery& q) override { return store_->best(q); }
-  Result<std::vector<db::Record>> query(const db::Filter& f) override { return store_->query(f); }
-  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
-    return store_->set_verified(id, found, message);
-  }
-  Status remove(std::span<const int64_t> ids) override { return store_->remove(ids); }
-  Result<std::vector<std::string>> verify() override { return store_->verify(); }
 
  private:
-  std::unique_ptr<db::Store> store_;
   int log_, batches_, written_ = 0;
   std::string run_;
 };
@@ -85,7 +78,9 @@ Status write(db::Store& store, uint64_t seed) {
       record.seed = rng.next();
       record.verified = rng.chance(0.5);
     }
-    HONE_RETURN_IF_ERROR(store.add(batch).status());
+    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, store.add(batch));
+    const std::vector<db::Choice> choice = {{ids.front(), ids.back()}};
+    HONE_RETURN_IF_ERROR(store.choose(rng.below(3), choice));
     HONE_RETURN_IF_ERROR(store.best({.task = batch[0].task, .device = batch[0].device}).status());
   }
 }
@@ -164,7 +159,7 @@ Status run(std::span<char*> arguments) {
   if (arguments.size() != 6) return invalid("expected DB LOG SEED BATCHES");
   const int log = open(arguments[3], O_WRONLY | O_CREAT | O_APPEND, 0644);
   if (log < 0) return error(Code::kIo, "cannot open {}", arguments[3]);
-  LoggedStore logged(std::move(store), log, std::stoi(arguments[5]));
+  LoggedStore logged(*store, log, std::stoi(arguments[5]));
   const uint64_t seed = std::stoull(arguments[4]);
   return command == "tune" ? tune(logged, seed) : write(logged, seed);
 }

@@ -92,6 +92,7 @@ class Tuning {
   [[nodiscard]] Result<Written> write_faster();
   [[nodiscard]] Status compare_models();
   void give_up_comparing(const Status& why);
+  void remember(const ModelTasks& model, std::span<const schedule::Steps> schedules);
   // The tuned model is compared with the untuned one.
   [[nodiscard]] bool compares() const { return summary_.not_compared.empty(); }
   // The partition that the measured times speak for.
@@ -355,6 +356,16 @@ Status Tuning::compare_models() {
   return ok_status();
 }
 
+// So that who builds the network from the same store gets the same library. What had to be changed
+// to fit a bound of memory is not what is best without it.
+void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> schedules) {
+  if (!store_ || !summary_.store_status.ok() || plain_.max_memory > 0) return;
+  const Status status = remember_choices(model, schedules, *store_);
+  if (!status.ok())
+    log_warning("which schedules are the fastest inside the model is not kept: {}",
+                status.message());
+}
+
 Result<TuneSummary> Tuning::run() {
   find_limits(options_, [this] { announce("measuring the machine's limits"); });
   HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
@@ -370,6 +381,7 @@ Result<TuneSummary> Tuning::run() {
   HONE_ASSIGN_OR_RETURN(const Written written, write_faster());
   summary_.waited_seconds = watch_->waited();
   ModelTasks& model = summary_.kept_untuned ? untuned_.model : chosen();
+  remember(model, summary_.kept_untuned ? untuned_.schedules : schedules_);
   summary_.compile = summary_of(model, written, start_);
   return std::move(summary_);
 }

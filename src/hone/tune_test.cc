@@ -229,6 +229,10 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   int stored = 0;
   for (const TaskSummary& task : compiled->tasks) stored += task.source == "stored";
   EXPECT_GT(stored, 3);
+  const std::vector<TaskSummary>& tuned = summary->compile.tasks;
+  ASSERT_EQ(compiled->tasks.size(), tuned.size());
+  for (size_t i = 0; i < tuned.size(); ++i)
+    EXPECT_EQ(compiled->tasks[i].steps, tuned[i].steps) << "what tune chose inside the model";
   EXPECT_LE(codegen::code_cache().counts().compiled - compilations,
             2 * (std::ssize(compiled->tasks) - stored))
       << "what was measured is not compiled again";

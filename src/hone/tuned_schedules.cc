@@ -3,12 +3,31 @@
 #include "hone/base/clock.h"
 
 namespace hone {
+namespace {
+
+// What the network has had instead of the task's fastest schedule holds as long as that one is the
+// fastest.
+void take_chosen(const NetworkChoices& choices, const compute::Dag& dag, uint64_t key,
+                 const search::TunedTask& task, schedule::Steps& steps, TaskSummary& line) {
+  const auto chosen = choices.find({key, schedule::to_string(steps)});
+  if (chosen == choices.end()) return;
+  Result<schedule::Steps> other = schedule::parse_steps(chosen->second.steps);
+  if (!other.ok() || !schedule::replay(dag, *other).ok()) return;
+  steps = *std::move(other);
+  const bool timed = task.untuned_seconds > 0 && steps == task.untuned_steps;
+  line.seconds = timed ? task.untuned_seconds : chosen->second.quiet_seconds();
+  line.source = "stored";
+  line.from = chosen->second.model;
+}
+
+}  // namespace
 
 Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Untuned& before,
                                                      const TunedByKey& tuned,
                                                      const CompileOptions& options) {
   std::map<uint64_t, size_t> known;
   for (size_t g = 0; g < before.schedules.size(); ++g) known[before.model.tasks.groups[g].key] = g;
+  const bool same_network = network_key(model.tasks) == network_key(before.model.tasks);
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
     const uint64_t key = model.tasks.groups[g].key;
@@ -38,6 +57,8 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
       line.predicted_seconds = other.predicted_seconds;
       steps = std::move(other.steps);
     }
+    if (same_network && !task.untuned_is_wrong)
+      take_chosen(before.knowledge.choices, model.dag(g), key, task, steps, line);
     line.untuned_seconds = task.untuned_seconds;
     line.trials = task.trials;
     line.steps = schedule::to_string(steps);
@@ -51,8 +72,12 @@ Status choose_in_model(ModelTasks& model, std::vector<schedule::Steps>& schedule
                        ThreadPool& pool, InModelSummary& summary) {
   const double start = real_clock().now_seconds();
   std::vector<std::vector<search::MeasuredSchedule>> runners_up;
-  for (const graph::TaskGroup& group : model.tasks.groups)
-    runners_up.push_back(tuned.at(group.key)->runners_up);
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    const search::TunedTask& task = *tuned.at(model.tasks.groups[g].key);
+    runners_up.push_back(task.runners_up);
+    if (task.seconds > 0 && task.steps != schedules[g])  // another one was chosen before
+      runners_up.back().insert(runners_up.back().begin(), {task.steps, task.seconds});
+  }
   const std::vector<Contest> contests = contests_of(model, schedules, runners_up, most);
   if (contests.empty()) {
     summary.skipped = "no kernel has a second schedule that is about as fast";

@@ -20,6 +20,10 @@ class ForwardingStore : public Store {
   Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
     return store_.set_verified(id, found, message);
   }
+  Status choose(uint64_t network, std::span<const Choice> choices) override {
+    return store_.choose(network, choices);
+  }
+  Result<std::vector<Chosen>> chosen(uint64_t network) override { return store_.chosen(network); }
   Status remove(std::span<const int64_t> ids) override { return store_.remove(ids); }
   Result<std::vector<std::string>> verify() override { return store_.verify(); }
 

@@ -100,6 +100,17 @@ CREATE TABLE roofline_fork_join (
   PRIMARY KEY (device, threads)
 );
 )sql",
+    // Of which tasks another schedule is faster inside a network than the one that is alone.
+    R"sql(
+CREATE TABLE choice (
+  network text NOT NULL,
+  best    bigint NOT NULL REFERENCES trial(id) ON DELETE CASCADE,
+  chosen  bigint NOT NULL REFERENCES trial(id) ON DELETE CASCADE,
+  PRIMARY KEY (network, best)
+);
+CREATE INDEX choice_best ON choice (best);
+CREATE INDEX choice_chosen ON choice (chosen);
+)sql",
 };
 inline constexpr int kPostgresVersion = static_cast<int>(std::size(kPostgresMigrations));
 

@@ -102,6 +102,31 @@ class PostgresStore final : public Store {
     return error(Code::kNotFound, "database {} has no successful trial {}", db_->name(), id);
   }
 
+  Status choose(uint64_t network, std::span<const Choice> choices) override {
+    HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
+    for (const Choice& c : choices) {
+      const Parameter parameters[] = {hash_hex(network), c.best, c.chosen};
+      HONE_RETURN_IF_ERROR(db_->run(kForgetChoice, std::span(parameters, 2)).status());
+      if (c.chosen != c.best) HONE_RETURN_IF_ERROR(db_->run(kAddChoice, parameters).status());
+    }
+    return transaction.commit();
+  }
+
+  Result<std::vector<Chosen>> chosen(uint64_t network) override {
+    std::vector<Chosen> result;
+    if (version_ < kFirstPostgresWithChoices) return result;
+    const Parameter parameters[] = {hash_hex(network)};
+    HONE_ASSIGN_OR_RETURN(
+        const PostgresRows rows,
+        db_->run("SELECT " + columns_of(version_) + ", best.steps" + kFromTrial + kChosen,
+                 parameters));
+    for (int i = 0; i < rows.size(); ++i) {
+      HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), db_->name(), false));
+      result.push_back({rows.row(i).text(kNumColumns), std::move(record)});
+    }
+    return result;
+  }
+
   Status remove(std::span<const int64_t> ids) override {
     const Parameter list[] = {list_of(ids)};
     HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));

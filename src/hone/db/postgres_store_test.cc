@@ -123,6 +123,32 @@ TEST(postgres_store, a_wrong_answer_is_no_best_any_more) {
   EXPECT_TRUE(store->verify()->empty());
 }
 
+TEST(postgres_store, keeps_what_a_network_has_instead_of_the_fastest) {
+  const auto store = open_empty();
+  ASSERT_TRUE(store);
+  Record other = sample_record(1, 2e-3);
+  other.steps = "another";
+  const auto ids = store->add(std::vector{sample_record(1, 1e-3), other});
+  ASSERT_TRUE(ids.ok()) << ids.status().message();
+  const std::vector<Choice> choices = {{(*ids)[0], (*ids)[1]}}, none = {{(*ids)[0], (*ids)[0]}};
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(store->choose(7, choices).ok());
+    const auto chosen = store->chosen(7);
+    ASSERT_TRUE(chosen.ok()) << chosen.status().message();
+    ASSERT_EQ(chosen->size(), 1U);
+    EXPECT_EQ(chosen->front().best, sample_record(1, 1e-3).steps);
+    EXPECT_EQ(chosen->front().record.steps, "another");
+    EXPECT_TRUE(store->chosen(8)->empty());
+  }
+  ASSERT_TRUE(store->choose(7, none).ok());
+  EXPECT_TRUE(store->chosen(7)->empty());
+  EXPECT_FALSE(store->choose(7, std::vector<Choice>{{(*ids)[0], 999'999}}).ok());
+  ASSERT_TRUE(store->choose(7, choices).ok());
+  ASSERT_TRUE(store->set_verified((*ids)[1], measure::Outcome::kWrongAnswer, "").ok());
+  EXPECT_TRUE(store->chosen(7)->empty());
+  ASSERT_TRUE(store->remove(std::vector{(*ids)[1]}).ok());
+}
+
 TEST(postgres_store, a_text_with_a_zero_byte_is_refused_not_cut) {
   const auto store = open_empty();
   ASSERT_TRUE(store);

@@ -32,6 +32,22 @@ inline constexpr int kNumColumns = 29;
 inline constexpr const char* kFromTrial =
     " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device ";
 
+// What follows kFromTrial for the trials that a network ($1) has instead of others, whose steps are
+// best.steps.
+inline constexpr const char* kChosen =
+    "JOIN choice ON choice.chosen = trial.id JOIN trial AS best ON best.id = choice.best "
+    "WHERE choice.network = $1 AND trial.verified = 1 ORDER BY choice.best";
+// Forgets what a network ($1) has instead of the schedule of the trial $2.
+inline constexpr const char* kForgetChoice =
+    "DELETE FROM choice WHERE network = $1 AND EXISTS (SELECT 1 FROM trial AS old JOIN trial AS best "
+    "ON best.task = old.task AND best.device = old.device AND best.threads = old.threads AND "
+    "best.steps = old.steps WHERE old.id = choice.best AND best.id = $2)";
+inline constexpr const char* kAddChoice =
+    "INSERT INTO choice (network, best, chosen) VALUES ($1, $2, $3) ON CONFLICT (network, best) DO "
+    "UPDATE SET chosen = excluded.chosen";
+// The formats that have them: of SQLite's files, of PostgreSQL's tables.
+inline constexpr int kFirstWithChoices = 8, kFirstPostgresWithChoices = 6;
+
 // Ids of the fastest verified trials of a task ($1), device ($2) and number of threads ($3), with
 // accuracies from $4 to $5, of the version $6 and the algorithm $7 (empty: any), $8 of each
 // accuracy. The index trial_best has those of one accuracy in order of time, so a limit reads only

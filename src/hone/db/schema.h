@@ -110,6 +110,17 @@ CREATE TABLE roofline_fork_join (
   PRIMARY KEY (device, threads)
 ) STRICT;
 )sql",
+    // Of which tasks another schedule is faster inside a network than the one that is alone.
+    R"sql(
+CREATE TABLE choice (
+  network TEXT NOT NULL,
+  best    INTEGER NOT NULL REFERENCES trial(id) ON DELETE CASCADE,
+  chosen  INTEGER NOT NULL REFERENCES trial(id) ON DELETE CASCADE,
+  PRIMARY KEY (network, best)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX choice_best ON choice (best);
+CREATE INDEX choice_chosen ON choice (chosen);
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 inline constexpr int kOldestReadable = 1;

@@ -176,6 +176,34 @@ class SqliteStore final : public Store {
     return read_all(s, db_->path(), f.with_task_text);
   }
 
+  Status choose(uint64_t network, std::span<const Choice> choices) override {
+    HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(*db_));
+    HONE_ASSIGN_OR_RETURN(Statement forget, Statement::prepare(*db_, kForgetChoice));
+    HONE_ASSIGN_OR_RETURN(Statement add, Statement::prepare(*db_, kAddChoice));
+    const std::string key = hash_hex(network);
+    for (const Choice& c : choices) {
+      HONE_RETURN_IF_ERROR(forget.bind(key).bind(c.best).finish());
+      if (c.chosen != c.best)
+        HONE_RETURN_IF_ERROR(add.bind(key).bind(c.best).bind(c.chosen).finish());
+    }
+    return transaction.commit();
+  }
+
+  Result<std::vector<Chosen>> chosen(uint64_t network) override {
+    std::vector<Chosen> result;
+    if (version_ < kFirstWithChoices) return result;
+    HONE_ASSIGN_OR_RETURN(
+        Statement s, Statement::prepare(*db_, "SELECT " + columns_of(version_) + ", best.steps" +
+                                                  kFromTrial + kChosen));
+    s.bind(hash_hex(network));
+    for (;;) {
+      HONE_ASSIGN_OR_RETURN(const bool row, s.step());
+      if (!row) return result;
+      HONE_ASSIGN_OR_RETURN(Record record, read_record(SqliteRow{s}, db_->path(), false));
+      result.push_back({s.text(kNumColumns), std::move(record)});
+    }
+  }
+
   Status remove(std::span<const int64_t> ids) override {
     {
       HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(*db_));

@@ -52,6 +52,17 @@ struct Filter {
   bool newest_first = false;  // else oldest first, page by page by `after_id`
 };
 
+// Of a task, by the ids of two trials: its fastest schedule alone, and the fastest one inside a
+// network.
+struct Choice {
+  int64_t best = 0, chosen = 0;  // equal: it is the fastest there, too
+};
+// What the network has instead of the schedule `best`.
+struct Chosen {
+  std::string best;  // steps
+  Record record;     // verified
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -63,7 +74,11 @@ class Store {
   // What became of a stored trial when it was run again. kOk: its output was right. Else it is no
   // best any more: `found` becomes its outcome, and `message` says why.
   virtual Status set_verified(int64_t id, measure::Outcome found, std::string_view message) = 0;
-  // Deletes trials, and tasks that no trial is of any more, all or none, and gives their room back.
+  // Replaces what was chosen before instead of the same schedules; all or none.
+  virtual Status choose(uint64_t network, std::span<const Choice> choices) = 0;
+  virtual Result<std::vector<Chosen>> chosen(uint64_t network) = 0;
+  // Deletes trials, choices that name them, and tasks that no trial is of any more, all or none,
+  // and gives their room back.
   virtual Status remove(std::span<const int64_t> ids) = 0;
   // Checks the structure of everything stored, which may take long: what is wrong, in words.
   virtual Result<std::vector<std::string>> verify() = 0;

@@ -144,6 +144,9 @@ Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const Compile
   Knowledge knowledge;
   if (!options.use_db) return knowledge;
   knowledge.store = store;
+  if (store) {
+    HONE_ASSIGN_OR_RETURN(knowledge.choices, stored_choices(model, *store));
+  }
   HONE_ASSIGN_OR_RETURN(knowledge.shipped, read_shipped(options, model.target));
   std::erase_if(knowledge.shipped,
                 [&](const db::Record& record) { return model.forgotten.contains(record.task); });
@@ -192,20 +195,26 @@ Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, si
                                                      const std::string& algorithm, int* stale) {
   const uint64_t key = model.tasks.groups[group].key;
   const db::BestQuery query = best_query(model, key, algorithm);
+  const auto if_it_applies = [&](const db::Record& record, std::string_view source) {
+    std::optional<KnownSchedule> known;
+    Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+    if (!steps.ok() || !schedule::replay(model.dag(group), *steps).ok()) return known;
+    known = {.steps = *std::move(steps), .source = std::string(source), .from = record.model};
+    known->seconds = record.quiet_seconds();
+    return known;
+  };
   const auto first_that_applies = [&](std::span<const db::Record> records,
                                       std::string_view source) {
+    std::optional<KnownSchedule> known;
     for (const db::Record& record : records) {
-      Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-      if (!steps.ok() || !schedule::replay(model.dag(group), *steps).ok()) {
-        if (stale != nullptr) ++*stale;
-        continue;
-      }
-      KnownSchedule known{
-          .steps = *std::move(steps), .source = std::string(source), .from = record.model};
-      known.seconds = record.quiet_seconds();
-      return std::optional(std::move(known));
+      const auto chosen = knowledge.choices.find({key, record.steps});
+      if (algorithm.empty() && chosen != knowledge.choices.end())
+        known = if_it_applies(chosen->second, source);
+      if (!known) known = if_it_applies(record, source);
+      if (known) break;
+      if (stale != nullptr) ++*stale;
     }
-    return std::optional<KnownSchedule>();
+    return known;
   };
   if (knowledge.store) {
     HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> own,

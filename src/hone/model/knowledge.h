@@ -9,7 +9,7 @@
 
 #include "hone/base/thread_pool.h"
 #include "hone/db/store.h"
-#include "hone/model/model_tasks.h"
+#include "hone/model/network_choices.h"
 #include "hone/search/transfer.h"
 
 namespace hone {
@@ -27,6 +27,7 @@ struct Knowledge {
   db::Store* store = nullptr;       // may be null
   FailedSchedules failed;           // of any task, if asked_failed
   std::vector<db::Record> shipped;  // the records that come with Hone, of any task
+  NetworkChoices choices;           // of the model
   search::TransferPool pool;        // of learn_from_others()
   bool asked_failed = false, asked_others = false;
 };

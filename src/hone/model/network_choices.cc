@@ -1,0 +1,51 @@
+#include "hone/model/network_choices.h"
+
+#include <algorithm>
+
+#include "hone/base/hash.h"
+
+namespace hone {
+
+uint64_t network_key(const graph::TaskList& tasks) {
+  uint64_t key = hash_string("network");
+  for (const graph::TaskCall& call : tasks.calls) key = hash_combine(key, call.key);
+  return key;
+}
+
+Result<NetworkChoices> stored_choices(const ModelTasks& model, db::Store& store) {
+  HONE_ASSIGN_OR_RETURN(std::vector<db::Chosen> stored, store.chosen(network_key(model.tasks)));
+  NetworkChoices choices;
+  for (db::Chosen& chosen : stored) {
+    db::Record& record = chosen.record;
+    if (record.device != model.device || record.threads != model.threads) continue;
+    if (!best_query(model, record.task, "").takes(record)) continue;
+    const uint64_t task = record.task;
+    choices[{task, std::move(chosen.best)}] = std::move(record);
+  }
+  return choices;
+}
+
+Status remember_choices(const ModelTasks& model, std::span<const schedule::Steps> schedules,
+                        db::Store& store) {
+  std::vector<db::Choice> choices;
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    const uint64_t key = model.tasks.groups[g].key;
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, best_stored(model, store, key));
+    if (best.empty()) continue;
+    const std::string steps = schedule::to_string(schedules[g]);
+    if (steps == best[0].steps) {
+      choices.push_back({best[0].id, best[0].id});
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> all, store.query({.task = key,
+                                                                          .device = model.device,
+                                                                          .threads = model.threads,
+                                                                          .verified_only = true}));
+    const auto chosen = std::find_if(
+        all.begin(), all.end(), [&](const db::Record& record) { return record.steps == steps; });
+    if (chosen != all.end()) choices.push_back({best[0].id, chosen->id});
+  }
+  return store.choose(network_key(model.tasks), choices);
+}
+
+}  // namespace hone

@@ -1,0 +1,27 @@
+// model/network_choices.h - of which tasks another schedule is faster inside a network, among its
+// neighbours, than the one that is the fastest alone: what tune() found, for every later build.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "hone/model/model_tasks.h"
+
+namespace hone {
+
+// What a network has instead of a task's fastest schedule (its steps as text).
+using NetworkChoices = std::map<std::pair<uint64_t, std::string>, db::Record>;
+
+// The same for the same kernels in the same order, whatever device they are to run on.
+[[nodiscard]] uint64_t network_key(const graph::TaskList& tasks);
+
+// Those for the model's device, number of threads and accuracy.
+[[nodiscard]] Result<NetworkChoices> stored_choices(const ModelTasks& model, db::Store& store);
+
+// Stores of each group's schedule that was measured and is not the fastest one stored that the
+// network has it; what the network had instead of the fastest before counts no more.
+[[nodiscard]] Status remember_choices(const ModelTasks& model,
+                                      std::span<const schedule::Steps> schedules, db::Store& store);
+
+}  // namespace hone
