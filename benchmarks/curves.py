@@ -61,6 +61,7 @@ def database_until(db, copy, start, seconds):
         moment = spread([row[1] for row in rows], start)
         late = [(row[0],) for row, at in zip(rows, moment) if at > seconds or seconds == 0]
         target.executemany("DELETE FROM trial WHERE id = ?", late)
+        target.execute("DELETE FROM choice")  # of the end
         target.commit()
     return len(rows) - len(late)
 

@@ -10,7 +10,7 @@ lightgbm), options of hone train for nets (loss, epochs, batch, lr, weight-decay
 FILE.onnx is judged as it is.
 
 Each training has --threads threads. What it wrote is kept in --folder with a FILE.json of its figures, which are used again by the
-same command while they are newer than the database and the split; FILE.log has its output. A net whose training was interrupted goes
+same command while they are newer than the database and the split; a program that is newer judges anew what was trained. FILE.log has its output. A net whose training was interrupted goes
 on with the epoch that it was in. The table and the JSON file are written anew whenever a model is finished. A model that fails is
 reported and left out; the exit code is then 1. scripts/cost_model_study.py makes the tables of the papers of these models.
 """
@@ -124,12 +124,14 @@ class Model:
 
     def new_result(self):
         known = self.known()
-        if known:
+        if known and self.figures.stat().st_mtime > Path(self.options.hone).stat().st_mtime:
             print(f"{self.name()}: as judged before", file=sys.stderr, flush=True)
             return known
         result = {"model": self.spec, "tasks_wanted": self.tasks, "file": str(self.file or ""), "train_command": self.train,
                   "eval_command": self.judge}
-        if self.train:
+        if known:  # by a program that was built anew since
+            result = known | result
+        elif self.train:
             result.update(self.trained())
         done = subprocess.run([self.options.hone, *self.judge], capture_output=True, text=True)
         if done.returncode:

@@ -52,6 +52,14 @@ def check_tasks(folder, db, split, families):
             assert result["epochs"] == 1 and "--budget" in result["train_command"] and "hidden=8" in result["model"], result
     again, said = study(folder / "kept", db, split, *arguments)
     assert again == text and said.count("as judged before") == len(results), said
+    # A program that was built since judges again, but trains nothing again.
+    program = folder / "hone"
+    program.write_text(f'#!/bin/sh\nexec "{os.environ["HONE"]}" "$@"\n')
+    program.chmod(0o755)
+    files = {path: path.stat().st_mtime for path in (Path(result["file"]) for result in results)}
+    again, said = study(folder / "kept", db, split, *arguments, "--hone", program)
+    assert again == text and "as judged before" not in said, said
+    assert all(path.stat().st_mtime == before for path, before in files.items())
     # A cell that was not finished is the only one that is trained.
     Path(results[0]["file"]).unlink()
     _, said = study(folder / "kept", db, split, *arguments)

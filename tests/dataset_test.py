@@ -266,6 +266,16 @@ def check_auto(db):
     assert judged["combined"] != judged["analytic"] and judged["auto"] in [judged[name] for name in names]
 
 
+def check_networks(db, network):
+    """How many of a network's tasks were judged."""
+    judged = json.loads(hone("eval", "--db", db, "--network", network, "--json"))
+    text = hone("eval", "--db", db, "--network", network)
+    assert judged["networks"] and ("not judged" in text) == (judged["not_judged"] > 0), text
+    for score in judged["networks"]:
+        assert score["network"] == "first" and 0 < score["tasks"] <= score["listed_tasks"], score
+        assert f"{score['tasks']} of {score['listed_tasks']}" in text, text
+
+
 def check_lines(folder, db, lines, records):
     """Records survive the way through JSON lines."""
     other = folder / "other.db"
@@ -321,6 +331,7 @@ def main():
         check_stat(db, records)
         check_split(folder, db)
         check_auto(db)
+        check_networks(db, models[0])
 
         held_out = folder / "all.json"
         hone("dataset", "split", "--db", db, "-o", held_out, "--by", "model", "--hold-out", "second", "--validation", "0")

@@ -80,7 +80,7 @@ Status write(db::Store& store, uint64_t seed) {
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, store.add(batch));
     const std::vector<db::Choice> choice = {{ids.front(), ids.back()}};
-    HONE_RETURN_IF_ERROR(store.choose(rng.below(3), choice));
+    HONE_RETURN_IF_ERROR(store.choose(rng.next(), choice));
     HONE_RETURN_IF_ERROR(store.best({.task = batch[0].task, .device = batch[0].device}).status());
   }
 }

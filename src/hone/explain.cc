@@ -72,6 +72,7 @@ Result<KnownSchedule> choose(const ModelTasks& model, size_t task, db::Store* st
     return chosen;
   }
   HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, store, options.compile));
+  if (options.schedule == Schedule::kBest) knowledge.choices.clear();  // the fastest alone
   HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
                         stored_schedule(model, task, knowledge));
   if (stored) return *std::move(stored);

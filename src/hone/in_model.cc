@@ -11,11 +11,9 @@
 namespace hone {
 namespace {
 
-// Times the best, measured alone: may be faster in the model, ...
+// Times the best, measured alone: may be faster in the model, all the more what reads other data
+// (kCloseOtherData).
 constexpr double kClose = 1.10;
-// ... all the more if its threads read other parts, which may lie in other caches then, or if it
-// has half the weights.
-constexpr double kCloseOtherData = 1.5;
 constexpr double kShare = 0.005;  // of the model's time, at least
 constexpr double kError = 0.05;   // of crowning one that is no faster
 constexpr int kMaxRounds = 400;

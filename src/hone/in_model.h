@@ -8,6 +8,10 @@
 
 namespace hone {
 
+// A schedule that takes longer alone, times the best, is no faster in the model: one whose threads
+// read other parts, which may lie in other caches then, or that has half the weights.
+inline constexpr double kCloseOtherData = 1.5;
+
 // A task of the model and the schedules that are hardly slower than the one it has.
 struct Contest {
   size_t group = 0;  // of TaskList::groups

@@ -11,6 +11,7 @@
 #include "hone/base/clock.h"
 #include "hone/db/registry.h"
 #include "hone/measure/self_test.h"
+#include "hone/model/fit_memory.h"
 #include "hone/model/knowledge.h"
 #include "hone/resolve_options.h"
 #include "hone/search/measure_schedules.h"
@@ -345,10 +346,14 @@ Status Reporter::compare() {
 
 Result<TransferReport> Reporter::run() {
   report_.model = model_.name;
-  context_ = task_context(model_, options_.compile.seed);
   HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model_, store_, options_.compile));
+  knowledge.choices.clear();  // each kernel is timed alone
   HONE_RETURN_IF_ERROR(learn_from_others(model_, options_.compile, knowledge));
   HONE_RETURN_IF_ERROR(find_tasks(knowledge));
+  std::vector<schedule::Steps> defaults(model_.tasks.groups.size());
+  for (const Task& task : tasks_) defaults[task.group] = task.fallback;
+  HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(model_, defaults));
+  context_ = task_context(model_, options_.compile.seed, packed);
   if (store_) HONE_RETURN_IF_ERROR(find_full_tuning(*store_));
   search::TransferPool everything = knowledge.pool;
   everything.exclude_tasks(model_.own);

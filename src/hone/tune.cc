@@ -117,6 +117,7 @@ class Tuning {
   Untuned untuned_;
   double compare_seconds_ = 0;
   double assembly_seconds_ = 0;  // to compile and pack the model
+  int64_t packed_bytes_ = 0;     // of all weights, as the untuned model's kernels read them
   double in_model_seconds_ = 0;  // for comparing kernels inside the model; 0: they are not
   double finish_seconds_ = 0;    // to write and to compare at the end
 
@@ -203,7 +204,7 @@ std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
 
 search::TuneLoopOptions Tuning::loop_options() {
   search::TuneLoopOptions loop;
-  loop.context = task_context(untuned_.model, options_.compile.seed);
+  loop.context = task_context(untuned_.model, options_.compile.seed, packed_bytes_);
   loop.context.searcher = options_.search;
   loop.runner = runner_.get();
   loop.cores = &*watch_;
@@ -227,6 +228,7 @@ search::TuneLoopOptions Tuning::loop_options() {
 
 Status Tuning::search_schedules() {
   HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, options_.compile, untuned_.knowledge));
+  HONE_ASSIGN_OR_RETURN(packed_bytes_, packed_bytes(untuned_.model, untuned_.schedules));
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options()));
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
@@ -359,7 +361,10 @@ Status Tuning::compare_models() {
 // So that who builds the network from the same store gets the same library. What had to be changed
 // to fit a bound of memory is not what is best without it.
 void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> schedules) {
-  if (!store_ || !summary_.store_status.ok() || plain_.max_memory > 0) return;
+  const bool compared = summary_.in_model.skipped.empty() || summary_.kept_untuned;
+  if (!store_ || !summary_.store_status.ok() || plain_.max_memory > 0 || !compared) return;
+  // Of another partition nobody asks: what is measured now decides against it.
+  if (partition_ && summary_.kept_untuned && network_key(model) != network_key(*partition_)) return;
   const Status status = remember_choices(model, schedules, *store_);
   if (!status.ok())
     log_warning("which schedules are the fastest inside the model is not kept: {}",

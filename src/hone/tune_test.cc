@@ -13,6 +13,7 @@
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
 #include "hone/measure/worker.h"
+#include "hone/model/network_choices.h"
 #include "hone/schedule/step.h"
 
 namespace hone {
@@ -231,11 +232,59 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   EXPECT_GT(stored, 3);
   const std::vector<TaskSummary>& tuned = summary->compile.tasks;
   ASSERT_EQ(compiled->tasks.size(), tuned.size());
-  for (size_t i = 0; i < tuned.size(); ++i)
+  for (size_t i = 0; i < tuned.size(); ++i) {
+    if (compiled->tasks[i].source != "stored") continue;
     EXPECT_EQ(compiled->tasks[i].steps, tuned[i].steps) << "what tune chose inside the model";
+  }
   EXPECT_LE(codegen::code_cache().counts().compiled - compilations,
             2 * (std::ssize(compiled->tasks) - stored))
       << "what was measured is not compiled again";
+  f.expect_right_outputs();
+}
+
+// Of each kernel another schedule than the fastest, as if it were the faster one in the network.
+TEST(facade, what_was_chosen_for_a_network_holds_in_its_next_tuning) {
+  Fixture f;
+  f.options.budget_seconds = 60;
+  ASSERT_TRUE(tune(f.graph, f.library, f.options).ok());
+  const std::unique_ptr<db::Store> store = db::open_store(f.options.compile.db).value();
+  const ModelTasks model = make_tasks(f.graph, f.options.compile,
+                                      {.cost = default_cost("host").value(), .store = store.get()})
+                               .value();
+  const auto bests = [&](size_t group) {
+    return best_stored(model, *store, model.tasks.groups[group].key).value();
+  };
+  std::map<size_t, std::pair<std::string, std::string>> wanted;  // by group: best, chosen
+  std::vector<db::Choice> choices;
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
+    const std::vector<db::Record> records = bests(g);
+    for (const db::Record& record : records) {
+      if (record.steps == records[0].steps) continue;
+      choices.push_back({records[0].id, record.id});
+      wanted[g] = {records[0].steps, record.steps};
+      break;
+    }
+  }
+  ASSERT_GT(wanted.size(), 2U);
+  ASSERT_TRUE(store->choose(network_key(model), choices).ok());
+  const Result<CompileSummary> compiled = compile(f.graph, f.library, f.options.compile);
+  ASSERT_TRUE(compiled.ok());
+  for (const auto& [g, steps] : wanted) EXPECT_EQ(compiled->tasks[g].steps, steps.second);
+
+  std::atomic<bool> interrupted = false;  // then nothing is compared inside the model
+  f.options.interrupted = &interrupted;
+  f.options.on_progress = [&](const search::TuneProgress& progress) {
+    if (progress.trials > 30) interrupted = true;
+  };
+  const Result<TuneSummary> again = tune(f.graph, f.library, f.options);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  int held = 0;
+  for (const auto& [g, steps] : wanted) {
+    if (bests(g)[0].steps != steps.first) continue;  // a faster one was found
+    EXPECT_EQ(again->compile.tasks[g].steps, steps.second);
+    ++held;
+  }
+  EXPECT_GT(held, 0);
   f.expect_right_outputs();
 }
 

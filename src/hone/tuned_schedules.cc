@@ -6,15 +6,16 @@ namespace hone {
 namespace {
 
 // What the network has had instead of the task's fastest schedule holds as long as that one is the
-// fastest.
+// fastest, but not by so much that it must be in the model, too.
 void take_chosen(const NetworkChoices& choices, const compute::Dag& dag, uint64_t key,
                  const search::TunedTask& task, schedule::Steps& steps, TaskSummary& line) {
   const auto chosen = choices.find({key, schedule::to_string(steps)});
   if (chosen == choices.end()) return;
   Result<schedule::Steps> other = schedule::parse_steps(chosen->second.steps);
   if (!other.ok() || !schedule::replay(dag, *other).ok()) return;
+  const bool timed = task.untuned_seconds > 0 && *other == task.untuned_steps;
+  if (timed && task.seconds > 0 && task.untuned_seconds > kCloseOtherData * task.seconds) return;
   steps = *std::move(other);
-  const bool timed = task.untuned_seconds > 0 && steps == task.untuned_steps;
   line.seconds = timed ? task.untuned_seconds : chosen->second.quiet_seconds();
   line.source = "stored";
   line.from = chosen->second.model;
@@ -27,7 +28,7 @@ Result<std::vector<schedule::Steps>> tuned_schedules(ModelTasks& model, const Un
                                                      const CompileOptions& options) {
   std::map<uint64_t, size_t> known;
   for (size_t g = 0; g < before.schedules.size(); ++g) known[before.model.tasks.groups[g].key] = g;
-  const bool same_network = network_key(model.tasks) == network_key(before.model.tasks);
+  const bool same_network = network_key(model) == network_key(before.model);
   std::vector<schedule::Steps> schedules;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
     const uint64_t key = model.tasks.groups[g].key;

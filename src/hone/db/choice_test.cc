@@ -64,6 +64,9 @@ TEST(choice, the_last_one_counts_and_the_fastest_needs_none) {
   f.choose(kNetwork, {{f.ids[0], f.ids[0]}});
   EXPECT_EQ(f.chosen(kNetwork), "");
   EXPECT_EQ(f.chosen(kOther), "1:a>b ");
+  // No circles: of two schedules one is instead of the other.
+  f.choose(kOther, {{f.ids[1], f.ids[0]}});
+  EXPECT_EQ(f.chosen(kOther), "1:b>a ");
 }
 
 TEST(choice, goes_with_what_was_chosen) {

@@ -106,7 +106,7 @@ class PostgresStore final : public Store {
     HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
     for (const Choice& c : choices) {
       const Parameter parameters[] = {hash_hex(network), c.best, c.chosen};
-      HONE_RETURN_IF_ERROR(db_->run(kForgetChoice, std::span(parameters, 2)).status());
+      HONE_RETURN_IF_ERROR(db_->run(kForgetChoice, parameters).status());
       if (c.chosen != c.best) HONE_RETURN_IF_ERROR(db_->run(kAddChoice, parameters).status());
     }
     return transaction.commit();

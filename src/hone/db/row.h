@@ -37,11 +37,11 @@ inline constexpr const char* kFromTrial =
 inline constexpr const char* kChosen =
     "JOIN choice ON choice.chosen = trial.id JOIN trial AS best ON best.id = choice.best "
     "WHERE choice.network = $1 AND trial.verified = 1 ORDER BY choice.best";
-// Forgets what a network ($1) has instead of the schedule of the trial $2.
+// Forgets what a network ($1) has instead of the schedule of the trial $2, or of the trial $3.
 inline constexpr const char* kForgetChoice =
     "DELETE FROM choice WHERE network = $1 AND EXISTS (SELECT 1 FROM trial AS old JOIN trial AS best "
     "ON best.task = old.task AND best.device = old.device AND best.threads = old.threads AND "
-    "best.steps = old.steps WHERE old.id = choice.best AND best.id = $2)";
+    "best.steps = old.steps WHERE old.id = choice.best AND best.id IN ($2, $3))";
 inline constexpr const char* kAddChoice =
     "INSERT INTO choice (network, best, chosen) VALUES ($1, $2, $3) ON CONFLICT (network, best) DO "
     "UPDATE SET chosen = excluded.chosen";

@@ -182,7 +182,7 @@ class SqliteStore final : public Store {
     HONE_ASSIGN_OR_RETURN(Statement add, Statement::prepare(*db_, kAddChoice));
     const std::string key = hash_hex(network);
     for (const Choice& c : choices) {
-      HONE_RETURN_IF_ERROR(forget.bind(key).bind(c.best).finish());
+      HONE_RETURN_IF_ERROR(forget.bind(key).bind(c.best).bind(c.chosen).finish());
       if (c.chosen != c.best)
         HONE_RETURN_IF_ERROR(add.bind(key).bind(c.best).bind(c.chosen).finish());
     }

@@ -74,7 +74,7 @@ class Store {
   // What became of a stored trial when it was run again. kOk: its output was right. Else it is no
   // best any more: `found` becomes its outcome, and `message` says why.
   virtual Status set_verified(int64_t id, measure::Outcome found, std::string_view message) = 0;
-  // Replaces what was chosen before instead of the same schedules; all or none.
+  // Replaces what was chosen before instead of any of these schedules; all or none.
   virtual Status choose(uint64_t network, std::span<const Choice> choices) = 0;
   virtual Result<std::vector<Chosen>> chosen(uint64_t network) = 0;
   // Deletes trials, choices that name them, and tasks that no trial is of any more, all or none,

@@ -84,6 +84,15 @@ std::string mebibytes(int64_t bytes) {
 
 }  // namespace
 
+Result<int64_t> packed_bytes(const ModelTasks& model, std::span<const schedule::Steps> schedules) {
+  int64_t bytes = 0;
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    HONE_ASSIGN_OR_RETURN(const Size size, size_of(model, g, schedules[g]));
+    bytes += size.weights;
+  }
+  return bytes;
+}
+
 Result<int64_t> fit_memory(ModelTasks& model, std::vector<schedule::Steps>& schedules,
                            const Knowledge& knowledge, const CompileOptions& options,
                            int64_t allowed) {

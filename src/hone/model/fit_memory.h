@@ -8,6 +8,10 @@
 
 namespace hone {
 
+// Of all weights, equal ones once, as the kernels of these schedules (one per group) read them.
+[[nodiscard]] Result<int64_t> packed_bytes(const ModelTasks& model,
+                                           std::span<const schedule::Steps> schedules);
+
 // Exchanges schedules (one per group) until the weights and the tensors between kernels take no
 // more than `allowed` bytes or none can be exchanged for a smaller one. Updates the summaries.
 // Returns what they take then.

@@ -54,6 +54,27 @@ int num_direct(const std::vector<TaskSummary>& tasks) {
   return count;
 }
 
+TEST(fit_memory, weights_count_as_kernels_read_them) {
+  const CompileOptions options = options_for(0);
+  const ModelTasks model =
+      make_tasks(three_convolutions(), options, {.cost = default_cost(options.device).value()})
+          .value();
+  // Of the transformed weights F(4x4) has 36 for 9; tiles of channels may be padded.
+  for (const auto& [algorithm, times] : {std::pair{"direct", 1.0}, {"winograd_4", 4.0}}) {
+    std::vector<schedule::Steps> schedules;
+    for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
+      const space::Space space = space::Space::create(model.dag(g), model.target).value();
+      int sketch = 0;
+      while (sketch < space.num_sketches() && space.algorithm(sketch) != algorithm) ++sketch;
+      const std::vector<space::Point> points = space.default_points();
+      schedules.push_back(space.steps(sketch < space.num_sketches() ? points[sketch] : points[0]));
+    }
+    const double bytes = static_cast<double>(packed_bytes(model, schedules).value());
+    EXPECT_GE(bytes, 3 * times * kWeights) << algorithm;
+    EXPECT_LE(bytes, 1.2 * 3 * times * kWeights) << algorithm;
+  }
+}
+
 TEST(fit_memory, larger_weights_give_way) {
   const TempDir folder = std::move(TempDir::create()).value();
   const std::string library = folder.file("model.so");

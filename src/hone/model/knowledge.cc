@@ -101,6 +101,12 @@ bool is_own(const ModelTasks& model, const db::Record& record) {
          model.own.contains(record.task);
 }
 
+Status learn_choices(const ModelTasks& model, Knowledge& knowledge) {
+  if (!knowledge.store) return ok_status();
+  HONE_ASSIGN_OR_RETURN(knowledge.choices, stored_choices(model, *knowledge.store));
+  return ok_status();
+}
+
 Result<std::vector<db::Record>> read_shipped(const CompileOptions& options,
                                              const target::Target& target) {
   if (!options.use_shipped) return std::vector<db::Record>();
@@ -144,9 +150,7 @@ Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const Compile
   Knowledge knowledge;
   if (!options.use_db) return knowledge;
   knowledge.store = store;
-  if (store) {
-    HONE_ASSIGN_OR_RETURN(knowledge.choices, stored_choices(model, *store));
-  }
+  HONE_RETURN_IF_ERROR(learn_choices(model, knowledge));
   HONE_ASSIGN_OR_RETURN(knowledge.shipped, read_shipped(options, model.target));
   std::erase_if(knowledge.shipped,
                 [&](const db::Record& record) { return model.forgotten.contains(record.task); });
@@ -159,6 +163,7 @@ Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const Compile
 }
 
 Status learn_new_failures(const ModelTasks& model, Knowledge& knowledge) {
+  HONE_RETURN_IF_ERROR(learn_choices(model, knowledge));
   if (!knowledge.asked_failed) return ok_status();
   knowledge.asked_failed = false;
   FailedSchedules before = std::exchange(knowledge.failed, {});

@@ -17,7 +17,7 @@ namespace hone {
 // A transferred schedule was the fastest of many that were measured; the best predicted is the
 // lowest of thousands of predictions, hence the one about which the model errs most in its favour.
 // So the former is taken if it looks slower by no more than this factor.
-inline constexpr double kTransferTrust = 1.10;
+inline constexpr double kTransferTrust = 1.05;
 
 // Schedules of tasks, as text, that failed on a device: they compute something else, or twice they
 // did not run. What another device found good is not taken on trust there.
@@ -27,7 +27,7 @@ struct Knowledge {
   db::Store* store = nullptr;       // may be null
   FailedSchedules failed;           // of any task, if asked_failed
   std::vector<db::Record> shipped;  // the records that come with Hone, of any task
-  NetworkChoices choices;           // of the model
+  NetworkChoices choices;           // of the model; clear() for what is the fastest alone
   search::TransferPool pool;        // of learn_from_others()
   bool asked_failed = false, asked_others = false;
 };
@@ -49,7 +49,8 @@ struct Knowledge {
 [[nodiscard]] Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
                                        Knowledge& knowledge);
 
-// Asks the store again for what failed, if learn() had to know: after tuning there may be more.
+// Asks the store again for what failed, if learn() had to know, and for the network's choices: by
+// tuning some may have been found wrong.
 [[nodiscard]] Status learn_new_failures(const ModelTasks& model, Knowledge& knowledge);
 
 struct KnownSchedule {
@@ -63,6 +64,7 @@ struct KnownSchedule {
 };
 // The schedule of the record of exactly this task on this device (of that algorithm, if one is
 // given) that still applies: one that was measured here, else the fastest shipped one; else null.
+// Unless an algorithm is given, what the network has instead of it comes first.
 // `stale`, if not null, counts those looked at that do not apply: another version's.
 [[nodiscard]] Result<std::optional<KnownSchedule>> stored_schedule(
     const ModelTasks& model, size_t group, const Knowledge& knowledge,

@@ -354,6 +354,8 @@ TEST(knowledge, weights_that_pass_by_between_two_runs_are_not_timed_warm) {
   const ModelTasks few = f.tasks(network("few", 8));
   const search::TaskContext warm = task_context(few, 1);
   EXPECT_EQ(warm.weights, measure::Weights::kWarm);
+  const int64_t packed = 3 * own_cache_bytes(few.target);
+  EXPECT_NE(task_context(few, 1, packed).weights, measure::Weights::kWarm);
   // Three times what a core has for itself.
   const int64_t channels =
       static_cast<int64_t>(std::sqrt(3.0 * static_cast<double>(own_cache_bytes(few.target)) / 36));

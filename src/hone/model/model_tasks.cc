@@ -188,7 +188,7 @@ int64_t own_cache_bytes(const target::Target& target) {
   return bytes;
 }
 
-search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
+search::TaskContext task_context(const ModelTasks& model, uint64_t seed, int64_t packed_bytes) {
   search::TaskContext context;
   context.target = &model.target;
   context.model = model.cost.get();
@@ -204,7 +204,7 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed) {
   const int64_t own_cache = own_cache_bytes(model.target);
   context.own_cache_bytes = own_cache;
   context.forgotten = &model.forgotten;
-  const int64_t weights = weight_bytes(model);
+  const int64_t weights = std::max(weight_bytes(model), packed_bytes);
   if (weights > 2 * own_cache) {
     context.weights =
         measure::stays_in_cache(weights) ? measure::Weights::kShared : measure::Weights::kMemory;

@@ -70,8 +70,10 @@ struct TaskKnowledge {
 [[nodiscard]] int64_t constant_bytes(const graph::TaskList& tasks);
 // Of a core: the largest cache that it does not share with many.
 [[nodiscard]] int64_t own_cache_bytes(const target::Target& target);
-// What the measuring of all tasks has in common; points into `model`.
-[[nodiscard]] search::TaskContext task_context(const ModelTasks& model, uint64_t seed);
+// What the measuring of all tasks has in common; points into `model`. `packed_bytes`: of all
+// weights as its kernels read them, where that is known: Winograd's are several times as many.
+[[nodiscard]] search::TaskContext task_context(const ModelTasks& model, uint64_t seed,
+                                               int64_t packed_bytes = 0);
 // Finds the best record of a task on the model's device that its accuracy and the algorithm, if one
 // is given, allow.
 [[nodiscard]] db::BestQuery best_query(const ModelTasks& model, uint64_t key,

@@ -1,24 +1,22 @@
 #include "hone/model/network_choices.h"
 
-#include <algorithm>
-
 #include "hone/base/hash.h"
 
 namespace hone {
 
-uint64_t network_key(const graph::TaskList& tasks) {
-  uint64_t key = hash_string("network");
-  for (const graph::TaskCall& call : tasks.calls) key = hash_combine(key, call.key);
+uint64_t network_key(const ModelTasks& model) {
+  uint64_t key = hash_combine(hash_string("network"), static_cast<uint64_t>(model.accuracy));
+  for (const graph::TaskCall& call : model.tasks.calls) key = hash_combine(key, call.key);
   return key;
 }
 
 Result<NetworkChoices> stored_choices(const ModelTasks& model, db::Store& store) {
-  HONE_ASSIGN_OR_RETURN(std::vector<db::Chosen> stored, store.chosen(network_key(model.tasks)));
+  HONE_ASSIGN_OR_RETURN(std::vector<db::Chosen> stored, store.chosen(network_key(model)));
   NetworkChoices choices;
   for (db::Chosen& chosen : stored) {
     db::Record& record = chosen.record;
     if (record.device != model.device || record.threads != model.threads) continue;
-    if (!best_query(model, record.task, "").takes(record)) continue;
+    if (model.forgotten.contains(record.task)) continue;
     const uint64_t task = record.task;
     choices[{task, std::move(chosen.best)}] = std::move(record);
   }
@@ -41,11 +39,14 @@ Status remember_choices(const ModelTasks& model, std::span<const schedule::Steps
                                                                           .device = model.device,
                                                                           .threads = model.threads,
                                                                           .verified_only = true}));
-    const auto chosen = std::find_if(
-        all.begin(), all.end(), [&](const db::Record& record) { return record.steps == steps; });
-    if (chosen != all.end()) choices.push_back({best[0].id, chosen->id});
+    const db::Record* chosen = &best[0];  // if that schedule was never measured
+    for (const db::Record& record : all) {
+      const bool first = chosen->steps != steps;
+      if (record.steps == steps && (first || record.centre < chosen->centre)) chosen = &record;
+    }
+    choices.push_back({best[0].id, chosen->id});
   }
-  return store.choose(network_key(model.tasks), choices);
+  return store.choose(network_key(model), choices);
 }
 
 }  // namespace hone

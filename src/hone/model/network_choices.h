@@ -13,14 +13,15 @@ namespace hone {
 // What a network has instead of a task's fastest schedule (its steps as text).
 using NetworkChoices = std::map<std::pair<uint64_t, std::string>, db::Record>;
 
-// The same for the same kernels in the same order, whatever device they are to run on.
-[[nodiscard]] uint64_t network_key(const graph::TaskList& tasks);
+// The same for the same kernels in the same order and the same accuracy, whatever device they are
+// to run on.
+[[nodiscard]] uint64_t network_key(const ModelTasks& model);
 
-// Those for the model's device, number of threads and accuracy.
+// Those for the model's device and number of threads, without what is forgotten.
 [[nodiscard]] Result<NetworkChoices> stored_choices(const ModelTasks& model, db::Store& store);
 
-// Stores of each group's schedule that was measured and is not the fastest one stored that the
-// network has it; what the network had instead of the fastest before counts no more.
+// Stores that the network has these schedules (by group), where they are not the fastest ones
+// stored. What it had instead of the fastest before counts no more.
 [[nodiscard]] Status remember_choices(const ModelTasks& model,
                                       std::span<const schedule::Steps> schedules, db::Store& store);
 

@@ -98,9 +98,13 @@ TEST(network_choices, are_for_one_number_of_threads_and_accuracy) {
   ModelTasks two = f.tasks(true, 2);
   EXPECT_TRUE(stored_choices(two, *f.store)->empty());
   EXPECT_EQ(stored_choices(f.model, *f.store)->size(), 1U);
+  f.model.accuracy = space::Accuracy::kStrict;
+  EXPECT_TRUE(stored_choices(f.model, *f.store)->empty());
+  f.remember(f.fastest);
+  f.model.accuracy = space::Accuracy::kDefault;
+  EXPECT_EQ(stored_choices(f.model, *f.store)->size(), 1U) << "of its own accuracy";
   f.model.forgotten = f.model.own;
-  const Result<Knowledge> knowledge = learn(f.model, f.store.get(), f.options);
-  EXPECT_FALSE((*stored_schedule(f.model, 0, *knowledge)).has_value()) << "an excluded model";
+  EXPECT_TRUE(stored_choices(f.model, *f.store)->empty()) << "an excluded model";
 }
 
 TEST(network_choices, a_new_fastest_schedule_ends_the_choice) {
@@ -115,8 +119,9 @@ TEST(network_choices, a_new_fastest_schedule_ends_the_choice) {
   EXPECT_EQ(f.known(f.model).steps, faster);
 }
 
-TEST(network_choices, what_was_never_measured_is_not_remembered) {
+TEST(network_choices, what_was_never_measured_is_not_remembered_but_ends_what_was) {
   Fixture f;
+  f.remember(f.other);
   f.remember(schedule::Steps());
   EXPECT_TRUE(stored_choices(f.model, *f.store)->empty());
 }

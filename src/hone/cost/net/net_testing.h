@@ -19,7 +19,7 @@ inline GivenOptions narrow(const Family& family) {
     if (option.name == "hidden") options["hidden"] = 16;
     if (option.name == "heads") options["heads"] = 2;
     if (option.name == "inner") options["inner"] = 16;
-    if (option.name == "layers") options["layers"] = std::min(option.value, 2.0);
+    if (option.name == "layers") options["layers"] = 2;
     for (const char* input : {"measure", "decisions", "analytic"}) {
       if (option.name == input) options[input] = 1;
     }
