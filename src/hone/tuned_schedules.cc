@@ -11,14 +11,14 @@ void take_chosen(const NetworkChoices& choices, const compute::Dag& dag, uint64_
                  const search::TunedTask& task, schedule::Steps& steps, TaskSummary& line) {
   const auto chosen = choices.find({key, schedule::to_string(steps)});
   if (chosen == choices.end()) return;
-  Result<schedule::Steps> other = schedule::parse_steps(chosen->second.steps);
-  if (!other.ok() || !schedule::replay(dag, *other).ok()) return;
-  const bool timed = task.untuned_seconds > 0 && *other == task.untuned_steps;
+  std::optional<KnownSchedule> other = if_it_applies(dag, chosen->second, "stored");
+  if (!other) return;
+  const bool timed = task.untuned_seconds > 0 && other->steps == task.untuned_steps;
   if (timed && task.seconds > 0 && task.untuned_seconds > kCloseOtherData * task.seconds) return;
-  steps = *std::move(other);
-  line.seconds = timed ? task.untuned_seconds : chosen->second.quiet_seconds();
-  line.source = "stored";
-  line.from = chosen->second.model;
+  steps = std::move(other->steps);
+  line.seconds = timed ? task.untuned_seconds : other->seconds;
+  line.source = other->source;
+  line.from = other->from;
 }
 
 }  // namespace

@@ -195,27 +195,29 @@ void KnownSchedule::describe(TaskSummary& summary) const {
   summary.steps = schedule::to_string(steps);
 }
 
+std::optional<KnownSchedule> if_it_applies(const compute::Dag& dag, const db::Record& record,
+                                           std::string_view source) {
+  std::optional<KnownSchedule> known;
+  Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+  if (!steps.ok() || !schedule::replay(dag, *steps).ok()) return known;
+  known = {.steps = *std::move(steps), .source = std::string(source), .from = record.model};
+  known->seconds = record.quiet_seconds();
+  return known;
+}
+
 Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, size_t group,
                                                      const Knowledge& knowledge,
                                                      const std::string& algorithm, int* stale) {
   const uint64_t key = model.tasks.groups[group].key;
   const db::BestQuery query = best_query(model, key, algorithm);
-  const auto if_it_applies = [&](const db::Record& record, std::string_view source) {
-    std::optional<KnownSchedule> known;
-    Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
-    if (!steps.ok() || !schedule::replay(model.dag(group), *steps).ok()) return known;
-    known = {.steps = *std::move(steps), .source = std::string(source), .from = record.model};
-    known->seconds = record.quiet_seconds();
-    return known;
-  };
   const auto first_that_applies = [&](std::span<const db::Record> records,
                                       std::string_view source) {
     std::optional<KnownSchedule> known;
     for (const db::Record& record : records) {
       const auto chosen = knowledge.choices.find({key, record.steps});
       if (algorithm.empty() && chosen != knowledge.choices.end())
-        known = if_it_applies(chosen->second, source);
-      if (!known) known = if_it_applies(record, source);
+        known = if_it_applies(model.dag(group), chosen->second, source);
+      if (!known) known = if_it_applies(model.dag(group), record, source);
       if (known) break;
       if (stale != nullptr) ++*stale;
     }

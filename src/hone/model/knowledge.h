@@ -62,6 +62,10 @@ struct KnownSchedule {
   // Says in a task's summary that this is its schedule.
   void describe(TaskSummary& summary) const;
 };
+// That of a record, if it still applies to the task.
+[[nodiscard]] std::optional<KnownSchedule> if_it_applies(const compute::Dag& dag,
+                                                         const db::Record& record,
+                                                         std::string_view source);
 // The schedule of the record of exactly this task on this device (of that algorithm, if one is
 // given) that still applies: one that was measured here, else the fastest shipped one; else null.
 // Unless an algorithm is given, what the network has instead of it comes first.
