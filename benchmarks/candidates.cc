@@ -142,5 +142,5 @@ int run(double seconds, const std::string& cost, const std::string& adapt) {
 int main(int argc, char** argv) {
   return hone::run(argc > 1 ? std::atof(argv[1]) : 2.0,
                    argc > 2 ? argv[2] : hone::cost::default_model(hone::target::host()),
-                   argc > 3 ? argv[3] : hone::CompileOptions().adapt);
+                   argc > 3 ? argv[3] : hone::TuneOptions().adapt);
 }

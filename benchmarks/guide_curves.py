@@ -4,7 +4,8 @@
     build/venv/bin/python benchmarks/guide_curves.py --hone build/release/tools/hone/hone --costs analytic combined small.onnx small.onnx+head
         --output curves.html [--tasks conv3x3_28x28x128 resnet18 my.onnx] [--budget 30] [--runs 3]
 
-A model is what `hone tune --cost` takes; NET.onnx+HOW is also given `--adapt HOW`. What is run and counted: tuning_curves.py.
+A model is what `hone tune --cost` takes, or two with a comma between: the second guides the search (`--guide`), the first decides the rest.
+NET.onnx+HOW is also given `--adapt HOW`. What is run and counted: tuning_curves.py.
 """
 import argparse
 import collections
@@ -18,23 +19,26 @@ ADAPTATIONS = ("none", "head", "full", "momentum")
 
 def contenders(costs, search):
     """Named as short as they differ: a file by its stem."""
-    split = {}
+    split = []
     for cost in costs:
-        model, plus, adapt = cost.rpartition("+")
-        split[cost] = (model, adapt) if plus and adapt in ADAPTATIONS else (cost, "")
-    stems = collections.Counter(Path(model).stem for model in {model for model, _ in split.values()})
+        models, plus, adapt = cost.rpartition("+")
+        models, adapt = (models, adapt) if plus and adapt in ADAPTATIONS else (cost, "")
+        split.append((models.split(","), adapt))
+        if len(split[-1][0]) > 2:
+            sys.exit(f"--costs {cost}: expected MODEL or MODEL,GUIDE")
+    stems = collections.Counter(Path(model).stem for model in {model for models, _ in split for model in models})
     found = []
-    for model, adapt in split.values():
-        name = Path(model).stem if stems[Path(model).stem] == 1 else model
-        found.append(tuning_curves.Contender(f"{name}+{adapt}" if adapt else name,
-                                             ["--search", search, "--cost", model, *(["--adapt", adapt] if adapt else [])]))
+    for models, adapt in split:
+        name = ",".join(Path(model).stem if stems[Path(model).stem] == 1 else model for model in models)
+        options = ["--cost", models[0], *(["--guide", models[1]] if models[1:] else []), *(["--adapt", adapt] if adapt else [])]
+        found.append(tuning_curves.Contender(f"{name}+{adapt}" if adapt else name, ["--search", search, *options]))
     return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tuning_curves.add_options(parser)
-    parser.add_argument("--costs", nargs="+", default=["analytic", "combined"], help="names, FILE.model, FILE.onnx, FILE.onnx+HOW")
+    parser.add_argument("--costs", nargs="+", default=["analytic", "combined"], help="names, FILE.model, FILE.onnx, FILE.onnx+HOW, MODEL,GUIDE")
     parser.add_argument("--search", default="mixed", help="the search that they guide")
     options = parser.parse_args()
     if len(set(options.costs)) < len(options.costs):

@@ -80,6 +80,10 @@ def check_replay(folder, db, few):
     assert "schedules" in hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1")
     assert "its own times" in hone("eval", "--db", db, "--replay", "host/1", code=2)
     assert "--replay" in hone("eval", "--db", db, "--device", "host/2", "--replay", "elsewhere", code=2)
+    again = json.loads(hone("eval", "--db", db, "--device", "host/2", "--replay", "host/2", "--replay-db", db, "--json"))
+    assert again["replay"]["schedules"] == again["replay"]["of_schedules"] > 0 and again["all"]["pair_accuracy"] == 1, again
+    assert "--replay" in hone("eval", "--db", db, "--replay-db", db, code=2)
+    assert "nowhere.db" in hone("eval", "--db", db, "--replay", "host/2", "--replay-db", folder / "nowhere.db", code=2)
     translated = json.loads(hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1", "--cost", "analytic", "--split-file", split, "--json"))
     assert translated["replay"] == part["replay"] and 0.5 < translated["all"]["pair_accuracy"] <= 1, translated
     assert "--replay" in hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1", "--split", "by-task", code=2)

@@ -109,6 +109,9 @@ class Counting(unittest.TestCase):
         self.assertEqual((row["runs"], row["trials"], row["share"]), (3, 9, 0.5))
 
     def test_names_are_as_short_as_they_differ(self):
+        both, = guide_curves.contenders(["trees.model,net.onnx+head"], "mixed")
+        self.assertEqual((both.name, both.arguments), ("trees,net+head",
+                         ["--search", "mixed", "--cost", "trees.model", "--guide", "net.onnx", "--adapt", "head"]))
         found = guide_curves.contenders(["analytic", "a/net.onnx", "a/net.onnx+head", "b/my.model", "c/my.model"], "random")
         self.assertEqual([contender.name for contender in found], ["analytic", "net", "net+head", "b/my.model", "c/my.model"])
         self.assertEqual(found[2].arguments, ["--search", "random", "--cost", "a/net.onnx", "--adapt", "head"])

@@ -11,8 +11,7 @@ TEST(resolve_options, names_that_stand_for_nothing_are_errors) {
   CompileOptions options;
   options.use_db = false;
   EXPECT_TRUE(resolve_options(options).ok());
-  for (std::string* name :
-       {&options.cost, &options.transfer, &options.accuracy, &options.device, &options.adapt}) {
+  for (std::string* name : {&options.cost, &options.transfer, &options.accuracy, &options.device}) {
     const std::string known = *name;
     *name = "guess";
     const Status status = resolve_options(options).status();
@@ -20,6 +19,25 @@ TEST(resolve_options, names_that_stand_for_nothing_are_errors) {
     EXPECT_NE(status.message().find("guess"), std::string::npos) << status.message();
     *name = known;
   }
+}
+
+TEST(resolve_options, a_search_is_guided_by_the_cost_model_unless_another_one_is_named) {
+  TuneOptions options;
+  options.compile.use_db = false;
+  options.compile.cost = "gbdt";
+  const CostModelPtr cost = resolve_options(options.compile).value();
+  EXPECT_EQ(resolve_guide(options, cost).value(), cost);
+  options.guide = "gbdt";
+  EXPECT_EQ(resolve_guide(options, cost).value(), cost);
+  options.guide = "combined";
+  const CostModelPtr guide = resolve_guide(options, cost).value();
+  EXPECT_NE(guide, cost);
+  EXPECT_EQ(guide->name(), "combined");
+  options.guide = "guess";
+  EXPECT_NE(resolve_guide(options, cost).status().message().find("guess"), std::string::npos);
+  options.guide = "";
+  options.adapt = "head";  // of trees
+  EXPECT_NE(resolve_guide(options, cost).status().message().find("gbdt"), std::string::npos);
 }
 
 // A net's file is read, and its library loaded, once in a run.

@@ -62,13 +62,14 @@ Result<Untuned> make_untuned(graph::Graph graph, const CostModelPtr& cost, db::S
 class Tuning {
  public:
   Tuning(graph::Graph graph, const std::string& output, const TuneOptions& options, double start,
-         const CostModelPtr& cost, db::Store* store)
+         const CostModelPtr& cost, const CostModelPtr& guide, db::Store* store)
       : graph_(std::move(graph)),
         output_(output),
         options_(options),
         start_(start),
         end_(start + options.budget_seconds),
         cost_(cost),
+        guide_(guide),
         store_(store),
         pool_(target::host().cores),
         is_static_(is_static_library(output, options.compile)),
@@ -105,7 +106,7 @@ class Tuning {
   const TuneOptions& options_;
   Clock& clock_ = real_clock();
   const double start_, end_;
-  CostModelPtr cost_;
+  CostModelPtr cost_, guide_;
   db::Store* store_;  // may be null
   ThreadPool pool_;
   std::optional<measure::CoreWatch> watch_;
@@ -205,6 +206,7 @@ std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
 search::TuneLoopOptions Tuning::loop_options() {
   search::TuneLoopOptions loop;
   loop.context = task_context(untuned_.model, options_.compile.seed, packed_bytes_);
+  loop.context.model = guide_.get();
   loop.context.searcher = options_.search;
   loop.runner = runner_.get();
   loop.cores = &*watch_;
@@ -402,8 +404,9 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   HONE_RETURN_IF_ERROR(target::find_here(options.compile.device).status());
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr guide, resolve_guide(options, cost));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
-  return Tuning(std::move(graph), output, options, start, cost, store.get()).run();
+  return Tuning(std::move(graph), output, options, start, cost, guide, store.get()).run();
 }
 
 Result<TuneSummary> tune(const std::string& model, const std::string& output,

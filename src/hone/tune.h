@@ -29,8 +29,12 @@ struct TuneOptions {
   double budget_seconds = 60;    // from `start_seconds` to the library on disk
   double start_seconds = -1;     // on real_clock(); < 0: now
   std::string search = "mixed";  // search::make_searcher
-  int batch = 8;                 // candidates measured at a time
-  int max_trials = 0;            // 0: no limit
+  // The cost model that guides the search; `compile.cost`, which it is if empty, decides the rest:
+  // which kernels there are and what is tried of each first.
+  std::string guide;
+  std::string adapt = "none";  // how a net that guides learns (neural/net_adaptation.h)
+  int batch = 8;               // candidates measured at a time
+  int max_trials = 0;          // 0: no limit
   // Compile candidates while others are measured. Default: if the threads leave a core for it.
   std::optional<bool> overlap;
   measure::WorkerOptions worker;

@@ -242,6 +242,27 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   f.expect_right_outputs();
 }
 
+// Which kernels there are is not the guide's to say.
+TEST(facade, what_another_model_guided_is_compiled_without_it) {
+  Fixture f;
+  f.options.budget_seconds = 60;
+  f.options.guide = "analytic";
+  const Result<TuneSummary> summary = tune(f.graph, f.library, f.options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const Result<CompileSummary> compiled = compile(f.graph, f.library, f.options.compile);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const std::vector<TaskSummary>& tuned = summary->compile.tasks;
+  ASSERT_EQ(compiled->tasks.size(), tuned.size());
+  for (size_t i = 0; i < tuned.size(); ++i) {
+    EXPECT_EQ(compiled->tasks[i].name, tuned[i].name);
+    if (compiled->tasks[i].source != "stored") continue;
+    EXPECT_EQ(compiled->tasks[i].steps, tuned[i].steps);
+  }
+  f.options.guide = "guess";
+  const Status unknown = tune(f.graph, f.library, f.options).status();
+  EXPECT_NE(unknown.message().find("guess"), std::string::npos) << unknown.message();
+}
+
 // Of each kernel another schedule than the fastest, as if it were the faster one in the network.
 TEST(facade, what_was_chosen_for_a_network_holds_in_its_next_tuning) {
   Fixture f;

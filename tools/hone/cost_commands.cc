@@ -20,7 +20,8 @@ namespace hone::tool {
 namespace {
 
 struct EvalOptions {
-  std::string db, cost = "analytic", split = "none", split_file, except, replay, device = "host";
+  std::string db, cost = "analytic", split = "none", split_file, except, replay, replay_db,
+                  device = "host";
   std::string booster = cost::tree_library_names().front();
   std::vector<std::string> networks;  // files
   std::vector<std::string> schedules;
@@ -156,14 +157,15 @@ Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Tar
   return networks;
 }
 
-// The times that another device took for the same schedules, instead of a model or as what corrects
-// one.
+// The times that another device took for the same schedules, or this one when they were measured
+// again, instead of a model or as what corrects one.
 Status evaluate_replay(const EvalOptions& options, MeasuredStore& store, const CostData& data,
                        const cost::Networks& networks, std::span<const int> schedules,
                        const cost::CostModel* model) {
   HONE_ASSIGN_OR_RETURN(const MeasuredDevice other,
                         parse_measured_device("--replay", options.replay));
-  if (other.overlaps(data.device)) {
+  const bool apart = !options.replay_db.empty();
+  if (!apart && other.overlaps(data.device)) {
     return invalid("--replay: {} is judged by its own times, expected another device than {}",
                    other.text(), data.device.text());
   }
@@ -172,7 +174,8 @@ Status evaluate_replay(const EvalOptions& options, MeasuredStore& store, const C
     HONE_ASSIGN_OR_RETURN(cost::SplitData parts, parts_of(data, options.split_file));
     judged = std::move(parts.test);
   }
-  HONE_ASSIGN_OR_RETURN(const cost::Dataset measured, store.load(other));
+  MeasuredStore others(options.replay_db);
+  HONE_ASSIGN_OR_RETURN(const cost::Dataset measured, (apart ? others : store).load(other));
   target::Target target;
   std::optional<cost::Translation> translation;
   if (model != nullptr) {
@@ -318,6 +321,11 @@ Command eval_command(CLI::App& root) {
                   "what it got wrong there")
       ->type_name("NAME")
       ->excludes("--split");
+  app->add_option("--replay-db", options->replay_db,
+                  "Where those times are, a database as of --db, which may be of the same device, "
+                  "measured again: how much can be known. Default: the same database")
+      ->type_name("DB")
+      ->needs("--replay");
   app->add_option("--except", options->except,
                   "Don't judge by the tasks that a file of hone dataset representatives lists: a "
                   "model that was trained on them knows them")

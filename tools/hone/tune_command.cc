@@ -20,7 +20,8 @@ struct Options {
   std::string model, output;
   std::string budget = "60s";
   std::string search = TuneOptions().search;
-  std::string adapt = CompileOptions().adapt;
+  std::string guide = TuneOptions().guide;
+  std::string adapt = TuneOptions().adapt;
   std::string overlap = "auto";
   BuildOptionTexts build;
   bool json = false;
@@ -124,7 +125,8 @@ Status run(const Options& options) {
                         of_option("--budget", parse_duration(options.budget)));
   HONE_ASSIGN_OR_RETURN(parsed.overlap, parse_overlap(options.overlap));
   parsed.search = options.search;
-  parsed.compile.adapt = options.adapt;
+  parsed.guide = options.guide;
+  parsed.adapt = options.adapt;
   parsed.interrupted = &listen_for_interrupt();
   ProgressDisplay display;
   parsed.on_progress = [&display](const search::TuneProgress& progress) { display.show(progress); };
@@ -163,10 +165,15 @@ Command tune_command(CLI::App& root) {
       ->type_name("NAME")
       ->capture_default_str();
   app->add_option(
+         "--guide", options->guide,
+         "The cost model that guides the search, named as by --cost, which decides the rest: which\n"
+         "kernels there are and what is tried of each first. Default: the same")
+      ->type_name("NAME");
+  app->add_option(
          "--adapt", options->adapt,
-         "How a neural cost model (--cost FILE.onnx) learns from what is measured: none; head: its last\n"
-         "layer; full: all layers; momentum: all, each time from a twin that follows slowly. The\n"
-         "latter two need libtorch")
+         "How a net that guides (FILE.onnx) learns from what is measured: none; head: its last layer;\n"
+         "full: all layers; momentum: all, each time from a twin that follows slowly. The latter two\n"
+         "need libtorch")
       ->type_name("HOW")
       ->capture_default_str();
   app->add_option(
