@@ -249,14 +249,15 @@ def check_stat(db, records):
 
 
 def check_split(folder, db):
-    """By schedules and by models; what is judged by was not trained on."""
-    for by, extra in (("within", ["--fraction", "0.9"]), ("model", ["--hold-out", "second"])):
+    """By schedules, tasks and models; what is judged by was not trained on."""
+    for by, extra in (("within", ["--fraction", "0.9"]), ("task", ["--fraction", "0.5"]), ("model", ["--hold-out", "second"])):
         split = folder / f"{by}.json"
         hone("dataset", "split", "--db", db, "-o", split, "--by", by, *extra)
         assert json.loads(split.read_text())["by"] == by
         hone("eval", "--db", db, "--split-file", split)
-    split = json.loads((folder / "model.json").read_text())
-    assert split["tasks"]["test"] and not set(split["tasks"]["test"]) & set(split["tasks"]["train"])
+    for by in ("task", "model"):
+        split = json.loads((folder / f"{by}.json").read_text())
+        assert split["tasks"]["test"] and not set(split["tasks"]["test"]) & set(split["tasks"]["train"])
 
 
 def check_auto(db):

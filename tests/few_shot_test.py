@@ -74,6 +74,11 @@ def check_replay(folder, db, few):
     rest = json.loads(hone("eval", "--db", db, "--device", f"{key}/2", "--replay", f"{key}/1", "--except", few, "--json"))
     assert rest["replay"]["of_tasks"] == replay["of_tasks"] - 2, rest
     split = folder / "split.json"
+    hone("dataset", "split", "--db", db, "-o", split, "--by", "device", "--hold-out", f"{key}/2")
+    whole, apart = (json.loads(hone("eval", "--db", db, "--device", "host/2", "--json", *more)) for more in ([], ["--split-file", split]))
+    assert apart["all"] == whole["all"] and apart["all"]["trials"] > 0, apart
+    train = ["train", "--db", db, "--device", "host/2", "--split-file", split, "--cost", "combined", "-o", folder / "no.model"]
+    assert f"no trials on device {key}/2 to train on" in hone(*train, code=2)
     hone("dataset", "split", "--db", db, "-o", split, "--by", "model", "--hold-out", "second")
     part = json.loads(hone("eval", "--db", db, "--device", "host/2", "--replay", "host/1", "--split-file", split, "--json"))
     assert 0 < part["replay"]["of_tasks"] < replay["of_tasks"]
