@@ -28,13 +28,19 @@ Result<CostModelPtr> resolve_options(const CompileOptions& options) {
   return make(name, "none", options);
 }
 
-Result<CostModelPtr> resolve_guide(const TuneOptions& options, const CostModelPtr& cost) {
+Result<TuneModels> resolve_options(const TuneOptions& options) {
   const CompileOptions& compile = options.compile;
-  HONE_ASSIGN_OR_RETURN(const std::string known, model_name(compile.cost, compile));
-  HONE_ASSIGN_OR_RETURN(const std::string name,
-                        model_name(options.guide.empty() ? known : options.guide, compile));
-  if (name == known && options.adapt == "none") return cost;
-  return make(name, options.adapt, compile);
+  HONE_RETURN_IF_ERROR(check_options(compile));
+  HONE_ASSIGN_OR_RETURN(const std::string cost, model_name(compile.cost, compile));
+  HONE_ASSIGN_OR_RETURN(const std::string guide,
+                        model_name(options.guide.empty() ? cost : options.guide, compile));
+  TuneModels models;
+  HONE_ASSIGN_OR_RETURN(models.guide, make(guide, options.adapt, compile));
+  models.cost = models.guide;
+  if (cost != guide) {
+    HONE_ASSIGN_OR_RETURN(models.cost, make(cost, "none", compile));
+  }
+  return models;
 }
 
 }  // namespace hone

@@ -8,8 +8,9 @@ namespace hone {
 
 // An error if a name among the options stands for nothing.
 [[nodiscard]] Result<CostModelPtr> resolve_options(const CompileOptions& options);
-// What guides the search: `cost`, to which options.compile was resolved, where that is the same.
-[[nodiscard]] Result<CostModelPtr> resolve_guide(const TuneOptions& options,
-                                                 const CostModelPtr& cost);
+struct TuneModels {
+  CostModelPtr cost, guide;  // one model, loaded once, where both names stand for the same
+};
+[[nodiscard]] Result<TuneModels> resolve_options(const TuneOptions& options);
 
 }  // namespace hone

@@ -25,19 +25,22 @@ TEST(resolve_options, a_search_is_guided_by_the_cost_model_unless_another_one_is
   TuneOptions options;
   options.compile.use_db = false;
   options.compile.cost = "gbdt";
-  const CostModelPtr cost = resolve_options(options.compile).value();
-  EXPECT_EQ(resolve_guide(options, cost).value(), cost);
-  options.guide = "gbdt";
-  EXPECT_EQ(resolve_guide(options, cost).value(), cost);
+  for (const char* same : {"", "gbdt"}) {
+    options.guide = same;
+    const TuneModels models = resolve_options(options).value();
+    EXPECT_EQ(models.guide, models.cost);
+    EXPECT_EQ(models.cost->name(), "gbdt");
+  }
   options.guide = "combined";
-  const CostModelPtr guide = resolve_guide(options, cost).value();
-  EXPECT_NE(guide, cost);
-  EXPECT_EQ(guide->name(), "combined");
+  const TuneModels models = resolve_options(options).value();
+  EXPECT_NE(models.guide, models.cost);
+  EXPECT_EQ(models.guide->name(), "combined");
+  EXPECT_EQ(models.cost->name(), "gbdt");
   options.guide = "guess";
-  EXPECT_NE(resolve_guide(options, cost).status().message().find("guess"), std::string::npos);
+  EXPECT_NE(resolve_options(options).status().message().find("guess"), std::string::npos);
   options.guide = "";
   options.adapt = "head";  // of trees
-  EXPECT_NE(resolve_guide(options, cost).status().message().find("gbdt"), std::string::npos);
+  EXPECT_NE(resolve_options(options).status().message().find("gbdt"), std::string::npos);
 }
 
 // A net's file is read, and its library loaded, once in a run.

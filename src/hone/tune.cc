@@ -62,14 +62,13 @@ Result<Untuned> make_untuned(graph::Graph graph, const CostModelPtr& cost, db::S
 class Tuning {
  public:
   Tuning(graph::Graph graph, const std::string& output, const TuneOptions& options, double start,
-         const CostModelPtr& cost, const CostModelPtr& guide, db::Store* store)
+         TuneModels models, db::Store* store)
       : graph_(std::move(graph)),
         output_(output),
         options_(options),
         start_(start),
         end_(start + options.budget_seconds),
-        cost_(cost),
-        guide_(guide),
+        models_(std::move(models)),
         store_(store),
         pool_(target::host().cores),
         is_static_(is_static_library(output, options.compile)),
@@ -85,7 +84,7 @@ class Tuning {
   void plan_in_model(int64_t weight_bytes);
   [[nodiscard]] Status search_schedules();
   [[nodiscard]] std::vector<search::TuneTask> tasks_to_tune() const;
-  [[nodiscard]] search::TuneLoopOptions loop_options();
+  [[nodiscard]] search::TuneLoopOptions loop_options(int64_t packed_bytes);
   void ask_store_again();
   void summarise_search();
   [[nodiscard]] Status choose_schedules();
@@ -106,7 +105,7 @@ class Tuning {
   const TuneOptions& options_;
   Clock& clock_ = real_clock();
   const double start_, end_;
-  CostModelPtr cost_, guide_;
+  TuneModels models_;
   db::Store* store_;  // may be null
   ThreadPool pool_;
   std::optional<measure::CoreWatch> watch_;
@@ -118,7 +117,6 @@ class Tuning {
   Untuned untuned_;
   double compare_seconds_ = 0;
   double assembly_seconds_ = 0;  // to compile and pack the model
-  int64_t packed_bytes_ = 0;     // of all weights, as the untuned model's kernels read them
   double in_model_seconds_ = 0;  // for comparing kernels inside the model; 0: they are not
   double finish_seconds_ = 0;    // to write and to compare at the end
 
@@ -203,10 +201,10 @@ std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
   return tasks;
 }
 
-search::TuneLoopOptions Tuning::loop_options() {
+search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   search::TuneLoopOptions loop;
-  loop.context = task_context(untuned_.model, options_.compile.seed, packed_bytes_);
-  loop.context.model = guide_.get();
+  loop.context = task_context(untuned_.model, options_.compile.seed, packed_bytes);
+  loop.context.model = models_.guide.get();
   loop.context.searcher = options_.search;
   loop.runner = runner_.get();
   loop.cores = &*watch_;
@@ -230,9 +228,9 @@ search::TuneLoopOptions Tuning::loop_options() {
 
 Status Tuning::search_schedules() {
   HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, options_.compile, untuned_.knowledge));
-  HONE_ASSIGN_OR_RETURN(packed_bytes_, packed_bytes(untuned_.model, untuned_.schedules));
+  HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(untuned_.model, untuned_.schedules));
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
-  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options()));
+  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options(packed)));
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
   ask_store_again();
   summarise_search();
@@ -243,7 +241,7 @@ Status Tuning::search_schedules() {
 void Tuning::ask_store_again() {
   Status& store = summary_.store_status;
   store = tuned_.store_status;
-  if (store.ok()) store = learn_new_failures(untuned_.model, untuned_.knowledge);
+  if (store.ok()) store = learn_again(untuned_.model, untuned_.knowledge);
   if (store.ok()) return;
   log_warning("nothing more is kept, and no more is searched: {}", store.message());
   untuned_.knowledge.store = nullptr;
@@ -279,8 +277,9 @@ Status Tuning::choose_schedules() {
       return task->second->seconds;
     };
     HONE_ASSIGN_OR_RETURN(
-        partition_, make_tasks(std::move(graph_), options_.compile,
-                               {.cost = cost_, .measured = measured, .before = &untuned_.model}));
+        partition_,
+        make_tasks(std::move(graph_), options_.compile,
+                   {.cost = models_.cost, .measured = measured, .before = &untuned_.model}));
   }
   untuned_summaries_ = untuned_.model.summaries;
   HONE_ASSIGN_OR_RETURN(schedules_,
@@ -375,7 +374,8 @@ void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> 
 
 Result<TuneSummary> Tuning::run() {
   find_limits(options_, [this] { announce("measuring the machine's limits"); });
-  HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, cost_, store_, options_.compile, pool_));
+  HONE_ASSIGN_OR_RETURN(untuned_,
+                        make_untuned(graph_, models_.cost, store_, options_.compile, pool_));
   HONE_ASSIGN_OR_RETURN(runner_,
                         measure::make_tested_runner(options_.worker, untuned_.model.target));
   watch_.emplace(untuned_.model.threads,
@@ -403,10 +403,9 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
   HONE_RETURN_IF_ERROR(target::find_here(options.compile.device).status());
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
-  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
-  HONE_ASSIGN_OR_RETURN(const CostModelPtr guide, resolve_guide(options, cost));
+  HONE_ASSIGN_OR_RETURN(TuneModels models, resolve_options(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
-  return Tuning(std::move(graph), output, options, start, cost, guide, store.get()).run();
+  return Tuning(std::move(graph), output, options, start, std::move(models), store.get()).run();
 }
 
 Result<TuneSummary> tune(const std::string& model, const std::string& output,

@@ -202,6 +202,18 @@ TEST(facade, the_same_model_gives_the_same_bytes) {
   EXPECT_TRUE(*first == *second);
 }
 
+// The same kernels, those that were measured as tune chose them inside the model.
+void expect_as_tuned(const std::vector<TaskSummary>& compiled,
+                     const std::vector<TaskSummary>& tuned) {
+  ASSERT_EQ(compiled.size(), tuned.size());
+  for (size_t i = 0; i < tuned.size(); ++i) {
+    EXPECT_EQ(compiled[i].name, tuned[i].name);
+    if (compiled[i].source == "stored") {
+      EXPECT_EQ(compiled[i].steps, tuned[i].steps);
+    }
+  }
+}
+
 TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   Fixture f;
   f.options.budget_seconds = 60;  // a busy machine needs them for as many trials
@@ -230,12 +242,7 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
   int stored = 0;
   for (const TaskSummary& task : compiled->tasks) stored += task.source == "stored";
   EXPECT_GT(stored, 3);
-  const std::vector<TaskSummary>& tuned = summary->compile.tasks;
-  ASSERT_EQ(compiled->tasks.size(), tuned.size());
-  for (size_t i = 0; i < tuned.size(); ++i) {
-    if (compiled->tasks[i].source != "stored") continue;
-    EXPECT_EQ(compiled->tasks[i].steps, tuned[i].steps) << "what tune chose inside the model";
-  }
+  expect_as_tuned(compiled->tasks, summary->compile.tasks);
   EXPECT_LE(codegen::code_cache().counts().compiled - compilations,
             2 * (std::ssize(compiled->tasks) - stored))
       << "what was measured is not compiled again";
@@ -251,13 +258,7 @@ TEST(facade, what_another_model_guided_is_compiled_without_it) {
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   const Result<CompileSummary> compiled = compile(f.graph, f.library, f.options.compile);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
-  const std::vector<TaskSummary>& tuned = summary->compile.tasks;
-  ASSERT_EQ(compiled->tasks.size(), tuned.size());
-  for (size_t i = 0; i < tuned.size(); ++i) {
-    EXPECT_EQ(compiled->tasks[i].name, tuned[i].name);
-    if (compiled->tasks[i].source != "stored") continue;
-    EXPECT_EQ(compiled->tasks[i].steps, tuned[i].steps);
-  }
+  expect_as_tuned(compiled->tasks, summary->compile.tasks);
   f.options.guide = "guess";
   const Status unknown = tune(f.graph, f.library, f.options).status();
   EXPECT_NE(unknown.message().find("guess"), std::string::npos) << unknown.message();

@@ -162,7 +162,7 @@ Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const Compile
   return knowledge;
 }
 
-Status learn_new_failures(const ModelTasks& model, Knowledge& knowledge) {
+Status learn_again(const ModelTasks& model, Knowledge& knowledge) {
   HONE_RETURN_IF_ERROR(learn_choices(model, knowledge));
   if (!knowledge.asked_failed) return ok_status();
   knowledge.asked_failed = false;

@@ -51,7 +51,7 @@ struct Knowledge {
 
 // Asks the store again for what failed, if learn() had to know, and for the network's choices: by
 // tuning some may have been found wrong.
-[[nodiscard]] Status learn_new_failures(const ModelTasks& model, Knowledge& knowledge);
+[[nodiscard]] Status learn_again(const ModelTasks& model, Knowledge& knowledge);
 
 struct KnownSchedule {
   schedule::Steps steps;

@@ -274,7 +274,7 @@ TEST(knowledge, what_fails_while_tuning_is_learned_before_the_library_is_written
   const auto knows = [&] { return stored_schedule(model, 0, *knowledge)->has_value(); };
   EXPECT_TRUE(knows());
   f.store({failed(record, measure::Outcome::kWrongAnswer)});
-  ASSERT_TRUE(learn_new_failures(model, *knowledge).ok());
+  ASSERT_TRUE(learn_again(model, *knowledge).ok());
   EXPECT_FALSE(knows());
 }
 

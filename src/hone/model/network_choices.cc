@@ -1,5 +1,7 @@
 #include "hone/model/network_choices.h"
 
+#include <algorithm>
+
 #include "hone/base/hash.h"
 
 namespace hone {
@@ -35,16 +37,16 @@ Status remember_choices(const ModelTasks& model, std::span<const schedule::Steps
       choices.push_back({best[0].id, best[0].id});
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> all, store.query({.task = key,
-                                                                          .device = model.device,
-                                                                          .threads = model.threads,
-                                                                          .verified_only = true}));
-    const db::Record* chosen = &best[0];  // if that schedule was never measured
-    for (const db::Record& record : all) {
-      const bool first = chosen->steps != steps;
-      if (record.steps == steps && (first || record.centre < chosen->centre)) chosen = &record;
-    }
-    choices.push_back({best[0].id, chosen->id});
+    HONE_ASSIGN_OR_RETURN(std::vector<db::Record> same, store.query({.task = key,
+                                                                     .device = model.device,
+                                                                     .threads = model.threads,
+                                                                     .verified_only = true}));
+    std::erase_if(same, [&](const db::Record& record) { return record.steps != steps; });
+    const auto fastest = std::min_element(
+        same.begin(), same.end(),
+        [](const db::Record& a, const db::Record& b) { return a.centre < b.centre; });
+    const bool measured = fastest != same.end();
+    choices.push_back({best[0].id, measured ? fastest->id : best[0].id});
   }
   return store.choose(network_key(model), choices);
 }

@@ -27,10 +27,11 @@ cost::TaskTrials timed_by_the_analytic_model(const compute::Dag& dag, const Samp
                                              size_t begin, size_t end) {
   cost::TaskTrials task{.key = compute::task_key(dag), .kernel_class = compute::kernel_class(dag)};
   task.dag = std::make_shared<const compute::Dag>(dag);
+  const auto queries = std::span(sampled.queries).subspan(begin, end - begin);
   const std::vector<double> seconds =
-      cost::make_model("analytic").value()->predict(sampled.queries).value();
+      cost::make_model("analytic").value()->predict(queries).value();
   for (size_t i = begin; i < end; ++i)
-    task.trials.push_back({sampled.candidates[i].steps, seconds[i]});
+    task.trials.push_back({sampled.candidates[i].steps, seconds[i - begin]});
   return task;
 }
 
