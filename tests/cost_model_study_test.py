@@ -11,7 +11,10 @@ from dataset_test import hone
 from few_shot_test import make_data
 from training_test import with_torch
 
-TINY = {"atformer": "hidden=8,heads=2", "fasor": "hidden=8,heads=2,inner=8", "tlp": "hidden=8,heads=2", "lstm": "hidden=8"}
+TINY = {"atformer": "hidden=8,heads=2", "fasor": "hidden=8,heads=2,inner=8", "tlp": "hidden=8,heads=2", "lstm": "hidden=8", "mha": "hidden=16",
+        "mlp": "hidden=8", "small": "hidden=16"}
+# How many models the papers' tables have.
+ROWS = {"losses": 4, "architectures": 6, "features": 5, "batch": 7, "mask": 2, "networks": 5, "time": 4}
 
 
 def study(folder, db, split, *arguments, code=0):
@@ -67,11 +70,12 @@ def check_tasks(folder, db, split, families):
 
 
 def check_rows(folder, db, split):
-    text, _ = study(folder / "kept", db, split, "--device", "host/1", "--tables", "mask,time", "--jobs", "2", "--epochs", "1",
+    text, _ = study(folder / "kept", db, split, "--device", "host/1", "--tables", ",".join(ROWS), "--jobs", "2", "--epochs", "1",
                     *(text for name, settings in TINY.items() for text in ("--with", f"{name}:{settings}")))
-    for name, count in (("mask", 2), ("time", 4)):
+    for name, count in ROWS.items():
         rows = rows_of(text, f"## {name}")[1:]
         assert len(rows) == count, (name, rows)
+        assert all(0 <= float(row[3]) <= 1 and 0 < float(row[5]) <= 1 for row in rows), rows  # pairs, top-1
     fasor = rows_of(text, "## time")[1]
     assert fasor[:2] == ["Fasor", "0.972"] and fasor[2].startswith("`fasor:") and -100 < float(fasor[9]) <= 1, fasor
 

@@ -277,6 +277,22 @@ def check_networks(db, network):
         assert f"{score['tasks']} of {score['listed_tasks']}" in text, text
 
 
+def check_predictions(folder, db, split):
+    """--predictions has the schedules that are judged: what they say of the order is what is printed."""
+    file = folder / "said.jsonl"
+    said = json.loads(hone("eval", "--db", db, "--split-file", split, "--cost", "combined", "--predictions", file, "--json"))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(lines) == said["all"]["tasks"] and sum(len(line["measured"]) for line in lines) == said["all"]["trials"], said["all"]
+    assert {name for line in lines for name in line["models"]} >= {"second"}
+    shares = []
+    for line in lines:
+        assert len(line["schedules"]) == len(set(line["schedules"])) == len(line["measured"]) == len(line["predicted"]), line
+        first = min(range(len(line["predicted"])), key=line["predicted"].__getitem__)
+        shares.append(min(line["measured"]) / line["measured"][first])
+    assert abs(sum(shares) / len(shares) - said["all"]["top1"]) < 1e-3, (shares, said["all"])
+    assert "said.jsonl" in hone("eval", "--db", db, "--predictions", folder / "none" / "said.jsonl", code=2)
+
+
 def check_lines(folder, db, lines, records):
     """Records survive the way through JSON lines."""
     other = folder / "other.db"
@@ -339,6 +355,7 @@ def main():
         check_fewer_tasks(folder, db, held_out)
         check_table(folder, db, held_out)
         check_lightgbm(folder, db, held_out)
+        check_predictions(folder, db, held_out)
 
         lines = folder / "data.jsonl"
         check_lines(folder, db, lines, records)

@@ -12,6 +12,7 @@
 #include "hone/model/schedule_version.h"
 
 #include "dataset_load.h"
+#include "option_texts.h"
 
 namespace hone::tool {
 namespace {
@@ -125,6 +126,21 @@ Result<std::set<uint64_t>> read_task_keys(const std::string& file) {
   HONE_ASSIGN_OR_RETURN(const std::string text, read_file(file));
   HONE_ASSIGN_OR_RETURN(const cost::TaskList list, cost::parse_task_list(text, file));
   return list.keys();
+}
+
+void add_booster(CLI::App& app, std::string& name) {
+  app.add_option("--booster", name,
+                 fmt::format("The library that fits trees: {} (of the Python package lightgbm; "
+                             "HONE_LIGHTGBM may name its file)",
+                             fmt::join(cost::tree_library_names(), ", ")))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+Result<cost::BoostOptions> parse_booster(const std::string& name) {
+  HONE_ASSIGN_OR_RETURN(const cost::TreeLibrary library,
+                        of_option("--booster", cost::parse_tree_library(name)));
+  return cost::BoostOptions{.library = library};
 }
 
 }  // namespace hone::tool

@@ -36,12 +36,12 @@ struct AllSums {
   }
 };
 
-// What is judged, and by which networks.
+// What is judged, and of which networks.
 struct Judged {
   const Dataset& dataset;
   const target::Target& target;
   const std::set<std::string>& names;
-  const Networks& networks;
+  const Judging& how;
 };
 
 void add(const Score& one, Score& sum) {
@@ -69,11 +69,11 @@ int multiplicity(const TaskTrials& task, const std::string& network, const Netwo
 void add_to_networks(const TaskTrials& task, const Score& score, double best, const Judged& judged,
                      Sums& sums) {
   for (const std::string& network : judged.names) {
-    const int times = multiplicity(task, network, judged.networks);
+    const int times = multiplicity(task, network, judged.how.networks);
     if (times == 0) continue;
     NetworkScore& sum = sums.networks[{network, task.threads}];
-    const auto listed = judged.networks.find(network);
-    if (listed != judged.networks.end()) sum.listed = static_cast<int>(listed->second.size());
+    const auto listed = judged.how.networks.find(network);
+    if (listed != judged.how.networks.end()) sum.listed = static_cast<int>(listed->second.size());
     sum.tasks += 1;
     sum.best_seconds += times * best;
     sum.top1_seconds += times * best / score.top1;
@@ -150,6 +150,7 @@ Status judge(const CostModel& model, const Judged& judged, AllSums& sums) {
       measured.push_back(trial.seconds);
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<double> predicted, model.predict(queries));
+    if (judged.how.predicted) judged.how.predicted(task, predicted);
     add_task(task, measured, predicted, judged, sums.all);
     add_fewer(task, measured, predicted, judged, sums);
   }
@@ -234,30 +235,28 @@ std::set<std::string> judged_networks(const Dataset& dataset, const Networks& ne
 }  // namespace
 
 Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target,
-                            const CostModel& model, const Networks& networks,
-                            std::span<const int> schedules) {
-  AllSums sums(schedules);
-  const std::set<std::string> names = judged_networks(dataset, networks);
-  HONE_RETURN_IF_ERROR(judge(model, {dataset, target, names, networks}, sums));
+                            const CostModel& model, const Judging& judging) {
+  AllSums sums(judging.schedules);
+  const std::set<std::string> names = judged_networks(dataset, judging.networks);
+  HONE_RETURN_IF_ERROR(judge(model, {dataset, target, names, judging}, sums));
   return means(sums);
 }
 
 Result<Evaluation> cross_evaluate(const Dataset& dataset, const target::Target& target, Split split,
-                                  const Trainer& train, const Networks& networks,
-                                  std::span<const int> schedules) {
+                                  const Trainer& train, const Judging& judging) {
   if (split == Split::kNone) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, train(Dataset()));
-    return evaluate(dataset, target, *model, networks, schedules);
+    return evaluate(dataset, target, *model, judging);
   }
-  AllSums sums(schedules);
-  const std::set<std::string> judged = judged_networks(dataset, networks);
+  AllSums sums(judging.schedules);
+  const std::set<std::string> judged = judged_networks(dataset, judging.networks);
   for (const Fold& fold : make_folds(dataset, split)) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, train(fold.train));
     std::set<std::string> names = judged;
     // What others share with the network is held out, too, but not all that they have.
     if (split == Split::kByModel)
       std::erase_if(names, [&](const std::string& name) { return name != fold.network; });
-    HONE_RETURN_IF_ERROR(judge(*model, {fold.test, target, names, networks}, sums));
+    HONE_RETURN_IF_ERROR(judge(*model, {fold.test, target, names, judging}, sums));
   }
   return means(sums);
 }

@@ -66,17 +66,23 @@ using Networks = std::map<std::string, std::map<uint64_t, int>>;
 // Tasks with fewer schedules say little about an order.
 inline constexpr int kMinTrialsToJudge = 8;
 
-// `schedules`: numbers of schedules to be judged by, too, of the tasks that have as many as the
-// largest of them. An error if no task can be judged.
+struct Judging {
+  Networks networks = {};
+  // Numbers of schedules to judge by, too, of the tasks that have as many as the largest of them.
+  std::vector<int> schedules = {};
+  // Told of each task that is judged what its schedules, in their order, are predicted to take
+  // (seconds).
+  std::function<void(const TaskTrials&, std::span<const double>)> predicted = {};
+};
+
+// An error if no task can be judged.
 [[nodiscard]] Result<Evaluation> evaluate(const Dataset& dataset, const target::Target& target,
-                                          const CostModel& model, const Networks& networks = {},
-                                          std::span<const int> schedules = {});
+                                          const CostModel& model, const Judging& judging = {});
 
 // The same of what is trained anew on each fold's training part, judged by its test part.
 using Trainer = std::function<Result<std::unique_ptr<CostModel>>(const Dataset&)>;
 [[nodiscard]] Result<Evaluation> cross_evaluate(const Dataset& dataset,
                                                 const target::Target& target, Split split,
-                                                const Trainer& train, const Networks& networks = {},
-                                                std::span<const int> schedules = {});
+                                                const Trainer& train, const Judging& judging = {});
 
 }  // namespace hone::cost

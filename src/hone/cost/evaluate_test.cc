@@ -217,7 +217,8 @@ TEST(evaluate, a_network_is_the_sum_of_its_tasks) {
   Networks both;
   for (const TaskTrials& task : dataset.tasks)
     both["both"][task.key] = task.models.contains("first") ? 3 : 1;
-  const Evaluation together = evaluate(dataset, database.target(), Nonsense(), both).value();
+  const Evaluation together =
+      evaluate(dataset, database.target(), Nonsense(), {.networks = both}).value();
   ASSERT_EQ(together.networks.size(), 1u);
   const NetworkScore& sum = together.networks[0];
   EXPECT_EQ(sum.tasks, 2);
@@ -264,7 +265,7 @@ TEST(evaluate, the_best_of_fewer_schedules_is_easier_to_find) {
   const Dataset dataset = load_dataset(database.store(), "device").value();
   const std::vector<int> counts = {12, 3, 6};
   const auto judge = [&] {
-    return evaluate(dataset, database.target(), Nonsense(), {}, counts).value();
+    return evaluate(dataset, database.target(), Nonsense(), {.schedules = counts}).value();
   };
   const Evaluation found = judge();
   ASSERT_EQ(found.by_schedules.size(), 3U);
@@ -287,18 +288,44 @@ TEST(evaluate, the_best_of_fewer_schedules_is_easier_to_find) {
   EXPECT_NEAR(all.network_top1, (found.networks[0].top1() + found.networks[1].top1()) / 2, 1e-12);
   EXPECT_NEAR(all.network_top5, (found.networks[0].top5() + found.networks[1].top5()) / 2, 1e-12);
   EXPECT_EQ(judge().by_schedules[0].score.top1, few.score.top1);
-  const auto folds = cross_evaluate(
-      dataset, database.target(), Split::kByModel,
-      [](const Dataset&) {
-        return Result<std::unique_ptr<CostModel>>(std::make_unique<Nonsense>());
-      },
-      {}, counts);
+  const auto folds =
+      cross_evaluate(dataset, database.target(), Split::kByModel,
+                     [](const Dataset&) {
+                       return Result<std::unique_ptr<CostModel>>(std::make_unique<Nonsense>());
+                     },
+                     {.schedules = counts});
   ASSERT_TRUE(folds.ok()) << folds.status().message();
   EXPECT_NEAR(folds->by_schedules[0].score.top1, few.score.top1, 1e-12);
   // Without any of a model that knows the times.
   const auto model = make_model("analytic");
-  EXPECT_NEAR(evaluate(dataset, database.target(), **model, {}, counts)->by_schedules[1].score.top1,
+  EXPECT_NEAR(evaluate(dataset, database.target(), **model, {.schedules = counts})
+                  ->by_schedules[1]
+                  .score.top1,
               1, 1e-12);
+}
+
+// Folds tell of every task once; drawing fewer schedules tells of none again.
+TEST(evaluate, tells_what_was_predicted) {
+  Database database;
+  Dataset dataset = load_dataset(database.store(), "device").value();
+  dataset.tasks[0].trials.resize(kMinTrialsToJudge - 1);
+  std::map<uint64_t, std::vector<double>> told;
+  const Judging judging = {.schedules = {3},
+                           .predicted = [&](const TaskTrials& task, std::span<const double> all) {
+                             EXPECT_EQ(all.size(), task.trials.size());
+                             told[task.key].insert(told[task.key].end(), all.begin(), all.end());
+                           }};
+  const auto train = [](const Dataset&) {
+    return Result<std::unique_ptr<CostModel>>(std::make_unique<Nonsense>());
+  };
+  ASSERT_TRUE(cross_evaluate(dataset, database.target(), Split::kByModel, train, judging).ok());
+  ASSERT_EQ(told.size(), 1U);
+  const TaskTrials& task = dataset.tasks[1];
+  ASSERT_EQ(told.at(task.key).size(), task.trials.size());
+  for (size_t i = 0; i < task.trials.size(); ++i) {
+    EXPECT_EQ(told.at(task.key)[i],
+              static_cast<double>(schedule::hash(task.trials[i].steps) % 1000));
+  }
 }
 
 // 12 schedules of one task, 10 of the other; rmse is over schedules, per class and over all.
@@ -324,8 +351,9 @@ TEST(evaluate, says_when_there_is_too_little_to_judge_by) {
   Database database;
   Dataset dataset = load_dataset(database.store(), "device").value();
   const std::vector<int> counts = {5, 13};
-  EXPECT_EQ(evaluate(dataset, database.target(), Nonsense(), {}, counts).status().message(),
-            "--schedules: no task has 13 schedules to judge by, but 12 at most");
+  EXPECT_EQ(
+      evaluate(dataset, database.target(), Nonsense(), {.schedules = counts}).status().message(),
+      "--schedules: no task has 13 schedules to judge by, but 12 at most");
   for (TaskTrials& task : dataset.tasks) task.trials.resize(7);
   EXPECT_EQ(evaluate(dataset, database.target(), Nonsense()).status().message(),
             "no task has 8 measured schedules to judge by, but 7 at most");

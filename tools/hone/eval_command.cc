@@ -1,6 +1,4 @@
-#include <fmt/ranges.h>
-
-#include "hone/cost/evaluate.h"
+#include "hone/base/file.h"
 #include "hone/cost/gbdt_model.h"
 #include "hone/cost/registry.h"
 #include "hone/cost/replay.h"
@@ -10,10 +8,9 @@
 
 #include "command.h"
 #include "cost_data.h"
-#include "json_text.h"
+#include "eval_report.h"
 #include "model_card.h"
 #include "option_texts.h"
-#include "table.h"
 #include "unused_options.h"
 
 namespace hone::tool {
@@ -21,121 +18,12 @@ namespace {
 
 struct EvalOptions {
   std::string db, cost = "analytic", split = "none", split_file, except, replay, replay_db,
-                  device = "host";
+                  predictions, device = "host";
   std::string booster = cost::tree_library_names().front();
   std::vector<std::string> networks;  // files
   std::vector<std::string> schedules;
   bool cost_given = false, json = false;
 };
-
-Json to_json(const cost::Score& score) {
-  return {{"kernel", score.kernel_class},
-          {"tasks", score.tasks},
-          {"trials", score.trials},
-          {"pair_accuracy", score.pair_accuracy},
-          {"clear_pair_accuracy", score.clear_pair_accuracy},
-          {"top1", score.top1},
-          {"top5", score.top5},
-          {"peak5", score.peak5},
-          {"r_squared", score.r_squared},
-          {"rmse", score.rmse},
-          {"r_squared_seconds", score.seconds.r_squared()},
-          {"r_squared_log_seconds", score.log_seconds.r_squared()}};
-}
-
-Json to_json(const cost::NetworkScore& score) {
-  return {
-      {"network", score.network},     {"threads", score.threads},           {"tasks", score.tasks},
-      {"listed_tasks", score.listed}, {"best_seconds", score.best_seconds}, {"top1", score.top1()},
-      {"top5", score.top5()}};
-}
-
-void print_networks(std::span<const cost::NetworkScore> networks) {
-  if (networks.empty()) return;
-  Table table({"network", "threads", "tasks", "best ms", "top-1", "top-5"}, 1);
-  double top1 = 0, top5 = 0;
-  int tasks = 0;
-  for (const cost::NetworkScore& score : networks) {
-    table.add({shorten(score.network, 40), std::to_string(score.threads),
-               score.listed > 0 ? fmt::format("{} of {}", score.tasks, score.listed)
-                                : std::to_string(score.tasks),
-               fmt::format("{:.3f}", 1e3 * score.best_seconds), fmt::format("{:.3f}", score.top1()),
-               fmt::format("{:.3f}", score.top5())});
-    top1 += score.top1() / static_cast<double>(networks.size());
-    top5 += score.top5() / static_cast<double>(networks.size());
-    tasks += score.tasks;
-  }
-  table.add({"mean", "", std::to_string(tasks), "", fmt::format("{:.3f}", top1),
-             fmt::format("{:.3f}", top5)});
-  fmt::print("\n{}", table.text());
-}
-
-void print_by_schedules(std::span<const cost::ScheduleCountScore> scores) {
-  if (scores.empty()) return;
-  Table table({"schedules of a task", "tasks", "pairs", "clear", "top-1", "top-5", "peak-5",
-               "network top-1", "network top-5"},
-              0);
-  for (const cost::ScheduleCountScore& one : scores) {
-    std::vector<std::string> row = {std::to_string(one.schedules), std::to_string(one.score.tasks)};
-    for (const double value :
-         {one.score.pair_accuracy, one.score.clear_pair_accuracy, one.score.top1, one.score.top5,
-          one.score.peak5, one.network_top1, one.network_top5})
-      row.push_back(fmt::format("{:.3f}", value));
-    table.add(std::move(row));
-  }
-  fmt::print("\n{}", table.text());
-}
-
-struct Printed {
-  bool json = false;
-  Json replay = {};     // null: none
-  Json card = nullptr;  // the model's, likewise
-};
-
-void print(const cost::Evaluation& evaluation, const Printed& how) {
-  if (how.json) {
-    Json list = Json::array();
-    for (const cost::Score& score : evaluation.classes) list.push_back(to_json(score));
-    Json networks = Json::array();
-    for (const cost::NetworkScore& score : evaluation.networks) networks.push_back(to_json(score));
-    Json text = {{"classes", list},
-                 {"all", to_json(evaluation.all)},
-                 {"not_judged", evaluation.not_judged},
-                 {"networks", networks}};
-    if (!how.replay.is_null()) text["replay"] = how.replay;
-    if (!how.card.is_null()) text["card"] = how.card;
-    for (const cost::ScheduleCountScore& score : evaluation.by_schedules) {
-      Json one = to_json(score.score);
-      one.erase("kernel");
-      one["schedules"] = score.schedules;
-      one["network_top1"] = score.network_top1, one["network_top5"] = score.network_top5;
-      text["by_schedules"].push_back(std::move(one));
-    }
-    fmt::print("{}", json_text(text));
-    return;
-  }
-  Table table({"kernel", "tasks", "trials", "pairs", "clear", "top-1", "top-5", "peak-5", "R^2",
-               "RMSE", "R^2 s", "R^2 ln s"},
-              1);
-  const auto add = [&](const cost::Score& score) {
-    table.add({shorten(score.kernel_class, 40), std::to_string(score.tasks),
-               std::to_string(score.trials), fmt::format("{:.3f}", score.pair_accuracy),
-               fmt::format("{:.3f}", score.clear_pair_accuracy), fmt::format("{:.3f}", score.top1),
-               fmt::format("{:.3f}", score.top5), fmt::format("{:.3f}", score.peak5),
-               fmt::format("{:.2f}", score.r_squared), fmt::format("{:.3f}", score.rmse),
-               fmt::format("{:.3f}", score.seconds.r_squared()),
-               fmt::format("{:.3f}", score.log_seconds.r_squared())});
-  };
-  for (const cost::Score& score : evaluation.classes) add(score);
-  add(evaluation.all);
-  fmt::print("{}", table.text());
-  if (evaluation.not_judged > 0)
-    fmt::print("tasks of fewer than {} schedules, not judged: {}\n", cost::kMinTrialsToJudge,
-               evaluation.not_judged);
-  print_networks(evaluation.networks);
-  print_by_schedules(evaluation.by_schedules);
-  fmt::print("{}", card_line(how.card));
-}
 
 Result<cost::FeatureSet> learning_model(const std::string& name) {
   for (const auto set : cost::kTreeFeatures) {
@@ -160,8 +48,7 @@ Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Tar
 // The times that another device took for the same schedules, or this one when they were measured
 // again, instead of a model or as what corrects one.
 Status evaluate_replay(const EvalOptions& options, MeasuredStore& store, const CostData& data,
-                       const cost::Networks& networks, std::span<const int> schedules,
-                       const cost::CostModel* model) {
+                       const cost::Judging& judging, const cost::CostModel* model) {
   HONE_ASSIGN_OR_RETURN(const MeasuredDevice other,
                         parse_measured_device("--replay", options.replay));
   const bool apart = !options.replay_db.empty();
@@ -187,10 +74,9 @@ Status evaluate_replay(const EvalOptions& options, MeasuredStore& store, const C
     return invalid("--replay: no task has {} schedules that were measured on {} and on {}",
                    cost::kMinTrialsToJudge, data.device.text(), other.text());
   }
-  HONE_ASSIGN_OR_RETURN(
-      const cost::Evaluation evaluation,
-      cost::evaluate(replay.dataset, data.target, *replay.model, networks, schedules));
-  Printed how = {options.json};
+  HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
+                        cost::evaluate(replay.dataset, data.target, *replay.model, judging));
+  Printed how = {.json = options.json};
   how.replay = {{"device", other.text()},
                 {"tasks", replay.tasks},
                 {"of_tasks", replay.all_tasks},
@@ -222,7 +108,8 @@ Status check_booster(const CLI::App& app, const EvalOptions& options, bool trees
 }
 
 Status evaluate(EvalOptions options, const CLI::App& app) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<int> schedules, parse_schedules(options.schedules));
+  cost::Judging judging;
+  HONE_ASSIGN_OR_RETURN(judging.schedules, parse_schedules(options.schedules));
   HONE_ASSIGN_OR_RETURN(const cost::Split split, cost::parse_split(options.split));
   const bool by_file = !options.split_file.empty();
   if (options.cost == cost::kAutoModel) {
@@ -250,12 +137,17 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
   }
   MeasuredStore store(options.db);
   HONE_ASSIGN_OR_RETURN(CostData data, load_cost_data(store, options.device));
-  HONE_ASSIGN_OR_RETURN(const cost::Networks networks, count_tasks(options, data.target));
+  HONE_ASSIGN_OR_RETURN(judging.networks, count_tasks(options, data.target));
+  std::string predictions;
+  if (!options.predictions.empty()) {
+    judging.predicted = [&](const cost::TaskTrials& task, std::span<const double> seconds) {
+      predictions += predictions_line(task, seconds);
+    };
+  }
   if (!options.except.empty()) {
     HONE_ASSIGN_OR_RETURN(const std::set<uint64_t> keys, read_task_keys(options.except));
     data.dataset = cost::tasks_except(data.dataset, keys);
   }
-  if (replays) return evaluate_replay(options, store, data, networks, schedules, known.model.get());
   const Printed how = {.json = options.json, .card = card_json(known.card)};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (known.model) return std::move(known.model);
@@ -264,37 +156,24 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
     HONE_ASSIGN_OR_RETURN(cost::TrainedTrees trees, cost::train({&trials, 1}, features, boosting));
     return cost::make_gbdt_model(std::move(trees));
   };
-  if (by_file) {
+  if (replays) {
+    HONE_RETURN_IF_ERROR(evaluate_replay(options, store, data, judging, known.model.get()));
+  } else if (by_file) {
     HONE_ASSIGN_OR_RETURN(const cost::SplitData parts, parts_of(data, options.split_file));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, make(parts.train));
     HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
-                          cost::evaluate(parts.test, data.target, *model, networks, schedules));
+                          cost::evaluate(parts.test, data.target, *model, judging));
     print(evaluation, how);
-    return ok_status();
+  } else {
+    HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
+                          cost::cross_evaluate(data.dataset, data.target, split, make, judging));
+    print(evaluation, how);
   }
-  HONE_ASSIGN_OR_RETURN(
-      const cost::Evaluation evaluation,
-      cost::cross_evaluate(data.dataset, data.target, split, make, networks, schedules));
-  print(evaluation, how);
-  return ok_status();
+  if (options.predictions.empty()) return ok_status();
+  return write_file_atomic(options.predictions, predictions);
 }
 
 }  // namespace
-
-void add_booster(CLI::App& app, std::string& name) {
-  app.add_option("--booster", name,
-                 fmt::format("The library that fits trees: {} (of the Python package lightgbm; "
-                             "HONE_LIGHTGBM may name its file)",
-                             fmt::join(cost::tree_library_names(), ", ")))
-      ->type_name("NAME")
-      ->capture_default_str();
-}
-
-Result<cost::BoostOptions> parse_booster(const std::string& name) {
-  HONE_ASSIGN_OR_RETURN(const cost::TreeLibrary library,
-                        of_option("--booster", cost::parse_tree_library(name)));
-  return cost::BoostOptions{.library = library};
-}
 
 Command eval_command(CLI::App& root) {
   const auto options = std::make_shared<EvalOptions>();
@@ -341,6 +220,10 @@ Command eval_command(CLI::App& root) {
                   "that have the most of these, drawn 16 times")
       ->type_name("N,...")
       ->delimiter(',');
+  app->add_option("--predictions", options->predictions,
+                  "Write what each schedule was measured and predicted to take, a JSON object for "
+                  "each task and number of threads, a line each")
+      ->type_name("FILE.jsonl");
   add_json(*app, options->json);
   app->footer(
       "pairs: share of pairs of schedules in the right order; top-k: best time / best among the k "
