@@ -7,6 +7,7 @@
 # DEVICES="host host-avx2" says which machines are measured and learnt from: without it host, and
 # host-avx2 where the host has AVX-512. THREADS="1 2", SCHEDULES=500, ROUND=16, TASK_TIME=4s and
 # BUDGET=30m say how hone dataset make measures, OUTPUT=src/hone/cost/pretrained where the files go.
+# JUDGE="resnet50 bert_base_s128" holds these networks out, together; without it each is in turn.
 # CPU=znver5 makes combined-znver5.model alone, for that processor (DEVICES=host): what the others
 # learned elsewhere stays.
 set -euo pipefail
@@ -46,10 +47,17 @@ for name in "${!kinds[@]}"; do
   "$hone" train --db "$db" "${options[@]}" --cost "${kinds[$name]}" -o "$scratch/$name.model"
 done
 mv "$scratch"/*.model "$output/"
+judge=(--split by-model)
+if [[ ${JUDGE:-} ]]; then
+  held_out=()
+  for network in $JUDGE; do held_out+=(--hold-out "$network"); done
+  "$hone" dataset split --db "$db" --by model "${held_out[@]}" --validation 0 -o "$scratch/split.json"
+  judge=(--split-file "$scratch/split.json")
+fi
 for name in "${kinds[@]}"; do
   for device in "${devices[@]}"; do
     echo "$name, networks held out, $device:"
-    "$hone" eval --db "$db" --device "$device" --cost "$name" --split by-model ||
+    "$hone" eval --db "$db" --device "$device" --cost "$name" "${judge[@]}" ||
       echo "$name, $device: not judged" >&2
   done
 done

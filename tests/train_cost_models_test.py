@@ -72,6 +72,18 @@ def check_failures(folder):
         assert ("not judged" in done.stderr) == (fails == "eval"), done.stderr
 
 
+def check_judged(folder):
+    """JUDGE holds some networks out together; one that is not there is said."""
+    for networks, code in (("second", 0), ("second third", 2)):
+        environment = os.environ | {"OUTPUT": str(folder / "judged"), "CPU": "test", "DEVICES": "host", "JUDGE": networks}
+        done = subprocess.run([SCRIPT, folder / "data.db"], env=environment, capture_output=True, text=True, timeout=240)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert (folder / "judged" / "combined-test.model").exists()
+        rows = [line.split() for line in done.stdout.splitlines()]
+        assert [row[2:3] for row in rows if row[:1] == ["second"]] == ([["4"]] if code == 0 else []), done.stdout
+        assert code == 0 or "third" in done.stderr, done.stderr
+
+
 def check_another_measure(folder, output):
     lines = (output / "combined.model").read_text().splitlines()
     place = next(i for i, line in enumerate(lines) if line.startswith("fingerprint analytic "))
@@ -91,6 +103,7 @@ def main():
         check_cards(folder, output)
         check_going_on(folder, output)
         check_failures(folder)
+        check_judged(folder)
         check_another_measure(folder, output)
     return 0
 

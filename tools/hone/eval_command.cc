@@ -107,6 +107,17 @@ Status check_booster(const CLI::App& app, const EvalOptions& options, bool trees
   return check_unused(app, {"--booster"}, "fitting trees", found);
 }
 
+// `train` is asked for a model of what is not judged.
+Result<cost::Evaluation> evaluate_model(const CostData& data, const std::string& split_file,
+                                        cost::Split split, const cost::Trainer& train,
+                                        const cost::Judging& judging) {
+  if (split_file.empty())
+    return cost::cross_evaluate(data.dataset, data.target, split, train, judging);
+  HONE_ASSIGN_OR_RETURN(const cost::SplitData parts, parts_of(data, split_file));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, train(parts.train));
+  return cost::evaluate(parts.test, data.target, *model, judging);
+}
+
 Status evaluate(EvalOptions options, const CLI::App& app) {
   cost::Judging judging;
   HONE_ASSIGN_OR_RETURN(judging.schedules, parse_schedules(options.schedules));
@@ -148,7 +159,6 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
     HONE_ASSIGN_OR_RETURN(const std::set<uint64_t> keys, read_task_keys(options.except));
     data.dataset = cost::tasks_except(data.dataset, keys);
   }
-  const Printed how = {.json = options.json, .card = card_json(known.card)};
   const auto make = [&](const cost::Dataset& rest) -> Result<std::unique_ptr<cost::CostModel>> {
     if (known.model) return std::move(known.model);
     if (!trains) return cost::make_model(options.cost);  // "analytic": others have one part
@@ -158,16 +168,10 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
   };
   if (replays) {
     HONE_RETURN_IF_ERROR(evaluate_replay(options, store, data, judging, known.model.get()));
-  } else if (by_file) {
-    HONE_ASSIGN_OR_RETURN(const cost::SplitData parts, parts_of(data, options.split_file));
-    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, make(parts.train));
-    HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
-                          cost::evaluate(parts.test, data.target, *model, judging));
-    print(evaluation, how);
   } else {
     HONE_ASSIGN_OR_RETURN(const cost::Evaluation evaluation,
-                          cost::cross_evaluate(data.dataset, data.target, split, make, judging));
-    print(evaluation, how);
+                          evaluate_model(data, options.split_file, split, make, judging));
+    print(evaluation, {.json = options.json, .card = card_json(known.card)});
   }
   if (options.predictions.empty()) return ok_status();
   return write_file_atomic(options.predictions, predictions);

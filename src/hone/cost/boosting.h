@@ -28,10 +28,10 @@ enum class TreeLibrary : uint8_t { kXgboost, kLightgbm };
 [[nodiscard]] std::vector<std::string> tree_library_names();
 
 struct BoostOptions {
-  int rounds = 400;
-  int depth = 10;   // levels of a tree at most
-  int leaves = 64;  // of a tree at most, those that gain most; 0: as many as its levels allow
-  double learning_rate = 0.07;
+  int rounds = 1200;
+  int depth = 12;    // levels of a tree at most
+  int leaves = 128;  // of a tree at most, those that gain most; 0: as many as its levels allow
+  double learning_rate = 0.05;
   double feature_share = 0.5;  // of the features, drawn anew for each tree, that it may look at
   int pairs = 12;  // partners of each row whose order a tree is fitted to; 0: to values alone
   int value_trees =
