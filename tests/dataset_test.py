@@ -287,9 +287,9 @@ def check_predictions(folder, db, split):
     shares = []
     for line in lines:
         assert len(line["schedules"]) == len(set(line["schedules"])) == len(line["measured"]) == len(line["predicted"]), line
-        first = min(range(len(line["predicted"])), key=line["predicted"].__getitem__)
-        shares.append(min(line["measured"]) / line["measured"][first])
-    assert abs(sum(shares) / len(shares) - said["all"]["top1"]) < 1e-3, (shares, said["all"])
+        _, slower = min((predicted, -measured) for predicted, measured in zip(line["predicted"], line["measured"]))  # of equal ones the slowest counts
+        shares.append(min(line["measured"]) / -slower)
+    assert abs(sum(shares) / len(shares) - said["all"]["top1"]) < 1e-9, (shares, said["all"])
     assert "said.jsonl" in hone("eval", "--db", db, "--predictions", folder / "none" / "said.jsonl", code=2)
 
 

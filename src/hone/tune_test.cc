@@ -12,6 +12,7 @@
 #include "hone/codegen/llvm/code_cache.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
+#include "hone/in_model.h"
 #include "hone/measure/worker.h"
 #include "hone/model/network_choices.h"
 #include "hone/schedule/step.h"
@@ -303,7 +304,9 @@ TEST(facade, what_was_chosen_for_a_network_holds_in_its_next_tuning) {
   int held = 0;
   for (const auto& [g, steps] : wanted) {
     if (bests(g)[0].steps != steps.first) continue;  // a faster one was found
-    EXPECT_EQ(again->compile.tasks[g].steps, steps.second);
+    const TaskSummary& task = again->compile.tasks[g];
+    if (task.untuned_seconds > kCloseOtherData * task.seconds) continue;  // not that close
+    EXPECT_EQ(task.steps, steps.second);
     ++held;
   }
   EXPECT_GT(held, 0);
