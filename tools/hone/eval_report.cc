@@ -1,5 +1,6 @@
 #include "eval_report.h"
 
+#include "model_card.h"
 #include "table.h"
 
 namespace hone::tool {

@@ -2,10 +2,12 @@
 // predicted of each schedule.
 #pragma once
 
+#include <span>
+#include <string>
+
 #include "hone/cost/evaluate.h"
 
 #include "json_text.h"
-#include "model_card.h"
 
 namespace hone::tool {
 

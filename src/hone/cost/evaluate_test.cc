@@ -206,6 +206,10 @@ class Nonsense : public CostModel {
   [[nodiscard]] Status update(std::span<const Observation>) override { return ok_status(); }
 };
 
+Result<std::unique_ptr<CostModel>> train_nonsense(const Dataset&) {
+  return std::unique_ptr<CostModel>(std::make_unique<Nonsense>());
+}
+
 TEST(evaluate, a_network_is_the_sum_of_its_tasks) {
   Database database;
   const Dataset dataset = load_dataset(database.store(), "device").value();
@@ -288,12 +292,8 @@ TEST(evaluate, the_best_of_fewer_schedules_is_easier_to_find) {
   EXPECT_NEAR(all.network_top1, (found.networks[0].top1() + found.networks[1].top1()) / 2, 1e-12);
   EXPECT_NEAR(all.network_top5, (found.networks[0].top5() + found.networks[1].top5()) / 2, 1e-12);
   EXPECT_EQ(judge().by_schedules[0].score.top1, few.score.top1);
-  const auto folds =
-      cross_evaluate(dataset, database.target(), Split::kByModel,
-                     [](const Dataset&) {
-                       return Result<std::unique_ptr<CostModel>>(std::make_unique<Nonsense>());
-                     },
-                     {.schedules = counts});
+  const auto folds = cross_evaluate(dataset, database.target(), Split::kByModel, train_nonsense,
+                                    {.schedules = counts});
   ASSERT_TRUE(folds.ok()) << folds.status().message();
   EXPECT_NEAR(folds->by_schedules[0].score.top1, few.score.top1, 1e-12);
   // Without any of a model that knows the times.
@@ -315,10 +315,8 @@ TEST(evaluate, tells_what_was_predicted) {
                              EXPECT_EQ(all.size(), task.trials.size());
                              told[task.key].insert(told[task.key].end(), all.begin(), all.end());
                            }};
-  const auto train = [](const Dataset&) {
-    return Result<std::unique_ptr<CostModel>>(std::make_unique<Nonsense>());
-  };
-  ASSERT_TRUE(cross_evaluate(dataset, database.target(), Split::kByModel, train, judging).ok());
+  ASSERT_TRUE(
+      cross_evaluate(dataset, database.target(), Split::kByModel, train_nonsense, judging).ok());
   ASSERT_EQ(told.size(), 1U);
   const TaskTrials& task = dataset.tasks[1];
   ASSERT_EQ(told.at(task.key).size(), task.trials.size());
