@@ -1,4 +1,5 @@
 // Arithmetic of two and more operands, broadcast against each other.
+#include <cmath>
 #include <limits>
 
 #include "hone/graph/ops/pointwise.h"
@@ -18,6 +19,19 @@ std::optional<double> clip_bound(const Graph& graph, const Node& node, size_t op
   return constant->at(0);
 }
 
+// A NaN among the operands is the result.
+Expr extreme(ir::Op op, const Expr& a, const Expr& b) {
+  for (const Expr& known : {a, b}) {
+    if (known->op != ir::Op::kFloat) continue;
+    if (std::isnan(known->float_value)) return known;
+    return ir::make(op, {known, known == a ? b : a});
+  }
+  if (!is_float(a->type)) return ir::make(op, {a, b});
+  return ir::select(ir::make(ir::Op::kNe, {a, a}), a, ir::make(op, {a, b}));
+}
+Expr least(const Expr& a, const Expr& b) { return extreme(ir::Op::kMin, a, b); }
+Expr greatest(const Expr& a, const Expr& b) { return extreme(ir::Op::kMax, a, b); }
+
 void emit_clip(EmitContext& c) {
   const Attributes& attributes = c.node().attributes;
   const auto bound = [&](size_t i, const char* name, const Point& point) -> Expr {
@@ -27,9 +41,8 @@ void emit_clip(EmitContext& c) {
   };
   c.pointwise("clip", [&](const Point& point) {
     Expr x = c.operand(0, "data", point);
-    // NaN stays NaN: it is the second operand.
-    if (const Expr low = bound(1, "min", point)) x = ir::max(low, x);
-    if (const Expr high = bound(2, "max", point)) x = ir::min(high, x);
+    if (const Expr low = bound(1, "min", point)) x = greatest(low, x);
+    if (const Expr high = bound(2, "max", point)) x = least(high, x);
     return x;
   });
 }
@@ -47,8 +60,10 @@ Status infer_clip(InferContext& c) {
 }
 
 bool clip_non_negative(const Graph& graph, const Node& node, const std::vector<bool>& known) {
-  const double none = -std::numeric_limits<float>::infinity();
-  const auto low = clip_bound(graph, node, 1, "min", none);
+  constexpr double kNone = std::numeric_limits<float>::infinity();
+  const auto low = clip_bound(graph, node, 1, "min", -kNone);
+  const auto high = clip_bound(graph, node, 2, "max", kNone);
+  if (!high || *high < 0) return false;  // the upper bound has the last word
   return known[static_cast<size_t>(node.inputs[0])] || (low && *low >= 0);
 }
 
@@ -86,15 +101,6 @@ Expr divisor(const Expr& b) {
   return ir::select(ir::make(ir::Op::kEq, {b, lit(b, 0)}), lit(b, 1), b);
 }
 Expr divide(const Expr& a, const Expr& b) { return a / divisor(b); }
-// A NaN among the operands is the result.
-Expr extreme(ir::Op op, const Expr& a, const Expr& b) {
-  if (a->op == ir::Op::kFloat) return ir::make(op, {a, b});
-  if (b->op == ir::Op::kFloat) return ir::make(op, {b, a});
-  if (!is_float(a->type)) return ir::make(op, {a, b});
-  return ir::select(ir::make(ir::Op::kNe, {a, a}), a, ir::make(op, {a, b}));
-}
-Expr least(const Expr& a, const Expr& b) { return extreme(ir::Op::kMin, a, b); }
-Expr greatest(const Expr& a, const Expr& b) { return extreme(ir::Op::kMax, a, b); }
 
 void emit_add(EmitContext& c) { emit_binary(c, "add", "bias", add); }
 void emit_sub(EmitContext& c) { emit_binary(c, "sub", nullptr, subtract); }

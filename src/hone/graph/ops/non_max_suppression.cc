@@ -75,7 +75,7 @@ class Selector {
     const compute::Axis i = compute::make_axis("i", boxes_);
     const Expr box = ir::variable(i.var);
     const Expr score = c_.read(1, "scores", {point[0], point[1], box});
-    std::vector<Stmt> take = sorted_.add(wanted_, sort_key(score, true), box);
+    std::vector<Stmt> take = sorted_.add(wanted_, sort_key(score, true, NanOrder::kLast), box);
     if (grid_) {
       for (Stmt& step : measure(point[0], box)) take.push_back(std::move(step));
       take.push_back(grid_->note_width());

@@ -78,6 +78,22 @@ TEST(pointwise, nan_passes_through_what_chooses) {
     EXPECT_TRUE(std::isnan(result(type, {a}).at(0)));
   }
   expect_values(result("IsNaN", {a}), {1, 0, 1, 0});
+  // Bounds and operands that are one number for all elements, known and not.
+  const Tensor none = tensor(DType::kF32, {kNaN}).reshaped({});
+  const std::vector<double> all_nan(4, kNaN);
+  expect_values(result("Max", {b, none}), all_nan);
+  expect_values(result("Min", {none, b, high}), all_nan);
+  expect_values(result("Clip", {b, none, high}), all_nan);
+  expect_values(result("Clip", {b, low, none}), all_nan);
+  for (const auto& [type, operands] :
+       std::vector<std::pair<const char*, std::vector<std::string>>>{{"Max", {"x", "c"}},
+                                                                     {"Min", {"c", "x"}},
+                                                                     {"Clip", {"x", "c"}},
+                                                                     {"Clip", {"x", "", "c"}}}) {
+    TestModel model;
+    model.input("x", {4}).constant("c", none).node(type, operands, {"y"}).output("y");
+    expect_values(run_optimized(model.graph(), {b})[0], all_nan);
+  }
 }
 
 TEST(pointwise, remainders_have_the_sign_of_the_divisor_or_of_the_dividend) {

@@ -58,7 +58,8 @@ void expect_top_as_sorted(DType dtype, const std::vector<T>& values, int64_t row
     std::vector<int64_t> order(static_cast<size_t>(extent));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
-      if (of[j] != of[j]) return of[i] == of[i];  // not-a-number comes last
+      const bool i_is_none = of[i] != of[i], j_is_none = of[j] != of[j];  // greater than numbers
+      if (i_is_none != j_is_none) return largest ? i_is_none : j_is_none;
       return largest ? of[i] > of[j] : of[i] < of[j];
     });
     for (int64_t i = 0; i < k; ++i) {

@@ -34,7 +34,7 @@ DType sort_key_type(DType value) {
   return dtype_bytes(value) > 4 || value == DType::kU32 ? DType::kI64 : DType::kI32;
 }
 
-Expr sort_key(const Expr& value, bool largest_first) {
+Expr sort_key(const Expr& value, bool largest_first, NanOrder nan) {
   const DType type = sort_key_type(value->type);
   const auto turned = [&](const Expr& key) {
     return largest_first ? ir::constant_int(-1, type) - key : key;
@@ -47,8 +47,7 @@ Expr sort_key(const Expr& value, bool largest_first) {
   const Expr is_zero = ir::make(ir::Op::kEq, {value, zero});
   const Expr is_number = ir::less_equal(ir::make(ir::Op::kAbs, {value}), highest(value->type));
   const Expr key = turned(rising_bits(ir::bit_cast(type, ir::select(is_zero, zero, value))));
-  const int64_t last = type == DType::kI32 ? INT32_MAX : INT64_MAX;
-  return ir::select(is_number, key, ir::constant_int(last, type));
+  return ir::select(is_number, key, nan == NanOrder::kFirst ? lowest(type) : highest(type));
 }
 
 SortPairs::SortPairs(DType key, int64_t most)

@@ -6,9 +6,11 @@
 
 namespace hone::graph {
 
-// The key of a value: what comes first has the smaller one. Not-a-number comes last, zeros of both
-// signs are equal. The type is kI32 where the value has no more than 4 bytes, else kI64.
-[[nodiscard]] ir::Expr sort_key(const ir::Expr& value, bool largest_first);
+// Where values that are not a number stand among the others.
+enum class NanOrder : uint8_t { kFirst, kLast };
+// The key of a value: what comes first has the smaller one. Zeros of both signs are equal. The type
+// is kI32 where the value has no more than 4 bytes, else kI64.
+[[nodiscard]] ir::Expr sort_key(const ir::Expr& value, bool largest_first, NanOrder nan);
 [[nodiscard]] DType sort_key_type(DType value);
 
 class SortPairs {

@@ -66,7 +66,11 @@ TopOfRow::TopOfRow(DType element, int64_t extent, int64_t k, bool largest)
 Expr TopOfRow::place(const Expr& o) const { return ir::cast(DType::kI64, ir::load(list_, {o})); }
 
 Expr TopOfRow::key_of(const RowElement& element, const Expr& r) const {
-  return sort_key(element(r), largest_);
+  return sort_key_of(element(r));
+}
+
+Expr TopOfRow::sort_key_of(const Expr& value) const {
+  return sort_key(value, largest_, largest_ ? NanOrder::kFirst : NanOrder::kLast);
 }
 
 Stmt TopOfRow::find(const RowElement& element, std::vector<Stmt> then) const {
@@ -114,7 +118,9 @@ std::vector<Stmt> TopOfRow::take_all(const RowElement& element) const {
 }
 
 Expr TopOfRow::reaches(const Expr& value, const Expr& other) const {
-  return largest_ ? ir::less_equal(other, value) : ir::less_equal(value, other);
+  if (!largest_) return ir::less_equal(value, other);
+  if (!is_float(value->type)) return ir::less_equal(other, value);
+  return ir::make(ir::Op::kNot, {ir::less(value, other)});
 }
 
 // Elements a multiple of the number of groups apart are a group. The k-th of the groups' best ones
@@ -150,7 +156,7 @@ std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
   };
   steps.push_back(found_.set(number(0)));
   steps.push_back(take([&](const Expr& x) { return reaches(x, bound_.get()); }));
-  if (is_float(type)) {  // too few numbers: what is none follows
+  if (is_float(type) && !largest_) {  // too few numbers: what is none follows
     steps.push_back(
         ir::make_if(ir::less(found_.get(), number(k_)), {take([](const Expr& x) {
                                                            return ir::make(ir::Op::kNe, {x, x});
@@ -164,9 +170,9 @@ std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
   steps.push_back(blocks(found_.get(), [&](const Expr& i) {
     const Expr place = ir::cast(DType::kI64, ir::load(found_place_, {i}));
     const Local taken("taken", type);  // gathered once
-    return std::vector{
-        with_locals({taken}, {taken.set(element(place)),
-                              ir::make_store(found_key_, {i}, sort_key(taken.get(), largest_))})};
+    return std::vector{with_locals(
+        {taken},
+        {taken.set(element(place)), ir::make_store(found_key_, {i}, sort_key_of(taken.get()))})};
   }));
   return steps;
 }
@@ -177,7 +183,7 @@ Stmt TopOfRow::bound_by_groups() const {
   const DType type = best_->dtype;
   const bool few = groups_ == kFewGroups;
   std::vector<Stmt> steps = {over_groups([&](const Expr& g) {
-    const Expr key = sort_key(ir::load(best_, {g}), largest_);
+    const Expr key = sort_key_of(ir::load(best_, {g}));
     std::vector<Stmt> stores = {ir::make_store(least_, {g}, key)};
     // Candidates come later, so their memory is free; least_ stays in registers.
     if (few) stores.push_back(ir::make_store(found_key_, {g}, key));
@@ -297,7 +303,13 @@ std::vector<Stmt> TopOfRow::order_many() const {
   const Stmt last = count_to("o", number(k_) - before_.get(), [&](const Expr& o) {
     return std::vector{ir::make_store(list_, {before_.get() + o}, ir::load(equal_, {o}))};
   });
-  return {narrow(found_key_, vectors_of(found_.get()), 8 * dtype_bytes(key_)),
+  // What is not a number is before the best of all groups.
+  const bool lower = largest_ && is_float(best_->dtype);
+  const Stmt least = vectors_to("v", vectors_of(found_.get()) * kLanes, [&](const Expr& i) {
+    return std::vector{low_.set(ir::min(low_.get(), ir::load(found_key_, {i})))};
+  });
+  return {lower ? least : ir::make_block({}),
+          narrow(found_key_, vectors_of(found_.get()), 8 * dtype_bytes(key_)),
           before_.set(number(0)),
           split,
           sorted_.sort(before_.get()),

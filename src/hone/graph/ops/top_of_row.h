@@ -1,6 +1,7 @@
 // graph/ops/top_of_row.h - the first k elements of a row, in order, for bodies of extern stages:
 // a bound that few elements reach, found from the best elements of groups; a pass that puts the
-// places of those side by side; and the order of these few by their keys. Works in vectors.
+// places of those side by side; and the order of these few by their keys. What is not a number is
+// greater than all numbers. Works in vectors.
 #pragma once
 
 #include "hone/graph/ops/sort_pairs.h"
@@ -32,7 +33,9 @@ class TopOfRow {
   [[nodiscard]] std::vector<ir::Stmt> order_many() const;
   [[nodiscard]] ir::Expr key_of(const RowElement& element, const ir::Expr& r) const;
 
-  // Whether a value is as good as another one; false if it is not a number.
+  [[nodiscard]] ir::Expr sort_key_of(const ir::Expr& value) const;
+
+  // Whether a value is as good as a number.
   [[nodiscard]] ir::Expr reaches(const ir::Expr& value, const ir::Expr& other) const;
 
   int64_t extent_, k_, groups_;

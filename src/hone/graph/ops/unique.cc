@@ -61,6 +61,13 @@ class UniqueRows {
   }
   static Expr equal(const Expr& a, const Expr& b) { return ir::make(ir::Op::kEq, {a, b}); }
 
+  // Whether x is before y. What is not a number comes last, and is like what is none either.
+  static Expr before(const Expr& x, const Expr& y) {
+    if (!is_float(x->type)) return ir::less(x, y);
+    const Expr only_y_is_none = ir::logical_and(equal(x, x), ir::make(ir::Op::kNe, {y, y}));
+    return ir::make(ir::Op::kOr, {ir::less(x, y), only_y_is_none});
+  }
+
   // order = -1, 0, 1 as row a is before, like or after row b.
   Stmt compare(const Expr& a, const Expr& b) {
     const ir::VarPtr m = ir::make_var("m");
@@ -73,8 +80,8 @@ class UniqueRows {
     return ir::make_block(
         {order_.set(number(0)),
          loop(m, number(width_),
-              {ir::make_if(ir::logical_and(undecided, ir::less(x, y)), {order_.set(number(-1))}),
-               ir::make_if(ir::logical_and(undecided, ir::less(y, x)), {order_.set(number(1))})})});
+              {ir::make_if(ir::logical_and(undecided, before(x, y)), {order_.set(number(-1))}),
+               ir::make_if(ir::logical_and(undecided, before(y, x)), {order_.set(number(1))})})});
   }
 
   // Each row is looked for among those seen before.

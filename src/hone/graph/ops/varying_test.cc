@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hone/graph/test_model.h"
 
 namespace hone::graph {
@@ -151,6 +153,25 @@ TEST(varying, unique_and_compress) {
   expect_integers(results[2], {6}, {1, 0, 0, 2, 3, 2});
   expect_integers(results[3], {4}, {2, 1, 2, 1});
   EXPECT_EQ(relative_error(results[4], floats({2}, {2, 1})), 0);
+}
+
+// What is not a number is like what is none either, and greater than all numbers.
+TEST(varying, unique_with_nan) {
+  const auto unique = [](int64_t sorted) {
+    TestModel m(17);
+    m.input("x", {7});
+    m.node("Unique", {"x"}, {"y", "first", "which", "times"}, {{"sorted", sorted}});
+    m.output("first").output("which").output("times").output("y");
+    return run_optimized(m.graph(), {floats({7}, {3, NAN, 1, -NAN, 3, 2, -0.F})});
+  };
+  const auto in_order = unique(1), as_found = unique(0);
+  expect_integers(in_order[0], {5}, {6, 2, 5, 0, 1});
+  expect_integers(in_order[1], {7}, {3, 4, 1, 4, 3, 2, 0});
+  expect_integers(in_order[2], {5}, {1, 1, 1, 2, 2});
+  EXPECT_TRUE(std::isnan(in_order[3].at(4)));
+  expect_integers(as_found[0], {5}, {0, 1, 2, 5, 6});
+  expect_integers(as_found[1], {7}, {0, 1, 2, 1, 0, 3, 4});
+  EXPECT_TRUE(std::isnan(as_found[3].at(1)));
 }
 
 }  // namespace
