@@ -104,6 +104,9 @@ std::vector<bool> non_negative_values(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (node.op->non_negative == nullptr || node.outputs.empty() || node.outputs[0] == kNoValue)
       continue;
+    // Sums, products and casts of integers with a sign wrap.
+    const DType dtype = graph.value(node.outputs[0]).dtype;
+    if (!is_float(dtype) && lowest(dtype)->int_value < 0) continue;
     known[static_cast<size_t>(node.outputs[0])] = node.op->non_negative(graph, node, known);
   }
   return known;

@@ -91,5 +91,19 @@ TEST(indices, pad_reflects_again_and_again) {
             0);
 }
 
+// What is cut away at one end is not repeated at the other one.
+TEST(indices, pad_repeats_what_negative_pads_leave) {
+  const auto padded = [](const char* mode, const std::vector<int64_t>& pads) {
+    TestModel m(19);
+    m.input("x", {4}).constant("p", ints(pads));
+    m.node("Pad", {"x", "p"}, {"y"}, {{"mode", std::string(mode)}}).output("y");
+    return run_one(m, {floats({4}, {1, 2, 3, 4})});
+  };
+  EXPECT_EQ(relative_error(padded("wrap", {-1, 2}), floats({5}, {2, 3, 4, 2, 3})), 0);
+  EXPECT_EQ(relative_error(padded("wrap", {3, -2}), floats({5}, {2, 1, 2, 1, 2})), 0);
+  EXPECT_EQ(relative_error(padded("reflect", {-2, 2}), floats({4}, {3, 4, 3, 4})), 0);
+  EXPECT_EQ(relative_error(padded("edge", {-1, 2}), floats({5}, {2, 3, 4, 4, 4})), 0);
+}
+
 }  // namespace
 }  // namespace hone::graph

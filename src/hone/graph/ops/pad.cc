@@ -49,6 +49,13 @@ Result<std::pair<Shape, Shape>> pads_of(const InferContext& c) {
   return std::pair{low, high};
 }
 
+// What negative padding leaves of n elements; positive padding then repeats these alone.
+struct Kept {
+  Kept(int64_t n, int64_t low, int64_t high)
+      : first(std::max<int64_t>(0, -low)), count(n - first - std::max<int64_t>(0, -high)) {}
+  int64_t first, count;
+};
+
 Status infer_pad(InferContext& c) {
   const std::string mode = c.attributes().text("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
@@ -60,7 +67,7 @@ Status infer_pad(InferContext& c) {
   Shape shape = c.shape(0);
   for (size_t d = 0; d < shape.size(); ++d) {
     const bool grows = pads.first[d] > 0 || pads.second[d] > 0;
-    if (mode != "constant" && shape[d] == 0 && grows)
+    if (mode != "constant" && Kept(shape[d], pads.first[d], pads.second[d]).count <= 0 && grows)
       return c.fail("mode '{}' of {} without elements", mode, to_string(c.shape(0)));
     shape[d] += pads.first[d] + pads.second[d];
   }
@@ -84,7 +91,7 @@ Status expand_pad(ExpandContext& c) {
   return ok_status();
 }
 
-// The element of n that stands at a place outside of them.
+// Which of n elements stands at a place that lies up to low before or high behind them.
 Expr mirrored(const std::string& mode, const Expr& place, int64_t n, int64_t low, int64_t high) {
   if (low <= 0 && high <= 0) return place;
   if (mode == "edge" || n == 1)
@@ -102,8 +109,11 @@ Expr mirrored(const std::string& mode, const Expr& place, int64_t n, int64_t low
 void emit_mirrored(EmitContext& c, const std::string& mode, const Shape& low, const Shape& high) {
   element_body(c, {"pad", "pad_" + mode}, [&](const std::vector<Expr>& index) {
     std::vector<Expr> from;
-    for (size_t d = 0; d < index.size(); ++d)
-      from.push_back(mirrored(mode, index[d] - low[d], c.input(0).shape[d], low[d], high[d]));
+    for (size_t d = 0; d < index.size(); ++d) {
+      const Kept kept(c.input(0).shape[d], low[d], high[d]);
+      const Expr place = index[d] - std::max<int64_t>(0, low[d]);
+      from.push_back(mirrored(mode, place, kept.count, low[d], high[d]) + kept.first);
+    }
     return c.read(0, "data", from);
   });
 }

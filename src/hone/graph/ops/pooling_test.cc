@@ -104,5 +104,26 @@ TEST(pool, a_window_in_the_padding_alone_is_an_error) {
   EXPECT_EQ(model.import().status().code(), Code::kInvalid);
 }
 
+// A border of zeros would be greater than what wraps or is clipped below zero.
+TEST(pooling, of_what_may_be_negative_sees_no_zeros_around) {
+  const auto pooled = [](TestModel& model, const Tensor& x) {
+    model.node("MaxPool", {"a"}, {"y"},
+               {{"kernel_shape", Shape{3, 3}}, {"pads", Shape{1, 1, 1, 1}}});
+    return run_optimized(model.output("y").graph(), {x})[0];
+  };
+  Tensor bytes(DType::kI8, {1, 1, 4, 4}), doubled(DType::kI8, {1, 1, 4, 4});
+  for (int64_t i = 0; i < bytes.size(); ++i) bytes.set(i, 100), doubled.set(i, -56);
+  TestModel sum;
+  sum.input("x", {1, 1, 4, 4}, DType::kI8).node("Relu", {"x"}, {"r"});
+  sum.node("Add", {"r", "r"}, {"a"});
+  EXPECT_EQ(relative_error(pooled(sum, bytes), doubled), 0);
+  TestModel clipped;
+  clipped.input("x", {1, 1, 2, 2}).constant("l", floats({}, {0})).constant("h", floats({}, {-2}));
+  clipped.node("Clip", {"x", "l", "h"}, {"a"});
+  EXPECT_EQ(relative_error(pooled(clipped, floats({1, 1, 2, 2}, {-5, 0, 1, 9})),
+                           floats({1, 1, 2, 2}, {-2, -2, -2, -2})),
+            0);
+}
+
 }  // namespace
 }  // namespace hone::graph

@@ -118,6 +118,24 @@ TEST(merge_pads, keeps_what_is_not_zero_or_not_spatial) {
   }
 }
 
+TEST(merge_pads, keeps_what_repeats_the_data) {
+  Rng rng(70);
+  for (const std::string mode : {"reflect", "edge", "wrap"}) {
+    for (const std::string type : {"Conv", "AveragePool"}) {
+      TestModel model(19);
+      model.input("x", {1, 2, 5, 5})
+          .constant("p", ints({0, 0, 1, 0, 0, 0, 1, 2}))
+          .node("Pad", {"x", "p"}, {"a"}, {{"mode", mode}});
+      model.constant("w", random_tensor({3, 2, 3, 3}, rng));
+      if (type == "Conv") model.node("Conv", {"a", "w"}, {"y"});
+      if (type != "Conv") model.node("AveragePool", {"a"}, {"y"}, {{"kernel_shape", Shape{3, 3}}});
+      const Graph graph =
+          run_pass(model.output("y").graph(), merge_pads, {random_tensor({1, 2, 5, 5}, rng)});
+      EXPECT_EQ(types(graph), (std::vector<std::string>{"Pad", type})) << mode;
+    }
+  }
+}
+
 TestModel flattened(bool trans_b, Rng& rng) {
   TestModel model;
   model.input("x", {2, 3, 4, 4})

@@ -108,6 +108,8 @@ Status merge_pads(Graph& graph) {
     const int producer = uses.producer[static_cast<size_t>(node.inputs[0])];
     if (producer < 0 || graph.nodes[static_cast<size_t>(producer)].type != "Pad") continue;
     const Node& pad = graph.nodes[static_cast<size_t>(producer)];
+    // The other modes repeat elements of the data.
+    if (pad.attributes.text("mode", "constant") != "constant") continue;
     const auto given = InferContext(graph, pad).integers_or_attribute(1, "pads");
     const size_t rank = graph.value(pad.inputs[0]).shape.size();
     if (!given.ok() || !given->has_value() || (*given)->size() != 2 * rank || pad.has_input(3))
