@@ -3,36 +3,139 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <set>
 
 #include "hone/codegen/artifact.h"
 #include "hone/codegen/embedded_runtime.h"
+#include "hone/codegen/system_symbols.h"
 
 namespace hone::codegen {
 namespace {
 
-// The prefix is also the name of a type, in C and in C++; pthread_create and timer_create are
-// libc's.
-constexpr std::string_view kReserved[] = {
-    "alignas",   "alignof",   "and",      "and_eq",        "asm",
-    "auto",      "bitand",    "bitor",    "bool",          "break",
-    "case",      "catch",     "char",     "char16_t",      "char32_t",
-    "char8_t",   "class",     "co_await", "co_return",     "co_yield",
-    "compl",     "concept",   "const",    "const_cast",    "consteval",
-    "constexpr", "constinit", "continue", "decltype",      "default",
-    "delete",    "do",        "double",   "dynamic_cast",  "else",
-    "enum",      "explicit",  "export",   "extern",        "false",
-    "float",     "for",       "friend",   "goto",          "if",
-    "inline",    "int",       "int64_t",  "long",          "mutable",
-    "namespace", "new",       "noexcept", "not",           "not_eq",
-    "nullptr",   "operator",  "or",       "or_eq",         "private",
-    "protected", "pthread",   "public",   "register",      "reinterpret_cast",
-    "requires",  "restrict",  "return",   "short",         "signed",
-    "size_t",    "sizeof",    "static",   "static_assert", "static_cast",
-    "struct",    "switch",    "template", "this",          "thread_local",
-    "throw",     "timer",     "true",     "try",           "typedef",
-    "typeid",    "typename",  "typeof",   "union",         "unsigned",
-    "using",     "virtual",   "void",     "volatile",      "wchar_t",
-    "while",     "xor",       "xor_eq"};
+// The prefix is also the name of a type, in C and in C++, after the standard headers that an
+// artifact's header includes. GNU's compilers define linux and unix as 1.
+constexpr std::string_view kReserved[] = {"alignas",
+                                          "alignof",
+                                          "and",
+                                          "and_eq",
+                                          "asm",
+                                          "auto",
+                                          "bitand",
+                                          "bitor",
+                                          "bool",
+                                          "break",
+                                          "case",
+                                          "catch",
+                                          "char",
+                                          "char16_t",
+                                          "char32_t",
+                                          "char8_t",
+                                          "class",
+                                          "co_await",
+                                          "co_return",
+                                          "co_yield",
+                                          "compl",
+                                          "concept",
+                                          "const",
+                                          "const_cast",
+                                          "consteval",
+                                          "constexpr",
+                                          "constinit",
+                                          "continue",
+                                          "decltype",
+                                          "default",
+                                          "delete",
+                                          "do",
+                                          "double",
+                                          "dynamic_cast",
+                                          "else",
+                                          "enum",
+                                          "explicit",
+                                          "export",
+                                          "extern",
+                                          "false",
+                                          "float",
+                                          "for",
+                                          "friend",
+                                          "goto",
+                                          "i386",
+                                          "if",
+                                          "import",
+                                          "inline",
+                                          "int",
+                                          "linux",
+                                          "long",
+                                          "main",
+                                          "mutable",
+                                          "namespace",
+                                          "new",
+                                          "noexcept",
+                                          "not",
+                                          "not_eq",
+                                          "nullptr",
+                                          "offsetof",
+                                          "operator",
+                                          "or",
+                                          "or_eq",
+                                          "private",
+                                          "protected",
+                                          "public",
+                                          "register",
+                                          "requires",
+                                          "reinterpret_cast",
+                                          "restrict",
+                                          "return",
+                                          "short",
+                                          "signed",
+                                          "sizeof",
+                                          "static",
+                                          "std",
+                                          "struct",
+                                          "switch",
+                                          "static_assert",
+                                          "static_cast",
+                                          "template",
+                                          "this",
+                                          "throw",
+                                          "thread_local",
+                                          "true",
+                                          "try",
+                                          "typedef",
+                                          "typeid",
+                                          "typename",
+                                          "typeof",
+                                          "union",
+                                          "unix",
+                                          "unsigned",
+                                          "typeof_unqual",
+                                          "using",
+                                          "virtual",
+                                          "void",
+                                          "volatile",
+                                          "while",
+                                          "xor",
+                                          "xor_eq",
+                                          "NULL",
+                                          "ptrdiff_t",
+                                          "max_align_t",
+                                          "nullptr_t",
+                                          "size_t",
+                                          "wchar_t",
+                                          "intmax_t",
+                                          "uintmax_t",
+                                          "intptr_t",
+                                          "uintptr_t"};
+
+// The types of <stdint.h>: int8_t, uint_fast16_t, ...
+bool is_sized_integer(std::string_view name) {
+  for (const char* kind : {"int", "int_fast", "int_least"}) {
+    for (const char* bits : {"8", "16", "32", "64"}) {
+      const std::string type = fmt::format("{}{}_t", kind, bits);
+      if (name == type || name == "u" + type) return true;
+    }
+  }
+  return false;
+}
 
 bool is_identifier(std::string_view text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) return false;
@@ -57,11 +160,36 @@ std::string rename_identifiers(std::string_view text, Rename&& rename) {
 
 }  // namespace
 
+namespace {
+
+// The names of an artifact's header that begin with the prefix, types too.
+std::set<std::string> interface_identifiers(const std::string& prefix) {
+  std::set<std::string> names;
+  rename_identifiers(runtime_header_text(), [&](const std::string& word) {
+    if (word == kOwnVersion || word.starts_with(kOwnPrefix))
+      names.insert(exported_name(word, prefix));
+    return word;
+  });
+  return names;
+}
+
+}  // namespace
+
 Status check_prefix(const std::string& prefix) {
   if (!is_identifier(prefix)) return invalid("found prefix '{}', expected a C identifier", prefix);
-  if (std::find(std::begin(kReserved), std::end(kReserved), prefix) != std::end(kReserved))
-    return invalid("found prefix '{}', which C, C++ or libc uses, expected another identifier",
-                   prefix);
+  constexpr const char* kUsed =
+      "found prefix '{}', which C, C++ or libc uses{}, expected another identifier";
+  const bool keyword =
+      std::find(std::begin(kReserved), std::end(kReserved), prefix) != std::end(kReserved);
+  if (keyword || is_sized_integer(prefix)) return invalid(kUsed, prefix, "");
+  if (prefix[0] == '_' || prefix.find("__") != std::string::npos || prefix.back() == '_') {
+    return invalid(kUsed, prefix, " (a name that begins with _ or has __ is reserved)");
+  }
+  for (const std::string& name : interface_identifiers(prefix)) {
+    // A type of this name would only be in the way of a function that programs of today call.
+    if (const auto library = system_library_of(name, name == prefix))
+      return invalid(kUsed, prefix, fmt::format(" ({} is in {})", name, *library));
+  }
   return ok_status();
 }
 

@@ -136,6 +136,8 @@ Status link_shared_library(const std::string& linker, const std::string& folder,
   command.insert(command.end(), {"-z", "noexecstack", "-z", "relro", "-z", "now"});
   command.insert(command.end(), {"--build-id=none", "--hash-style=gnu", "--no-undefined"});
   command.insert(command.end(), {"--eh-frame-hdr", "--strip-debug"});
+  // Its own functions call each other, also where another library has one of the same name.
+  command.push_back("-Bsymbolic-functions");
   command.push_back(std::string("--version-script=") + kExportsFile);
   command.insert(command.end(), inputs.begin(), inputs.end());
   command.push_back("--as-needed");
