@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "hone/assembly/naive_run.h"
 #include "hone/graph/graph.h"
@@ -144,6 +145,45 @@ TEST(verify, finds_nothing_wrong_whatever_pass_is_left_out) {
     EXPECT_LT(report->worst_error, 1e-4);
     EXPECT_TRUE(report->divergences.empty()) << report->divergences[0].value;
   }
+}
+
+// Tasks of one key that differ in operands that a constant condition hides.
+TEST(verify, tasks_that_hide_an_operand_get_their_own_arguments) {
+  Rng rng(11);
+  const Tensor x = graph::random_tensor({4, 6}, rng), y = graph::random_tensor({4, 6}, rng),
+               z = graph::random_tensor({4, 6}, rng);
+  TestModel model;
+  model.input("x", {4, 6}).input("y", {4, 6}).input("z", {4, 6});
+  Tensor yes(DType::kBool, {1}), no(DType::kBool, {1});
+  yes.set(0, 1), no.set(0, 0);
+  model.constant("yes", yes).constant("no", no);
+  model.node("Where", {"yes", "x", "y"}, {"a"}).node("Where", {"yes", "z", "z"}, {"b"});
+  model.node("Relu", {"y"}, {"r"});  // read by nobody but what is hidden
+  model.node("Where", {"yes", "z", "r"}, {"c"}).node("Where", {"no", "r", "x"}, {"d"});
+  model.node("Where", {"no", "z", "y"}, {"e"}).node("Sub", {"e", "x"}, {"f"});
+  model.node("Where", {"no", "x", "y"}, {"g"}).node("Sub", {"g", "x"}, {"h"});
+  model.node("Tanh", {"x"}, {"t"}).node("Where", {"no", "t", "z"}, {"u"});
+  for (const char* name : {"a", "b", "c", "d", "f", "h", "u"}) model.output(name);
+  const graph::Graph graph = model.graph();
+  VerifyOptions with = options();
+  with.make_inputs = [&](const std::vector<codegen::ModelTensor>&) {
+    return Result<std::vector<Tensor>>(std::vector<Tensor>{x, y, z});
+  };
+  const Result<VerifyReport> report = verify(graph, with);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(report->divergences.empty()) << report->divergences[0].value;
+  EXPECT_GE(report->compared, 7);
+  std::map<std::string, Tensor> naive;
+  const Status status = naive_run(graph, {x, y, z}, {.threads = 2},
+                                  [&](const graph::Node&, graph::ValueId id, const Tensor& tensor) {
+                                    naive[graph.value(id).name] = tensor;
+                                  });
+  ASSERT_TRUE(status.ok()) << status.message();
+  const auto equal = [&](const char* name, const Tensor& expected) {
+    EXPECT_EQ(graph::relative_error(naive[name], expected), 0) << name;
+  };
+  equal("a", x), equal("b", z), equal("c", z), equal("d", x), equal("e", y), equal("g", y);
+  equal("h", naive["f"]), equal("u", z);
 }
 
 TEST(verify, names_the_first_node_that_differs_from_a_reference) {

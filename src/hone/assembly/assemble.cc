@@ -6,6 +6,7 @@
 #include <map>
 
 #include "hone/analysis/cpu_measure.h"
+#include "hone/assembly/check_arguments.h"
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/base/round_up.h"
@@ -296,6 +297,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   HONE_ASSERT(schedules.size() == tasks.groups.size(), "one schedule per group");
   HONE_ASSIGN_OR_RETURN(const std::vector<Kernel> kernels,
                         compile_kernels(tasks, schedules, target, pool, interrupted));
+  HONE_RETURN_IF_ERROR(check_arguments(tasks, kernels));
   const std::vector<graph::InPlace> in_place = in_place_calls(tasks, kernels);
   const std::vector<graph::CallCost> costs = call_costs(tasks, kernels, together);
   const graph::RunPlan run = graph::plan_run(

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "hone/assembly/kernel.h"
+#include "hone/compute/kernel_params.h"
 #include "hone/graph/emit.h"
 #include "hone/graph/evaluate.h"
 #include "hone/graph/op.h"
@@ -42,6 +43,14 @@ Result<Kernel> build(const compute::Dag& dag, double max_plain_flops) {
   return kernel.ok() ? std::move(kernel) : build_kernel(dag, {}, host);
 }
 
+// As a kernel of the same key takes them.
+Status order_arguments(graph::Emitted& emitted, const compute::Dag& kernel) {
+  const std::vector<size_t> order = compute::order_like(emitted.dag, kernel);
+  emitted.dag.params = compute::in_order(emitted.dag.params, order);
+  emitted.arguments = compute::in_order(emitted.arguments, order);
+  return compute::check_same_params(kernel, emitted.dag);
+}
+
 class Runner {
  public:
   Runner(const graph::Graph& graph, const NaiveOptions& options)
@@ -63,6 +72,8 @@ class Runner {
           known.try_emplace(compute::task_key(emitted_.back().dag), first.size());
       if (fresh) first.push_back(static_cast<int>(i));
       kernel_of_.back() = entry->second;
+      const auto shared = static_cast<size_t>(first[entry->second]);
+      HONE_RETURN_IF_ERROR(order_arguments(emitted_.back(), emitted_[shared].dag));
     }
     kernels_.resize(first.size());
     std::vector<Status> statuses(first.size());

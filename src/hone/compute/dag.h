@@ -87,7 +87,13 @@ struct View {
 
 // Hash of the Dag with shapes, types, roles, writes and bodies, but without any name that came
 // from a model: equal tasks have equal keys, whatever the order of the params' or axes' creation.
+// It knows nothing of a param that no stage touches; who shares a kernel among tasks of one key
+// takes such params away and compares the others (compute/kernel_params.h).
 [[nodiscard]] uint64_t task_key(const Dag& dag);
+
+// Indices of the params, in the order in which the stages first touch them, as the key counts them.
+// A param that no stage touches is absent.
+[[nodiscard]] std::vector<size_t> params_by_use(const Dag& dag);
 
 // Text for people and for the database: "conv2d+bias+relu data[1,58,58,64] weight[...] -> [...]".
 [[nodiscard]] std::string describe(const Dag& dag);

@@ -18,6 +18,9 @@ class KeyBuilder {
     return hash_;
   }
 
+  // In the order in which they are met; after key().
+  [[nodiscard]] const std::vector<ir::BufferPtr>& buffers() const { return buffers_; }
+
  private:
   void add(uint64_t x) { hash_ = hash_combine(hash_, x); }
   void add_text(std::string_view text) { add(hash_string(text)); }
@@ -83,5 +86,27 @@ class KeyBuilder {
 }  // namespace
 
 uint64_t task_key(const Dag& dag) { return KeyBuilder(dag).key(); }
+
+std::vector<size_t> params_by_use(const Dag& dag) {
+  KeyBuilder builder(dag);
+  builder.key();
+  std::vector<ir::BufferPtr> buffers = builder.buffers();
+  for (const Stage& stage : dag.stages) {  // how partial results are joined is no part of the key
+    for (const Output& output : stage.outputs) {
+      if (!output.merge) continue;
+      ir::visit(output.merge, [&](const Expr& e) {
+        if (e->buffer) buffers.push_back(e->buffer);
+      });
+    }
+  }
+  std::vector<size_t> order;
+  for (const ir::BufferPtr& buffer : buffers) {
+    const ir::Param* param = dag.find_param(buffer);
+    if (!param) continue;
+    const auto index = static_cast<size_t>(param - dag.params.data());
+    if (std::find(order.begin(), order.end(), index) == order.end()) order.push_back(index);
+  }
+  return order;
+}
 
 }  // namespace hone::compute

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "hone/compute/kernel_params.h"
+
 namespace hone::graph {
 
 using compute::Axis;
@@ -168,7 +170,8 @@ Result<Emitted> EmitContext::run() && {
                  node_->type, dag.status().message());
   }
   emitted.dag = std::move(dag).value();
-  for (Param& param : params_) emitted.arguments.push_back(std::move(param.argument));
+  for (const size_t i : compute::remove_dead_params(emitted.dag))
+    emitted.arguments.push_back(std::move(params_[i].argument));
   return emitted;
 }
 

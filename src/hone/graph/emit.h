@@ -22,7 +22,7 @@ struct EmittedArgument {
 };
 struct Emitted {
   compute::Dag dag;
-  std::vector<EmittedArgument> arguments;  // one per param, in order
+  std::vector<EmittedArgument> arguments;  // one per param, in order; none that no stage touches
 };
 
 // A point of the iteration space: its axes' variables and the logical coordinates of the result.

@@ -8,6 +8,7 @@
 #include "hone/base/hash.h"
 #include "hone/compute/collapse_axes.h"
 #include "hone/compute/join_reduce_axes.h"
+#include "hone/compute/kernel_params.h"
 #include "hone/graph/emit.h"
 #include "hone/graph/unsupported_list.h"
 
@@ -173,11 +174,21 @@ class Extractor {
     }
   }
 
+  // As the kernel of its group takes them.
+  static void order_arguments(TaskCall& call, const compute::Dag& kernel) {
+    const std::vector<size_t> order = compute::order_like(call.dag, kernel);
+    call.dag.params = compute::in_order(call.dag.params, order);
+    call.arguments = compute::in_order(call.arguments, order);
+  }
+
   void add_to_group(TaskCall& call) {
     const auto it = std::find_if(list_.groups.begin(), list_.groups.end(),
                                  [&](const TaskGroup& group) { return group.key == call.key; });
     call.group = static_cast<int>(it - list_.groups.begin());
-    if (it == list_.groups.end()) list_.groups.push_back({call.key, {}});
+    if (it == list_.groups.end())
+      list_.groups.push_back({call.key, {}});
+    else
+      order_arguments(call, list_.calls[static_cast<size_t>(it->calls.front())].dag);
     list_.groups[static_cast<size_t>(call.group)].calls.push_back(
         static_cast<int>(list_.calls.size()));
   }

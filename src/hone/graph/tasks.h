@@ -18,7 +18,7 @@ struct Argument {
 struct TaskCall {
   compute::Dag dag;
   uint64_t key = 0;
-  std::vector<Argument> arguments;  // one per dag.params, in order
+  std::vector<Argument> arguments;  // one per dag.params, in order, which is that of its group
   std::vector<int> nodes;           // of the graph, in order; the last one's results are written
   std::string name;                 // the first node's, for tables
   int group = 0;                    // in TaskList::groups

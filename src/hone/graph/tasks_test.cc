@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hone/compute/kernel_params.h"
 #include "hone/graph/memory_plan.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/test_model.h"
@@ -114,6 +115,60 @@ TEST(tasks, borders_are_known_to_be_zero_beside_finite_weights) {
   ASSERT_EQ(infinitely.calls[1].group, infinitely.calls[2].group);
   for (const int i : {1, 2})
     EXPECT_TRUE(infinitely.calls[static_cast<size_t>(i)].dag.params[0].zeros.empty()) << i;
+}
+
+// A constant condition of one element is a literal: the branch that it does not choose is read
+// nowhere, whatever it is.
+TEST(tasks, what_a_constant_condition_hides_is_no_argument) {
+  const auto condition = [](bool value) {
+    Tensor tensor(DType::kBool, {1});
+    tensor.set(0, value ? 1 : 0);
+    return tensor;
+  };
+  TestModel model;
+  model.input("x", {4, 6}).input("y", {4, 6}).input("z", {4, 6});
+  model.constant("true", condition(true)).constant("false", condition(false));
+  model.node("Where", {"true", "x", "y"}, {"a"}).node("Where", {"true", "z", "z"}, {"b"});
+  model.node("Where", {"false", "x", "y"}, {"c"});
+  model.output("a").output("b").output("c");
+  const TaskList tasks = tasks_of(model);
+  ASSERT_EQ(tasks.calls.size(), 3u);
+  EXPECT_EQ(tasks.groups.size(), 1u);
+  const int read[] = {0, 2, 1};
+  for (size_t i = 0; i < 3; ++i) {
+    const TaskCall& call = tasks.calls[i];
+    ASSERT_EQ(call.arguments.size(), 2u);
+    ASSERT_EQ(call.dag.params.size(), 2u);
+    EXPECT_EQ(call.dag.params[0].role, ir::Role::kInput);
+    EXPECT_EQ(call.arguments[0].kind, Argument::Kind::kInput);
+    EXPECT_EQ(call.arguments[0].index, read[i]);
+    EXPECT_EQ(call.arguments[1].index, static_cast<int>(i));
+  }
+}
+
+// y - x and y - x, of which one meets x first, in the branch that is not chosen.
+TEST(tasks, arguments_of_equal_tasks_have_one_order) {
+  TestModel model;
+  model.input("x", {4, 6}).input("y", {4, 6}).input("z", {4, 6});
+  Tensor no(DType::kBool, {1});
+  no.set(0, 0);
+  model.constant("false", no);
+  model.node("Where", {"false", "z", "y"}, {"a"}).node("Sub", {"a", "x"}, {"b"});
+  model.node("Where", {"false", "x", "y"}, {"c"}).node("Sub", {"c", "x"}, {"d"});
+  model.node("Where", {"false", "y", "y"}, {"e"}).node("Sub", {"e", "x"}, {"f"});
+  model.output("b").output("d").output("f");
+  const TaskList tasks = tasks_of(model);
+  ASSERT_EQ(tasks.groups.size(), 1u);
+  ASSERT_EQ(tasks.calls.size(), 3u);
+  const auto index = [&](size_t call, size_t i) { return tasks.calls[call].arguments[i].index; };
+  for (size_t i = 0; i < 3; ++i) {
+    const TaskCall& call = tasks.calls[i];
+    ASSERT_EQ(call.arguments.size(), 3u);
+    EXPECT_TRUE(compute::check_same_params(tasks.calls[0].dag, call.dag).ok());
+    EXPECT_EQ(index(i, 0), index(0, 0));
+    EXPECT_EQ(index(i, 1), index(0, 1));
+    EXPECT_EQ(index(i, 2), static_cast<int>(i));
+  }
 }
 
 TEST(tasks, the_listing_shows_class_shapes_flops_and_multiplicity) {
