@@ -138,7 +138,7 @@ class Analysis {
       const auto here = std::find(form.begin(), form.end(), static_cast<int>(p));
       const auto next = std::find(form.begin(), form.end(), static_cast<int>(p + 1));
       if (here == form.end() && next == form.end()) continue;
-      const bool adjacent = here != form.end() && next == here + 1 &&
+      const bool adjacent = here != form.end() && next != form.end() && next == here + 1 &&
                             std::count(form.begin(), form.end(), *here) == 1 &&
                             std::count(form.begin(), form.end(), *next) == 1 &&
                             buffer->shape[static_cast<size_t>(next - form.begin())] ==

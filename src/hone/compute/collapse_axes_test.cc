@@ -75,6 +75,21 @@ TEST(collapse_axes, a_broadcast_operand_keeps_its_axes_apart) {
   EXPECT_EQ(collapsed(gate.dag(ir::load(gate.x, gate.v) * ir::load(scale, at))), (Extents{6, 20}));
 }
 
+// The axis behind an operand's last index is none of its dimensions, whatever lies in memory behind
+// its shape: mostly the size of the next block of the heap, which these extents are.
+TEST(collapse_axes, an_operand_without_the_last_axis_keeps_it_apart) {
+  for (const int64_t last : {2, 33, 49, 65, 81, 97, 113, 129, 145, 161}) {
+    DagBuilder b;
+    const std::vector<Axis> axes = {make_axis("n", 2), make_axis("c", 3), make_axis("h", 4),
+                                    make_axis("w", last)};
+    const Indices v = variables(axes);
+    const ir::BufferPtr x = b.input("x", {2, 3, 4, last}), bias = b.input("bias", {2, 3, 4});
+    const ir::BufferPtr y = b.output("y", {2, 3, 4, last});
+    b.pointwise("add", axes, View(y), ir::load(x, v) + ir::load(bias, {v[0], v[1], v[2]}));
+    EXPECT_EQ(collapsed(testing::finish(std::move(b))), (Extents{24, last}));
+  }
+}
+
 TEST(collapse_axes, a_window_ends_a_run) {
   Case padded;
   const View inside(padded.b.output("y", {2, 3, 6, 7}), {0, 0, 1, 1}, {2, 3, 4, 5});
