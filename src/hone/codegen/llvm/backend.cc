@@ -4,6 +4,7 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -18,6 +19,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -102,6 +104,12 @@ bool has_avx2_at_most(const target::Target& target) {
   return target.triple.starts_with("x86_64") && target.vector_bytes == 32;
 }
 
+bool converts_half(const target::Target& target) {
+  if (!target.triple.starts_with("x86_64")) return true;
+  const auto machine = machine_for(target);
+  return machine.ok() && (*machine)->getMCSubtargetInfo()->checkFeatures("+f16c");
+}
+
 Status prepare_module(llvm::Module& module, const target::Target& target) {
   auto machine = machine_for(target);
   if (!machine.ok()) return machine.status();
@@ -143,17 +151,45 @@ Result<std::string> emit_assembly(const llvm::Module& module, const target::Targ
   return emit(*copy, target, llvm::CodeGenFileType::AssemblyFile);
 }
 
-Result<int64_t> text_bytes(const std::string& object) {
+namespace {
+
+using Object = std::unique_ptr<llvm::object::ObjectFile>;
+
+Status object_error(llvm::Error failure) {
+  return error(Code::kInternal, "generated object: {}", llvm::toString(std::move(failure)));
+}
+
+Result<Object> open_object(const std::string& object) {
   const llvm::MemoryBufferRef buffer(object, "kernel");
-  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
-      llvm::object::ObjectFile::createObjectFile(buffer);
-  if (!file)
-    return error(Code::kInternal, "generated object: {}", llvm::toString(file.takeError()));
+  llvm::Expected<Object> file = llvm::object::ObjectFile::createObjectFile(buffer);
+  if (!file) return object_error(file.takeError());
+  return std::move(*file);
+}
+
+}  // namespace
+
+Result<int64_t> text_bytes(const std::string& object) {
+  HONE_ASSIGN_OR_RETURN(const Object file, open_object(object));
   int64_t bytes = 0;
-  for (const llvm::object::SectionRef& section : (*file)->sections()) {
+  for (const llvm::object::SectionRef& section : file->sections()) {
     if (section.isText()) bytes += static_cast<int64_t>(section.getSize());
   }
   return bytes;
+}
+
+Result<std::vector<std::string>> undefined_symbols(const std::string& object) {
+  HONE_ASSIGN_OR_RETURN(const Object file, open_object(object));
+  std::vector<std::string> names;
+  for (const llvm::object::SymbolRef& symbol : file->symbols()) {
+    auto flags = symbol.getFlags();
+    if (!flags) return object_error(flags.takeError());
+    if ((*flags & llvm::object::SymbolRef::SF_Undefined) == 0) continue;
+    auto name = symbol.getName();
+    if (!name) return object_error(name.takeError());
+    if (!name->empty()) names.push_back(name->str());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace hone::codegen

@@ -4,6 +4,7 @@
 #include <llvm/IR/Module.h>
 
 #include <string>
+#include <vector>
 
 #include "hone/base/status.h"
 #include "hone/target/target.h"
@@ -21,6 +22,8 @@ void initialize_targets();
 [[nodiscard]] bool has_avx512(const target::Target& target);
 // Whether AVX2's registers and their permutations are the widest that it may use.
 [[nodiscard]] bool has_avx2_at_most(const target::Target& target);
+// Whether the processor converts between float and half by itself.
+[[nodiscard]] bool converts_half(const target::Target& target);
 // Sets triple and data layout; needed before any code is emitted into the module.
 [[nodiscard]] Status prepare_module(llvm::Module& module, const target::Target& target);
 // The short list of passes.
@@ -30,5 +33,7 @@ void optimize(llvm::Module& module, const target::Target& target);
                                                 const target::Target& target);
 // Bytes of executable sections.
 [[nodiscard]] Result<int64_t> text_bytes(const std::string& object);
+// The names that an object uses and does not define, in order.
+[[nodiscard]] Result<std::vector<std::string>> undefined_symbols(const std::string& object);
 
 }  // namespace hone::codegen

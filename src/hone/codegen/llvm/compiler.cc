@@ -8,6 +8,7 @@
 #include "hone/base/clock.h"
 #include "hone/base/hash.h"
 #include "hone/codegen/llvm/backend.h"
+#include "hone/codegen/llvm/check_symbols.h"
 #include "hone/codegen/llvm/emitter.h"
 #include "hone/ir/in_place.h"
 
@@ -77,6 +78,7 @@ Result<ObjectCode> compile(const ir::Program& program, const target::Target& tar
   }
   const double written = thread_seconds();
   HONE_ASSIGN_OR_RETURN(out.object, emit_object(module, target));
+  HONE_RETURN_IF_ERROR(check_symbols(out.object, program));
   out.cost.emit = emitted - start;
   out.cost.optimize = optimized - emitted;
   out.cost.generate = thread_seconds() - written;

@@ -6,6 +6,7 @@
 
 #include "hone/codegen/llvm/emitter.h"
 #include "hone/ir/scalar.h"
+#include "hone/tensor/half.h"
 
 namespace hone::codegen {
 namespace {
@@ -136,6 +137,8 @@ llvm::Instruction* PhaseEmitter::note(llvm::Instruction* memory_access, const Ac
 llvm::Constant* PhaseEmitter::known_constant(const Access& access, double v) {
   const DType type = access.of->dtype;
   if (!is_float(type)) return integer(access.type, ir::float_to_int(type, v));
+  if (type == DType::kF16 && !converts_half_)
+    return llvm::ConstantInt::get(access.type, double_to_f16(v));
   if (type != DType::kBF16) return llvm::ConstantFP::get(access.type, v);
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(v));
   return llvm::ConstantInt::get(access.type, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);

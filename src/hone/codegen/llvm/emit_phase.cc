@@ -56,6 +56,7 @@ PhaseEmitter::PhaseEmitter(llvm::Module& module, const ir::Program& program,
       program_(program),
       in_place_(in_place),
       target_(target),
+      converts_half_(converts_half(target)),
       limits_(limits),
       builder_(module.getContext()) {
   llvm::FastMathFlags flags;

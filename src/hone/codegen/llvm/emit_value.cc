@@ -41,7 +41,9 @@ llvm::Type* PhaseEmitter::type_of(DType type) {
 llvm::Type* PhaseEmitter::memory_type(DType type) {
   switch (type) {
     case DType::kBool: return builder_.getInt8Ty();
-    case DType::kF16: return builder_.getHalfTy();
+    case DType::kF16:
+      if (converts_half_) return builder_.getHalfTy();
+      return builder_.getInt16Ty();
     case DType::kBF16: return builder_.getInt16Ty();
     default: return type_of(type);
   }
@@ -51,7 +53,9 @@ llvm::Value* PhaseEmitter::from_memory(llvm::Value* v, DType type) {
   llvm::Type* of = v->getType();
   switch (type) {
     case DType::kBool: return builder_.CreateICmpNE(v, llvm::Constant::getNullValue(of));
-    case DType::kF16: return builder_.CreateFPExt(v, of->getWithNewType(builder_.getFloatTy()));
+    case DType::kF16:
+      if (!converts_half_) return float_of_half(v);
+      return cast_float(v, of->getWithNewType(builder_.getFloatTy()));
     case DType::kBF16: {
       llvm::Value* wide = builder_.CreateZExt(v, of->getWithNewType(builder_.getInt32Ty()));
       return builder_.CreateBitCast(builder_.CreateShl(wide, 16),
@@ -65,7 +69,9 @@ llvm::Value* PhaseEmitter::to_memory(llvm::Value* v, DType type) {
   llvm::Type* of = v->getType();
   switch (type) {
     case DType::kBool: return builder_.CreateZExt(v, of->getWithNewType(builder_.getInt8Ty()));
-    case DType::kF16: return builder_.CreateFPTrunc(v, of->getWithNewType(builder_.getHalfTy()));
+    case DType::kF16:
+      if (!converts_half_) return half_of_float(v);
+      return cast_float(v, of->getWithNewType(builder_.getHalfTy()));
     case DType::kBF16: {
       // To nearest even; a NaN keeps its upper bits and stays one.
       llvm::Type* word = of->getWithNewType(builder_.getInt32Ty());
@@ -462,7 +468,7 @@ llvm::Value* PhaseEmitter::convert(llvm::Value* v, DType from, DType to) {
           {type, v->getType()}, {v});
     }
     const bool is_half = dtype_bytes(to) == 2;
-    if (type != v->getType()) v = is_half ? narrow_to_odd(v) : builder_.CreateFPCast(v, type);
+    if (type != v->getType()) v = is_half ? narrow_to_odd(v) : cast_float(v, type);
     return is_half ? from_memory(to_memory(v, to), to) : v;
   }
   if (dtype_bytes(to) == 2 && is_float(to) && from != DType::kBool && dtype_bytes(from) > 1)
@@ -472,23 +478,6 @@ llvm::Value* PhaseEmitter::convert(llvm::Value* v, DType from, DType to) {
   if (to == DType::kBool) return builder_.CreateICmpNE(v, zero);
   return is_unsigned(from) ? builder_.CreateZExtOrTrunc(v, type)
                            : builder_.CreateSExtOrTrunc(v, type);
-}
-
-// double to float, so that rounding the float once more gives what rounding the double would: a
-// result that is not exact is cut off and gets an odd last bit.
-llvm::Value* PhaseEmitter::narrow_to_odd(llvm::Value* v) {
-  llvm::Type* single = v->getType()->getWithNewType(builder_.getFloatTy());
-  llvm::Type* word = v->getType()->getWithNewType(builder_.getInt32Ty());
-  llvm::Value* nearest = builder_.CreateFPTrunc(v, single);
-  llvm::Value* back = builder_.CreateFPExt(nearest, v->getType());
-  llvm::Value* beyond =
-      builder_.CreateFCmpOGT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
-                             builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v));
-  llvm::Value* bits = builder_.CreateBitCast(nearest, word);
-  llvm::Value* cut = builder_.CreateSub(bits, builder_.CreateZExt(beyond, word));
-  llvm::Value* odd =
-      builder_.CreateOr(cut, builder_.CreateZExt(builder_.CreateFCmpONE(back, v), word));
-  return builder_.CreateBitCast(odd, single);
 }
 
 llvm::Value* PhaseEmitter::reinterpret(llvm::Value* v, DType from, DType to) {

@@ -202,8 +202,13 @@ class PhaseEmitter {
   llvm::Value* load_or_constant(const ir::ExprNode& select, llvm::Value* test);  // null: not that
   llvm::Value* branch_select(const ir::ExprNode& e, llvm::Value* condition);
   llvm::Value* convert(llvm::Value* v, DType from, DType to);
-  llvm::Value* narrow_to_odd(llvm::Value* v);
   llvm::Value* reinterpret(llvm::Value* v, DType from, DType to);
+
+  // emit_float_cast.cc: from one float type to another.
+  llvm::Value* cast_float(llvm::Value* v, llvm::Type* type);
+  llvm::Value* narrow_to_odd(llvm::Value* v);
+  llvm::Value* float_of_half(llvm::Value* bits);
+  llvm::Value* half_of_float(llvm::Value* v);
 
   // emit_index.cc: linear forms as values.
   IndexForm index(const ir::Expr& e);
@@ -226,6 +231,7 @@ class PhaseEmitter {
   const ir::Program& program_;
   std::span<const ir::InPlacePair> in_place_;
   const target::Target& target_;
+  const bool converts_half_;  // the processor does
   EmitLimits limits_;
   llvm::IRBuilder<> builder_;
   llvm::Function* function_ = nullptr;
