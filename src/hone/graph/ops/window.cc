@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hone/ir/scalar.h"
+
 namespace hone::graph {
 namespace {
 
@@ -52,10 +54,11 @@ Result<Window> make_window(const Attributes& attributes, const Shape& input, Sha
       high = total - low;
     } else if (mode == "NOTSET" || mode == "VALID" || mode.empty()) {
       if (mode == "VALID") low = high = 0;
+      // Rounded down, and up with ceil_mode; a window that is larger than the padded data leaves
+      // less than no room, of which rounding up may still make one place.
       const int64_t room = w.input[d] + low + high - reach;
-      out = room < 0 ? 0 : room / w.stride[d] + 1;
-      if (ceil_mode && room >= 0 && room % w.stride[d] != 0 &&
-          out * w.stride[d] < w.input[d] + low) {
+      out = ir::floor_div(room, w.stride[d]) + 1;
+      if (ceil_mode && room % w.stride[d] != 0 && out * w.stride[d] < w.input[d] + low) {
         ++out;  // the last window must start inside the data or its low padding
       }
     } else {
