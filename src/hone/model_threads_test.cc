@@ -2,6 +2,7 @@
 // for them wakes none. The threads are the caller's, so that there can be more than CPUs, and the
 // caller counts how often they are asked for.
 #include <dlfcn.h>
+#include <fenv.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,9 +36,9 @@ struct Outcome {
   Threads threads;
 };
 
-// A library's only output of its only input.
+// A library's only output of its only input. `own`: by threads of the model.
 Outcome run_with_threads(const std::string& library, const Tensor& input, Shape shape,
-                         int num_threads) {
+                         int num_threads, bool own = false) {
   Outcome outcome{Tensor(DType::kF32, std::move(shape)), {}};
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(handle, nullptr) << dlerror();
@@ -50,7 +51,7 @@ Outcome run_with_threads(const std::string& library, const Tensor& input, Shape 
   hone_model_options options = {};
   options.size = sizeof options;
   options.num_threads = num_threads;
-  options.parallel_for = Threads::parallel_for;
+  if (!own) options.parallel_for = Threads::parallel_for;
   options.pool = &outcome.threads;
   hone_model* model = nullptr;
   EXPECT_EQ(create(&model, &options), 0);
@@ -150,6 +151,57 @@ TEST(model_threads, a_kernel_wakes_as_many_as_it_gains_from) {
   EXPECT_EQ(most({{2, 1e-9}, {4, 1e-9}, {8, 1e-2}, {64, 1e-2}}), 4);
   EXPECT_EQ(most({{2, 1e-9}, {4, 1e-2}, {64, 1e-2}}), 2);
   EXPECT_EQ(most({{2, 1e-2}, {64, 2e-2}}), 0);
+}
+
+// Products, sums, divisions by zero, overflows and functions of double, in the caller's mode.
+TEST(model_threads, the_callers_floating_point_mode_changes_nothing) {
+  Rng rng(6);
+  graph::TestModel model;
+  Tensor input = graph::random_tensor({8, 64}, rng);
+  for (int64_t i = 0; i < 64; i += 7) {
+    input.set(i, 0);
+    input.set(64 + i, 3e38);
+    input.set(128 + i, 1e-30);
+  }
+  model.input("x", input.shape()).constant("w", graph::random_tensor({64, 64}, rng));
+  Tensor third(DType::kF64, {1});
+  third.set(0, 1.0 / 3);
+  model.constant("third", third);
+  model.node("MatMul", {"x", "w"}, {"product"}).node("Reciprocal", {"x"}, {"inverse"});
+  model.node("Mul", {"x", "x"}, {"square"});
+  model.node("Cast", {"x"}, {"wide"}, {{"to", int64_t{11}}});
+  model.node("Mul", {"wide", "third"}, {"scaled"}).node("Exp", {"scaled"}, {"exp"});
+  model.node("Cast", {"exp"}, {"narrow"}, {{"to", int64_t{1}}});
+  model.node("Concat", {"product", "inverse", "square", "narrow"}, {"y"}, {{"axis", int64_t{0}}});
+  const graph::Graph graph = model.output("y").graph();
+  const TempDir folder = std::move(TempDir::create()).value();
+  const std::string library = folder.file("model.so");
+  CompileOptions options;
+  options.use_db = false;
+  options.threads = 64;
+  const Result<CompileSummary> summary = compile(graph, library, options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const Shape shape = {32, 64};
+  const Outcome expected = run_with_threads(library, input, shape, 1);
+  fenv_t before;
+  fegetenv(&before);
+  for (const int threads : {1, 2, 4}) {
+    for (const bool own : {false, true}) {
+      for (const int rounding : {FE_UPWARD, FE_TOWARDZERO}) {
+        fesetround(rounding);
+        feenableexcept(FE_ALL_EXCEPT);
+        const Outcome found = run_with_threads(library, input, shape, threads, own);
+        const int rounding_after = fegetround(), traps_after = fegetexcept();
+        fesetenv(&before);
+        EXPECT_EQ(rounding_after, rounding);
+        EXPECT_EQ(traps_after, FE_ALL_EXCEPT);
+        EXPECT_EQ(std::memcmp(found.output.data(), expected.output.data(),
+                              static_cast<size_t>(found.output.bytes())),
+                  0)
+            << threads << " threads, " << (own ? "the model's" : "the caller's");
+      }
+    }
+  }
 }
 
 }  // namespace

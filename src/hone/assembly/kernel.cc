@@ -6,6 +6,7 @@
 
 #include "hone/base/round_up.h"
 #include "hone/codegen/llvm/code_cache.h"
+#include "hone/codegen/runtime/float_mode.h"
 #include "hone/schedule/lower.h"
 
 namespace hone {
@@ -103,6 +104,7 @@ Status run_tiles(hone_kernel function, int64_t num_tiles, int64_t scratch_bytes,
   std::vector<int> codes(static_cast<size_t>(parts), 0);
   const auto work = [&](int64_t part) {
     const Scratch scratch(scratch_bytes);
+    const runtime::FloatMode mode(runtime::Denormals::kKept);
     codes[static_cast<size_t>(part)] =
         function(args, scratch.data, num_tiles * part / parts, num_tiles * (part + 1) / parts,
                  static_cast<int>(part));

@@ -7,6 +7,7 @@
 #include "hone/base/round_up.h"
 #include "hone/base/thread_pool.h"
 #include "hone/codegen/llvm/code_cache.h"
+#include "hone/codegen/runtime/float_mode.h"
 #include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/compute/affine.h"
 #include "hone/ir/known_zeros.h"
@@ -124,6 +125,7 @@ Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& a
   std::vector<int> failed(static_cast<size_t>(parts), 0);
   ThreadPool pool(parts);
   pool.parallel_for(parts, [&](int64_t part) {
+    const runtime::FloatMode mode(runtime::Denormals::kKept);
     void* const scratch = std::aligned_alloc(64, static_cast<size_t>(scratch_bytes));
     const auto run = [&](const codegen::Phase& phase, int64_t first, int64_t end) {
       const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "hone/base/round_up.h"
-#include "hone/codegen/runtime/denormals.h"
+#include "hone/codegen/runtime/float_mode.h"
 #include "hone/codegen/runtime/pool.h"
 
 namespace hone::codegen {
@@ -271,7 +271,7 @@ struct Child {
       HONE_RETURN_IF_ERROR(run_pools());
       return run_calls();
     }
-    const runtime::FlushDenormals mode;
+    const runtime::FloatMode mode;
     HONE_RETURN_IF_ERROR(run_calls());
     return run_pools();
   }

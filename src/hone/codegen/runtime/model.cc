@@ -11,6 +11,7 @@
 
 #include "hone/codegen/runtime/cpu_budget.h"
 #include "hone/codegen/runtime/cpu_features.h"
+#include "hone/codegen/runtime/float_mode.h"
 
 namespace hone::runtime {
 namespace {
@@ -363,7 +364,11 @@ void model_profile(Model& model, bool enable) {
 }
 
 double model_step_seconds(const Model& model, int step) {
-  return static_cast<double>(model.step_ns[step]) * 1e-9;
+  const FloatMode mode;  // the product is not exact, which the caller may have made a trap
+  // Volatile: computed between the changes of the mode.
+  const volatile int64_t ns = model.step_ns[step];
+  const volatile double seconds = static_cast<double>(ns) * 1e-9;
+  return seconds;
 }
 
 }  // namespace hone::runtime

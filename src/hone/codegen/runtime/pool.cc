@@ -13,7 +13,7 @@
 #include <new>
 
 #include "hone/codegen/runtime/cpu_budget.h"
-#include "hone/codegen/runtime/denormals.h"
+#include "hone/codegen/runtime/float_mode.h"
 #include "hone/codegen/runtime/placement.h"
 
 // How a phase, or a group of phases that join, runs. The caller writes `group`, then `pending`,
@@ -232,7 +232,7 @@ void await_share(Worker& worker) {
 
 void* worker_main(void* argument) {
   Worker& worker = *static_cast<Worker*>(argument);
-  const FlushDenormals mode;
+  const FloatMode mode;
   while (true) {
     await_share(worker);
     if (worker.pool->stop.load(std::memory_order_acquire)) return nullptr;
@@ -269,7 +269,7 @@ void await_pending(Pool& pool) {
 void run_task(void* context, int i) {
   Pool& pool = *static_cast<Pool*>(context);
   if (i < 0 || i >= pool.num_threads) return;
-  const FlushDenormals mode;
+  const FloatMode mode;
   work(pool, i);
 }
 
@@ -309,8 +309,9 @@ int run_serially(const PhaseCall* phases, int64_t count, void* scratch) {
   return result;
 }
 
+// `mode`: of the calling thread.
 int run_group(Pool& pool, const PhaseCall* phases, int64_t count, char* scratch,
-              int64_t scratch_stride) {
+              int64_t scratch_stride, FloatMode& mode) {
   const int64_t shares = shares_of(pool, phases, count);
   if (shares <= 1) return run_serially(phases, count, scratch);
   int64_t units = units_of(*phases), length = 0;
@@ -327,8 +328,11 @@ int run_group(Pool& pool, const PhaseCall* phases, int64_t count, char* scratch,
     if (i > 0 && pool.parallel_for == nullptr) wake(pool.workers[i]);
   }
   // Behind it, work(0) finds only what an owner that skipped a task has left.
-  if (pool.parallel_for != nullptr)
+  if (pool.parallel_for != nullptr) {
+    mode.leave();  // the owner's code, and the threads that it may start, have the owner's mode
     pool.parallel_for(pool.owner, static_cast<int>(shares), run_task, &pool);
+    mode.enter();
+  }
   work(pool, 0);
   await_pending(pool);
   const int result = pool.failure.load(std::memory_order_relaxed);
@@ -413,14 +417,14 @@ int pool_num_threads(const Pool* pool) { return pool->num_threads; }
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
              int64_t scratch_stride, int64_t* phase_ns) {
   if (pool->placement.is_outdated()) place_workers(*pool);
-  const FlushDenormals mode;
+  FloatMode mode;
   int64_t start = phase_ns == nullptr ? 0 : clock_ns();
   int64_t end = 0;
   for (int64_t i = 0; i < num_phases; i = end) {
     end = i + 1;
     while (phase_ns == nullptr && end < num_phases && phases[end].joins) ++end;
     const int result =
-        run_group(*pool, phases + i, end - i, static_cast<char*>(scratch), scratch_stride);
+        run_group(*pool, phases + i, end - i, static_cast<char*>(scratch), scratch_stride, mode);
     if (phase_ns != nullptr) {
       const int64_t now = clock_ns();
       phase_ns[i] = now - start;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <vector>
 
+#include "hone/codegen/runtime/float_mode.h"
 #include "hone/codegen/runtime/pool.h"
 
 namespace hone::runtime {
@@ -38,6 +39,24 @@ void BM_meet(benchmark::State& state) {
   pool_destroy(pool);
 }
 BENCHMARK(BM_meet)->UseRealTime();
+
+// What a run adds for the caller's floating-point mode: saved, set and restored.
+void BM_float_mode(benchmark::State& state) {
+  for (auto _ : state) {
+    const FloatMode mode;
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(BM_float_mode);
+
+// A run of one tile on the caller's thread: all that is not the kernel's.
+void BM_run_alone(benchmark::State& state) {
+  Pool* pool = pool_create({.num_threads = 1});
+  const PhaseCall phase = {nothing, nullptr, 1, 0};
+  for (auto _ : state) pool_run(pool, &phase, 1, nullptr, 0);
+  pool_destroy(pool);
+}
+BENCHMARK(BM_run_alone);
 
 // One phase of one tile per thread: time per phase, workers spinning.
 void BM_fork_join(benchmark::State& state) {
