@@ -43,7 +43,7 @@ class Models(Case):
         model = model_files.filled(name)
         library = self.folder / "model.so"
         shapes = [f"--shape={key}={'x'.join(map(str, array.shape))}" for key, array in inputs.items()] if batch > 1 else []
-        report = self.succeed_json("compile", model, "-o", library, "--no-db", "--threads", 2, *shapes, timeout=200)
+        report = self.succeed_json("compile", model, "-o", library, "--no-db", "--no-check", "--threads", 2, *shapes, timeout=200)
         self.assertGreater(len(report["kernels"]), 5)
         arguments = []
         for key, array in inputs.items():

@@ -1,25 +1,57 @@
 // compile.cc - the facade without measuring.
 #include "hone/base/clock.h"
+#include "hone/checked_writer.h"
 #include "hone/model/compile_graph.h"
-#include "hone/model/write_model.h"
 #include "hone/resolve_options.h"
 #include "hone/tune.h"
 
 namespace hone {
+namespace {
+
+CheckPolicy policy_of(const CompileOptions& options, double start) {
+  using When = CheckPolicy::When;
+  if (!options.check) return {.when = When::kIfCheap, .start = start};
+  return {.when = *options.check ? When::kAlways : When::kNever};
+}
+
+Result<CompileSummary> compile_since(const graph::Graph& graph, const std::string& output,
+                                     CompileOptions options, double start) {
+  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options));
+  ThreadPool pool(target::host().cores);
+  HONE_ASSIGN_OR_RETURN(Untuned untuned, make_untuned(graph, cost, store.get(), options, pool));
+  CheckedWriter writer(graph, policy_of(options, start), options.interrupted, pool);
+  const auto remake = [&](const CompileOptions& with, LibraryParts& parts) -> Status {
+    HONE_ASSIGN_OR_RETURN(Untuned made, make_untuned(graph, cost, store.get(), with, pool));
+    parts.model = std::move(made.model);
+    parts.knowledge = std::move(made.knowledge);
+    parts.schedules = std::move(made.schedules);
+    return ok_status();
+  };
+  HONE_ASSIGN_OR_RETURN(
+      const Written written,
+      writer.write({untuned.model, untuned.schedules, untuned.knowledge}, output, options, remake));
+  writer.warn();
+  CompileSummary summary = summary_of(untuned.model, written, start);
+  summary.check = writer.summary();
+  return summary;
+}
+
+}  // namespace
 
 Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
                                const CompileOptions& options) {
   const double start = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output, options));
-  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options));
-  return compile_graph(std::move(graph), output, options, cost, start);
+  return compile_since(graph, output, options, start);
 }
 
 Result<CompileSummary> compile(const std::string& model, const std::string& output,
                                const CompileOptions& options) {
+  const double start = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output, options));
-  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options));
-  return compile(std::move(graph), output, options);
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, import_model(model, options));
+  return compile_since(graph, output, options, start);
 }
 
 Result<codegen::LoadedModel> load(const std::string& library, int num_threads) {

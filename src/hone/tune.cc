@@ -7,12 +7,12 @@
 #include "hone/assembly/time_in_turns.h"
 #include "hone/base/file.h"
 #include "hone/base/log.h"
+#include "hone/checked_writer.h"
 #include "hone/db/registry.h"
 #include "hone/find_limits.h"
 #include "hone/in_model.h"
 #include "hone/measure/self_test.h"
 #include "hone/measure/statistics.h"
-#include "hone/model/fit_memory.h"
 #include "hone/model/knowledge.h"
 #include "hone/model/write_model.h"
 #include "hone/resolve_options.h"
@@ -33,7 +33,11 @@ constexpr double kInModelBuilds = 10;   // ... or than it takes to build the mod
 constexpr double kInModelLarge = 0.12;  // ... of the budget for a model that takes long to build
 constexpr int64_t kTwiceBytes = int64_t{1} << 30;  // of weights; a larger model is not held twice
 constexpr double kPackRate = 0.5e9;                // bytes of weights packed in a second
-constexpr double kMinimumSearch = 0.2;             // of the budget, whatever the rest needs
+constexpr double kCheckShare = 1.0 / 30;           // of the budget, for checking the library, ...
+constexpr double kLeastCheck = 0.5;                // ... seconds
+constexpr double kMostCheck = 10;
+constexpr double kCheckMost = 1.0 / 6;  // of the budget: a check that takes longer is none
+constexpr double kMinimumSearch = 0.2;  // of the budget, whatever the rest needs
 
 // As far as it is known.
 double seconds_of_a_run(const ModelTasks& model) {
@@ -47,15 +51,12 @@ Result<std::unique_ptr<db::Store>> open_for_tuning(const CompileOptions& options
   return db::open_store(options.db);
 }
 
-Result<Untuned> make_untuned(graph::Graph graph, const CostModelPtr& cost, db::Store* store,
-                             const CompileOptions& options, ThreadPool& pool) {
-  Untuned untuned;
-  HONE_ASSIGN_OR_RETURN(untuned.model,
-                        make_tasks(std::move(graph), options, {.cost = cost, .store = store}));
-  HONE_ASSIGN_OR_RETURN(untuned.knowledge, learn(untuned.model, store, options));
-  HONE_ASSIGN_OR_RETURN(untuned.schedules,
-                        known_schedules(untuned.model, untuned.knowledge, options, pool));
-  return untuned;
+CheckPolicy check_policy(const TuneOptions& options) {
+  using When = CheckPolicy::When;
+  return {.when = options.compile.check.value_or(true) ? When::kAlways : When::kNever,
+          .more_seconds = std::clamp(kCheckShare * options.budget_seconds, kLeastCheck, kMostCheck),
+          .most_seconds = kCheckMost * options.budget_seconds,
+          .ends_early = true};
 }
 
 // One run of tune(), step by step.
@@ -72,7 +73,9 @@ class Tuning {
         store_(store),
         pool_(target::host().cores),
         is_static_(is_static_library(output, options.compile)),
-        plain_(options.compile) {
+        compile_(options.compile),
+        plain_(options.compile),
+        writer_(graph_, check_policy(options), options.interrupted, pool_) {
     plain_.header = false;
     plain_.static_library = false;
   }
@@ -90,6 +93,7 @@ class Tuning {
   [[nodiscard]] Status choose_schedules();
   void compare_kernels();
   [[nodiscard]] Result<Written> write_faster();
+  [[nodiscard]] CheckedWriter::Remake remake();
   [[nodiscard]] Status compare_models();
   void give_up_comparing(const Status& why);
   void remember(const ModelTasks& model, std::span<const schedule::Steps> schedules);
@@ -112,7 +116,9 @@ class Tuning {
   std::unique_ptr<measure::Runner> runner_;
   std::optional<TempDir> folder_;
   const bool is_static_;
-  CompileOptions plain_;  // of what is measured: a shared library, whatever is wanted
+  CompileOptions compile_;  // without the passes that were found wrong
+  CompileOptions plain_;    // of what is measured: a shared library, whatever is wanted
+  CheckedWriter writer_;
 
   Untuned untuned_;
   double compare_seconds_ = 0;
@@ -165,6 +171,12 @@ Status Tuning::plan_time() {
   plan_in_model(weight_bytes);
   finish_seconds_ = write_seconds;
   if (compares()) finish_seconds_ = copies * write_seconds + 0.5 + compare_seconds_;
+  const CheckPolicy check = check_policy(options_);
+  if (check.when != CheckPolicy::When::kNever) {
+    finish_seconds_ += writer_.summary().checked ? static_cast<double>(std::size(kDraws)) *
+                                                       seconds_of_a_run(untuned_.model)
+                                                 : std::min(check.more_seconds, check.most_seconds);
+  }
   return ok_status();
 }
 
@@ -178,8 +190,10 @@ Result<Written> Tuning::write_untuned() {
     Status status = folder.status();
     if (folder.ok()) {
       folder_ = *std::move(folder);
-      Result<Written> written = write_within(untuned_.model, untuned_.schedules, untuned_.knowledge,
-                                             untuned_library(), plain_, pool_);
+      Result<Written> written =
+          writer_.write({untuned_.model, untuned_.schedules, untuned_.knowledge}, untuned_library(),
+                        plain_, remake());
+      compile_.skip_passes = plain_.skip_passes;
       if (written.ok() || written.status().code() != Code::kIo) return written;
       status = written.status();
     }
@@ -203,7 +217,7 @@ std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
 
 search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   search::TuneLoopOptions loop;
-  loop.context = task_context(untuned_.model, options_.compile.seed, packed_bytes);
+  loop.context = task_context(untuned_.model, compile_.seed, packed_bytes);
   loop.context.model = models_.guide.get();
   loop.context.searcher = options_.search;
   loop.runner = runner_.get();
@@ -227,7 +241,7 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
 }
 
 Status Tuning::search_schedules() {
-  HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, options_.compile, untuned_.knowledge));
+  HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, compile_, untuned_.knowledge));
   HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(untuned_.model, untuned_.schedules));
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options(packed)));
@@ -278,12 +292,11 @@ Status Tuning::choose_schedules() {
     };
     HONE_ASSIGN_OR_RETURN(
         partition_,
-        make_tasks(std::move(graph_), options_.compile,
+        make_tasks(graph_, compile_,
                    {.cost = models_.cost, .measured = measured, .before = &untuned_.model}));
   }
   untuned_summaries_ = untuned_.model.summaries;
-  HONE_ASSIGN_OR_RETURN(schedules_,
-                        tuned_schedules(chosen(), untuned_, tuned_by_key_, options_.compile));
+  HONE_ASSIGN_OR_RETURN(schedules_, tuned_schedules(chosen(), untuned_, tuned_by_key_, compile_));
   return ok_status();
 }
 
@@ -295,7 +308,7 @@ void Tuning::compare_kernels() {
   const double deadline =
       std::min(clock_.now_seconds() + in_model_seconds_, end_ - finish_seconds_);
   watch_->wait(deadline - in_model_seconds_ / 2);
-  const InModelOptions how = {deadline, options_.compile.seed, options_.interrupted};
+  const InModelOptions how = {deadline, compile_.seed, options_.interrupted};
   // Each challenger takes as long to compile as a kernel of the model.
   const double many = 0.25 * in_model_seconds_ / std::max(assembly_seconds_, 1e-3) - 1;
   const int most = std::max(4, static_cast<int>(many * static_cast<double>(schedules_.size())));
@@ -314,14 +327,33 @@ Result<Written> Tuning::write_faster() {
   announce("writing the library");
   HONE_ASSIGN_OR_RETURN(
       const Written written,
-      write_within(chosen(), schedules_, untuned_.knowledge, output_, options_.compile, pool_));
+      writer_.write({chosen(), schedules_, untuned_.knowledge}, output_, compile_, remake()));
   if (tuned_.interrupted && compares()) summary_.not_compared = "interrupted";
   if (compares()) HONE_RETURN_IF_ERROR(compare_models());
   if (!summary_.kept_untuned) return written;
   untuned_.model.summaries = std::move(untuned_summaries_);
   std::swap(summary_.model_seconds, summary_.untuned_model_seconds);
-  return write_within(untuned_.model, untuned_.schedules, untuned_.knowledge, output_,
-                      options_.compile, pool_);
+  return writer_.write({untuned_.model, untuned_.schedules, untuned_.knowledge}, output_, compile_,
+                       remake());
+}
+
+// Tasks that the passes left out do not change keep what was measured of them.
+CheckedWriter::Remake Tuning::remake() {
+  return [this](const CompileOptions& with, LibraryParts& parts) -> Status {
+    HONE_ASSIGN_OR_RETURN(Untuned made, make_untuned(graph_, models_.cost, store_, with, pool_));
+    for (size_t g = 0; g < made.schedules.size(); ++g) {
+      const auto task = tuned_by_key_.find(made.model.tasks.groups[g].key);
+      if (task == tuned_by_key_.end() || task->second->seconds <= 0) continue;
+      TaskSummary& line = made.model.summaries[g];
+      line.source = "tuned", line.seconds = task->second->seconds;
+      line.steps = schedule::to_string(task->second->steps);
+      made.schedules[g] = task->second->steps;
+    }
+    parts.model = std::move(made.model);
+    parts.knowledge = std::move(made.knowledge);
+    parts.schedules = std::move(made.schedules);
+    return ok_status();
+  };
 }
 
 void Tuning::give_up_comparing(const Status& why) {
@@ -374,8 +406,7 @@ void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> 
 
 Result<TuneSummary> Tuning::run() {
   find_limits(options_, [this] { announce("measuring the machine's limits"); });
-  HONE_ASSIGN_OR_RETURN(untuned_,
-                        make_untuned(graph_, models_.cost, store_, options_.compile, pool_));
+  HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(graph_, models_.cost, store_, compile_, pool_));
   HONE_ASSIGN_OR_RETURN(runner_,
                         measure::make_tested_runner(options_.worker, untuned_.model.target));
   watch_.emplace(untuned_.model.threads,
@@ -389,7 +420,9 @@ Result<TuneSummary> Tuning::run() {
   summary_.waited_seconds = watch_->waited();
   ModelTasks& model = summary_.kept_untuned ? untuned_.model : chosen();
   remember(model, summary_.kept_untuned ? untuned_.schedules : schedules_);
+  writer_.warn();
   summary_.compile = summary_of(model, written, start_);
+  summary_.compile.check = writer_.summary();
   return std::move(summary_);
 }
 

@@ -6,17 +6,10 @@
 #include <vector>
 
 #include "hone/in_model.h"
-#include "hone/model/knowledge.h"
+#include "hone/model/compile_graph.h"
 #include "hone/tune.h"
 
 namespace hone {
-
-// What `compile` would make of the model before anything is measured.
-struct Untuned {
-  ModelTasks model;
-  Knowledge knowledge;
-  std::vector<schedule::Steps> schedules;  // by group
-};
 
 using TunedByKey = std::map<uint64_t, const search::TunedTask*>;
 

@@ -1,17 +1,16 @@
 #include "hone/verify.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 
-#include "hone/assembly/naive_run.h"
 #include "hone/assembly/step_run.h"
 #include "hone/base/cancel.h"
 #include "hone/graph/op.h"
 #include "hone/graph/stored_value.h"
 #include "hone/model/knowledge.h"
 #include "hone/model/write_model.h"
+#include "hone/naive_values.h"
 #include "hone/resolve_options.h"
 
 namespace hone {
@@ -52,86 +51,23 @@ std::string name_of(const graph::Graph& graph, ValueId id) {
   return graph.value(id).name;
 }
 
-// The first `part` of each dimension; or, of a dense result, as many elements from its start.
-Tensor cut(const Tensor& whole, const Shape& part, bool dense) {
-  Tensor result(whole.dtype(), part);
-  if (result.size() == 0) return result;
-  const auto width = static_cast<size_t>(dtype_bytes(whole.dtype()));
-  if (dense || part.empty()) {
-    std::memcpy(result.data(), whole.data(), static_cast<size_t>(result.bytes()));
-    return result;
-  }
-  const size_t row = static_cast<size_t>(part.back()) * width;
-  for (int64_t r = 0; r < result.size() / part.back(); ++r) {
-    int64_t rest = r, from = 0, below = whole.shape().back();
-    for (size_t d = part.size() - 1; d-- > 0;) {
-      from += rest % part[d] * below;
-      rest /= part[d];
-      below *= whole.shape()[d];
-    }
-    std::memcpy(static_cast<char*>(result.data()) + static_cast<size_t>(r) * row,
-                static_cast<const char*>(whole.data()) + static_cast<size_t>(from) * width, row);
-  }
-  return result;
-}
-
-bool fits(const Shape& part, const Shape& whole) {
-  return part.size() == whole.size() &&
-         std::equal(part.begin(), part.end(), whole.begin(), std::less_equal<>());
-}
-
-bool is_dense(const graph::Node* node) { return node != nullptr && node->type == "hone.Compact"; }
-
-// Values of which the part beyond a shape that depends on data is undefined, while they don't say
-// so themselves: only the Identity after them does.
-std::set<ValueId> half_defined_values(const graph::Graph& graph) {
-  std::set<ValueId> ids;
-  for (const graph::Node& node : graph.nodes) {
-    if (node.type == "Identity" && graph.value(node.outputs[0]).extents != kNoValue &&
-        graph.value(node.inputs[0]).extents == kNoValue)
-      ids.insert(node.inputs[0]);
-  }
-  return ids;
-}
-
 // Every result of the model as imported, as far as it is among the `wanted` ones of the optimized
 // graph.
 Result<Reference> naive_reference(const graph::Graph& graph, const graph::Graph& optimized,
                                   const std::vector<Tensor>& inputs,
                                   const std::set<ValueId>& wanted, const NaiveOptions& options) {
+  HONE_ASSIGN_OR_RETURN(NaiveModel model, NaiveModel::create(graph, options));
+  HONE_RETURN_IF_ERROR(model.compile());
   Reference reference;
-  std::map<ValueId, Tensor> shapes;  // extents of other values
-  for (const graph::Value& value : graph.values) {
-    if (value.extents != kNoValue) shapes.emplace(value.extents, Tensor());
-  }
-  const auto store = [&](ValueId id, const Expected& expected) {
+  const auto store = [&](ValueId id, const NaiveValue& value) {
+    Expected expected{.tensor = value.tensor, .part = value.part};
+    if (value.node != nullptr) expected.node = value.node->name, expected.type = value.node->type;
     if (wanted.contains(id)) reference.emplace(id, expected);
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       if (graph.outputs[i] == id) reference.emplace(optimized.outputs[i], expected);
     }
   };
-  // Outputs may be what no node makes.
-  for (const ValueId id : graph.outputs) {
-    if (graph.value(id).constant) store(id, {.tensor = *graph.value(id).constant});
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) store(graph.inputs[i], {.tensor = inputs[i]});
-  const std::set<ValueId> half_defined = half_defined_values(graph);
-  const auto keep = [&](const graph::Node& node, ValueId id, const Tensor& tensor) {
-    if (const auto shape = shapes.find(id); shape != shapes.end()) shape->second = tensor;
-    Expected expected{.tensor = tensor, .node = node.name, .type = node.type};
-    const bool dense = is_dense(&node) && id == node.outputs[0];
-    const ValueId extents = graph.value(dense ? node.inputs[0] : id).extents;
-    if (extents != kNoValue) {
-      const auto& constant = graph.value(extents).constant;
-      const Tensor& actual = constant ? *constant : shapes.at(extents);
-      expected.part = true;
-      expected.tensor =
-          cut(tensor, Shape(actual.as<int64_t>().begin(), actual.as<int64_t>().end()), dense);
-    }
-    if (half_defined.contains(id)) return;
-    store(id, expected);
-  };
-  HONE_RETURN_IF_ERROR(naive_run(graph, inputs, options, keep));
+  HONE_RETURN_IF_ERROR(naive_values(model, graph, inputs, store));
   return reference;
 }
 
@@ -218,6 +154,7 @@ class Checker {
     divergence->type = node != nullptr ? node->type : expected.type;
     if (call != nullptr) {
       divergence->kernel_class = compute::kernel_class(call->dag);
+      divergence->group = call->group;
       for (const int i : call->nodes)
         divergence->fused.push_back(graph_.nodes[static_cast<size_t>(i)].name);
     }
@@ -275,7 +212,36 @@ Result<std::vector<Tensor>> inputs_of(const ModelTasks& model, const VerifyOptio
   return inputs;
 }
 
+VerifyReport report_of(const ModelTasks& model, double tolerance) {
+  VerifyReport report;
+  report.tolerance = tolerance;
+  report.tasks = static_cast<int>(model.tasks.calls.size());
+  return report;
+}
+
+// Runs the tasks one by one beside the reference.
+Result<VerifyReport> compare_run(const graph::Graph& imported, const ModelTasks& model,
+                                 const Assembly& assembly, const std::vector<Tensor>& inputs,
+                                 const Reference& reference, VerifyReport report) {
+  HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads));
+  Checker checker(model, reference, report);
+  checker.check_constants();
+  HONE_RETURN_IF_ERROR(checker.run(steps, inputs));
+  if (report.compared == 0)
+    return invalid("no tensor of {} is one that the reference has", imported.file);
+  return report;
+}
+
 }  // namespace
+
+Result<VerifyReport> verify_tasks(const graph::Graph& imported, const ModelTasks& model,
+                                  const Assembly& assembly, const std::vector<Tensor>& inputs,
+                                  double tolerance, const std::atomic<bool>* interrupted) {
+  const NaiveOptions naive{.threads = target::host().cores, .interrupted = interrupted};
+  HONE_ASSIGN_OR_RETURN(const Reference reference, naive_reference(imported, model.graph, inputs,
+                                                                   values_in_memory(model), naive));
+  return compare_run(imported, model, assembly, inputs, reference, report_of(model, tolerance));
+}
 
 Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options) {
   const CompileOptions& compile = options.compile;
@@ -289,25 +255,13 @@ Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options)
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, compile, pool));
   HONE_ASSIGN_OR_RETURN(const Assembly assembly, assemble_model(model, schedules, compile, pool));
-  HONE_ASSIGN_OR_RETURN(StepRun steps, StepRun::create(assembly, model.threads));
-
-  VerifyReport report;
-  report.tolerance = options.tolerance < 0 ? type_tolerance(imported) : options.tolerance;
-  report.tasks = static_cast<int>(model.tasks.calls.size());
-  const std::set<ValueId> known = values_in_memory(model);
-  Reference reference;
-  if (options.reference != nullptr) {
-    reference = given_reference(*options.reference, model.graph, known, report);
-  } else {
-    const NaiveOptions naive{.threads = pool.threads(), .interrupted = compile.interrupted};
-    HONE_ASSIGN_OR_RETURN(reference, naive_reference(imported, model.graph, inputs, known, naive));
-  }
-  Checker checker(model, reference, report);
-  checker.check_constants();
-  HONE_RETURN_IF_ERROR(checker.run(steps, inputs));
-  if (report.compared == 0)
-    return invalid("no tensor of {} is one that the reference has", imported.file);
-  return report;
+  const double tolerance = options.tolerance < 0 ? type_tolerance(imported) : options.tolerance;
+  if (options.reference == nullptr)
+    return verify_tasks(imported, model, assembly, inputs, tolerance, compile.interrupted);
+  VerifyReport report = report_of(model, tolerance);
+  const Reference reference =
+      given_reference(*options.reference, model.graph, values_in_memory(model), report);
+  return compare_run(imported, model, assembly, inputs, reference, std::move(report));
 }
 
 Result<VerifyReport> verify(const std::string& model, const VerifyOptions& options) {

@@ -11,6 +11,9 @@
 
 namespace hone {
 
+struct Assembly;
+struct ModelTasks;
+
 struct VerifyOptions {
   CompileOptions compile;
   // Values for the model's inputs, in its order.
@@ -27,6 +30,7 @@ struct Divergence {
   std::string value;                // its name
   std::string node, type;           // what makes it: "conv1", "Conv"
   std::string kernel_class;         // of the task; empty if the compiler computed it
+  int group = -1;                   // of TaskList::groups, likewise
   std::vector<std::string> fused;   // the task's nodes
   std::string problem;              // if the tensors cannot be compared: why
   Shape index;                      // of the worst element
@@ -48,6 +52,12 @@ struct VerifyReport {
 
 [[nodiscard]] Result<VerifyReport> verify(const std::string& model, const VerifyOptions& options);
 [[nodiscard]] Result<VerifyReport> verify(graph::Graph model, const VerifyOptions& options);
+
+// What verify() does with a model that is assembled already; `imported`: it before its passes.
+[[nodiscard]] Result<VerifyReport> verify_tasks(const graph::Graph& imported,
+                                                const ModelTasks& model, const Assembly& assembly,
+                                                const std::vector<Tensor>& inputs, double tolerance,
+                                                const std::atomic<bool>* interrupted);
 
 // Compares one tensor; nullopt if it is right: `error` is then its largest relative error.
 [[nodiscard]] std::optional<Divergence> compare(const Tensor& found, const Tensor& expected,

@@ -5,6 +5,7 @@
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/measure/statistics.h"
+#include "hone/random_inputs.h"
 #include "hone/target/target.h"
 
 #include "command.h"
@@ -35,7 +36,7 @@ Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int rep
   std::vector<const void*> from;
   std::vector<void*> to;
   for (const codegen::ModelTensor& input : model.inputs())
-    inputs.push_back(random_input(input, seed + inputs.size()));
+    inputs.push_back(random_input(input.dtype, input.shape, seed + inputs.size()));
   for (const codegen::ModelTensor& output : model.outputs())
     outputs.emplace_back(output.dtype, output.shape);
   for (const Tensor& tensor : inputs) from.push_back(tensor.data());

@@ -62,6 +62,39 @@ std::string turns(const CompileSummary& summary) {
                      alone);
 }
 
+std::string check_line(const CheckSummary& check) {
+  if (!check.checked) return fmt::format("not compared with the model: {}\n", check.skipped);
+  std::string text = fmt::format(
+      "right on {} random inputs: off by {:.1g} of the largest result at most, {:.1g} allowed ({})\n",
+      check.inputs, check.worst_error, check.tolerance, format_seconds(check.seconds));
+  for (const std::string& output : check.left_out) text += fmt::format("output {}\n", output);
+  return text;
+}
+
+Json to_json(const CheckSummary& check) {
+  Json json = {{"checked", check.checked},
+               {"skipped", check.skipped},
+               {"seconds", check.seconds},
+               {"inputs", check.inputs},
+               {"tolerance", check.tolerance},
+               {"worst_error", check.worst_error},
+               {"left_out", check.left_out},
+               {"guilty_pass", ""},
+               {"node", ""},
+               {"faults", Json::array()}};
+  for (const HealedFault& fault : check.healed) {
+    json["faults"].push_back({{"what", fault.what},
+                              {"pass", fault.pass},
+                              {"node", fault.node},
+                              {"output", fault.output}});
+  }
+  if (!check.healed.empty()) {
+    json["guilty_pass"] = check.healed.front().pass;
+    json["node"] = check.healed.front().node;
+  }
+  return json;
+}
+
 Json to_json(const CompileSummary& summary, const Limits& limits) {
   Json json = {{"seconds", summary.seconds},
                {"bytes", summary.bytes},
@@ -69,7 +102,8 @@ Json to_json(const CompileSummary& summary, const Limits& limits) {
                {"memory_bytes", summary.memory_bytes},
                {"calls", summary.calls},
                {"turns", summary.turns},
-               {"small", summary.small}};
+               {"small", summary.small},
+               {"check", to_json(summary.check)}};
   json["kernels"] = Json::array();
   for (const TaskSummary& task : summary.tasks) {
     Json kernel = to_json(task, limits);

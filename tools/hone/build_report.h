@@ -17,6 +17,8 @@ namespace hone::tool {
 [[nodiscard]] std::string coverage(const CompileSummary& summary);
 // How many kernels run together; "" if none do.
 [[nodiscard]] std::string turns(const CompileSummary& summary);
+// What the check of the finished library found.
+[[nodiscard]] std::string check_line(const CheckSummary& check);
 [[nodiscard]] Json to_json(const CompileSummary& summary, const Limits& limits);
 // What both and `show` and `explain` say of a task.
 [[nodiscard]] Json to_json(const TaskSummary& task, const Limits& limits);

@@ -26,10 +26,10 @@ Status run(const Options& options) {
     fmt::print("{}", json_text(json));
   } else {
     fmt::print(
-        "{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
-        kernel_table(summary, limits), coverage(summary), turns(summary), options.output,
-        format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
-        format_count(static_cast<double>(summary.memory_bytes)),
+        "{}{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
+        kernel_table(summary, limits), coverage(summary), turns(summary), check_line(summary.check),
+        options.output, format_count(static_cast<double>(summary.bytes)),
+        format_seconds(summary.seconds), format_count(static_cast<double>(summary.memory_bytes)),
         format_count(static_cast<double>(summary.arena_bytes)));
   }
   return ok_status();
@@ -48,6 +48,9 @@ Command compile_command(CLI::App& root) {
   add_build_options(*app, options->build);
   app->add_flag("--require-tuned", options->require_tuned,
                 "Fail if a kernel has no record of its own");
+  app->add_flag("--check", options->build.check,
+                "Compare it however long that takes; default: in less than a tenth of the time")
+      ->excludes("--no-check");
   add_json(*app, options->json);
   return {app, [options] { return run(*options); }};
 }

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "hone/base/rng.h"
 #include "hone/graph/import_onnx.h"
+#include "hone/random_inputs.h"
 #include "hone/tune.h"
 
 #include "interrupt.h"
@@ -58,16 +58,6 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
   return ModelFile{std::move(folder), std::move(model), std::move(bound)};
 }
 
-Tensor random_input(const codegen::ModelTensor& input, uint64_t seed) {
-  Tensor tensor(input.dtype, input.shape);
-  Rng rng(seed);
-  const bool real = is_float(input.dtype);
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    tensor.set(i, real ? rng.normal() : static_cast<double>(rng.below(2)));
-  }
-  return tensor;
-}
-
 Result<std::vector<Tensor>> arrange_inputs(const std::vector<codegen::ModelTensor>& wanted,
                                            std::map<std::string, Tensor> given, uint64_t seed) {
   std::vector<Tensor> tensors;
@@ -75,7 +65,7 @@ Result<std::vector<Tensor>> arrange_inputs(const std::vector<codegen::ModelTenso
     const codegen::ModelTensor& input = wanted[i];
     const auto it = given.find(input.name);
     if (it == given.end()) {
-      tensors.push_back(random_input(input, seed + i));
+      tensors.push_back(random_input(input.dtype, input.shape, seed + i));
       continue;
     }
     const Tensor& tensor = it->second;

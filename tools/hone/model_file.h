@@ -29,8 +29,6 @@ struct ModelFile {
 [[nodiscard]] Result<ModelFile> open_model_file(const std::string& path,
                                                 const ModelFileOptions& options);
 
-// Seeded random values: normal for floats, 0 or 1 for integers and booleans.
-[[nodiscard]] Tensor random_input(const codegen::ModelTensor& input, uint64_t seed);
 // A model's inputs in its order: those given, checked, and random ones for the others.
 [[nodiscard]] Result<std::vector<Tensor>> arrange_inputs(
     const std::vector<codegen::ModelTensor>& wanted, std::map<std::string, Tensor> given,

@@ -137,6 +137,8 @@ void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
   app.add_flag("--header", texts.header, "Write the C header, too: model.h for model.so");
   app.add_flag("--static", texts.static_library,
                "Write a static library; a name that ends in .a says so, too");
+  app.add_flag("--no-check", texts.no_check,
+               "Do not compare the finished library with the model as imported, on random inputs");
 }
 
 Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
@@ -161,6 +163,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.prefix = texts.prefix;
   options.header = texts.header;
   options.static_library = texts.static_library;
+  if (texts.check || texts.no_check) options.check = texts.check;
   return options;
 }
 

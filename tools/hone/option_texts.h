@@ -47,6 +47,7 @@ struct BuildOptionTexts {
   std::string max_memory;
   bool header = false;
   bool static_library = false;
+  bool check = false, no_check = false;
 };
 void add_task_options(CLI::App& app, BuildOptionTexts& texts);   // all but the library's
 void add_build_options(CLI::App& app, BuildOptionTexts& texts);  // all

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "model_file.h"
-
 namespace hone::tool {
 namespace {
 
@@ -29,17 +27,6 @@ TEST(option_texts, an_error_begins_with_the_option) {
   }
   EXPECT_TRUE(
       parse_shapes({"a=1x0"}).status().message().starts_with("--shape a: '1x0' is not a shape"));
-}
-
-TEST(model_file, random_inputs_repeat_with_their_seed) {
-  const codegen::ModelTensor input{"x", DType::kF32, {4, 5}};
-  const Tensor a = random_input(input, 7), b = random_input(input, 7), c = random_input(input, 8);
-  bool differs = false;
-  for (int64_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a.at(i), b.at(i));
-    differs = differs || a.at(i) != c.at(i);
-  }
-  EXPECT_TRUE(differs);
 }
 
 }  // namespace

@@ -106,6 +106,7 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
                format_seconds(summary.untuned_model_seconds),
                summary.kept_untuned ? ": it stays as it was" : "");
   }
+  fmt::print("{}", check_line(summary.compile.check));
   fmt::print("wrote {}: {} bytes, {} trials in {} ({:.1f}/s)\n", output,
              format_count(static_cast<double>(summary.compile.bytes)), summary.trials,
              format_seconds(summary.compile.seconds), summary.trials / summary.compile.seconds);

@@ -1,12 +1,15 @@
 #include "hone/assembly/naive_run.h"
 
+#include <cmath>
 #include <map>
 
 #include "hone/assembly/kernel.h"
+#include "hone/base/clock.h"
 #include "hone/compute/kernel_params.h"
 #include "hone/graph/emit.h"
 #include "hone/graph/evaluate.h"
 #include "hone/graph/op.h"
+#include "hone/ir/interpreter.h"
 #include "hone/space/space.h"
 #include "hone/target/target.h"
 
@@ -51,55 +54,96 @@ Status order_arguments(graph::Emitted& emitted, const compute::Dag& kernel) {
   return compute::check_same_params(kernel, emitted.dag);
 }
 
-class Runner {
- public:
-  Runner(const graph::Graph& graph, const NaiveOptions& options)
-      : graph_(graph), options_(options), values_(graph.values.size()) {}
+// What interpreting a node takes, about: the elements that it touches and its arithmetic.
+double interpreted_operations(const compute::Dag& dag) {
+  double operations = compute::flops(dag);
+  for (const compute::Stage& stage : dag.stages) {
+    if (stage.is_extern()) return HUGE_VAL;
+  }
+  for (const ir::Param& param : dag.params)
+    operations += static_cast<double>(num_elements(param.buffer->shape));
+  return operations;
+}
 
-  // Builds the distinct tasks of all nodes at once.
-  Status compile() {
-    std::vector<int> first;  // a node of each kernel
-    std::map<uint64_t, size_t> known;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      alone_.push_back(graph::isolate(graph_, graph_.nodes[i]));
-      emitted_.emplace_back();
-      kernel_of_.push_back(0);
-      if (graph_.nodes[i].op->emit == nullptr) continue;
-      const graph::Graph& alone = alone_.back().graph;
-      const std::vector<bool> unknown(alone.values.size(), false);
-      HONE_ASSIGN_OR_RETURN(emitted_.back(), graph::EmitContext(alone, {0}, unknown).run());
+Status check_time(const NaiveOptions& options) {
+  HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
+  if (options.deadline > 0 && real_clock().now_seconds() > options.deadline)
+    return error(Code::kTimeout, "running the model as imported takes too long");
+  return ok_status();
+}
+
+}  // namespace
+
+// The nodes of a graph, each for itself, and their kernels.
+struct NaiveModel::State {
+  State(const graph::Graph& of, const NaiveOptions& how) : graph(of), options(how) {}
+  const graph::Graph& graph;
+  NaiveOptions options;
+  std::vector<graph::LoneNode> alone;
+  std::vector<graph::Emitted> emitted;  // per node; empty for one that moves elements
+  std::vector<int> kernel_of;           // per node; -1: interpreted
+  std::vector<Kernel> kernels;
+
+  std::vector<int> first;  // per kernel: a node that it is of
+  double flops = 0;
+
+  // Finds the distinct tasks of all nodes.
+  Status find_kernels() {
+    std::map<uint64_t, int> known;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      alone.push_back(graph::isolate(graph, graph.nodes[i]));
+      emitted.emplace_back();
+      kernel_of.push_back(-1);
+      if (graph.nodes[i].op->emit == nullptr) continue;
+      const graph::Graph& lone = alone.back().graph;
+      const std::vector<bool> unknown(lone.values.size(), false);
+      HONE_ASSIGN_OR_RETURN(emitted.back(), graph::EmitContext(lone, {0}, unknown).run());
+      const compute::Dag& dag = emitted.back().dag;
+      flops += compute::flops(dag);
+      if (interpreted_operations(dag) <= options.max_interpreted) continue;
       const auto [entry, fresh] =
-          known.try_emplace(compute::task_key(emitted_.back().dag), first.size());
+          known.try_emplace(compute::task_key(dag), static_cast<int>(first.size()));
       if (fresh) first.push_back(static_cast<int>(i));
-      kernel_of_.back() = entry->second;
-      const auto shared = static_cast<size_t>(first[entry->second]);
-      HONE_RETURN_IF_ERROR(order_arguments(emitted_.back(), emitted_[shared].dag));
-    }
-    kernels_.resize(first.size());
-    std::vector<Status> statuses(first.size());
-    ThreadPool pool(options_.threads);
-    pool.parallel_for(std::ssize(first), [&](int64_t k) {
-      const auto i = static_cast<size_t>(k);
-      if (is_cancelled(options_.interrupted)) return;
-      Result<Kernel> kernel =
-          build(emitted_[static_cast<size_t>(first[i])].dag, options_.max_plain_flops);
-      if (kernel.ok())
-        kernels_[i] = std::move(kernel).value();
-      else
-        statuses[i] = kernel.status();
-    });
-    HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
-    for (size_t i = 0; i < statuses.size(); ++i) {
-      if (statuses[i].ok()) continue;
-      return error(statuses[i].code(), "{}: {}", graph_.nodes[static_cast<size_t>(first[i])].name,
-                   statuses[i].message());
+      kernel_of.back() = entry->second;
+      const auto shared = static_cast<size_t>(first[static_cast<size_t>(entry->second)]);
+      HONE_RETURN_IF_ERROR(order_arguments(emitted.back(), emitted[shared].dag));
     }
     return ok_status();
   }
 
-  Status run(
-      const std::vector<Tensor>& inputs,
-      const std::function<void(const graph::Node&, graph::ValueId, const Tensor&)>& on_value) {
+  Status compile() {
+    kernels.resize(first.size());
+    std::vector<Status> statuses(first.size());
+    ThreadPool pool(options.threads);
+    pool.parallel_for(std::ssize(first), [&](int64_t k) {
+      const auto i = static_cast<size_t>(k);
+      if (!check_time(options).ok()) return;
+      Result<Kernel> kernel =
+          build(emitted[static_cast<size_t>(first[i])].dag, options.max_plain_flops);
+      if (kernel.ok())
+        kernels[i] = std::move(kernel).value();
+      else
+        statuses[i] = kernel.status();
+    });
+    HONE_RETURN_IF_ERROR(check_time(options));
+    for (size_t i = 0; i < statuses.size(); ++i) {
+      if (statuses[i].ok()) continue;
+      return error(statuses[i].code(), "{}: {}", graph.nodes[static_cast<size_t>(first[i])].name,
+                   statuses[i].message());
+    }
+    return ok_status();
+  }
+};
+
+namespace {
+
+// One run.
+class Runner {
+ public:
+  explicit Runner(const NaiveModel::State& model)
+      : model_(model), graph_(model.graph), values_(model.graph.values.size()) {}
+
+  Status run(const std::vector<Tensor>& inputs, const NaiveModel::OnValue& on_value) {
     for (size_t i = 0; i < inputs.size(); ++i) at(graph_.inputs[i]) = inputs[i];
     std::vector<size_t> last_reader(values_.size(), graph_.nodes.size());
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -108,12 +152,13 @@ class Runner {
       }
     }
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      HONE_RETURN_IF_ERROR(check_cancelled(options_.interrupted));
+      HONE_RETURN_IF_ERROR(check_time(model_.options));
       const graph::Node& node = graph_.nodes[i];
-      const Status status = node.op->emit != nullptr ? run_kernel(i) : move(i);
+      const bool made = node.op->emit != nullptr;
+      const Status status = made ? run_kernel(i) : move(i);
       if (!status.ok()) return error(status.code(), "{}: {}", node.name, status.message());
       for (const graph::ValueId out : node.outputs) {
-        if (out != graph::kNoValue) on_value(node, out, at(out));
+        if (out != graph::kNoValue) on_value(node, out, at(out), made);
       }
       for (const graph::ValueId in : node.inputs) {
         if (in != graph::kNoValue && last_reader[static_cast<size_t>(in)] == i) at(in) = Tensor();
@@ -131,7 +176,7 @@ class Runner {
 
   // Views and what else only moves elements.
   Status move(size_t index) {
-    graph::LoneNode& alone = alone_[index];
+    graph::LoneNode alone = model_.alone[index];
     const graph::Node& node = alone.graph.nodes[0];
     if (node.op->fold == nullptr)
       return error(Code::kUnsupported, "({}) is supported on constants only", node.type);
@@ -151,45 +196,84 @@ class Runner {
       for (int64_t i = 0; i < all.size(); ++i) all.set(i, 1);
       at(alone.originals[static_cast<size_t>(node.outputs[1])]) = all;
     }
-    alone = {};
     return ok_status();
   }
 
   Status run_kernel(size_t index) {
-    const graph::Emitted& emitted = emitted_[index];
-    const Kernel& kernel = kernels_[kernel_of_[index]];
-    std::vector<Tensor> arguments(kernel.program.params.size());
-    for (size_t k = 0; k < emitted.arguments.size(); ++k) {
+    const graph::Emitted& emitted = model_.emitted[index];
+    const int k = model_.kernel_of[index];
+    if (k >= 0) {
+      const Kernel& kernel = model_.kernels[static_cast<size_t>(k)];
+      std::vector<Tensor> arguments = arguments_of(index, kernel.program.params);
+      return hone::run(kernel, arguments, model_.options.threads);
+    }
+    const ir::Program program = compute::naive_program(emitted.dag);
+    std::vector<Tensor> arguments = arguments_of(index, program.params);
+    return ir::run(program, arguments);
+  }
+
+  // What the node reads and writes; of what else a program needs, nothing or, to interpret it,
+  // memory.
+  std::vector<Tensor> arguments_of(size_t index, const std::vector<ir::Param>& params) {
+    const graph::Emitted& emitted = model_.emitted[index];
+    const bool interpreted = model_.kernel_of[index] < 0;
+    std::vector<Tensor> arguments(params.size());
+    for (size_t k = 0; k < params.size(); ++k) {
+      if (k >= emitted.arguments.size()) {
+        if (interpreted) arguments[k] = Tensor(params[k].buffer->dtype, params[k].buffer->shape);
+        continue;
+      }
       const graph::EmittedArgument& argument = emitted.arguments[k];
       if (argument.constant) {
         arguments[k] = *argument.constant;
         continue;
       }
-      const graph::ValueId id = alone_[index].originals[static_cast<size_t>(argument.value)];
+      const graph::ValueId id = model_.alone[index].originals[static_cast<size_t>(argument.value)];
       if (emitted.dag.params[k].role == ir::Role::kOutput)
         at(id) = Tensor(graph_.value(id).dtype, graph_.value(id).shape);
       arguments[k] = operand(id);
     }
-    return hone::run(kernel, arguments, options_.threads);
+    return arguments;
   }
 
+  const NaiveModel::State& model_;
   const graph::Graph& graph_;
-  const NaiveOptions& options_;
   std::vector<Tensor> values_;
-  std::vector<graph::LoneNode> alone_;
-  std::vector<graph::Emitted> emitted_;  // per node; empty for one that moves elements
-  std::vector<size_t> kernel_of_;        // per node
-  std::vector<Kernel> kernels_;
 };
 
 }  // namespace
 
+NaiveModel::NaiveModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
+NaiveModel::NaiveModel(NaiveModel&&) noexcept = default;
+NaiveModel& NaiveModel::operator=(NaiveModel&&) noexcept = default;
+NaiveModel::~NaiveModel() = default;
+
+Result<NaiveModel> NaiveModel::create(const graph::Graph& graph, const NaiveOptions& options) {
+  auto state = std::make_unique<State>(graph, options);
+  HONE_RETURN_IF_ERROR(state->find_kernels());
+  return NaiveModel(std::move(state));
+}
+
+int NaiveModel::kernels() const { return static_cast<int>(state_->first.size()); }
+
+double NaiveModel::flops() const { return state_->flops; }
+
+Status NaiveModel::compile() { return state_->compile(); }
+
+Status NaiveModel::run(const std::vector<Tensor>& inputs, const OnValue& on_value) const {
+  return Runner(*state_).run(inputs, on_value);
+}
+
+void NaiveModel::set_deadline(double deadline) { state_->options.deadline = deadline; }
+
 Status naive_run(
     const graph::Graph& graph, const std::vector<Tensor>& inputs, const NaiveOptions& options,
     const std::function<void(const graph::Node&, graph::ValueId, const Tensor&)>& on_value) {
-  Runner runner(graph, options);
-  HONE_RETURN_IF_ERROR(runner.compile());
-  return runner.run(inputs, on_value);
+  HONE_ASSIGN_OR_RETURN(NaiveModel model, NaiveModel::create(graph, options));
+  HONE_RETURN_IF_ERROR(model.compile());
+  return model.run(inputs, [&](const graph::Node& node, graph::ValueId id, Tensor& tensor, bool) {
+    on_value(node, id, tensor);
+  });
 }
 
 }  // namespace hone

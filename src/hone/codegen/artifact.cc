@@ -154,6 +154,8 @@ Status write_library(const ArtifactSpec& spec, const std::string& path,
                         write_link_inputs(spec, plan, image, folder));
   const auto link = is_static ? link_static : link_shared;
   HONE_RETURN_IF_ERROR(link(spec, linker, folder, inputs, "library"));
+  if (options.before_publishing)
+    HONE_RETURN_IF_ERROR(options.before_publishing(folder.file("library")));
   return publish(folder.file("library"), path);
 }
 

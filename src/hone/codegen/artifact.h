@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,6 +73,8 @@ struct ArtifactOptions {
   std::string linker;  // a program; empty: the first of ld, ld.lld, ld.lld-22 in PATH
   // Weights of more bytes are kept out of the way of x86-64's code, which reaches 2 GiB.
   int64_t near_weights = int64_t{1} << 30;
+  // Called with the finished file before it takes its place; an error keeps it from doing so.
+  std::function<Status(const std::string& file)> before_publishing;
 };
 
 [[nodiscard]] Status write_shared_library(const ArtifactSpec& spec, const std::string& path,

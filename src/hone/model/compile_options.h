@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,17 @@
 #include "hone/tensor/tensor.h"
 
 namespace hone {
+
+namespace graph {
+struct Graph;
+}
+
+// A shared library that is about to take its place; of a static one, a shared one of the same
+// kernels.
+struct FinishedLibrary {
+  std::string file;
+  double assembly_seconds = 0;  // that its kernels and weights took
+};
 
 struct CompileOptions {
   std::map<std::string, Shape> shapes;  // of inputs: open extents, or others than the model's
@@ -40,6 +53,14 @@ struct CompileOptions {
   uint64_t seed = 1;
   bool header = false;          // write the C header beside the library (model.h for model.so)
   bool static_library = false;  // write a static one; also if the output's name ends in .a
+  // Whether the finished library is compared with the model as imported before it takes its place
+  // (checked_writer.h). Default: tune() always, compile() where that takes less than a tenth of
+  // its time.
+  std::optional<bool> check;
+  // Called with the library before it takes its place; an error keeps it from doing so.
+  std::function<Status(const FinishedLibrary&)> inspect;
+  // Called after each pass over the graph that ran. It may change the graph: for tests.
+  std::function<void(const std::string& pass, graph::Graph&)> after_pass;
   // compile(): set by Ctrl-C: ends early with Code::kCancelled and writes nothing.
   const std::atomic<bool>* interrupted = nullptr;
 };

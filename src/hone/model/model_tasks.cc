@@ -94,15 +94,21 @@ Result<CostModelPtr> default_cost(const std::string& device) {
   return CostModelPtr(std::move(cost));
 }
 
+graph::PassOptions pass_options(const CompileOptions& options, const target::Target& target) {
+  return {.skip = options.skip_passes,
+          .later = {kRunTogether},
+          .after_pass = options.after_pass,
+          .lanes = target.lanes(4)};
+}
+
 Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                               const TaskKnowledge& knowledge) {
   HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options, knowledge.cost));
   const ModelTasks* before = knowledge.before;
   model.roofline = before ? before->roofline : stored_roofline(options, model.device);
-  HONE_RETURN_IF_ERROR(graph::optimize(graph, {.skip = options.skip_passes,
-                                               .later = {kRunTogether},
-                                               .on_change = knowledge.on_change,
-                                               .lanes = model.target.lanes(4)}));
+  graph::PassOptions passes = pass_options(options, model.target);
+  passes.on_change = knowledge.on_change;
+  HONE_RETURN_IF_ERROR(graph::optimize(graph, passes));
   model.name = graph.name;
   HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(options, model.target, knowledge.store));
   const bool forgets_itself = excludes(options, model.name);

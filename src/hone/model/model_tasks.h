@@ -54,6 +54,9 @@ struct TaskKnowledge {
   const ModelTasks* before = nullptr;
   graph::OnChange on_change = {};
 };
+// How the passes run over a graph for a device.
+[[nodiscard]] graph::PassOptions pass_options(const CompileOptions& options,
+                                              const target::Target& target);
 [[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                                             const TaskKnowledge& knowledge);
 // One task of the database instead of a model's, built again from its text.

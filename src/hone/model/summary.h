@@ -31,6 +31,27 @@ struct TaskSummary {
   [[nodiscard]] double known_seconds() const { return seconds > 0 ? seconds : predicted_seconds; }
 };
 
+// Something that made the finished library wrong, and that it is without.
+struct HealedFault {
+  std::string pass;  // over the graph, as CompileOptions::skip_passes names it; empty: a schedule
+  std::string node;  // the first whose result was wrong
+  std::string what;  // "the pass merge_pads", "the schedule of conv2d+relu"
+  double error = 0;  // of the output, relative to its largest magnitude
+  std::string output;
+};
+
+// Of the finished library, run on random inputs and compared with the model as imported.
+struct CheckSummary {
+  bool checked = false;
+  std::string skipped;                    // why it was not
+  double seconds = 0;                     // that the check took, with what was done about faults
+  int inputs = 0;                         // sets of random inputs
+  double tolerance = 0, worst_error = 0;  // relative to an output's largest magnitude
+  // Outputs that were not compared element by element, and why: "boxes: compared as a set ...".
+  std::vector<std::string> left_out;
+  std::vector<HealedFault> healed;
+};
+
 struct CompileSummary {
   std::vector<TaskSummary> tasks;
   double seconds = 0;  // from start to the library on disk
@@ -41,6 +62,7 @@ struct CompileSummary {
   // Kernels that a run starts, and how often: what needs nothing of each other may run together.
   int calls = 0, turns = 0;
   int small = 0;  // of them: too short to gain from threads, so they wake none
+  CheckSummary check;
 };
 
 }  // namespace hone

@@ -38,6 +38,26 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
   return together;
 }
 
+// A static library cannot be loaded: a shared one of the same parts is inspected.
+Status link_library(const codegen::ArtifactSpec& spec, const std::string& output,
+                    const CompileOptions& options, double assembly_seconds) {
+  const auto inspect = [&](const std::string& file) {
+    return options.inspect ? options.inspect({file, assembly_seconds}) : ok_status();
+  };
+  codegen::ArtifactOptions how;
+  if (!is_static_library(output, options)) {
+    how.before_publishing = inspect;
+    return codegen::write_shared_library(spec, output, how);
+  }
+  if (options.inspect) {
+    HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
+    const std::string shared = folder.file("model.so");
+    HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, shared));
+    HONE_RETURN_IF_ERROR(inspect(shared));
+  }
+  return codegen::write_static_library(spec, output, how);
+}
+
 }  // namespace
 
 bool is_static_library(const std::string& path, const CompileOptions& options) {
@@ -95,9 +115,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
   const double assembled = real_clock().now_seconds();
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.prefix;
-  const Status linked = is_static_library(output, options)
-                            ? codegen::write_static_library(assembly.spec, output)
-                            : codegen::write_shared_library(assembly.spec, output);
+  const Status linked = link_library(assembly.spec, output, options, assembled - start);
   if (!linked.ok()) {  // the terminal interrupts the linker too
     HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
     return linked;
@@ -127,7 +145,8 @@ CompileSummary summary_of(ModelTasks& model, const Written& written, double star
           written.memory_bytes,
           written.calls,
           written.turns,
-          written.small};
+          written.small,
+          {}};
 }
 
 }  // namespace hone

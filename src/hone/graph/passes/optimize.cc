@@ -48,6 +48,7 @@ Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
   if (const Status status = verify(graph); !status.ok()) {
     return error(Code::kInternal, "after the pass {}: {}", pass.name, status.message());
   }
+  if (options.after_pass) options.after_pass(pass.name, graph);
   if (options.on_change) {
     std::string after = describe(graph);
     if (after != before) options.on_change(pass.name, after);
@@ -60,6 +61,14 @@ Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
   for (const Pass& pass : kPasses) names.emplace_back(pass.name);
+  return names;
+}
+
+std::vector<std::string> optional_pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPasses) {
+    if (pass.when == When::kUnlessSkipped) names.emplace_back(pass.name);
+  }
   return names;
 }
 

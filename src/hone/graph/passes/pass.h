@@ -19,6 +19,8 @@ struct PassOptions {
   std::vector<std::string> also;   // names of passes that run only where they are asked for
   std::vector<std::string> later;  // names in `skip` that are none here: of steps that come later
   OnChange on_change;
+  // Called after each pass that ran, with the graph, which it may change: for tests.
+  std::function<void(const std::string& pass, Graph& graph)> after_pass;
   int lanes = 8;  // 32-bit elements of a vector of the device
 };
 
@@ -26,6 +28,8 @@ struct PassOptions {
 [[nodiscard]] Status optimize(Graph& graph, const PassOptions& options = {});
 // Their names in order.
 [[nodiscard]] std::vector<std::string> pass_names();
+// Of those that run unless they are skipped.
+[[nodiscard]] std::vector<std::string> optional_pass_names();
 
 // Computes what depends on constants only.
 [[nodiscard]] Status fold_constants(Graph& graph);
