@@ -1,6 +1,7 @@
 #include "hone/ir/expr.h"
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "hone/base/assert.h"
@@ -34,6 +35,12 @@ bool is_number(const Expr& e, double value) {
          (e->op == Op::kInt && e->int_value == static_cast<int64_t>(value));
 }
 
+// A zero that changes no bit of what it is added to: any of an integer; of floats -0, as -0 + 0 is
+// +0. What is subtracted is neutral where its negative is.
+bool is_neutral_zero(const Expr& e, bool subtracted) {
+  return is_number(e, 0) && (e->op == Op::kInt || std::signbit(e->float_value) != subtracted);
+}
+
 DType result_type(Op op, const std::vector<Expr>& args) {
   if (is_compare(op) || op == Op::kAnd || op == Op::kOr || op == Op::kNot) return DType::kBool;
   return op == Op::kSelect ? args[1]->type : args[0]->type;
@@ -57,14 +64,14 @@ Expr fold_identity(Op op, const Expr& a, const Expr& b) {
   const bool ints = !is_float(a->type);
   switch (op) {
     case Op::kAdd:
-      if (is_number(b, 0)) return a;
-      if (is_number(a, 0)) return b;
+      if (is_neutral_zero(b, false)) return a;
+      if (is_neutral_zero(a, false)) return b;
       if (ints && a->op == Op::kInt) return make(op, {b, a});
       if (ints && b->op == Op::kInt && a->op == Op::kAdd && a->args[1]->op == Op::kInt) {
         return make(op, {a->args[0], make(op, {a->args[1], b})});
       }
       return nullptr;
-    case Op::kSub: return is_number(b, 0) ? a : nullptr;
+    case Op::kSub: return is_neutral_zero(b, true) ? a : nullptr;
     case Op::kMul:
       if (is_number(b, 1)) return a;
       if (is_number(a, 1)) return b;

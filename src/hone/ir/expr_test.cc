@@ -45,7 +45,22 @@ TEST(expr, float_times_zero_stays_because_of_nan) {
   const Expr value = load(kBuffer, {kX});
   EXPECT_EQ((value * 0)->op, Op::kMul);
   EXPECT_EQ(value * 1, value);
-  EXPECT_EQ(value + 0, value);
+}
+
+// -0 + 0 and -0 - -0 are +0, so that only -0 may be added, and only 0 taken away.
+TEST(expr, float_plus_zero_stays_because_of_signs) {
+  const Expr value = load(kBuffer, {kX});
+  const Expr plus = constant_float(0.0), minus = constant_float(-0.0);
+  EXPECT_EQ((value + plus)->op, Op::kAdd);
+  EXPECT_EQ((plus + value)->op, Op::kAdd);
+  EXPECT_EQ((value - minus)->op, Op::kSub);
+  EXPECT_EQ((plus - value)->op, Op::kSub);
+  EXPECT_EQ(value + minus, value);
+  EXPECT_EQ(minus + value, value);
+  EXPECT_EQ(value - plus, value);
+  EXPECT_EQ(value / constant_float(1), value);
+  EXPECT_EQ((minus + plus)->float_value, 0);
+  EXPECT_FALSE(std::signbit((minus + plus)->float_value));
 }
 
 TEST(expr, logic_folds_with_constants) {

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "hone/codegen/llvm/emitter.h"
+#include "hone/codegen/llvm/signs_of_zeros.h"
+#include "hone/ir/loads.h"
 #include "hone/ir/scalar.h"
 #include "hone/tensor/half.h"
 
@@ -396,11 +398,26 @@ void PhaseEmitter::store_scatter(const Access& access, llvm::Value* value) {
   }
 }
 
+namespace {
+
+// Whether a store updates what it writes, or multiplies by known numbers, as a transform of
+// Winograd's algorithm does.
+bool is_sum_of_products(const StmtNode& s) {
+  bool found = ir::loads_from(s.value, s.buffer.get());
+  ir::visit(s.value, [&](const ir::Expr& e) {
+    found = found || (e->op == Op::kLoad && !e->buffer->values.empty());
+  });
+  return found;
+}
+
+}  // namespace
+
 void PhaseEmitter::emit_store(const StmtNode& s) {
   if (++statements_ > limits_.max_statements) {
     return fail(error(Code::kUnsupported, "more than {} statements after unrolling",
                       limits_.max_statements));
   }
+  const SignsOfZeros exact(builder_, !is_sum_of_products(s));
   if (&s == accumulated_) {
     reduced_ = &s;
     reduced_value_ = builder_.CreateLoad(type_of(s.buffer->dtype), accumulator_);

@@ -2,6 +2,7 @@
 
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
+#include "hone/codegen/llvm/signs_of_zeros.h"
 #include "hone/codegen/llvm/vector_math.h"
 #include "hone/ir/scalar.h"
 
@@ -165,6 +166,7 @@ llvm::Value* PhaseEmitter::select(const ExprNode& e) {
     lanes_.mask = outer.mask ? builder_.CreateAnd(outer.mask, otherwise) : otherwise;
     llvm::Value* b = value(e.args[2]);
     lanes_ = outer;
+    const SignsOfZeros exact(builder_, true);
     return builder_.CreateSelect(test, splat(a), splat(b));
   }
   bool branches = false;
@@ -182,6 +184,7 @@ llvm::Value* PhaseEmitter::select(const ExprNode& e) {
   llvm::Value* b = value(e.args[2]);
   lanes_ = outer;
   match(a, b);
+  const SignsOfZeros exact(builder_, true);
   return builder_.CreateSelect(test, a, b);
 }
 
@@ -301,14 +304,17 @@ llvm::Value* PhaseEmitter::arithmetic(const ExprNode& e) {
     }
   }
   if (is_float(e.type) && (e.op == Op::kAdd || e.op == Op::kSub)) {
-    const auto is_zero = [](llvm::Value* v) {
+    // Of products with known matrices. A zero that the program adds decides a sign.
+    const auto is_nothing = [&](llvm::Value* v, size_t operand) {
       const auto* known = llvm::dyn_cast<llvm::ConstantFP>(v);
-      return known && known->isZero();
+      return known && known->isZero() && e.args[operand]->op != Op::kFloat;
     };
-    if (is_zero(b)) return a;
-    if (is_zero(a) && e.op == Op::kAdd) return b;
+    if (is_nothing(b, 1)) return a;
+    if (is_nothing(a, 0) && e.op == Op::kAdd) return b;
   }
   match(a, b);
+  const bool with_literal = e.args[0]->op == Op::kFloat || e.args[1]->op == Op::kFloat;
+  const SignsOfZeros exact(builder_, with_literal);
   return is_float(e.type) ? float_binary(e.op, a, b, e.type) : int_binary(e.op, a, b, e.type);
 }
 
@@ -406,7 +412,10 @@ llvm::Value* PhaseEmitter::unary(const ExprNode& e) {
 
 llvm::Value* PhaseEmitter::function(Op op, llvm::Value* x, DType type) {
   switch (op) {
-    case Op::kNeg: return builder_.CreateFNeg(x);
+    case Op::kNeg: {
+      const SignsOfZeros exact(builder_, true);  // -(a - b) is not b - a
+      return builder_.CreateFNeg(x);
+    }
     case Op::kAbs: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
     case Op::kSqrt: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
     case Op::kFloor: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x);

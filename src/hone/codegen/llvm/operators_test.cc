@@ -100,6 +100,45 @@ TEST(compile, every_operator_of_every_type) {
   }
 }
 
+TEST(compile, signs_of_zeros) {
+  for (const int64_t n : {3, 21}) {
+    for (const ForKind kind : {kVector, kSerial}) {
+      const auto a = ir::make_buffer("a", DType::kF32, {n});
+      const auto b = ir::make_buffer("b", DType::kF32, {n});
+      const Expr plus = ir::constant_float(0.0), minus = ir::constant_float(-0.0);
+      std::vector<ir::Param> params = {{a, ir::Role::kInput}, {b, ir::Role::kInput}};
+      std::vector<Stmt> loops;
+      const auto add = [&](const std::function<Expr(const Expr&, const Expr&)>& make) {
+        const std::string name = fmt::format("y{}", loops.size());
+        params.push_back({ir::make_buffer(name, DType::kI32, {n}), ir::Role::kOutput});
+        const auto v = ir::make_var("v");
+        // Zeros with the signs of the elements.
+        const Expr x = ir::load(a, {variable(v)}) * plus, y = ir::load(b, {variable(v)}) * plus;
+        const Expr bits = ir::bit_cast(DType::kI32, make(x, y));
+        loops.push_back(
+            loop(v, n, kind, {ir::make_store(params.back().buffer, {variable(v)}, bits)}));
+      };
+      add([&](const Expr& x, const Expr&) { return x + plus; });
+      add([&](const Expr& x, const Expr&) { return plus + x; });
+      add([&](const Expr& x, const Expr&) { return plus - x; });
+      add([&](const Expr& x, const Expr&) { return x - minus; });
+      add([&](const Expr& x, const Expr&) { return minus - x; });
+      add([&](const Expr& x, const Expr& y) { return ir::make(Op::kNeg, {x - y}); });
+      add([&](const Expr& x, const Expr& y) { return (x - y) * ir::constant_float(-1); });
+      add([&](const Expr& x, const Expr& y) { return (x - y) / ir::constant_float(-1); });
+      add([&](const Expr& x, const Expr& y) { return x + y; });
+      add([&](const Expr& x, const Expr&) {
+        return ir::select(ir::make(Op::kEq, {x, plus}), plus, x);
+      });
+      add([&](const Expr& x, const Expr&) {
+        return ir::select(ir::less(x, plus), ir::make(Op::kNeg, {x}), x);
+      });
+      add([&](const Expr& x, const Expr&) { return ir::make(Op::kAbs, {x}); });
+      ASSERT_EQ(compare_with_interpreter(program_of(params, ir::make_block(loops)), 7, 0), "");
+    }
+  }
+}
+
 TEST(compile, bits_as_another_type) {
   const std::vector<std::vector<DType>> groups = {
       {DType::kF32, DType::kI32, DType::kU32},

@@ -88,11 +88,52 @@ TEST(simplify_algebra, neutral_constants_and_double_negation_go) {
   Rng rng(104);
   TestModel model;
   model.input("x", {2, 3}).constant("one", floats({1, 1}, {1})).constant("zero", floats({}, {0}));
+  model.constant("minus", floats({3}, {-0.F, -0.F, -0.F}));
   model.constant("ones", floats({3}, {1, 1, 1})).node("Mul", {"one", "x"}, {"a"});
-  model.node("Add", {"a", "zero"}, {"b"}).node("Sub", {"b", "zero"}, {"c"});
+  model.node("Add", {"a", "minus"}, {"b"}).node("Sub", {"b", "zero"}, {"c"});
   model.node("Div", {"c", "ones"}, {"d"}).node("Pow", {"d", "one"}, {"e"});
   model.node("Neg", {"e"}, {"f"}).node("Neg", {"f"}, {"g"}).node("Exp", {"g"}, {"y"}).output("y");
   EXPECT_EQ(types(simplified(model, {random_tensor({2, 3}, rng)})), Types{"Exp"});
+}
+
+// -0 + 0 is +0: a zero that would change a sign stays; integers have one zero.
+TEST(simplify_algebra, zeros_that_decide_a_sign_stay) {
+  const auto left = [](const char* type, const Tensor& zero, bool zero_first = false) {
+    TestModel model;
+    model.input("x", {2}, zero.dtype()).constant("zero", zero);
+    model.node(
+        type,
+        zero_first ? std::vector<std::string>{"zero", "x"} : std::vector<std::string>{"x", "zero"},
+        {"y"});
+    Tensor x(zero.dtype(), {2});
+    return simplified(model.output("y"), {x}).nodes.size();
+  };
+  const Tensor plus = floats({}, {0}), minus = floats({2}, {-0.F, -0.F});
+  EXPECT_EQ(left("Add", plus), 1U);
+  EXPECT_EQ(left("Add", plus, true), 1U);
+  EXPECT_EQ(left("Add", floats({2}, {-0.F, 0})), 1U);
+  EXPECT_EQ(left("Add", minus), 0U);
+  EXPECT_EQ(left("Add", minus, true), 0U);
+  EXPECT_EQ(left("Sub", minus), 1U);
+  EXPECT_EQ(left("Sub", plus), 0U);
+  EXPECT_EQ(left("Sub", plus, true), 1U);
+  EXPECT_EQ(left("Add", ints({0, 0})), 0U);
+  EXPECT_EQ(left("Sub", ints({0, 0})), 0U);
+}
+
+TEST(simplify_algebra, constants_that_lose_digits_or_range_do_not_meet) {
+  const auto left = [](const char* type, float a, float b) {
+    TestModel model;
+    model.input("x", {2}).constant("a", floats({}, {a})).constant("b", floats({}, {b}));
+    model.node(type, {"x", "a"}, {"c"}).node(type, {"c", "b"}, {"y"}).output("y");
+    return simplified(model, {floats({2}, {0, 0})}).nodes.size();
+  };
+  EXPECT_EQ(left("Add", 12582912, -12582912), 2U) << "rounds to a whole number";
+  EXPECT_EQ(left("Add", 1, -0.99F), 1U);
+  EXPECT_EQ(left("Mul", 1e30F, 1e30F), 2U);
+  EXPECT_EQ(left("Mul", 1e-30F, 1e-30F), 2U);
+  EXPECT_EQ(left("Mul", 1e-30F, 1e20F), 1U);
+  EXPECT_EQ(left("Mul", 0, 2), 1U);
 }
 
 TEST(simplify_algebra, a_constant_that_widens_the_shape_stays) {

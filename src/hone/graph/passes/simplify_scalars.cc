@@ -18,16 +18,27 @@ bool pass_through(const RewriteSite& site, ValueId x) {
   return true;
 }
 
+// Whether a constant is a zero that may be added: any integer, but of floats -0 alone, as -0 + 0 is
+// +0. It may be subtracted where its negative may be added.
+bool is_neutral_zero(const Value& value, bool subtracted) {
+  if (uniform_constant(value) != 0) return false;
+  for (int64_t i = 0; is_float(value.dtype) && i < value.constant->size(); ++i) {
+    if (std::signbit(value.constant->at(i)) == subtracted) return false;
+  }
+  return true;
+}
+
 // x * 1, x + 0, x - 0, x / 1, x to the power of 1
 Result<bool> neutral_constant(const RewriteSite& site) {
   const std::string& type = site.node().type;
-  const bool commutes = type == "Mul" || type == "Add";
-  if (!commutes && type != "Div" && type != "Sub" && type != "Pow") return false;
-  const double neutral = type == "Add" || type == "Sub" ? 0 : 1;
-  if (uniform_constant(site.operand(1)) == neutral)
-    return pass_through(site, site.node().inputs[0]);
-  if (commutes && uniform_constant(site.operand(0)) == neutral)
-    return pass_through(site, site.node().inputs[1]);
+  const bool adds = type == "Add", subtracts = type == "Sub", commutes = adds || type == "Mul";
+  if (!commutes && !subtracts && type != "Div" && type != "Pow") return false;
+  const auto is_neutral = [&](size_t i) {
+    if (adds || subtracts) return is_neutral_zero(site.operand(i), subtracts);
+    return uniform_constant(site.operand(i)) == 1;
+  };
+  if (is_neutral(1)) return pass_through(site, site.node().inputs[0]);
+  if (commutes && is_neutral(0)) return pass_through(site, site.node().inputs[1]);
   return false;
 }
 
@@ -73,6 +84,9 @@ WithConstant with_constant(const Graph& graph, const Node& node) {
   return {};
 }
 
+// A sum of two constants that is so many times smaller than one of them has lost its digits.
+constexpr double kMostCancelled = 256;
+
 // (x * a) * b, (x + a) + b: the constants meet, if one of them is the same for all elements.
 Result<bool> constants_meet(const RewriteSite& site) {
   const Node& node = site.node();
@@ -92,8 +106,16 @@ Result<bool> constants_meet(const RewriteSite& site) {
   const Shape& whole = site.result().shape;
   if (!one || broadcast(site.graph.value(inner.x).shape, many->shape) != whole) return false;
   Tensor combined = many->constant->clone();
-  for (int64_t i = 0; i < combined.size(); ++i)
-    combined.set(i, multiplies ? combined.at(i) * *one : combined.at(i) + *one);
+  for (int64_t i = 0; i < combined.size(); ++i) {
+    const double other = combined.at(i);
+    combined.set(i, multiplies ? other * *one : other + *one);
+    const double both = combined.at(i);
+    // What leaves the type's range, and a term that is added to round and then taken away, is
+    // meant.
+    if (std::isinf(both) && std::isfinite(other) && std::isfinite(*one)) return false;
+    if (multiplies && both == 0 && other != 0 && *one != 0) return false;
+    if (!multiplies && std::abs(both) < std::abs(other) / kMostCancelled) return false;
+  }
   const std::string type = node.type;
   HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
     return c.add(type.c_str(), {inner.x, c.constant(std::move(combined))});
