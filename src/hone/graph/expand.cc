@@ -154,6 +154,15 @@ std::vector<ValueId> ExpandContext::inline_body(const SubgraphBody& body,
   return outputs;
 }
 
+Result<std::vector<ValueId>> ExpandContext::outputs_of(const SubgraphBody& body,
+                                                       const std::vector<ValueId>& arguments) {
+  std::vector<Node> not_built;
+  ExpandContext apart(graph(), node(), not_built);
+  std::vector<ValueId> outputs = apart.inline_body(body, arguments);
+  HONE_RETURN_IF_ERROR(apart.status());
+  return outputs;
+}
+
 bool ExpandContext::wants(size_t i) const {
   return i < node().outputs.size() && node().outputs[i] != kNoValue;
 }

@@ -68,6 +68,14 @@ class ExpandContext : public InferContext {
   // are operands of the node.
   std::vector<ValueId> inline_body(const SubgraphBody& body, const std::vector<ValueId>& arguments);
 
+  // What the outputs of a body would be, for their types and shapes alone: no node is built.
+  [[nodiscard]] Result<std::vector<ValueId>> outputs_of(const SubgraphBody& body,
+                                                        const std::vector<ValueId>& arguments);
+  // A value that nothing computes, to ask outputs_of() with.
+  [[nodiscard]] ValueId stand_in(DType dtype, const Shape& shape) {
+    return graph().add_value("stand_in", dtype, shape);
+  }
+
   // Declares result i; does nothing if the node does not want it.
   void result(size_t i, ValueId value);
   [[nodiscard]] bool wants(size_t i) const;

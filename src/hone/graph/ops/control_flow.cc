@@ -43,6 +43,13 @@ ValueId grown(ExpandContext& c, ValueId x, const Shape& shape) {
   return c.add("Pad", {without_extents(c, x), c.integers(pads)});
 }
 
+// What a loop stacks along a dimension in no turn, of rows like this one.
+ValueId no_rows(ExpandContext& c, ValueId row, int64_t axis) {
+  Shape shape = c.shape_of(row);
+  shape.insert(shape.begin() + axis, 0);
+  return c.constant(Tensor(c.dtype_of(row), shape));
+}
+
 // One of two values that need not have one shape.
 Result<ValueId> choose(ExpandContext& c, ValueId condition, ValueId a, ValueId b) {
   if (a == b) return a;
@@ -106,7 +113,11 @@ class Loop {
     for (size_t i = 0; i < carried; ++i) c_.result(i, values_[i]);
     for (size_t i = 0; i < scans_.size(); ++i) {
       if (!c_.wants(carried + i)) continue;
-      if (scans_[i].empty()) return c_.unsupported("results of a loop without turns");
+      if (scans_[i].empty()) {
+        HONE_ASSIGN_OR_RETURN(const ValueId row, row_of_no_turn(i));
+        c_.result(carried + i, no_rows(c_, row, 0));
+        continue;
+      }
       ValueId stacked = c_.add("Concat", scans_[i], {{"axis", int64_t{0}}});
       if (turns_done_ != kNoValue) {
         Shape rest = c_.shape_of(stacked);
@@ -135,10 +146,7 @@ class Loop {
     const bool certain = known(c_, active_).has_value();
     if (turn >= kMaxTurns || (!certain && !c_.has(0)))
       return c_.unsupported("a loop whose number of turns is not known, or above {}", kMaxTurns);
-    std::vector<ValueId> arguments = {c_.scalar(DType::kI64, static_cast<double>(turn)),
-                                      c_.reshape(active_, {})};
-    arguments.insert(arguments.end(), values_.begin(), values_.end());
-    const std::vector<ValueId> results = c_.inline_body(body_, arguments);
+    const std::vector<ValueId> results = c_.inline_body(body_, arguments(turn));
     HONE_RETURN_IF_ERROR(c_.status());
     for (size_t i = 0; i < values_.size(); ++i) {
       if (certain) {
@@ -156,6 +164,19 @@ class Loop {
     active_ = certain ? results[0]
                       : c_.binary("And", c_.reshape(active_, {}), c_.reshape(results[0], {}));
     return c_.status();
+  }
+
+  std::vector<ValueId> arguments(int64_t turn) {
+    std::vector<ValueId> list = {c_.scalar(DType::kI64, static_cast<double>(turn)),
+                                 c_.reshape(active_, {})};
+    list.insert(list.end(), values_.begin(), values_.end());
+    return list;
+  }
+
+  // What the first turn would have stacked.
+  Result<ValueId> row_of_no_turn(size_t i) {
+    HONE_ASSIGN_OR_RETURN(const auto outputs, c_.outputs_of(body_, arguments(0)));
+    return outputs[1 + values_.size() + i];
   }
 
   // From the first turn that may not take place on.
@@ -230,14 +251,28 @@ Status expand_scan(ExpandContext& c) {
     for (size_t i = 0; i < values.size(); ++i) values[i] = results[i];
     for (size_t i = 0; i < rows.size(); ++i) rows[i].push_back(results[values.size() + i]);
   }
+  std::vector<ValueId> unmade;  // the results of a step where there is none
+  if (turns == 0 && !rows.empty()) {
+    std::vector<ValueId> arguments = values;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      Shape shape = c.shape_of(operands[k]);
+      shape.erase(shape.begin() + axes[k]);
+      arguments.push_back(c.stand_in(c.dtype_of(operands[k]), shape));
+    }
+    HONE_ASSIGN_OR_RETURN(unmade, c.outputs_of(body, arguments));
+  }
   for (size_t i = 0; i < values.size(); ++i) c.result(i, values[i]);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!c.wants(values.size() + i)) continue;
-    if (rows[i].empty()) return c.unsupported("results of a scan without steps");
+    const ValueId row = turns > 0 ? rows[i][0] : unmade[values.size() + i];
     HONE_ASSIGN_OR_RETURN(const int64_t given, entry(c, "scan_output_axes", i));
     HONE_ASSIGN_OR_RETURN(const int64_t direction, entry(c, "scan_output_directions", i));
-    const auto axis = normalize_axis(given, c.rank_of(rows[i][0]) + 1);
+    const auto axis = normalize_axis(given, c.rank_of(row) + 1);
     if (!axis) return c.fail("scan_output_axes has {}", given);
+    if (turns == 0) {
+      c.result(values.size() + i, no_rows(c, row, *axis));
+      continue;
+    }
     if (direction != 0) std::reverse(rows[i].begin(), rows[i].end());
     for (ValueId& row : rows[i]) row = c.add("Unsqueeze", {row, c.integers({*axis})});
     c.result(values.size() + i, c.add("Concat", rows[i], {{"axis", *axis}}));
