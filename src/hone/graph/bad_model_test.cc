@@ -164,7 +164,7 @@ TEST(bad_model, a_dropout_of_constants_has_a_mask) {
   model.constant("c", floats({2}, {1, 2})).node("Dropout", {"c"}, {"y", "m"});
   EXPECT_TRUE(prepare(model.output("m").output("y")).ok());
   expect_refused(one_node("Dropout", {2}, {floats({}, {0.5F}), Tensor(DType::kBool, {0})}),
-                 "training mode");
+                 "training_mode bool [0], expected one bool");
 }
 
 TEST(bad_model, a_message_is_one_line_whatever_the_names) {

@@ -10,17 +10,33 @@ namespace {
 
 Status infer_identity(InferContext& c) { return c.set(0, c.dtype(0), c.shape(0)); }
 
+// Whether elements are dropped: in training, at a ratio that is not 0.
+Result<bool> drops(const ExpandContext& c) {
+  if (!c.has(2)) return false;
+  const Tensor* ratio = c.has(1) ? c.constant_of(c.input(1)) : nullptr;
+  if (c.has(1)) {
+    if (!is_float(c.dtype(1)) || num_elements(c.shape(1)) != 1)
+      return c.fail("a ratio {} {}, expected one float", dtype_name(c.dtype(1)),
+                    to_string(c.shape(1)));
+    if (ratio != nullptr && ratio->at(0) == 0) return false;
+  }
+  if (c.dtype(2) != DType::kBool || num_elements(c.shape(2)) != 1)
+    return c.fail("training_mode {} {}, expected one bool", dtype_name(c.dtype(2)),
+                  to_string(c.shape(2)));
+  HONE_ASSIGN_OR_RETURN(const Tensor* training, c.required(2, "training_mode"));
+  return training->at(0) != 0;
+}
+
 // Outside training every element is kept.
 Status expand_dropout(ExpandContext& c) {
-  if (c.has(2)) {
-    HONE_ASSIGN_OR_RETURN(const auto training, c.integers(2, "training_mode"));
-    if (training.size() != 1 || training[0] != 0) return c.unsupported("training mode");
-  }
+  HONE_ASSIGN_OR_RETURN(const bool some_drop, drops(c));
+  if (some_drop) return c.unsupported("training mode, which drops elements at random");
   c.result(0, c.input(0));
   if (c.wants(1)) {
     HONE_ASSIGN_OR_RETURN(Tensor mask, c.new_constant(DType::kBool, c.shape(0)));
     std::memset(mask.data(), 1, static_cast<size_t>(mask.bytes()));
-    c.result(1, c.constant(std::move(mask)));
+    // Before opset 10 the mask has the type of the data.
+    c.result(1, c.cast(c.constant(std::move(mask)), c.opset() < 10 ? c.dtype(0) : DType::kBool));
   }
   return ok_status();
 }
