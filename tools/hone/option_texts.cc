@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 
 #include "hone/base/options.h"
@@ -220,11 +221,21 @@ Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>
   return shapes;
 }
 
+// NAME=FILE, where a name may hold '=': behind the one that counts stands a file.
+Result<std::pair<std::string, std::string>> parse_file_of_name(const std::string& text) {
+  std::error_code ignored;
+  for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
+    if (at > 0 && std::filesystem::exists(text.substr(at + 1), ignored))
+      return std::pair(text.substr(0, at), text.substr(at + 1));
+  }
+  return parse_key_value(text);
+}
+
 Result<std::map<std::string, Tensor>> parse_tensors(std::string_view option,
                                                     const std::vector<std::string>& texts) {
   std::map<std::string, Tensor> tensors;
   for (const std::string& text : texts) {
-    HONE_ASSIGN_OR_RETURN(const auto pair, of_option(option, parse_key_value(text)));
+    HONE_ASSIGN_OR_RETURN(const auto pair, of_option(option, parse_file_of_name(text)));
     HONE_ASSIGN_OR_RETURN(Tensor tensor, read_npy(pair.second));
     if (!tensors.emplace(pair.first, std::move(tensor)).second)
       return invalid("{}: '{}' is given twice", option, pair.first);

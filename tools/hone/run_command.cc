@@ -14,6 +14,7 @@
 #include "json_text.h"
 #include "model_file.h"
 #include "option_texts.h"
+#include "output_files.h"
 #include "profile.h"
 #include "table.h"
 
@@ -27,10 +28,23 @@ struct RunTexts {
   bool profile = false;
 };
 
-// The file that a tensor is kept in; a name may hold characters that a path must not.
-std::string output_file(const std::string& folder, std::string name) {
-  std::replace(name.begin(), name.end(), '/', '_');
-  return fmt::format("{}/{}.npy", folder, name);
+// The outputs' files below a folder, for as many as there are.
+Result<std::vector<std::string>> write_outputs(const std::string& folder,
+                                               const std::vector<codegen::ModelTensor>& names,
+                                               const std::vector<Tensor>& outputs) {
+  std::vector<std::string> all;
+  for (const codegen::ModelTensor& output : names) all.push_back(output.name);
+  std::vector<std::string> files = output_files(all);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::filesystem::path path = std::filesystem::path(folder) / files[i];
+    std::error_code failure;
+    std::filesystem::create_directories(path.parent_path(), failure);
+    if (failure)
+      return error(Code::kIo, "cannot make the folder {}: {}", path.parent_path().string(),
+                   failure.message());
+    HONE_RETURN_IF_ERROR(write_npy(path.string(), outputs[i]));
+  }
+  return files;
 }
 
 struct Moments {
@@ -51,8 +65,10 @@ Moments moments(const Tensor& tensor) {
   return m;
 }
 
+// `files`: of the outputs; none if none was written.
 Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<Tensor>& outputs,
-             std::vector<double> times, const Profile& profile, bool as_json) {
+             const std::vector<std::string>& files, std::vector<double> times,
+             const Profile& profile, bool as_json) {
   std::sort(times.begin(), times.end());
   const double median = measure::median(times);
   Json json = {{"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
@@ -71,6 +87,7 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
                                {"std", m.deviation},
                                {"min", m.least},
                                {"max", m.greatest}});
+    if (!files.empty()) json["outputs"].back()["file"] = files[i];
   }
   if (as_json) {
     if (profile.runs() > 0) json["profile"] = profile.json();
@@ -79,6 +96,10 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
     if (profile.runs() > 0) fmt::print("{}\n", profile.text());
     fmt::print("{}{} run{}: median {}, least {}\n", table.text(), times.size(),
                times.size() == 1 ? "" : "s", format_seconds(median), format_seconds(times.front()));
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (files[i] != output_files({names[i].name})[0])
+        fmt::print("output {} is in {}\n", names[i].name, files[i]);
+    }
   }
   return ok_status();
 }
@@ -113,17 +134,11 @@ Status run_model(const RunTexts& texts) {
     times.push_back(real_clock().now_seconds() - start);
     if (texts.profile) profile.add_run(file.model.step_times());
   }
+  std::vector<std::string> files;
   if (!texts.output_dir.empty()) {
-    std::error_code failure;
-    std::filesystem::create_directories(texts.output_dir, failure);
-    if (failure)
-      return error(Code::kIo, "cannot make the folder {}: {}", texts.output_dir, failure.message());
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      HONE_RETURN_IF_ERROR(
-          write_npy(output_file(texts.output_dir, file.model.outputs()[i].name), outputs[i]));
-    }
+    HONE_ASSIGN_OR_RETURN(files, write_outputs(texts.output_dir, file.model.outputs(), outputs));
   }
-  return print(file.model.outputs(), outputs, std::move(times), profile, texts.model.json);
+  return print(file.model.outputs(), outputs, files, std::move(times), profile, texts.model.json);
 }
 
 }  // namespace
