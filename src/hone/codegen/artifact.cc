@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "hone/base/printable.h"
 #include "hone/codegen/elf_object.h"
 #include "hone/codegen/embedded_runtime.h"
 #include "hone/codegen/image_object.h"
@@ -60,12 +61,6 @@ Status publish(const std::string& from, const std::string& to) {
   return ok_status();
 }
 
-std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 Status check_objects(const ArtifactSpec& spec) {
   for (const std::string& object : spec.objects) {
     HONE_ASSIGN_OR_RETURN(const Machine machine, object_machine(object));
@@ -80,11 +75,15 @@ Status check_objects(const ArtifactSpec& spec) {
   return ok_status();
 }
 
-// Text that cannot end a comment.
-std::string comment_text(const std::string& text) {
-  std::string clean;
-  for (const char c : text) clean += static_cast<unsigned char>(c) < 32 ? '?' : c;
-  return replace_all(clean, "*/", "* /");
+// A name, which may hold anything, as text that neither ends a comment nor begins another.
+std::string comment_text(const std::string& name) {
+  std::string text;
+  for (const char c : printable(name)) {
+    const char before = text.empty() ? ' ' : text.back();
+    if ((before == '*' && c == '/') || (before == '/' && c == '*')) text += ' ';
+    text += c;
+  }
+  return text;
 }
 
 std::string describe_tensors(const char* what, const std::vector<ArtifactTensor>& tensors) {

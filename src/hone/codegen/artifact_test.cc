@@ -294,7 +294,7 @@ TEST(header, is_c_and_names_the_tensors) {
   spec.inputs[0].name = "evil */ name\n";
   ASSERT_TRUE(write_header(spec, folder.file("net.h")).ok());
   const std::string text = testing::read_file(folder.file("net.h"));
-  EXPECT_NE(text.find("input 0: evil * / name? f32[1, 1000]"), std::string::npos) << text;
+  EXPECT_NE(text.find("input 0: evil * / name\\x0a f32[1, 1000]"), std::string::npos) << text;
   EXPECT_NE(text.find("output 0: y f32[1, 1000]"), std::string::npos) << text;
   EXPECT_NE(text.find("int net_create(net** out, int num_threads);"), std::string::npos) << text;
   EXPECT_NE(text.find("int net_abi_version(void);"), std::string::npos) << text;
@@ -302,6 +302,23 @@ TEST(header, is_c_and_names_the_tensors) {
   EXPECT_EQ(text.find("hone_model"), std::string::npos) << text;
   const std::string check = "cc -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only ";
   EXPECT_EQ(std::system((check + folder.file("net.h")).c_str()), 0);
+}
+
+// Names that a compiler could take for the end of the comment, or would warn of.
+TEST(header, compiles_whatever_the_names) {
+  const Folder folder;
+  ArtifactSpec spec = filter_spec(kernels());
+  spec.name = "*/ #error \n/* model \\";
+  spec.inputs[0].name = "a/*b**/ \?\?/\n*/ \\\n \\";
+  spec.outputs[0].name = "\xFF\xC0\xAF \xE2\x80\xAE turned \xC3\xA9";
+  spec.outputs[1].name = "/";
+  ASSERT_TRUE(write_header(spec, folder.file("model.h")).ok());
+  for (const char* compiler : {"cc -std=c99", "cc -std=gnu17 -trigraphs", "c++ -x c++ -std=c++11",
+                               "c++ -x c++ -std=c++23"}) {
+    const std::string check = fmt::format("{} -Wall -Wextra -Wpedantic -Werror -fsyntax-only {}",
+                                          compiler, folder.file("model.h"));
+    EXPECT_EQ(std::system(check.c_str()), 0) << compiler;
+  }
 }
 
 }  // namespace
