@@ -40,10 +40,9 @@ Status check_arguments(const graph::TaskList& tasks, const graph::TaskCall& call
                       constant == (takes.role == ir::Role::kConstant) &&
                       takes.buffer->bytes() <= bytes_of(tasks, argument);
     if (!same) {
-      return error(
-          Code::kInternal,
-          "bug: argument {} of its kernel is a {} of {} bytes, but the call gives {} bytes", i,
-          ir::role_name(takes.role), takes.buffer->bytes(), bytes_of(tasks, argument));
+      return error(Code::kInternal,
+                   "bug: argument {} of its kernel is {} of {} bytes, but the call gives {} bytes",
+                   i, ir::role_name(takes.role), takes.buffer->bytes(), bytes_of(tasks, argument));
     }
   }
   for (size_t i = call.arguments.size(); i < params.size(); ++i) {

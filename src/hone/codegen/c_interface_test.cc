@@ -1,9 +1,12 @@
 // The artifact's own interface, called as a C program would.
 #include <dlfcn.h>
+#include <fenv.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstring>
 #include <thread>
 
 #include "hone/codegen/artifact_testing.h"
@@ -34,6 +37,8 @@ class Api {
     find("hone_model_input_info", input_info);
     find("hone_model_input_name", input_name);
     find("hone_model_last_error", last_error);
+    find("hone_model_profile", profile);
+    find("hone_model_step_seconds", step_seconds);
     find("hone_abi_version", abi_version);
   }
   Api(const Api&) = delete;
@@ -48,6 +53,8 @@ class Api {
   decltype(&hone_model_input_info) input_info = nullptr;
   decltype(&hone_model_input_name) input_name = nullptr;
   decltype(&hone_model_last_error) last_error = nullptr;
+  decltype(&hone_model_profile) profile = nullptr;
+  decltype(&hone_model_step_seconds) step_seconds = nullptr;
   decltype(&hone_abi_version) abi_version = nullptr;
 
  private:
@@ -168,6 +175,57 @@ TEST(c_interface, takes_any_spin_limit) {
     const std::vector<float> found = outputs_of(api, model);
     if (expected.empty()) expected = found;
     EXPECT_EQ(found, expected);
+  }
+}
+
+// Nothing between create and destroy traps, whatever the data are, and the mode stays.
+TEST(c_interface, the_callers_floating_point_mode_is_left_alone) {
+  const Api api;
+  std::vector<float> x = testing::filter_input(4);
+  for (size_t i = 0; i < x.size(); i += 7) x[i] = 3e38F;        // their sums overflow
+  for (size_t i = 1; i < x.size(); i += 7) x[i] = 0.1F;         // and are not exact
+  for (size_t i = 2; i < x.size(); i += 49) x[i] = -HUGE_VALF;  // or invalid
+  for (size_t i = 3; i < x.size(); i += 7) x[i] = 1e-40F;       // denormal
+  const void* inputs[] = {x.data()};
+  std::vector<std::vector<float>> results;
+  fenv_t before;
+  fegetenv(&before);
+  for (const bool changed : {false, true}) {
+    for (const int threads : {1, 2, 4}) {
+      for (const bool own : {true, false}) {
+        std::vector<float> y(2 * kLength);
+        void* outputs[] = {y.data(), y.data() + kLength};
+        CallersPool pool;
+        hone_model_options options = {};
+        options.size = sizeof options;
+        options.num_threads = threads;
+        if (!own) options.parallel_for = CallersPool::parallel_for;
+        options.pool = &pool;
+        if (changed) {
+          fesetround(FE_UPWARD);
+          feenableexcept(FE_ALL_EXCEPT);
+        }
+        hone_model* model = nullptr;
+        const int created = api.create_with(&model, &options);
+        const int profiled = api.profile(model, threads == 2 ? 1 : 0);
+        const int ran = api.run(model, inputs, outputs);
+        const volatile double seconds = api.step_seconds(model, 0);
+        api.destroy(model);
+        const int rounding = fegetround(), traps = fegetexcept(),
+                  flags = fetestexcept(FE_ALL_EXCEPT);
+        fesetenv(&before);
+        EXPECT_EQ(created + profiled + ran, 0);
+        EXPECT_GE(seconds, 0);
+        EXPECT_EQ(rounding, changed ? FE_UPWARD : FE_TONEAREST);
+        EXPECT_EQ(traps, changed ? FE_ALL_EXCEPT : 0);
+        EXPECT_EQ(flags & FE_OVERFLOW, 0) << "what a kernel raises is not seen";
+        y.resize(kLength);  // of the positive elements only some are written
+        results.push_back(std::move(y));
+      }
+    }
+  }
+  for (const std::vector<float>& result : results) {
+    EXPECT_EQ(std::memcmp(result.data(), results[0].data(), kLength * sizeof(float)), 0);
   }
 }
 
