@@ -1,11 +1,13 @@
 #include "command.h"
 
+#include "interrupt.h"
+
 namespace hone::tool {
 
 int exit_code(Code code) {
   switch (code) {
     case Code::kOk: return kExitOk;
-    case Code::kCancelled: return kExitInterrupted;
+    case Code::kCancelled: return interrupt_exit_code();
     case Code::kInternal: return kExitInternal;
     case Code::kInvalid:
     case Code::kNotFound:

@@ -1,13 +1,25 @@
-// tools/hone/interrupt.h - Ctrl-C. The first SIGINT or SIGTERM sets a flag that long work looks at;
-// the second one kills, as if nobody had listened. So does SIGHUP, of a closed terminal, but that
-// never kills.
+// tools/hone/interrupt.h - Ctrl-C and SIGTERM end every command within a second. The first one sets
+// a flag that long work looks at, and gives up. What has not ended by itself after kGraceSeconds is
+// ended by a thread that waits for nothing else, and its temporary files are removed; so no stage
+// needs to look at the flag. A second signal kills at once, as if nobody had listened. A closed
+// terminal (SIGHUP) is like the first, but never kills.
 #pragma once
 
 #include <atomic>
+#include <string_view>
 
 namespace hone::tool {
 
-// Listens from now on; the flag lives as long as the process.
-[[nodiscard]] const std::atomic<bool>& listen_for_interrupt();
+inline constexpr double kGraceSeconds = 0.8;
+
+// Listens from now on, as main() does first of all; the flag lives as long as the process.
+const std::atomic<bool>& listen_for_interrupt();
+// What a command that is ended says; without it "interrupted; nothing was written".
+void set_interrupt_message(std::string_view text);
+// From now on the command ends by itself, whatever time it takes: `tune` writes the best so far.
+void finish_when_interrupted();
+// 128 and the number of the signal, as a shell says of a process that it ended: 130 of Ctrl-C, 143
+// of SIGTERM; 130 if there was none.
+[[nodiscard]] int interrupt_exit_code();
 
 }  // namespace hone::tool

@@ -1,13 +1,16 @@
-// The command line. Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted.
+// The command line. Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted by
+// Ctrl-C, 143 by SIGTERM.
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <new>
 
 #include "hone/base/options.h"
 #include "hone/measure/worker.h"
 
 #include "command.h"
+#include "interrupt.h"
 
 namespace hone::tool {
 namespace {
@@ -32,7 +35,8 @@ int run_tool(int argc, char** argv) {
   CLI::App app("Hone compiles a neural network and tunes it for the machine it will run on.",
                "hone");
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted.");
+  app.footer(
+      "Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted (143 by SIGTERM).");
 
   std::vector<Command> commands = {tune_command(app),   compile_command(app), run_command(app),
                                    bench_command(app),  show_command(app),    explain_command(app),
@@ -76,6 +80,8 @@ int run_tool(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return fail(Code::kInvalid, e.what());
   }
+  if (db->parsed() || dataset->parsed())
+    set_interrupt_message("interrupted; what was stored before is kept");
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     const Status status = command.run();
@@ -93,9 +99,12 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1 && std::string_view(argv[1]) == "worker") return hone::tool::run_worker(argc, argv);
+  (void)hone::tool::listen_for_interrupt();
   try {
     return hone::tool::run_tool(argc, argv);
-  } catch (const std::exception& e) {  // of a library: no memory
+  } catch (const std::bad_alloc&) {
+    return hone::tool::fail(hone::Code::kIo, "out of memory");
+  } catch (const std::exception& e) {  // of a library
     return hone::tool::fail(hone::Code::kInternal, fmt::format("internal failure: {}", e.what()));
   }
 }

@@ -130,7 +130,10 @@ Status run(const Options& options) {
   parsed.adapt = options.adapt;
   parsed.interrupted = &listen_for_interrupt();
   ProgressDisplay display;
-  parsed.on_progress = [&display](const search::TuneProgress& progress) { display.show(progress); };
+  parsed.on_progress = [&display](const search::TuneProgress& progress) {
+    finish_when_interrupted();  // there is something to write
+    display.show(progress);
+  };
   const std::string output = options.output.empty()
                                  ? default_output(options.model, options.build.static_library)
                                  : options.output;

@@ -54,7 +54,7 @@ class Fuser {
       if (second.empty() || !is_pointwise_convolution(node(second.front()))) continue;
       const ValueId between = node(second.front()).inputs[0];
       const int producer = uses_.producer[static_cast<size_t>(between)];
-      if (producer < 0 || graph_.is_output(between) ||
+      if (producer < 0 || uses_.output[static_cast<size_t>(between)] ||
           uses_.readers[static_cast<size_t>(between)].size() != 1)
         continue;
       const int of = group_of_[static_cast<size_t>(producer)];
@@ -128,7 +128,7 @@ class Fuser {
     std::vector<int> others(group.begin(), group.end() - 1);
     for (const int i : others) {
       const ValueId out = node(i).outputs[0];
-      if (graph_.is_output(out)) return false;
+      if (uses_.output[static_cast<size_t>(out)]) return false;
       for (const int reader : uses_.readers[static_cast<size_t>(out)]) {
         if (std::count(group.begin(), group.end(), reader) == 0) return false;
       }

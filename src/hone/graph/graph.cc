@@ -35,24 +35,11 @@ bool Graph::is_output(ValueId id) const {
   return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
 }
 
-std::string Graph::unique_node_name(const std::string& base) const {
-  const auto taken = [this](const std::string& candidate) {
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [&](const Node& n) { return n.name == candidate; });
-  };
-  if (!taken(base)) return base;
-  for (int i = 1;; ++i) {
-    std::string candidate = fmt::format("{}.{}", base, i);
-    if (!taken(candidate)) return candidate;
-  }
-}
-
-void Graph::replace_uses(ValueId from, ValueId to) {
-  for (Node& node : nodes) std::replace(node.inputs.begin(), node.inputs.end(), from, to);
-  std::replace(outputs.begin(), outputs.end(), from, to);
-}
-
-Uses::Uses(const Graph& graph) : readers(graph.values.size()), producer(graph.values.size(), -1) {
+Uses::Uses(const Graph& graph)
+    : readers(graph.values.size()),
+      producer(graph.values.size(), -1),
+      output(graph.values.size(), false) {
+  for (const ValueId id : graph.outputs) output[static_cast<size_t>(id)] = true;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     for (const ValueId in : graph.nodes[i].inputs) {
       if (in != kNoValue) readers[static_cast<size_t>(in)].push_back(static_cast<int>(i));
@@ -89,7 +76,7 @@ Status sort_nodes(Graph& graph) {
         if (--waiting[static_cast<size_t>(reader)] == 0) ready.push(reader);
       }
     }
-    sorted.push_back(graph.nodes[static_cast<size_t>(next)]);
+    sorted.push_back(std::move(graph.nodes[static_cast<size_t>(next)]));
   }
   if (sorted.size() != count) {
     const size_t stuck =
@@ -125,8 +112,6 @@ Needed find_needed(const Graph& graph) {
 }
 
 }  // namespace
-
-std::vector<bool> live_nodes(const Graph& graph) { return find_needed(graph).nodes; }
 
 void remove_dead_nodes(Graph& graph) {
   const auto [keep, wanted] = find_needed(graph);

@@ -99,25 +99,21 @@ struct Graph {
   ValueId add_constant(std::string name, Tensor tensor);
   [[nodiscard]] bool is_input(ValueId id) const;
   [[nodiscard]] bool is_output(ValueId id) const;
-  // A name that no node has yet: "base", "base.1", ...
-  [[nodiscard]] std::string unique_node_name(const std::string& base) const;
-  // Makes every reader of `from` (nodes and outputs) read `to`.
-  void replace_uses(ValueId from, ValueId to);
 };
 
-// For each value the indices of the nodes that read it (once per operand) and of its producer.
+// For each value the indices of the nodes that read it (once per operand) and of its producer, and
+// whether it is a result of the graph.
 struct Uses {
   explicit Uses(const Graph& graph);
   std::vector<std::vector<int>> readers;
   std::vector<int> producer;  // -1: none
+  std::vector<bool> output;
 };
 
 // Sorts the nodes topologically, keeping the given order where it can; names a node on a cycle.
 [[nodiscard]] Status sort_nodes(Graph& graph);
 // Drops nodes whose results nobody reads.
 void remove_dead_nodes(Graph& graph);
-// For each node whether it would stay.
-[[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
 // Everything that this header promises.
 [[nodiscard]] Status verify(const Graph& graph);
 // One line per node, with shapes and, once assigned, memory orders and borders.

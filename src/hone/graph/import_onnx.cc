@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "hone/graph/node_names.h"
 #include "hone/graph/onnx_file.h"
 #include "hone/graph/onnx_input.h"
 #include "hone/graph/onnx_node.h"
@@ -149,16 +150,12 @@ class Importer {
   }
 
   Status read_nodes(const onnx::GraphProto& proto) {
-    std::set<std::string> names;
-    std::map<std::string, int> repeated;
+    NodeNames names;
     for (const onnx::NodeProto& from : proto.node()) {
       Node node;
       node.type = from.op_type();
       node.op = find_op(node.type, graph_.opset);
-      node.name = node_name(from);
-      int& times = repeated[node.name];
-      while (!names.insert(node.name).second)
-        node.name = fmt::format("{}.{}", node_name(from), ++times);
+      node.name = names.take(node_name(from));
       for (const std::string& output : from.output()) {
         node.outputs.push_back(kNoValue);
         if (output.empty()) continue;
@@ -195,12 +192,12 @@ class Importer {
   }
 
   Status read_outputs(const onnx::GraphProto& proto) {
+    std::set<std::string> names;
     for (const auto& output : proto.output()) {
       const auto it = ids_.find(output.name());
       if (it == ids_.end()) return fail("the output '{}' is computed by no node", output.name());
-      if (std::count(graph_.output_names.begin(), graph_.output_names.end(), output.name()) > 0) {
+      if (!names.insert(output.name()).second)
         return fail("the output '{}' is declared twice", output.name());
-      }
       graph_.outputs.push_back(it->second);
       graph_.output_names.push_back(output.name());
     }

@@ -4,6 +4,7 @@
 
 #include "hone/graph/expand.h"
 #include "hone/graph/extents.h"
+#include "hone/graph/node_names.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/unsupported_list.h"
@@ -285,10 +286,8 @@ Status infer_shapes(Graph& graph) {
   }
   HONE_RETURN_IF_ERROR(unsupported.all(graph.file));
   HONE_RETURN_IF_ERROR(compact_outputs(graph, nodes));
-  std::set<std::string> names;
-  for (Node& node : nodes) {
-    while (!names.insert(node.name).second) node.name += '#';
-  }
+  NodeNames names;
+  for (Node& node : nodes) node.name = names.take(node.name, NodeNames::Suffix::kSigns);
   graph.nodes = std::move(nodes);
   return ok_status();
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <queue>
 #include <set>
+#include <tuple>
 
 #include "hone/base/round_up.h"
 
@@ -156,11 +158,119 @@ void place_others(MemoryPlan& plan, const TaskList& tasks, const InPlaceTable& i
   }
 }
 
+// The searches above look at all pairs of buffers. With more than this they take seconds, and a
+// plan in the order of time, which looks at each buffer once, has to do.
+constexpr size_t kManyBuffers = 8192;
+
+// Places that lie free, by size and by offset.
+class FreePlaces {
+ public:
+  // A place for so many bytes: the tightest free one, or at the end.
+  int64_t take(int64_t bytes, int64_t& end) {
+    const auto best = by_size_.lower_bound({bytes, 0});
+    if (best != by_size_.end()) {
+      const auto [size, offset] = *best;
+      remove(offset, size);
+      if (size > bytes) insert(offset + bytes, size - bytes);
+      return offset;
+    }
+    int64_t offset = end;
+    if (!by_offset_.empty()) {
+      const auto [last, size] = *by_offset_.rbegin();
+      if (last + size == end) {
+        remove(last, size);
+        offset = last;
+      }
+    }
+    end = offset + bytes;
+    return offset;
+  }
+
+  void give_back(int64_t offset, int64_t bytes) {
+    auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.begin()) {
+      const auto [before, size] = *std::prev(next);
+      if (before + size == offset) {
+        remove(before, size);
+        offset = before;
+        bytes += size;
+      }
+    }
+    next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && offset + bytes == next->first) {
+      const auto [behind, size] = *next;
+      remove(behind, size);
+      bytes += size;
+    }
+    insert(offset, bytes);
+  }
+
+ private:
+  void insert(int64_t offset, int64_t bytes) {
+    by_offset_.emplace(offset, bytes);
+    by_size_.emplace(bytes, offset);
+  }
+  void remove(int64_t offset, int64_t bytes) {
+    by_offset_.erase(offset);
+    by_size_.erase({bytes, offset});
+  }
+
+  std::map<int64_t, int64_t> by_offset_;
+  std::set<std::pair<int64_t, int64_t>> by_size_;
+};
+
+// Each buffer, in the order in which they begin to live, where one lies that does not live any
+// more: those with a border in the place of one like it, at the start, the others behind them.
+void place_in_time_order(MemoryPlan& plan, const TaskList& tasks) {
+  std::vector<int> order;
+  for (int i = 0; i < std::ssize(tasks.buffers); ++i) {
+    if (plan.lives[static_cast<size_t>(i)].first >= 0) order.push_back(i);
+  }
+  const auto life = [&](int i) { return plan.lives[static_cast<size_t>(i)]; };
+  const auto buffer = [&](int i) -> const Buffer& { return tasks.buffers[static_cast<size_t>(i)]; };
+  const auto bytes_of = [&](int i) { return round_up(buffer(i).bytes(), MemoryPlan::kAlignment); };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return life(a).first < life(b).first; });
+  // Of like buffers, the moment from which on a place is free, and the place.
+  std::map<std::tuple<DType, Shape, Shape>, std::set<std::pair<int, int64_t>>> places;
+  for (const int i : order) {
+    if (!buffer(i).has_border()) continue;
+    auto& alike = places[{buffer(i).dtype, buffer(i).shape, buffer(i).border}];
+    int64_t offset = plan.arena_bytes;
+    if (!alike.empty() && alike.begin()->first < life(i).first) {
+      offset = alike.begin()->second;
+      alike.erase(alike.begin());
+    } else {
+      plan.zeroed.push_back({offset, bytes_of(i)});
+      plan.arena_bytes += bytes_of(i);
+    }
+    plan.offsets[static_cast<size_t>(i)] = offset;
+    alike.emplace(life(i).second, offset);
+  }
+  FreePlaces free;
+  using Last = std::pair<int, int>;  // the moment in which a buffer is used last, and the buffer
+  std::priority_queue<Last, std::vector<Last>, std::greater<>> living;
+  for (const int i : order) {
+    if (buffer(i).has_border()) continue;
+    for (; !living.empty() && living.top().first < life(i).first; living.pop()) {
+      const int gone = living.top().second;
+      free.give_back(plan.offsets[static_cast<size_t>(gone)], bytes_of(gone));
+    }
+    plan.offsets[static_cast<size_t>(i)] = free.take(bytes_of(i), plan.arena_bytes);
+    living.emplace(life(i).second, i);
+  }
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(const TaskList& tasks, std::span<const InPlace> in_place,
                        std::span<const int> moments) {
   const MemoryPlan lives = plan_lives(tasks, moments);
+  if (tasks.buffers.size() > kManyBuffers) {
+    MemoryPlan plan = lives;
+    place_in_time_order(plan, tasks);
+    return plan;
+  }
   const auto place = [&](std::span<const InPlace> pairs) {
     MemoryPlan plan = lives;
     const InPlaceTable table(lives, tasks, pairs);

@@ -26,6 +26,10 @@ struct Use {
   int call;
   compute::Touched touched;
 };
+struct BufferUses {
+  std::vector<Use> all;
+  std::vector<Use> writers;  // those that write some of it: readers do not need each other
+};
 
 compute::Touched everything(const Shape& shape) {
   return {compute::Region::whole(shape), compute::Region::whole(shape)};
@@ -120,7 +124,7 @@ std::vector<int> moments(const RunOrder& order, size_t num_calls) {
 
 std::vector<std::vector<int>> dependences(const TaskList& tasks) {
   std::vector<std::vector<int>> result(tasks.calls.size());
-  std::map<std::pair<Argument::Kind, int>, std::vector<Use>> uses;
+  std::map<std::pair<Argument::Kind, int>, BufferUses> uses;
   for (int c = 0; c < std::ssize(tasks.calls); ++c) {
     const TaskCall& call = tasks.calls[static_cast<size_t>(c)];
     const bool has_dag = call.dag.params.size() == call.arguments.size();
@@ -129,12 +133,14 @@ std::vector<std::vector<int>> dependences(const TaskList& tasks) {
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       const Argument& argument = call.arguments[i];
       if (argument.kind == Argument::Kind::kConstant) continue;
-      std::vector<Use>& others = uses[{argument.kind, argument.index}];
+      BufferUses& others = uses[{argument.kind, argument.index}];
       const compute::Touched own = has_dag ? touched[i] : everything({1});
-      for (const Use& other : others) {
+      const bool writes = !own.writes.empty();
+      for (const Use& other : writes ? others.all : others.writers) {
         if (other.call != c && conflict(other.touched, own)) before.push_back(other.call);
       }
-      others.push_back({c, own});
+      others.all.push_back({c, own});
+      if (writes) others.writers.push_back({c, own});
     }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());

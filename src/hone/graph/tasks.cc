@@ -90,12 +90,13 @@ class Extractor {
   }
 
   void find_extents() {
+    std::map<ValueId, const Node*> compact;  // by result
     for (const Node& node : graph_.nodes) {
-      if (node.type != "hone.Compact") continue;
-      for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-        if (graph_.outputs[i] == node.outputs[0])
-          list_.outputs[i].extents = graph_.value(node.outputs[1]).storage.buffer;
-      }
+      if (node.type == "hone.Compact") compact.emplace(node.outputs[0], &node);
+    }
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      if (const auto it = compact.find(graph_.outputs[i]); it != compact.end())
+        list_.outputs[i].extents = graph_.value(it->second->outputs[1]).storage.buffer;
     }
   }
 
@@ -121,14 +122,13 @@ class Extractor {
 
   Argument constant(const Tensor& tensor) {
     const uint64_t hash = tensor_hash(tensor);
-    const auto& known = list_.constant_hashes;
-    const auto it = std::find(known.begin(), known.end(), hash);
-    const auto index = static_cast<int>(it - known.begin());
-    if (it == known.end()) {
+    const auto [it, fresh] =
+        constant_of_hash_.emplace(hash, static_cast<int>(list_.constants.size()));
+    if (fresh) {
       list_.constants.push_back(tensor);
       list_.constant_hashes.push_back(hash);
     }
-    return {Argument::Kind::kConstant, index};
+    return {Argument::Kind::kConstant, it->second};
   }
 
   // The borders of the inputs; none beside a weight that is infinite, which times zero is no zero.
@@ -182,13 +182,14 @@ class Extractor {
   }
 
   void add_to_group(TaskCall& call) {
-    const auto it = std::find_if(list_.groups.begin(), list_.groups.end(),
-                                 [&](const TaskGroup& group) { return group.key == call.key; });
-    call.group = static_cast<int>(it - list_.groups.begin());
-    if (it == list_.groups.end())
+    const auto [it, fresh] = group_of_key_.emplace(call.key, static_cast<int>(list_.groups.size()));
+    call.group = it->second;
+    if (fresh) {
       list_.groups.push_back({call.key, {}});
-    else
-      order_arguments(call, list_.calls[static_cast<size_t>(it->calls.front())].dag);
+    } else {
+      const TaskGroup& group = list_.groups[static_cast<size_t>(call.group)];
+      order_arguments(call, list_.calls[static_cast<size_t>(group.calls.front())].dag);
+    }
     list_.groups[static_cast<size_t>(call.group)].calls.push_back(
         static_cast<int>(list_.calls.size()));
   }
@@ -197,6 +198,7 @@ class Extractor {
   const std::vector<bool> non_negative_;
   TaskList list_;
   std::map<ValueId, int> constant_of_value_;
+  std::map<uint64_t, int> constant_of_hash_, group_of_key_;
   std::map<ValueId, bool> finite_;  // constants that were looked at
 };
 

@@ -16,16 +16,7 @@ constexpr int64_t kNarrowBytes = 64 << 10;
 // Structural part: pointwise intermediates disappear into their readers; a reduction that writes an
 // output directly gets an accumulator.
 Status simplify_structure(SketchBuilder& builder) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const schedule::StageState& stage : builder.state.stages) {
-      const schedule::Step step = schedule::Inline{stage.name()};
-      if (!schedule::check(step, builder.state).ok()) continue;
-      HONE_RETURN_IF_ERROR(builder.add_step(step));
-      changed = true;
-      break;
-    }
-  }
+  HONE_RETURN_IF_ERROR(inline_stages(builder, [](const compute::Stage&) { return true; }));
   std::vector<std::string> reductions;
   for (const schedule::StageState& stage : builder.state.stages) {
     const compute::Stage& what = stage.info->stage;

@@ -76,12 +76,60 @@ std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {
   return options;
 }
 
+namespace {
+
+// A value that several operands of its reader share is written out for each of them, so that a
+// chain in which every stage reads the one before twice doubles with each: 16 would be 65,536
+// copies of the first. A body may have so many operators when it is written out; of the networks in
+// models/ none has more than 111.
+constexpr int64_t kMaxBody = 1024;
+
+// Operators of an expression that is written out as a tree; `most` if there are more.
+int64_t written_out(const ir::Expr& e, int64_t most) {
+  int64_t count = 1;
+  for (const ir::Expr& argument : e->args) {
+    if (count >= most) return most;
+    count += written_out(argument, most - count);
+  }
+  return count;
+}
+
+int64_t reads_of(const ir::Expr& e, const ir::BufferPtr& buffer) {
+  int64_t count = e->op == ir::Op::kLoad && e->buffer == buffer ? 1 : 0;
+  for (const ir::Expr& argument : e->args) count += reads_of(argument, buffer);
+  return count;
+}
+
+int64_t body_of(const compute::Stage& stage) {
+  int64_t count = 0;
+  for (const compute::Output& output : stage.outputs)
+    count += written_out(output.value, kMaxBody + 1);
+  return count;
+}
+
+// Whether the readers of a stage stay small if its value is written into them.
+bool stays_small(const schedule::State& state, const compute::Stage& stage) {
+  if (stage.outputs.size() != 1) return false;
+  const ir::BufferPtr& buffer = stage.outputs[0].buffer;
+  const int64_t own = body_of(stage);
+  for (const int index : state.readers(buffer)) {
+    const compute::Stage& reader = state.stages[static_cast<size_t>(index)].info->stage;
+    int64_t reads = 0;
+    for (const compute::Output& output : reader.outputs) reads += reads_of(output.value, buffer);
+    if (body_of(reader) + reads * own > kMaxBody) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Status inline_stages(SketchBuilder& builder,
                      const std::function<bool(const compute::Stage&)>& wanted) {
   for (bool changed = true; changed;) {
     changed = false;
     for (const schedule::StageState& stage : builder.state.stages) {
-      if (stage.info->stage.is_extern() || !wanted(stage.info->stage)) continue;
+      const compute::Stage& what = stage.info->stage;
+      if (what.is_extern() || !wanted(what) || !stays_small(builder.state, what)) continue;
       const schedule::Step step = schedule::Inline{stage.name()};
       if (!schedule::check(step, builder.state).ok()) continue;
       HONE_RETURN_IF_ERROR(builder.add_step(step));

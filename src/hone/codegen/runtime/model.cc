@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <new>
@@ -50,7 +51,7 @@ class Model {
   void** arguments = nullptr;  // of all phases
   int64_t* step_ns = nullptr;
   bool profile = false;
-  std::atomic<bool> running{false};
+  std::atomic<pid_t> running{0};     // the process of the run that is under way; 0: none is
   std::atomic<bool> refused{false};  // a run was, because another one was under way
   char error[kErrorBytes] = "";
 };
@@ -315,15 +316,29 @@ const PlanHeader& model_plan(const Model& model) { return *model.plan; }
 
 int model_num_threads(const Model& model) { return pool_num_threads(model.pool); }
 
+namespace {
+
+// A run that was under way when this process was forked is its parent's and ends there.
+bool take(Model& model) {
+  const pid_t self = getpid();
+  pid_t other = 0;
+  while (!model.running.compare_exchange_strong(other, self, std::memory_order_acquire)) {
+    if (other == self) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 int model_run(Model& model, const void* const* inputs, void* const* outputs) {
-  if (model.running.exchange(true, std::memory_order_acquire)) {
+  if (!take(model)) {
     model.refused.store(true, std::memory_order_relaxed);
     return 1;
   }
   model.refused.store(false, std::memory_order_relaxed);
   model.error[0] = '\0';
   const int result = run_bound(model, inputs, outputs);
-  model.running.store(false, std::memory_order_release);
+  model.running.store(0, std::memory_order_release);
   return result;
 }
 

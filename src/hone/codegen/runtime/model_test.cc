@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -36,6 +38,11 @@ int wait_for_release(void* const*, void*, int64_t, int64_t, int) {
   entered.store(true);
   while (!release.load()) std::this_thread::yield();
   return 0;
+}
+int add_one_when_released(void* const* args, void* scratch, int64_t first, int64_t last,
+                          int thread) {
+  wait_for_release(args, scratch, first, last, thread);
+  return add_one(args, scratch, first, last, thread);
 }
 int fail_with_9(void* const*, void*, int64_t, int64_t, int) { return 9; }
 // args: an arena area of 8 floats; fails unless it is zero.
@@ -226,6 +233,36 @@ TEST(model, in_use_refuses_a_second_run) {
   other.join();
   EXPECT_EQ(run(*model, x, y), 0);
   EXPECT_STREQ(model_last_error(*model), "");
+}
+
+TEST(model, runs_in_a_child_that_was_forked_during_a_run) {
+  for (const int threads : {1, 3}) {
+    release = entered = false;
+    Fixture fixture(add_one_when_released);
+    const ModelPtr model = fixture.create(threads);
+    ASSERT_NE(model, nullptr);
+    const std::vector<float> x(kTiles, 1);
+    std::vector<float> y(kTiles);
+    std::thread other([&] { EXPECT_EQ(run(*model, x, y), 0); });
+    while (!entered) std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+      // Neither the run nor the threads are there.
+      release = true;
+      bool right = true;
+      for (int times = 0; times < 2; ++times) {
+        std::vector<float> mine(kTiles);
+        right = right && run(*model, x, mine) == 0 && mine == std::vector<float>(kTiles, 2);
+      }
+      _exit(right ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << threads << " threads";
+    release = true;
+    other.join();
+    EXPECT_EQ(y, std::vector<float>(kTiles, 2));
+  }
 }
 
 TEST(model, has_no_more_threads_than_cpus) {

@@ -311,8 +311,8 @@ int run_serially(const PhaseCall* phases, int64_t count, void* scratch) {
 
 // `mode`: of the calling thread.
 int run_group(Pool& pool, const PhaseCall* phases, int64_t count, char* scratch,
-              int64_t scratch_stride, FloatMode& mode) {
-  const int64_t shares = shares_of(pool, phases, count);
+              int64_t scratch_stride, bool alone, FloatMode& mode) {
+  const int64_t shares = alone ? 1 : shares_of(pool, phases, count);
   if (shares <= 1) return run_serially(phases, count, scratch);
   int64_t units = units_of(*phases), length = 0;
   if (count > 1) {
@@ -416,6 +416,9 @@ int pool_num_threads(const Pool* pool) { return pool->num_threads; }
 
 int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scratch,
              int64_t scratch_stride, int64_t* phase_ns) {
+  // In a forked child there is no other thread, the owner's pool has none either, and the shares
+  // may be what was left of a run that was on.
+  const bool alone = pool->process != getpid();
   if (pool->placement.is_outdated()) place_workers(*pool);
   FloatMode mode;
   int64_t start = phase_ns == nullptr ? 0 : clock_ns();
@@ -423,8 +426,8 @@ int pool_run(Pool* pool, const PhaseCall* phases, int64_t num_phases, void* scra
   for (int64_t i = 0; i < num_phases; i = end) {
     end = i + 1;
     while (phase_ns == nullptr && end < num_phases && phases[end].joins) ++end;
-    const int result =
-        run_group(*pool, phases + i, end - i, static_cast<char*>(scratch), scratch_stride, mode);
+    const int result = run_group(*pool, phases + i, end - i, static_cast<char*>(scratch),
+                                 scratch_stride, alone, mode);
     if (phase_ns != nullptr) {
       const int64_t now = clock_ns();
       phase_ns[i] = now - start;

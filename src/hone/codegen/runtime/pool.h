@@ -1,8 +1,9 @@
 // codegen/runtime/pool.h - the persistent threads that run kernels. No libstdc++ at run time.
 //
 // The caller is thread 0 and works too. A phase's tiles are split evenly; each thread takes its
-// share in halving chunks, and who is done takes from the others, so a thread that sleeps, is
-// descheduled or was lost in a fork() holds up nothing. A phase of one tile wakes nobody. Phases
+// share in halving chunks, and who is done takes from the others, so a thread that sleeps or is
+// descheduled holds up nothing. In a forked child, also of a fork() while phases ran, the caller
+// runs all by itself. A phase of one tile wakes nobody. Phases
 // that do not need each other may join: a thread's share is then a share of each of them. Idle
 // workers spin for a bounded time, then sleep on a futex. A pool serves one caller at a time; any
 // number of pools may run at once. `run` allocates nothing. A pool may also have no threads and run

@@ -195,6 +195,52 @@ TEST(pool, works_in_a_forked_child) {
   EXPECT_EQ(counts, std::vector<int>(20, 2));
 }
 
+// A tile forks while others wait: what the child finds is the state of the run that was on.
+struct ForkedRun {
+  Pool* pool;
+  std::atomic<int> waiting{0};
+  std::atomic<pid_t> child{-1};
+};
+int fork_on_tile_0(void* const* args, void*, int64_t first, int64_t last, int) {
+  auto& run = *static_cast<ForkedRun*>(args[0]);
+  if (first > 0) {
+    ++run.waiting;
+    while (run.child < 0) std::this_thread::yield();
+    return 0;
+  }
+  while (run.waiting == 0 && last < 8) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    bool right = true;
+    for (const int limit : {0, 2, 1}) {  // fewer threads leave the shares of the others as they are
+      std::vector<int> mine(50);
+      right =
+          right && run_counts(run.pool, 50, limit, mine) == 0 && mine == std::vector<int>(50, 1);
+    }
+    _exit(right ? 0 : 1);
+  }
+  run.child = child;
+  return 0;
+}
+
+TEST(pool, works_in_a_child_that_was_forked_while_phases_ran) {
+  for (const bool owned : {false, true}) {
+    int calls = 0;
+    const PoolPtr pool(
+        pool_create(owned
+                        ? PoolOptions{.num_threads = 4, .parallel_for = on_threads, .owner = &calls}
+                        : PoolOptions{.num_threads = 4}),
+        pool_destroy);
+    ForkedRun run{pool.get()};
+    void* args[] = {&run};
+    const PhaseCall phase{.kernel = fork_on_tile_0, .args = args, .num_tiles = 8, .max_threads = 0};
+    ASSERT_EQ(pool_run(pool.get(), &phase, 1, nullptr, 0), 0);
+    int status = -1;
+    ASSERT_EQ(waitpid(run.child, &status, 0), run.child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << (owned ? "owned" : "own");
+  }
+}
+
 TEST(pool, runs_on_its_owners_threads) {
   for (const int threads : {3, 7, 64}) {
     for (const ParallelFor run : {on_threads, backwards, not_at_all}) {

@@ -13,8 +13,8 @@ namespace {
 Result<bool> become(const RewriteSite& site, const Match& match, ValueId x, const char* type,
                     NamedAttributes attributes = {}) {
   if (!match.closed() || match.value(x).shape != site.result().shape) return false;
-  HONE_RETURN_IF_ERROR(replace_node(
-      site.graph, site.index, [&](ExpandContext& c) { return c.add(type, {x}, attributes); }));
+  HONE_RETURN_IF_ERROR(
+      replace_node(site, [&](ExpandContext& c) { return c.add(type, {x}, attributes); }));
   return true;
 }
 

@@ -129,7 +129,7 @@ std::optional<Weights> scaled_before(const RewriteSite& site, const Node& produc
 Status replace_by_product(const RewriteSite& site, const Node& product, ValueId data,
                           Weights weights) {
   const Node like = product;
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     std::vector<ValueId> operands = {data, c.constant(std::move(weights.weight))};
     if (weights.bias) operands.push_back(c.constant(std::move(*weights.bias)));
     return c.add_like(like, operands);

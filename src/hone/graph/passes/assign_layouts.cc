@@ -72,7 +72,7 @@ std::vector<int> wanted_order(const Graph& graph, const Node& node, size_t k) {
 std::vector<int> order_of_reader(const Graph& graph, const Uses& uses, const Node& node) {
   if (node.type != "hone.Attention") return {};
   const auto& readers = uses.readers[static_cast<size_t>(node.outputs[0])];
-  if (readers.size() != 1 || graph.is_output(node.outputs[0])) return {};
+  if (readers.size() != 1 || uses.output[static_cast<size_t>(node.outputs[0])]) return {};
   const Node& transpose = graph.nodes[static_cast<size_t>(readers[0])];
   if (transpose.type != "Transpose") return {};
   const auto& next = uses.readers[static_cast<size_t>(transpose.outputs[0])];
@@ -126,20 +126,35 @@ void choose_orders(Graph& graph) {
   }
 }
 
-ValueId insert_copy(Graph& graph, ValueId from, size_t before, const std::string& suffix) {
-  const Value source = graph.value(from);
-  const ValueId to = graph.add_value(source.name + suffix, source.dtype, source.shape);
-  graph.value(to).order = order_of(source);
-  Node copy{
-      .name = graph.unique_node_name(source.name + suffix), .type = "hone.Copy", .op = copy_op()};
+CopyInserter::CopyInserter(Graph& graph) : graph_(graph), names_(graph) {}
+
+ValueId CopyInserter::add(ValueId from, size_t before, const std::string& suffix) {
+  const Value& source = graph_.value(from);
+  std::string name = source.name + suffix;
+  const ValueId to = graph_.add_value(name, source.dtype, source.shape);
+  graph_.value(to).order = order_of(source);
+  Node copy{.name = names_.take(name), .type = "hone.Copy", .op = copy_op()};
   copy.inputs = {from};
   copy.outputs = {to};
-  graph.nodes.insert(graph.nodes.begin() + static_cast<long>(before), std::move(copy));
+  copies_[before].push_back(std::move(copy));
   return to;
+}
+
+void CopyInserter::insert() {
+  if (copies_.empty()) return;
+  std::vector<Node> nodes;
+  for (size_t i = 0; i <= graph_.nodes.size(); ++i) {
+    if (const auto copies = copies_.find(i); copies != copies_.end())
+      std::move(copies->second.begin(), copies->second.end(), std::back_inserter(nodes));
+    if (i < graph_.nodes.size()) nodes.push_back(std::move(graph_.nodes[i]));
+  }
+  graph_.nodes = std::move(nodes);
+  copies_.clear();
 }
 
 Status assign_layouts(Graph& graph) {
   choose_orders(graph);
+  CopyInserter inserter(graph);
   // One copy per value and order serves all readers.
   std::map<std::pair<ValueId, std::vector<int>>, ValueId> copies;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -154,17 +169,18 @@ Status assign_layouts(Graph& graph) {
         graph.nodes[i].inputs[k] = known->second;
         continue;
       }
-      const ValueId copy = insert_copy(graph, from, i, suffix);
+      const ValueId copy = inserter.add(from, i, suffix);
       graph.value(copy).order = wanted;
-      graph.nodes[++i].inputs[k] = copies[{from, wanted}] = copy;
+      graph.nodes[i].inputs[k] = copies[{from, wanted}] = copy;
     }
   }
   for (ValueId& out : graph.outputs) {
     if (is_plain(graph.value(out))) continue;
-    const ValueId copy = insert_copy(graph, out, graph.nodes.size(), ".output");
+    const ValueId copy = inserter.add(out, graph.nodes.size(), ".output");
     graph.value(copy).order = plain_order(graph.value(out).shape.size());
     out = copy;
   }
+  inserter.insert();
   return ok_status();
 }
 

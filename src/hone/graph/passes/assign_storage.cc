@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <unordered_set>
 
 #include "hone/graph/emit.h"
 #include "hone/graph/op.h"
@@ -61,15 +63,16 @@ class Assigner {
     copy_for_borders();
     copy_outputs();
     claim_parts();
-    collect_borders();
-    spread_borders();
+    const Uses uses(graph_);
+    collect_borders(uses);
+    spread_borders(uses);
     bind_outputs();
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       place(graph_.inputs[i], Buffer::Kind::kInput, static_cast<int>(i));
     }
     for (const Node& node : graph_.nodes) {
       for (const ValueId out : node.outputs) {
-        if (out != kNoValue) storage(out);
+        if (out != kNoValue) store(uses, out);
       }
     }
   }
@@ -107,7 +110,7 @@ class Assigner {
   // the right operand of a product, which reads its rows again and again: with the rows far apart
   // that is up to 17 % slower (queries, keys and values of 512 x 512 in one value).
   bool needs_own_place(const Uses& uses, ValueId id) const {
-    if (graph_.is_output(id)) return true;
+    if (uses.output[static_cast<size_t>(id)]) return true;
     for (const int reader : uses.readers[static_cast<size_t>(id)]) {
       const Node& node = graph_.nodes[static_cast<size_t>(reader)];
       if (is_reshape(node) || joins_parts(node)) return true;
@@ -125,32 +128,32 @@ class Assigner {
     const Uses uses(graph_);
     const std::vector<bool> non_negative = non_negative_values(graph_);
     std::map<ValueId, ValueId> copies;
+    CopyInserter inserter(graph_);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const auto border = wanted_border(graph_, graph_.nodes[i], non_negative);
       if (!border) continue;
       const ValueId data = graph_.nodes[i].inputs[0];
-      if (static_cast<size_t>(data) >= uses.producer.size()) continue;  // such a copy already
       if (can_have_border(uses, data)) continue;
       const auto known = copies.find(data);
       if (known != copies.end()) {
         graph_.nodes[i].inputs[0] = known->second;
         continue;
       }
-      const ValueId copy = insert_copy(graph_, data, i, ".bordered");
-      graph_.nodes[++i].inputs[0] = copies[data] = copy;
+      graph_.nodes[i].inputs[0] = copies[data] = inserter.add(data, i, ".bordered");
     }
+    inserter.insert();
   }
 
-  // Node indices shift as copies are inserted, so producers and readers are looked up by value
-  // only.
-  bool can_have_border(const Uses& uses, ValueId id) {
-    if (uses.producer[static_cast<size_t>(id)] < 0 || graph_.is_output(id)) return false;
-    for (const Node& node : graph_.nodes) {
-      const bool makes = std::count(node.outputs.begin(), node.outputs.end(), id) > 0;
-      if (makes && is_window(node)) return can_have_border(uses, node.inputs[0]);
-      if (makes && !computes(node) && !joins_parts(node)) return false;
+  bool can_have_border(const Uses& uses, ValueId id) const {
+    for (;;) {
+      const int producer = uses.producer[static_cast<size_t>(id)];
+      if (producer < 0 || uses.output[static_cast<size_t>(id)]) return false;
+      const Node& node = graph_.nodes[static_cast<size_t>(producer)];
+      if (!is_window(node)) {
+        return (computes(node) || joins_parts(node)) && !viewed_densely(uses, id);
+      }
+      id = node.inputs[0];
     }
-    return !viewed_densely(id);
   }
 
   // The compute node's (or concatenation's) value that a value is a view of.
@@ -166,67 +169,68 @@ class Assigner {
 
   // Every output must be the only owner of its buffer, which the caller gives.
   void copy_outputs() {
-    std::vector<ValueId> bases;
-    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      const Uses uses(graph_);
-      const ValueId root = base(uses, graph_.outputs[i]);
+    const Uses uses(graph_);
+    CopyInserter inserter(graph_);
+    for (ValueId& output : graph_.outputs) {
+      ValueId root = base(uses, output);
       const bool made = uses.producer[static_cast<size_t>(root)] >= 0;
-      const bool taken = std::count(bases.begin(), bases.end(), root) > 0;
-      if (!made || taken) {
-        graph_.outputs[i] = insert_copy(graph_, graph_.outputs[i], graph_.nodes.size(), ".output");
-        bases.push_back(graph_.outputs[i]);
-        continue;
-      }
-      bases.push_back(root);
+      if (!made || is_output_base_.contains(root))
+        output = root = inserter.add(output, graph_.nodes.size(), ".output");
+      output_bases_.push_back(root);
+      is_output_base_.insert(root);
     }
-    output_bases_ = bases;
+    inserter.insert();
   }
 
   // Each part of a joined value is written straight to its place, or copied there.
   void claim_parts() {
+    const Uses uses(graph_);
+    CopyInserter inserter(graph_);
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       if (!joins_parts(graph_.nodes[i])) continue;
       const ValueId whole = graph_.nodes[i].outputs[0];
       const std::vector<PartPlace> parts = parts_of(graph_, graph_.nodes[i]);
-      size_t at = i;
-      for (size_t k = 0; k < graph_.nodes[at].inputs.size(); ++k) {
-        ValueId part = graph_.nodes[at].inputs[k];
-        if (!can_be_window(part, whole)) {
-          const ValueId copy = insert_copy(graph_, part, at, ".part");
-          graph_.value(copy).order = order_of(graph_.value(whole));
-          ++at;
-          graph_.nodes[at].inputs[k] = part = copy;
+      for (size_t k = 0; k < graph_.nodes[i].inputs.size(); ++k) {
+        ValueId part = graph_.nodes[i].inputs[k];
+        if (!can_be_window(uses, part, whole)) {
+          part = inserter.add(part, i, ".part");
+          graph_.value(part).order = order_of(graph_.value(whole));
+          graph_.nodes[i].inputs[k] = part;
         }
         claims_[part] = {whole, parts[k]};
       }
     }
+    inserter.insert();
   }
 
-  bool can_be_window(ValueId part, ValueId whole) const {
+  bool can_be_window(const Uses& uses, ValueId part, ValueId whole) const {
     if (claims_.count(part) != 0 || graph_.value(part).order != graph_.value(whole).order)
       return false;
-    if (std::count(output_bases_.begin(), output_bases_.end(), part) > 0) return false;
-    const Node* node = maker(part);
-    return node != nullptr && (computes(*node) || joins_parts(*node)) && !viewed_densely(part);
+    if (is_output_base_.contains(part)) return false;
+    const Node* node = maker(uses, part);
+    return node != nullptr && (computes(*node) || joins_parts(*node)) &&
+           !viewed_densely(uses, part);
   }
 
   // Whether it is viewed in another shape, itself or through transposes: it must be dense then.
-  bool viewed_densely(ValueId id) const {
-    for (const Node& node : graph_.nodes) {
-      if (node.inputs.empty() || node.inputs[0] != id) continue;
-      if (is_reshape(node) || (is_transpose(node) && viewed_densely(node.outputs[0]))) return true;
+  bool viewed_densely(const Uses& uses, ValueId id) const {
+    for (const int reader : uses.readers[static_cast<size_t>(id)]) {
+      const Node& node = graph_.nodes[static_cast<size_t>(reader)];
+      if (node.inputs[0] != id) continue;
+      if (is_reshape(node) || (is_transpose(node) && viewed_densely(uses, node.outputs[0])))
+        return true;
     }
     return false;
   }
 
   // The border of each buffer's owner: what its readers and those of its windows want.
-  void collect_borders() {
+  void collect_borders(const Uses& uses) {
     const std::vector<bool> non_negative = non_negative_values(graph_);
     for (const Node& node : graph_.nodes) {
       auto border = wanted_border(graph_, node, non_negative);
       if (!border) continue;
-      const ValueId id = bordered_whole(node.inputs[0], *border);
-      if (viewed_densely(id)) continue;  // its windows' readers are guarded
+      const ValueId id = bordered_whole(uses, node.inputs[0], *border);
+      if (viewed_densely(uses, id)) continue;  // its windows' readers are guarded
       const auto [it, fresh] = borders_.emplace(id, *border);
       if (!fresh) it->second.join(*border);
     }
@@ -234,10 +238,10 @@ class Assigner {
 
   // The value of which this one is a part, itself or through others, or a window; there is no
   // border along dimensions of which it is not all.
-  ValueId bordered_whole(ValueId id, Border& border) const {
+  ValueId bordered_whole(const Uses& uses, ValueId id, Border& border) const {
     for (;;) {
       const Shape& part = graph_.value(id).shape;
-      const Node* window = maker(id);
+      const Node* window = maker(uses, id);
       if (const auto claim = claims_.find(id); claim != claims_.end()) {
         id = claim->second.whole;
       } else if (window != nullptr && is_window(*window)) {
@@ -251,48 +255,49 @@ class Assigner {
     }
   }
 
-  const Node* maker(ValueId id) const {
-    for (const Node& node : graph_.nodes) {
-      if (std::count(node.outputs.begin(), node.outputs.end(), id) > 0) return &node;
-    }
-    return nullptr;
+  const Node* maker(const Uses& uses, ValueId id) const {
+    const int producer = uses.producer[static_cast<size_t>(id)];
+    return producer < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(producer)];
   }
 
   // Values that meet in an elementwise operator get one border, so that all blocks of a residual
   // network have the same tasks.
-  void spread_borders() {
+  void spread_borders(const Uses& uses) {
     std::vector<bool> owner(graph_.values.size(), false);
     for (const Node& node : graph_.nodes) {
       if (!computes(node) && !joins_parts(node)) continue;
       const ValueId id = node.outputs[0];
       owner[static_cast<size_t>(id)] =
-          claims_.count(id) == 0 && !viewed_densely(id) &&
-          std::count(output_bases_.begin(), output_bases_.end(), id) == 0;
+          claims_.count(id) == 0 && !viewed_densely(uses, id) && !is_output_base_.contains(id);
     }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const Node& node : graph_.nodes) {
-        if (node.op->kind != Kind::kElementwise) continue;
-        std::vector<ValueId> meeting = node.inputs;
-        meeting.push_back(node.outputs[0]);
-        const Shape& shape = graph_.value(node.outputs[0]).shape;
-        std::erase_if(meeting, [&](ValueId id) {
-          return id == kNoValue || !owner[static_cast<size_t>(id)] ||
-                 graph_.value(id).shape != shape;
-        });
-        Border joined{Shape(shape.size(), 0), Shape(shape.size(), 0)};
-        for (const ValueId id : meeting) {
-          if (const auto it = borders_.find(id); it != borders_.end()) joined.join(it->second);
-        }
-        if (!joined.any()) continue;
-        for (const ValueId id : meeting) {
-          Border& border =
-              borders_.try_emplace(id, Border{Shape(shape.size(), 0), Shape(shape.size(), 0)})
-                  .first->second;
-          changed |= border.low != joined.low || border.high != joined.high;
-          border = joined;
-        }
+    // Values that meet, directly or by others, are one set.
+    std::vector<ValueId> parent(graph_.values.size());
+    std::iota(parent.begin(), parent.end(), 0);
+    const auto root = [&](ValueId id) {
+      while (parent[static_cast<size_t>(id)] != id) {
+        ValueId& above = parent[static_cast<size_t>(id)];
+        id = above = parent[static_cast<size_t>(above)];
       }
+      return id;
+    };
+    for (const Node& node : graph_.nodes) {
+      if (node.op->kind != Kind::kElementwise) continue;
+      std::vector<ValueId> meeting = node.inputs;
+      meeting.push_back(node.outputs[0]);
+      const Shape& shape = graph_.value(node.outputs[0]).shape;
+      std::erase_if(meeting, [&](ValueId id) {
+        return id == kNoValue || !owner[static_cast<size_t>(id)] || graph_.value(id).shape != shape;
+      });
+      for (const ValueId id : meeting) parent[static_cast<size_t>(root(id))] = root(meeting[0]);
+    }
+    std::map<ValueId, Border> joined;  // by root
+    for (const auto& [id, border] : borders_) {
+      const auto [it, fresh] = joined.emplace(root(id), border);
+      if (!fresh) it->second.join(border);
+    }
+    for (size_t i = 0; i < parent.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      if (const auto it = joined.find(root(id)); it != joined.end()) borders_[id] = it->second;
     }
   }
 
@@ -340,23 +345,38 @@ class Assigner {
     }
   }
 
-  const Storage& storage(ValueId id) {
-    Value& value = graph_.value(id);
-    if (value.storage.buffer >= 0) return value.storage;
+  // The value in whose place another one lies, whole or a part; kNoValue: it has its own buffer.
+  ValueId lies_in(const Uses& uses, ValueId id) const {
+    if (const auto claim = claims_.find(id); claim != claims_.end()) return claim->second.whole;
+    const Node* view = maker(uses, id);
+    const bool own = view == nullptr || computes(*view) || joins_parts(*view) ||
+                     graph_.value(view->inputs[0]).constant;
+    return own ? kNoValue : view->inputs[0];
+  }
+
+  // A place for a value, after one for that in which it lies. Views of views may be many.
+  void store(const Uses& uses, ValueId id) {
+    std::vector<ValueId> open;
+    for (; id != kNoValue && graph_.value(id).storage.buffer < 0; id = lies_in(uses, id))
+      open.push_back(id);
+    for (size_t i = open.size(); i-- > 0;) {
+      const ValueId of = lies_in(uses, open[i]);
+      if (of == kNoValue) {
+        place(open[i], Buffer::Kind::kArena, 0);
+      } else {
+        graph_.value(open[i]).storage = part_of(uses, open[i], graph_.value(of).storage);
+      }
+    }
+  }
+
+  // The storage of a value that lies in another one's.
+  Storage part_of(const Uses& uses, ValueId id, Storage same) const {
+    const Value& value = graph_.value(id);
     if (const auto claim = claims_.find(id); claim != claims_.end()) {
-      Storage window = storage(claim->second.whole);
-      const Shape& whole = graph_.value(claim->second.whole).shape;
-      narrow(window, claim->second.part, value.shape, whole);
-      value.storage = std::move(window);
-      return value.storage;
+      narrow(same, claim->second.part, value.shape, graph_.value(claim->second.whole).shape);
+      return same;
     }
-    const Node* view = maker(id);
-    if (view == nullptr || computes(*view) || joins_parts(*view) ||
-        graph_.value(view->inputs[0]).constant) {
-      place(id, Buffer::Kind::kArena, 0);
-      return value.storage;
-    }
-    Storage same = storage(view->inputs[0]);
+    const Node* view = maker(uses, id);
     if (is_window(*view)) {
       const PartPlace part{view->attributes.integers("starts"), Shape(value.shape.size(), 1)};
       narrow(same, part, value.shape, graph_.value(view->inputs[0]).shape);
@@ -378,12 +398,12 @@ class Assigner {
       same.step.assign(value.shape.size(), 1);
       same.border_low = same.border_high = same.offset;
     }
-    value.storage = std::move(same);
-    return value.storage;
+    return same;
   }
 
   Graph& graph_;
-  std::vector<ValueId> output_bases_;
+  std::vector<ValueId> output_bases_;  // by output
+  std::unordered_set<ValueId> is_output_base_;
   std::map<ValueId, Claim> claims_;
   std::map<ValueId, Border> borders_;
 };

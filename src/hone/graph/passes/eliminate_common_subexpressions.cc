@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "hone/base/hash.h"
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/passes/rewrite.h"
 
@@ -13,6 +14,33 @@ bool commutes(const std::string& type) {
   static constexpr std::string_view kTypes[] = {"Add", "Mul", "Max", "Min",  "Sum",
                                                 "And", "Or",  "Xor", "Equal"};
   return std::count(std::begin(kTypes), std::end(kTypes), type) > 0;
+}
+
+// A look at the whole of a constant, and at all nodes that read the same, is for few of them.
+constexpr size_t kFew = 8;
+
+template <typename T>
+uint64_t hash_of(const T& x) {
+  return hash_bytes(&x, sizeof x);
+}
+uint64_t hash_of(const std::string& x) { return hash_bytes(x.data(), x.size()); }
+uint64_t hash_of(const Tensor& x) { return hash_bytes(x.data(), static_cast<size_t>(x.bytes())); }
+uint64_t hash_of(const Subgraph&) { return 0; }
+template <typename T>
+uint64_t hash_of(const std::vector<T>& list) {
+  uint64_t hash = list.size();
+  for (const T& x : list) hash = hash_combine(hash, hash_of(x));
+  return hash;
+}
+
+// Of attributes that are the same, the same.
+uint64_t hash_of(const Attributes& attributes) {
+  uint64_t hash = 0;
+  for (const auto& [name, value] : attributes.all()) {
+    hash = hash_combine(hash, hash_of(name));
+    hash = hash_combine(hash, std::visit([](const auto& x) { return hash_of(x); }, value));
+  }
+  return hash;
 }
 
 // Each run, or each node, gives another result; or the result's shape is known to the run only.
@@ -44,21 +72,28 @@ class Merger {
   // Types, shapes and the first bytes tell almost all constants apart without a look at the rest.
   void merge_constants() {
     std::map<std::tuple<DType, Shape, std::string>, std::vector<ValueId>> known;
+    std::map<std::tuple<DType, Shape, uint64_t>, std::vector<ValueId>> by_hash;
     for (size_t i = 0; i < graph_.values.size(); ++i) {
       const auto id = static_cast<ValueId>(i);
       const auto& constant = graph_.value(id).constant;
       if (!constant) continue;
       const auto first = static_cast<size_t>(std::min<int64_t>(64, constant->bytes()));
       std::string head(static_cast<const char*>(constant->data()), first);
-      auto& alike = known[{constant->dtype(), constant->shape(), std::move(head)}];
-      const auto twin = std::find_if(alike.begin(), alike.end(), [&](ValueId other) {
-        return same_bytes(*constant, *graph_.value(other).constant);
-      });
-      if (twin == alike.end()) {
-        alike.push_back(id);
-      } else {
-        same_[i] = *twin;
+      const auto twin_in = [&](const std::vector<ValueId>& list) {
+        const auto twin = std::find_if(list.begin(), list.end(), [&](ValueId other) {
+          return same_bytes(*constant, *graph_.value(other).constant);
+        });
+        if (twin != list.end()) same_[i] = *twin;
+        return twin != list.end();
+      };
+      auto& few = known[{constant->dtype(), constant->shape(), std::move(head)}];
+      if (twin_in(few)) continue;
+      if (few.size() < kFew) {
+        few.push_back(id);
+        continue;
       }
+      auto& others = by_hash[{constant->dtype(), constant->shape(), hash_of(*constant)}];
+      if (!twin_in(others)) others.push_back(id);
     }
   }
 
@@ -67,7 +102,7 @@ class Merger {
     if (differs_each_time(node.type)) return false;
     std::vector<ValueId> operands = node.inputs;
     if (commutes(node.type)) std::sort(operands.begin(), operands.end());
-    auto& alike = known_[{node.type, node.opset, std::move(operands)}];
+    auto& alike = known_[{node.type, node.opset, std::move(operands), hash_of(node.attributes)}];
     for (const size_t index : alike) {
       Node& earlier = kept[index];
       if (!same_attributes(earlier.attributes, node.attributes)) continue;
@@ -88,7 +123,8 @@ class Merger {
 
   Graph& graph_;
   std::vector<ValueId> same_;
-  std::map<std::tuple<std::string, int, std::vector<ValueId>>, std::vector<size_t>> known_;
+  std::map<std::tuple<std::string, int, std::vector<ValueId>, uint64_t>, std::vector<size_t>>
+      known_;
 };
 
 }  // namespace

@@ -44,9 +44,9 @@ bool plain_product(const Graph& graph, const Node& node) {
 // Elementwise followers with constant scalars work on the convolution's own result, so that they
 // can join its task: the view moves behind them.
 void sink_view(Graph& graph, size_t view) {
+  const Uses uses(graph);  // the readers of the view's result stay the same
   for (;;) {
     const ValueId flat = graph.nodes[view].outputs[0];
-    const Uses uses(graph);
     const auto& readers = uses.readers[static_cast<size_t>(flat)];
     if (readers.size() != 1 || graph.is_output(flat)) return;
     Node& next = graph.nodes[static_cast<size_t>(readers[0])];
@@ -101,7 +101,7 @@ bool convert(Graph& graph, size_t index, ValueId data) {
   node.op = find_op("Conv", graph.opset);
   node.attributes = {};
   node.attributes.set("kernel_shape", Shape{weight->shape()[2], weight->shape()[3]});
-  Node view{.name = graph.unique_node_name(node.name + ".flatten"),
+  Node view{.name = NodeNames(graph).take(node.name + ".flatten"),
             .type = "Flatten",
             .op = find_op("Flatten", graph.opset)};
   view.inputs = {deep};

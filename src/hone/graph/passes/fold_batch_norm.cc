@@ -51,8 +51,8 @@ Result<bool> batch_norm(const RewriteSite& site) {
       return true;
     }
   }
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index,
-                                    [&](ExpandContext& c) { return mul_and_add(c, x, *affine); }));
+  HONE_RETURN_IF_ERROR(
+      replace_node(site, [&](ExpandContext& c) { return mul_and_add(c, x, *affine); }));
   return true;
 }
 

@@ -133,7 +133,7 @@ Result<bool> attention(const RewriteSite& site) {
     if (broadcast(shape, site.graph.value(id).shape) != shape) return false;
   }
   const DType dtype = site.graph.value(query).dtype;
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     std::vector<ValueId> operands = {query, key, value};
     if (const ValueId mask = sum_of_masks(c, *scores, dtype); mask != kNoValue)
       operands.push_back(mask);

@@ -148,7 +148,7 @@ Result<bool> shuffle_last(const RewriteSite& site) {
   if (shuffle == nullptr || shuffle->type != kShuffle) return false;
   const Node node = site.node(), last = *shuffle;
   const Channels back = inverse(shuffled(site, last));
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     return c.add_like(last, {per_channel(c, node, operand, last.inputs[0], back)});
   }));
   return true;
@@ -161,7 +161,7 @@ Result<bool> shuffle_before(const RewriteSite& site) {
   const Node node = site.node();
   const ValueId data = shuffle->inputs[0];
   const Channels back = inverse(shuffled(site, *shuffle));
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     std::vector<ValueId> operands = permuted_weights(c, node, 1, back);
     operands.insert(operands.begin(), data);
     return c.add_like(node, operands);
@@ -177,14 +177,13 @@ Result<bool> shuffle_after(const RewriteSite& site) {
   if (chain.top->type == kShuffle) {  // there and back
     const int64_t rows = chain.top->attributes.integer("rows", 1);
     if (rows * site.node().attributes.integer("rows", 1) != std::ssize(source)) return false;
-    HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
-      return rebuild(c, chain, chain.top->inputs[0], source);
-    }));
+    HONE_RETURN_IF_ERROR(replace_node(
+        site, [&](ExpandContext& c) { return rebuild(c, chain, chain.top->inputs[0], source); }));
     return true;
   }
   const ValueId made = chain.top->outputs[0];
   if (!is_convolution(site, *chain.top, false) || site.sole_maker(made) == nullptr) return false;
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     std::vector<ValueId> operands = permuted_weights(c, *chain.top, 0, source);
     operands.insert(operands.begin(), chain.top->inputs[0]);
     return rebuild(c, chain, c.add_like(*chain.top, operands), source);
@@ -211,7 +210,7 @@ Result<bool> find_shuffle(const RewriteSite& site) {
   std::swap(wanted[1], wanted[2]);
   if (permutation_of(site.graph, *transpose) != wanted) return false;
   const ValueId data = first->inputs[0];
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     return c.add(kShuffle, {data}, {{"rows", Attribute(parts[1])}});
   }));
   return true;
@@ -259,7 +258,7 @@ Result<bool> few_channels(const RewriteSite& site) {
   Shape shape = weight.shape();
   shape[0] = groups;
   shape.insert(shape.begin(), outputs);
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     const auto shuffle = [&](ValueId x, int64_t rows, int64_t columns) {
       return columns == 1 ? x : c.add(kShuffle, {x}, {{"rows", Attribute(rows)}});
     };

@@ -41,7 +41,7 @@ Result<bool> interleave_after(const RewriteSite& site) {
     const Value& value = site.operand(i);
     if (per_channel ? !value.constant : !same_for_all_parts(value, steps)) return false;
   }
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     std::vector<ValueId> parts;
     for (const ValueId part : interleave.inputs) {
       std::vector<ValueId> operands = node.inputs;

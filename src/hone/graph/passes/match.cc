@@ -26,10 +26,14 @@ ValueId Match::operand_of(ValueId id, std::string_view type) {
   return node == nullptr ? kNoValue : node->inputs[0];
 }
 
+// No pattern has so many nodes: a chain of thousands is not walked again from each of its nodes.
+constexpr size_t kMostNodes = 32;
+
 // Factors and terms are read through a node if it has no other use and the shape of the whole.
 bool Match::enters(ValueId id, ValueId top) const {
   if (id == top) return true;
-  return site_->sole_maker(id) != nullptr && value(id).shape == value(top).shape;
+  return interior_.size() < kMostNodes && site_->sole_maker(id) != nullptr &&
+         value(id).shape == value(top).shape;
 }
 
 void Match::multiply(ValueId id, ValueId top, Product& product, bool over) {
@@ -157,7 +161,7 @@ ValueId Match::reduced(ValueId id, std::string_view type, std::vector<int64_t>* 
 bool Match::closed() const {
   return std::all_of(interior_.begin(), interior_.end(), [&](ValueId id) {
     if (id == root_) return true;
-    if (site_->graph.is_output(id)) return false;
+    if (site_->uses.output[static_cast<size_t>(id)]) return false;
     const auto& readers = site_->uses.readers[static_cast<size_t>(id)];
     return std::all_of(readers.begin(), readers.end(), [&](int reader) {
       const Node& node = site_->graph.nodes[static_cast<size_t>(reader)];

@@ -61,14 +61,14 @@ Result<bool> normalized(const RewriteSite& site) {
       centred.reduced(sub->inputs[1], "ReduceMean", &mean_axes) == sub->inputs[0] &&
       mean_axes == axes && centred.closed()) {
     const ValueId x = sub->inputs[0];
-    HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+    HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
       return c.add("LayerNormalization", {x, unit_scale(c, x)},
                    {{"axis", axis}, {"epsilon", epsilon}});
     }));
     return true;
   }
   if (!match.closed()) return false;
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     return c.add("RMSNormalization", {d, unit_scale(c, d)}, {{"axis", axis}, {"epsilon", epsilon}});
   }));
   return true;
@@ -109,7 +109,7 @@ Result<bool> scaled_norm(const RewriteSite& site) {
     const std::string type = norm->type;
     const NamedAttributes attributes = {{"axis", norm->attributes.integer("axis", -1)},
                                         {"epsilon", norm->attributes.number("epsilon", 1e-5f)}};
-    HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+    HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
       std::vector<ValueId> operands = {x, scale};
       if (!scales) operands.push_back(constant);
       return c.add(type.c_str(), operands, attributes);
@@ -139,7 +139,7 @@ Result<bool> softmax(const RewriteSite& site) {
     }
   }
   if (!match.closed()) return false;
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     return c.add("Softmax", {x}, {{"axis", axes[0]}});
   }));
   return true;
@@ -153,7 +153,7 @@ Result<bool> log_softmax(const RewriteSite& site) {
   if (inner == nullptr || inner->type != "Softmax" || opset < 13) return false;
   const ValueId x = inner->inputs[0];
   const int64_t axis = inner->attributes.integer("axis", -1);
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     return c.add("LogSoftmax", {x}, {{"axis", axis}});
   }));
   return true;

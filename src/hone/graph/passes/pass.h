@@ -5,8 +5,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 
-#include "hone/graph/graph.h"
+#include "hone/graph/node_names.h"
 
 namespace hone::graph {
 
@@ -79,7 +80,20 @@ void choose_orders(Graph& graph);
 // Whether a product reads the rows of operand k again and again, vector lanes along its columns.
 [[nodiscard]] bool is_right_operand(const Node& node, size_t k);
 
-// Inserts hone.Copy of `from` before node `before`; returns the new value.
-ValueId insert_copy(Graph& graph, ValueId from, size_t before, const std::string& suffix);
+// Copies that a pass puts before nodes. They take their places all at once, so that the indices of
+// nodes hold until then, and any number of copies takes one walk over the graph.
+class CopyInserter {
+ public:
+  explicit CopyInserter(Graph& graph);
+  // A hone.Copy of `from` before node `before` (graph.nodes.size(): the end), behind the copies
+  // that stand there already; returns the new value.
+  ValueId add(ValueId from, size_t before, const std::string& suffix);
+  void insert();
+
+ private:
+  Graph& graph_;
+  NodeNames names_;
+  std::map<size_t, std::vector<Node>> copies_;  // by the index of the node behind them
+};
 
 }  // namespace hone::graph

@@ -1,7 +1,10 @@
 // graph/passes/rewrite.h - how passes put nodes in the place of others.
 //
 // A rule looks at one node and, if it can do better, replaces it; rewrite() applies rules to all
-// nodes, the first of the list first, until none applies. Nodes stay in topological order.
+// nodes, the first of the list first, until none applies. A replacement takes time for the nodes
+// that it touches, not for the graph: while rules run, nodes keep their indices, those that are
+// gone leave empty ones behind, and new ones stand at the end of Graph::nodes; the order is a list
+// of its own until rewrite() is done.
 #pragma once
 
 #include <functional>
@@ -11,17 +14,14 @@
 
 namespace hone::graph {
 
-// Replaces node `index`, of one result, by what `build` makes; the value it returns, of the same
-// type and shape, takes the place of the result. Nodes that only the old one read are left to
-// remove_dead_nodes().
-using Build = std::function<ValueId(ExpandContext&)>;
-[[nodiscard]] Status replace_node(Graph& graph, size_t index, const Build& build);
+class Rewriting;
 
 // What a rule sees: the node at `index`, of one result. It returns whether it changed the graph.
 struct RewriteSite {
   Graph& graph;
-  const Uses& uses;
+  const Uses& uses;  // up to date
   size_t index;
+  Rewriting& rewriting;
   [[nodiscard]] const Node& node() const { return graph.nodes[index]; }
   [[nodiscard]] const Value& result() const { return graph.value(node().outputs[0]); }
   [[nodiscard]] const Value& operand(size_t i) const { return graph.value(node().inputs[i]); }
@@ -32,6 +32,17 @@ struct RewriteSite {
   // The only node that reads a value, if it reads it once and the value is no output; or -1.
   [[nodiscard]] int sole_reader(ValueId id) const;
 };
+
+// How a rule changes the graph, each at most once. Nodes that only the old one read are gone then.
+// Replaces the node by what `build` makes; the value it returns, of the same type and shape, takes
+// the place of the result.
+using Build = std::function<ValueId(ExpandContext&)>;
+[[nodiscard]] Status replace_node(const RewriteSite& site, const Build& build);
+// Makes every reader of the node's result read `value` instead.
+void bypass_node(const RewriteSite& site, ValueId value);
+// Makes the node read `value` as its operand i.
+void replace_operand(const RewriteSite& site, size_t i, ValueId value);
+
 using Rule = Result<bool> (*)(const RewriteSite&);
 [[nodiscard]] Status rewrite(Graph& graph, std::span<const Rule> rules);
 

@@ -20,8 +20,8 @@ Result<bool> reshape_of_reshape(const RewriteSite& site) {
       site.graph.value(inner->inputs[0]).extents != kNoValue)
     return false;
   const ValueId x = inner->inputs[0];
-  HONE_RETURN_IF_ERROR(replace_node(
-      site.graph, site.index, [&](ExpandContext& c) { return c.reshape(x, site.result().shape); }));
+  HONE_RETURN_IF_ERROR(
+      replace_node(site, [&](ExpandContext& c) { return c.reshape(x, site.result().shape); }));
   return true;
 }
 
@@ -34,8 +34,7 @@ Result<bool> transpose_of_transpose(const RewriteSite& site) {
   Shape both;
   for (const int64_t d : outer) both.push_back(first[static_cast<size_t>(d)]);
   const ValueId x = inner->inputs[0];
-  HONE_RETURN_IF_ERROR(
-      replace_node(site.graph, site.index, [&](ExpandContext& c) { return c.transpose(x, both); }));
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) { return c.transpose(x, both); }));
   return true;
 }
 
@@ -52,8 +51,8 @@ Result<bool> transpose_that_moves_nothing(const RewriteSite& site) {
   const ValueId x = site.node().inputs[0];
   // A value of rank 4 may lie in another order: there the transpose costs nothing, either.
   if (shape.size() == 4) return false;
-  HONE_RETURN_IF_ERROR(replace_node(
-      site.graph, site.index, [&](ExpandContext& c) { return c.reshape(x, site.result().shape); }));
+  HONE_RETURN_IF_ERROR(
+      replace_node(site, [&](ExpandContext& c) { return c.reshape(x, site.result().shape); }));
   return true;
 }
 
@@ -81,8 +80,7 @@ Result<bool> slice_of_slice(const RewriteSite& site) {
   SliceRange range = slice_range(site.graph, site.node());
   ValueId x = site.node().inputs[0];
   if (takes_all(range, site.operand(0).shape)) {
-    site.graph.replace_uses(site.node().outputs[0], x);
-    site.graph.nodes.erase(site.graph.nodes.begin() + static_cast<std::ptrdiff_t>(site.index));
+    bypass_node(site, x);
     return true;
   }
   const Node* inner = site.maker(x);
@@ -95,8 +93,7 @@ Result<bool> slice_of_slice(const RewriteSite& site) {
     range.step[d] *= first.step[d];
   }
   x = inner->inputs[0];
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index,
-                                    [&](ExpandContext& c) { return slice_by(c, x, range); }));
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) { return slice_by(c, x, range); }));
   return true;
 }
 
@@ -120,7 +117,7 @@ Result<bool> reshape_of_slice(const RewriteSite& site) {
   if (!part) return false;
   const auto found = reshape_before_slice(whole.shape, *part, site.result().shape);
   if (!found) return false;
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     const Part& p = found->part;
     return c.slice(c.reshape(x, found->whole), static_cast<int64_t>(p.axis), p.start,
                    p.start + p.extent);
@@ -154,8 +151,8 @@ Result<bool> cast_of_cast(const RewriteSite& site) {
   if (inner == nullptr || inner->type != "Cast") return false;
   const ValueId x = inner->inputs[0];
   if (!holds_all(site.operand(0).dtype, site.graph.value(x).dtype)) return false;
-  HONE_RETURN_IF_ERROR(replace_node(
-      site.graph, site.index, [&](ExpandContext& c) { return c.cast(x, site.result().dtype); }));
+  HONE_RETURN_IF_ERROR(
+      replace_node(site, [&](ExpandContext& c) { return c.cast(x, site.result().dtype); }));
   return true;
 }
 

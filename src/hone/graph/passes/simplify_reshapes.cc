@@ -55,7 +55,7 @@ Result<bool> reshape_before_elementwise(const RewriteSite& site) {
     }
     if (std::count(shapes.begin(), shapes.end(), std::nullopt) > 0) continue;
     const Node like = node;
-    HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+    HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
       std::vector<ValueId> operands;
       for (size_t i = 0; i < like.inputs.size(); ++i) {
         const bool is_reshape = like.inputs[i] == input;

@@ -13,8 +13,7 @@ bool pass_through(const RewriteSite& site, ValueId x) {
   if (value.shape != site.result().shape || value.dtype != site.result().dtype ||
       value.extents != site.result().extents)
     return false;
-  site.graph.replace_uses(site.node().outputs[0], x);
-  site.graph.nodes.erase(site.graph.nodes.begin() + static_cast<std::ptrdiff_t>(site.index));
+  bypass_node(site, x);
   return true;
 }
 
@@ -53,8 +52,7 @@ Result<bool> square(const RewriteSite& site) {
   if (site.node().type != "Pow" || uniform_constant(site.operand(1)) != 2) return false;
   const ValueId x = site.node().inputs[0];
   if (site.graph.value(x).shape != site.result().shape) return false;
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index,
-                                    [&](ExpandContext& c) { return c.binary("Mul", x, x); }));
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) { return c.binary("Mul", x, x); }));
   return true;
 }
 
@@ -67,8 +65,8 @@ Result<bool> division_by_power_of_two(const RewriteSite& site) {
     return false;
   const ValueId x = site.node().inputs[0];
   if (site.graph.value(x).shape != site.result().shape) return false;
-  HONE_RETURN_IF_ERROR(replace_node(
-      site.graph, site.index, [&](ExpandContext& c) { return c.binary("Mul", x, 1 / *divisor); }));
+  HONE_RETURN_IF_ERROR(
+      replace_node(site, [&](ExpandContext& c) { return c.binary("Mul", x, 1 / *divisor); }));
   return true;
 }
 
@@ -117,7 +115,7 @@ Result<bool> constants_meet(const RewriteSite& site) {
     if (!multiplies && std::abs(both) < std::abs(other) / kMostCancelled) return false;
   }
   const std::string type = node.type;
-  HONE_RETURN_IF_ERROR(replace_node(site.graph, site.index, [&](ExpandContext& c) {
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) {
     return c.add(type.c_str(), {inner.x, c.constant(std::move(combined))});
   }));
   return true;

@@ -15,8 +15,8 @@ Result<bool> transpose_at_gemm(const RewriteSite& site) {
         permutation_of(site.graph, *transpose) != Shape{1, 0})
       continue;
     const char* name = i == 0 ? "transA" : "transB";
+    replace_operand(site, i, transpose->inputs[0]);
     Node& node = site.graph.nodes[site.index];
-    node.inputs[i] = transpose->inputs[0];
     node.attributes.set(name, int64_t{node.attributes.integer(name, 0) == 0});
     return true;
   }
@@ -73,8 +73,7 @@ Result<bool> transposes_around_elementwise(const RewriteSite& site) {
   const Untransposed behind(site, permutation_of(site.graph, site.node()));
   const Node* node = site.maker(x);
   if (node == nullptr || node->type == "Transpose" || !behind.exists(x, kMaxDepth)) return false;
-  HONE_RETURN_IF_ERROR(
-      replace_node(site.graph, site.index, [&](ExpandContext& c) { return behind.build(c, x); }));
+  HONE_RETURN_IF_ERROR(replace_node(site, [&](ExpandContext& c) { return behind.build(c, x); }));
   return true;
 }
 
