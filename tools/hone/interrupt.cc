@@ -7,9 +7,13 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
+
+#include "hone/base/file.h"
 
 namespace hone::tool {
 namespace {
@@ -21,17 +25,23 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
 std::atomic<const char*> message = "interrupted; nothing was written";
 sem_t arrived;
 
+// What this process made in the folder for temporary files says so in its name.
+void remove_temporaries() {
+  const std::string mark = fmt::format(".hone-{}-", ::getpid());
+  std::error_code failure;
+  for (std::filesystem::directory_iterator it(temporary_folder(), failure), end;
+       !failure && it != end; it.increment(failure)) {
+    std::error_code ignored;
+    if (it->path().filename().string().find(mark) != std::string::npos)
+      std::filesystem::remove_all(it->path(), ignored);
+  }
+}
+
 void on_signal(int number) {
   const int error_number = errno;
   if (!interrupted.exchange(true)) signal_number = number;
   sem_post(&arrived);
   errno = error_number;
-}
-
-void end_process() {
-  const std::string line = std::string("hone: ") + message.load() + "\n";
-  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) errno = 0;
-  _exit(interrupt_exit_code());
 }
 
 void watch() {
@@ -40,7 +50,7 @@ void watch() {
   timespec left = {0, static_cast<long>(kGraceSeconds * 1e9)};
   while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
-  if (!ends_itself) end_process();
+  if (!ends_itself) end_process(message.load(), interrupt_exit_code());
 }
 
 bool begin() {
@@ -75,6 +85,20 @@ void set_interrupt_message(std::string_view text) {
   static std::string kept;
   kept = text;
   message = kept.c_str();
+}
+
+void end_process(std::string_view text, int exit_code) {
+  // Memory may be what there is no more of.
+  for (const std::string_view part : {std::string_view("hone: "), text, std::string_view("\n")}) {
+    if (::write(STDERR_FILENO, part.data(), part.size()) < 0) break;
+  }
+  std::set_new_handler(nullptr);
+  try {
+    remove_temporaries();
+  } catch (const std::exception&) {
+    // The next command that makes temporary files there removes what is left.
+  }
+  _exit(exit_code);
 }
 
 void finish_when_interrupted() { ends_itself = true; }

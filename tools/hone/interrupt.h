@@ -18,6 +18,8 @@ const std::atomic<bool>& listen_for_interrupt();
 void set_interrupt_message(std::string_view text);
 // From now on the command ends by itself, whatever time it takes: `tune` writes the best so far.
 void finish_when_interrupted();
+// Ends the process at once, whatever its threads do: one line on stderr, no temporary file is left.
+[[noreturn]] void end_process(std::string_view message, int exit_code);
 // 128 and the number of the signal, as a shell says of a process that it ended: 130 of Ctrl-C, 143
 // of SIGTERM; 130 if there was none.
 [[nodiscard]] int interrupt_exit_code();

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "interrupt.h"
+#include "memory_bound.h"
 
 namespace hone::tool {
 namespace {
@@ -100,6 +101,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1 && std::string_view(argv[1]) == "worker") return hone::tool::run_worker(argc, argv);
   (void)hone::tool::listen_for_interrupt();
+  hone::tool::bound_memory();
   try {
     return hone::tool::run_tool(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,7 @@
 #include "hone/graph/evaluate.h"
 
+#include <algorithm>
+
 #include "hone/graph/emit.h"
 #include "hone/ir/interpreter.h"
 
@@ -53,7 +55,13 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
       args.emplace_back(buffer.dtype, buffer.shape);
     }
   }
-  HONE_RETURN_IF_ERROR(ir::run(program, args, {.max_operations = kMaxOperations}));
+  const int64_t left = kMaxFoldedOperations - graph.folded_operations;
+  if (left <= 0) return error(Code::kTimeout, "{}: enough was computed in advance", node.name);
+  int64_t done = 0;
+  const Status status = ir::run(
+      program, args, {.max_operations = std::min(kMaxOperations, left), .operations = &done});
+  graph.folded_operations += done;
+  HONE_RETURN_IF_ERROR(status);
   std::vector<Tensor> results;
   for (const ValueId out : alone.nodes[0].outputs) {
     results.emplace_back();

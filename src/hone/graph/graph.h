@@ -72,6 +72,14 @@ struct Node {
 // in the model, or is an error. (Views and rearrangements of the model's weights do not count.)
 inline constexpr int64_t kMaxMadeBytes = int64_t{1} << 30;
 
+// What computing constants reads or writes in all, whichever is more: beyond kMaxFoldedBytes, and
+// kFoldsOfWeights times the model's weights, nodes stay in the model although their operands are
+// constants. So a model of any number of such nodes is imported in seconds.
+inline constexpr int64_t kMaxFoldedBytes = int64_t{1} << 30;
+inline constexpr int64_t kFoldsOfWeights = 4;
+// The same for what the interpreter computes of them: operations in all, ten seconds of it.
+inline constexpr int64_t kMaxFoldedOperations = 500'000'000;
+
 // The model was written for one batch and is imported for another (--shape): constant shapes that
 // begin with the one are read as the other where the data's first extent is that.
 struct Rebatch {
@@ -90,7 +98,10 @@ struct Graph {
   std::vector<Buffer> buffers;
   // Values that a shape rule needed at compile time and that are not known then.
   std::vector<ValueId> unknown_operands;
-  int64_t made_bytes = 0;  // of constants made so far, see kMaxMadeBytes
+  int64_t made_bytes = 0;                 // of constants made so far, see kMaxMadeBytes
+  int64_t weight_bytes = 0;               // that the model came with
+  int64_t folded_bytes = 0;               // see kMaxFoldedBytes
+  mutable int64_t folded_operations = 0;  // see kMaxFoldedOperations
 
   [[nodiscard]] const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
   [[nodiscard]] Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }

@@ -109,6 +109,7 @@ class Importer {
       Result<Tensor> data = read_tensor(tensor, "initializer", source());
       HONE_RETURN_IF_ERROR(unsupported_.add(data.status()));
       if (!data.ok()) continue;
+      graph_.weight_bytes += data->bytes();
       HONE_RETURN_IF_ERROR(define(tensor.name(),
                                   graph_.add_constant(tensor.name(), std::move(data).value()),
                                   "initializer"));

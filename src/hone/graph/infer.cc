@@ -8,6 +8,7 @@
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/unsupported_list.h"
+#include "hone/tensor/max_rank.h"
 
 namespace hone::graph {
 
@@ -83,6 +84,9 @@ Result<std::optional<std::vector<int64_t>>> InferContext::integers_or_attribute(
 }
 
 Status InferContext::set(size_t output, DType dtype, Shape shape) {
+  if (shape.size() > kMaxRank)
+    return unsupported("a result of {} dimensions, at most {} are supported", shape.size(),
+                       kMaxRank);
   if (!is_valid(shape))
     return fail("the result would have the shape {}, which is negative or too large",
                 to_string(shape));
@@ -174,6 +178,8 @@ Status fold_small(Graph& graph, const Node& node) {
 }  // namespace
 
 bool may_fold(Graph& graph, const Node& node) {
+  // Another shape of the same bytes costs nothing.
+  if (is_reshape(node)) return true;
   int64_t given = 0, made = 0;
   std::set<ValueId> distinct(node.inputs.begin(), node.inputs.end());
   for (const ValueId in : distinct) {
@@ -183,9 +189,12 @@ bool may_fold(Graph& graph, const Node& node) {
     if (out != kNoValue)
       made += num_elements(graph.value(out).shape) * dtype_bytes(graph.value(out).dtype);
   }
-  if (made <= given) return true;
-  if (!graph.may_make(made)) return false;
-  graph.made_bytes += made;
+  const int64_t work = std::max(made, given);
+  if (work > kMaxFoldedBytes + kFoldsOfWeights * graph.weight_bytes - graph.folded_bytes)
+    return false;
+  if (made > given && !graph.may_make(made)) return false;
+  graph.folded_bytes += work;
+  if (made > given) graph.made_bytes += made;
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "hone/graph/memory_plan.h"
@@ -180,6 +181,70 @@ TEST(large_graph, a_border_at_the_end_of_a_chain) {
     if (node.type != "Sigmoid") continue;
     ASSERT_EQ(graph.value(node.outputs[0]).storage.border_low, (Shape{0, 0, 1, 1})) << node.name;
   }
+}
+
+// What folding takes in all is bounded: nodes of constants stay when it is used up.
+TEST(large_graph, folds_no_more_than_a_bound) {
+  TestModel model;
+  model.input("x", {2}).constant("a", floats({2}, {1, 2})).constant("b", floats({2}, {3, 4}));
+  model.node("Exp", {"a"}, {"e"}).node("Mul", {"e", "b"}, {"m"}).node("Add", {"x", "m"}, {"y"});
+  model.output("y");
+  const auto kept = [&](const std::function<void(Graph&)>& use_up) {
+    Graph graph = model.graph();
+    use_up(graph);
+    EXPECT_TRUE(fold_constants(graph).ok());
+    return types(graph);
+  };
+  using Types = std::vector<std::string>;
+  EXPECT_EQ(kept([](Graph&) {}), Types{"Add"});
+  EXPECT_EQ(kept([](Graph& g) { g.folded_bytes = kMaxFoldedBytes + 4 * 16 - 8; }),
+            (Types{"Mul", "Add"}))
+      << "room for one of 8 bytes: the model's weights have 16";
+  EXPECT_EQ(kept([](Graph& g) { g.folded_operations = kMaxFoldedOperations; }),
+            (Types{"Exp", "Mul", "Add"}));
+}
+
+TEST(large_graph, counts_the_operations_of_folding) {
+  TestModel model;
+  model.constant("a", floats({1000}, std::vector<float>(1000, 1.0F)));
+  Graph graph = model.node("Exp", {"a"}, {"y"}).output("y").graph();
+  const int64_t before = graph.folded_operations;
+  ASSERT_TRUE(fold_constants(graph).ok());
+  EXPECT_TRUE(graph.nodes.empty());
+  EXPECT_GT(graph.folded_operations, before + 1000);
+  EXPECT_LT(graph.folded_operations, before + 100'000);
+}
+
+TEST(large_graph, a_rank_has_a_bound) {
+  for (const size_t rank : {64, 65, 20'000}) {
+    TestModel model;
+    model.input("x", Shape(rank, 1)).node("Relu", {"x"}, {"y"}).output("y");
+    const Result<Graph> graph = model.import();
+    EXPECT_EQ(graph.ok(), rank == 64) << rank;
+    if (graph.ok()) continue;
+    EXPECT_LT(graph.status().message().size(), 200u);
+    EXPECT_NE(graph.status().message().find("at most 64"), std::string::npos)
+        << graph.status().message();
+  }
+  TestModel model;
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < 100; ++i) axes.push_back(i);
+  model.input("x", {}).constant("axes", ints(axes));
+  const Result<Graph> graph = model.node("Unsqueeze", {"x", "axes"}, {"y"}).output("y").import();
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.status().message().find("'node_y' (Unsqueeze): a result of 100 dimensions"),
+            std::string::npos)
+      << graph.status().message();
+}
+
+TEST(large_graph, a_transposed_convolution_has_a_bound_of_phases) {
+  TestModel model;
+  model.input("x", {1, 1, 2, 2}).constant("w", floats({1, 1, 1, 1}, {1}));
+  model.node("ConvTranspose", {"x", "w"}, {"y"}, {{"strides", Shape{10'000, 10'000}}});
+  const Result<Graph> graph = model.output("y").import();
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.status().message().find("at most 4096"), std::string::npos)
+      << graph.status().message();
 }
 
 // More buffers than the plan compares with each other: a plan all the same, and a tight one.

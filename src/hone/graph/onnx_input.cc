@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "hone/tensor/max_rank.h"
+
 namespace hone::graph {
 namespace {
 
@@ -33,6 +35,10 @@ Result<Declaration> read_declaration(const std::string& name, const onnx::TypePr
                                      const std::string& file) {
   Declaration declared;
   declared.any_rank = !type.has_shape();
+  if (const int rank = type.shape().dim_size(); rank > static_cast<int>(kMaxRank)) {
+    return error(Code::kUnsupported, "{}: input '{}' has {} dimensions, at most {} are supported",
+                 file, name, rank, kMaxRank);
+  }
   for (const auto& dim : type.shape().dim()) {
     if (dim.has_dim_value() && dim.dim_value() < 0)
       return invalid("{}: input '{}' has an extent of {}", file, name, dim.dim_value());

@@ -70,6 +70,7 @@ class Machine {
   Status execute();
   void finish(const Program& program, std::span<Tensor> args);
   void report(TouchReport& out);
+  [[nodiscard]] int64_t operations() const { return operations_; }
 
  private:
   // A store or load as the loop below wants it: no indirection but one.
@@ -396,7 +397,9 @@ Status run(const Program& program, std::span<Tensor> args, const RunOptions& opt
                         make_bytecode(program, {options.float64, options.skip_prepare}));
   Machine machine(code, options);
   HONE_RETURN_IF_ERROR(machine.prepare(program, args));
-  HONE_RETURN_IF_ERROR(report ? machine.execute<true>() : machine.execute<false>());
+  const Status status = report ? machine.execute<true>() : machine.execute<false>();
+  if (options.operations != nullptr) *options.operations = machine.operations();
+  HONE_RETURN_IF_ERROR(status);
   machine.finish(program, args);
   if (report) machine.report(*report);
   return ok_status();

@@ -30,6 +30,7 @@ struct RunOptions {
   bool keep_outputs = false;
   // Ends with Code::kTimeout after about so many operations.
   int64_t max_operations = 100'000'000'000;
+  int64_t* operations = nullptr;  // receives how many they were, also of a run that was ended
   const ExternTable* externs = nullptr;
 };
 

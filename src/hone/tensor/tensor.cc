@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "hone/base/round_up.h"
 #include "hone/tensor/half.h"
+#include "hone/tensor/max_rank.h"
 
 namespace hone {
 namespace {
@@ -71,6 +73,7 @@ T from_double(double value) {
 }  // namespace
 
 bool is_valid(const Shape& shape) {
+  if (shape.size() > kMaxRank) return false;
   double elements = 1;
   for (const int64_t extent : shape) {
     if (extent < 0) return false;
@@ -89,13 +92,21 @@ int64_t num_elements(const Shape& shape) {
   return count;
 }
 
-std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string to_string(const Shape& shape) {
+  if (shape.size() <= kMaxRank) return fmt::format("[{}]", fmt::join(shape, ", "));
+  return fmt::format("[{}, ... {} extents]", fmt::join(shape.begin(), shape.begin() + 4, ", "),
+                     shape.size());
+}
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   const auto size = static_cast<size_t>(bytes());
   const size_t rounded = round_up(size, kAlignment);
   void* memory = std::aligned_alloc(kAlignment, rounded > 0 ? rounded : kAlignment);
-  HONE_ASSERT(memory != nullptr, "out of memory");
+  if (memory == nullptr) {
+    // As operator new does it.
+    if (const std::new_handler handler = std::get_new_handler()) handler();
+    throw std::bad_alloc();
+  }
   std::memset(memory, 0, rounded);
   data_ = std::shared_ptr<void>(memory, std::free);
 }

@@ -38,6 +38,9 @@ Phase phase_at(const Extent& e, int64_t at) {
   return phase;
 }
 
+// Phases are convolutions of their own.
+constexpr int64_t kMaxPhases = 4096;
+
 Result<std::vector<Extent>> extents_of(const InferContext& c) {
   const Shape& x = c.shape(0);
   const Shape& w = c.shape(1);
@@ -60,6 +63,7 @@ Result<std::vector<Extent>> extents_of(const InferContext& c) {
       pads.size() != 2 * rank || extra.size() != rank || wanted.size() != rank + skipped)
     return c.fail("attributes for another rank than {}", rank);
   std::vector<Extent> extents;
+  int64_t phases = 1;
   for (size_t d = 0; d < rank; ++d) {
     const int64_t taps = w[d + 2];
     const bool fits = taps >= 1 && (kernel[d] == 0 || kernel[d] == taps) && stride[d] >= 1 &&
@@ -77,6 +81,10 @@ Result<std::vector<Extent>> extents_of(const InferContext& c) {
       low = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
     }
     if (output < 1) return c.fail("the result has {} elements along dimension {}", output, d + 2);
+    phases *= std::min(stride[d], output);
+    if (phases > kMaxPhases)
+      return c.unsupported("strides {}, at most {} results between two of the data",
+                           to_string(stride), kMaxPhases);
     extents.push_back({x[d + 2], taps, stride[d], dilation[d], output, low});
   }
   return extents;
