@@ -126,7 +126,9 @@ std::string temporary_folder() {
 }
 
 Result<TempDir> TempDir::create(std::string_view prefix, std::string_view parent) {
-  std::string name = fmt::format("{}/{}.XXXXXX", parent, prefix);
+  // Whose it is stands in the name, for who ends this process from outside
+  // (tools/hone/interrupt.cc).
+  std::string name = fmt::format("{}/{}.hone-{}-XXXXXX", parent, prefix, ::getpid());
   if (::mkdtemp(name.data()) == nullptr) return cannot("make the directory", name, errno);
   return TempDir(std::move(name));
 }
