@@ -80,10 +80,10 @@ TEST(large_graph, each_node_of_a_chain_is_replaced) {
   ASSERT_TRUE(simplify_algebra(graph).ok());
   remove_dead_nodes(graph);
   ASSERT_TRUE(verify(graph).ok());
-  // Divisions by 2 become products, and their constants meet: 2^-20000 is 0.
-  ASSERT_EQ(types(graph), std::vector<std::string>{"Mul"});
-  EXPECT_EQ(graph.value(graph.nodes[0].inputs[1]).constant->at(0), 0);
-  EXPECT_EQ(before.count(graph.nodes[0].name), 1u) << graph.nodes[0].name;
+  // Divisions by 2 become products, and their constants meet as long as they are not 0.
+  EXPECT_EQ(count(graph, "Mul"), std::ssize(graph.nodes));
+  EXPECT_LT(graph.nodes.size(), static_cast<size_t>(kMany) / 100);
+  for (const Node& node : graph.nodes) EXPECT_EQ(before.count(node.name), 1u) << node.name;
 }
 
 TEST(large_graph, chains_of_views_become_one) {
