@@ -103,6 +103,6 @@ void end_process(std::string_view text, int exit_code) {
 
 void finish_when_interrupted() { ends_itself = true; }
 
-int interrupt_exit_code() { return 128 + signal_number; }
+int interrupt_exit_code() { return 128 + (signal_number == SIGTERM ? SIGTERM : SIGINT); }
 
 }  // namespace hone::tool

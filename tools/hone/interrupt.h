@@ -20,8 +20,7 @@ void set_interrupt_message(std::string_view text);
 void finish_when_interrupted();
 // Ends the process at once, whatever its threads do: one line on stderr, no temporary file is left.
 [[noreturn]] void end_process(std::string_view message, int exit_code);
-// 128 and the number of the signal, as a shell says of a process that it ended: 130 of Ctrl-C, 143
-// of SIGTERM; 130 if there was none.
+// As a shell says of a process that was ended: 143 of SIGTERM, 130 of Ctrl-C and a closed terminal.
 [[nodiscard]] int interrupt_exit_code();
 
 }  // namespace hone::tool

@@ -131,7 +131,7 @@ Status run(const Options& options) {
   parsed.interrupted = &listen_for_interrupt();
   ProgressDisplay display;
   parsed.on_progress = [&display](const search::TuneProgress& progress) {
-    finish_when_interrupted();  // there is something to write
+    if (progress.trials > 0) finish_when_interrupted();  // there is something to write
     display.show(progress);
   };
   const std::string output = options.output.empty()
