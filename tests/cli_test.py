@@ -41,7 +41,7 @@ class Commands(Case):
         with open("/dev/full", "w") as full:
             done = subprocess.run([support.HONE, "devices"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stderr, "hone: cannot write to standard output\n")
+        self.assertEqual(done.stderr, "hone: cannot write to standard output: no space left on device\n")
 
 
     def test_operators(self):

@@ -50,8 +50,12 @@ Result<CompileSummary> compile(const std::string& model, const std::string& outp
                                const CompileOptions& options) {
   const double start = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output, options));
-  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, import_model(model, options));
-  return compile_since(graph, output, options, start);
+  std::set<std::string> files;
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, import_model(model, options, &files));
+  HONE_RETURN_IF_ERROR(check_files(files, output, options));
+  HONE_ASSIGN_OR_RETURN(CompileSummary summary, compile_since(graph, output, options, start));
+  summary.files = std::move(files);
+  return summary;
 }
 
 Result<codegen::LoadedModel> load(const std::string& library, int num_threads) {

@@ -33,8 +33,8 @@ InputKind kind_of(const graph::Value& value) {
   return InputKind::kOther;
 }
 
-Result<std::vector<Input>> inputs_of(const std::string& path) {
-  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, import_model(path, {}));
+Result<std::vector<Input>> inputs_of(const std::string& path, bool linked_data) {
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, import_model(path, {.linked_data = linked_data}));
   std::vector<Input> inputs;
   for (const graph::ValueId id : graph.inputs) {
     const graph::Value& value = graph.value(id);
@@ -118,6 +118,7 @@ class Collector {
   [[nodiscard]] Status take(const std::string& path, ModelVariant& variant) {
     CompileOptions compile;
     compile.shapes = variant.shapes;
+    compile.linked_data = options_.linked_data;
     compile.use_db = false;
     compile.cost = "analytic";  // which tasks there are does not hang on trees that learn from them
     compile.device = options_.devices[0];
@@ -174,7 +175,7 @@ Result<DatasetTasks> collect_tasks(const std::vector<std::string>& models,
   HONE_ASSIGN_OR_RETURN(target::Target target, target::find(options.devices[0]));
   Collector collector(options, std::move(target));
   for (const std::string& path : models) {
-    const Result<std::vector<Input>> inputs = inputs_of(path);
+    const Result<std::vector<Input>> inputs = inputs_of(path, options.linked_data);
     if (!inputs.ok()) {
       // A missing file or a broken one is a mistake; what cannot be done is left out.
       if (inputs.status().code() != Code::kUnsupported) return inputs.status();

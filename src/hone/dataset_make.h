@@ -23,6 +23,7 @@ struct DatasetOptions {
   double task_seconds = 20;
   double budget_seconds = 3600;
   std::string db;
+  bool linked_data = false;  // CompileOptions
   uint64_t seed = 1;
   double tolerance = 1e-4;  // of the largest output; 0: none is checked
   measure::WorkerOptions worker;

@@ -7,7 +7,8 @@
 namespace hone {
 
 Result<Inspection> inspect(const std::string& path, const InspectOptions& options) {
-  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
+  Inspection inspection;
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile, &inspection.files));
   if (options.on_change) options.on_change("import", graph::describe(graph));
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
@@ -20,7 +21,6 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
   ThreadPool pool(target::host().cores);
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> schedules,
                         known_schedules(model, knowledge, options.compile, pool));
-  Inspection inspection;
   inspection.weight_bytes = constant_bytes(model.tasks);
   inspection.plan = graph::plan_memory(model.tasks);
   inspection.graph = std::move(model.graph);
@@ -31,10 +31,11 @@ Result<Inspection> inspect(const std::string& path, const InspectOptions& option
 
 Result<TaskCounts> count_tasks(const std::string& model, const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options));
-  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options));
+  std::set<std::string> files;
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options, &files));
   HONE_ASSIGN_OR_RETURN(const ModelTasks made,
                         make_tasks(std::move(graph), options, {.cost = cost}));
-  TaskCounts counts{made.name, {}};
+  TaskCounts counts{made.name, {}, std::move(files)};
   for (const graph::TaskGroup& group : made.tasks.groups)
     counts.tasks[group.key] += static_cast<int>(group.calls.size());
   return counts;

@@ -14,6 +14,7 @@ struct Inspection {
   graph::MemoryPlan plan;
   std::vector<TaskSummary> summaries;  // per TaskList::groups, schedules stored or predicted
   int64_t weight_bytes = 0;            // of distinct constants, before they are packed
+  std::set<std::string> files;         // that it was read from
 };
 
 struct InspectOptions {
@@ -29,6 +30,7 @@ struct InspectOptions {
 struct TaskCounts {
   std::string model;  // its name
   std::map<uint64_t, int> tasks;
+  std::set<std::string> files;  // that it was read from
 };
 [[nodiscard]] Result<TaskCounts> count_tasks(const std::string& model,
                                              const CompileOptions& options = {});

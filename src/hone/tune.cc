@@ -7,6 +7,7 @@
 #include "hone/assembly/time_in_turns.h"
 #include "hone/base/file.h"
 #include "hone/base/log.h"
+#include "hone/base/output_file.h"
 #include "hone/checked_writer.h"
 #include "hone/db/registry.h"
 #include "hone/find_limits.h"
@@ -78,6 +79,7 @@ class Tuning {
         writer_(graph_, check_policy(options), options.interrupted, pool_) {
     plain_.header = false;
     plain_.static_library = false;
+    plain_.sync = false;
   }
   Result<TuneSummary> run();
 
@@ -436,6 +438,13 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
   HONE_RETURN_IF_ERROR(target::find_here(options.compile.device).status());
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
+  if (is_stream(output)) {  // what is written there cannot be compared, nor written again
+    HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
+    const std::string library = folder.file(std::filesystem::path(output).filename().string());
+    HONE_ASSIGN_OR_RETURN(TuneSummary summary, tune(std::move(graph), library, options));
+    HONE_RETURN_IF_ERROR(publish_file(library, output));
+    return summary;
+  }
   HONE_ASSIGN_OR_RETURN(TuneModels models, resolve_options(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
   return Tuning(std::move(graph), output, options, start, std::move(models), store.get()).run();
@@ -446,8 +455,12 @@ Result<TuneSummary> tune(const std::string& model, const std::string& output,
   TuneOptions from_now = options;
   if (from_now.start_seconds < 0) from_now.start_seconds = real_clock().now_seconds();
   HONE_RETURN_IF_ERROR(check_output(output, options.compile));
-  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options.compile));
-  return tune(std::move(graph), output, from_now);
+  std::set<std::string> files;
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options.compile, &files));
+  HONE_RETURN_IF_ERROR(check_files(files, output, options.compile));
+  HONE_ASSIGN_OR_RETURN(TuneSummary summary, tune(std::move(graph), output, from_now));
+  summary.compile.files = std::move(files);
+  return summary;
 }
 
 }  // namespace hone

@@ -9,6 +9,7 @@
 #include "hone/target/target.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "limits.h"
@@ -139,7 +140,8 @@ Command bench_command(CLI::App& root) {
       "bench", "Time every kernel of a model: time, GFLOP/s, share, percent of the peak");
   add_model(*app, *texts);
   add_model_run_options(*app, *texts, "Runs to take the median of");
-  return {app, [texts] { return run_bench(*texts); }};
+  return {app, [texts] { return run_bench(*texts); },
+          [texts](FileRoles& files) { add_model_run_files(*texts, files); }};
 }
 
 }  // namespace hone::tool

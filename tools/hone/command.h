@@ -7,6 +7,7 @@
 
 #include <functional>
 
+#include "hone/base/file_roles.h"
 #include "hone/base/status.h"
 
 namespace hone::tool {
@@ -19,6 +20,9 @@ inline constexpr int kExitInterrupted = 130;  // as a shell says of SIGINT
 struct Command {
   CLI::App* app = nullptr;
   std::function<Status()> run;
+  // Which files it reads and writes, as far as the command line says it; an input that is an output
+  // is refused before it runs.
+  std::function<void(FileRoles&)> files;
 };
 
 [[nodiscard]] Command tune_command(CLI::App& root);

@@ -1,5 +1,8 @@
+#include "hone/model/write_model.h"
+
 #include "build_report.h"
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "option_texts.h"
 #include "table.h"
@@ -52,7 +55,12 @@ Command compile_command(CLI::App& root) {
                 "Compare it however long that takes; default: in less than a tenth of the time")
       ->excludes("--no-check");
   add_json(*app, options->json);
-  return {app, [options] { return run(*options); }};
+  return {app, [options] { return run(*options); },
+          [options](FileRoles& files) {
+            files.read("MODEL", options->model);
+            add_build_files(options->build, DatabaseUse::kRead, files);
+            add_outputs(options->output, options->build.header, files);
+          }};
 }
 
 }  // namespace hone::tool

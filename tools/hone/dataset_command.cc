@@ -10,10 +10,12 @@
 #include "hone/measure/counters.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "cost_data.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "option_texts.h"
+#include "progress.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -30,7 +32,7 @@ struct MakeOptions {
   std::string round = std::to_string(DatasetOptions().round);
   std::string task_time = "20s", budget = "1h", max_tasks = "0";
   std::string seed = std::to_string(DatasetOptions().seed);
-  bool list = false, json = false;
+  bool list = false, linked_data = false, json = false;
 };
 
 Result<std::vector<int64_t>> parse_sizes(std::string_view option,
@@ -69,18 +71,24 @@ Result<DatasetOptions> parse(const MakeOptions& texts) {
                         of_option("--budget", parse_duration(texts.budget)));
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   options.db = texts.db;
+  options.linked_data = texts.linked_data;
   if (!texts.only.empty()) {
     HONE_ASSIGN_OR_RETURN(options.only, read_task_keys(texts.only));
   }
   return options;
 }
 
+template <typename... Args>
+void tell(fmt::format_string<Args...> format, Args&&... args) {
+  write_stderr(fmt::format(format, std::forward<Args>(args)...));
+}
+
 void print_variant(const ModelVariant& variant) {
   const std::string name = fmt::format("{} {}", variant.model, variant.text);
   if (variant.status.ok())
-    fmt::print(stderr, "{}: {} tasks, {} of them new\n", name, variant.tasks, variant.added);
+    tell("{}: {} tasks, {} of them new\n", name, variant.tasks, variant.added);
   else
-    fmt::print(stderr, "{}: left out: {}\n", name, one_line(variant.status.message()));
+    tell("{}: left out: {}\n", name, one_line(variant.status.message()));
 }
 
 Json to_json(const DatasetTasks& found) {
@@ -136,33 +144,31 @@ Status make(const MakeOptions& texts) {
   size_t left_out = 0;
   for (const ModelVariant& variant : found.variants) left_out += !variant.status.ok();
   if (!options.only.empty() && found.tasks.size() < options.only.size()) {
-    fmt::print(stderr, "{}: the models have {} of its {} tasks\n", texts.only, found.tasks.size(),
-               options.only.size());
+    tell("{}: the models have {} of its {} tasks\n", texts.only, found.tasks.size(),
+         options.only.size());
   }
   if (texts.list) list(found, texts.json);
-  fmt::print(
-      stderr,
+  tell(
       "{} distinct tasks of {} variants ({} variants left out, and {} tasks of fewer than {} "
       "schedules)\n",
       found.tasks.size(), found.variants.size() - left_out, left_out, found.small, kLeastPoints);
   if (texts.list) return ok_status();
   const Result<measure::HardwareEvents>& events = measure::machine_events();
-  fmt::print(stderr, "memory-bound and core-bound scores: {}\n",
-             events.ok() ? fmt::format("hardware counters, {}", events->plan->name)
-                         : fmt::format("static analysis ({})", events.status().message()));
+  tell("memory-bound and core-bound scores: {}\n",
+       events.ok() ? fmt::format("hardware counters, {}", events->plan->name)
+                   : fmt::format("static analysis ({})", events.status().message()));
   const bool terminal = isatty(STDERR_FILENO) == 1;
   double last = -kProgressSeconds;
   options.on_progress = [&](const search::SampleProgress& progress) {
     if (!terminal && progress.elapsed - last < kProgressSeconds) return;
     last = progress.elapsed;
     if (terminal)
-      fmt::print(stderr, "\r\x1b[K{}", describe(progress));
+      tell("\r\x1b[K{}", describe(progress));
     else
-      fmt::print(stderr, "{}\n", describe(progress));
-    std::fflush(stderr);
+      tell("{}\n", describe(progress));
   };
   const Result<search::SampleResult> made = make_dataset(found, options);
-  if (terminal) fmt::print(stderr, "\n");
+  if (terminal) write_stderr("\n");
   HONE_RETURN_IF_ERROR(made.status());
   const search::SampleProgress& p = made->progress;
   if (texts.json) {
@@ -198,6 +204,7 @@ Command dataset_make_command(CLI::App& dataset) {
   app->add_option("model", options->models, "ONNX models")->required()->type_name("MODEL");
   app->add_option("--db", options->db, "The database to make or go on with, as elsewhere")
       ->type_name("DB");
+  add_linked_data(*app, options->linked_data);
   const auto add_list = [&](const char* name, std::vector<std::string>& texts, const char* text,
                             const char* type) {
     app->add_option(name, texts, text)->type_name(type)->delimiter(',');
@@ -239,7 +246,12 @@ Command dataset_make_command(CLI::App& dataset) {
   add_json(*app, options->json);
   app->footer(
       "Ctrl-C ends early, and everything measured is kept; the same command goes on from there.");
-  return {app, [options] { return make(*options); }};
+  return {app, [options] { return make(*options); },
+          [options](FileRoles& files) {
+            for (const std::string& model : options->models) files.read("MODEL", model);
+            files.read("--only", options->only);
+            add_database_files("--db", options->db, DatabaseUse::kWrite, files);
+          }};
 }
 
 }  // namespace hone::tool

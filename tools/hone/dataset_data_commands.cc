@@ -13,6 +13,7 @@
 #include "hone/tensor/npy.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "dataset_arrays.h"
 #include "dataset_load.h"
 #include "option_texts.h"
@@ -134,7 +135,16 @@ Command file_command(CLI::App& dataset, const char* name, const char* descriptio
   CLI::App* app = dataset.add_subcommand(name, description);
   app->add_option("file", texts->file, file)->required()->type_name("FILE");
   add_db(*app, texts->db);
-  return {app, [texts, action] { return action(*texts); }};
+  const bool imports = action == import_data;
+  return {app, [texts, action] { return action(*texts); },
+          [texts, imports](FileRoles& files) {
+            add_database_files("--db", texts->db,
+                               imports ? DatabaseUse::kWrite : DatabaseUse::kRead, files);
+            if (imports)
+              files.read("FILE", texts->file);
+            else if (texts->file != "-")
+              files.written("FILE", texts->file);
+          }};
 }
 
 }  // namespace
@@ -165,7 +175,11 @@ Command dataset_split_command(CLI::App& dataset) {
       ->type_name("SHARE")
       ->capture_default_str();
   add_seed(*app, texts->seed);
-  return {app, [texts, app] { return split(*texts, *app); }};
+  return {app, [texts, app] { return split(*texts, *app); },
+          [texts](FileRoles& files) {
+            add_database_files("--db", texts->db, DatabaseUse::kRead, files);
+            files.written("--output", texts->output);
+          }};
 }
 
 Command dataset_import_command(CLI::App& dataset) {

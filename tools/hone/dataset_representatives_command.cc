@@ -6,6 +6,7 @@
 #include "hone/cost/representatives.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "cost_data.h"
 #include "option_texts.h"
 #include "table.h"
@@ -65,7 +66,11 @@ Command dataset_representatives_command(CLI::App& dataset) {
   app->footer(
       "Tasks are compared by Spearman's rank correlation of their features and divided into\n"
       "clusters (k-medoids); the task in the middle of each is chosen.");
-  return {app, [texts] { return choose(*texts); }};
+  return {app, [texts] { return choose(*texts); },
+          [texts](FileRoles& files) {
+            add_database_files("--db", texts->db, DatabaseUse::kRead, files);
+            files.written("--output", texts->output);
+          }};
 }
 
 }  // namespace hone::tool

@@ -9,6 +9,7 @@
 #include "hone/measure/statistics.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "dataset_load.h"
 #include "json_text.h"
 #include "option_texts.h"
@@ -197,7 +198,8 @@ Command dataset_stat_command(CLI::App& dataset) {
       "stat", "What a data set holds, how its times are spread and how far they can be trusted");
   add_db(*app, texts->db);
   add_json(*app, texts->json);
-  return {app, [texts]() -> Status {
+  return {app,
+          [texts]() -> Status {
             Stat stat;
             HONE_RETURN_IF_ERROR(count(texts->db, stat));
             HONE_ASSIGN_OR_RETURN(const std::vector<cost::Dataset> datasets,
@@ -209,6 +211,9 @@ Command dataset_stat_command(CLI::App& dataset) {
             else
               print(stat, spread);
             return ok_status();
+          },
+          [texts](FileRoles& files) {
+            add_database_files("--db", texts->db, DatabaseUse::kRead, files);
           }};
 }
 

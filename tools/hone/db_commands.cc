@@ -7,6 +7,7 @@
 #include "hone/db/registry.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "json_text.h"
 #include "option_texts.h"
 #include "record_filter.h"
@@ -142,7 +143,10 @@ Command make_command(CLI::App& db, const std::string& name, const std::string& d
   add_db(*app, options->db);
   add_record_filter(*app, options->filter);
   add_json(*app, options->json);
-  return {app, [options, action] { return action(*options); }};
+  return {app, [options, action] { return action(*options); },
+          [options](FileRoles& files) {
+            add_database_files("--db", options->db, DatabaseUse::kRead, files);
+          }};
 }
 
 }  // namespace

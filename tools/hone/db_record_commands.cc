@@ -8,6 +8,7 @@
 #include "hone/schedule/step.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "json_text.h"
 #include "option_texts.h"
 #include "record_check.h"
@@ -189,7 +190,21 @@ std::vector<Command> db_record_commands(CLI::App& db) {
                         Status (*action)(const Options&)) -> std::pair<CLI::App*, Options*> {
     const auto options = std::make_shared<Options>();
     CLI::App* app = db.add_subcommand(name, description);
-    commands.push_back({app, [options, action] { return action(*options); }});
+    const bool writes = action == import_lines || action == merge || action == gc;
+    const bool exports = action == export_lines;
+    commands.push_back({app, [options, action] { return action(*options); },
+                        [options, writes, exports](FileRoles& files) {
+                          add_database_files("--db", options->db,
+                                             writes ? DatabaseUse::kWrite : DatabaseUse::kRead,
+                                             files);
+                          for (const std::string& other : options->others)
+                            add_database_files("DB", other, DatabaseUse::kRead, files);
+                          if (options->file.empty() || options->file == "-") return;
+                          if (exports)
+                            files.written("FILE", options->file);
+                          else
+                            files.read("FILE", options->file);
+                        }});
     return {app, options.get()};
   };
   {

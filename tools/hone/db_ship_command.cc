@@ -6,6 +6,7 @@
 #include "hone/model/shipped_records.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "option_texts.h"
 #include "table.h"
 
@@ -21,8 +22,15 @@ Status ship(const Options& options) {
                         db::open_store(options.db, {.read_only = true, .create = false}));
   HONE_ASSIGN_OR_RETURN(const auto files, make_shipped_files(*store));
   if (files.empty()) return error(Code::kNotFound, "the database has no verified record");
+  const auto path_of = [&](const std::string& name) {
+    return (std::filesystem::path(options.folder) / name).string();
+  };
+  FileRoles roles;
+  add_database_files("--db", options.db, DatabaseUse::kRead, roles);
+  for (const auto& [name, text] : files) roles.written("FOLDER", path_of(name));
+  HONE_RETURN_IF_ERROR(roles.check());
   for (const auto& [name, text] : files) {
-    const std::string path = (std::filesystem::path(options.folder) / name).string();
+    const std::string path = path_of(name);
     HONE_RETURN_IF_ERROR(write_file_atomic(path, text));
     fmt::print("wrote {}: {} records, {} bytes\n", path, std::count(text.begin(), text.end(), '\n'),
                format_count(static_cast<double>(text.size())));
@@ -40,7 +48,10 @@ Command db_ship_command(CLI::App& db) {
       ->required()
       ->type_name("FOLDER");
   add_db(*app, options->db);
-  return {app, [options] { return ship(*options); }};
+  return {app, [options] { return ship(*options); },
+          [options](FileRoles& files) {
+            add_database_files("--db", options->db, DatabaseUse::kRead, files);
+          }};
 }
 
 }  // namespace hone::tool

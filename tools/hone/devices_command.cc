@@ -7,6 +7,7 @@
 #include "hone/target/topology.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "option_texts.h"
@@ -153,7 +154,10 @@ Command devices_command(CLI::App& root) {
       ->check(CLI::NonNegativeNumber);
   add_db(*app, options->db);
   add_json(*app, options->json);
-  return {app, [options] { return show_devices(*options); }};
+  return {app, [options] { return show_devices(*options); },
+          [options](FileRoles& files) {
+            add_database_files("--db", options->db, DatabaseUse::kWrite, files);
+          }};
 }
 
 }  // namespace hone::tool

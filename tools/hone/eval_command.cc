@@ -7,6 +7,7 @@
 #include "hone/neural/neural_model.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "cost_data.h"
 #include "eval_report.h"
 #include "model_card.h"
@@ -22,7 +23,7 @@ struct EvalOptions {
   std::string booster = cost::tree_library_names().front();
   std::vector<std::string> networks;  // files
   std::vector<std::string> schedules;
-  bool cost_given = false, json = false;
+  bool cost_given = false, linked_data = false, json = false;
 };
 
 Result<cost::FeatureSet> learning_model(const std::string& name) {
@@ -37,11 +38,17 @@ Result<cost::FeatureSet> learning_model(const std::string& name) {
 
 Result<cost::Networks> count_tasks(const EvalOptions& options, const target::Target& target) {
   cost::Networks networks;
+  FileRoles roles;
+  roles.written("--predictions", options.predictions);
   for (const std::string& file : options.networks) {
-    HONE_ASSIGN_OR_RETURN(TaskCounts counts,
-                          hone::count_tasks(file, {.device = target.name, .use_db = false}));
+    HONE_ASSIGN_OR_RETURN(
+        TaskCounts counts,
+        hone::count_tasks(
+            file, {.linked_data = options.linked_data, .device = target.name, .use_db = false}));
     networks[counts.model] = std::move(counts.tasks);
+    for (const std::string& name : counts.files) roles.read("--network", name);
   }
+  HONE_RETURN_IF_ERROR(roles.check());
   return networks;
 }
 
@@ -219,6 +226,7 @@ Command eval_command(CLI::App& root) {
       ->type_name("MODEL.onnx")
       ->expected(1)
       ->take_all();
+  add_linked_data(*app, options->linked_data);
   app->add_option("--schedules", options->schedules,
                   "Judge by so many schedules of each task, too, such as 25,100,500: of the tasks "
                   "that have the most of these, drawn 16 times")
@@ -237,9 +245,20 @@ Command eval_command(CLI::App& root) {
       "a network: the sum of its tasks' best times / the sum of what the best of k takes, each task "
       "once or, with\n--network, as often as it occurs there; below it the mean over networks and "
       "threads.");
-  return {app, [options, app] {
+  return {app,
+          [options, app] {
             options->cost_given = app->count("--cost") > 0;
             return evaluate(*options, *app);
+          },
+          [options](FileRoles& files) {
+            add_database_files("--db", options->db, DatabaseUse::kRead, files);
+            if (!options->replay_db.empty())
+              add_database_files("--replay-db", options->replay_db, DatabaseUse::kRead, files);
+            add_cost_file(options->cost, files);
+            files.read("--split-file", options->split_file);
+            files.read("--except", options->except);
+            for (const std::string& file : options->networks) files.read("--network", file);
+            files.written("--predictions", options->predictions);
           }};
 }
 

@@ -4,6 +4,7 @@
 
 #include "build_report.h"
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "limits.h"
@@ -232,7 +233,12 @@ Command explain_command(CLI::App& root) {
   app->add_flag("--code", options->code, "Print all instructions of the inner loops");
   add_task_options(*app, options->build);
   add_json(*app, options->json);
-  return {app, [options] { return run(*options); }};
+  return {app, [options] { return run(*options); },
+          [options](FileRoles& files) {
+            files.read("MODEL", options->model);
+            if (options->steps.starts_with('@')) files.read("--schedule", options->steps.substr(1));
+            add_build_files(options->build, DatabaseUse::kRead, files);
+          }};
 }
 
 }  // namespace hone::tool

@@ -1,11 +1,16 @@
 // The command line. Exit codes: 0 done, 1 internal failure, 2 bad input, 130 interrupted by
 // Ctrl-C, 143 by SIGTERM.
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <system_error>
 
+#include "hone/base/file.h"
 #include "hone/base/options.h"
 #include "hone/measure/worker.h"
 
@@ -22,6 +27,34 @@ int fail(Code code, std::string_view message) {
   return exit_code(code);
 }
 
+// Standard output cannot be written. Who reads no further, as head does, wants no message: the
+// program ends as any other that writes to a pipe without a reader.
+int output_failed(int error_number) {
+  if (error_number == EPIPE) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  return fail(Code::kIo,
+              fmt::format("cannot write to standard output: {}", errno_text(error_number)));
+}
+
+bool reader_is_gone() {
+  struct pollfd output = {STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+// What is still in the buffer; 0 or the exit code.
+int finish_output() { return std::fflush(stdout) == 0 ? kExitOk : output_failed(errno); }
+
+// If standard output is closed, the first file that is opened would take its place, and get what is
+// printed. Writing to it is an error, messages are lost, and there is nothing to read.
+void occupy_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    (void)!::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 // `hone worker --fd N` is how the tuner starts its measuring process: not for people.
 int run_worker(int argc, char** argv) {
   if (argc != 4 || std::string_view(argv[2]) != "--fd") {
@@ -30,6 +63,14 @@ int run_worker(int argc, char** argv) {
   const Result<int64_t> fd = parse_int(argv[3], 0, 1 << 20);
   if (!fd.ok()) return fail(Code::kInvalid, fd.status().message());
   return measure::worker_main(static_cast<int>(*fd));
+}
+
+// No input is an output, and none of them is what standard output goes to.
+Status check_files(const Command& command) {
+  FileRoles files;
+  if (command.files) command.files(files);
+  files.written("standard output", STDOUT_FILENO);
+  return files.check();
 }
 
 int run_tool(int argc, char** argv) {
@@ -66,7 +107,8 @@ int run_tool(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    return app.exit(e);  // --help
+    app.exit(e);  // --help
+    return finish_output();
   } catch (const CLI::RequiredError& e) {
     // A word that is no command is first of all a missing command to the parser.
     const std::vector<std::string> rest = app.remaining(true);
@@ -85,17 +127,22 @@ int run_tool(int argc, char** argv) {
     set_interrupt_message("interrupted; what was stored before is kept");
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
-    const Status status = command.run();
-    if (!status.ok()) return fail(status.code(), status.message());
-    if (std::fflush(stdout) != 0) return fail(Code::kIo, "cannot write to standard output");
+    Status status = check_files(command);
+    if (status.ok()) status = command.run();
+    if (!status.ok()) {
+      std::fflush(stdout);  // what was printed comes before the message
+      if (std::ferror(stdout) != 0 && reader_is_gone()) return output_failed(EPIPE);
+      return fail(status.code(), status.message());
+    }
   }
-  return kExitOk;
+  return finish_output();
 }
 
 }  // namespace
 }  // namespace hone::tool
 
 int main(int argc, char** argv) {
+  hone::tool::occupy_standard_descriptors();
   // A write to a closed pipe or beyond a size limit is an error to report, not a death.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -106,6 +153,9 @@ int main(int argc, char** argv) {
     return hone::tool::run_tool(argc, argv);
   } catch (const std::bad_alloc&) {
     return hone::tool::fail(hone::Code::kIo, "out of memory");
+  } catch (const std::system_error& e) {
+    if (std::ferror(stdout) != 0) return hone::tool::output_failed(e.code().value());
+    return hone::tool::fail(hone::Code::kInternal, fmt::format("internal failure: {}", e.what()));
   } catch (const std::exception& e) {  // of a library
     return hone::tool::fail(hone::Code::kInternal, fmt::format("internal failure: {}", e.what()));
   }

@@ -1,10 +1,11 @@
 #include "model_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 
+#include "hone/base/input_file.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/random_inputs.h"
 #include "hone/tune.h"
@@ -15,15 +16,11 @@ namespace hone::tool {
 
 // Of the kinds of files, a shared library is one; a static one is an error that says what to do.
 Result<bool> is_artifact(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (!file) {
-    const Code code = errno == ENOENT ? Code::kNotFound : Code::kIo;
-    return error(code, "cannot read {}: {}", path, errno_text(errno));
-  }
+  HONE_ASSIGN_OR_RETURN(const Descriptor file, open_input(path));
   char magic[8] = {};
-  const size_t length = std::fread(magic, 1, sizeof(magic), file);
-  std::fclose(file);
-  const std::string_view start(magic, length);
+  const ssize_t length = ::read(file.get(), magic, sizeof magic);
+  if (length < 0) return error(Code::kIo, "cannot read '{}': {}", path, errno_text(errno));
+  const std::string_view start(magic, static_cast<size_t>(length));
   if (start == "!<arch>\n")
     return invalid("{} is a static library, expected a shared one or an ONNX model", path);
   return start.starts_with(
@@ -37,16 +34,18 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
     HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(path, options.threads));
     if (!options.bind.empty())
       return invalid("--bind: {} is a library already; bind when compiling", path);
-    return ModelFile{std::nullopt, std::move(model), {}};
+    return ModelFile{std::nullopt, std::move(model), {}, {path}};
   }
   CompileOptions compile_options;
   compile_options.interrupted = &listen_for_interrupt();  // before there is a folder to remove
   HONE_ASSIGN_OR_RETURN(TempDir folder, TempDir::create("hone-run"));
   compile_options.shapes = options.shapes;
   compile_options.bind = options.bind;
+  compile_options.linked_data = options.linked_data;
   compile_options.available = options.available;
   compile_options.db = options.db;
   compile_options.threads = options.threads;
+  compile_options.sync = false;
   const std::string library = folder.file("model.so");
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary, compile(path, library, compile_options));
   HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library, options.threads));
@@ -55,7 +54,7 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
     return std::any_of(model.inputs().begin(), model.inputs().end(),
                        [&](const codegen::ModelTensor& input) { return input.name == name; });
   });
-  return ModelFile{std::move(folder), std::move(model), std::move(bound)};
+  return ModelFile{std::move(folder), std::move(model), std::move(bound), summary.files};
 }
 
 Result<std::vector<Tensor>> arrange_inputs(const std::vector<codegen::ModelTensor>& wanted,

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "hone/base/file.h"
@@ -15,6 +16,7 @@ struct ModelFileOptions {
   int threads = 0;
   std::string db;                           // for an ONNX model: where best schedules are looked up
   std::map<std::string, Shape> shapes;      // of inputs that an ONNX model leaves open
+  bool linked_data = false;                 // CompileOptions
   std::map<std::string, Tensor> bind;       // inputs of an ONNX model that become constants
   std::map<std::string, Tensor> available;  // likewise, where a value decides a shape
 };
@@ -23,6 +25,7 @@ struct ModelFile {
   std::optional<TempDir> folder;  // of the library made from an ONNX model
   codegen::LoadedModel model;
   std::vector<std::string> bound;  // inputs of the ONNX model that the library no longer has
+  std::set<std::string> read;      // the files of the ONNX model
 };
 
 [[nodiscard]] Result<bool> is_artifact(const std::string& path);  // by its first bytes

@@ -39,6 +39,12 @@ void add_bind(CLI::App& app, std::vector<std::string>& texts) {
       ->expected(1)
       ->take_all();
 }
+void add_linked_data(CLI::App& app, bool& linked_data) {
+  app.add_flag(
+      "--allow-linked-data", linked_data,
+      "Follow links from the model's external data to files outside of its folder, as in a "
+      "cache of Hugging Face");
+}
 void add_inputs(CLI::App& app, std::vector<std::string>& texts) {
   app.add_option("--input", texts,
                  "An input's values; inputs that are not given are random; repeat per input")
@@ -96,6 +102,7 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_threads(app, texts.threads);
   add_shapes(app, texts.shapes);
   add_bind(app, texts.bind);
+  add_linked_data(app, texts.linked_data);
   add_device(app, texts.device);
   add_db(app, texts.db);
   app.add_flag("--no-db", texts.no_db, "Look up and keep nothing")->excludes("--db");
@@ -155,6 +162,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   options.skip_passes = texts.skip_passes;
   options.db = texts.db;
   options.use_db = !texts.no_db;
+  options.linked_data = texts.linked_data;
   options.device = texts.device;
   options.transfer = texts.transfer;
   options.exclude_models = texts.exclude_models;
@@ -181,6 +189,7 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
   add_seed(app, texts.seed);
   add_shapes(app, texts.shapes);
   add_bind(app, texts.bind);
+  add_linked_data(app, texts.linked_data);
   add_db(app, texts.db);
   add_json(app, texts.json);
 }
@@ -188,6 +197,7 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
 Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
   ModelRun run;
   run.file.db = texts.db;
+  run.file.linked_data = texts.linked_data;
   HONE_ASSIGN_OR_RETURN(run.file.threads, parse_threads(texts.threads));
   HONE_ASSIGN_OR_RETURN(run.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(run.repeat, parse_count("--repeat", texts.repeat, 1, 1000000));
@@ -221,7 +231,6 @@ Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>
   return shapes;
 }
 
-// NAME=FILE, where a name may hold '=': behind the one that counts stands a file.
 Result<std::pair<std::string, std::string>> parse_file_of_name(const std::string& text) {
   std::error_code ignored;
   for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {

@@ -20,6 +20,7 @@ void add_threads(CLI::App& app, std::string& text);
 void add_seed(CLI::App& app, std::string& text);
 void add_shapes(CLI::App& app, std::vector<std::string>& texts);
 void add_bind(CLI::App& app, std::vector<std::string>& texts);
+void add_linked_data(CLI::App& app, bool& linked_data);
 void add_inputs(CLI::App& app, std::vector<std::string>& texts);
 void add_db(CLI::App& app, std::string& path);
 void add_device(CLI::App& app, std::string& name);
@@ -41,6 +42,7 @@ struct BuildOptionTexts {
   std::string transfer = CompileOptions().transfer;
   std::vector<std::string> exclude_models;
   bool no_shipped = false;
+  bool linked_data = false;
   std::string cost = CompileOptions().cost;
   std::string accuracy = CompileOptions().accuracy;
   std::string prefix = CompileOptions().prefix;
@@ -61,6 +63,7 @@ struct ModelRunTexts {
   std::string seed = "0";
   std::vector<std::string> shapes, bind;
   std::string db;
+  bool linked_data = false;
   bool json = false;
 };
 struct ModelRun {
@@ -84,6 +87,9 @@ template <typename T>
 [[nodiscard]] Result<uint64_t> parse_seed(std::string_view text);
 [[nodiscard]] Result<std::map<std::string, Shape>> parse_shapes(
     const std::vector<std::string>& texts);
+// NAME=FILE, where a name may hold '=': behind the one that counts stands a file.
+[[nodiscard]] Result<std::pair<std::string, std::string>> parse_file_of_name(
+    const std::string& text);
 // NAME=FILE.npy, each name once; the files are read.
 [[nodiscard]] Result<std::map<std::string, Tensor>> parse_tensors(
     std::string_view option, const std::vector<std::string>& texts);

@@ -43,12 +43,12 @@ Totals totals(const search::TuneProgress& progress) {
   return totals;
 }
 
+}  // namespace
+
 void write_stderr(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }
-
-}  // namespace
 
 std::string progress_text(const search::TuneProgress& progress) {
   std::string text;

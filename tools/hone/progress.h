@@ -21,6 +21,9 @@ namespace hone::tool {
 // ten more seconds on it may save ("done" at its limit).
 [[nodiscard]] std::string progress_table(const search::TuneProgress& progress, size_t rows);
 
+// To stderr at once. Whether it arrives changes nothing.
+void write_stderr(const std::string& text);
+
 class ProgressDisplay {
  public:
   ProgressDisplay();

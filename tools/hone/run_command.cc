@@ -10,6 +10,7 @@
 #include "hone/tensor/npy.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "model_file.h"
@@ -28,13 +29,14 @@ struct RunTexts {
   bool profile = false;
 };
 
-// The outputs' files below a folder, for as many as there are.
-Result<std::vector<std::string>> write_outputs(const std::string& folder,
-                                               const std::vector<codegen::ModelTensor>& names,
-                                               const std::vector<Tensor>& outputs) {
+std::vector<std::string> files_of(const std::vector<codegen::ModelTensor>& outputs) {
   std::vector<std::string> all;
-  for (const codegen::ModelTensor& output : names) all.push_back(output.name);
-  std::vector<std::string> files = output_files(all);
+  for (const codegen::ModelTensor& output : outputs) all.push_back(output.name);
+  return output_files(all);
+}
+
+Status write_outputs(const std::string& folder, const std::vector<std::string>& files,
+                     const std::vector<Tensor>& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::filesystem::path path = std::filesystem::path(folder) / files[i];
     std::error_code failure;
@@ -44,7 +46,23 @@ Result<std::vector<std::string>> write_outputs(const std::string& folder,
                    failure.message());
     HONE_RETURN_IF_ERROR(write_npy(path.string(), outputs[i]));
   }
-  return files;
+  return ok_status();
+}
+
+void add_files(const RunTexts& texts, FileRoles& files) {
+  add_model_run_files(texts.model, files);
+  add_tensor_files("--input", texts.inputs, files);
+}
+
+// That no output overwrites what was read.
+Status check_files(const RunTexts& texts, const ModelFile& file,
+                   const std::vector<std::string>& outputs) {
+  FileRoles files;
+  add_files(texts, files);
+  for (const std::string& name : file.read) files.read("the model", name);
+  for (const std::string& name : outputs)
+    files.written("--output-dir", (std::filesystem::path(texts.output_dir) / name).string());
+  return files.check();
 }
 
 struct Moments {
@@ -117,6 +135,12 @@ Status run_model(const RunTexts& texts) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
                         arrange_inputs(file.model.inputs(), std::move(given), options.seed));
 
+  std::vector<std::string> files;  // below the folder, one for each output
+  if (!texts.output_dir.empty()) {
+    files = files_of(file.model.outputs());
+    HONE_RETURN_IF_ERROR(check_files(texts, file, files));
+  }
+
   std::vector<Tensor> outputs;
   std::vector<double> times;
   Limits limits;
@@ -134,10 +158,8 @@ Status run_model(const RunTexts& texts) {
     times.push_back(real_clock().now_seconds() - start);
     if (texts.profile) profile.add_run(file.model.step_times());
   }
-  std::vector<std::string> files;
-  if (!texts.output_dir.empty()) {
-    HONE_ASSIGN_OR_RETURN(files, write_outputs(texts.output_dir, file.model.outputs(), outputs));
-  }
+  if (!texts.output_dir.empty())
+    HONE_RETURN_IF_ERROR(write_outputs(texts.output_dir, files, outputs));
   return print(file.model.outputs(), outputs, files, std::move(times), profile, texts.model.json);
 }
 
@@ -154,7 +176,8 @@ Command run_command(CLI::App& root) {
   app->add_flag("--profile", texts->profile,
                 "Print the time of each kernel: its calls in a run, mean time, share, GFLOP/s");
   add_model_run_options(*app, texts->model, "Run so many times and print the median time");
-  return {app, [texts] { return run_model(*texts); }};
+  return {app, [texts] { return run_model(*texts); },
+          [texts](FileRoles& files) { add_files(*texts, files); }};
 }
 
 }  // namespace hone::tool

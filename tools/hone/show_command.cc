@@ -7,6 +7,7 @@
 
 #include "build_report.h"
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "limits.h"
@@ -126,8 +127,13 @@ Status show(const Options& options) {
   }
   HONE_ASSIGN_OR_RETURN(const Inspection model, inspect(options.model, inspect_options));
   HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(inspect_options.compile));
-  if (!options.dot.empty())
+  if (!options.dot.empty()) {
+    FileRoles files;
+    for (const std::string& file : model.files) files.read("the model", file);
+    files.written("--dot", options.dot);
+    HONE_RETURN_IF_ERROR(files.check());
     HONE_RETURN_IF_ERROR(write_file_atomic(options.dot, graph::to_dot(model.graph, model.tasks)));
+  }
   if (options.json) {
     print_json(model, limits);
   } else if (!options.after.empty()) {
@@ -158,7 +164,12 @@ Command show_command(CLI::App& root) {
   add_task_options(*app, options->build);
   add_json(*app, options->json);
   app->get_option("--json")->excludes("--passes")->excludes("--after");
-  return {app, [options] { return show(*options); }};
+  return {app, [options] { return show(*options); },
+          [options](FileRoles& files) {
+            files.read("MODEL", options->model);
+            add_build_files(options->build, DatabaseUse::kRead, files);
+            if (!options->dot.empty()) files.written("--dot", options->dot);
+          }};
 }
 
 }  // namespace hone::tool

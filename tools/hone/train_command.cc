@@ -7,6 +7,7 @@
 #include "hone/cost/registry.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "model_card.h"
 #include "option_texts.h"
 #include "train_net.h"
@@ -297,9 +298,21 @@ Command train_command(CLI::App& root) {
   app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")
       ->group(kNeural);
   app->footer(describe_models());
-  return {app, [options, app] {
+  return {app,
+          [options, app] {
             options->cost_given = app->count("--cost") > 0;
             return train(*options, *app);
+          },
+          [options](FileRoles& files) {
+            const NetTrainTexts& net = options->net;
+            add_database_files("--db", options->db, DatabaseUse::kRead, files);
+            files.read("--from", net.from);
+            files.read("--split-file", options->split_file);
+            files.read("--only", options->only);
+            files.written("--output", net.output);
+            if (net.output.ends_with(".onnx"))
+              files.written("--output", net_state_file(net.output));
+            files.written("--curve", net.curve);
           }};
 }
 

@@ -2,6 +2,7 @@
 #include "hone/transfer_report.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "option_texts.h"
@@ -160,7 +161,12 @@ Command transfer_command(CLI::App& root) {
       "score: of a model's schedules by the Transfer-Tuning paper's rule, the sum over kernel classes of P^2 sqrt(W);\n"
       "of the speed-up: (default - transferred) / (default - best), where default is what compile does with\n"
       "an empty database and best the fastest schedule known; of the time: of tuning the model in full.");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] { return run(*options); },
+          [options](FileRoles& files) {
+            files.read("--to", options->model);
+            for (const std::string& source : options->from) files.read("--from", source);
+            add_build_files(options->build, DatabaseUse::kRead, files);
+          }};
 }
 
 }  // namespace hone::tool

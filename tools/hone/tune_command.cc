@@ -4,10 +4,12 @@
 #include "hone/base/clock.h"
 #include "hone/base/log.h"
 #include "hone/base/options.h"
+#include "hone/model/write_model.h"
 #include "hone/search/registry.h"
 
 #include "build_report.h"
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "option_texts.h"
 #include "progress.h"
@@ -32,9 +34,10 @@ double process_start() {
   return real_clock().now_seconds() - static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-std::string default_output(const std::string& model, bool is_static) {
-  const char* extension = is_static ? ".a" : ".so";
-  return std::filesystem::path(model).filename().replace_extension(extension).string();
+std::string output_of(const Options& options) {
+  if (!options.output.empty()) return options.output;
+  const char* extension = options.build.static_library ? ".a" : ".so";
+  return std::filesystem::path(options.model).filename().replace_extension(extension).string();
 }
 
 Json to_json(const InModelSummary& in_model) {
@@ -134,9 +137,7 @@ Status run(const Options& options) {
     if (progress.trials > 0) finish_when_interrupted();  // there is something to write
     display.show(progress);
   };
-  const std::string output = options.output.empty()
-                                 ? default_output(options.model, options.build.static_library)
-                                 : options.output;
+  const std::string output = output_of(options);
   const Result<TuneSummary> summary = tune(options.model, output, parsed);
   display.finish();
   if (!summary.ok()) return summary.status();
@@ -191,7 +192,13 @@ Command tune_command(CLI::App& root) {
   app->footer(
       "Ctrl-C ends early: what was measured is kept, the best so far is written; the same command goes on\n"
       "from there. A second Ctrl-C kills. A terminal that is closed ends it as Ctrl-C does.");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] { return run(*options); },
+          [options](FileRoles& files) {
+            files.read("MODEL", options->model);
+            add_cost_file(options->guide, files);
+            add_build_files(options->build, DatabaseUse::kWrite, files);
+            add_outputs(output_of(*options), options->build.header, files);
+          }};
 }
 
 }  // namespace hone::tool

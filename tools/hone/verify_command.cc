@@ -6,6 +6,7 @@
 #include "hone/verify.h"
 
 #include "command.h"
+#include "command_files.h"
 #include "interrupt.h"
 #include "json_text.h"
 #include "model_file.h"
@@ -169,7 +170,13 @@ Command verify_command(CLI::App& root) {
   add_task_options(*app, options->build);
   add_json(*app, options->json);
   app->footer("Exit code 1 if a tensor diverges; 2 bad input.");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] { return run(*options); },
+          [options](FileRoles& files) {
+            files.read("MODEL", options->model);
+            files.read("--reference", options->reference);
+            add_tensor_files("--input", options->inputs, files);
+            add_build_files(options->build, DatabaseUse::kRead, files);
+          }};
 }
 
 }  // namespace hone::tool

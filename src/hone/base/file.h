@@ -1,6 +1,6 @@
 // base/file.h - whole files in and out. A write is atomic: a reader sees the old file or the new
-// one, never a part, also after a crash or a full disk. Every error names the path and what the
-// system said.
+// one, never a part, also after a crash or a full disk (output_file.h). Every error names the path
+// and what the system said.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace hone {
 
-// kNotFound if there is no such file, kInvalid for a directory, else kIo.
+// A file, or a pipe that somebody writes to, such as a shell's <(command). kNotFound if there is no
+// such file, kInvalid for a directory, a device, a socket, a pipe without a writer and for what
+// takes more memory than most_input_bytes() (input_memory.h), else kIo.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
-// Writes a temporary file beside `path`, flushes it to the disk and renames it. A symbolic link is
-// followed; a device or a pipe (/dev/stdout) is written in place. An existing file keeps its
-// permissions, a new one gets `mode` less the umask.
+// As OutputFile does it. A new file gets `mode` less the umask.
 Status write_file_atomic(const std::string& path, std::string_view contents, unsigned mode = 0666);
 
 [[nodiscard]] bool file_exists(const std::string& path);
@@ -26,12 +26,16 @@ Status write_file_atomic(const std::string& path, std::string_view contents, uns
 // $TMPDIR, else /tmp.
 [[nodiscard]] std::string temporary_folder();
 
-// A new directory in `parent`, removed with all its contents when the object dies.
+// A new directory in `parent` for this user only, removed with all its contents when the object
+// dies, or by a later process if this one is killed (temporary_name.h).
 class TempDir {
  public:
   [[nodiscard]] static Result<TempDir> create(std::string_view prefix = "hone",
                                               std::string_view parent = temporary_folder());
-  TempDir(TempDir&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  TempDir(TempDir&& other) noexcept
+      : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {
+    other.path_.clear();
+  }
   TempDir& operator=(TempDir&& other) noexcept;
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
@@ -42,8 +46,9 @@ class TempDir {
   }
 
  private:
-  explicit TempDir(std::string path) : path_(std::move(path)) {}
+  TempDir(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
   std::string path_;
+  int lock_ = -1;  // the open directory, whose lock says that its owner lives
 };
 
 }  // namespace hone

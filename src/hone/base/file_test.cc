@@ -1,5 +1,6 @@
 #include "hone/base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 namespace hone {
 namespace {
@@ -97,6 +99,40 @@ TEST(file, devices_are_written_in_place) {
   struct stat info;
   ASSERT_EQ(::stat("/dev/null", &info), 0);
   EXPECT_TRUE(S_ISCHR(info.st_mode));
+}
+
+TEST(file, only_files_and_pipes_are_read) {
+  const TempDir dir = make_dir();
+  for (const char* device : {"/dev/zero", "/dev/null"}) {
+    EXPECT_EQ(read_file(device).status().message(),
+              fmt::format("cannot read '{}': it is a device, expected a file", device));
+  }
+  const std::string pipe = dir.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(
+      read_file(pipe).status().message(),
+      fmt::format("cannot read '{}': it is a pipe that nobody writes to, expected a file", pipe));
+  // While this is open there are a reader and a writer.
+  const int both = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+  std::thread writer([&] {
+    EXPECT_TRUE(write_file_atomic(pipe, std::string(200'000, 'x')).ok());
+    ::close(both);
+  });
+  const Result<std::string> read = read_file(pipe);
+  writer.join();
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, std::string(200'000, 'x'));
+}
+
+TEST(file, a_file_larger_than_the_memory_is_not_read) {
+  const TempDir dir = make_dir();
+  ASSERT_TRUE(write_file_atomic(dir.file("huge"), "x").ok());
+  ASSERT_EQ(::truncate(dir.file("huge").c_str(), int64_t{1} << 40), 0);
+  const Status status = read_file(dir.file("huge")).status();
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_NE(status.message().find("it has 1099511627776 bytes, expected at most"),
+            std::string::npos)
+      << status.message();
 }
 
 TEST(file, temporary_directory_goes_with_its_owner) {

@@ -16,9 +16,9 @@ LogLevel level_from_environment() {
   const char* text = std::getenv("HONE_LOG");
   if (text == nullptr || *text == '\0') return LogLevel::kWarning;
   if (const auto level = parse_log_level(text)) return *level;
-  fmt::print(stderr,
-             "hone: warning: HONE_LOG is '{}', expected silent, error, warning, info or debug\n",
-             text);
+  const std::string line = fmt::format(
+      "hone: warning: HONE_LOG is '{}', expected silent, error, warning, info or debug\n", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
   return LogLevel::kWarning;
 }
 

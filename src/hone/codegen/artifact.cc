@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <set>
 
+#include "hone/base/file.h"
+#include "hone/base/output_file.h"
 #include "hone/base/printable.h"
 #include "hone/codegen/elf_object.h"
 #include "hone/codegen/embedded_runtime.h"
@@ -18,33 +20,19 @@
 namespace hone::codegen {
 namespace {
 
-// A folder beside the target, removed with everything in it.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> beside(const std::string& target) {
-    std::filesystem::path parent = std::filesystem::path(target).parent_path();
-    if (parent.empty()) parent = ".";
-    std::string name = (parent / ".hone-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      return error(Code::kIo, "cannot write {}: {}", target, std::strerror(errno));
-    return TemporaryFolder(name);
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
+// Where a library for `target` is made: beside it, so that it needs only be renamed, or among the
+// temporary files for a device or a pipe.
+Result<TempDir> working_folder(const std::string& target) {
+  std::filesystem::path parent = std::filesystem::path(link_target(target)).parent_path();
+  if (parent.empty()) parent = ".";
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(parent, ignored))
+    return error(Code::kNotFound, "cannot write '{}': {}", target, errno_text(ENOENT));
+  Result<TempDir> folder =
+      TempDir::create("", is_stream(target) ? temporary_folder() : parent.string());
+  if (folder.ok()) return folder;
+  return error(Code::kIo, "cannot write {}: {}", target, folder.status().message());
+}
 
 Status write_file(const std::string& path, std::string_view bytes) {
   FILE* file = std::fopen(path.c_str(), "wb");
@@ -52,12 +40,6 @@ Status write_file(const std::string& path, std::string_view bytes) {
       file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   if (file == nullptr || std::fclose(file) != 0 || !ok)
     return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
-  return ok_status();
-}
-
-Status publish(const std::string& from, const std::string& to) {
-  if (std::rename(from.c_str(), to.c_str()) != 0)
-    return error(Code::kIo, "cannot write {}: {}", to, std::strerror(errno));
   return ok_status();
 }
 
@@ -104,7 +86,7 @@ std::string describe_tensors(const char* what, const std::vector<ArtifactTensor>
 Result<std::vector<std::string>> write_link_inputs(const ArtifactSpec& spec,
                                                    const std::string& plan,
                                                    const ImageOptions& options,
-                                                   const TemporaryFolder& folder) {
+                                                   const TempDir& folder) {
   std::vector<std::string> inputs = {"image.o"};
   HONE_RETURN_IF_ERROR(write_image_object(spec, plan, options, folder.file(inputs[0])));
   for (size_t i = 0; i < spec.objects.size(); ++i) {
@@ -124,15 +106,13 @@ std::vector<std::string> exported_names(const ArtifactSpec& spec) {
 }
 
 // Links the inputs in the folder to the file `output` there.
-Status link_shared(const ArtifactSpec& spec, const std::string& linker,
-                   const TemporaryFolder& folder, const std::vector<std::string>& inputs,
-                   const std::string& output) {
+Status link_shared(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,
+                   const std::vector<std::string>& inputs, const std::string& output) {
   return link_shared_library(linker, folder.path(), inputs, exported_names(spec), output);
 }
 
-Status link_static(const ArtifactSpec& spec, const std::string& linker,
-                   const TemporaryFolder& folder, const std::vector<std::string>& inputs,
-                   const std::string& output) {
+Status link_static(const ArtifactSpec& spec, const std::string& linker, const TempDir& folder,
+                   const std::vector<std::string>& inputs, const std::string& output) {
   const std::string object = folder.file("model.o");
   HONE_RETURN_IF_ERROR(link_object(linker, folder.path(), inputs, "model.o"));
   std::filesystem::remove(folder.file(inputs[0]));  // the weights are on the disk twice now
@@ -147,7 +127,7 @@ Status write_library(const ArtifactSpec& spec, const std::string& path,
   HONE_RETURN_IF_ERROR(check_objects(spec));
   HONE_ASSIGN_OR_RETURN(const std::string plan, encode_plan(spec));
   HONE_ASSIGN_OR_RETURN(const std::string linker, find_linker(options.linker));
-  HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(path));
+  HONE_ASSIGN_OR_RETURN(const TempDir folder, working_folder(path));
   const ImageOptions image = {host_machine(), !is_static, options.near_weights};
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
                         write_link_inputs(spec, plan, image, folder));
@@ -155,7 +135,7 @@ Status write_library(const ArtifactSpec& spec, const std::string& path,
   HONE_RETURN_IF_ERROR(link(spec, linker, folder, inputs, "library"));
   if (options.before_publishing)
     HONE_RETURN_IF_ERROR(options.before_publishing(folder.file("library")));
-  return publish(folder.file("library"), path);
+  return publish_file(folder.file("library"), path, options.sync);
 }
 
 }  // namespace
@@ -169,9 +149,7 @@ std::string header_text(const ArtifactSpec& spec) {
 
 Status write_header(const ArtifactSpec& spec, const std::string& path) {
   HONE_RETURN_IF_ERROR(check_prefix(spec.prefix));
-  HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(path));
-  HONE_RETURN_IF_ERROR(write_file(folder.file("header.h"), header_text(spec)));
-  return publish(folder.file("header.h"), path);
+  return write_file_atomic(path, header_text(spec));
 }
 
 Status write_shared_library(const ArtifactSpec& spec, const std::string& path,

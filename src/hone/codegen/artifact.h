@@ -5,7 +5,7 @@
 // linker (`ld` or `ld.lld`) on the machine. A static library has no global symbols but the
 // interface: any number of them with different prefixes go into one program. Equal specs give equal
 // bytes. The output appears at once or not at all: it is made in a temporary folder beside its
-// target, then renamed.
+// target, then published as base/output_file.h says.
 #pragma once
 
 #include <cstdint>
@@ -75,6 +75,7 @@ struct ArtifactOptions {
   int64_t near_weights = int64_t{1} << 30;
   // Called with the finished file before it takes its place; an error keeps it from doing so.
   std::function<Status(const std::string& file)> before_publishing;
+  bool sync = true;  // return when the library is on the disk; false: for one that is only run
 };
 
 [[nodiscard]] Status write_shared_library(const ArtifactSpec& spec, const std::string& path,

@@ -92,8 +92,8 @@ TEST(artifact_error, linker_fails) {
 
 TEST(artifact_error, folder_is_not_there) {
   const Status status = write_shared_library(good_spec(), "/no/such/folder/model.so");
-  EXPECT_EQ(status.code(), Code::kIo);
-  EXPECT_EQ(status.message(), "cannot write /no/such/folder/model.so: No such file or directory");
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_EQ(status.message(), "cannot write '/no/such/folder/model.so': no such file or directory");
   EXPECT_FALSE(write_header(good_spec(), "/no/such/folder/model.h").ok());
 }
 
@@ -101,7 +101,7 @@ TEST(artifact_error, target_is_a_folder) {
   const Folder folder;
   std::filesystem::create_directory(folder.file("model.so"));
   const Status status = write_shared_library(good_spec(), folder.file("model.so"));
-  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_EQ(status.code(), Code::kInvalid);
   EXPECT_NE(status.message().find("cannot write"), std::string::npos) << status.message();
   EXPECT_EQ(folder.num_files(), 1);
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "hone/base/input_file.h"
 #include "hone/codegen/elf_object.h"
 
 namespace hone::codegen {
@@ -54,10 +55,10 @@ Result<Machine> object_machine(std::string_view object) {
 
 Result<std::optional<std::string>> read_shared_library_note(const std::string& path,
                                                             std::string_view owner) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (file == nullptr)
-    return error(errno == ENOENT ? Code::kNotFound : Code::kIo, "cannot read {}: {}", path,
-                 std::strerror(errno));
+  HONE_ASSIGN_OR_RETURN(Descriptor input, open_input(path));
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(::fdopen(input.get(), "rb"), std::fclose);
+  if (file == nullptr) return error(Code::kIo, "cannot read {}: {}", path, std::strerror(errno));
+  (void)input.release();
   Elf64_Ehdr header = {};
   if (!read_at(file.get(), 0, &header, sizeof header) || !is_elf64(header) ||
       header.e_type != ET_DYN)

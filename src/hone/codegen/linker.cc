@@ -23,14 +23,15 @@ constexpr const char* kMessagesFile = "linker.txt";
 
 bool is_program(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
-// Empty if there is none.
+// Empty if there is none. Entries of PATH that are relative (also an empty one, the current folder)
+// are left out: what lies in the folder of a model is not run.
 std::string find_in_path(const std::string& name) {
   const char* list = std::getenv("PATH");
   std::string rest = list == nullptr ? "/usr/bin:/bin" : list;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find(':'), rest.size());
     const std::string path = rest.substr(0, end) + "/" + name;
-    if (end > 0 && is_program(path)) return path;
+    if (path[0] == '/' && end > 0 && is_program(path)) return path;
     rest.erase(0, end + 1);
   }
   return "";

@@ -42,7 +42,7 @@ class Artifact {
 TEST(loaded_model, refuses_what_is_no_artifact) {
   const Artifact artifact;
   EXPECT_EQ(open_error("/no/such/model.so"),
-            "cannot read /no/such/model.so: No such file or directory");
+            "cannot read '/no/such/model.so': no such file or directory");
   const std::string text = artifact.variant("this is text");
   EXPECT_EQ(open_error(text), text + " is not a shared library");
   const std::string empty = artifact.variant("");

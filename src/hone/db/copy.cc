@@ -1,14 +1,14 @@
 #include "hone/db/copy.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
+#include "hone/base/output_file.h"
 #include "hone/db/json_lines.h"
 
 namespace hone::db {
@@ -19,63 +19,31 @@ constexpr size_t kBatch = 1000;  // records added in one transaction
 
 using Visit = std::function<Status(Record&&)>;
 
-// Written beside `path` and renamed in the end, so that nobody sees a part of it; a device or a
-// pipe is written in place. A symbolic link is followed.
-class OutputFile {
+// Where the lines of an export go: a file, or standard output for "-".
+class LineOutput {
  public:
-  static Result<OutputFile> open(const std::string& path) {
-    OutputFile file(path);
-    std::error_code failure;
-    const bool exists = std::filesystem::exists(path, failure);
-    if (path == "-") {
-      file.file_ = stdout;
-    } else if (exists && !std::filesystem::is_regular_file(path, failure)) {
-      file.file_ = std::fopen(path.c_str(), "we");
-    } else {
-      file.target_ = exists ? std::filesystem::canonical(path, failure).string() : path;
-      file.partial_ = fmt::format("{}.{}.partial", file.target_, getpid());
-      file.file_ = std::fopen(file.partial_.c_str(), "we");
-    }
-    if (file.file_ == nullptr) return file.failure();
-    return file;
-  }
-  OutputFile(OutputFile&& other) noexcept
-      : path_(std::move(other.path_)),
-        target_(std::move(other.target_)),
-        partial_(std::move(other.partial_)),
-        file_(std::exchange(other.file_, nullptr)) {}
-  OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile() {
-    if (file_ == nullptr) return;
-    close();
-    if (!partial_.empty()) std::remove(partial_.c_str());
+  static Result<LineOutput> open(const std::string& path) {
+    LineOutput output;
+    if (path == "-") return output;
+    HONE_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
+    output.file_.emplace(std::move(file));
+    return output;
   }
   Status write(const std::string& text) {
-    return std::fwrite(text.data(), 1, text.size(), file_) == text.size() ? ok_status() : failure();
+    if (file_) return file_->write(text);
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? ok_status()
+                                                                           : failure();
   }
   Status finish() {
-    if (std::fflush(file_) != 0) return failure();
-    if (partial_.empty()) return close() == 0 ? ok_status() : failure();
-    if (::fsync(fileno(file_)) != 0 || close() != 0 ||
-        std::rename(partial_.c_str(), target_.c_str()) != 0) {
-      const Status status = failure();
-      std::remove(partial_.c_str());
-      return status;
-    }
-    return ok_status();
+    if (file_) return file_->finish();
+    return std::fflush(stdout) == 0 ? ok_status() : failure();
   }
 
  private:
-  explicit OutputFile(std::string path) : path_(std::move(path)) {}
-  int close() {
-    std::FILE* file = std::exchange(file_, nullptr);
-    return file == stdout ? 0 : std::fclose(file);
+  [[nodiscard]] static Status failure() {
+    return error(Code::kIo, "cannot write to standard output: {}", errno_text(errno));
   }
-  [[nodiscard]] Status failure() const {
-    return error(Code::kIo, "cannot write {}: {}", path_, errno_text(errno));
-  }
-  std::string path_, target_, partial_;  // partial_: empty if it is written in place
-  std::FILE* file_ = nullptr;
+  std::optional<OutputFile> file_;
 };
 
 // As Store::set_verified() does, to a record that is not stored yet.
@@ -182,7 +150,7 @@ Result<Copied> import_json_lines(const std::string& path, Store& to) {
 }
 
 Result<int64_t> export_json_lines(Store& from, const Filter& filter, const std::string& path) {
-  HONE_ASSIGN_OR_RETURN(OutputFile file, OutputFile::open(path));
+  HONE_ASSIGN_OR_RETURN(LineOutput file, LineOutput::open(path));
   int64_t lines = 0;
   Filter whole = filter;
   whole.with_task_text = true;

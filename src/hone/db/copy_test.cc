@@ -133,7 +133,7 @@ TEST(copy, an_export_that_fails_leaves_no_file) {
   const auto from = open(folder.file("from.db"));
   ASSERT_TRUE(from->add(std::vector{sample_record(1, 1e-3)}).ok());
   EXPECT_EQ(export_json_lines(*from, {}, folder.file("no/trials.jsonl")).status().message(),
-            "cannot write " + folder.file("no/trials.jsonl") + ": no such file or directory");
+            "cannot write '" + folder.file("no/trials.jsonl") + "': no such file or directory");
   EXPECT_FALSE(std::filesystem::exists(folder.file("no")));
 }
 
@@ -148,12 +148,12 @@ TEST(copy, an_export_replaces_what_a_link_leads_to_and_writes_into_devices) {
   EXPECT_EQ(*read_file(folder.file("old.jsonl")), to_json_line(all(*from)[0]) + "\n");
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    files += entry.path().extension() == ".partial";
+    files += entry.path().filename().string().find(".hone-") != std::string::npos;
   EXPECT_EQ(files, 0U);
   ASSERT_TRUE(export_json_lines(*from, {}, "/dev/null").ok());
   EXPECT_FALSE(std::filesystem::is_regular_file("/dev/null"));
   const Result<int64_t> full = export_json_lines(*from, {}, "/dev/full");
-  EXPECT_EQ(full.status().message(), "cannot write /dev/full: no space left on device");
+  EXPECT_EQ(full.status().message(), "cannot write '/dev/full': no space left on device");
 }
 
 TEST(store, removes_trials_and_the_tasks_without_any) {

@@ -1,16 +1,15 @@
 #include "hone/db/json_lines.h"
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
+#include "hone/base/input_file.h"
 #include "hone/db/record_fields.h"
 #include "hone/db/row.h"
 
@@ -94,6 +93,60 @@ Result<std::optional<Record>> parse_numbered(std::string_view line, std::string_
   return std::optional<Record>(*std::move(record));
 }
 
+// The lines of a file, one by one. A record has some kilobytes: of a line that is far longer, no
+// more than kMostBytes are ever in memory.
+class Lines {
+ public:
+  static Result<Lines> open(const std::string& path) {
+    HONE_ASSIGN_OR_RETURN(Descriptor file, open_input(path));
+    return Lines(path, std::move(file));
+  }
+  // Nothing at the end; valid until it is called again.
+  Result<std::optional<std::string_view>> next() {
+    begin_ = std::exchange(end_, 0);
+    ++number_;
+    for (size_t searched = begin_;;) {
+      const size_t newline = text_.find('\n', searched);
+      if (newline != std::string::npos || (ended_ && begin_ < text_.size())) {
+        end_ = std::min(newline, text_.size() - 1) + 1;
+        return std::optional(std::string_view(text_).substr(begin_, end_ - begin_));
+      }
+      if (ended_) return std::optional<std::string_view>();
+      text_.erase(0, std::exchange(begin_, 0));
+      searched = text_.size();
+      if (searched > kMostBytes)
+        return invalid("{} line {}: it has more than {} bytes, expected a record", path_, number_,
+                       kMostBytes);
+      HONE_RETURN_IF_ERROR(read_more());
+    }
+  }
+  [[nodiscard]] int64_t number() const { return number_; }
+
+ private:
+  static constexpr size_t kMostBytes = size_t{64} << 20, kChunk = size_t{1} << 18;
+
+  Lines(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  Status read_more() {
+    const size_t before = text_.size();
+    text_.resize(before + kChunk);
+    ssize_t got = 0;
+    do {
+      got = ::read(file_.get(), text_.data() + before, kChunk);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return error(Code::kIo, "cannot read '{}': {}", path_, errno_text(errno));
+    text_.resize(before + static_cast<size_t>(got));
+    ended_ = got == 0;
+    return ok_status();
+  }
+
+  std::string path_;
+  Descriptor file_;
+  std::string text_;            // the line that next() gave, and what was read around it
+  size_t begin_ = 0, end_ = 0;  // of that line
+  int64_t number_ = 0;
+  bool ended_ = false;
+};
+
 }  // namespace
 
 std::string to_json_line(const Record& record) {
@@ -145,29 +198,14 @@ Result<std::vector<Record>> parse_json_lines(std::string_view text, std::string_
 }
 
 Status for_each_json_line(const std::string& path, const std::function<Status(Record&&)>& visit) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
-                                                             &std::fclose);
-  if (!file) {
-    return error(errno == ENOENT ? Code::kNotFound : Code::kIo, "cannot read {}: {}", path,
-                 errno_text(errno));
+  HONE_ASSIGN_OR_RETURN(Lines lines, Lines::open(path));
+  for (;;) {
+    HONE_ASSIGN_OR_RETURN(const std::optional<std::string_view> line, lines.next());
+    if (!line) return ok_status();
+    HONE_ASSIGN_OR_RETURN(std::optional<Record> record,
+                          parse_numbered(*line, path, lines.number()));
+    if (record) HONE_RETURN_IF_ERROR(visit(*std::move(record)));
   }
-  char* line = nullptr;
-  size_t room = 0;
-  Status status;
-  for (int64_t number = 1; status.ok(); ++number) {
-    const ssize_t length = ::getline(&line, &room, file.get());
-    if (length < 0) {
-      if (!std::feof(file.get()))
-        status = error(Code::kIo, "cannot read {}: {}", path, errno_text(errno));
-      break;
-    }
-    Result<std::optional<Record>> record =
-        parse_numbered({line, static_cast<size_t>(length)}, path, number);
-    status = record.status();
-    if (record.ok() && *record) status = visit(std::move(**record));
-  }
-  std::free(line);
-  return status;
 }
 
 }  // namespace hone::db

@@ -118,9 +118,43 @@ TEST(json_lines, a_bad_line_of_a_text_or_a_file_is_named) {
   EXPECT_EQ(seen, 1);
   EXPECT_EQ(for_each_json_line(folder.file("no"), count).code(), Code::kNotFound);
   EXPECT_EQ(for_each_json_line(folder.path(), count).message(),
-            "cannot read " + folder.path() + ": is a directory");
+            "cannot read '" + folder.path() + "': it is a directory, expected a file");
   EXPECT_EQ(for_each_json_line(file, [](Record&&) { return invalid("enough"); }).message(),
             "enough");
+}
+
+TEST(json_lines, files_are_read_in_parts) {
+  const TestFolder folder;
+  const std::string file = folder.file("trials.jsonl");
+  const std::string line = to_json_line(sample_record(1, 1e-3));
+  const auto count = [&] {
+    int seen = 0;
+    const Status status = for_each_json_line(file, [&](Record&& record) {
+      EXPECT_EQ(to_json_line(record), line);
+      ++seen;
+      return ok_status();
+    });
+    EXPECT_TRUE(status.ok()) << status.message();
+    return seen;
+  };
+  const int lines = (1 << 20) / static_cast<int>(line.size());  // some parts of 256 KiB
+  std::ofstream output(file);
+  EXPECT_EQ(count(), 0);
+  for (int i = 0; i < lines; ++i) output << (i % 3 == 0 ? "\n" : "") << line << "\n";
+  output.flush();
+  EXPECT_EQ(count(), lines);
+  output << line << std::string(1 << 20, ' ') << "\n" << line;  // a long line, and one without end
+  output.close();
+  EXPECT_EQ(count(), lines + 2);
+}
+
+TEST(json_lines, a_line_without_end_is_an_error) {
+  const TestFolder folder;
+  const std::string file = folder.file("trials.jsonl");
+  std::ofstream(file) << to_json_line(sample_record(1, 1e-3)) << "\n{";
+  std::filesystem::resize_file(file, int64_t{1} << 32);
+  const Status status = for_each_json_line(file, [](Record&&) { return ok_status(); });
+  EXPECT_EQ(status.message(), file + " line 2: it has more than 67108864 bytes, expected a record");
 }
 
 }  // namespace

@@ -29,8 +29,19 @@ std::string file_uri(const std::string& path, const char* query) {
   return uri + query;
 }
 
+// SQLite would wait for the writer of a pipe, and take any device for a database.
+Status check_kind(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::file_type type = std::filesystem::status(path, unknown).type();
+  using Type = std::filesystem::file_type;
+  if (type == Type::fifo || type == Type::character || type == Type::block || type == Type::socket)
+    return invalid("database {}: it is a device or a pipe, expected a file", path);
+  return ok_status();
+}
+
 Result<std::unique_ptr<Connection>> connect(const std::string& name, const std::string& path,
                                             int flags, int busy_timeout_ms) {
+  HONE_RETURN_IF_ERROR(check_kind(path));
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
   auto connection = std::make_unique<Connection>(handle, path);

@@ -48,10 +48,13 @@ class Importer {
     if (const Status status = infer_shapes(graph_); !status.ok()) return explained(status, sources);
     remove_dead_nodes(graph_);
     HONE_RETURN_IF_ERROR(verify(graph_));
+    if (options_.files != nullptr) options_.files->merge(external_.files);
     return std::move(graph_);
   }
 
-  [[nodiscard]] TensorSource source() const { return {graph_.file, folder_}; }
+  [[nodiscard]] TensorSource source() {
+    return {graph_.file, folder_, options_.linked_data, &external_};
+  }
 
   template <typename... Args>
   [[nodiscard]] Status fail(fmt::format_string<Args...> format, Args&&... args) const {
@@ -210,6 +213,7 @@ class Importer {
   const ImportOptions& options_;
   Graph graph_;
   std::map<std::string, ValueId> ids_;
+  ExternalData external_;
   UnsupportedList unsupported_;
 };
 
@@ -237,6 +241,7 @@ Result<std::vector<std::string>> input_names(const std::string& path) {
 Result<Graph> import_onnx(const std::string& path, const ImportOptions& options) {
   onnx::ModelProto model;
   HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
+  if (options.files != nullptr) options.files->insert(path);
   return Importer(path, std::filesystem::path(path).parent_path().string(), options).run(model);
 }
 

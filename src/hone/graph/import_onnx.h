@@ -3,6 +3,8 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <string>
 
 #include "hone/graph/graph.h"
 
@@ -14,6 +16,11 @@ struct ImportOptions {
   std::map<std::string, Tensor> bind;
   // If not null, receives the inputs that would have to be bound, when that is what was wrong.
   std::vector<std::string>* unbound = nullptr;
+  // External data may be a symbolic link that leads out of the model's folder, as in a cache of
+  // Hugging Face: what the link leads to is trusted. A path that leaves the folder is refused.
+  bool linked_data = false;
+  // If not null, receives the files that are read: the model and its external data.
+  std::set<std::string>* files = nullptr;
 };
 
 [[nodiscard]] Result<Graph> import_onnx(const std::string& path, const ImportOptions& options = {});

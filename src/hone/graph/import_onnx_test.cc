@@ -323,6 +323,29 @@ TEST(import_onnx, rejects_bad_external_data) {
   expect_error(status("inner", 0, 16), Code::kNotFound, "not a regular file");
 }
 
+TEST(import_onnx, a_link_out_of_the_folder_is_followed_if_that_is_wanted) {
+  const Folder folder;
+  const std::vector<float> values = {1, 2, 3, 4};
+  const std::filesystem::path base =
+      std::filesystem::path(folder.write("marker", "")).parent_path();
+  std::filesystem::create_directories(base / "blobs");
+  std::filesystem::create_directories(base / "snapshot");
+  folder.write("blobs/bbbb", std::string(reinterpret_cast<const char*>(values.data()), 16));
+  TestModel model;
+  model.input("x", {2, 2})
+      .external("w", {2, 2}, "weights.bin", 0, 16)
+      .node("MatMul", {"x", "w"}, {"y"})
+      .output("y");
+  const std::string path = folder.write("snapshot/m.onnx", model.bytes());
+  const std::filesystem::path link = std::filesystem::path(path).parent_path() / "weights.bin";
+  std::filesystem::create_symlink("../blobs/bbbb", link);
+  expect_error(import_onnx(path).status(), Code::kInvalid, "--allow-linked-data");
+  std::set<std::string> files;
+  const auto graph = import_onnx(path, {.linked_data = true, .files = &files});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(files, (std::set<std::string>{path, link.string()}));
+}
+
 TEST(import_onnx, weights_without_data_are_plain_inputs) {
   TestModel model;
   model.input("x", {1, 3, 4, 4})

@@ -16,6 +16,12 @@ namespace {
 constexpr int kMaxProtobufDepth = 64;  // messages within messages; ONNX needs 5 without subgraphs
 constexpr size_t kMaxProtobufBytes = 0x7fffffff;  // protobuf's own limit
 
+Status check_size(size_t size, const std::string& file) {
+  if (size <= kMaxProtobufBytes) return ok_status();
+  return error(Code::kUnsupported, "{}: {} bytes; above 2 GB the weights must be external data",
+               file, size);
+}
+
 // Tells a cut-off file from a foreign one by walking over the top-level fields.
 Status check_framing(const unsigned char* data, size_t size, const std::string& file) {
   const auto varint = [&](size_t& at, uint64_t& value) {
@@ -59,10 +65,7 @@ Status check_framing(const unsigned char* data, size_t size, const std::string& 
 
 Status parse_onnx(const void* data, size_t size, const std::string& file, onnx::ModelProto& model) {
   if (size == 0) return invalid("{}: not an ONNX file: it is empty", file);
-  if (size > kMaxProtobufBytes) {
-    return error(Code::kUnsupported, "{}: {} bytes; above 2 GB the weights must be external data",
-                 file, size);
-  }
+  HONE_RETURN_IF_ERROR(check_size(size, file));
   HONE_RETURN_IF_ERROR(check_framing(static_cast<const unsigned char*>(data), size, file));
   google::protobuf::io::CodedInputStream stream(static_cast<const uint8_t*>(data),
                                                 static_cast<int>(size));
@@ -81,6 +84,7 @@ Status parse_onnx_file(const std::string& path, onnx::ModelProto& model) {
   if (!size.ok()) return error(size.status().code(), "{}: {}", path, size.status().message());
   if (*size == 0) return invalid("{}: not an ONNX file: it is empty", path);
   const auto bytes = static_cast<size_t>(*size);
+  HONE_RETURN_IF_ERROR(check_size(bytes, path));
   void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED) return error(Code::kIo, "{}: {}", path, std::strerror(errno));
   Status status = parse_onnx(data, bytes, path, model);

@@ -12,9 +12,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "hone/base/input_memory.h"
+
 namespace hone::graph {
 
-File::File(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+File::File(const std::string& path, bool follow_link)
+    : fd(open(path.c_str(),
+              O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow_link ? 0 : O_NOFOLLOW))) {}
 File::~File() {
   if (fd >= 0) close(fd);
 }
@@ -26,6 +30,32 @@ Result<int64_t> File::size() const {
 }
 
 namespace {
+
+namespace fs = std::filesystem;
+
+// The file of external data, in the model's folder: a model that somebody else wrote must not read
+// other files of this machine.
+Result<std::string> external_path(const onnx::TensorProto& from, const std::string& location,
+                                  const TensorSource& source) {
+  const auto refuse = [&](std::string_view found) {
+    return invalid("{}: initializer '{}': external data at '{}'{}", source.file, from.name(),
+                   location, found);
+  };
+  const fs::path named = fs::path(location).lexically_normal();
+  if (location.empty() || location.find('\0') != std::string::npos || named.is_absolute() ||
+      *named.begin() == ".." || named == ".")
+    return refuse(", expected a path inside the model's folder");
+  const fs::path folder = source.folder.empty() ? "." : source.folder;
+  if (source.linked_data) return (folder / named).string();
+  std::error_code ignored;
+  const fs::path root = fs::weakly_canonical(folder, ignored);
+  const fs::path path = fs::weakly_canonical(root / named, ignored);
+  const auto [end, rest] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
+  if (end == root.end() && rest != path.end()) return path.string();
+  return refuse(fmt::format(
+      " is a link to {}, outside of the model's folder; if you trust it: --allow-linked-data",
+      path.string()));
+}
 
 Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const Shape& shape,
                              int64_t need, const TensorSource& source) {
@@ -46,29 +76,29 @@ Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const S
     return invalid("{}: initializer '{}' of shape {} has {} bytes of external data, expected {}",
                    source.file, from.name(), to_string(shape), length, need);
   }
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path root = fs::weakly_canonical(source.folder.empty() ? "." : source.folder, ignored);
-  const fs::path path = fs::weakly_canonical(root / location, ignored);
-  const auto [mismatch_root, mismatch_path] =
-      std::mismatch(root.begin(), root.end(), path.begin(), path.end());
-  const bool inside = mismatch_root == root.end() && mismatch_path != path.end();
-  if (location.empty() || location.find('\0') != std::string::npos ||
-      fs::path(location).is_absolute() || !inside) {
-    return invalid(
-        "{}: initializer '{}': external data at '{}', expected a path inside the model's folder",
-        source.file, from.name(), location);
-  }
-  const File file(path.string());
+  HONE_ASSIGN_OR_RETURN(const std::string path, external_path(from, location, source));
+  const File file(path, source.linked_data);
   const Result<int64_t> size = file.size();
   if (!size.ok()) {
     return error(Code::kNotFound, "{}: initializer '{}': cannot read external data {}: {}",
-                 source.file, from.name(), path.string(), size.status().message());
+                 source.file, from.name(), path, size.status().message());
   }
   if (offset > *size || need > *size - offset) {
     return invalid(
         "{}: initializer '{}': external data {} has {} bytes, expected {} at offset {}: truncated?",
-        source.file, from.name(), path.string(), *size, need, offset);
+        source.file, from.name(), path, *size, need, offset);
+  }
+  const int64_t before = source.read == nullptr ? 0 : source.read->bytes;
+  if (need > most_input_bytes() - before) {
+    return invalid(
+        "{}: initializer '{}' of shape {} has {} bytes of external data beside {} of others, "
+        "expected at most {} in all, as {}",
+        source.file, from.name(), to_string(shape), need, before, most_input_bytes(),
+        kInputBoundText);
+  }
+  if (source.read != nullptr) {
+    source.read->files.insert(path);
+    source.read->bytes += need;
   }
   Tensor tensor(dtype, shape);
   for (int64_t done = 0; done < need;) {
@@ -76,8 +106,7 @@ Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const S
                               static_cast<size_t>(need - done), offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
-      return error(Code::kIo, "{}: reading {}: {}", source.file, path.string(),
-                   std::strerror(errno));
+      return error(Code::kIo, "{}: reading {}: {}", source.file, path, std::strerror(errno));
     }
     done += got;
   }

@@ -2,6 +2,7 @@
 // Of the graph library only import_onnx.cc and onnx_*.cc see the ONNX protobuf headers.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "hone/base/status.h"
@@ -13,9 +14,9 @@ class TensorProto;
 
 namespace hone::graph {
 
-// A file open for reading; fd < 0 if that failed.
+// A file open for reading, which waits for nobody; fd < 0 if that failed.
 struct File {
-  explicit File(const std::string& path);
+  explicit File(const std::string& path, bool follow_link = true);
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -23,10 +24,19 @@ struct File {
   int fd;
 };
 
-// Where a tensor comes from: the file, for messages, and the folder of its external data.
+// What was read beside a model's own file.
+struct ExternalData {
+  std::set<std::string> files;
+  int64_t bytes = 0;  // of all tensors
+};
+
+// Where a tensor comes from.
 struct TensorSource {
-  const std::string& file;
-  const std::string& folder;
+  const std::string& file;    // for messages
+  const std::string& folder;  // of its external data
+  // External data may be a symbolic link that leads out of the folder.
+  bool linked_data = false;
+  ExternalData* read = nullptr;  // if not null, is added to
 };
 
 // `what` names its part in messages: "initializer".

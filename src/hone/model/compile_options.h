@@ -30,6 +30,7 @@ struct CompileOptions {
   std::map<std::string, Tensor> bind;   // inputs that become constants of the library
   // Inputs whose values are known: bound, too, where a value decides a shape.
   std::map<std::string, Tensor> available;
+  bool linked_data = false;     // graph::ImportOptions
   std::string device = "host";  // a name that target::find knows
   std::string db;               // db::open_store; empty: the default path
   bool use_db = true;           // false: nothing is looked up or kept
@@ -61,6 +62,7 @@ struct CompileOptions {
   std::function<Status(const FinishedLibrary&)> inspect;
   // Called after each pass over the graph that ran. It may change the graph: for tests.
   std::function<void(const std::string& pass, graph::Graph&)> after_pass;
+  bool sync = true;  // return when the library is on the disk; false: for one that is only run
   // compile(): set by Ctrl-C: ends early with Code::kCancelled and writes nothing.
   const std::atomic<bool>* interrupted = nullptr;
 };

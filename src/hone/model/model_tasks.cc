@@ -68,8 +68,13 @@ void summarise(ModelTasks& model) {
 
 }  // namespace
 
-Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options) {
-  return graph::import_onnx_binding(path, {.shapes = options.shapes, .bind = options.bind},
+Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options,
+                                  std::set<std::string>* files) {
+  return graph::import_onnx_binding(path,
+                                    {.shapes = options.shapes,
+                                     .bind = options.bind,
+                                     .linked_data = options.linked_data,
+                                     .files = files},
                                     options.available);
 }
 

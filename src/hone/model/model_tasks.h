@@ -39,8 +39,10 @@ struct ModelTasks {
   }
 };
 
+// `files`: if not null, receives the files that are read (graph::ImportOptions).
 [[nodiscard]] Result<graph::Graph> import_model(const std::string& path,
-                                                const CompileOptions& options);
+                                                const CompileOptions& options,
+                                                std::set<std::string>* files = nullptr);
 
 // The cost model for that device where no other is named.
 [[nodiscard]] Result<CostModelPtr> default_cost(const std::string& device);

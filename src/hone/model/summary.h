@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,7 @@ struct CompileSummary {
   int calls = 0, turns = 0;
   int small = 0;  // of them: too short to gain from threads, so they wake none
   CheckSummary check;
+  std::set<std::string> files;  // that the model was read from, if it was read
 };
 
 }  // namespace hone

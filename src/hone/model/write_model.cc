@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "hone/analysis/cpu_measure.h"
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
+#include "hone/base/output_file.h"
+#include "hone/base/temporary_name.h"
 #include "hone/model/short_code.h"
 
 namespace hone {
@@ -45,6 +48,7 @@ Status link_library(const codegen::ArtifactSpec& spec, const std::string& output
     return options.inspect ? options.inspect({file, assembly_seconds}) : ok_status();
   };
   codegen::ArtifactOptions how;
+  how.sync = options.sync;
   if (!is_static_library(output, options)) {
     how.before_publishing = inspect;
     return codegen::write_shared_library(spec, output, how);
@@ -52,7 +56,7 @@ Status link_library(const codegen::ArtifactSpec& spec, const std::string& output
   if (options.inspect) {
     HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
     const std::string shared = folder.file("model.so");
-    HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, shared));
+    HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, shared, {.sync = false}));
     HONE_RETURN_IF_ERROR(inspect(shared));
   }
   return codegen::write_static_library(spec, output, how);
@@ -64,23 +68,48 @@ bool is_static_library(const std::string& path, const CompileOptions& options) {
   return options.static_library || std::filesystem::path(path).extension() == ".a";
 }
 
+std::string header_path(const std::string& output) {
+  return std::filesystem::path(output).replace_extension(".h").string();
+}
+
+void add_outputs(const std::string& output, bool header, FileRoles& files) {
+  files.written("--output", output);
+  if (header) files.written("--header", header_path(output));
+}
+
 Status check_output(const std::string& path, const CompileOptions& options) {
   namespace fs = std::filesystem;
   HONE_RETURN_IF_ERROR(codegen::check_prefix(options.prefix));
   std::error_code ignored;
+  clear_stale_files(temporary_folder());
   if (path.empty()) return invalid("the output has no name, expected a file");
   if (fs::is_directory(path, ignored))
     return invalid("output {} is a folder, expected a file", path);
-  fs::path folder = fs::path(path).parent_path();
+  if (is_stream(path)) {
+    if (options.header)
+      return invalid("--header: output {} is no file, so that none can lie beside it", path);
+    if (::access(path.c_str(), W_OK) == 0) return ok_status();
+    return error(Code::kIo, "output {}: {}", path, errno_text(errno));
+  }
+  const fs::path target = link_target(path);
+  fs::path folder = target.parent_path();
   if (folder.empty()) folder = ".";
   if (!fs::is_directory(folder, ignored))
     return error(Code::kNotFound, "output {}: there is no folder {}", path, folder.string());
-  // Only trying tells: access() promises root too much, as in /proc or on a full disk.
-  std::string probe = (folder / ".hone-XXXXXX").string();
-  if (mkdtemp(probe.data()) == nullptr)
+  if (fs::exists(target, ignored) && ::access(target.c_str(), W_OK) != 0)
     return error(Code::kIo, "output {}: {}", path, errno_text(errno));
-  rmdir(probe.c_str());
+  // Only trying tells: access() promises root too much, as in /proc or on a full disk.
+  const Status probe = TempDir::create("", folder.string()).status();
+  if (!probe.ok()) return error(Code::kIo, "output {}: {}", path, probe.message());
   return ok_status();
+}
+
+Status check_files(const std::set<std::string>& read, const std::string& output,
+                   const CompileOptions& options) {
+  FileRoles files;
+  for (const std::string& file : read) files.read("the model", file);
+  add_outputs(output, options.header, files);
+  return files.check();
 }
 
 Result<Assembly> assemble_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
@@ -120,15 +149,14 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
     HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
     return linked;
   }
-  if (options.header) {
-    const std::string header = std::filesystem::path(output).replace_extension(".h").string();
-    HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header));
-  }
+  if (options.header)
+    HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header_path(output)));
   Written written;
   written.assembly = assembled - start;
   written.memory_bytes = memory_of(assembly.spec, model.threads).total();
   std::error_code ignored;
-  written.bytes = static_cast<int64_t>(std::filesystem::file_size(output, ignored));
+  const auto bytes = std::filesystem::file_size(output, ignored);
+  written.bytes = ignored ? 0 : static_cast<int64_t>(bytes);  // a device or a pipe
   written.seconds = real_clock().now_seconds() - start;
   written.arena_bytes = assembly.spec.arena_bytes;
   written.calls = static_cast<int>(assembly.plan.moments.size());
@@ -146,6 +174,7 @@ CompileSummary summary_of(ModelTasks& model, const Written& written, double star
           written.calls,
           written.turns,
           written.small,
+          {},
           {}};
 }
 

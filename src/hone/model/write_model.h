@@ -1,7 +1,10 @@
 // write_model.h - the library of a model: kernels of given schedules, linked with its weights.
 #pragma once
 
+#include <set>
+
 #include "hone/assembly/assemble.h"
+#include "hone/base/file_roles.h"
 #include "hone/base/thread_pool.h"
 #include "hone/model/model_tasks.h"
 
@@ -9,6 +12,11 @@ namespace hone {
 
 // An error if the folder of `path` is missing or cannot be written, or the prefix cannot be used.
 [[nodiscard]] Status check_output(const std::string& path, const CompileOptions& options);
+// Adds what a model compiled to `output` is written to: that and, if wanted, the header beside it.
+void add_outputs(const std::string& output, bool header, FileRoles& files);
+// An error if one of these would overwrite a file that the model was read from, or the other.
+[[nodiscard]] Status check_files(const std::set<std::string>& read, const std::string& output,
+                                 const CompileOptions& options);
 [[nodiscard]] bool is_static_library(const std::string& path, const CompileOptions& options);
 // Kernels of these schedules, with those together that gain by it. A schedule whose code is too
 // long gives way to another one (short_code.h).

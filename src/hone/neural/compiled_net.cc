@@ -1,5 +1,6 @@
 #include "hone/neural/compiled_net.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,22 +45,46 @@ std::string checksum_file(const std::string& library) { return library + ".sum";
 
 std::string checksum_of(std::string_view library) { return hash_hex(hash_string(library)); }
 
-// Whether this user wrote the file: code of others is not run.
-bool is_own(const std::string& path) {
+// Whether nobody else can change it: code of others is not run.
+bool is_private(const struct stat& info) {
+  return info.st_uid == ::geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool is_private_folder(const std::string& folder) {
   struct stat info = {};
-  return ::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid();
+  return ::stat(folder.c_str(), &info) == 0 && is_private(info);
 }
 
-bool is_sound(const std::string& path) {
-  if (!file_exists(path) || !is_own(path)) return false;
-  const Result<std::string> library = read_file(path), checksum = read_file(checksum_file(path));
-  return library.ok() && checksum.ok() && *checksum == checksum_of(*library);
+Status not_private(const std::string& folder) {
+  return invalid("others may write to the folder {}, expected one of this user only", folder);
 }
 
+// What the loader is told.
+std::string loaded_name(const Descriptor& file) {
+  return fmt::format("/proc/self/fd/{}", file.get());
+}
+
+// A kept library that is whole and that nobody else can have written, open. It is loaded by what is
+// open here, not by its name, which could lead to another file by then.
+std::optional<Descriptor> open_sound(const std::string& folder, const std::string& path) {
+  if (!is_private_folder(folder)) return std::nullopt;
+  struct stat info = {};
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return std::nullopt;
+  if (!S_ISREG(info.st_mode) || !is_private(info)) return std::nullopt;
+  const Result<std::string> library = read_file(loaded_name(file)),
+                            checksum = read_file(checksum_file(path));
+  const bool sound = library.ok() && checksum.ok() && *checksum == checksum_of(*library);
+  return sound ? std::optional(std::move(file)) : std::nullopt;
+}
+
+// One that was not sound is removed before: its permissions are not to be those of the new one.
 Status keep(const std::string& from, const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::string library, read_file(from));
-  HONE_RETURN_IF_ERROR(write_file_atomic(path, library));
-  return write_file_atomic(checksum_file(path), checksum_of(library));
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  HONE_RETURN_IF_ERROR(write_file_atomic(path, library, 0600));
+  return write_file_atomic(checksum_file(path), checksum_of(library), 0600);
 }
 
 // The time of its checksum says when a library was used last.
@@ -79,7 +104,7 @@ void remove_unused(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string path = it->path().string();
-    if (!is_library_name(it->path().filename().string()) || !is_own(path)) continue;
+    if (!is_library_name(it->path().filename().string())) continue;
     std::error_code unknown;
     fs::file_time_type used = fs::last_write_time(checksum_file(path), unknown);
     if (unknown) used = fs::last_write_time(path, unknown);
@@ -109,6 +134,7 @@ Status make_library(const NetFile& net, const std::string& name, const std::stri
       graph::import_onnx_bytes(net.bytes.data(), net.bytes.size(), name, "", import));
   CompileOptions options;
   options.use_db = false;
+  options.sync = false;
   options.prefix = "hone_net";
   options.threads = 1;
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, default_cost(options.device));
@@ -122,12 +148,17 @@ Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
                                 const std::string& folder) {
   CompiledNet compiled;
   const std::string library = library_name(net);
-  if (!folder.empty()) {
-    compiled.path = (fs::path(folder) / library).string();
-    if (is_sound(compiled.path)) {
-      mark_used(compiled.path);
-      return compiled;
-    }
+  const std::string kept = folder.empty() ? "" : (fs::path(folder) / library).string();
+  const auto take_kept = [&] {
+    std::optional<Descriptor> file = open_sound(folder, kept);
+    if (!file) return false;
+    compiled.path = loaded_name(*file);
+    compiled.file = *std::move(file);
+    return true;
+  };
+  if (!folder.empty() && take_kept()) {
+    mark_used(kept);
+    return compiled;
   }
   HONE_ASSIGN_OR_RETURN(TempDir temporary, TempDir::create());
   const std::string made = temporary.file(library);
@@ -137,12 +168,13 @@ Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
   if (const Result<cost::net::Net> plain = restore_net(net, name); plain.ok())
     HONE_RETURN_IF_ERROR(check_library(made, *plain));
   if (!folder.empty()) {
-    const Status kept = keep(made, compiled.path);
-    if (kept.ok()) {
+    const Status status = is_private_folder(folder) ? keep(made, kept) : not_private(folder);
+    if (!status.ok()) {
+      log_warning("the compiled cost model is not kept: {}", status.message());
+    } else if (take_kept()) {
       remove_unused(folder);
       return compiled;
     }
-    log_warning("the compiled cost model is not kept: {}", kept.message());
   }
   compiled.path = made;
   compiled.temporary = std::move(temporary);

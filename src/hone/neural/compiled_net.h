@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hone/base/file.h"
+#include "hone/base/input_file.h"
 #include "hone/codegen/loaded_model.h"
 #include "hone/neural/net_file.h"
 
@@ -14,13 +15,15 @@ namespace hone {
 // it is no larger than a point has neighbours. Larger ones are not faster.
 inline constexpr int64_t kNetBatch = 16;
 
-// Where its library is; a temporary one goes with this object.
+// Where its library is: the name of an open file, or a temporary one, which goes with this object.
 struct CompiledNet {
   std::string path;
+  Descriptor file;
   std::optional<TempDir> temporary;
 };
-// `folder`: where libraries are kept; empty or not writable: nothing is. A damaged library, or one
-// of another net, compiler or device, is made anew. Whenever one is written, those of the folder
+// `folder`: where libraries are kept; empty, not writable or writable by others: nothing is. A
+// damaged library, one that others may have changed, or one of another net, compiler or device, is
+// made anew. Whenever one is written, those of the folder
 // that were not used for 30 days are removed, but for the 16 used last.
 [[nodiscard]] Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
                                               const std::string& folder);

@@ -1,6 +1,7 @@
 #include "hone/neural/neural_model.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -261,6 +262,48 @@ TEST_F(NeuralModel, compiles_once_and_again_when_the_library_is_damaged) {
   ASSERT_TRUE(write_file_atomic(library, damaged).ok());
   ASSERT_NE(make(), nullptr);
   EXPECT_EQ(read_file(library).value(), sound);
+}
+
+TEST_F(NeuralModel, a_library_that_others_may_have_written_is_made_anew) {
+  ASSERT_NE(make(), nullptr);
+  const std::string library = libraries().at(0);
+  const auto mode = [&] {
+    struct stat info = {};
+    EXPECT_EQ(::stat(library.c_str(), &info), 0);
+    return info.st_mode & 0777;
+  };
+  EXPECT_EQ(mode(), 0600U);
+  const auto written = std::filesystem::last_write_time(library);
+  ASSERT_EQ(::chmod(library.c_str(), 0660), 0);
+  ASSERT_NE(make(), nullptr);
+  EXPECT_EQ(mode(), 0600U);
+  EXPECT_GT(std::filesystem::last_write_time(library), written);
+}
+
+TEST_F(NeuralModel, nothing_is_kept_or_loaded_where_others_may_write) {
+  ASSERT_NE(make(), nullptr);
+  const std::string library = libraries().at(0);
+  ASSERT_TRUE(write_file_atomic(library, "code of somebody else").ok());
+  ASSERT_TRUE(write_file_atomic(library + ".sum", "its sum").ok());
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0770), 0);
+  const auto model = make();
+  ASSERT_NE(model, nullptr);
+  const Sampled sampled(compute::testing::gemm(64, 48, 32), 8);
+  EXPECT_TRUE(model->predict(sampled.queries).ok());
+  EXPECT_EQ(read_file(library).value(), "code of somebody else");
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0700), 0);
+}
+
+TEST_F(NeuralModel, what_was_checked_is_what_is_loaded) {
+  ASSERT_TRUE(write_net(file_, net_, {}).ok());
+  for (const bool kept_before : {false, true}) {
+    const CompiledNet compiled =
+        compile_net(read_net(file_).value(), file_, folder_.path()).value();
+    const std::string sound = read_file(libraries().at(0)).value();
+    ASSERT_TRUE(write_file_atomic(libraries().at(0), "code of somebody else").ok());
+    EXPECT_TRUE(check_library(compiled.path, net_).ok()) << kept_before;
+    ASSERT_TRUE(write_file_atomic(libraries().at(0), sound).ok());
+  }
 }
 
 TEST_F(NeuralModel, libraries_that_nobody_uses_are_removed) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "hone/base/input_memory.h"
+
 namespace hone {
 namespace {
 
@@ -24,6 +26,7 @@ constexpr uint16_t kDeflated = 8;
 constexpr uint16_t kEncrypted = 1;  // bit of the flags
 constexpr uint64_t kMaxInflation =
     1032;                           // no deflate stream expands further (zlib, "Technical Details")
+constexpr int64_t kCopies = 2;      // of what was unpacked: the entries, and what is made of them
 constexpr uint16_t kVersion = 20;   // 2.0: deflate
 constexpr uint16_t kNoDate = 0x21;  // 1980-01-01, the first that can be said
 
@@ -156,6 +159,7 @@ Result<std::vector<ZipEntry>> parse_zip(std::string_view bytes) {
     return error(Code::kUnsupported, "the archive is in ZIP64 format");
   std::vector<ZipEntry> entries;
   uint64_t packed_total = 0;  // overlapping entries could otherwise multiply what is unpacked
+  int64_t unpacked_total = 0;
   size_t at = directory;
   for (uint16_t i = 0; i < count; ++i) {
     if (at > *end || *end - at < kCentralBytes || get32(bytes, at) != kCentralMagic) {
@@ -167,6 +171,13 @@ Result<std::vector<ZipEntry>> parse_zip(std::string_view bytes) {
     if (after > *end || packed_total > bytes.size())
       return invalid("entry {} of {} is too long", i + 1, count);
     std::string name(bytes.substr(at + kCentralBytes, fields.name));
+    unpacked_total += fields.size;
+    if (unpacked_total > most_input_bytes() / kCopies) {
+      return invalid(
+          "entry '{}': unpacked, the archive has {} bytes up to here, expected at most {}, "
+          "half of {}",
+          name, unpacked_total, most_input_bytes() / kCopies, kInputBoundText);
+    }
     HONE_ASSIGN_OR_RETURN(std::string contents, unpack(bytes, name, fields, get32(bytes, at + 42)));
     entries.push_back({std::move(name), std::move(contents)});
     at = after;
