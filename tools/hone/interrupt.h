@@ -10,7 +10,7 @@
 
 namespace hone::tool {
 
-inline constexpr double kGraceSeconds = 0.8;
+inline constexpr double kGraceSeconds = 0.7;
 
 // Listens from now on, as main() does first of all; the flag lives as long as the process.
 const std::atomic<bool>& listen_for_interrupt();
