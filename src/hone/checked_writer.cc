@@ -13,6 +13,7 @@ namespace {
 constexpr int kMostFaults = 24;  // that are left out one after the other
 // Of the time that a kernel of the model takes to compile: one of a single node is smaller.
 constexpr double kKernelShare = 0.5;
+constexpr int64_t kMostWeights = int64_t{1} << 30;  // bytes, that are held twice unasked
 constexpr double kPatience = 1.5;  // of the time that a check may take, until it is given up
 
 // The default point of the direct algorithm: no record, no prediction.
@@ -44,6 +45,8 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
     summary_.skipped = "switched off";
     return write_within(parts.model, parts.schedules, parts.knowledge, output, options, pool_);
   }
+  const CompileOptions as_given = options;
+  const size_t healed = summary_.healed.size();
   passes_are_right_ = left_out_all_ = summary_.checked = false;
   summary_.skipped.clear();
   for (int faults = 0; faults < kMostFaults; ++faults) {
@@ -54,6 +57,16 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
         write_within(parts.model, parts.schedules, parts.knowledge, output, with, pool_);
     if (!wrong_) return written;
     const double start = real_clock().now_seconds();
+    if (left_out_all_) {
+      HONE_ASSIGN_OR_RETURN(const bool sure, check_->is_sure(wrong_->draw));
+      if (sure) return still_wrong();
+      summary_.checked = false;
+      summary_.skipped = "how the model as imported is run decides its results";
+      summary_.healed.resize(healed);
+      options = as_given;
+      HONE_RETURN_IF_ERROR(remake(options, parts));
+      return write_within(parts.model, parts.schedules, parts.knowledge, output, options, pool_);
+    }
     HONE_RETURN_IF_ERROR(heal(parts, options, remake));
     summary_.seconds += real_clock().now_seconds() - start;
   }
@@ -82,7 +95,8 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
   if (summary_.healed.empty()) {  // what was wrong once must be right, whatever that takes
     const double kernels = static_cast<double>(std::max<size_t>(parts.schedules.size(), 1));
     const double kernel = library.assembly_seconds * pool_.threads() / kernels * kKernelShare;
-    const double predicted = check_->predicted_seconds(kernel);
+    const int64_t weight_bytes = constant_bytes(parts.model.tasks);
+    const double predicted = check_->predicted_seconds(kernel, weight_bytes);
     double most = policy_.most_seconds;
     if (policy_.when == CheckPolicy::When::kIfCheap) {
       most = kCheapShare * (start - policy_.start);
@@ -91,6 +105,10 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
       deadlines.others = start + policy_.more_seconds - summary_.seconds;
     }
     if (hurry) deadlines.others = start;
+    if (most > 0 && weight_bytes > kMostWeights) {
+      summary_.skipped = "the model is too large";
+      return ok_status();
+    }
     if (most > 0 && predicted > most) {
       summary_.skipped = fmt::format("it would take about {:.1g} s", predicted);
       return ok_status();
@@ -128,14 +146,15 @@ Status CheckedWriter::check(const FinishedLibrary& library, const LibraryParts& 
                wrong_->name);
 }
 
+Status CheckedWriter::still_wrong() const {
+  return error(Code::kInternal,
+               "the library computes something else than the model, whatever is left out: output "
+               "'{}' is wrong by {:.2g} of its largest magnitude, expected {:.2g} at most; nothing "
+               "was written",
+               wrong_->name, wrong_->error, wrong_->allowed);
+}
+
 Status CheckedWriter::heal(LibraryParts& parts, CompileOptions& options, const Remake& remake) {
-  if (left_out_all_) {
-    return error(Code::kInternal,
-                 "the library computes something else than the model, whatever is left out: output "
-                 "'{}' is wrong by {:.2g} of its largest magnitude, expected {:.2g} at most; "
-                 "nothing was written",
-                 wrong_->name, wrong_->error, wrong_->allowed);
-  }
   HONE_ASSIGN_OR_RETURN(bool healed, leave_out_pass(parts, options, remake));
   if (!healed) {
     HONE_ASSIGN_OR_RETURN(healed, replace_schedule(parts, options));

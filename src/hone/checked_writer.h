@@ -50,6 +50,7 @@ class CheckedWriter {
                                const CompileOptions& options);
   [[nodiscard]] Status check(const FinishedLibrary& library, const LibraryParts& parts,
                              const ModelCheck::Deadlines& deadlines);
+  [[nodiscard]] Status still_wrong() const;
   [[nodiscard]] Status heal(LibraryParts& parts, CompileOptions& options, const Remake& remake);
   [[nodiscard]] Result<bool> leave_out_pass(LibraryParts& parts, CompileOptions& options,
                                             const Remake& remake);

@@ -34,7 +34,9 @@ Result<std::vector<Snapshot>> snapshots_of(graph::Graph graph, const CompileOpti
 }
 
 NaiveOptions naive_options(const CompileOptions& options) {
-  return {.threads = target::host().cores, .interrupted = options.interrupted};
+  return {.threads = target::host().cores,
+          .max_plain_flops = kPlainFlops,
+          .interrupted = options.interrupted};
 }
 
 // A graph that cannot be run as it is, is none to blame.

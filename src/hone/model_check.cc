@@ -18,12 +18,13 @@ namespace {
 using graph::kNoValue;
 using graph::ValueId;
 
-constexpr double kInterpreted = 100e3;   // operations of a node: less time than machine code takes
-constexpr int kNoiseRuns = 4;            // with changed results, to confirm a difference
-constexpr double kNoiseFactor = 8;       // what they differ by is what rounding may do, times this
-constexpr double kMostAllowed = 0.1;     // of an output's largest magnitude; more says nothing
-constexpr double kShareFactor = 4;       // likewise of the elements that rounding changes
-constexpr double kMostShare = 0.5;       // changed by rounding: more says nothing
+constexpr double kInterpreted = 2e3;  // operations of a node: less time than machine code takes
+constexpr int kNoiseRuns = 4;         // with changed results, to confirm a difference
+constexpr double kNoiseFactor = 8;    // what they differ by is what rounding may do, times this
+constexpr double kMostAllowed = 0.1;  // of an output's largest magnitude; more says nothing
+constexpr double kShareFactor = 4;    // likewise of the elements that rounding changes
+constexpr double kMostShare = 0.5;    // changed by rounding: more says nothing
+constexpr double kPackRate = 1e9;     // bytes of weights brought into a kernel's order in a second
 constexpr double kFlopsPerSecond = 8e9;  // of one thread with default schedules, on a slow machine
 
 bool all_finite(const Tensor& tensor) {
@@ -212,17 +213,19 @@ Result<std::unique_ptr<ModelCheck>> ModelCheck::create(graph::Graph graph, const
   state->options = options;
   state->ranges = integer_ranges(state->graph);
   const NaiveOptions naive = {.threads = options.threads,
+                              .max_plain_flops = kPlainFlops,
                               .max_interpreted = kInterpreted,
                               .interrupted = options.interrupted};
   HONE_ASSIGN_OR_RETURN(state->naive, NaiveModel::create(state->graph, naive));
   return std::unique_ptr<ModelCheck>(new ModelCheck(std::move(state)));
 }
 
-double ModelCheck::predicted_seconds(double kernel) const {
+double ModelCheck::predicted_seconds(double kernel, int64_t weight_bytes) const {
   const int threads = state_->options.threads;
   const double code = state_->compiled ? 0 : kernel * state_->naive->kernels() / threads;
-  const double runs = state_->references.empty() ? state_->naive->flops() : 0;
-  return code + runs / (kFlopsPerSecond * threads);
+  if (!state_->references.empty()) return code;
+  return code + state_->naive->flops() / (kFlopsPerSecond * threads) +
+         static_cast<double>(weight_bytes) / kPackRate;
 }
 
 Result<std::optional<WrongOutput>> ModelCheck::check(const Run& run, const Rounding& rounding,
@@ -264,6 +267,19 @@ Result<bool> ModelCheck::is_right(const Run& run, const Rounding& rounding, size
   HONE_ASSIGN_OR_RETURN(const std::optional<WrongOutput> wrong,
                         state_->compare(found, draw, *reference, rounding, ignored));
   return !wrong.has_value();
+}
+
+Result<bool> ModelCheck::is_sure(size_t draw) {
+  const auto run = [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
+    const Options& options = state_->options;
+    HONE_ASSIGN_OR_RETURN(NaiveModel plain,
+                          NaiveModel::create(state_->graph, {.threads = options.threads,
+                                                             .max_plain_flops = HUGE_VAL,
+                                                             .interrupted = options.interrupted}));
+    HONE_RETURN_IF_ERROR(plain.compile());
+    return naive_outputs(plain, state_->graph, {inputs.begin(), inputs.end()});
+  };
+  return is_right(run, rounding_of(state_->graph, {}), draw);
 }
 
 bool ModelCheck::has_reference() const { return !state_->references.empty(); }

@@ -18,6 +18,9 @@
 
 namespace hone {
 
+// Of a node, for naive runs in a check: beyond, plain loops take longer than making better code.
+inline constexpr double kPlainFlops = 2e6;
+
 // How much a model's results may differ by rounding alone, relative to a tensor's largest
 // magnitude.
 struct Rounding {
@@ -50,8 +53,8 @@ class ModelCheck {
   ~ModelCheck();
 
   // Of what is new in a check with one set of inputs, on cores like this machine's; `kernel`: of
-  // making one kernel.
-  [[nodiscard]] double predicted_seconds(double kernel) const;
+  // making one kernel; `weight_bytes`: of all weights.
+  [[nodiscard]] double predicted_seconds(double kernel, int64_t weight_bytes) const;
 
   // Runs something with the inputs, giving the outputs.
   using Run = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
@@ -67,6 +70,10 @@ class ModelCheck {
                                                          CheckSummary& summary);
   // Whether what this runs is as right as a library has to be: with the inputs of one draw only.
   [[nodiscard]] Result<bool> is_right(const Run& run, const Rounding& rounding, size_t draw);
+
+  // Whether plain loops, another order of all sums, give what the naive run gave: else it is the
+  // reference that is in doubt.
+  [[nodiscard]] Result<bool> is_sure(size_t draw);
 
   [[nodiscard]] bool has_reference() const;  // of one set of inputs: comparing takes little then
   [[nodiscard]] const graph::Graph& graph() const;

@@ -1,14 +1,16 @@
 // Runs ONNX conformance cases through the real path: import, compile to machine code, link, load,
 // run, compare. A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb.
 //
-//   hone_conformance [--filter TEXT] [--jobs N] [--shard I --shards N] [--list FILE] FOLDER...
+//   hone_conformance [--filter TEXT] [--jobs N] [--shard I --shards N] [--list FILE] [--check]
+//   FOLDER...
 //
 // Each case runs in a process of its own, with a time limit and a memory limit, so that a crash is
 // one failed case. Inputs whose values decide shapes are constants, the others are given when it
 // runs. Prints one line per failed case and the totals. With --list, a table of the cases that are
 // not expected to pass ("name: reason" per line), it fails if the table is wrong in either
-// direction; without, it fails if any case fails. With several folders, a case is named
-// "folder/case".
+// direction; without, it fails if any case fails. --check: a case also fails if the check of the
+// finished library (src/hone/checked_writer.h) finds a fault, or cannot check it. With several
+// folders, a case is named "folder/case".
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -94,6 +96,16 @@ struct Binding {
   size_t bound = 0, inputs = 0;
 };
 
+bool checks_libraries = false;  // --check
+
+Status expect_right(const CheckSummary& check) {
+  if (!check.checked) return error(Code::kInternal, "not checked: {}", check.skipped);
+  if (check.healed.empty()) return ok_status();
+  const HealedFault& fault = check.healed.front();
+  return error(Code::kInternal, "the check blames {} at node '{}': output '{}' is off by {:.3g}",
+               fault.what, fault.node, fault.output, fault.error);
+}
+
 Status run_data_set(const fs::path& model_file, const fs::path& folder, const Tolerance& tolerance,
                     const fs::path& library, Binding& binding) {
   const Result<DataSet> data = read_data_set(model_file, folder);
@@ -109,8 +121,10 @@ Status run_data_set(const fs::path& model_file, const fs::path& folder, const To
   CompileOptions options;
   options.use_db = false;
   options.threads = 2;
-  options.check = false;  // what is wrong is to show, not to be left out
-  HONE_RETURN_IF_ERROR(compile(std::move(graph), library.string(), options).status());
+  options.check = checks_libraries;  // else what is wrong is to show, not to be left out
+  HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
+                        compile(std::move(graph), library.string(), options));
+  if (checks_libraries) HONE_RETURN_IF_ERROR(expect_right(summary.check));
   HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(library.string(), 2));
   std::vector<Tensor> inputs;
   for (const codegen::ModelTensor& input : model.inputs()) {
@@ -294,6 +308,8 @@ int main(int argc, char** argv) {
       options.filter = next();
     else if (argument == "--list")
       options.list = next(), options.quiet = true;
+    else if (argument == "--check")
+      hone::checks_libraries = true;
     else if (argument == "--jobs")
       options.jobs = std::max(1, std::atoi(next().c_str()));
     else if (argument == "--shard")
@@ -306,7 +322,7 @@ int main(int argc, char** argv) {
   if (options.folders.empty()) {
     fmt::print(stderr,
                "usage: hone_conformance [--filter TEXT] [--jobs N] [--shard I --shards N] "
-               "[--list TABLE] FOLDER...\n");
+               "[--list TABLE] [--check] FOLDER...\n");
     return 2;
   }
   return hone::run(options);

@@ -4,6 +4,7 @@
 #include <set>
 #include <thread>
 
+#include "hone/assembly/loaded_kernel.h"
 #include "hone/base/round_up.h"
 #include "hone/codegen/llvm/code_cache.h"
 #include "hone/codegen/runtime/float_mode.h"
@@ -68,23 +69,37 @@ void fill_constants(const Kernel& kernel, std::span<Tensor> arguments) {
   }
 }
 
-// The phases of code made for this machine, one after the other.
-Status run_phases(const codegen::ObjectCode& code, bool prepare_only, std::span<Tensor> arguments,
-                  int threads) {
+// The phases of loaded code, one after the other.
+Status run_loaded(const codegen::ObjectCode& code, const codegen::LoadedCode& loaded,
+                  bool prepare_only, std::span<Tensor> arguments, int threads) {
   std::vector<void*> pointers;
   for (Tensor& argument : arguments) pointers.push_back(argument.data());
-  const bool apart = prepare_only && !code.prepare_object.empty();
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
-                        apart ? codegen::LoadedCode::load(code.prepare_object)
-                              : codegen::LoadedCode::load(code.object, code.prepare_object));
   for (const codegen::Phase& phase : code.phases) {
     if (prepare_only && !phase.prepare) continue;
-    const auto function = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
+    const auto function = reinterpret_cast<hone_kernel>(loaded.symbol(phase.symbol));
     if (!function) return error(Code::kInternal, "compiled code has no symbol {}", phase.symbol);
     HONE_RETURN_IF_ERROR(
         run_tiles(function, phase.num_tiles, code.scratch_bytes, pointers.data(), threads));
   }
   return ok_status();
+}
+
+// The phases of code made for this machine, one after the other.
+Status run_phases(const codegen::ObjectCode& code, bool prepare_only, std::span<Tensor> arguments,
+                  int threads) {
+  const bool apart = prepare_only && !code.prepare_object.empty();
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
+                        apart ? codegen::LoadedCode::load(code.prepare_object)
+                              : codegen::LoadedCode::load(code.object, code.prepare_object));
+  return run_loaded(code, *loaded, prepare_only, arguments, threads);
+}
+
+void add_workspaces(const Kernel& kernel, std::span<Tensor> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ir::Param& param = kernel.program.params[i];
+    if (param.role == ir::Role::kWorkspace)
+      arguments[i] = Tensor(param.buffer->dtype, param.buffer->shape);
+  }
 }
 
 }  // namespace
@@ -141,12 +156,20 @@ Status prepare(const Kernel& kernel, const target::Target& target, std::span<Ten
 
 Status run(const Kernel& kernel, std::span<Tensor> arguments, int threads) {
   fill_constants(kernel, arguments);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const ir::Param& param = kernel.program.params[i];
-    if (param.role == ir::Role::kWorkspace)
-      arguments[i] = Tensor(param.buffer->dtype, param.buffer->shape);
-  }
+  add_workspaces(kernel, arguments);
   return run_phases(kernel.code, false, arguments, threads);
+}
+
+Result<LoadedKernel> LoadedKernel::load(Kernel kernel) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<codegen::LoadedCode> code,
+                        codegen::LoadedCode::load(kernel.code.object, kernel.code.prepare_object));
+  return LoadedKernel(std::move(kernel), std::move(code));
+}
+
+Status LoadedKernel::run(std::span<Tensor> arguments, int threads) const {
+  fill_constants(kernel_, arguments);
+  add_workspaces(kernel_, arguments);
+  return run_loaded(kernel_.code, *code_, false, arguments, threads);
 }
 
 }  // namespace hone

@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 
-#include "hone/assembly/kernel.h"
+#include "hone/assembly/loaded_kernel.h"
 #include "hone/base/clock.h"
 #include "hone/compute/kernel_params.h"
 #include "hone/graph/emit.h"
@@ -46,6 +47,11 @@ Result<Kernel> build(const compute::Dag& dag, double max_plain_flops) {
   return kernel.ok() ? std::move(kernel) : build_kernel(dag, {}, host);
 }
 
+Result<LoadedKernel> build_loaded(const compute::Dag& dag, double max_plain_flops) {
+  HONE_ASSIGN_OR_RETURN(Kernel kernel, build(dag, max_plain_flops));
+  return LoadedKernel::load(std::move(kernel));
+}
+
 // As a kernel of the same key takes them.
 Status order_arguments(graph::Emitted& emitted, const compute::Dag& kernel) {
   const std::vector<size_t> order = compute::order_like(emitted.dag, kernel);
@@ -82,7 +88,7 @@ struct NaiveModel::State {
   std::vector<graph::LoneNode> alone;
   std::vector<graph::Emitted> emitted;  // per node; empty for one that moves elements
   std::vector<int> kernel_of;           // per node; -1: interpreted
-  std::vector<Kernel> kernels;
+  std::vector<std::optional<LoadedKernel>> kernels;
 
   std::vector<int> first;  // per kernel: a node that it is of
   double flops = 0;
@@ -118,8 +124,8 @@ struct NaiveModel::State {
     pool.parallel_for(std::ssize(first), [&](int64_t k) {
       const auto i = static_cast<size_t>(k);
       if (!check_time(options).ok()) return;
-      Result<Kernel> kernel =
-          build(emitted[static_cast<size_t>(first[i])].dag, options.max_plain_flops);
+      Result<LoadedKernel> kernel =
+          build_loaded(emitted[static_cast<size_t>(first[i])].dag, options.max_plain_flops);
       if (kernel.ok())
         kernels[i] = std::move(kernel).value();
       else
@@ -203,9 +209,9 @@ class Runner {
     const graph::Emitted& emitted = model_.emitted[index];
     const int k = model_.kernel_of[index];
     if (k >= 0) {
-      const Kernel& kernel = model_.kernels[static_cast<size_t>(k)];
-      std::vector<Tensor> arguments = arguments_of(index, kernel.program.params);
-      return hone::run(kernel, arguments, model_.options.threads);
+      const LoadedKernel& kernel = *model_.kernels[static_cast<size_t>(k)];
+      std::vector<Tensor> arguments = arguments_of(index, kernel.program().params);
+      return kernel.run(arguments, model_.options.threads);
     }
     const ir::Program program = compute::naive_program(emitted.dag);
     std::vector<Tensor> arguments = arguments_of(index, program.params);
