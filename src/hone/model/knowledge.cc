@@ -113,6 +113,16 @@ Result<std::vector<db::Record>> read_shipped(const CompileOptions& options,
   return shipped_records(target, options.shipped.empty() ? shipped_folder() : options.shipped);
 }
 
+// What takes a few microseconds by any algorithm is summed as it is written, unless a measurement
+// says what rounding more would gain.
+constexpr double kFewFlops = 1 << 20;
+
+space::Accuracy unmeasured_accuracy(const ModelTasks& model, size_t group) {
+  const bool few = model.summaries[group].flops < kFewFlops;
+  return few && model.accuracy == space::Accuracy::kDefault ? space::Accuracy::kStrict
+                                                            : model.accuracy;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
@@ -241,8 +251,9 @@ Result<KnownSchedule> unmeasured_schedule(const ModelTasks& model, size_t group,
                                           const Knowledge& knowledge,
                                           const CompileOptions& options) {
   KnownSchedule known;
-  HONE_ASSIGN_OR_RETURN(const space::Space space,
-                        space::Space::create(model.dag(group), model.target, model.accuracy));
+  HONE_ASSIGN_OR_RETURN(
+      const space::Space space,
+      space::Space::create(model.dag(group), model.target, unmeasured_accuracy(model, group)));
   const search::SearchTask task = search_task(model, group, space, options.seed);
   const search::Predicted predicted = search::best_predicted(task);
   known.steps = space.steps(predicted.point);

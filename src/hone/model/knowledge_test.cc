@@ -422,5 +422,26 @@ TEST(knowledge, tasks_carry_the_devices_limits_which_are_read_once) {
                   ->roofline.has_value());
 }
 
+// Of 0.6 million operations, and of 4: only the large one is worth what Winograd's algorithm
+// rounds.
+TEST(knowledge, small_convolutions_are_summed_as_they_are_written) {
+  for (const auto& [size, rounds] : {std::pair<int64_t, bool>{23, false}, {60, true}}) {
+    Fixture f;
+    f.options.device = "x86-64-avx512";
+    f.options.use_db = false;
+    Rng rng(9);
+    graph::TestModel conv;
+    conv.input("x", {1, 8, size, size}).constant("w", graph::random_tensor({8, 8, 3, 3}, rng));
+    ModelTasks model = f.tasks(conv.node("Conv", {"x", "w"}, {"y"}).output("y").graph());
+    Result<Knowledge> nothing = learn(model, nullptr, f.options);
+    ASSERT_TRUE(nothing.ok()) << nothing.status().message();
+    const auto steps = known_schedules(model, *nothing, f.options, f.threads);
+    ASSERT_TRUE(steps.ok()) << steps.status().message();
+    std::string all;
+    for (const schedule::Steps& one : *steps) all += schedule::to_string(one);
+    EXPECT_EQ(all.find("winograd(") != std::string::npos, rounds) << size << ": " << all;
+  }
+}
+
 }  // namespace
 }  // namespace hone
