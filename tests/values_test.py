@@ -288,6 +288,19 @@ class Loops(Values):
         found = self.outputs(path, {"x": x, "condition": np.bool_(True)})
         np.testing.assert_array_equal(found["rows"], np.stack([3 * x, 3 * (x + 1)]))
 
+    def test_over_rows(self):
+        """The body reads the data around it, and neither a condition nor a state is given."""
+        inner = body([value("i", (), TensorProto.INT64), value("go", (), TensorProto.BOOL)],
+                     [value("on", (), TensorProto.BOOL), value("square", (4,))],
+                     [helper.make_node("Gather", ["x", "i"], ["row"]), helper.make_node("Mul", ["row", "row"], ["square"]),
+                      helper.make_node("Identity", ["go"], ["on"])])
+        for inputs, turns in ((["turns"], 2), (["turns", ""], 2), (["turns", ""], 0)):
+            with self.subTest(inputs=inputs, turns=turns):
+                nodes = [helper.make_node("Loop", inputs, ["rows"], body=inner)]
+                path = self.save(make_model(nodes, [value("x", (2, 4))], [value("rows", (turns, 4))], {"turns": np.int64(turns)}))
+                x = np.arange(8, dtype=np.float32).reshape(2, 4)
+                self.assert_values(self.outputs(path, {"x": x}), {"rows": (x * x)[:turns]})
+
     def test_scan_of_nothing(self):
         inner = body([value("s", (3,)), value("row", (3,))], [value("next", (3,)), value("twice", (3,)), value("whole", (3,), TensorProto.INT64)],
                      [helper.make_node("Add", ["s", "row"], ["next"]), helper.make_node("Add", ["row", "row"], ["twice"]),
