@@ -295,6 +295,24 @@ class Library(Case):
         self.assertIn("@0231", self.succeed("show", self.model, "--no-db", "--after", "assign_layouts"))
         self.refuse("'nothing', expected one of import, remove_identities", "show", self.model, "--after", "nothing")
 
+    def test_show_counts_what_passes_did(self):
+        node = support.helper.make_node
+        weights = {name: np.ones((4, 4), np.float32) * i for i, name in enumerate("ab")}
+        model = self.save(support.make_model(
+            [node("Identity", ["x"], ["i"]), node("MatMul", ["i", "a"], ["p"]), node("MatMul", ["i", "b"], ["q"]),
+             node("Softmax", ["p"], ["y"]), node("Softmax", ["q"], ["z"])],
+            [support.value("x", (2, 4))], [support.value("y", (2, 4)), support.value("z", (2, 4))], weights), "two.onnx")
+        passes = lambda *more: {entry["pass"]: entry for entry in self.succeed_json("show", model, "--no-db", "--passes", *more)["passes"]}
+        found = passes()
+        self.assertEqual(found["remove_identities"], {"pass": "remove_identities", "changed": True, "rules": {"Identity": 1}})
+        self.assertEqual(found["merge_pads"], {"pass": "merge_pads", "changed": False, "rules": {}})
+        self.assertFalse(found["merge_parallel_products"]["changed"])
+        merged = ("--also-pass", "merge_parallel_products")
+        self.assertEqual(passes(*merged)["merge_parallel_products"]["rules"], {"MatMul": 1})
+        self.assertNotIn("passes", self.succeed_json("show", model, "--no-db"))
+        self.succeed("compile", model, "-o", self.folder / "two.so", "--no-db", *merged)
+        self.refuse("no pass is named 'nothing'", "compile", model, "-o", self.folder / "no.so", "--also-pass", "nothing")
+
     def test_a_pass_can_be_left_out(self):
         model = self.save(support.make_model(
             [support.helper.make_node("Identity", ["x"], ["i"], name="same"),

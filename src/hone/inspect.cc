@@ -9,7 +9,7 @@ namespace hone {
 Result<Inspection> inspect(const std::string& path, const InspectOptions& options) {
   Inspection inspection;
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile, &inspection.files));
-  if (options.on_change) options.on_change("import", graph::describe(graph));
+  if (options.on_change) options.on_change("import", graph::describe(graph), {});
   HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options.compile));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_reading(options.compile));
   HONE_ASSIGN_OR_RETURN(

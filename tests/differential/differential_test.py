@@ -1,14 +1,16 @@
 """Random small graphs of supported operators: compiled, run and compared with ONNX Runtime.
 
-    HONE=build/tools/hone/hone differential_test.py [--seed N] [--models N] [--subgraphs N] [--keep FOLDER]
+    HONE=build/tools/hone/hone differential_test.py [--seed N] [--models N] [--subgraphs N] [--keep FOLDER] [--attributes]
+    HONE=build/tools/hone/hone differential_test.py --passes [--families NAME ...] [--fired] ...
 
 A model is many independent subgraphs, so that one compilation tests them all; each seed makes the same model everywhere. On a difference it
-prints the seed and the smallest part that still differs, and exits with 1.
+prints the seed and the smallest part that still differs, and exits with 1. --attributes: each attribute of each operator that the program
+supports must have been set. --passes: graphs that match what a pass over the graph looks
+for, or almost do (pass_edges/); --fired: each rule of those passes must have changed some graph.
 """
 import argparse
-import os
-import re
-import subprocess
+import collections
+import json
 import sys
 import tempfile
 import time
@@ -16,162 +18,91 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "benchmarks"))
 try:
-    import engines
-    import onnx
+    import attribute_coverage
+    import pass_edges
     from maker import random_subgraph
-    from subgraph import merged_model, text_of
+    from runner import Runner, hone
 except ImportError as missing:
     sys.exit(f"the differential test needs numpy, onnx and onnxruntime ({missing}): run scripts/setup.sh")
 
-HONE = os.environ.get("HONE", "hone")
-OPSETS = (13, 17, 18, 20, 21, 22)
-# Largest difference allowed, relative to the largest magnitude of the output.
-TOLERANCE = {np.float32: 2e-4, np.float64: 1e-6, np.float16: 2e-2}
+OPSETS = tuple(range(7, 29))
+MOST_EXTRA_MODELS = 200  # of which those subgraphs are kept that set what the others have not
 
 
-class Refused(Exception):
-    """hone compile ended with an error message, or crashed."""
-
-
-def compiled_outputs(subgraphs, opset, folder):
-    """{name: array} of a model with these subgraphs."""
-    model, library = folder / "model.onnx", folder / "model.so"
-    onnx.save_model(merged_model(subgraphs, opset), model)
-    done = subprocess.run([HONE, "compile", str(model), "-o", str(library), "--no-db", "--no-check", "--threads", "2"], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Refused(done.stderr.strip() or f"hone compile ended with exit code {done.returncode}")
-    # In a process of its own: a crash is a finding like any other.
-    inputs, outputs = folder / "inputs.npz", folder / "outputs.npz"
-    np.savez(inputs, **{v.name: v.array for subgraph in subgraphs for v in subgraph.inputs()})
-    done = subprocess.run([sys.executable, __file__, "--run", str(library), str(inputs), str(outputs)], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Refused(f"running it ended with exit code {done.returncode}: {done.stderr.strip()[-300:]}")
-    with np.load(outputs) as found:
-        return dict(found)
-
-
-def run_library(library, inputs, outputs):
-    with np.load(inputs) as given:
-        engine = engines.Hone(library, dict(given), 2)
-    names = [name for name, _, _ in engine._tensors("output")]
-    engine.run()
-    np.savez(outputs, **dict(zip(names, engine.outputs, strict=True)))
-
-
-def difference(found, expected, exact):
-    """None, or what is wrong."""
-    if found.dtype != expected.dtype or found.shape != expected.shape:
-        return f"{found.dtype} {list(found.shape)}, expected {expected.dtype} {list(expected.shape)}"
-    if found.size == 0 or np.array_equal(found, expected, equal_nan=expected.dtype.kind == "f"):
-        return None
-    if expected.dtype.type not in TOLERANCE:
-        return f"{np.count_nonzero(found != expected)} of {found.size} elements differ"
-    a, b = found.astype(np.float64), expected.astype(np.float64)
-    error = np.where(a == b, 0, np.abs(a - b)).max() / max(1.0, np.abs(b).max())
-    return None if error <= TOLERANCE[expected.dtype.type] else f"relative error {error:.2g}"
-
-
-def differences(subgraphs, found):
-    """[(subgraph, output, what)]"""
-    wrong = []
-    for subgraph in subgraphs:
-        for name in subgraph.outputs:
-            value = subgraph.values[name]
-            what = difference(found[name], value.array, value.exact)
-            if what:
-                wrong.append((subgraph, name, what))
-    return wrong
-
-
-def still_wrong(subgraph, opset, folder, message):
-    """Whether it differs or, where hone or the model failed, fails with the like message."""
-    try:
-        wrong = differences([subgraph], compiled_outputs([subgraph], opset, folder))
-    except Refused as refused:
-        return message is not None and kind_of(str(refused)) == kind_of(message)
-    return message is None and bool(wrong)
-
-
-def kind_of(message):
-    return re.sub(r"'[^']*'|\d+", "", message)[:80]
-
-
-def minimised(subgraph, outputs, opset, folder, message=None):
-    """The part of a subgraph that shows the difference: results become inputs one after the other."""
-    small = subgraph.restricted(subgraph.nodes, outputs)
-    if not still_wrong(small, opset, folder, message):
-        return subgraph
-    shrinks = True
-    while shrinks:
-        shrinks = False
-        for node in list(small.nodes):
-            smaller = small.restricted([other for other in small.nodes if other is not node], small.outputs)
-            if node.output[0] in small.outputs:
-                read = [name for name in node.input if small.values[name].kind == "result"] if len(small.nodes) > 1 else []
-                smaller = small.restricted(small.nodes, read[:1]) if read else None
-            if smaller and smaller.nodes and still_wrong(smaller, opset, folder, message):
-                small, shrinks = smaller, True
-                break
-    return small
-
-
-def named_subgraph(message, subgraphs):
-    """Which one an error message is about."""
-    for subgraph in subgraphs:
-        if f"'{subgraph.prefix}" in message or f" {subgraph.prefix}n" in message:
-            return subgraph
-    return None
-
-
-def first_failing(subgraphs, opset, folder):
-    """By halves: one subgraph whose compilation or run crashes."""
-    while len(subgraphs) > 1:
-        half = subgraphs[:len(subgraphs) // 2]
-        try:
-            compiled_outputs(half, opset, folder)
-            subgraphs = subgraphs[len(half):]
-        except Refused:
-            subgraphs = half
-    return subgraphs[0]
-
-
-def check_model(seed, options, folder):
-    """(number of subgraphs compared, findings, refusals) of one seed."""
+def random_model(seed, options, folder):
+    """(runner, seed, subgraphs) of any operators."""
     rng = np.random.default_rng(seed)
-    opset = OPSETS[int(rng.integers(len(OPSETS)))]
-    subgraphs = [random_subgraph(f"s{i}_", opset, rng) for i in range(options.subgraphs)]
-    subgraphs = [subgraph for subgraph in subgraphs if subgraph.outputs]
-    findings, refusals = [], []
-    while subgraphs:
-        try:
-            found = compiled_outputs(subgraphs, opset, folder)
-        except Refused as refused:
-            message = str(refused)
-            culprit = named_subgraph(message, subgraphs)
-            clean = culprit is not None and message.startswith("hone: ")
-            culprit = culprit or first_failing(subgraphs, opset, folder)
-            if clean:
-                refusals.append(message)
-            else:
-                small = minimised(culprit, culprit.outputs, opset, folder, message)
-                findings.append((small, message))
-            subgraphs = [subgraph for subgraph in subgraphs if subgraph is not culprit]
-            continue
-        for subgraph in subgraphs:
-            wrong = differences([subgraph], found)
-            if wrong:
-                small = minimised(subgraph, [wrong[0][1]], opset, folder)
-                findings.append((small, f"output {wrong[0][1]}: {wrong[0][2]}"))
-        break
-    for i, (small, what) in enumerate(findings):
-        print(f"seed {seed}: {what}\n{text_of(small, opset)}", flush=True)
-        if options.keep:
-            options.keep.mkdir(parents=True, exist_ok=True)
-            onnx.save_model(merged_model([small], opset), options.keep / f"seed{seed}_{i}.onnx")
-            np.savez(options.keep / f"seed{seed}_{i}.npz", **{v.name: v.array for v in small.values.values()})
-    return len(subgraphs), len(findings), refusals
+    opset = OPSETS[seed % len(OPSETS)]
+    return Runner(opset, folder), seed, [random_subgraph(f"s{i}_", opset, rng) for i in range(options.subgraphs)]
+
+
+def rare_model(seed, options, folder, operators):
+    """The same of which only those are kept that set what none before them did."""
+    rng = np.random.default_rng([seed, 1])
+    opset, kept = OPSETS[seed % len(OPSETS)], []
+    for i in range(options.subgraphs):
+        before = len(attribute_coverage.missing(operators))
+        subgraph = random_subgraph(f"s{i}_", opset, rng)
+        if len(attribute_coverage.missing(operators)) < before:
+            kept.append(subgraph)
+    return Runner(opset, folder), f"{seed} of rare attributes", kept
+
+
+class Total:
+    """What all models came to."""
+
+    def __init__(self, options):
+        self.options, self.compared, self.refused, self.failed = options, 0, 0, 0
+
+    def check(self, runner, seed, subgraphs):
+        """Those of the subgraphs that the program takes."""
+        taken, findings, refusals = runner.check(subgraphs)
+        runner.report(seed, findings, self.options.keep)
+        for message in refusals if self.options.verbose else []:
+            print(f"seed {seed}: refused: {message}", flush=True)
+        self.compared, self.refused, self.failed = self.compared + len(taken), self.refused + len(refusals), self.failed + len(findings)
+        return taken
+
+
+def check_operators(options, folder, total):
+    """Attributes that no generator set, if they are asked for."""
+    for seed in range(options.seed, options.seed + options.models):
+        total.check(*random_model(seed, options, folder))
+    if not options.attributes:
+        return []
+    operators = [operator["name"] for operator in json.loads(hone("ops", "--json"))]
+    for seed in range(options.seed, options.seed + MOST_EXTRA_MODELS):
+        if attribute_coverage.missing(operators):
+            total.check(*rare_model(seed, options, folder, operators))
+    return [f"{operator}: no generator {f'sets {attribute}' if attribute else 'makes it'}" for operator, attribute in attribute_coverage.missing(operators)]
+
+
+def check_passes(options, folder, total):
+    """Rules that never changed a graph, if they are asked for. The models take turns among the families."""
+    families = [family for family in pass_edges.FAMILIES if not options.families or family.name in options.families]
+    fired = collections.Counter()  # "pass" and "pass.rule", on graphs of the families that own the pass
+    for seed in range(options.seed, options.seed + options.models):
+        family = families[seed % len(families)]
+        opset, arguments, subgraphs = family.model(seed, options.subgraphs)
+        runner = Runner(opset, folder, arguments)
+        taken = total.check(runner, seed, subgraphs)
+        if options.fired and taken:
+            count_rules(fired, runner, taken, family)
+    if not options.fired:
+        return []
+    if options.verbose:
+        print("\n".join(f"{name}: {count}" for name, count in sorted(fired.items())))
+    wanted = set(fired).union(*[{*family.passes, *family.rules} for family in families])
+    return [f"{name} never changed a graph of its own generator" for name in sorted(wanted) if fired[name] == 0]
+
+
+def count_rules(fired, runner, subgraphs, family):
+    for name, rules in runner.passes(subgraphs).items():
+        if name in family.passes:
+            fired[name] += 1
+            for rule, times in rules.items():
+                fired[f"{name}.{rule}"] += times
 
 
 def main():
@@ -179,22 +110,22 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the first model")
     parser.add_argument("--models", type=int, default=3)
     parser.add_argument("--subgraphs", type=int, default=25)
+    parser.add_argument("--attributes", action="store_true", help="fail if an attribute of an operator is never set")
+    parser.add_argument("--passes", action="store_true", help="graphs at the edges of what passes look for")
+    parser.add_argument("--families", nargs="+", choices=[family.name for family in pass_edges.FAMILIES], help="of passes")
+    parser.add_argument("--fired", action="store_true", help="fail if a rule never changed a graph of its own generator")
     parser.add_argument("--keep", type=Path, help="folder for the models that differ and the values expected of them")
-    parser.add_argument("--verbose", action="store_true", help="print what hone refused")
+    parser.add_argument("--verbose", action="store_true", help="print what hone refused, and how often each rule changed a graph")
     options = parser.parse_args()
-    start, compared, failed = time.monotonic(), 0, 0
+    start, total = time.monotonic(), Total(options)
     with tempfile.TemporaryDirectory(prefix="hone-differential") as folder:
-        for seed in range(options.seed, options.seed + options.models):
-            count, findings, refusals = check_model(seed, options, Path(folder))
-            compared, failed = compared + count, failed + findings
-            for message in refusals if options.verbose else []:
-                print(f"seed {seed}: refused: {message}", flush=True)
-    print(f"{compared} subgraphs of {options.models} models from seed {options.seed} compared, {failed} differ, {time.monotonic() - start:.0f} s")
-    sys.exit(1 if failed else 0)
+        gaps = (check_passes if options.passes else check_operators)(options, Path(folder), total)
+    for gap in gaps:
+        print(gap)
+    print(f"{total.compared} subgraphs of {options.models} models from seed {options.seed} compared, {total.failed} differ, {total.refused} refused, "
+          f"{time.monotonic() - start:.0f} s")
+    sys.exit(1 if total.failed or gaps else 0)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--run"]:
-        run_library(*sys.argv[2:5])
-    else:
-        main()
+    main()

@@ -1,11 +1,19 @@
 """Makes random subgraphs: picks operands of wanted types and ranks among what is there, or makes new ones."""
 import numpy as np
 
+import chosen
+import made
 import movement
 import operators
+import quantized
+import recurrent
+import sampling
+import transformer
+import windowed
 from subgraph import Subgraph
 
-TEMPLATES = operators.TEMPLATES + movement.TEMPLATES
+TEMPLATES = [template for module in (operators, movement, windowed, recurrent, transformer, sampling, quantized, made, chosen)
+             for template in module.TEMPLATES]
 LEAST_NODES, MOST_NODES = 1, 14
 
 
@@ -80,6 +88,8 @@ class Maker:
 
     @staticmethod
     def _serves(value, exact, positive):
+        if value.last:
+            return False
         if exact and not (value.exact and (value.array.size == 0 or np.abs(value.array.astype(np.float64)).max() < 1000)):
             return False
         return not positive or value.kind == "input" and bool((value.array > 0).all())
@@ -97,7 +107,7 @@ class Maker:
         return self.operand(shape, dtype, exact, positive)
 
     def any_value(self, least_rank=0):
-        found = [v for v in self.graph.values.values() if len(v.shape) >= least_rank and v.kind != "constant"]
+        found = [v for v in self.graph.values.values() if len(v.shape) >= least_rank and v.kind != "constant" and not v.last]
         return self.pick(found[-3:]) if found and self.chance(0.85) else self.value(self.any_number_type(), least_rank=least_rank)
 
     def broadcastable(self, shape):

@@ -22,6 +22,8 @@ def reshape(m):
     shape = factored(m, a.array.size)
     if a.array.size and m.chance(0.4):
         shape[m.below(len(shape))] = -1
+    if m.opset >= 14 and m.chance(0.3):
+        return m.graph.add("Reshape", [a, integers(m, shape)], exact=True, allowzero=0 if -1 in shape else m.below(2))
     return m.graph.add("Reshape", [a, integers(m, shape)], exact=True)
 
 
@@ -36,14 +38,21 @@ def flatten(m):
     return m.graph.add("Flatten", [a], axis=m.between(0, len(a.shape)), exact=True)
 
 
+def with_axes(m, op_type, a, axes):
+    """As an operand or, before opset 13, an attribute."""
+    if m.opset < 13:
+        return m.graph.add(op_type, [a], exact=True, axes=axes)
+    return m.graph.add(op_type, [a, integers(m, axes)], exact=True)
+
+
 def squeeze(m):
     a = m.any_value()
     ones = [d for d, extent in enumerate(a.shape) if extent == 1]
     if ones and m.chance(0.6):
-        return m.graph.add("Squeeze", [a, integers(m, [d for d in ones if m.chance(0.7)] or ones)], exact=True)
+        return with_axes(m, "Squeeze", a, [d for d in ones if m.chance(0.7)] or ones)
     rank = len(a.shape) + m.between(1, 2)
     axes = sorted(int(d) for d in m.rng.choice(rank, rank - len(a.shape), replace=False))
-    return m.graph.add("Unsqueeze", [a, integers(m, axes)], exact=True)
+    return with_axes(m, "Unsqueeze", a, axes)
 
 
 def expand(m):
@@ -61,6 +70,8 @@ def slice_(m):
     axes = m.some_axes(len(a.shape))
     low = -6 if m.chance(0.5) else 0
     starts, ends = [m.between(low, 5) for _ in axes], [m.between(low, 9) for _ in axes]
+    if m.opset < 10:
+        return m.graph.add("Slice", [a], exact=True, starts=starts, ends=ends, axes=[d % len(a.shape) for d in axes]) if axes else None
     steps = [m.pick([1, 1, 1, 2, 3, -1, -2]) for _ in axes]
     for i, step in enumerate(steps):
         if (step < 0) != (starts[i] > ends[i]):
@@ -89,6 +100,10 @@ def split(m):
         return None
     cuts = sorted(m.between(0, a.shape[axis]) for _ in range(parts - 1))
     lengths = np.diff([0, *cuts, a.shape[axis]])
+    if m.opset < 13:
+        return m.graph.add("Split", [a], results=parts, exact=True, axis=axis, split=[int(n) for n in lengths])
+    if m.opset >= 18 and m.chance(0.3):
+        return m.graph.add("Split", [a], results=parts, exact=True, axis=axis, num_outputs=parts)
     return m.graph.add("Split", [a, integers(m, lengths)], results=parts, axis=axis, exact=True)
 
 
@@ -97,6 +112,8 @@ def pad(m):
     mode = m.pick(["constant", "constant", "edge", "reflect"] + ["wrap"] * (m.opset >= 19))
     low = -1 if mode == "constant" and m.chance(0.2) else 0
     pads = [m.between(low, 2) for _ in range(2 * len(a.shape))]
+    if m.opset < 11:
+        return m.graph.add("Pad", [a], exact=True, pads=pads, mode=mode, **({"value": float(m.below(3))} if m.chance(0.5) else {}))
     operands = [a, integers(m, pads)]
     if mode == "constant" and m.chance(0.5):
         operands.append(m.graph.given(np.asarray(m.below(3), a.array.dtype), True, m.chance(0.7)))
@@ -123,6 +140,10 @@ def gather(m):
     depth = m.between(1, len(a.shape))
     if 0 in a.shape:
         return None
+    if m.opset >= 12 and len(a.shape) > 1 and m.chance(0.4):
+        batch = m.between(1, len(a.shape) - 1)
+        places = m.rng.integers(0, a.shape[batch], (*a.shape[:batch], m.between(1, 3), 1)).astype(np.int64)
+        return m.graph.add(kind, [a, m.graph.given(places, True, constant)], exact=True, batch_dims=batch)
     places = np.stack([m.rng.integers(-a.shape[d], a.shape[d], (3,)) for d in range(depth)], -1).astype(np.int64)
     return m.graph.add(kind, [a, m.graph.given(places, True, constant)], exact=True)
 
@@ -154,7 +175,8 @@ def depth_to_space(m):
         shape = (m.between(1, 2), block * block * m.between(1, 2), m.between(1, 3), m.between(1, 3))
         return m.graph.add("DepthToSpace", [m.operand(shape, np.float32)], blocksize=block, mode=m.pick(["DCR", "CRD"]), exact=True)
     shape = (m.between(1, 2), m.between(1, 3), block * m.between(1, 2), block * m.between(1, 2))
-    return m.graph.add("SpaceToDepth", [m.operand(shape, np.float32)], blocksize=block, exact=True)
+    attributes = {"mode": m.pick(["DCR", "CRD"])} if m.opset >= 28 and m.chance(0.8) else {}
+    return m.graph.add("SpaceToDepth", [m.operand(shape, np.float32)], blocksize=block, exact=True, **attributes)
 
 
 def trilu(m):
@@ -169,33 +191,6 @@ def one_hot(m):
     return m.graph.add("OneHot", [places, depth, values], axis=m.pick([-1, 0]), exact=True)
 
 
-def resize(m):
-    a = m.image(np.float32, 2, exact=True)
-    mode = m.pick(["nearest", "linear", "linear", "cubic"])
-    attributes = {"mode": mode, "coordinate_transformation_mode": m.pick(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])}
-    if mode == "nearest":  # round_prefer_* would jump at halves that rounding decides
-        attributes["nearest_mode"] = m.pick(["floor", "ceil"])
-        attributes["coordinate_transformation_mode"] = "asymmetric"
-        scales = [1, 1, m.pick([1, 2, 3, 0.5]), m.pick([1, 2, 4, 0.5])]
-    else:
-        scales = [1, 1, m.pick([1, 2, 1.5, 0.5]), m.pick([1, 2, 2.5, 0.75])]
-    nothing = m.graph.constant(np.zeros(0, np.float32))
-    # Where a scaled extent is rounded, ONNX's reference goes on with the number that is not and ONNX Runtime with the one that is.
-    if m.chance(0.5) and all(extent * scale == int(extent * scale) for extent, scale in zip(a.shape, scales)):
-        return m.graph.add("Resize", [a, nothing, m.graph.constant(np.asarray(scales, np.float32))], **attributes)
-    sizes = [a.shape[0], a.shape[1]] + [max(1, int(extent * scale)) for extent, scale in zip(a.shape[2:], scales[2:])]
-    return m.graph.add("Resize", [a, nothing, None, integers(m, sizes)], **attributes)
-
-
-def grid_sample(m):
-    a = m.image(np.float32, 2)
-    grid = m.graph.given(m.rng.uniform(-1.2, 1.2, (a.shape[0], m.between(1, 4), m.between(1, 4), 2)).astype(np.float32), False, m.chance(0.3))
-    mode = m.pick(["linear", "cubic"] if m.opset >= 20 else ["bilinear", "bicubic"])
-    # At a border ONNX's reference moves the place before it interpolates, ONNX Runtime does not.
-    padding = m.pick(["zeros", "reflection"] + ["border"] * (mode in ("linear", "bilinear")))
-    return m.graph.add("GridSample", [a, grid], mode=mode, padding_mode=padding, align_corners=m.below(2))
-
-
 def reverse_sequence(m):
     a = m.any_value(least_rank=2)
     if 0 in a.shape:
@@ -207,38 +202,11 @@ def reverse_sequence(m):
 
 def shape_of(m):
     a = m.any_value()
+    if m.opset >= 15 and m.chance(0.5):
+        attributes = {name: m.between(-len(a.shape) - 1, len(a.shape) + 1) for name in ("start", "end") if m.chance(0.7)}
+        return m.graph.add("Shape", [a], exact=True, **attributes)
     return m.graph.add(m.pick(["Shape", "Size"]), [a], exact=True)
 
 
-def quantize(m):
-    a = m.value(np.float32, exact=True)
-    scale = m.graph.constant(np.asarray(m.pick([0.5, 0.25, 1.0]), np.float32))
-    zero = m.graph.constant(np.asarray(m.pick([0, 3, 100]), m.pick([np.uint8, np.int8])))
-    quantized = m.graph.add("QuantizeLinear", [a, scale, zero], exact=True)
-    return quantized and m.graph.add("DequantizeLinear", [quantized[0], scale, zero], exact=True)
-
-
-def integer_product(m):
-    dtype = m.pick([np.uint8, np.int8])
-    a = m.operand((m.extent(), m.pick([1, 2, 3, 4, 7, 16])), dtype)
-    b = m.operand((a.shape[1], m.extent()), np.uint8)
-    zeros = [m.graph.constant(np.asarray(m.below(5), x.array.dtype)) for x in (a, b)] if m.chance(0.6) else []
-    return m.graph.add("MatMulInteger", [a, b, *zeros], exact=True)
-
-
-def recurrent(m):
-    name, gates = m.pick([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
-    steps, batch, size, hidden = m.between(1, 3), m.between(1, 2), m.between(1, 4), m.between(1, 4)
-    direction = m.pick(["forward", "reverse", "bidirectional"])
-    count = 2 if direction == "bidirectional" else 1
-    weight = lambda *shape: m.graph.given(m.random(shape, np.float32), False, True)
-    operands = [m.operand((steps, batch, size), np.float32), weight(count, gates * hidden, size), weight(count, gates * hidden, hidden)]
-    if m.chance(0.6):
-        operands.append(weight(count, 2 * gates * hidden))
-    attributes = {"linear_before_reset": m.below(2)} if name == "GRU" else {}
-    return m.graph.add(name, operands, results=2, hidden_size=hidden, direction=direction, **attributes)
-
-
 TEMPLATES = [(reshape, 4), (transpose, 4), (flatten, 1), (squeeze, 2), (expand, 2), (slice_, 4), (concat, 4), (split, 2), (pad, 3),
-             (gather, 3), (scatter, 2), (depth_to_space, 1), (trilu, 1), (one_hot, 1), (resize, 2), (grid_sample, 1),
-             (reverse_sequence, 1), (shape_of, 1), (quantize, 1), (integer_product, 1), (recurrent, 1)]
+             (gather, 3), (scatter, 2), (depth_to_space, 2), (trilu, 1), (one_hot, 1), (reverse_sequence, 1), (shape_of, 1)]

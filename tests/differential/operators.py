@@ -13,7 +13,7 @@ UNARY = [
     ("Celu", 13, False), ("Gelu", 20, False), ("Mish", 18, False), ("ThresholdedRelu", 13, True), ("Reciprocal", 13, False),
     ("Log", 13, False), ("Ceil", 13, True), ("Floor", 13, True), ("Round", 13, True), ("Sign", 13, True), ("Sinh", 13, False),
     ("Cosh", 13, False), ("Tan", 13, False), ("Asinh", 13, False), ("Atan", 13, False), ("Acos", 13, False), ("Asin", 13, False),
-    ("Acosh", 13, False), ("Atanh", 13, True), ("IsNaN", 13, True), ("IsInf", 13, True), ("Identity", 13, False), ("Shrink", 13, True),
+    ("Acosh", 13, True), ("Atanh", 13, True), ("IsNaN", 13, True), ("IsInf", 13, True), ("Identity", 13, False), ("Shrink", 13, True),
     ("Not", 13, True), ("BitwiseNot", 18, True)]
 EXACT = {"Abs", "Neg", "Relu", "Identity", "Ceil", "Floor", "Round", "Sign", "IsNaN", "IsInf", "Not", "BitwiseNot", "Add", "Sub", "Mul",
          "Min", "Max", "And", "Or", "Xor", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "BitwiseAnd", "BitwiseOr",
@@ -30,10 +30,17 @@ def unary(m):
         return None
     dtype = np.bool_ if name == "Not" else m.integer_type() if name == "BitwiseNot" else m.any_number_type() if name in (
         "Abs", "Neg", "Relu", "Sign", "Identity") else m.float_type()
-    attributes = {key: float(m.pick([0.1, 0.5, 1.0, 1.5])) for key in NUMBER_PARAMETERS.get(name, []) if m.chance(0.5)}
+    attributes = {key: float(m.pick([0.1, 0.5, 1.0, 1.5])) for key in NUMBER_PARAMETERS.get(name, []) if m.chance(0.7)}
     if name == "Gelu" and m.chance(0.5):
         attributes["approximate"] = "tanh"
-    return m.graph.add(name, [m.value(dtype, exact=jumps)], exact=name in EXACT, **attributes)
+    if name == "IsInf" and m.chance(0.5):
+        attributes = {"detect_negative": m.below(2), "detect_positive": m.below(2)}
+        m.graph.special = True
+        values = m.rng.choice(np.asarray([1, np.inf, -np.inf, np.nan], np.float32), m.shape())
+        return m.graph.add(name, [m.graph.given(values, True, m.chance(0.3))], exact=True, **attributes)
+    if name in ("Atanh", "Acos", "Asin"):  # within their domains, and not where they rise without bound
+        return m.graph.add(name, [m.graph.given((m.rng.integers(-3, 4, m.shape()) / 4).astype(dtype), True, m.chance(0.3))], **attributes)
+    return m.graph.add(name, [m.value(dtype, exact=jumps, positive=name in ("Log", "Acosh"))], exact=name in EXACT, **attributes)
 
 
 def binary(m):
@@ -74,6 +81,8 @@ def where(m):
 
 def clip(m):
     a = m.value(m.any_number_type())
+    if m.opset < 11:
+        return m.graph.add("Clip", [a], exact=True, **{name: x for name, x in (("min", 0.0), ("max", 2.0)) if m.chance(0.8)})
     bounds = [m.graph.constant(np.asarray(x, a.array.dtype)) if m.chance(0.8) else None for x in (0, 2)]
     return m.graph.add("Clip", [a, *bounds], exact=True)
 
@@ -81,18 +90,25 @@ def clip(m):
 def cast(m):
     to = m.pick([1, 1, 1, 10, 11, 6, 7, 9, 2, 3])
     a = m.value(m.any_number_type() if m.chance(0.9) else np.bool_, exact=to not in (1, 10, 11), positive=to == 2)
-    return m.graph.add("Cast", [a], to=to, exact=True)
+    attributes = {"saturate": m.below(2)} if m.opset >= 19 and m.chance(0.3) else {}
+    if m.opset >= 25 and m.chance(0.3):
+        attributes["round_mode"] = m.pick(["up", "down", "nearest"])
+    return m.graph.add("Cast", [a], to=to, exact=True, **attributes)
 
 
 def reduction(m):
     name = m.pick(REDUCTIONS)
-    a = m.value(m.float_type() if m.chance(0.8) or name.startswith("ReduceLog") else m.pick([np.int32, np.int64]))
-    if a.array.size == 0:  # ONNX Runtime forgets axes that count from the end, and has its own mean of nothing
-        return None
+    dtype = m.float_type() if m.chance(0.8) or name.startswith("ReduceLog") else m.pick([np.int32, np.int64])
+    a = m.value(dtype, positive=name == "ReduceLogSum")
     operands, attributes = [a], {}
+    by_operand = m.opset >= (13 if name == "ReduceSum" else 18)
+    if by_operand and m.chance(0.3):
+        attributes["noop_with_empty_axes"] = m.below(2)
     if m.chance(0.85):
         axes = m.some_axes(len(a.shape))
-        if m.opset >= 18 or (name == "ReduceSum" and m.opset >= 13):
+        if m.opset < 11:
+            axes = [d % len(a.shape) for d in axes]
+        if by_operand:
             operands.append(m.graph.constant(np.asarray(axes, np.int64)))
         elif axes:
             attributes["axes"] = axes
@@ -104,7 +120,9 @@ def reduction(m):
 
 def arg_extreme(m):
     a = m.value(m.float_type(), exact=True, least_rank=1)
-    return m.graph.add(m.pick(["ArgMax", "ArgMin"]), [a], axis=m.axis(a), keepdims=m.below(2), select_last_index=m.below(2), exact=True)
+    attributes = {"select_last_index": m.below(2)} if m.opset >= 12 else {}
+    axis = m.axis(a) if m.opset >= 11 else m.below(len(a.shape))
+    return m.graph.add(m.pick(["ArgMax", "ArgMin"]), [a], axis=axis, keepdims=m.below(2), exact=True, **attributes)
 
 
 def softmax(m):
@@ -115,8 +133,10 @@ def softmax(m):
 def top_k(m):
     a = m.value(m.float_type(), exact=True, least_rank=1)
     axis = m.axis(a)
+    if m.opset < 10:
+        return m.graph.add("TopK", [a], results=2, exact=True, axis=axis, k=m.between(1, max(1, a.shape[axis])))
     k = m.graph.constant(np.asarray([m.below(a.shape[axis] + 1)], np.int64))
-    return m.graph.add("TopK", [a, k], results=2, axis=axis, largest=m.below(2), sorted=1, exact=True)
+    return m.graph.add("TopK", [a, k], results=2, axis=axis, exact=True, **({"largest": m.below(2), "sorted": 1} if m.opset >= 11 else {}))
 
 
 def cumulative(m):
@@ -129,13 +149,18 @@ def norm(m):
     name = m.pick(["LayerNormalization", "InstanceNormalization", "BatchNormalization", "LpNormalization", "MeanVarianceNormalization",
                    "LRN", "GroupNormalization", "RMSNormalization"])
     dtype = np.float32
+    if m.opset < 9 and m.chance(0.5):
+        name = "BatchNormalization"  # with the attribute that it had then
     if name in ("LayerNormalization", "RMSNormalization"):
-        if m.opset < 17:
+        if m.opset < (17 if name[0] == "L" else 23):
             return None
         a = m.value(dtype, least_rank=1)
         axis = m.axis(a)
         operands = [a] + [m.graph.given(m.random(a.shape[axis:], dtype), False, m.chance(0.7)) for _ in range(1 if name[0] == "R" else m.between(1, 2))]
-        return m.graph.add(name, operands, axis=axis)
+        attributes = {"epsilon": m.pick([1e-5, 1e-2])} if m.chance(0.5) else {}
+        if m.chance(0.4):
+            attributes["stash_type"] = 1
+        return m.graph.add(name, operands, axis=axis, **attributes)
     if name == "LpNormalization":
         a = m.value(dtype, least_rank=1)
         return m.graph.add(name, [a], axis=m.axis(a), p=m.between(1, 2))
@@ -147,17 +172,27 @@ def norm(m):
         return m.graph.add(name, [a], axes=[0, 2, 3])
     vector = lambda positive=False: m.graph.given(m.random((channels,), dtype, positive=positive), False, m.chance(0.8))
     if name == "BatchNormalization":
-        return m.graph.add(name, [a, vector(), vector(), vector(), vector(True)], epsilon=1e-3)
+        attributes = {"epsilon": 1e-3, "momentum": 0.8}
+        if m.opset >= 14 and m.chance(0.3):
+            attributes["training_mode"] = 0
+        if m.opset < 9:
+            attributes["spatial"] = 1
+        return m.graph.add(name, [a, vector(), vector(), vector(), vector(True)], **attributes)
+    epsilon = {"epsilon": m.pick([1e-5, 1e-2])} if m.chance(0.5) else {}
     if name == "GroupNormalization":
-        return m.graph.add(name, [a, vector(), vector()], num_groups=m.pick([1, channels])) if m.opset >= 21 else None
-    return m.graph.add(name, [a, vector(), vector()])
+        if m.opset < 18:
+            return None
+        groups = m.pick([1, channels] + [2] * (channels % 2 == 0))
+        if m.opset >= 21 and m.chance(0.4):
+            epsilon["stash_type"] = 1
+        operands = [vector(), vector()] if m.opset >= 21 else [m.graph.given(m.random((groups,), dtype), False, True) for _ in range(2)]
+        return m.graph.add(name, [a, *operands], num_groups=groups, **epsilon)
+    return m.graph.add(name, [a, vector(), vector()], **epsilon)
 
 
 def matmul(m):
     a = m.value(m.pick([np.float32, np.float32, np.float64, np.int32]), least_rank=1)
     rows = a.shape[-1]
-    if rows == 0:  # ONNX Runtime leaves the result as it finds it
-        return None
     batch = m.broadcastable(a.shape[:-2]) if len(a.shape) > 2 and m.chance(0.5) else ()
     shape = (rows,) if m.chance(0.15) else (*batch, rows, m.extent())
     return m.graph.add("MatMul", [a, m.operand(shape, a.array.dtype)])
@@ -167,8 +202,6 @@ def gemm(m):
     a = m.value(m.pick([np.float32, np.float32, np.float64]), rank=2)
     trans_a, trans_b = m.below(2), m.below(2)
     k, rows, columns = (a.shape[0], a.shape[1], m.extent()) if trans_a else (a.shape[1], a.shape[0], m.extent())
-    if k == 0:  # ONNX Runtime forgets beta then
-        return None
     b = m.operand((columns, k) if trans_b else (k, columns), a.array.dtype)
     c = [m.operand(m.broadcastable((rows, columns)), a.array.dtype)] if m.chance(0.6) else []
     return m.graph.add("Gemm", [a, b, *c], transA=trans_a, transB=trans_b, alpha=float(m.pick([1, 1, 0.5])), beta=float(m.pick([1, 1, 2])))
@@ -241,5 +274,5 @@ def pool(m):
     return m.graph.add(name, [a], exact=name == "MaxPool", **attributes)
 
 
-TEMPLATES = [(unary, 8), (binary, 8), (variadic, 2), (where, 2), (clip, 1), (cast, 2), (reduction, 6), (arg_extreme, 1), (softmax, 3),
+TEMPLATES = [(unary, 12), (binary, 8), (variadic, 2), (where, 2), (clip, 1), (cast, 2), (reduction, 6), (arg_extreme, 1), (softmax, 3),
              (top_k, 1), (cumulative, 1), (norm, 4), (matmul, 4), (gemm, 2), (einsum, 1), (conv, 4), (pool, 3)]

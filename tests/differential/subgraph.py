@@ -1,26 +1,37 @@
-"""A small graph that grows node by node: ONNX Runtime computes each node alone as it is added, so every value has a known shape and an
-expected content, and what ONNX Runtime refuses is never added."""
+"""A small graph that grows node by node: an oracle computes each node alone as it is added, so every value has a known shape and an
+expected content, and what the oracle refuses is never added."""
 import dataclasses
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import helper, numpy_helper
 
+import attribute_coverage
+from oracle import run_alone
+
+# The order of the comparisons decides what they make of a NaN, and of zeros with two signs.
+COMPARING = {"ReduceMax", "ReduceMin", "MaxPool", "GlobalMaxPool", "ArgMax", "ArgMin", "TopK", "Hardmax", "Unique", "NonMaxSuppression", "RoiAlign"}
+OF_ANY_SIGN = COMPARING | {"Max", "Min", "Clip", "Relu", "Sign"}
+# Data decides the shape of their results, or terms cancel until rounding is all that is left.
+NOT_READ = {"Compress", "NonZero", "Unique", "NonMaxSuppression", "DFT", "STFT"}
 LARGEST = 1e4  # values beyond have lost their digits to what cancels
 MOST_ELEMENTS = 4000
-
-onnxruntime.set_default_logger_severity(4)
 
 
 @dataclasses.dataclass
 class Value:
-    """exact: no rounding took place, so that what jumps (floor, less, argmax) may read it."""
+    """exact: no rounding took place, so that what jumps (floor, less, argmax) may read it. rounds: rounding decides it, by 1.
+
+    signed: the sign of a zero is defined. last: no template gives it to another node.
+    """
 
     name: str
     array: np.ndarray
     exact: bool
     kind: str  # input, constant, result
+    rounds: bool = False
+    signed: bool = True
+    last: bool = False
 
     @property
     def shape(self):
@@ -35,31 +46,26 @@ def value_info(name, array):
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
 
-def run_alone(node, operands, opset):
-    """The node's results, or None if ONNX Runtime does not take it."""
-    outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
-    # Constants, so that operands which decide shapes are known.
-    initializers = [numpy_helper.from_array(value.array, value.name) for value in operands if value.kind != "input"]
-    inputs = [value_info(value.name, value.array) for value in operands if value.kind == "input"]
-    graph = helper.make_graph([node], "alone", inputs, outputs, initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 8
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        return session.run(None, {value.name: value.array for value in operands if value.kind == "input"})
-    except Exception:  # its exceptions have no common base but this
-        return None
+def names_read(node):
+    """What a node reads, also within its graphs."""
+    names = set(node.input)
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            made = {value.name for value in attribute.g.input}
+            for inner in attribute.g.node:
+                names |= names_read(inner) - made
+                made |= set(inner.output)
+    return names - {""}
 
 
 class Subgraph:
-    """Names start with `prefix`. `cut` values are results that became inputs, with their expected content (minimise)."""
+    """Names start with `prefix`. Results may become inputs, with their expected content, when it is minimised.
 
-    def __init__(self, prefix, opset, rng):
-        self.prefix, self.opset, self.rng = prefix, opset, rng
+    special: NaN, infinity and numbers of any size may occur; signs: zeros of exact values must have the right sign.
+    """
+
+    def __init__(self, prefix, opset, rng, special=False, signs=False):
+        self.prefix, self.opset, self.rng, self.special, self.signs = prefix, opset, rng, special, signs
         self.values = {}
         self.nodes = []
         self.outputs = []
@@ -75,45 +81,54 @@ class Subgraph:
     def constant(self, array):
         return self.given(array, True, True)
 
-    def add(self, op_type, operands, results=1, exact=False, **attributes):
-        """A node on operands (None: left out); its results, or None if it cannot be had or has nothing to compare."""
+    def add(self, op_type, operands, results=1, exact=False, rounds=False, reads=(), **attributes):
+        """A node on operands (None: left out); its results, or None if it cannot be had or has nothing to compare.
+
+        rounds: results are integers that rounding decides, so that they may differ by 1; reads: values that its graphs read.
+        """
         names = [f"{self.prefix}v{len(self.values) + i}" for i in range(results)]
         node = helper.make_node(op_type, [operand.name if operand else "" for operand in operands], names,
-                                name=f"{self.prefix}n{len(self.nodes)}", **attributes)
-        distinct = {operand.name: operand for operand in operands if operand}
+                                name=f"{self.prefix}n{len(self.nodes)}")
+        for key, value in attributes.items():
+            empty = isinstance(value, list) and not value
+            node.attribute.append(helper.make_attribute(key, value, attr_type=onnx.AttributeProto.INTS if empty else None))
+        distinct = {operand.name: operand for operand in [*operands, *reads] if operand}
+        if op_type in COMPARING and any(v.is_float and np.isnan(v.array).any() for v in distinct.values()):
+            return None
         arrays = run_alone(node, list(distinct.values()), self.opset)
         if arrays is None or any(not isinstance(array, np.ndarray) or not self._fits(array) for array in arrays):
             return None
-        found = [Value(name, array, exact and all(operand.exact for operand in distinct.values()), "result")
+        signed = op_type not in OF_ANY_SIGN and all(operand.signed for operand in distinct.values())
+        found = [Value(name, array, exact and all(operand.exact for operand in distinct.values()), "result", rounds, signed, op_type in NOT_READ)
                  for name, array in zip(names, arrays)]
         for value in found:
             self.values[value.name] = value
         self.nodes.append(node)
+        attribute_coverage.note(node)
         return found
 
-    @staticmethod
-    def _fits(array):
+    def _fits(self, array):
         if array.size > MOST_ELEMENTS or array.ndim > 6:
             return False
         if array.dtype in (np.float32, np.float64, np.float16):
             limit = 100 if array.dtype == np.float16 else LARGEST
-            return bool(np.isfinite(array).all()) and (array.size == 0 or np.abs(array.astype(np.float64)).max() < limit)
+            return self.special or bool((np.abs(array.astype(np.float64)) < limit).all())
         return array.dtype != object
 
     # ---- after it is made ----
 
     def choose_outputs(self, rng):
         """Results that nobody reads, and some others."""
-        read = {name for node in self.nodes for name in node.input}
+        read = {name for node in self.nodes for name in names_read(node)}
         results = [value.name for value in self.values.values() if value.kind == "result"]
         self.outputs = [name for name in results if name not in read or rng.random() < 0.15]
 
     def inputs(self):
-        read = {name for node in self.nodes for name in node.input}
+        read = {name for node in self.nodes for name in names_read(node)}
         return [value for value in self.values.values() if value.kind == "input" and value.name in read]
 
     def constants(self):
-        read = {name for node in self.nodes for name in node.input}
+        read = {name for node in self.nodes for name in names_read(node)}
         return [value for value in self.values.values() if value.kind == "constant" and value.name in read]
 
     def restricted(self, nodes, outputs):
@@ -122,9 +137,9 @@ class Subgraph:
         for node in reversed(nodes):
             if wanted & set(node.output):
                 kept.insert(0, node)
-                wanted |= set(node.input)
+                wanted |= names_read(node)
         made = {name for node in kept for name in node.output}
-        copy = Subgraph(self.prefix, self.opset, self.rng)
+        copy = Subgraph(self.prefix, self.opset, self.rng, self.special, self.signs)
         copy.nodes, copy.outputs = kept, list(outputs)
         for name, value in self.values.items():
             kind = "input" if value.kind == "result" and name not in made else value.kind

@@ -131,6 +131,11 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
       ->type_name("PASS")
       ->expected(1)
       ->take_all();
+  app.add_option("--also-pass", texts.also_passes,
+                 "Run a pass that rarely pays and is left out by default: merge_parallel_products")
+      ->type_name("PASS")
+      ->expected(1)
+      ->take_all();
 }
 
 void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
@@ -160,6 +165,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
                           of_option("--max-memory", parse_bytes(texts.max_memory)));
   }
   options.skip_passes = texts.skip_passes;
+  options.also_passes = texts.also_passes;
   options.db = texts.db;
   options.use_db = !texts.no_db;
   options.linked_data = texts.linked_data;

@@ -35,7 +35,7 @@ void add_json(CLI::App& app, bool& json);
 struct BuildOptionTexts {
   std::string threads = "0";
   std::string seed = std::to_string(CompileOptions().seed);
-  std::vector<std::string> shapes, bind, skip_passes;
+  std::vector<std::string> shapes, bind, skip_passes, also_passes;
   std::string db;
   bool no_db = false;
   std::string device = CompileOptions().device;

@@ -71,11 +71,21 @@ void print_text(const Inspection& model, const Limits& limits) {
   fmt::print("all tasks: ~{} (~: predicted, else measured)\n", format_seconds(seconds));
 }
 
-void print_json(const Inspection& model, const Limits& limits) {
+// `passes`: the rules of those that changed the graph, by its name, if they are asked for.
+void print_json(const Inspection& model, const Limits& limits, const Json& passes) {
   Json json = {
       {"nodes", model.graph.nodes.size()},           {"tasks", model.tasks.calls.size()},
       {"distinct_tasks", model.tasks.groups.size()}, {"flops", graph::total_flops(model.tasks)},
       {"weight_bytes", model.weight_bytes},          {"arena_bytes", model.plan.arena_bytes}};
+  if (!passes.is_null()) {
+    json["passes"] = Json::array();
+    for (const std::string& name : graph::pass_names()) {
+      const bool changed = passes.contains(name);
+      json["passes"].push_back({{"pass", name},
+                                {"changed", changed},
+                                {"rules", changed ? passes[name] : Json::object()}});
+    }
+  }
   json["kernels"] = Json::array();
   for (const Row& row : rows(model)) {
     Json kernel = to_json(row.summary, limits);
@@ -115,13 +125,17 @@ Status show(const Options& options) {
   HONE_ASSIGN_OR_RETURN(inspect_options.compile, parse_build_options(options.build));
   inspect_options.compile.interrupted = &listen_for_interrupt();
   History history;
+  Json passes = Json::object();
   if (!options.after.empty()) {
     HONE_RETURN_IF_ERROR(history.after(options.after).status());
-    inspect_options.on_change = [&](const std::string& pass, const std::string& graph) {
-      history.add(pass, graph);
-    };
+    inspect_options.on_change = [&](const std::string& pass, const std::string& graph,
+                                    const graph::RuleCounts&) { history.add(pass, graph); };
+  } else if (options.passes && options.json) {
+    inspect_options.on_change = [&](const std::string& pass, const std::string&,
+                                    const graph::RuleCounts& rules) { passes[pass] = rules; };
   } else if (options.passes) {
-    inspect_options.on_change = [](const std::string& pass, const std::string& graph) {
+    inspect_options.on_change = [](const std::string& pass, const std::string& graph,
+                                   const graph::RuleCounts&) {
       fmt::print("after {}:\n{}\n", pass, graph);
     };
   }
@@ -135,7 +149,7 @@ Status show(const Options& options) {
     HONE_RETURN_IF_ERROR(write_file_atomic(options.dot, graph::to_dot(model.graph, model.tasks)));
   }
   if (options.json) {
-    print_json(model, limits);
+    print_json(model, limits, options.passes ? passes : Json());
   } else if (!options.after.empty()) {
     HONE_ASSIGN_OR_RETURN(const std::string text, history.after(options.after));
     fmt::print("{}", text);
@@ -154,7 +168,8 @@ Command show_command(CLI::App& root) {
       "show", "Show a model's graph after its passes, and the tasks that it becomes");
   app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
   app->add_flag("--passes", options->passes,
-                "Print the graph as imported and after each pass that changed it");
+                "Print the graph as imported and after each pass that changed it; with --json, the "
+                "passes that changed it and how often each of their rules did");
   app->add_option("--after", options->after,
                   "Print the graph as it is after this pass only; import: before all of them")
       ->type_name("PASS")
@@ -163,7 +178,7 @@ Command show_command(CLI::App& root) {
       ->type_name("FILE");
   add_task_options(*app, options->build);
   add_json(*app, options->json);
-  app->get_option("--json")->excludes("--passes")->excludes("--after");
+  app->get_option("--json")->excludes("--after");
   return {app, [options] { return show(*options); },
           [options](FileRoles& files) {
             files.read("MODEL", options->model);

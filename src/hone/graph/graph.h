@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +87,9 @@ struct Rebatch {
   int64_t from = 1, to = 1;
 };
 
+// How often each rule of a pass changed the graph, by the rule's name.
+using RuleCounts = std::map<std::string, int>;
+
 struct Graph {
   std::string name;
   std::string file;  // for messages
@@ -102,6 +106,7 @@ struct Graph {
   int64_t weight_bytes = 0;               // that the model came with
   int64_t folded_bytes = 0;               // see kMaxFoldedBytes
   mutable int64_t folded_operations = 0;  // see kMaxFoldedOperations
+  RuleCounts rules;                       // of the pass that runs; 0: a rule that found nothing
 
   [[nodiscard]] const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
   [[nodiscard]] Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }

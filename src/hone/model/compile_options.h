@@ -47,6 +47,7 @@ struct CompileOptions {
   std::string accuracy = "default";      // space::parse_accuracy
   std::string prefix = "hone_model";     // of the artifact's C symbols
   std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
+  std::vector<std::string> also_passes;  // those that run only where they are asked for
   int threads = 0;  // that the library will run on; 0 = all cores of the device
   // Bytes that the library takes when it runs, its weights included; 0: any number. Where an
   // algorithm needs larger weights than fit, another one takes its place.

@@ -101,6 +101,7 @@ Result<CostModelPtr> default_cost(const std::string& device) {
 
 graph::PassOptions pass_options(const CompileOptions& options, const target::Target& target) {
   return {.skip = options.skip_passes,
+          .also = options.also_passes,
           .later = {kRunTogether},
           .after_pass = options.after_pass,
           .lanes = target.lanes(4)};

@@ -183,7 +183,9 @@ Result<bool> mish(const RewriteSite& site) {
 }  // namespace
 
 std::span<const Rule> activation_patterns() {
-  static constexpr Rule kRules[] = {sigmoid, softplus, swish, gelu, hard_sigmoid, hard_swish, mish};
+  static constexpr Rule kRules[] = {
+      {"sigmoid", sigmoid},           {"softplus", softplus},     {"swish", swish}, {"gelu", gelu},
+      {"hard_sigmoid", hard_sigmoid}, {"hard_swish", hard_swish}, {"mish", mish}};
   return kRules;
 }
 

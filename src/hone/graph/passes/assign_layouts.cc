@@ -170,6 +170,7 @@ Status assign_layouts(Graph& graph) {
         continue;
       }
       const ValueId copy = inserter.add(from, i, suffix);
+      ++graph.rules[suffix.substr(1)];
       graph.value(copy).order = wanted;
       graph.nodes[i].inputs[k] = copies[{from, wanted}] = copy;
     }
@@ -177,6 +178,7 @@ Status assign_layouts(Graph& graph) {
   for (ValueId& out : graph.outputs) {
     if (is_plain(graph.value(out))) continue;
     const ValueId copy = inserter.add(out, graph.nodes.size(), ".output");
+    ++graph.rules["output"];
     graph.value(copy).order = plain_order(graph.value(out).shape.size());
     out = copy;
   }

@@ -97,6 +97,7 @@ class Assigner {
       const SliceRange range = slice_range(graph_, node);
       if (std::any_of(range.step.begin(), range.step.end(), [](int64_t s) { return s != 1; }))
         continue;
+      ++graph_.rules["window"];
       node.type = "hone.Window";
       node.op = window_op();
       node.opset = kMaxOpset;
@@ -140,6 +141,7 @@ class Assigner {
         continue;
       }
       graph_.nodes[i].inputs[0] = copies[data] = inserter.add(data, i, ".bordered");
+      ++graph_.rules["bordered"];
     }
     inserter.insert();
   }
@@ -174,8 +176,10 @@ class Assigner {
     for (ValueId& output : graph_.outputs) {
       ValueId root = base(uses, output);
       const bool made = uses.producer[static_cast<size_t>(root)] >= 0;
-      if (!made || is_output_base_.contains(root))
+      if (!made || is_output_base_.contains(root)) {
         output = root = inserter.add(output, graph_.nodes.size(), ".output");
+        ++graph_.rules["output"];
+      }
       output_bases_.push_back(root);
       is_output_base_.insert(root);
     }
@@ -194,10 +198,12 @@ class Assigner {
         ValueId part = graph_.nodes[i].inputs[k];
         if (!can_be_window(uses, part, whole)) {
           part = inserter.add(part, i, ".part");
+          ++graph_.rules["part"];
           graph_.value(part).order = order_of(graph_.value(whole));
           graph_.nodes[i].inputs[k] = part;
         }
         claims_[part] = {whole, parts[k]};
+        ++graph_.rules["joined"];
       }
     }
     inserter.insert();
@@ -231,6 +237,7 @@ class Assigner {
       if (!border) continue;
       const ValueId id = bordered_whole(uses, node.inputs[0], *border);
       if (viewed_densely(uses, id)) continue;  // its windows' readers are guarded
+      ++graph_.rules["border"];
       const auto [it, fresh] = borders_.emplace(id, *border);
       if (!fresh) it->second.join(*border);
     }

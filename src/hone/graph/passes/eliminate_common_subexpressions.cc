@@ -83,7 +83,10 @@ class Merger {
         const auto twin = std::find_if(list.begin(), list.end(), [&](ValueId other) {
           return same_bytes(*constant, *graph_.value(other).constant);
         });
-        if (twin != list.end()) same_[i] = *twin;
+        if (twin != list.end()) {
+          same_[i] = *twin;
+          ++graph_.rules["constants"];
+        }
         return twin != list.end();
       };
       auto& few = known[{constant->dtype(), constant->shape(), std::move(head)}];
@@ -115,6 +118,7 @@ class Merger {
         if (earlier.outputs[i] == kNoValue) earlier.outputs[i] = mine;
         same_[static_cast<size_t>(mine)] = earlier.outputs[i];
       }
+      ++graph_.rules[node.type];
       return true;
     }
     alike.push_back(kept.size());

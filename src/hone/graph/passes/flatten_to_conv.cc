@@ -67,6 +67,7 @@ void sink_view(Graph& graph, size_t view) {
     next.outputs[0] = middle;
     graph.nodes[view].inputs[0] = middle;
     graph.nodes[view].outputs[0] = last;
+    ++graph.rules["sink_view"];
   }
 }
 
@@ -85,6 +86,7 @@ bool convert(Graph& graph, size_t index, ValueId data) {
   Node& node = graph.nodes[index];
   const auto weight = conv_weight(graph, node, graph.value(data).shape);
   if (!weight) return false;
+  ++graph.rules[node.type];
   const ValueId flat = node.outputs[0];
   const Value result = graph.value(flat);
   const ValueId deep = graph.add_value(result.name + ".deep", result.dtype,

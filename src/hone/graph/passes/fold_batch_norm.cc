@@ -59,7 +59,7 @@ Result<bool> batch_norm(const RewriteSite& site) {
 }  // namespace
 
 Status fold_batch_norm(Graph& graph) {
-  static constexpr Rule kRules[] = {batch_norm};
+  static constexpr Rule kRules[] = {{"batch_norm", batch_norm}};
   return rewrite(graph, kRules);
 }
 

@@ -94,7 +94,8 @@ Result<bool> before_product(const RewriteSite& site) {
 }  // namespace
 
 Status fold_scales(Graph& graph) {
-  static constexpr Rule kRules[] = {after_product, before_product};
+  static constexpr Rule kRules[] = {{"after_product", after_product},
+                                    {"before_product", before_product}};
   return rewrite(graph, kRules);
 }
 

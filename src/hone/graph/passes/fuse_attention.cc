@@ -181,6 +181,7 @@ void use_triangles(Graph& graph) {
     const auto triangle = triangle_of(*mask.constant, query[query.size() - 2], key.back());
     if (!triangle) continue;
     node.attributes.set("causal_offset", triangle->offset);
+    ++graph.rules[triangle->only ? "triangle_instead_of_mask" : "triangle_beside_mask"];
     if (triangle->only) node.inputs.pop_back();
   }
 }
@@ -188,7 +189,7 @@ void use_triangles(Graph& graph) {
 }  // namespace
 
 Status fuse_attention(Graph& graph) {
-  static constexpr Rule kRules[] = {attention};
+  static constexpr Rule kRules[] = {{"attention", attention}};
   const size_t nodes = graph.nodes.size();
   HONE_RETURN_IF_ERROR(rewrite(graph, kRules));
   if (graph.nodes.size() == nodes) return ok_status();

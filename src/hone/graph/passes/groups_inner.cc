@@ -274,8 +274,12 @@ Result<bool> few_channels(const RewriteSite& site) {
 }  // namespace
 
 Status groups_inner(Graph& graph, int lanes) {
-  const Rule few = lanes >= 16 ? few_channels<8> : lanes >= 8 ? few_channels<4> : few_channels<2>;
-  const Rule rules[] = {find_shuffle, few, shuffle_after, shuffle_last, shuffle_before};
+  const auto few = lanes >= 16 ? few_channels<8> : lanes >= 8 ? few_channels<4> : few_channels<2>;
+  const Rule rules[] = {{"find_shuffle", find_shuffle},
+                        {"few_channels", few},
+                        {"shuffle_after", shuffle_after},
+                        {"shuffle_last", shuffle_last},
+                        {"shuffle_before", shuffle_before}};
   return rewrite(graph, rules);
 }
 

@@ -56,7 +56,7 @@ Result<bool> interleave_after(const RewriteSite& site) {
 }  // namespace
 
 Status interleave_last(Graph& graph) {
-  static constexpr Rule kRules[] = {interleave_after};
+  static constexpr Rule kRules[] = {{"interleave_after", interleave_after}};
   return rewrite(graph, kRules);
 }
 

@@ -206,6 +206,8 @@ class Merger {
 Status Merger::rewrite() {
   const size_t at = members_[0].product;
   const Node first = graph_.nodes[at];
+  ++graph_.rules[first.type];
+  if (!steps_.empty()) ++graph_.rules["followers"];
   std::vector<Node> made;
   ExpandContext c(graph_, first, made);
   std::vector<Tensor> weights, biases;

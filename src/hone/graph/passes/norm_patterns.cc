@@ -162,7 +162,10 @@ Result<bool> log_softmax(const RewriteSite& site) {
 }  // namespace
 
 std::span<const Rule> norm_patterns() {
-  static constexpr Rule kRules[] = {normalized, scaled_norm, softmax, log_softmax};
+  static constexpr Rule kRules[] = {{"normalized", normalized},
+                                    {"scaled_norm", scaled_norm},
+                                    {"softmax", softmax},
+                                    {"log_softmax", log_softmax}};
   return kRules;
 }
 

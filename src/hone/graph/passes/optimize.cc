@@ -39,9 +39,11 @@ Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
   const auto names = [&](const std::vector<std::string>& list) {
     return std::count(list.begin(), list.end(), pass.name) > 0;
   };
-  const bool skipped = pass.when == When::kIfAsked ? !names(options.also) : names(options.skip);
+  const bool asked = pass.when != When::kIfAsked || names(options.also);
+  const bool skipped = names(options.skip) || !asked;
   if (skipped && pass.when != When::kAlways) return ok_status();
   const std::string before = options.on_change ? describe(graph) : "";
+  graph.rules.clear();
   HONE_RETURN_IF_ERROR(pass.run ? pass.run(graph) : pass.run_for(graph, options.lanes));
   HONE_RETURN_IF_ERROR(sort_nodes(graph));
   remove_dead_nodes(graph);
@@ -51,7 +53,7 @@ Status run_pass(Graph& graph, const Pass& pass, const PassOptions& options) {
   if (options.after_pass) options.after_pass(pass.name, graph);
   if (options.on_change) {
     std::string after = describe(graph);
-    if (after != before) options.on_change(pass.name, after);
+    if (after != before) options.on_change(pass.name, after, graph.rules);
   }
   return ok_status();
 }

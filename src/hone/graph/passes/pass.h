@@ -11,8 +11,10 @@
 
 namespace hone::graph {
 
-// Called after each pass that changed something, with its name and the graph's text.
-using OnChange = std::function<void(const std::string& pass, const std::string& graph)>;
+// Called after each pass that changed something, with its name, the graph's text and the rules that
+// changed it. A pass that has no rules counts the kinds of what it does.
+using OnChange =
+    std::function<void(const std::string& pass, const std::string& graph, const RuleCounts& rules)>;
 
 struct PassOptions {
   std::vector<std::string>

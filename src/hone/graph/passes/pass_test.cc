@@ -35,6 +35,28 @@ TEST(remove_identities, a_dropout_mask_keeps_everything) {
             0);
 }
 
+TEST(optimize, says_which_rules_changed_the_graph) {
+  TestModel model;
+  model.input("x", {2, 3})
+      .constant("one", floats({}, {1}))
+      .node("Identity", {"x"}, {"i"})
+      .node("Mul", {"i", "one"}, {"m"});
+  model.node("Neg", {"m"}, {"n"}).node("Neg", {"n"}, {"p"}).node("Exp", {"p"}, {"y"}).output("y");
+  std::map<std::string, RuleCounts> found;
+  PassOptions options;
+  options.on_change = [&](const std::string& pass, const std::string&, const RuleCounts& rules) {
+    found[pass] = rules;
+  };
+  Graph graph = model.graph();
+  ASSERT_TRUE(optimize(graph, options).ok());
+  EXPECT_EQ(found.at("remove_identities"), (RuleCounts{{"Identity", 1}}));
+  const RuleCounts& algebra = found.at("simplify_algebra");
+  EXPECT_EQ(algebra.at("neutral_constant"), 1);
+  EXPECT_EQ(algebra.at("double_negation"), 1);
+  EXPECT_EQ(algebra.at("square"), 0);  // it found nothing
+  EXPECT_EQ(found.count("merge_pads"), 0U);
+}
+
 TEST(fold_constants, computes_what_no_input_reaches) {
   Rng rng(62);
   TestModel model;
@@ -175,7 +197,7 @@ TEST(optimize, reports_changes_and_refuses_unknown_names) {
   Graph graph = flattened(true, rng).graph();
   std::vector<std::string> changed;
   PassOptions options;
-  options.on_change = [&](const std::string& pass, const std::string& text) {
+  options.on_change = [&](const std::string& pass, const std::string& text, const RuleCounts&) {
     changed.push_back(pass);
     EXPECT_NE(text.find("graph test (opset 17)"), std::string::npos);
   };

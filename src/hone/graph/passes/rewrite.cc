@@ -88,9 +88,11 @@ class Rewriting {
  private:
   Result<bool> apply(std::span<const Rule> rules, size_t index) {
     if (graph_.nodes[index].outputs.size() != 1) return false;
-    for (const Rule rule : rules) {
-      HONE_ASSIGN_OR_RETURN(const bool here, rule({graph_, uses_, index, *this}));
-      if (here) return true;
+    for (const Rule& rule : rules) {
+      HONE_ASSIGN_OR_RETURN(const bool here, rule.apply({graph_, uses_, index, *this}));
+      if (!here) continue;
+      ++graph_.rules[rule.name];
+      return true;
     }
     return false;
   }
@@ -223,7 +225,10 @@ int RewriteSite::sole_reader(ValueId id) const {
   return readers.size() == 1 && !uses.output[static_cast<size_t>(id)] ? readers[0] : -1;
 }
 
-Status rewrite(Graph& graph, std::span<const Rule> rules) { return Rewriting(graph).run(rules); }
+Status rewrite(Graph& graph, std::span<const Rule> rules) {
+  for (const Rule& rule : rules) graph.rules.emplace(rule.name, 0);
+  return Rewriting(graph).run(rules);
+}
 
 std::optional<double> uniform_constant(const Value& value) {
   if (!value.constant || value.constant->size() == 0) return std::nullopt;

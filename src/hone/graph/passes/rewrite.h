@@ -43,7 +43,10 @@ void bypass_node(const RewriteSite& site, ValueId value);
 // Makes the node read `value` as its operand i.
 void replace_operand(const RewriteSite& site, size_t i, ValueId value);
 
-using Rule = Result<bool> (*)(const RewriteSite&);
+struct Rule {
+  const char* name;  // under which Graph::rules counts it
+  Result<bool> (*apply)(const RewriteSite&);
+};
 [[nodiscard]] Status rewrite(Graph& graph, std::span<const Rule> rules);
 
 // The value of a constant that is the same for all elements; nullopt if it is none.

@@ -55,6 +55,7 @@ Status remove_identities(Graph& graph) {
     }
     if (is_identity(graph, node)) {
       same[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
+      ++graph.rules[node.type];
     } else {
       kept.push_back(std::move(node));
     }
@@ -89,6 +90,7 @@ Status fold_constants(Graph& graph) {
       continue;
     }
     HONE_RETURN_IF_ERROR(results.status());
+    ++graph.rules[node.type];
     for (size_t i = 0; i < results->size() && i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kNoValue) graph.value(node.outputs[i]).constant = (*results)[i];
     }
@@ -144,6 +146,7 @@ Status merge_pads(Graph& graph) {
     }
     node.attributes.set("pads", pads);
     node.inputs[0] = pad.inputs[0];
+    ++graph.rules[node.type];
   }
   return ok_status();
 }

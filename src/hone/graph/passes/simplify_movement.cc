@@ -183,9 +183,12 @@ std::optional<ReshapedPart> reshape_before_slice(const Shape& whole, const Part&
 }
 
 std::span<const Rule> movement_rules() {
-  static constexpr Rule kRules[] = {
-      reshape_of_reshape, transpose_of_transpose, transpose_that_moves_nothing,
-      slice_of_slice,     reshape_of_slice,       cast_of_cast};
+  static constexpr Rule kRules[] = {{"reshape_of_reshape", reshape_of_reshape},
+                                    {"transpose_of_transpose", transpose_of_transpose},
+                                    {"transpose_that_moves_nothing", transpose_that_moves_nothing},
+                                    {"slice_of_slice", slice_of_slice},
+                                    {"reshape_of_slice", reshape_of_slice},
+                                    {"cast_of_cast", cast_of_cast}};
   return kRules;
 }
 

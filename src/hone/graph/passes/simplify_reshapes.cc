@@ -71,7 +71,7 @@ Result<bool> reshape_before_elementwise(const RewriteSite& site) {
 }  // namespace
 
 std::span<const Rule> reshape_rules() {
-  static constexpr Rule kRules[] = {reshape_before_elementwise};
+  static constexpr Rule kRules[] = {{"reshape_before_elementwise", reshape_before_elementwise}};
   return kRules;
 }
 

@@ -124,8 +124,11 @@ Result<bool> constants_meet(const RewriteSite& site) {
 }  // namespace
 
 std::span<const Rule> scalar_rules() {
-  static constexpr Rule kRules[] = {neutral_constant, double_negation, square,
-                                    division_by_power_of_two, constants_meet};
+  static constexpr Rule kRules[] = {{"neutral_constant", neutral_constant},
+                                    {"double_negation", double_negation},
+                                    {"square", square},
+                                    {"division_by_power_of_two", division_by_power_of_two},
+                                    {"constants_meet", constants_meet}};
   return kRules;
 }
 

@@ -80,7 +80,9 @@ Result<bool> transposes_around_elementwise(const RewriteSite& site) {
 }  // namespace
 
 std::span<const Rule> transpose_rules() {
-  static constexpr Rule kRules[] = {transpose_at_gemm, transposes_around_elementwise};
+  static constexpr Rule kRules[] = {
+      {"transpose_at_gemm", transpose_at_gemm},
+      {"transposes_around_elementwise", transposes_around_elementwise}};
   return kRules;
 }
 
