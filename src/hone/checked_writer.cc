@@ -14,7 +14,6 @@ constexpr int kMostFaults = 24;  // that are left out one after the other
 // Of the time that a kernel of the model takes to compile: one of a single node is smaller.
 constexpr double kKernelShare = 0.5;
 constexpr int64_t kMostWeights = int64_t{1} << 30;  // bytes, that are held twice unasked
-constexpr double kPatience = 1.5;  // of the time that a check may take, until it is given up
 
 // The default point of the direct algorithm: no record, no prediction.
 Result<schedule::Steps> plain_schedule(const ModelTasks& model, size_t group) {
@@ -100,7 +99,7 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
     double most = policy_.most_seconds;
     if (policy_.when == CheckPolicy::When::kIfCheap) {
       most = kCheapShare * (start - policy_.start);
-      deadlines = {start + kPatience * most, start + most};
+      deadlines = {start + most, start + most};
     } else if (policy_.more_seconds > 0) {
       deadlines.others = start + policy_.more_seconds - summary_.seconds;
     }

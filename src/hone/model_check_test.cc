@@ -159,5 +159,15 @@ TEST(model_check, inputs_that_tell_nothing_are_passed_over) {
   EXPECT_EQ(found.summary.inputs, 1);  // positive ones
 }
 
+TEST(model_check, results_that_are_never_numbers_are_compared_once) {
+  TestModel model;
+  model.input("x", {1, 8}).node("Sub", {"x", "x"}, {"zero"}).node("Log", {"zero"}, {"y"});
+  const graph::Graph graph = model.output("y").graph();
+  const Found found = check(graph, [](std::vector<Tensor>&) {});
+  EXPECT_FALSE(found.wrong);
+  EXPECT_EQ(found.summary.inputs, 1);
+  EXPECT_TRUE(check(graph, [](std::vector<Tensor>& y) { y[0].set(3, 0); }).wrong);
+}
+
 }  // namespace
 }  // namespace hone
