@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/base/hash.h"
+#include "hone/base/printable.h"
 
 #include "table.h"
 
@@ -41,7 +42,8 @@ std::string coverage(const CompileSummary& summary) {
   }
   for (const TaskSummary& task : summary.tasks) {
     if (task.source == "transferred")
-      text += fmt::format("{} {}: from {}\n", task.kernel_class, shorten(task.name, 28), task.from);
+      text += fmt::format("{} {}: from {}\n", printable(task.kernel_class), shorten(task.name, 28),
+                          printable(task.from));
   }
   const auto stale = std::count_if(summary.tasks.begin(), summary.tasks.end(),
                                    [](const TaskSummary& task) { return task.stale > 0; });

@@ -5,6 +5,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
+#include "hone/base/printable.h"
 #include "hone/compute/bytes_moved.h"
 #include "hone/dataset_make.h"
 #include "hone/measure/counters.h"
@@ -84,11 +85,11 @@ void tell(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 void print_variant(const ModelVariant& variant) {
-  const std::string name = fmt::format("{} {}", variant.model, variant.text);
+  const std::string name = printable(fmt::format("{} {}", variant.model, variant.text));
   if (variant.status.ok())
     tell("{}: {} tasks, {} of them new\n", name, variant.tasks, variant.added);
   else
-    tell("{}: left out: {}\n", name, one_line(variant.status.message()));
+    tell("{}: left out: {}\n", name, one_line(printable_lines(variant.status.message())));
 }
 
 Json to_json(const DatasetTasks& found) {
@@ -144,7 +145,7 @@ Status make(const MakeOptions& texts) {
   size_t left_out = 0;
   for (const ModelVariant& variant : found.variants) left_out += !variant.status.ok();
   if (!options.only.empty() && found.tasks.size() < options.only.size()) {
-    tell("{}: the models have {} of its {} tasks\n", texts.only, found.tasks.size(),
+    tell("{}: the models have {} of its {} tasks\n", printable(texts.only), found.tasks.size(),
          options.only.size());
   }
   if (texts.list) list(found, texts.json);
@@ -163,9 +164,9 @@ Status make(const MakeOptions& texts) {
     if (!terminal && progress.elapsed - last < kProgressSeconds) return;
     last = progress.elapsed;
     if (terminal)
-      tell("\r\x1b[K{}", describe(progress));
+      tell("\r\x1b[K{}", printable(describe(progress)));
     else
-      tell("{}\n", describe(progress));
+      tell("{}\n", printable(describe(progress)));
   };
   const Result<search::SampleResult> made = make_dataset(found, options);
   if (terminal) write_stderr("\n");

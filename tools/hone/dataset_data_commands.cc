@@ -8,6 +8,7 @@
 #include "hone/cost/data_split.h"
 #include "hone/db/copy.h"
 #include "hone/db/json_lines.h"
+#include "hone/db/line_check.h"
 #include "hone/db/registry.h"
 #include "hone/model/schedule_version.h"
 #include "hone/tensor/npy.h"
@@ -17,6 +18,7 @@
 #include "dataset_arrays.h"
 #include "dataset_load.h"
 #include "option_texts.h"
+#include "record_check.h"
 #include "unused_options.h"
 
 namespace hone::tool {
@@ -71,7 +73,12 @@ Result<db::Copied> import_npz(const FileTexts& texts) {
   Result<std::vector<db::Record>> records = dataset_records(arrays);
   if (!records.ok())
     return error(records.status().code(), "'{}': {}", texts.file, records.status().message());
-  for (const db::Record& record : *records) HONE_RETURN_IF_ERROR(check_version(texts.file, record));
+  RecordCheck check;
+  for (const db::Record& record : *records) {
+    HONE_RETURN_IF_ERROR(check_version(texts.file, record));
+    if (const Status claims = check.claims_of(record); !claims.ok())
+      return invalid("'{}': {}", texts.file, claims.message());
+  }
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(texts.db));
   return db::add_records(std::move(records).value(), *store);
 }
@@ -81,7 +88,9 @@ Result<db::Copied> import_lines(const FileTexts& texts) {
   HONE_RETURN_IF_ERROR(db::for_each_json_line(
       texts.file, [&](db::Record&& record) { return check_version(texts.file, record); }));
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(texts.db));
-  return db::import_json_lines(texts.file, *store);
+  RecordCheck check;
+  return db::import_json_lines(
+      texts.file, *store, [&check](const db::Record& record) { return check.claims_of(record); });
 }
 
 Status import_data(const FileTexts& texts) {

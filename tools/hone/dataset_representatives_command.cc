@@ -4,6 +4,7 @@
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
 #include "hone/cost/representatives.h"
+#include "hone/db/registry.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -30,8 +31,8 @@ Status choose(const Texts& texts) {
   const cost::Dataset rest = cost::without_models(
       data.dataset, std::set<std::string>(texts.excluded.begin(), texts.excluded.end()));
   if (rest.tasks.empty()) {
-    return invalid("{}: no task with two measured schedules on device {} to choose from", texts.db,
-                   data.device.text());
+    return invalid("{}: no task with two measured schedules on device {} to choose from",
+                   db::store_name(texts.db), data.device.text());
   }
   const cost::TaskList list{data.device.text(), texts.excluded, cost::representatives(rest, count)};
   HONE_RETURN_IF_ERROR(write_file_atomic(texts.output, cost::format(list)));

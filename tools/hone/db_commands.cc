@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "hone/base/hash.h"
+#include "hone/base/printable.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
 
@@ -119,10 +120,10 @@ Status best(const DbOptions& options) {
       entry["version"] = record.version;
       entry["steps"] = record.steps;
       json.push_back(std::move(entry));
-      text += fmt::format("{} {} on {}, {} thread{}: {} ({})\n", group.kernel_class,
-                          hash_hex(std::get<0>(key)), std::get<1>(key), std::get<2>(key),
+      text += fmt::format("{} {} on {}, {} thread{}: {} ({})\n", printable(group.kernel_class),
+                          hash_hex(std::get<0>(key)), printable(std::get<1>(key)), std::get<2>(key),
                           std::get<2>(key) == 1 ? "" : "s", format_seconds(record.centre),
-                          record.algorithm);
+                          printable(record.algorithm));
       size_t begin = 0;
       while (begin < record.steps.size()) {
         const size_t end = std::min(record.steps.find('\n', begin), record.steps.size());

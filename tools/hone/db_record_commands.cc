@@ -3,8 +3,11 @@
 #include <set>
 #include <tuple>
 
+#include "hone/base/printable.h"
 #include "hone/db/copy.h"
+#include "hone/db/line_check.h"
 #include "hone/db/registry.h"
+#include "hone/db/store_address.h"
 #include "hone/schedule/step.h"
 
 #include "command.h"
@@ -90,7 +93,10 @@ Status stat(const Options& options) {
 
 Status import_lines(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db));
-  HONE_ASSIGN_OR_RETURN(const db::Copied copied, db::import_json_lines(options.file, *store));
+  RecordCheck check;
+  const auto check_line = [&check](const db::Record& record) { return check.claims_of(record); };
+  HONE_ASSIGN_OR_RETURN(const db::Copied copied,
+                        db::import_json_lines(options.file, *store, check_line));
   fmt::print("{} trials added, {} were there before\n", copied.added, copied.known);
   return ok_status();
 }
@@ -132,7 +138,7 @@ Status verify(const Options& options) {
       });
   if (!read.ok()) problems.push_back(read.message());
   for (size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
-    fmt::print("{}\n", problems[i]);
+    fmt::print("{}\n", printable(problems[i]));
   if (problems.empty()) {
     fmt::print("{} trials, nothing wrong\n", trials);
     return ok_status();
@@ -233,6 +239,7 @@ std::vector<Command> db_record_commands(CLI::App& db) {
         make("merge", "Add the trials of other databases, each once", merge);
     app->add_option("other", options->others, "Databases to read, as --db names them")
         ->required()
+        ->check([](const std::string& other) { return db::check_address(other).message(); })
         ->type_name("DB");
     add_db(*app, options->db);
   }

@@ -4,25 +4,30 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "hone/base/file.h"
 #include "hone/base/options.h"
+#include "hone/base/printable.h"
+#include "hone/db/store_address.h"
 #include "hone/measure/worker.h"
 
 #include "command.h"
 #include "interrupt.h"
 #include "memory_bound.h"
+#include "output.h"
 
 namespace hone::tool {
 namespace {
 
 int fail(Code code, std::string_view message) {
-  const std::string line = fmt::format("hone: {}\n", one_line(message));
+  const std::string line = fmt::format("hone: {}\n", one_line(printable_lines(message)));
   std::fwrite(line.data(), 1, line.size(), stderr);
   return exit_code(code);
 }
@@ -73,6 +78,14 @@ Status check_files(const Command& command) {
   return files.check();
 }
 
+// Every user of a machine may list its processes with their arguments.
+void hide_passwords(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string hidden = db::without_password(argv[i]);
+    std::copy(hidden.begin(), hidden.end(), argv[i]);
+  }
+}
+
 int run_tool(int argc, char** argv) {
   CLI::App app("Hone compiles a neural network and tunes it for the machine it will run on.",
                "hone");
@@ -107,7 +120,9 @@ int run_tool(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    app.exit(e);  // --help
+    std::ostringstream help;
+    app.exit(e, help, help);
+    fmt::print("{}", help.str());
     return finish_output();
   } catch (const CLI::RequiredError& e) {
     // A word that is no command is first of all a missing command to the parser.
@@ -125,6 +140,7 @@ int run_tool(int argc, char** argv) {
   }
   if (db->parsed() || dataset->parsed())
     set_interrupt_message("interrupted; what was stored before is kept");
+  hide_passwords(argc, argv);
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     Status status = check_files(command);
@@ -149,6 +165,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "worker") return hone::tool::run_worker(argc, argv);
   (void)hone::tool::listen_for_interrupt();
   hone::tool::bound_memory();
+  if (std::FILE* const output = hone::tool::filtered_output(STDOUT_FILENO)) stdout = output;
   try {
     return hone::tool::run_tool(argc, argv);
   } catch (const std::bad_alloc&) {

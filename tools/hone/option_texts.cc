@@ -8,6 +8,7 @@
 
 #include "hone/base/options.h"
 #include "hone/cost/registry.h"
+#include "hone/db/store_address.h"
 #include "hone/target/target.h"
 #include "hone/tensor/npy.h"
 
@@ -56,7 +57,8 @@ void add_db(CLI::App& app, std::string& path) {
   app.add_option("--db", path,
                  "The database of measurements, a file or postgres://user@host/name; default: "
                  "~/.local/share/hone/hone.db")
-      ->type_name("DB");
+      ->type_name("DB")
+      ->check([](const std::string& db) { return db::check_address(db).message(); });
 }
 void add_device(CLI::App& app, std::string& name) {
   app.add_option("--device", name,

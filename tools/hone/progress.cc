@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "hone/base/printable.h"
+
 #include "table.h"
 
 namespace hone::tool {
@@ -64,7 +66,7 @@ std::string progress_text(const search::TuneProgress& progress) {
                       progress.trials_per_second, progress.left);
   if (!progress.stage.empty()) text += fmt::format(", {}", progress.stage);
   if (progress.task >= 0 && progress.task < std::ssize(progress.tasks)) {
-    text += fmt::format(", {}", progress.tasks[static_cast<size_t>(progress.task)].name);
+    text += ", " + printable(progress.tasks[static_cast<size_t>(progress.task)].name);
   }
   return text;
 }
@@ -77,8 +79,8 @@ std::string progress_bar(const search::TuneProgress& progress, size_t columns) {
   const std::string bar = fmt::format("[{}{}] {:3.0f}%  ", std::string(filled, '#'),
                                       std::string(kBar - filled, '-'), 100 * share);
   const std::string text = progress_text(progress);
-  if (columns <= bar.size()) return text.substr(0, columns);
-  return bar + text.substr(0, columns - bar.size());
+  if (columns <= bar.size()) return std::string(whole_characters(text, columns));
+  return bar + std::string(whole_characters(text, columns - bar.size()));
 }
 
 std::string progress_table(const search::TuneProgress& progress, size_t rows) {
@@ -127,7 +129,8 @@ void ProgressDisplay::draw(const search::TuneProgress& progress) {
   const std::string table = rows > 0 ? progress_table(progress, rows) : "";
   for (size_t begin = 0; begin < table.size(); ++lines) {
     const size_t end = table.find('\n', begin);
-    text += table.substr(begin, std::min(end - begin, columns)) + "\x1b[K\n";
+    const std::string_view line = std::string_view(table).substr(begin, end - begin);
+    text += std::string(whole_characters(line, columns)) + "\x1b[K\n";
     begin = end + 1;
   }
   lines_above_ = lines;

@@ -2,6 +2,7 @@
 
 #include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
+#include "hone/db/record_numbers.h"
 #include "hone/model/schedule_version.h"
 #include "hone/schedule/state.h"
 
@@ -24,13 +25,26 @@ const compute::Dag* RecordCheck::task_of(const db::Record& record,
   return known ? &*known : nullptr;
 }
 
+Status RecordCheck::claims_of(const db::Record& record) {
+  HONE_RETURN_IF_ERROR(db::check_plausible(record));
+  if (record.version != kScheduleVersion) return ok_status();
+  HONE_ASSIGN_OR_RETURN(const schedule::Steps steps, schedule::parse_steps(record.steps));
+  if (const std::string algorithm = schedule::algorithm_of(steps); algorithm != record.algorithm) {
+    return invalid("its algorithm is '{}', but its steps are of '{}'", record.algorithm, algorithm);
+  }
+  std::vector<std::string> problems;
+  (void)task_of(record, problems);
+  return problems.empty() ? ok_status() : invalid("{}", problems[0]);
+}
+
 std::vector<std::string> RecordCheck::problems_of(const db::Record& record) {
   std::vector<std::string> problems;
   const auto add = [&](const Status& status, const char* what) {
     if (!status.ok())
       problems.push_back(fmt::format("trial {}: {}{}", record.id, what, status.message()));
   };
-  add(db::check(record), "");
+  const Status sound = db::check(record);
+  add(sound.ok() ? db::check_plausible(record) : sound, "");
   const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
   add(steps.status(), "");
   if (record.version != kScheduleVersion) return problems;

@@ -17,6 +17,9 @@ class RecordCheck {
  public:
   // The record has its task's text. What is wrong, each with the trial's or the task's number.
   [[nodiscard]] std::vector<std::string> problems_of(const db::Record& record);
+  // The first of them that can be told without applying the steps, which takes long, of a record
+  // that has passed db::check().
+  [[nodiscard]] Status claims_of(const db::Record& record);
 
  private:
   // Null: its text is no such task, or there is none.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "hone/base/printable.h"
+
 namespace hone::tool {
 namespace {
 
@@ -18,18 +20,20 @@ std::string three_digits(double value) {
 }  // namespace
 
 std::string Table::text() const {
+  std::vector<std::vector<std::string>> rows = rows_;  // as they are shown
   std::vector<size_t> widths;
-  for (const auto& row : rows_) {
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = printable(cell);
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   std::string text;
-  for (size_t r = 0; r < rows_.size(); ++r) {
+  for (size_t r = 0; r < rows.size(); ++r) {
     std::string line;
-    for (size_t i = 0; i < rows_[r].size(); ++i) {
+    for (size_t i = 0; i < rows[r].size(); ++i) {
       if (i > 0) line += "  ";
-      line += i < left_columns_ ? fmt::format("{:<{}}", rows_[r][i], widths[i])
-                                : fmt::format("{:>{}}", rows_[r][i], widths[i]);
+      line += i < left_columns_ ? fmt::format("{:<{}}", rows[r][i], widths[i])
+                                : fmt::format("{:>{}}", rows[r][i], widths[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
@@ -56,10 +60,15 @@ std::string format_count(double count) {
 }
 
 std::string shorten(std::string_view text, size_t width) {
-  if (text.size() <= width) return std::string(text);
-  if (width < 5) return std::string(text.substr(0, width));
+  const std::string shown = printable(text);
+  if (shown.size() <= width) return shown;
+  if (width < 5) return std::string(whole_characters(shown, width));
   const size_t head = (width - 2) / 2, tail = width - 2 - head;
-  return fmt::format("{}..{}", text.substr(0, head), text.substr(text.size() - tail));
+  // The end begins with a whole character, too.
+  const std::string_view all = shown;
+  size_t end = all.size() - tail;
+  while (end < all.size() && whole_characters(all, end).size() != end) ++end;
+  return fmt::format("{}..{}", whole_characters(all, head), all.substr(end));
 }
 
 }  // namespace hone::tool

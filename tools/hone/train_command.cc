@@ -5,6 +5,7 @@
 #include "hone/cost/gbdt_model.h"
 #include "hone/cost/net/train.h"
 #include "hone/cost/registry.h"
+#include "hone/db/registry.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -112,7 +113,8 @@ Result<std::vector<CostData>> load(const TrainOptions& options) {
     data.dataset = cost::without_models(data.dataset, excluded);
     if (data.validation) data.validation = cost::without_models(*data.validation, excluded);
     if (data.dataset.tasks.empty())
-      return invalid("{}: no trials on device {} to train on", options.db, data.device.text());
+      return invalid("{}: no trials on device {} to train on", db::store_name(options.db),
+                     data.device.text());
     all.push_back(std::move(data));
   }
   const std::string names = join_names(devices);

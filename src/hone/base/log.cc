@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "hone/base/printable.h"
+
 namespace hone {
 namespace {
 
@@ -17,7 +19,8 @@ LogLevel level_from_environment() {
   if (text == nullptr || *text == '\0') return LogLevel::kWarning;
   if (const auto level = parse_log_level(text)) return *level;
   const std::string line = fmt::format(
-      "hone: warning: HONE_LOG is '{}', expected silent, error, warning, info or debug\n", text);
+      "hone: warning: HONE_LOG is '{}', expected silent, error, warning, info or debug\n",
+      printable(text));
   std::fwrite(line.data(), 1, line.size(), stderr);
   return LogLevel::kWarning;
 }
@@ -63,7 +66,7 @@ void log_line(LogLevel level, std::string_view line) {
     current.function(level, line);
     return;
   }
-  const std::string text = fmt::format("hone: {}: {}\n", name_of(level), line);
+  const std::string text = fmt::format("hone: {}: {}\n", name_of(level), printable(line));
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -64,17 +64,17 @@ Character first_character(std::string_view text) {
   return {code, bytes, true};
 }
 
-std::string escape_for_people(const Character& character) {
-  if (character.code < 0x80 || !character.valid) return fmt::format("\\x{:02x}", character.code);
-  if (character.code < 0x10000) return fmt::format("\\u{:04x}", character.code);
-  return fmt::format("\\U{:08x}", character.code);
-}
-
 std::string escape_for_json(const Character& character) {
   if (!character.valid) return "\\ufffd";
   if (character.code < 0x10000) return fmt::format("\\u{:04x}", character.code);
   const uint32_t rest = character.code - 0x10000;
   return fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (rest >> 10), 0xdc00 + (rest & 0x3ff));
+}
+
+// As in JSON but for what JSON's own writer has escaped before.
+std::string escape_for_people(const Character& character) {
+  if (character.valid && character.code >= 0x7f) return escape_for_json(character);
+  return fmt::format("\\x{:02x}", character.code);
 }
 
 template <typename Escape>

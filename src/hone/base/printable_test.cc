@@ -25,7 +25,7 @@ TEST(printable, escapes_every_control_character) {
       EXPECT_EQ(printable_lines(text), fmt::format("a\\x{:02x}b", c));
     }
   }
-  EXPECT_EQ(printable("\x7f"), "\\x7f");
+  EXPECT_EQ(printable("\x7f"), "\\u007f");
   EXPECT_EQ(printable("\u0080\u009b\u009f\u00a0"), "\\u0080\\u009b\\u009f\u00a0");
   EXPECT_EQ(printable("\x1b[2J\x1b]0;title\x07"), "\\x1b[2J\\x1b]0;title\\x07");
 }
@@ -37,7 +37,7 @@ TEST(printable, escapes_marks_of_direction_and_what_is_invisible) {
   EXPECT_EQ(printable("\u200b\u200c\u200d\u2060\ufeff\u00ad"),
             "\\u200b\\u200c\\u200d\\u2060\\ufeff\\u00ad");
   EXPECT_EQ(printable_lines("\u2028\u2029"), "\\u2028\\u2029");
-  EXPECT_EQ(printable("\U000e0041"), "\\U000e0041");
+  EXPECT_EQ(printable("\U000e0041"), "\\udb40\\udc41");
   EXPECT_EQ(printable("\u200a\u2010\u2027\u202f\u205f\u2070"),
             "\u200a\u2010\u2027\u202f\u205f\u2070");
 }

@@ -10,6 +10,7 @@
 #include "hone/base/hash.h"
 #include "hone/base/output_file.h"
 #include "hone/db/json_lines.h"
+#include "hone/db/line_check.h"
 
 namespace hone::db {
 namespace {
@@ -138,11 +139,16 @@ Result<Copied> copy_records(Store& from, Store& to) {
 }
 
 Result<Copied> import_json_lines(const std::string& path, Store& to) {
+  return import_json_lines(path, to, nullptr);
+}
+
+Result<Copied> import_json_lines(const std::string& path, Store& to, const LineCheck& check) {
   // It is read twice: first to see that every line is good.
   std::error_code failure;
   if (std::filesystem::exists(path, failure) && !std::filesystem::is_regular_file(path, failure))
     return invalid("cannot import {}: it is not a file", path);
-  HONE_RETURN_IF_ERROR(for_each_json_line(path, [](Record&&) { return ok_status(); }));
+  HONE_RETURN_IF_ERROR(for_each_json_line(
+      path, [](Record&&) { return ok_status(); }, check));
   HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
   HONE_RETURN_IF_ERROR(for_each_json_line(
       path, [&copier](Record&& record) { return copier.add(std::move(record)); }));

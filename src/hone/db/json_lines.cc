@@ -10,6 +10,8 @@
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
 #include "hone/base/input_file.h"
+#include "hone/base/printable.h"
+#include "hone/db/line_check.h"
 #include "hone/db/record_fields.h"
 #include "hone/db/row.h"
 
@@ -82,14 +84,17 @@ const char* read(const Json& json, space::Accuracy& to) {
   return read_parsed(json, space::parse_accuracy, "strict, default or fast", to);
 }
 
+Status of_line(const Status& status, std::string_view name, int64_t number) {
+  if (status.ok()) return status;
+  return error(status.code(), "{} line {}: {}", name, number, status.message());
+}
+
 // Nothing for a blank line.
 Result<std::optional<Record>> parse_numbered(std::string_view line, std::string_view name,
                                              int64_t number) {
   if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::optional<Record>();
   Result<Record> record = parse_json_line(line);
-  if (!record.ok()) {
-    return error(record.status().code(), "{} line {}: {}", name, number, record.status().message());
-  }
+  if (!record.ok()) return of_line(record.status(), name, number);
   return std::optional<Record>(*std::move(record));
 }
 
@@ -155,7 +160,7 @@ std::string to_json_line(const Record& record) {
   for_each_field(record, write);
   write(kAccuracyField, record.accuracy);
   if (record.bounds) for_each_bound(*record.bounds, write);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return printable_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 Result<Record> parse_json_line(std::string_view line) {
@@ -198,13 +203,20 @@ Result<std::vector<Record>> parse_json_lines(std::string_view text, std::string_
 }
 
 Status for_each_json_line(const std::string& path, const std::function<Status(Record&&)>& visit) {
+  return for_each_json_line(path, visit, nullptr);
+}
+
+Status for_each_json_line(const std::string& path, const std::function<Status(Record&&)>& visit,
+                          const LineCheck& check) {
   HONE_ASSIGN_OR_RETURN(Lines lines, Lines::open(path));
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const std::optional<std::string_view> line, lines.next());
     if (!line) return ok_status();
     HONE_ASSIGN_OR_RETURN(std::optional<Record> record,
                           parse_numbered(*line, path, lines.number()));
-    if (record) HONE_RETURN_IF_ERROR(visit(*std::move(record)));
+    if (!record) continue;
+    if (check) HONE_RETURN_IF_ERROR(of_line(check(*record), path, lines.number()));
+    HONE_RETURN_IF_ERROR(visit(*std::move(record)));
   }
 }
 

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "hone/db/store_address.h"
+
 namespace hone::db {
 namespace {
 
@@ -31,14 +33,6 @@ int connect_seconds(PGconn* handle) {
   }
   PQconninfoFree(options);
   return seconds > 0 ? seconds : parse_number<int>(kConnectSeconds);
-}
-
-// The server's messages end in a line end, and may be several lines.
-std::string one_line(const char* message) {
-  std::string text = message == nullptr ? "" : message;
-  text.erase(text.find_last_not_of(" \n") + 1);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
 }
 
 }  // namespace
@@ -68,6 +62,17 @@ std::vector<double> PostgresRows::Row::reals(int column) const {
   return values;
 }
 
+std::string PostgresConnection::readable(const char* message) const {
+  std::string text = message == nullptr ? "" : message;
+  text.erase(text.find_last_not_of(" \n") + 1);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  const char* const password = PQpass(handle_);
+  const std::string_view secret = password == nullptr ? "" : password;
+  for (size_t at = 0; !secret.empty() && (at = text.find(secret, at)) != std::string::npos; ++at)
+    text.replace(at, secret.size(), "***");
+  return text;
+}
+
 PostgresConnection::PostgresConnection(PGconn* handle) : handle_(handle) {
   const auto part = [](const char* text) { return std::string(text == nullptr ? "" : text); };
   name_ = fmt::format("{}:{}/{}", part(PQhost(handle)), part(PQport(handle)), part(PQdb(handle)));
@@ -75,6 +80,7 @@ PostgresConnection::PostgresConnection(PGconn* handle) : handle_(handle) {
 }
 
 Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string_view uri) {
+  HONE_RETURN_IF_ERROR(check_address(uri));
   const std::string text(uri);
   char* message = nullptr;
   PQconninfoOption* parsed = PQconninfoParse(text.c_str(), &message);
@@ -95,7 +101,7 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(std::string
   std::unique_ptr<PostgresConnection> connection(new PostgresConnection(handle));
   if (PQstatus(handle) != CONNECTION_OK) {
     return error(Code::kIo, "cannot connect to database {}: {}", connection->name(),
-                 one_line(PQerrorMessage(handle)));
+                 connection->readable(PQerrorMessage(handle)));
   }
   PQsetNoticeProcessor(
       handle, [](void*, const char*) {}, nullptr);
@@ -136,7 +142,7 @@ Status PostgresConnection::failure(const PGresult* result) const {
   }
   const char* const field = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
   const std::string state = field == nullptr ? "" : field;
-  const std::string detail = one_line(result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)
+  const std::string detail = readable(result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)
                                              : PQerrorMessage(handle_));
   if (state == "25006") return error(Code::kInvalid, "database {} is open for reading only", name_);
   if (state == "55P03") {

@@ -64,6 +64,9 @@ class PostgresConnection {
 
  private:
   explicit PostgresConnection(PGconn* handle);
+  // A message of the server or of libpq on one line, without the password. They end in a line end,
+  // and may be several lines.
+  [[nodiscard]] std::string readable(const char* message) const;
   friend class PostgresTransaction;
   // The last answer to what was sent (`sent`: whether it was). Nothing, and the connection counts
   // as lost, if the server is silent for kPatience times the URI's connect_timeout.

@@ -23,10 +23,10 @@ std::string columns_of(int64_t version) {
 }
 
 Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string& name,
-                                     bool with_text) {
+                                     const Reading& reading = {}) {
   std::vector<Record> records;
   for (int i = 0; i < rows.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), name, with_text));
+    HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), name, reading));
     records.push_back(std::move(record));
   }
   return records;
@@ -64,7 +64,7 @@ class PostgresStore final : public Store {
                      best_ids("trial", accuracy_of_trial(version_)) +
                      ") ORDER BY trial.centre, trial.id LIMIT $8",
                  parameters));
-    return read_all(rows, db_->name(), false);
+    return read_all(rows, db_->name());
   }
 
   Result<std::vector<Record>> query(const Filter& f) override {
@@ -84,7 +84,7 @@ class PostgresStore final : public Store {
         db_->run("SELECT " + columns_of(version_) + (f.with_task_text ? ", task.text" : "") +
                      kFromTrial + conditions.where,
                  conditions.parameters));
-    return read_all(rows, db_->name(), f.with_task_text);
+    return read_all(rows, db_->name(), {f.with_task_text, verified_});
   }
 
   Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
@@ -121,7 +121,7 @@ class PostgresStore final : public Store {
         db_->run("SELECT " + columns_of(version_) + ", best.steps" + kFromTrial + kChosen,
                  parameters));
     for (int i = 0; i < rows.size(); ++i) {
-      HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), db_->name(), false));
+      HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), db_->name()));
       result.push_back({rows.row(i).text(kNumColumns), std::move(record)});
     }
     return result;
@@ -139,6 +139,7 @@ class PostgresStore final : public Store {
   }
 
   Result<std::vector<std::string>> verify() override {
+    verified_ = true;
     // The server keeps pages and keys whole; what is left are records that no hone could read.
     std::vector<std::string> problems;
     HONE_ASSIGN_OR_RETURN(
@@ -147,6 +148,12 @@ class PostgresStore final : public Store {
                  "centre > 0) LIMIT 20"));
     for (int i = 0; i < rows.size(); ++i)
       problems.push_back(fmt::format("trial {} is ok but has no time", rows.row(i).integer(0)));
+    if (version_ < kFirstPostgresWithChoices) return problems;
+    HONE_ASSIGN_OR_RETURN(const PostgresRows choices, db_->run(kBadChoices));
+    for (int i = 0; i < choices.size(); ++i) {
+      const PostgresRows::Row row = choices.row(i);
+      problems.push_back(bad_choice(row.text(0), row.integer(1), row.integer(2)));
+    }
     return problems;
   }
 
@@ -243,7 +250,8 @@ class PostgresStore final : public Store {
   }
 
   std::unique_ptr<PostgresConnection> db_;
-  int version_;  // of the tables, when they were opened
+  int version_;            // of the tables, when they were opened
+  bool verified_ = false;  // verify() was called
 };
 
 }  // namespace

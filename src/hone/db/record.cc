@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "hone/db/record_numbers.h"
 #include "hone/schedule/step.h"
 
 namespace hone::db {
@@ -16,15 +17,12 @@ space::Accuracy accuracy_of(std::string_view steps) {
   return space::Accuracy::kStrict;
 }
 
-Status check(const Record& r) {
-  if (r.device.empty()) return invalid("a record needs a device key");
-  if (const space::Accuracy needed = accuracy_of(r.steps); r.accuracy != needed) {
-    return invalid("a record has the accuracy {}, but its steps need {}",
-                   space::accuracy_name(r.accuracy), space::accuracy_name(needed));
+Status check_numbers(const Record& r) {
+  if (r.threads < 1 || r.threads > kMostThreads) {
+    return invalid("a record has {} threads, expected {}", r.threads,
+                   r.threads < 1 ? "at least 1" : fmt::format("at most {}", kMostThreads));
   }
-  if (r.threads < 1) return invalid("a record has {} threads, expected at least 1", r.threads);
   const bool ok = r.outcome == measure::Outcome::kOk;
-  if (ok && r.times.empty()) return invalid("a successful record needs times");
   if (ok && !(r.centre > 0 && std::isfinite(r.centre))) {
     return invalid("a successful record has the centre {}, expected a positive time", r.centre);
   }
@@ -40,10 +38,35 @@ Status check(const Record& r) {
     if (!(t > 0 && std::isfinite(t)))
       return invalid("a record's duel has the time {}, expected a positive one", t);
   }
-  if (r.duel.size() % 2 != 0)
-    return invalid("a record's duel has {} times, expected pairs", r.duel.size());
   if (!(r.drift > 0 && std::isfinite(r.drift)))
     return invalid("a record has the drift {}, expected a positive number", r.drift);
+  return ok_status();
+}
+
+Status check_plausible(const Record& r) {
+  if (r.outcome != measure::Outcome::kOk) return ok_status();
+  std::vector<double> times = r.times;
+  times.push_back(r.centre);
+  for (const double t : times) {
+    if (!(t >= kLeastSeconds && t <= kMostSeconds)) {
+      return invalid("a successful record has the time {} s, expected {} to {}", t, kLeastSeconds,
+                     kMostSeconds);
+    }
+  }
+  return ok_status();
+}
+
+Status check(const Record& r) {
+  if (r.device.empty()) return invalid("a record needs a device key");
+  if (const space::Accuracy needed = accuracy_of(r.steps); r.accuracy != needed) {
+    return invalid("a record has the accuracy {}, but its steps need {}",
+                   space::accuracy_name(r.accuracy), space::accuracy_name(needed));
+  }
+  const bool ok = r.outcome == measure::Outcome::kOk;
+  if (ok && r.times.empty()) return invalid("a successful record needs times");
+  HONE_RETURN_IF_ERROR(check_numbers(r));
+  if (r.duel.size() % 2 != 0)
+    return invalid("a record's duel has {} times, expected pairs", r.duel.size());
   if (r.crowned && !ok)
     return invalid("a crowned record ended as '{}', expected ok", measure::outcome_name(r.outcome));
   if (r.verified && !ok)

@@ -1,27 +1,13 @@
 #include "hone/db/registry.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "hone/db/postgres_store.h"
 #include "hone/db/sqlite_store.h"
+#include "hone/db/store_address.h"
 
 namespace hone::db {
-
-bool is_server(std::string_view where) {
-  return where.starts_with("postgres://") || where.starts_with("postgresql://");
-}
-
-std::string store_name(std::string_view where) {
-  if (!is_server(where)) return std::string(where);
-  const size_t begin = where.find("://") + 3;
-  // Up to the last @, wherever it is: a password may hold any character.
-  const size_t at = where.rfind('@');
-  const size_t host = at == std::string_view::npos ? begin : at + 1;
-  const size_t end = std::min(where.find('?', host), where.size());
-  return fmt::format("{}{}", where.substr(0, begin), where.substr(host, end - host));
-}
 
 Result<std::string> default_path() {
   // The XDG base directory specification: a relative path in the variable is to be ignored.
@@ -35,6 +21,7 @@ Result<std::string> default_path() {
 }
 
 Result<std::string> store_path(std::string_view where, const StoreOptions& options) {
+  HONE_RETURN_IF_ERROR(check_address(where));
   if (is_server(where)) return invalid("--db: found a server, expected a file name");
   if (!where.empty()) return std::string(where);
   HONE_ASSIGN_OR_RETURN(std::string path, default_path());
@@ -51,6 +38,8 @@ Result<std::string> store_path(std::string_view where, const StoreOptions& optio
 }
 
 Result<std::unique_ptr<Store>> open_store(std::string_view where, const StoreOptions& options) {
+  if (where == kMemory) return open_sqlite_store(kMemory, options);
+  HONE_RETURN_IF_ERROR(check_address(where));
   if (is_server(where)) return open_postgres_store(where, options);
   HONE_ASSIGN_OR_RETURN(const std::string path, store_path(where, options));
   return open_sqlite_store(path, options);

@@ -34,6 +34,18 @@ Status bad_field(const std::string& store, int64_t id, const char* field, std::s
                store, id, field, found);
 }
 
+Status bad_record(const std::string& store, int64_t id, std::string_view why) {
+  return error(Code::kIo,
+               "database {} is corrupt (trial {}: {}); set it aside and use another --db", store,
+               id, why);
+}
+
+std::string bad_choice(std::string_view network, int64_t best, int64_t chosen) {
+  return fmt::format(
+      "the network {} has trial {} in the place of trial {}, which is of another kernel", network,
+      chosen, best);
+}
+
 Conditions conditions_of(const Filter& f, int64_t unlimited) {
   Conditions conditions;
   std::string& where = conditions.where;

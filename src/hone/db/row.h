@@ -3,10 +3,12 @@
 // order in which they are bound, which both SQLite and PostgreSQL understand.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "hone/db/record_numbers.h"
 #include "hone/db/store.h"
 
 namespace hone::db {
@@ -58,11 +60,28 @@ inline constexpr int kFirstWithChoices = 8, kFirstPostgresWithChoices = 6;
 [[nodiscard]] std::optional<uint64_t> parse_key(std::string_view text);
 [[nodiscard]] Status bad_field(const std::string& store, int64_t id, const char* field,
                                std::string_view found);
+[[nodiscard]] Status bad_record(const std::string& store, int64_t id, std::string_view why);
+// Which of a network's choices make no sense, as SQL: the network and the ids of the two trials.
+// Both have to be of one task, device and number of threads.
+inline constexpr const char* kBadChoices =
+    "SELECT choice.network, choice.best, choice.chosen FROM choice LEFT JOIN trial AS best ON "
+    "best.id = choice.best LEFT JOIN trial AS chosen ON chosen.id = choice.chosen WHERE best.id IS "
+    "NULL OR chosen.id IS NULL OR best.task <> chosen.task OR best.device <> chosen.device OR "
+    "best.threads <> chosen.threads LIMIT 20";
+[[nodiscard]] std::string bad_choice(std::string_view network, int64_t best, int64_t chosen);
 
-// A row of the columns of all versions, and the task's text if `with_text`. A Row has
+// What of a record is read: the task's text as well, and also numbers that check_numbers() refuses.
+// The latter is for who has called verify(): then query() gives all records, so that each can be
+// looked at.
+struct Reading {
+  bool with_text = false;
+  bool unchecked = false;
+};
+
+// A row of the columns of all versions, and the task's text if asked for. A Row has
 // integer(column), real(column), text(column) and reals(column), a list of times.
 template <typename Row>
-Result<Record> read_record(const Row& row, const std::string& store, bool with_text) {
+Result<Record> read_record(const Row& row, const std::string& store, const Reading& reading = {}) {
   Record r;
   r.id = row.integer(0);
   const std::string task = row.text(1), outcome = row.text(9), seed = row.text(16);
@@ -75,7 +94,7 @@ Result<Record> read_record(const Row& row, const std::string& store, bool with_t
   r.task = *key, r.outcome = *parsed, r.seed = *seed_value;
   r.kernel_class = row.text(2);
   r.device = row.text(3);
-  r.threads = static_cast<int>(row.integer(4));
+  r.threads = static_cast<int>(std::clamp<int64_t>(row.integer(4), 0, kMostThreads + 1));
   r.version = row.text(5), r.algorithm = row.text(6), r.steps = row.text(7);
   r.decisions = row.text(8);
   r.message = row.text(10);
@@ -95,7 +114,11 @@ Result<Record> read_record(const Row& row, const std::string& store, bool with_t
   if (accuracy < 0 || accuracy > static_cast<int64_t>(space::Accuracy::kFast))
     return bad_field(store, r.id, "accuracy", std::to_string(accuracy));
   r.accuracy = static_cast<space::Accuracy>(accuracy);
-  if (with_text) r.task_text = row.text(kNumColumns);
+  if (!reading.unchecked) {
+    if (const Status status = check_numbers(r); !status.ok())
+      return bad_record(store, r.id, status.message());
+  }
+  if (reading.with_text) r.task_text = row.text(kNumColumns);
   return r;
 }
 

@@ -1,5 +1,7 @@
 #include "hone/db/sqlite.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 namespace hone::db {
@@ -51,6 +53,9 @@ Status sqlite_error(int extended_code, const std::string& path, std::string_view
             path);
       }
       return error(Code::kIo, "cannot read database {}: {}", path, detail);
+    case SQLITE_TOOBIG:
+      return invalid("database {} has or gets a text of more than {} MiB", path,
+                     kMaxSqliteBytes >> 20);
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH: return invalid("database {} refuses the record: {}", path, detail);
     default: return error(Code::kInternal, "database {}: {}", path, detail);
@@ -59,6 +64,22 @@ Status sqlite_error(int extended_code, const std::string& path, std::string_view
 
 Status Connection::failure() const {
   return sqlite_error(sqlite3_extended_errcode(handle_), path_, sqlite3_errmsg(handle_));
+}
+
+void Connection::remember_file() {
+  struct stat info = {};
+  if (stat(path_.c_str(), &info) == 0) file_ = {info.st_dev, info.st_ino};
+}
+
+Status Connection::check_file() const {
+  if (!file_) return ok_status();
+  struct stat info = {};
+  const bool found = stat(path_.c_str(), &info) == 0;
+  if (found && *file_ == std::pair(info.st_dev, info.st_ino)) return ok_status();
+  return error(Code::kIo,
+               "database {} was {} by another program while it was in use; what is measured from "
+               "then on is not kept",
+               path_, found ? "replaced" : "removed");
 }
 
 Status Connection::run(const char* sql) {
@@ -146,6 +167,7 @@ std::string_view Statement::blob(int column) const {
 }
 
 Result<Transaction> Transaction::begin(Connection& db) {
+  HONE_RETURN_IF_ERROR(db.check_file());
   HONE_RETURN_IF_ERROR(db.run("BEGIN IMMEDIATE"));
   return Transaction(db);
 }
@@ -159,8 +181,7 @@ Transaction::~Transaction() {
 
 Status Transaction::commit() {
   HONE_RETURN_IF_ERROR(db_->run("COMMIT"));
-  db_ = nullptr;
-  return ok_status();
+  return std::exchange(db_, nullptr)->check_file();
 }
 
 }  // namespace hone::db

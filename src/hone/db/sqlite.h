@@ -3,11 +3,14 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "hone/base/status.h"
 
@@ -23,13 +26,22 @@ class Connection {
   [[nodiscard]] Result<int64_t> integer(const char* sql);  // the first column of the first row
   // The last failure of this connection.
   [[nodiscard]] Status failure() const;
+  // Remembers which file the path leads to now, for check_file().
+  void remember_file();
+  // An error if another file, or none, has taken the place of the one that was remembered: what is
+  // written from then on is lost.
+  [[nodiscard]] Status check_file() const;
   [[nodiscard]] sqlite3* handle() const { return handle_; }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   sqlite3* handle_;
   std::string path_;
+  std::optional<std::pair<dev_t, ino_t>> file_;
 };
+
+// The most bytes that a text, a list of times or a row of them may have.
+inline constexpr int kMaxSqliteBytes = 16 << 20;
 
 // What a result code of SQLite means for the user; `detail` is SQLite's own message.
 [[nodiscard]] Status sqlite_error(int extended_code, const std::string& path,
@@ -62,7 +74,7 @@ class Statement {
   int next_ = 1;
 };
 
-// Rolls back unless committed.
+// Rolls back unless committed. Beginning and committing fail if the file is not there any more.
 class Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(Connection& db);  // a writer's

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "hone/db/schema.h"
+#include "hone/db/sqlite_schema.h"
+#include "hone/db/store_address.h"
 
 namespace hone::db {
 namespace {
@@ -16,9 +18,10 @@ namespace {
 // there SQLite finds a corrupt page when it reads it.
 constexpr int64_t kCheckedBytes = int64_t{8} << 20;
 
-// Percent signs, question and hash marks have a meaning in SQLite's file URIs.
+// Percent signs, question and hash marks have a meaning in SQLite's file URIs, two slashes at the
+// beginning, and names such as ":memory:" in place of one.
 std::string file_uri(const std::string& path, const char* query) {
-  std::string uri = "file:";
+  std::string uri = path.starts_with('/') ? "file://" : "file:./";
   for (const char c : path) {
     if (c == '%' || c == '?' || c == '#') {
       uri += fmt::format("%{:02x}", static_cast<unsigned char>(c));
@@ -27,6 +30,34 @@ std::string file_uri(const std::string& path, const char* query) {
     }
   }
   return uri + query;
+}
+
+// The file may come from anywhere, so nothing in it may run or cost without bound: no triggers, no
+// views, no functions and virtual tables in its schema that could do harm. This is what
+// https://www.sqlite.org/security.html advises; check_schema() then refuses what is not ours.
+void distrust(sqlite3* handle) {
+  constexpr std::pair<int, int> kSettings[] = {
+      {SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+      {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+      {SQLITE_DBCONFIG_DQS_DDL, 0},        {SQLITE_DBCONFIG_DQS_DML, 0},
+      {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0}};
+  for (const auto& [setting, value] : kSettings)
+    sqlite3_db_config(handle, setting, value, static_cast<int*>(nullptr));
+  // As much as the store's own statements need, and some more. VACUUM attaches a file, the removal
+  // of a trial removes its choices as a trigger does.
+  constexpr std::pair<int, int> kLimits[] = {{SQLITE_LIMIT_LENGTH, kMaxSqliteBytes},
+                                             {SQLITE_LIMIT_SQL_LENGTH, 100'000},
+                                             {SQLITE_LIMIT_COLUMN, 100},
+                                             {SQLITE_LIMIT_EXPR_DEPTH, 100},
+                                             {SQLITE_LIMIT_COMPOUND_SELECT, 10},
+                                             {SQLITE_LIMIT_VDBE_OP, 25'000},
+                                             {SQLITE_LIMIT_FUNCTION_ARG, 16},
+                                             {SQLITE_LIMIT_ATTACHED, 1},
+                                             {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100},
+                                             {SQLITE_LIMIT_VARIABLE_NUMBER, 100},
+                                             {SQLITE_LIMIT_TRIGGER_DEPTH, 10},
+                                             {SQLITE_LIMIT_WORKER_THREADS, 0}};
+  for (const auto& [limit, value] : kLimits) sqlite3_limit(handle, limit, value);
 }
 
 // SQLite would wait for the writer of a pipe, and take any device for a database.
@@ -39,16 +70,20 @@ Status check_kind(const std::string& path) {
   return ok_status();
 }
 
-Result<std::unique_ptr<Connection>> connect(const std::string& name, const std::string& path,
-                                            int flags, int busy_timeout_ms) {
+Result<std::unique_ptr<Connection>> connect(const std::string& path, const char* query, int flags,
+                                            int busy_timeout_ms) {
   HONE_RETURN_IF_ERROR(check_kind(path));
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
+  const std::string name = path == kMemory ? path : file_uri(path, query);
+  const int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_URI, nullptr);
   auto connection = std::make_unique<Connection>(handle, path);
   if (handle == nullptr) return error(Code::kInternal, "database {}: out of memory", path);
   if (code != SQLITE_OK) return connection->failure();
+  connection->remember_file();
   sqlite3_extended_result_codes(handle, 1);
   sqlite3_busy_timeout(handle, busy_timeout_ms);
+  distrust(handle);
+  HONE_RETURN_IF_ERROR(connection->run("PRAGMA cell_size_check = ON"));
   return connection;
 }
 
@@ -64,18 +99,14 @@ Result<Identity> read_identity(Connection& db) {
   return id;
 }
 
-// In one read transaction: another process may be making the database right now.
-Result<Identity> read_consistent_identity(Connection& db) {
-  HONE_RETURN_IF_ERROR(db.run("BEGIN"));
-  auto id = read_identity(db);
-  HONE_RETURN_IF_ERROR(db.run("COMMIT"));
-  return id;
-}
-
 Status check_identity(const Connection& db, const Identity& id) {
   const bool empty = id.tables == 0 && id.version == 0 && id.application == 0;
   if (!empty && id.application != kApplicationId) {
     return invalid("{} is not a hone database but one of another program", db.path());
+  }
+  if (id.version < 0) {
+    return invalid("database {} is corrupt (format version {}); set it aside and use another --db",
+                   db.path(), id.version);
   }
   if (id.version > kSchemaVersion) {
     return error(
@@ -84,6 +115,21 @@ Status check_identity(const Connection& db, const Identity& id) {
         db.path(), id.version, kSchemaVersion);
   }
   return ok_status();
+}
+
+// In one read transaction: another process may be making the database right now.
+Result<Identity> checked_identity(Connection& db) {
+  HONE_RETURN_IF_ERROR(db.run("BEGIN"));
+  const auto check = [&db]() -> Result<Identity> {
+    HONE_ASSIGN_OR_RETURN(const Identity id, read_identity(db));
+    HONE_RETURN_IF_ERROR(check_identity(db, id));
+    HONE_RETURN_IF_ERROR(check_schema(db, static_cast<int>(id.version)));
+    return id;
+  };
+  Result<Identity> id = check();
+  const Status ended = db.run("COMMIT");
+  if (id.ok() && !ended.ok()) return ended;
+  return id;
 }
 
 Status check_pages(Connection& db) {
@@ -114,6 +160,7 @@ Status migrate(Connection& db) {
   // Read again under the lock: another process may have been faster.
   HONE_ASSIGN_OR_RETURN(const Identity id, read_identity(db));
   HONE_RETURN_IF_ERROR(check_identity(db, id));
+  HONE_RETURN_IF_ERROR(check_schema(db, static_cast<int>(id.version)));
   for (int64_t v = id.version; v < kSchemaVersion; ++v)
     HONE_RETURN_IF_ERROR(db.run(kMigrations[v]));
   HONE_RETURN_IF_ERROR(db.run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
@@ -132,11 +179,9 @@ Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path,
   // the file is as good as immutable.
   const auto folder = std::filesystem::absolute(path).parent_path();
   const bool immutable = access(folder.c_str(), W_OK) != 0;
-  HONE_ASSIGN_OR_RETURN(auto db,
-                        connect(file_uri(path, immutable ? "?immutable=1" : ""), path,
-                                SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options.busy_timeout_ms));
-  HONE_ASSIGN_OR_RETURN(const Identity id, read_consistent_identity(*db));
-  HONE_RETURN_IF_ERROR(check_identity(*db, id));
+  HONE_ASSIGN_OR_RETURN(auto db, connect(path, immutable ? "?immutable=1" : "",
+                                         SQLITE_OPEN_READONLY, options.busy_timeout_ms));
+  HONE_ASSIGN_OR_RETURN(const Identity id, checked_identity(*db));
   if (id.version < kOldestReadable) {
     return invalid("database {} has the older format version {}; open it once for writing", path,
                    id.version);
@@ -148,12 +193,11 @@ Result<std::unique_ptr<Connection>> open_for_reading(const std::string& path,
 Result<std::unique_ptr<Connection>> open_for_writing(const std::string& path,
                                                      const StoreOptions& options) {
   const int flags = SQLITE_OPEN_READWRITE | (options.create ? SQLITE_OPEN_CREATE : 0);
-  HONE_ASSIGN_OR_RETURN(auto db, connect(path, path, flags, options.busy_timeout_ms));
+  HONE_ASSIGN_OR_RETURN(auto db, connect(path, "", flags, options.busy_timeout_ms));
   if (sqlite3_db_readonly(db->handle(), "main") == 1)
     return sqlite_error(SQLITE_READONLY, path, "");
   // Nothing is written before the file is known to be ours.
-  HONE_ASSIGN_OR_RETURN(const Identity id, read_consistent_identity(*db));
-  HONE_RETURN_IF_ERROR(check_identity(*db, id));
+  HONE_ASSIGN_OR_RETURN(const Identity id, checked_identity(*db));
   HONE_RETURN_IF_ERROR(check_pages(*db));
   HONE_RETURN_IF_ERROR(switch_to_wal(*db, options.busy_timeout_ms));
   HONE_RETURN_IF_ERROR(db->run("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));

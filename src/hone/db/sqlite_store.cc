@@ -62,12 +62,13 @@ struct SqliteRow {
   }
 };
 
-Result<std::vector<Record>> read_all(Statement& s, const std::string& path, bool with_text) {
+Result<std::vector<Record>> read_all(Statement& s, const std::string& path,
+                                     const Reading& reading = {}) {
   std::vector<Record> result;
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const bool row, s.step());
     if (!row) break;
-    auto record = read_record(SqliteRow{s}, path, with_text);
+    auto record = read_record(SqliteRow{s}, path, reading);
     if (!record.ok()) {
       s.reset();
       return record.status();
@@ -157,7 +158,7 @@ class SqliteStore final : public Store {
         .bind(q.version)
         .bind(q.algorithm)
         .bind(q.limit);
-    return read_all(s_.best, db_->path(), false);
+    return read_all(s_.best, db_->path());
   }
 
   Result<std::vector<Record>> query(const Filter& f) override {
@@ -173,7 +174,7 @@ class SqliteStore final : public Store {
                                                        kFromTrial + conditions.where));
     for (const Parameter& parameter : conditions.parameters)
       parameter.is_integer ? s.bind(parameter.integer) : s.bind(parameter.text);
-    return read_all(s, db_->path(), f.with_task_text);
+    return read_all(s, db_->path(), {f.with_task_text, verified_});
   }
 
   Status choose(uint64_t network, std::span<const Choice> choices) override {
@@ -199,7 +200,7 @@ class SqliteStore final : public Store {
     for (;;) {
       HONE_ASSIGN_OR_RETURN(const bool row, s.step());
       if (!row) return result;
-      HONE_ASSIGN_OR_RETURN(Record record, read_record(SqliteRow{s}, db_->path(), false));
+      HONE_ASSIGN_OR_RETURN(Record record, read_record(SqliteRow{s}, db_->path()));
       result.push_back({s.text(kNumColumns), std::move(record)});
     }
   }
@@ -223,6 +224,7 @@ class SqliteStore final : public Store {
   }
 
   Result<std::vector<std::string>> verify() override {
+    verified_ = true;
     std::vector<std::string> problems;
     HONE_ASSIGN_OR_RETURN(Statement pages, Statement::prepare(*db_, "PRAGMA integrity_check(20)"));
     for (;;) {
@@ -237,7 +239,13 @@ class SqliteStore final : public Store {
       problems.push_back(fmt::format("{} {} names a {} that is not there", keys.text(0),
                                      keys.integer(1), keys.text(2)));
     }
-    return problems;
+    if (version_ < kFirstWithChoices) return problems;
+    HONE_ASSIGN_OR_RETURN(Statement choices, Statement::prepare(*db_, kBadChoices));
+    for (;;) {
+      HONE_ASSIGN_OR_RETURN(const bool row, choices.step());
+      if (!row) return problems;
+      problems.push_back(bad_choice(choices.text(0), choices.integer(1), choices.integer(2)));
+    }
   }
 
   Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
@@ -246,7 +254,7 @@ class SqliteStore final : public Store {
     if (!correct) s.bind(measure::outcome_name(found)).bind(message);
     s.bind(id);
     HONE_RETURN_IF_ERROR(s.finish());
-    if (sqlite3_changes(db_->handle()) == 1) return ok_status();
+    if (sqlite3_changes(db_->handle()) == 1) return db_->check_file();
     return error(Code::kNotFound, "database {} has no successful trial {}", db_->path(), id);
   }
 
@@ -304,6 +312,7 @@ class SqliteStore final : public Store {
   Statements s_;     // after db_: statements go first
   int64_t version_;  // of the format, when the file was opened
   int busy_timeout_ms_;
+  bool verified_ = false;  // verify() was called
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "hone/graph/dot.h"
 
+#include "hone/base/printable.h"
 #include "hone/graph/op.h"
 
 namespace hone::graph {
@@ -7,12 +8,12 @@ namespace {
 
 constexpr int kColours = 12;  // of Graphviz's scheme set312
 
-// In quotes; a backslash or a control character would mean something else.
+// In quotes, and printable; a backslash would mean something else.
 std::string quoted(std::string_view text) {
   std::string result = "\"";
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     if (c == '"' || c == '\\') result += '\\';
-    result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    result += c;
   }
   return result + '"';
 }

@@ -4,6 +4,7 @@
 #include <queue>
 #include <set>
 
+#include "hone/base/printable.h"
 #include "hone/graph/op.h"
 
 namespace hone::graph {
@@ -182,7 +183,8 @@ namespace {
 std::string describe_value(const Graph& graph, ValueId id) {
   if (id == kNoValue) return "-";
   const Value& v = graph.value(id);
-  std::string text = fmt::format("{}{}{}", v.constant ? "const " : "", v.name, to_string(v.shape));
+  std::string text =
+      fmt::format("{}{}{}", v.constant ? "const " : "", printable(v.name), to_string(v.shape));
   if (v.dtype != DType::kF32) text += fmt::format(":{}", dtype_name(v.dtype));
   bool plain = true;
   for (size_t i = 0; i < v.order.size(); ++i) plain &= v.order[i] == static_cast<int>(i);
@@ -200,8 +202,8 @@ std::string describe_value(const Graph& graph, ValueId id) {
 }  // namespace
 
 std::string describe(const Graph& graph) {
-  std::string text =
-      fmt::format("graph {} (opset {}), {} nodes\n", graph.name, graph.opset, graph.nodes.size());
+  std::string text = fmt::format("graph {} (opset {}), {} nodes\n", printable(graph.name),
+                                 graph.opset, graph.nodes.size());
   for (const ValueId id : graph.inputs)
     text += fmt::format("input  {}\n", describe_value(graph, id));
   for (const Node& node : graph.nodes) {
@@ -214,7 +216,7 @@ std::string describe(const Graph& graph) {
     text += ")\n";
   }
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    text += fmt::format("output {} = {}\n", graph.output_names[i],
+    text += fmt::format("output {} = {}\n", printable(graph.output_names[i]),
                         describe_value(graph, graph.outputs[i]));
   }
   return text;
