@@ -86,7 +86,6 @@ class Databases(Case):
     def test_lines_with_false_claims_are_named_and_none_is_added(self):
         version = self.schedule_version()
         for changes, message in (({"centre": 1e-30}, "has the time 1e-30 s"), ({"threads": 100_000}, "has 100000 threads"),
-                                 ({"version": version, "steps": "dance"}, ""),
                                  ({"version": version, "task_text": "no task"}, "its text is no task"),
                                  ({"version": version, "task_text": "", "algorithm": "strassen"}, "its algorithm is 'strassen'")):
             bad = self.folder / "bad.jsonl"

@@ -67,11 +67,14 @@ Status write(db::Store& store, uint64_t seed) {
   Rng rng(seed);
   for (;;) {
     std::vector<db::Record> batch(static_cast<size_t>(rng.between(1, 12)));
+    // A choice is between trials of one task on one device.
+    const auto task = static_cast<uint64_t>(rng.below(50));
+    const std::string device = fmt::format("device {}", rng.below(3));
     for (db::Record& record : batch) {
-      record.task = static_cast<uint64_t>(rng.below(50));
+      record.task = task;
       record.kernel_class = "stress";
       record.task_text = "text";
-      record.device = fmt::format("device {}", rng.below(3));
+      record.device = device;
       record.steps = std::string(static_cast<size_t>(rng.between(10, 3000)), 's');
       record.times = {1e-3 * (1 + rng.uniform()), 1e-3};
       record.centre = record.times[0];

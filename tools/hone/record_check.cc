@@ -28,8 +28,11 @@ const compute::Dag* RecordCheck::task_of(const db::Record& record,
 Status RecordCheck::claims_of(const db::Record& record) {
   HONE_RETURN_IF_ERROR(db::check_plausible(record));
   if (record.version != kScheduleVersion) return ok_status();
-  HONE_ASSIGN_OR_RETURN(const schedule::Steps steps, schedule::parse_steps(record.steps));
-  if (const std::string algorithm = schedule::algorithm_of(steps); algorithm != record.algorithm) {
+  // Steps that this program does not know may be another build's; whoever reads them leaves them
+  // out with a warning.
+  const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
+  if (!steps.ok()) return ok_status();
+  if (const std::string algorithm = schedule::algorithm_of(*steps); algorithm != record.algorithm) {
     return invalid("its algorithm is '{}', but its steps are of '{}'", record.algorithm, algorithm);
   }
   std::vector<std::string> problems;
