@@ -38,7 +38,7 @@ def convolution(m, x=None, channels=None):
     kernel, attributes = _window(m, len(x.shape) - 2)
     weight = m.weight((outputs, channels // group, *kernel), x.array.dtype)
     y = m.node("Conv", x, weight, *_bias(m, (outputs,), x.array.dtype), **attributes, **({"group": group} if group > 1 or m.half() else {}))
-    if m.chance(m.wrong):  # the weights have another reader
+    if m.almost(False, True):  # the weights have another reader
         m.node("Relu", weight)
     return y
 

@@ -77,7 +77,7 @@ def reshape_of_slice(m):
     start = m.almost(m.pick(list(range(0, whole, step))), m.below(whole))
     extent = min(whole - start, m.almost(step * m.between(1, parts), m.between(1, whole)))
     part = m.slice(x, [start], [start + extent], [axis])
-    if m.chance(m.wrong) and m.opset >= 10:
+    if m.almost(False, True) and m.opset >= 10:
         part = m.slice(x, [start], [start + extent], [axis], [m.pick([2, 1])])
     shape = list(part.shape)
     if shape[axis] % step == 0 and m.almost(True, False):
@@ -110,7 +110,7 @@ def neutral(m):
         _end(m, m.power(x, number))
         return
     operands = [x, m.uniform(number, x)]
-    if name in ("Add", "Mul") and m.half() or m.chance(m.wrong):
+    if name in ("Add", "Mul") and m.half() or m.almost(False, True):
         operands.reverse()
     if name == "Div" and operands[0] is not x:
         return
@@ -133,7 +133,7 @@ def negations(m):
 
 def squares(m):
     x = m.source(dtype=m.pick([np.float32, np.float64, np.float16]))
-    if m.chance(m.wrong):
+    if m.almost(False, True):
         y = m.node("Pow", x, m.uniform(2, x))
     else:
         y = m.power(x, m.almost(2, 3, 1, 0, -1, 0.5))
@@ -233,6 +233,6 @@ def reshape_before_elementwise(m):
         y = m.either_way(m.pick(["Add", "Mul", "Sub"]), y, other)
 
 
-FAMILY = Family("algebra", ("simplify_algebra",),
+FAMILY = Family("algebra", ("simplify_algebra",), signs=True, generators=
                 [reshapes, transposes, moves_nothing, slices, slices, reshape_of_slice, reshape_of_slice, casts, neutral, neutral, negations, squares,
                  quotients, constants_meet, constants_meet, transpose_at_gemm, around_elementwise, around_elementwise, reshape_before_elementwise])

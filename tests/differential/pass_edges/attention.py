@@ -54,7 +54,7 @@ def attention(m):
         k = m.source((*other, depth, keys), dtype)
     scores = m.node("MatMul", q, k)
     steps = ["scale"] * m.pick([0, 1, 1, 1, 2]) + ["mask"] * m.pick([0, 1, 1, 2])
-    if m.chance(m.wrong):
+    if m.almost(False, True):
         m.rng.shuffle(steps)
     for step in steps:
         scores = _masked(m, scores) if step == "mask" else m.times(scores, m.pick([0.5, 0.3535, 2, m.almost(0.25, 0, -1)]))

@@ -11,7 +11,7 @@ _TEMPLATES = [template for template, _ in operators.TEMPLATES + movement.TEMPLAT
 def folded(m):
     """Random nodes of constants, which then meet an input."""
     given = m.graph.given
-    m.graph.given = lambda array, exact, constant: given(array, exact, not m.chance(m.wrong))
+    m.graph.given = lambda array, exact, constant: given(array, exact, m.almost(True, False))
     made = []
     for _ in range(m.between(1, 4)):
         results = m.pick(_TEMPLATES)(m)
@@ -110,16 +110,14 @@ def same_chains(m):
     """Two copies of a chain, which become one node by node."""
     x = m.source()
     state = m.rng.bit_generator.state
-    wrong = m.wrong
     results = []
     for again in range(2):
         m.rng.bit_generator.state = state
-        m.wrong = 0 if again == 0 else wrong
+        m.choices.paused = again == 0
         y = x
         for _ in range(3):
             y = m.activation(y)
         results.append(y)
-    m.wrong = wrong
     m.add(*results)
 
 

@@ -1,8 +1,9 @@
 """What generators of graphs at the edges of passes see: nodes in the form of each opset, constants in the forms that models give them,
 and choices that now and then are the wrong ones.
 
-A generator is a function of an Edge that writes what a pass looks for. Where it says `m.almost(right, wrong, ...)` a part of the graphs
-take a wrong one, so that they match almost; other parts share an intermediate value, broadcast oddly, or hold NaN and infinity.
+A generator is a function of an Edge that writes what a pass looks for. Where it says `m.almost(right, wrong, ...)` it has a choice: a third
+of the graphs are right everywhere, half of them are wrong in one place, so that they match almost, the others in several. To share an
+intermediate value is such a choice, too. A part of the graphs hold NaN and infinity.
 """
 import dataclasses
 
@@ -18,11 +19,27 @@ class Impossible(Exception):
     """No oracle takes a node: the graph is made anew."""
 
 
+@dataclasses.dataclass
+class Choices:
+    """Which of the choices of a graph are wrong: the one of this number, or each with this probability."""
+
+    number: int = -1
+    probability: float = 0.0
+    made: int = 0
+    paused: bool = False  # all are right, and none counts
+
+    def is_wrong(self, m):
+        if self.paused:
+            return False
+        self.made += 1
+        return self.made - 1 == self.number or self.probability > 0 and m.chance(self.probability)
+
+
 class Edge(Maker):
-    def __init__(self, prefix, opset, rng, family, odd=0.0):
+    def __init__(self, prefix, opset, rng, family, odd=0.0, choices=None):
         """odd: how likely its inputs hold NaN and infinity."""
         super().__init__(prefix, opset, rng)
-        self.wrong = float(self.pick([0, 0, 0.04, 0.15]))  # how often a choice is wrong
+        self.choices = choices or Choices()
         self.odd = self.graph.special = self.chance(odd)
         self.graph.signs = family.signs
 
@@ -30,7 +47,7 @@ class Edge(Maker):
 
     def almost(self, right, *wrong):
         """What is wrong may be a function that makes it."""
-        if not wrong or not self.chance(self.wrong):
+        if not self.choices.is_wrong(self):
             return right
         made = self.pick(wrong)
         return made() if callable(made) and not isinstance(made, type) else made
@@ -103,7 +120,7 @@ class Edge(Maker):
 
     def share(self, value):
         """Another reader, for a part of the graphs that almost match."""
-        if self.chance(self.wrong / 2):
+        if self.almost(False, True):
             self.graph.add("Neg" if value.is_float and self.half() else "Identity", [value], exact=True)
 
     def either_way(self, op_type, a, b, exact=False):
@@ -169,7 +186,7 @@ class Edge(Maker):
         if len(shape) < len(x.shape):
             ones = [d for d, e in enumerate(x.shape) if e == 1]
             return self.squeeze(x, ones[:len(x.shape) - len(shape)])
-        return self.unsqueeze(x, [0] * 0 + list(range(len(shape) - len(x.shape))))
+        return self.unsqueeze(x, list(range(len(shape) - len(x.shape))))
 
     def squeeze(self, x, axes, op_type="Squeeze"):
         if self.opset >= 13:
@@ -255,12 +272,21 @@ class Family:
 
     def subgraph(self, prefix, opset, rng, odd):
         for _ in range(ATTEMPTS):
-            m = Edge(prefix, opset, rng, self, odd)
-            try:
-                m.pick(self.generators)(m)
-            except Impossible:
-                continue
-            if m.graph.nodes:
-                m.graph.choose_outputs(rng)
-                return m.graph
+            seed = int(rng.integers(2**63))
+            kind = rng.random()
+            choices = Choices(probability=0.1 if kind < 0.15 else 0.0)
+            made = self.attempt(prefix, opset, seed, odd, choices)
+            if made and kind >= 0.5 and choices.made:  # the same until the one that is wrong
+                made = self.attempt(prefix, opset, seed, odd, Choices(number=int(rng.integers(choices.made)))) or made
+            if made:
+                return made
         return None
+
+    def attempt(self, prefix, opset, seed, odd, choices):
+        m = Edge(prefix, opset, np.random.default_rng(seed), self, odd, choices)
+        try:
+            m.pick(self.generators)(m)
+        except Impossible:
+            return None
+        m.graph.choose_outputs(m.rng)
+        return m.graph if m.graph.nodes else None

@@ -44,7 +44,7 @@ def pad(m, x):
     if not x.is_float or not x.shape:
         return x
     pads = [0] * (2 * len(x.shape))
-    if m.chance(m.wrong * 2):  # a shift, or a pad
+    if m.almost(False, True):  # a shift, or a pad
         d = m.below(len(x.shape))
         pads[d] = m.pick([1, -1])
         pads[d + len(x.shape)] = m.pick([0, -pads[d]])
@@ -58,7 +58,7 @@ def transpose(m, x):
 
 def view(m, x):
     kind = m.below(5)
-    if kind == 0 and len(x.shape) == 2 or kind == 1 and m.chance(m.wrong):
+    if kind == 0 and len(x.shape) == 2 or kind == 1 and m.almost(False, True):
         return m.node("Flatten", x, axis=m.almost(1, 0) if x.shape else 0, exact=True)
     if kind == 1:
         return m.node("Reshape", x, m.integers(m.almost([0] * len(x.shape), list(x.shape)[::-1])) if 0 not in x.shape else m.integers(x.shape), exact=True)
@@ -96,7 +96,7 @@ def pool(m):
     if m.chance(0.3):
         attributes["auto_pad"] = m.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])
     elif m.half():
-        attributes["pads"] = [m.almost(0, 1) for _ in range(2 * spatial)] if m.wrong and max(attributes["kernel_shape"]) > 1 else [0] * (2 * spatial)
+        attributes["pads"] = [m.almost(0, 1) for _ in range(2 * spatial)] if max(attributes["kernel_shape"]) > 1 else [0] * (2 * spatial)
     if m.opset >= 10 and m.half():
         attributes["ceil_mode"] = m.below(2)
     if name == "AveragePool" and m.half():

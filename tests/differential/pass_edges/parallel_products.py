@@ -56,7 +56,7 @@ def parallel(m):
         y = m.node(kind, m.almost(x, lambda: m.node("Abs", x)), *operands, **own)
         for follower, number, elementwise in zip(followers, numbers, kinds):
             if follower == "activation":
-                y = m.node(m.almost(elementwise, "Abs"), y, **({"alpha": 0.2} if elementwise == "LeakyRelu" and m.chance(m.wrong) else {}))
+                y = m.node(m.almost(elementwise, "Abs"), y, **({"alpha": 0.2} if elementwise == "LeakyRelu" and m.almost(False, True) else {}))
             else:
                 channels = (columns, 1, 1) if kind == "Conv" else (columns,)
                 other = m.weight(m.almost(channels, y.shape), dtype) if m.half() else m.uniform(number, y)

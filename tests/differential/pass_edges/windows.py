@@ -14,7 +14,7 @@ def padded(m):
     pads = [0] * (2 * (spatial + 2))
     for d in range(spatial):
         pads[2 + d], pads[4 + spatial + d] = m.below(3), m.below(3)
-    if m.chance(m.wrong):
+    if m.almost(False, True):
         pads[m.below(len(pads))] += m.pick([1, -1, 2])
     mode = m.almost("constant", "edge", "reflect", *(["wrap"] if m.opset >= 19 else []))
     fill = m.almost(m.pick([None, 0, -0.0]), 1, -1, np.inf)
@@ -31,7 +31,7 @@ def padded(m):
         attributes["strides"] = [m.between(1, 3) for _ in range(spatial)]
     if m.chance(0.3):
         attributes["pads"] = [m.below(k) for k in kernel] + [m.below(k) for k in kernel]
-    elif m.chance(m.wrong):
+    elif m.almost(False, True):
         attributes["auto_pad"] = m.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])
     name = m.pick(["Conv", "Conv", "AveragePool", "AveragePool", m.almost("Conv", "MaxPool", "LpPool", "ConvTranspose")])
     if m.chance(0.2) and (name == "Conv" or name == "AveragePool" and m.opset >= 19):
