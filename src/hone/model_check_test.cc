@@ -159,6 +159,28 @@ TEST(model_check, inputs_that_tell_nothing_are_passed_over) {
   EXPECT_EQ(found.summary.inputs, 1);  // positive ones
 }
 
+// What is exact is not changed: 0 of a mask times the lowest float is 0, and not 1e31.
+TEST(model_check, a_mask_does_not_make_a_model_seem_to_depend_on_rounding) {
+  Rng rng(5);
+  TestModel model;
+  model.input("x", {4, 16}).input("mask", {4, 8}, DType::kI64);
+  model.constant("w", graph::random_tensor({16, 8}, rng))
+      .constant("one", graph::floats({}, {1}))
+      .constant("lowest", graph::floats({}, {-3.4028235e38F}));
+  model.node("Cast", {"mask"}, {"kept"}, {{"to", int64_t{1}}}).node("Sub", {"one", "kept"}, {"m"});
+  model.node("Mul", {"m", "lowest"}, {"bias"}).node("MatMul", {"x", "w"}, {"s"});
+  model.node("Add", {"s", "bias"}, {"a"}).node("Softmax", {"a"}, {"y"}).output("y");
+  const graph::Graph graph = model.graph();
+  EXPECT_FALSE(check(
+                   graph, [](std::vector<Tensor>&) {}, 1e-6)
+                   .wrong);
+  const Found wrong = check(graph, [](std::vector<Tensor>& y) {
+    for (int64_t i = 0; i < y[0].size(); ++i) y[0].set(i, 0.99 * y[0].at(i));
+  });
+  ASSERT_TRUE(wrong.wrong);
+  EXPECT_LT(wrong.wrong->allowed, 1e-3);
+}
+
 TEST(model_check, results_that_are_never_numbers_are_compared_once) {
   TestModel model;
   model.input("x", {1, 8}).node("Sub", {"x", "x"}, {"zero"}).node("Log", {"zero"}, {"y"});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <variant>
 
 #include "hone/base/rng.h"
@@ -14,9 +16,11 @@ namespace {
 // Of a tensor's largest magnitude; of each product's result; of each other one. Each is several
 // times what docs/tuning.md has as the largest error of the algorithm or type.
 constexpr Rounding kAlgorithms = {.tolerance = 2e-4, .products = 2e-5, .others = 3e-7};
-constexpr Rounding kNarrowWeights = {.tolerance = 2e-2, .products = 4e-3, .others = 3e-7};
+constexpr Rounding kNarrowWeights = {.tolerance = 2e-2, .products = 2e-3, .others = 3e-7};
 constexpr Rounding kHalf = {.tolerance = 1e-2, .products = 5e-4, .others = 5e-4};
 constexpr Rounding kBrainFloat = {.tolerance = 6e-2, .products = 4e-3, .others = 4e-3};
+constexpr double kHuge = 1e30;                   // in float; in half nothing is
+constexpr double kCount = 1 << 24;               // integers up to here are exact
 constexpr float kLeastNormal = 1.17549435e-38F;  // pools count what is smaller as zero
 
 void widen(Rounding& rounding, const Rounding& by) {
@@ -25,18 +29,66 @@ void widen(Rounding& rounding, const Rounding& by) {
   rounding.others = std::max(rounding.others, by.others);
 }
 
+// What moves or chooses elements, or cuts them off, rounds nothing.
+bool is_exact(const graph::Node& node) {
+  static const std::set<std::string_view> types = {"Abs",
+                                                   "ArgMax",
+                                                   "ArgMin",
+                                                   "Cast",
+                                                   "Ceil",
+                                                   "Clip",
+                                                   "Compress",
+                                                   "Floor",
+                                                   "Gather",
+                                                   "GatherElements",
+                                                   "GatherND",
+                                                   "GlobalMaxPool",
+                                                   "Max",
+                                                   "MaxPool",
+                                                   "MaxUnpool",
+                                                   "Min",
+                                                   "Neg",
+                                                   "NonZero",
+                                                   "OneHot",
+                                                   "Pad",
+                                                   "Range",
+                                                   "ReduceMax",
+                                                   "ReduceMin",
+                                                   "Relu",
+                                                   "Round",
+                                                   "Scatter",
+                                                   "ScatterElements",
+                                                   "ScatterND",
+                                                   "Sign",
+                                                   "ThresholdedRelu",
+                                                   "Tile",
+                                                   "TopK",
+                                                   "Trilu",
+                                                   "Unique",
+                                                   "Where",
+                                                   "hone.Append",
+                                                   "hone.Copy",
+                                                   "hone.Repeat",
+                                                   "hone.SelectBoxes"};
+  return types.contains(node.type);
+}
+
+// A number that no rounding made: masks, counts, positions; nor what stands for an infinity.
+bool is_exact(double x) {
+  return !std::isfinite(x) || std::abs(x) > kHuge || (x == std::floor(x) && std::abs(x) < kCount);
+}
+
 // Of sums, what is rounded is as large as their terms, not as they are.
 bool sums(const graph::Node& node) {
   if (node.op->kind == graph::Kind::kContraction) return true;
-  const auto has = [&](const char* part) { return node.type.find(part) != std::string::npos; };
-  return node.op->kind == graph::Kind::kReduction && !has("Max") && !has("Min") && !has("Arg");
+  return node.op->kind == graph::Kind::kReduction && !is_exact(node);
 }
 
 double root_mean_square(std::span<const float> values) {
   double sum = 0;
   int64_t count = 0;
   for (const float x : values) {
-    if (!std::isfinite(x)) continue;
+    if (!std::isfinite(x) || std::abs(x) > kHuge) continue;
     sum += static_cast<double>(x) * x;
     ++count;
   }
@@ -51,7 +103,7 @@ double signed_unit(Rng& rng) {
 void change_floats(std::span<float> values, double relative, bool of_sums, Rng& rng) {
   const double base = of_sums ? root_mean_square(values) : 0;
   for (float& x : values) {
-    if (!std::isfinite(x)) continue;
+    if (is_exact(x)) continue;
     x += static_cast<float>(relative * (std::abs(x) + base) * signed_unit(rng));
     if (std::abs(x) < kLeastNormal) x = 0;
   }
@@ -60,7 +112,7 @@ void change_floats(std::span<float> values, double relative, bool of_sums, Rng& 
 void change_others(Tensor& tensor, double relative, Rng& rng) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     const double x = tensor.at(i);
-    if (std::isfinite(x)) tensor.set(i, x + relative * std::abs(x) * signed_unit(rng));
+    if (!is_exact(x)) tensor.set(i, x + relative * std::abs(x) * signed_unit(rng));
   }
 }
 
@@ -90,7 +142,7 @@ Rounding rounding_of(const graph::Graph& graph, std::span<const schedule::Steps>
 ChangeResult rounding_noise(const Rounding& rounding, uint64_t seed) {
   const auto rng = std::make_shared<Rng>(seed);
   return [rounding, rng](const graph::Node& node, Tensor& tensor) {
-    if (!is_float(tensor.dtype())) return;
+    if (!is_float(tensor.dtype()) || is_exact(node)) return;
     const bool product = node.op->kind == graph::Kind::kContraction;
     double relative = product ? rounding.products : rounding.others;
     if (tensor.dtype() == DType::kF32) {
