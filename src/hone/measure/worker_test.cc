@@ -239,7 +239,7 @@ TEST(worker, candidates_leave_nothing_behind) {
   };
   run("twice", 40, Outcome::kOk);
   const auto files = open_files();
-  const int64_t pages = mapped_pages();
+  [[maybe_unused]] const int64_t pages = mapped_pages();
   run("twice", 300, Outcome::kOk);
   EXPECT_EQ(open_files(), files);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
