@@ -191,6 +191,13 @@ void add_block_decisions(SketchBuilder& builder, Contraction& group,
   if (group.panels) group.d_panels = add("panels", DecisionKind::kPacking, {0, 1, 2});
 }
 
+// A copy of what is read in two ways (a matrix times itself, transposed) has the order of one.
+bool is_read_otherwise(const schedule::StageInfo& r, const compute::Access& read) {
+  return std::any_of(r.reads.begin(), r.reads.end(), [&](const compute::Access& other) {
+    return other.buffer == read.buffer && other.index != read.index;
+  });
+}
+
 }  // namespace
 
 const compute::Access* packable(const schedule::State& state, const schedule::StageInfo& r,
@@ -199,7 +206,7 @@ const compute::Access* packable(const schedule::State& state, const schedule::St
   for (const compute::Access& read : r.reads) {
     const ir::Param* param = state.find_param(read.buffer);
     if (!param || param->role != ir::Role::kConstant || read.guarded ||
-        !read.buffer->values.empty())
+        !read.buffer->values.empty() || is_read_otherwise(r, read))
       continue;
     bool simple = true, moves = false;
     std::vector<int> seen;

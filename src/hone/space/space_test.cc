@@ -26,8 +26,28 @@ compute::Dag conv_in_zeros() {
   return dag;
 }
 
+// out[m, n] = sum over k of x[k, m] * x[k, n], or of x[m, k] * x[n, k]: weights or data.
+compute::Dag times_itself(int64_t n, int64_t k, bool is_constant, bool by_rows) {
+  compute::DagBuilder b;
+  const Shape shape = by_rows ? Shape{n, k} : Shape{k, n};
+  const auto x = is_constant ? b.constant("x", shape) : b.input("x", shape);
+  const auto out = b.output("out", {n, n});
+  const auto i = compute::make_axis("m", n), j = compute::make_axis("n", n),
+             r = compute::make_axis("k", k);
+  const ir::Expr vi = ir::variable(i.var), vj = ir::variable(j.var), vr = ir::variable(r.var);
+  const auto element = [&](const ir::Expr& column) {
+    return by_rows ? ir::load(x, {column, vr}) : ir::load(x, {vr, column});
+  };
+  b.sum("matmul", {i, j}, {r}, compute::View(out), element(vi) * element(vj));
+  return finish(std::move(b));
+}
+
 std::vector<Case> cases() {
   return {
+      {"weights_times_themselves", times_itself(17, 5, true, false)},
+      {"weights_times_themselves_by_rows", times_itself(33, 9, true, true)},
+      {"data_times_itself", times_itself(17, 6, false, false)},
+      {"data_times_itself_by_rows", times_itself(9, 33, false, true)},
       {"gemm", gemm(7, 13, 9)},
       {"gemv", gemm(1, 17, 33)},
       {"gemm_far_rows", gemm(9, 7, 512)},
