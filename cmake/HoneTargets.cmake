@@ -11,10 +11,13 @@ target_include_directories(hone_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
 # What a wrong input could make of a bug: addresses that programs resolve are read-only once they run.
 target_link_options(hone_options INTERFACE -Wl,-z,relro,-z,now)
 
+# Apart from hone_options: CMake puts the options of what a target links after its own, so that a target which must stay
+# free of instrumentation could not take back what it is given here.
+add_library(hone_sanitizers INTERFACE)
 if(HONE_SANITIZE)
-  target_compile_options(hone_options INTERFACE
+  target_compile_options(hone_sanitizers INTERFACE
     -fsanitize=${HONE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(hone_options INTERFACE -fsanitize=${HONE_SANITIZE})
+  target_link_options(hone_sanitizers INTERFACE -fsanitize=${HONE_SANITIZE})
 endif()
 
 # Sanitizers make tests several times slower.
@@ -30,16 +33,13 @@ function(hone_compile_fast name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# For code that takes apart what others wrote (models, arrays, records, trained files): a buffer on the stack that is
-# written past its end ends the program before it returns.
-function(hone_protect_stack name)
-  target_compile_options(${name} PRIVATE -fstack-protector-strong)
-endfunction()
-
 function(hone_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
-  target_link_libraries(${name} PUBLIC hone_options ${arg_DEPS})
+  if(NOT HONE_SANITIZE)  # a buffer on the stack that is written past its end ends the program before the function returns
+    target_compile_options(${name} PRIVATE -fstack-protector-strong)
+  endif()
+  target_link_libraries(${name} PUBLIC hone_options hone_sanitizers ${arg_DEPS})
 endfunction()
 
 function(hone_test name)
@@ -55,7 +55,7 @@ function(hone_test name)
   endif()
   hone_timeout(timeout ${arg_TIMEOUT})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE hone_options ${arg_DEPS} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE hone_options hone_sanitizers ${arg_DEPS} GTest::gtest_main)
   hone_compile_fast(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout})

@@ -6,6 +6,7 @@ import unittest
 import check_duplicates
 import check_layers
 import check_file_sizes
+import check_types
 
 P = pathlib.PurePosixPath
 
@@ -67,6 +68,20 @@ class FileSizes(unittest.TestCase):
         self.assertEqual(check_file_sizes.group_of(P("tools/hone/main.cc")), "tools")
         self.assertEqual(check_file_sizes.kind_of(P("src/hone/ir/expr_test.cc")), "tests")
         self.assertEqual(check_file_sizes.kind_of(P("src/hone/ir/expr.cc")), "code")
+
+
+class Types(unittest.TestCase):
+    def test_types_of_namespaces_are_found(self):
+        text = """namespace a::b { struct One { struct Inner { int x; }; }; enum class Two : int { k }; class Three;
+            template <typename T> class Four final : One {}; namespace { struct Hidden {}; } struct One f(struct Six); }
+            struct Five { void f() { struct Local {}; } };  // struct Comment {};
+            const char* s = "struct Text {"; """
+        self.assertEqual(check_types.types_of(text), ["a::b::One", "a::b::Two", "a::b::Four", "Five"])
+
+    def test_two_of_a_name_are_found(self):
+        one, other = "namespace a { struct S { int x; }; }", "namespace a { class S {}; } namespace b { struct T {}; }"
+        self.assertEqual(check_types.same_names({"one.h": one, "other.h": other}), {"a::S": ["one.h", "other.h"]})
+        self.assertEqual(check_types.same_names({"one.h": one, "other.h": other.replace("a {", "c {")}), {})
 
 
 if __name__ == "__main__":

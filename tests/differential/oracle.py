@@ -74,6 +74,10 @@ def _is_maximum_of_minus_infinity(node, _, arrays):
     return node.op_type in ("MaxPool", "GlobalMaxPool") and arrays[0].dtype.kind == "f" and np.isneginf(arrays[0]).any()
 
 
+def _has_the_mean_of_infinity(node, _, arrays):
+    return node.op_type == "LayerNormalization" and len(node.output) > 1 and np.isinf(arrays[0]).any()
+
+
 FAULTS = [
     Fault("Reductions of no elements forget axes that count from the end, and give their own mean; the result is the neutral element.", _is_reduction),
     Fault("Products over no elements leave the result as it was, Gemm forgets beta, and Einsum ends the process; a sum of nothing is 0.", _multiplies_nothing),
@@ -86,6 +90,7 @@ FAULTS = [
     Fault("Col2Im of one dimension forgets dilations and pads.", _is_image_of_one_dimension),
     Fault("The reference does not broadcast a mask of one row before it hides what a causal Attention with a past may not see.", _repeats_a_row_of_the_mask,
           reference=False),
+    Fault("LayerNormalization gives NaN as the mean of infinity.", _has_the_mean_of_infinity),
     Fault("MaxPool begins with the lowest finite number, so that a window of minus infinity alone gives that.", _is_maximum_of_minus_infinity),
     Fault("The reference, to which windows over doubles are left, spreads NaN and infinity to windows without them.", _is_window_of_odd_doubles, reference=False),
     Fault("Causal Attention forgets how many keys are past: query i sees the past and keys up to i.", _is_causal_behind_past),

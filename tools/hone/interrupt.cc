@@ -7,13 +7,12 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <new>
 #include <string>
 #include <system_error>
 #include <thread>
 
-#include "hone/base/file.h"
+#include "hone/base/temporary_name.h"
 
 namespace hone::tool {
 namespace {
@@ -24,18 +23,6 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
               "set in a signal handler");
 std::atomic<const char*> message = "interrupted; nothing was written";
 sem_t arrived;
-
-// What this process made in the folder for temporary files says so in its name.
-void remove_temporaries() {
-  const std::string mark = fmt::format(".hone-{}-", ::getpid());
-  std::error_code failure;
-  for (std::filesystem::directory_iterator it(temporary_folder(), failure), end;
-       !failure && it != end; it.increment(failure)) {
-    std::error_code ignored;
-    if (it->path().filename().string().find(mark) != std::string::npos)
-      std::filesystem::remove_all(it->path(), ignored);
-  }
-}
 
 void on_signal(int number) {
   const int error_number = errno;
@@ -94,7 +81,7 @@ void end_process(std::string_view text, int exit_code) {
   }
   std::set_new_handler(nullptr);
   try {
-    remove_temporaries();
+    remove_own_temporaries();
   } catch (const std::exception&) {
     // The next command that makes temporary files there removes what is left.
   }

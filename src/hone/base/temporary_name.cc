@@ -85,6 +85,17 @@ void remove_if_left(const fs::path& path) {
   ::close(fd);
 }
 
+// Folders in which this process made temporary files or looked for old ones. Never destroyed: a
+// process that is told to end uses them while others of its threads run.
+std::set<std::string>& folders() {
+  static auto* const all = new std::set<std::string>;
+  return *all;
+}
+std::mutex& folders_mutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
 }  // namespace
 
 std::string temporary_name(std::string_view prefix) {
@@ -100,17 +111,28 @@ std::string temporary_name(std::string_view prefix) {
 }
 
 void clear_stale_files(const std::string& folder) {
-  static std::mutex mutex;
-  static std::set<std::string> seen;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (!seen.insert(folder).second) return;
+    const std::lock_guard<std::mutex> lock(folders_mutex());
+    if (!folders().insert(folder).second) return;
   }
   std::error_code failure;
   for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
        it.increment(failure)) {
     const std::optional<Maker> maker = maker_of(it->path().filename().string());
     if (maker && start_of(maker->pid) != maker->start) remove_if_left(it->path());
+  }
+}
+
+void remove_own_temporaries() {
+  const std::unique_lock<std::mutex> lock(folders_mutex(), std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (const std::string& folder : folders()) {
+    std::error_code failure, ignored;
+    for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
+         it.increment(failure)) {
+      const std::optional<Maker> maker = maker_of(it->path().filename().string());
+      if (maker && maker->pid == ::getpid()) fs::remove_all(it->path(), ignored);
+    }
   }
 }
 

@@ -4,8 +4,7 @@
 // A name ends in ".hone-PID-START-RANDOM": the process, and when it began, in the system's ticks
 // since it was booted. While it lives it holds a lock (flock) on what it made. Removed is only what
 // belongs to this user, whose process is gone and whose lock nobody holds; the lock also speaks for
-// processes of other containers that share the folder. A process that must end at once removes what
-// ".hone-PID-" says to be its own (tools/hone/interrupt.cc).
+// processes of other containers that share the folder.
 #pragma once
 
 #include <string>
@@ -19,5 +18,9 @@ inline constexpr int kMostNames = 100;  // that are tried before a folder counts
 
 // Removes what was left behind in a folder; this process looks at each folder once.
 void clear_stale_files(const std::string& folder);
+
+// For a process that must end at once: removes what it made itself, in all folders that
+// clear_stale_files() was called for. Does nothing where another thread is in that function.
+void remove_own_temporaries();
 
 }  // namespace hone

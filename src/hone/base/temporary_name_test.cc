@@ -55,6 +55,18 @@ TEST_F(StaleFiles, names_differ_and_say_who_made_them) {
   EXPECT_TRUE(names.begin()->starts_with(fmt::format("work.hone-{}-", ::getpid())));
 }
 
+TEST_F(StaleFiles, a_process_that_ends_at_once_removes_its_own_alone) {
+  clear_stale_files(shared());
+  const std::string own = in_shared(temporary_name("work"));
+  fs::create_directories(own + "/inner");
+  for (const std::string& name : {left_, std::string("model.so")})
+    ASSERT_TRUE(write_file_atomic(in_shared(name), "x").ok());
+  remove_own_temporaries();
+  EXPECT_FALSE(fs::exists(own));
+  EXPECT_TRUE(fs::exists(in_shared(left_)));
+  EXPECT_TRUE(fs::exists(in_shared("model.so")));
+}
+
 TEST_F(StaleFiles, what_a_killed_process_left_goes) {
   fs::create_directories(in_shared(left_ + "/inner"));
   ASSERT_TRUE(write_file_atomic(in_shared(left_ + "/inner/a"), "x").ok());

@@ -28,9 +28,9 @@ bool saves_loads(const std::vector<Stmt>& joined, const std::vector<Stmt>& first
 
 // Whether neither stores what the other one touches.
 bool independent(const Stmt& a, const Stmt& b) {
-  const Accesses first = accesses_of({a}), second = accesses_of({b});
-  for (const Access& x : first) {
-    for (const Access& y : second) {
+  const RowAccesses first = accesses_of({a}), second = accesses_of({b});
+  for (const RowAccess& x : first) {
+    for (const RowAccess& y : second) {
       if (x.buffer == y.buffer && (x.stores || y.stores)) return false;
     }
   }
@@ -40,7 +40,7 @@ bool independent(const Stmt& a, const Stmt& b) {
 // The widest element decides how many lanes a vectorized loop runs in.
 int64_t widest(const std::vector<Stmt>& body) {
   int64_t bytes = 0;
-  for (const Access& a : accesses_of(body))
+  for (const RowAccess& a : accesses_of(body))
     bytes = std::max<int64_t>(bytes, dtype_bytes(a.buffer->dtype));
   return bytes;
 }
@@ -92,15 +92,15 @@ class Pass {
 
   static bool may_join(const std::vector<Stmt>& first, const std::vector<Stmt>& second,
                        const VarPtr& var) {
-    const Accesses before = accesses_of(first), behind = accesses_of(second);
-    Accesses all = before;
+    const RowAccesses before = accesses_of(first), behind = accesses_of(second);
+    RowAccesses all = before;
     all.insert(all.end(), behind.begin(), behind.end());
     std::set<const Var*> inner = inner_variables(first);
     inner.merge(inner_variables(second));
     bool reads = false;
     std::set<const Buffer*> shared;
-    for (const Access& a : before) {
-      for (const Access& b : behind) {
+    for (const RowAccess& a : before) {
+      for (const RowAccess& b : behind) {
         if (a.buffer != b.buffer || !(a.stores || b.stores)) continue;
         reads |= a.stores && !b.stores;
         shared.insert(a.buffer);

@@ -36,9 +36,9 @@ bool may_jam(const Stmt& rows) {
     if (!is_const_int(s->min) || !is_const_int(s->extent) || s->extent->int_value >= kLongRow)
       return false;
   }
-  const Accesses all = accesses_of(rows->body);
+  const RowAccesses all = accesses_of(rows->body);
   const std::set<const Var*> inner = inner_variables(rows->body);
-  return std::all_of(all.begin(), all.end(), [&](const Access& access) {
+  return std::all_of(all.begin(), all.end(), [&](const RowAccess& access) {
     return !access.stores || rows_apart(all, access.buffer, rows->var, inner);
   });
 }

@@ -8,14 +8,14 @@
 namespace hone::ir {
 namespace {
 
-void add_loads(const Expr& e, Accesses& out) {
+void add_loads(const Expr& e, RowAccesses& out) {
   if (!e) return;
   visit(e, [&](const Expr& node) {
     if (node->op == Op::kLoad) out.push_back({node->buffer.get(), &node->args, false});
   });
 }
 
-void add_accesses(const Stmt& s, Accesses& out) {
+void add_accesses(const Stmt& s, RowAccesses& out) {
   for (const Expr& e : {s->min, s->extent, s->condition, s->value}) add_loads(e, out);
   for (const Expr& e : s->indices) add_loads(e, out);
   if (s->kind == StmtKind::kStore) out.push_back({s->buffer.get(), &s->indices, true});
@@ -32,8 +32,8 @@ bool uses_any(const Expr& e, const std::set<const Var*>& variables) {
 
 }  // namespace
 
-Accesses accesses_of(const std::vector<Stmt>& statements) {
-  Accesses out;
+RowAccesses accesses_of(const std::vector<Stmt>& statements) {
+  RowAccesses out;
   for (const Stmt& s : statements) add_accesses(s, out);
   return out;
 }
@@ -70,11 +70,11 @@ std::set<const Var*> inner_variables(const std::vector<Stmt>& body) {
   return variables;
 }
 
-bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var,
+bool rows_apart(const RowAccesses& all, const Buffer* buffer, const VarPtr& var,
                 const std::set<const Var*>& inner) {
   for (size_t d = 0; d < buffer->shape.size(); ++d) {
     std::optional<Linear> rest;
-    const bool same = std::all_of(all.begin(), all.end(), [&](const Access& a) {
+    const bool same = std::all_of(all.begin(), all.end(), [&](const RowAccess& a) {
       if (a.buffer != buffer) return true;
       const Expr& index = (*a.indices)[d];
       if (has_load(index)) return false;

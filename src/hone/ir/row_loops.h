@@ -8,14 +8,14 @@
 
 namespace hone::ir {
 
-struct Access {
+struct RowAccess {
   const Buffer* buffer;
   const std::vector<Expr>* indices;
   bool stores;
 };
-using Accesses = std::vector<Access>;
+using RowAccesses = std::vector<RowAccess>;
 // Valid as long as the statements are.
-[[nodiscard]] Accesses accesses_of(const std::vector<Stmt>& statements);
+[[nodiscard]] RowAccesses accesses_of(const std::vector<Stmt>& statements);
 
 // A vectorized loop of nothing but stores; what a register tile computes has its own order.
 [[nodiscard]] bool is_vector_loop(const Stmt& s);
@@ -28,7 +28,7 @@ using Accesses = std::vector<Access>;
 [[nodiscard]] std::set<const Var*> inner_variables(const std::vector<Stmt>& body);
 // Iterations touch different elements of the buffer: there is an index in which all of these
 // accesses to it have the variable and the same besides, none of the inner variables.
-[[nodiscard]] bool rows_apart(const Accesses& all, const Buffer* buffer, const VarPtr& var,
+[[nodiscard]] bool rows_apart(const RowAccesses& all, const Buffer* buffer, const VarPtr& var,
                               const std::set<const Var*>& inner);
 
 }  // namespace hone::ir

@@ -48,7 +48,8 @@ def _step(m, x):
     if kind == 7 and rank:
         return m.node("Gather", x, m.constant(np.asarray(m.pick([[0], [0, 0]]), np.int64)), axis=rank - 1, exact=True)
     if kind == 8:
-        return m.node("Cast", x, to=m.pick([1, 11, 7]), exact=True)
+        is_finite = np.isfinite(x.array).all()  # others have no integer
+        return m.node("Cast", x, to=m.pick([1, 11, 7] if is_finite else [1, 11]), exact=True)
     return m.node("Identity", x, exact=True)
 
 
