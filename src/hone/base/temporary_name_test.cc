@@ -57,12 +57,19 @@ TEST_F(StaleFiles, names_differ_and_say_who_made_them) {
 
 TEST_F(StaleFiles, a_process_that_ends_at_once_removes_its_own_alone) {
   clear_stale_files(shared());
-  const std::string own = in_shared(temporary_name("work"));
-  fs::create_directories(own + "/inner");
   for (const std::string& name : {left_, std::string("model.so")})
     ASSERT_TRUE(write_file_atomic(in_shared(name), "x").ok());
-  remove_own_temporaries();
-  EXPECT_FALSE(fs::exists(own));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string own = in_shared(temporary_name("work"));
+    fs::create_directories(own + "/inner");
+    const bool was_there = fs::exists(own);
+    remove_own_temporaries();
+    ::_exit(was_there && !fs::exists(own) ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
   EXPECT_TRUE(fs::exists(in_shared(left_)));
   EXPECT_TRUE(fs::exists(in_shared("model.so")));
 }
