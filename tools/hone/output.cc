@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <list>
 #include <string>
 
 #include "hone/base/printable.h"
@@ -48,22 +49,17 @@ ssize_t write_filtered(void* cookie, const char* data, size_t size) {
 
 int close_filter(void* cookie) {
   Filter* const filter = static_cast<Filter*>(cookie);
-  const bool written = write_all(filter->descriptor, printable_lines(filter->rest));
-  delete filter;
-  return written ? 0 : EOF;
+  return write_all(filter->descriptor, printable_lines(filter->rest)) ? 0 : EOF;
 }
 
 }  // namespace
 
 std::FILE* filtered_output(int descriptor) {
-  auto* const filter = new Filter{descriptor, ""};
+  static auto* const filters = new std::list<Filter>;  // the C library writes after destructors
+  Filter* const filter = &filters->emplace_back(Filter{descriptor, ""});
   const cookie_io_functions_t functions = {nullptr, write_filtered, nullptr, close_filter};
   std::FILE* const stream = fopencookie(filter, "w", functions);
-  if (stream == nullptr) {
-    delete filter;
-  } else if (isatty(descriptor) == 1) {
-    setvbuf(stream, nullptr, _IOLBF, BUFSIZ);
-  }
+  if (stream != nullptr && isatty(descriptor) == 1) setvbuf(stream, nullptr, _IOLBF, BUFSIZ);
   return stream;
 }
 

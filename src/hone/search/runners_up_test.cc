@@ -42,7 +42,8 @@ TEST(tune_tasks, a_runner_up_has_fewer_weights_where_they_may_lie_further_away) 
   const compute::Dag dag = compute::testing::conv2d({.h = 8, .w = 8, .ic = 16, .oc = 16});
   const auto packed_bytes = [&](const schedule::Steps& steps) {
     int64_t bytes = 0;
-    for (const ir::Param& param : schedule::lower(dag, steps).value().params)
+    const ir::Program program = schedule::lower(dag, steps).value();
+    for (const ir::Param& param : program.params)
       bytes += param.role == ir::Role::kPacked ? param.buffer->bytes() : 0;
     return bytes;
   };

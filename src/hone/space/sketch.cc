@@ -188,6 +188,7 @@ int lanes_of(const target::Target& target, const schedule::StageInfo& info) {
 }
 
 int unit_stride_axis(const schedule::StageInfo& info) {
+  if (info.writes[0].empty()) return -1;  // a single element
   const compute::AffineRow& last = info.writes[0].back();
   for (int a = 0; a < info.num_spatial(); ++a) {
     if (last.coef[a] == 1 && info.axes[a].extent > 1) return a;
