@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Latency of a model over the seconds of one `hone tune`, against what ONNX Runtime and OpenVINO take.
 
-    build/venv/bin/python benchmarks/curves.py --hone build/release/tools/hone/hone --output docs/curves [--models resnet50 ...]
+    build/venv/bin/python benchmarks/curves.py --hone build/release/tools/hone/hone --output docs/studies/curves [--models resnet50 ...]
         [--budget 60] [--threads 2] [--cost without_resnet50.model] [--keep databases]
 
 One run of `hone tune` with an empty database; its trials say when they were stored. For each of a few moments the model is compiled from the

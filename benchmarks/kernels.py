@@ -8,7 +8,7 @@ A row is an operator with its shapes (kernel_rows.py). Each engine gets the same
 call costs an engine for an empty model, and reorders at the ends of the model, are left out. oneDNN has its fastest format, and its
 Winograd algorithm in a column of its own. Without --seconds Hone is compiled without measuring. Rows with all raw samples go to --output,
 a line of JSON each; those that are there already are not measured again, and --report prints the tables of such files, --csv writes them.
-docs/benchmarks.md says more.
+docs/contributor/benchmarks.md says more.
 """
 import argparse
 import functools

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the schedules of other models are worth for a model that was tuned, by Hone's ways and by Transfer-Tuning's own procedure.
 
-    build/venv/bin/python benchmarks/transfer.py --hone build/release/tools/hone/hone --db trials.db [more.db ...] --output docs/transfer
+    build/venv/bin/python benchmarks/transfer.py --hone build/release/tools/hone/hone --db trials.db [more.db ...] --output docs/studies/transfer
         [--models googlenet ...] [--measure 0 10] [--search-times 36s] [--repeats 3] [--full-time 30m] [--threads 2] [--cost without_googlenet.model]
 
 The databases have the records of tuning the model in full, which say what the best is, and those of other models; of several the trials are

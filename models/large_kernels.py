@@ -5,7 +5,7 @@
 
 writes one ONNX file each: products of two computed matrices (product_*) and of a computed one with weights (linear_*),
 whose sums or operands do not fit into a core's cache, and attentions (attention_*), also with numbers of tokens that no
-tile divides and of fewer queries than keys. A data set for cost models has use for them (docs/dataset.md).
+tile divides and of fewer queries than keys. A data set for cost models has use for them (docs/user/dataset.md).
 """
 import sys
 from pathlib import Path

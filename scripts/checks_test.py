@@ -3,6 +3,7 @@
 import pathlib
 import unittest
 
+import check_docs
 import check_duplicates
 import check_layers
 import check_file_sizes
@@ -59,6 +60,32 @@ class Duplicates(unittest.TestCase):
             self.assertTrue(check_duplicates.SKIP.match(line), line)
         for line in ("return x;", "} else {", "f();"):
             self.assertFalse(check_duplicates.SKIP.match(line), line)
+
+
+class Docs(unittest.TestCase):
+    def test_wide_prose_is_found(self):
+        wide = "word " * 24 + "end."
+        exempt = ["| " + wide, "```", wide, "```", "https://" + "x" * 200, "- https://" + "x" * 200]
+        self.assertEqual(list(check_docs.wide_lines([*exempt, wide, wide[:check_docs.WIDTH], "- " + wide])), [7, 9])
+
+    def test_anchors_are_those_of_github(self):
+        lines = ["# One `two`, (three)!", "## A [link](x.md)", "```", "# no heading", "```", "## Twice", "## Twice"]
+        self.assertEqual(check_docs.anchors(lines), {"one-two-three", "a-link", "twice", "twice-1"})
+
+    def test_links_stand_outside_of_code(self):
+        lines = ["[a](b.md) ![c](d.svg) `[e](f.md)`", "[g", "h](i.md#j)", "```", "[k](l.md)", "```", "[m](https://n)"]
+        self.assertEqual(list(check_docs.links(lines)), [(1, "b.md"), (1, "d.svg"), (2, "i.md#j")])
+
+    def test_broken_links_are_found(self):
+        readme = P("docs/user/security.md")
+        self.assertIsNone(check_docs.broken(readme, "../../README.md#build"))
+        self.assertIsNone(check_docs.broken(readme, "#prefixes"))
+        self.assertIn("there is no docs/user/none.m", check_docs.broken(readme, "none.md"))
+        self.assertIn("no heading #none", check_docs.broken(readme, "../../README.md#none"))
+
+    def test_what_sources_name_is_seen(self):
+        names = {name for path, _, name in check_docs.named_files() if path == "src/hone/ir/printer.h"}
+        self.assertEqual(names, {"docs/formats/ir.md"})
 
 
 class FileSizes(unittest.TestCase):

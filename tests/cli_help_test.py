@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--help of every command is what tests/cli_help/*.txt say, and docs/operators.md what `hone ops` says.
+"""--help of every command is what tests/cli_help/*.txt say, and docs/user/operators.md what `hone ops` says.
 
     HONE=build/dev/tools/hone/hone tests/cli_help_test.py [--update]
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 GOLDEN = Path(__file__).resolve().parent / "cli_help"
-OPERATORS = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
+OPERATORS = Path(__file__).resolve().parent.parent / "docs" / "user" / "operators.md"
 COMMANDS = ("", "tune", "compile", "run", "bench", "show", "explain", "verify", "transfer", "dataset", "dataset make", "dataset representatives", "dataset split", "dataset stat",
             "dataset import", "dataset export", "train", "eval", "db", "db show", "db best", "db stat",
             "db import", "db export", "db merge", "db verify", "db gc", "db ship", "ops", "devices", "version")

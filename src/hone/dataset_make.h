@@ -1,5 +1,5 @@
 // dataset_make.h - a data set for cost models: the distinct tasks of many models in many sizes, and
-// measured samples of their schedules (docs/dataset.md).
+// measured samples of their schedules (docs/user/dataset.md).
 #pragma once
 
 #include <set>

@@ -14,7 +14,7 @@ namespace hone {
 namespace {
 
 // Of a tensor's largest magnitude; of each product's result; of each other one. Each is several
-// times what docs/tuning.md has as the largest error of the algorithm or type.
+// times what docs/user/tuning.md has as the largest error of the algorithm or type.
 constexpr Rounding kAlgorithms = {.tolerance = 2e-4, .products = 2e-5, .others = 3e-7};
 constexpr Rounding kNarrowWeights = {.tolerance = 2e-2, .products = 2e-3, .others = 3e-7};
 constexpr Rounding kHalf = {.tolerance = 1e-2, .products = 5e-4, .others = 5e-4};

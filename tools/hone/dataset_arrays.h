@@ -1,6 +1,6 @@
 // tools/hone/dataset_arrays.h - a data set as arrays, what `dataset export` writes as an .npz and
-// `dataset import` reads (docs/dataset.md): features and times for other programs, a row for each
-// schedule on a device with a number of threads, and the records that they come from.
+// `dataset import` reads (docs/user/dataset.md): features and times for other programs, a row for
+// each schedule on a device with a number of threads, and the records that they come from.
 #pragma once
 
 #include <span>

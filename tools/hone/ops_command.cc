@@ -118,7 +118,8 @@ Command ops_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = root.add_subcommand("ops", "List the operators that can be compiled");
   add_json(*app, options->json);
-  app->add_flag("--markdown", options->markdown, "Print docs/operators.md")->excludes("--json");
+  app->add_flag("--markdown", options->markdown, "Print docs/user/operators.md")
+      ->excludes("--json");
   return {app, [options] {
             fmt::print("{}", options->json       ? json_text(to_json())
                              : options->markdown ? markdown()

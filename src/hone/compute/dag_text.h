@@ -1,10 +1,10 @@
 // compute/dag_text.h - a Dag as text that can be read back: what a database stores of a task.
 //
-// The text is a loop program (docs/ir.md) that is written to be read, not run: intermediates are
-// workspace, constants with values that the Dag itself carries are packed, and every stage is a
-// phase that begins with its names: extern "conv2d conv2d n oh ow oc / kh kw ic"(extern reads).
-// Per output follow the value's store, in a reduction the identity's, and with a merge the other
-// part's buffer and the merge's store.
+// The text is a loop program (docs/formats/ir.md) that is written to be read, not run:
+// intermediates are workspace, constants with values that the Dag itself carries are packed, and
+// every stage is a phase that begins with its names: extern "conv2d conv2d n oh ow oc / kh kw
+// ic"(extern reads). Per output follow the value's store, in a reduction the identity's, and with a
+// merge the other part's buffer and the merge's store.
 #pragma once
 
 #include "hone/compute/dag.h"

@@ -1,6 +1,6 @@
 // cost/data_split.h - which measured schedules a model is trained on, chosen among (validation) and
 // judged by (test), as a file: made once, used by every model, so that all are compared on the same
-// data (docs/dataset.md).
+// data (docs/user/dataset.md).
 #pragma once
 
 #include <map>

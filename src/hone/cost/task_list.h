@@ -1,5 +1,5 @@
 // cost/task_list.h - tasks by name as a file: those that stand for the others, to be measured first
-// on a new device and trained on there, or not to be judged by (docs/dataset.md).
+// on a new device and trained on there, or not to be judged by (docs/user/dataset.md).
 #pragma once
 
 #include <set>

@@ -13,7 +13,7 @@ namespace {
 // Times whose logarithms differ by less have no order: two measurements of one schedule do.
 constexpr double kSureDifference = 0.04;
 // Of the logarithm of two times' ratio in the logistic loss of their order. At this one predicted
-// ratios are on average as large as measured ones (docs/cost_models.md).
+// ratios are on average as large as measured ones (docs/user/cost_models.md).
 constexpr double kPairScale = 10;
 // Second derivatives of a row's pairs, in its weight, on the whole: those of values are raised as
 // much, so that leaves of both kinds of trees are of as many rows.

@@ -1,5 +1,5 @@
 // db/json_lines.h - records as text, one JSON object a line: what is shipped, exported and imported
-// (docs/db_format.md). Numbers survive the way there and back bit by bit.
+// (docs/formats/db_format.md). Numbers survive the way there and back bit by bit.
 #pragma once
 
 #include <functional>

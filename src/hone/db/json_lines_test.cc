@@ -28,7 +28,7 @@ TEST(json_lines, a_record_survives_the_way_there_and_back) {
 }
 
 TEST(json_lines, the_document_names_every_field) {
-  const std::string document = read_file(HONE_SOURCE_DIR "/docs/db_format.md").value();
+  const std::string document = read_file(HONE_SOURCE_DIR "/docs/formats/db_format.md").value();
   const std::string section = document.substr(document.find("\n## JSON lines\n"));
   const std::string line = to_json_line(sample_record(1, 1e-3));
   size_t fields = 0;

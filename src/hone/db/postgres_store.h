@@ -1,5 +1,6 @@
 // db/postgres_store.h - a store on a PostgreSQL server, for many tuners on many machines: the same
-// tables as the SQLite store's (docs/db_format.md). Where libpq is missing all of this is an error.
+// tables as the SQLite store's (docs/formats/db_format.md). Where libpq is missing all of this is
+// an error.
 #pragma once
 
 #include <memory>

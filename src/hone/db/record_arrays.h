@@ -1,6 +1,6 @@
 // db/record_arrays.h - records as arrays, a row for each: what the .npz of a data set holds beside
-// its features (docs/dataset.md has the layout). Everything but the id survives the way there and
-// back bit by bit.
+// its features (docs/user/dataset.md has the layout). Everything but the id survives the way there
+// and back bit by bit.
 //
 // An array is named record_ and the field. Texts are indices into one table of distinct texts;
 // lists lie one after the other in one array, with the end of each in another.

@@ -1,4 +1,4 @@
-// db/schema.h - the tables of the SQLite store, by version (docs/db_format.md).
+// db/schema.h - the tables of the SQLite store, by version (docs/formats/db_format.md).
 //
 // The schema version is SQLite's user_version. kMigrations[v] leads from version v to v + 1, so
 // the first one makes an empty file a database; released ones are never edited. All later ones so

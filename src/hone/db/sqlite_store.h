@@ -1,4 +1,4 @@
-// db/sqlite_store.h - the default store: one SQLite file in WAL mode (docs/db_format.md).
+// db/sqlite_store.h - the default store: one SQLite file in WAL mode (docs/formats/db_format.md).
 #pragma once
 
 #include <memory>

@@ -463,7 +463,7 @@ TEST(registry, a_server_that_does_not_answer_is_named) {
 }
 
 TEST(format, the_document_shows_the_schema) {
-  std::ifstream file(HONE_SOURCE_DIR "/docs/db_format.md");
+  std::ifstream file(HONE_SOURCE_DIR "/docs/formats/db_format.md");
   std::stringstream text;
   text << file.rdbuf();
   for (const char* sql : kMigrations) EXPECT_NE(text.str().find(sql), std::string::npos) << sql;

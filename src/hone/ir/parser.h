@@ -1,6 +1,6 @@
-// ir/parser.h - reads what ir/printer.h writes (docs/ir.md). Strict: every name must be declared,
-// every type must fit; the error says "line 3, column 14: ..." and what was expected. Any text is
-// safe to parse: depth is limited.
+// ir/parser.h - reads what ir/printer.h writes (docs/formats/ir.md). Strict: every name must be
+// declared, every type must fit; the error says "line 3, column 14: ..." and what was expected. Any
+// text is safe to parse: depth is limited.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// ir/printer.h - programs as text (docs/ir.md). parse_program(print(p)) is equivalent to p.
+// ir/printer.h - programs as text (docs/formats/ir.md). parse_program(print(p)) is equivalent to p.
 //
 // Every variable and buffer gets a name of its own: its name made an identifier, with a suffix
 // where two would collide. Floats print with the digits that give the same value back.

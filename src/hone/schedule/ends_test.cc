@@ -84,7 +84,8 @@ TEST(ends, leave_the_result_as_it_is) {
   }
 }
 
-// What docs/embedding.md says of them: a weight of zero times NaN is NaN, but for what is not read.
+// What docs/user/embedding.md says of them: a weight of zero times NaN is NaN, but for what is not
+// read.
 TEST(ends, what_is_hidden_is_not_read) {
   constexpr int64_t kQueries = 24, kKeys = 64, kDepth = 4;
   // Whether a row of the result has NaN, of one head.

@@ -101,7 +101,7 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
   Scored winner = {start, start_log, start_log, 0};
   double to_beat = start_log + std::log1p(-options.margin);
   // Where blocks are the rule, models do not tell it from other direct schedules
-  // (docs/cost_models.md, "Decisions that came later").
+  // (docs/user/cost_models.md, "Decisions that came later").
   const bool blocks = task.space->has_blocks(start);
   for (Scored& climber : best) {
     if (blocks && !schedule::rounds_more(task.space->algorithm(climber.point.sketch))) continue;

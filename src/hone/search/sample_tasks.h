@@ -1,7 +1,8 @@
 // search/sample_tasks.h - measures a sample of the schedules of many tasks on several devices, for
-// a data set (docs/dataset.md). Round after round every task gets some schedules on every device;
-// each is compiled once and timed with every number of threads, a small fixed number of times. What
-// is in the store counts, so the same call goes on where an earlier one ended, however it ended.
+// a data set (docs/user/dataset.md). Round after round every task gets some schedules on every
+// device; each is compiled once and timed with every number of threads, a small fixed number of
+// times. What is in the store counts, so the same call goes on where an earlier one ended, however
+// it ended.
 #pragma once
 
 #include <atomic>

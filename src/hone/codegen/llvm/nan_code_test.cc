@@ -1,6 +1,6 @@
 // A NaN among the elements of a maximum, in machine code: whatever order a schedule has, the result
-// is NaN or the largest of some of the other elements (docs/embedding.md, "Numbers"), and the same
-// to the bit however tiles are dealt to threads.
+// is NaN or the largest of some of the other elements (docs/user/embedding.md, "Numbers"), and the
+// same to the bit however tiles are dealt to threads.
 #include <gtest/gtest.h>
 
 #include <cmath>

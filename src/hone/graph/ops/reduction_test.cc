@@ -32,7 +32,7 @@ TEST(reduction, over_axes_of_both_forms) {
 }
 
 // Of a maximum in the order of its elements: what comes before a NaN is forgotten, and the NaN if
-// anything comes after it. (docs/embedding.md, "Numbers"; a schedule may have another order.)
+// anything comes after it. (docs/user/embedding.md, "Numbers"; a schedule may have another order.)
 TEST(reduction, a_nan_in_an_extreme_leaves_what_comes_after_it) {
   const Tensor x = floats({5, 3}, {5, NAN, 2, 5, 2, NAN, NAN, 5, 2, NAN, 2, 5, NAN, NAN, NAN});
   struct Case {
