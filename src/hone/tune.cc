@@ -64,13 +64,14 @@ CheckPolicy check_policy(const TuneOptions& options) {
 class Tuning {
  public:
   Tuning(graph::Graph graph, const std::string& output, const TuneOptions& options, double start,
-         TuneModels models, db::Store* store)
+         TuneModels models, std::unique_ptr<search::Policy> policy, db::Store* store)
       : graph_(std::move(graph)),
         output_(output),
         options_(options),
         start_(start),
         end_(start + options.budget_seconds),
         models_(std::move(models)),
+        policy_(std::move(policy)),
         store_(store),
         pool_(target::host().cores),
         is_static_(is_static_library(output, options.compile)),
@@ -112,6 +113,7 @@ class Tuning {
   Clock& clock_ = real_clock();
   const double start_, end_;
   TuneModels models_;
+  std::unique_ptr<search::Policy> policy_;
   db::Store* store_;  // may be null
   ThreadPool pool_;
   std::optional<measure::CoreWatch> watch_;
@@ -221,7 +223,7 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   search::TuneLoopOptions loop;
   loop.context = task_context(untuned_.model, compile_.seed, packed_bytes);
   loop.context.model = models_.guide.get();
-  loop.context.searcher = options_.search;
+  loop.context.policy = policy_.get();
   loop.runner = runner_.get();
   loop.cores = &*watch_;
   loop.store = store_;
@@ -446,8 +448,11 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
     return summary;
   }
   HONE_ASSIGN_OR_RETURN(TuneModels models, resolve_options(options));
+  HONE_ASSIGN_OR_RETURN(auto policy, search::make_policy(options.search));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
-  return Tuning(std::move(graph), output, options, start, std::move(models), store.get()).run();
+  return Tuning(std::move(graph), output, options, start, std::move(models), std::move(policy),
+                store.get())
+      .run();
 }
 
 Result<TuneSummary> tune(const std::string& model, const std::string& output,

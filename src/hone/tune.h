@@ -28,7 +28,7 @@ struct TuneOptions {
   CompileOptions compile;
   double budget_seconds = 60;    // from `start_seconds` to the library on disk
   double start_seconds = -1;     // on real_clock(); < 0: now
-  std::string search = "mixed";  // search::make_searcher
+  std::string search = "mixed";  // search::make_policy: a strategy, with options after ":"
   // The cost model that guides the search; `compile.cost`, which it is if empty, decides the rest:
   // which kernels there are and what is tried of each first.
   std::string guide;

@@ -5,7 +5,7 @@
 #include "hone/base/log.h"
 #include "hone/base/options.h"
 #include "hone/model/write_model.h"
-#include "hone/search/registry.h"
+#include "hone/search/policy.h"
 
 #include "build_report.h"
 #include "command.h"
@@ -128,6 +128,7 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(parsed.budget_seconds,
                         of_option("--budget", parse_duration(options.budget)));
   HONE_ASSIGN_OR_RETURN(parsed.overlap, parse_overlap(options.overlap));
+  HONE_RETURN_IF_ERROR(of_option("--search", search::make_policy(options.search)).status());
   parsed.search = options.search;
   parsed.guide = options.guide;
   parsed.adapt = options.adapt;
@@ -165,9 +166,13 @@ Command tune_command(CLI::App& root) {
                   "Time from start to the library on disk: 500ms, 60s, 5m, 1h")
       ->type_name("TIME")
       ->capture_default_str();
-  app->add_option("--search", options->search,
-                  fmt::format("The search strategy: {}", join_names(search::searcher_names())))
-      ->type_name("NAME")
+  app->add_option(
+         "--search", options->search,
+         fmt::format(
+             "The search strategy: {}. Its options, which docs/user/tuning.md lists, follow\n"
+             "as in beam:width=16,incumbents=2",
+             join_names(search::strategy_names())))
+      ->type_name("NAME[:OPTION=VALUE,...]")
       ->capture_default_str();
   app->add_option(
          "--guide", options->guide,

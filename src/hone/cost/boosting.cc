@@ -4,7 +4,7 @@
 
 #include "hone/base/assert.h"
 #include "hone/base/named.h"
-#include "hone/base/options.h"
+#include "hone/base/option_fields.h"
 #include "hone/cost/lightgbm.h"
 #include "hone/cost/tree_loss.h"
 #include "hone/cost/xgboost.h"
@@ -15,63 +15,29 @@ namespace {
 constexpr Named<TreeLibrary> kLibraries[] = {{"xgboost", TreeLibrary::kXgboost},
                                              {"lightgbm", TreeLibrary::kLightgbm}};
 
-// An option that people may set: a count or a real number.
-struct BoostOption {
-  std::string_view name, help;
-  double low, high;
-  int BoostOptions::*count = nullptr;
-  double BoostOptions::*real = nullptr;
-};
-
-constexpr BoostOption kBoostOptions[] = {
+constexpr OptionField<BoostOptions> kBoostOptions[] = {
     {"trees", "how many", 1, 100000, &BoostOptions::rounds},
     {"levels", "of a tree at most", 1, 16, &BoostOptions::depth},
     {"leaves", "of a tree at most; 0: as many as its levels allow", 0, 4096, &BoostOptions::leaves},
-    {"rate", "of learning", 1e-4, 1, nullptr, &BoostOptions::learning_rate},
-    {"features", "share of them that a tree may look at", 0.01, 1, nullptr,
-     &BoostOptions::feature_share},
+    {"rate", "of learning", 1e-4, 1, &BoostOptions::learning_rate},
+    {"features", "share of them that a tree may look at", 0.01, 1, &BoostOptions::feature_share},
     {"pairs", "partners of a schedule whose order trees are fitted to; 0: to values", 0, 1000,
      &BoostOptions::pairs},
     {"value_trees", "fitted to values before those", 0, 100000, &BoostOptions::value_trees},
-    {"leaf_weight", "of a leaf at least", 0, 1e6, nullptr, &BoostOptions::min_leaf_weight},
-    {"gain", "of a split at least", 0, 1e6, nullptr, &BoostOptions::min_gain},
+    {"leaf_weight", "of a leaf at least", 0, 1e6, &BoostOptions::min_leaf_weight},
+    {"gain", "of a split at least", 0, 1e6, &BoostOptions::min_gain},
 };
 
 }  // namespace
 
 Result<BoostOptions> parse_boost_options(std::string_view text, BoostOptions options) {
-  std::vector<std::string_view> names;
-  for (const BoostOption& option : kBoostOptions) names.push_back(option.name);
-  HONE_ASSIGN_OR_RETURN(const auto given, parse_key_values(text, names));
-  for (const BoostOption& option : kBoostOptions) {
-    const auto found = given.find(std::string(option.name));
-    if (found == given.end()) continue;
-    const std::string& value = found->second;
-    Status status = ok_status();
-    if (option.count != nullptr) {
-      const Result<int64_t> number =
-          parse_int(value, static_cast<int64_t>(option.low), static_cast<int64_t>(option.high));
-      status = number.status();
-      if (number.ok()) options.*option.count = static_cast<int>(*number);
-    } else {
-      const Result<double> number = parse_real(value, option.low, option.high);
-      status = number.status();
-      if (number.ok()) options.*option.real = *number;
-    }
-    if (!status.ok()) return invalid("{}: {}", option.name, status.message());
-  }
+  HONE_ASSIGN_OR_RETURN(options, parse_fields<BoostOptions>(text, kBoostOptions, options));
   if (options.leaves == 1) return invalid("leaves: found 1, expected 0, or 2 and more");
   return options;
 }
 
 std::vector<std::string> boost_option_help() {
-  const BoostOptions defaults;
-  std::vector<std::string> lines;
-  for (const BoostOption& option : kBoostOptions) {
-    const double value = option.count != nullptr ? defaults.*option.count : defaults.*option.real;
-    lines.push_back(fmt::format("{}={}: {}", option.name, value, option.help));
-  }
-  return lines;
+  return fields_help<BoostOptions>(kBoostOptions, {});
 }
 
 Result<TreeLibrary> parse_tree_library(std::string_view name) {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "hone/compute/dag_testing.h"
-#include "hone/search/registry.h"
+#include "hone/search/policy.h"
 
 namespace hone::search::testing {
 
@@ -30,6 +30,10 @@ class BlindModel : public cost::CostModel {
   double skew_;
 };
 
+inline std::unique_ptr<Searcher> make_searcher(std::string_view strategy, const SearchTask& task) {
+  return std::move(make_policy(strategy)).value()->make_searcher(task);
+}
+
 struct Fixture {
   target::Target target;
   compute::Dag dag = compute::testing::conv2d({.h = 14, .w = 14, .ic = 32, .oc = 64});
@@ -48,7 +52,7 @@ struct Fixture {
   }
   // Best of `trials` measurements in batches of 8.
   [[nodiscard]] std::vector<double> run(std::string_view name, uint64_t seed, int trials) const {
-    const std::unique_ptr<Searcher> searcher = std::move(make_searcher(name, task(seed))).value();
+    const std::unique_ptr<Searcher> searcher = make_searcher(name, task(seed));
     std::vector<double> all;
     while (static_cast<int>(all.size()) < trials) {
       const std::vector<space::Point> points = searcher->propose(8);

@@ -39,7 +39,7 @@ TEST(strategies, each_comes_close_to_the_known_best_and_beats_random_search) {
   double random = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed)
     random += best_of(f.run("random", seed, kTrials)) / best / kSeeds;
-  for (const std::string& name : searcher_names()) {
+  for (const std::string& name : strategy_names()) {
     if (name == "random") continue;
     double found = 0;
     for (uint64_t seed = 1; seed <= kSeeds; ++seed)
@@ -76,7 +76,7 @@ TEST(strategies, mixed_begins_with_the_sketches_that_are_not_hopeless) {
     const std::vector<double> logs = predict_log_seconds(task, defaults);
     const double least = *std::min_element(logs.begin(), logs.end());
     const std::vector<space::Point> first =
-        std::move(make_searcher("mixed", task)).value()->propose(f.space->num_sketches() + 4);
+        testing::make_searcher("mixed", task)->propose(f.space->num_sketches() + 4);
     for (size_t i = 0; i < defaults.size(); ++i) {
       const bool proposed = std::find(first.begin(), first.end(), defaults[i]) != first.end();
       const bool wanted = logs[i] <= least + std::log(2) || defaults[i] == f.space->default_point();
@@ -91,8 +91,8 @@ TEST(strategies, mixed_begins_with_the_sketches_that_are_not_hopeless) {
 TEST(strategies, a_point_that_is_slower_or_fails_the_second_time_ends_no_search) {
   const Fixture f;
   for (const double later : {1e-2, static_cast<double>(INFINITY)}) {
-    for (const std::string& name : searcher_names()) {
-      const auto searcher = std::move(make_searcher(name, f.task(1))).value();
+    for (const std::string& name : strategy_names()) {
+      const auto searcher = testing::make_searcher(name, f.task(1));
       for (int round = 0; round < 5; ++round) {
         const std::vector<space::Point> points = searcher->propose(8);
         std::vector<double> times;

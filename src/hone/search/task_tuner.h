@@ -12,6 +12,7 @@
 #include "hone/db/store.h"
 #include "hone/search/candidate.h"
 #include "hone/search/incumbent.h"
+#include "hone/search/policy.h"
 #include "hone/search/task_bound.h"
 #include "hone/search/transfer.h"
 #include "hone/space/portable_point.h"
@@ -31,11 +32,11 @@ struct TuneTask {
 struct TaskContext {
   const target::Target* target = nullptr;
   cost::CostModel* model = nullptr;  // learns from what is measured
-  std::string searcher = "mixed";
-  std::string device;   // target::device_key
-  std::string version;  // of compiler and space
-  std::string source;   // Record::model
-  int threads = 1;      // that the kernels run on
+  Policy* policy = nullptr;          // makes the searchers; null: kDefaultStrategy
+  std::string device;                // target::device_key
+  std::string version;               // of compiler and space
+  std::string source;                // Record::model
+  int threads = 1;                   // that the kernels run on
   uint64_t seed = 1;
   const std::set<uint64_t>* forgotten = nullptr;  // tasks of which nothing stored counts
   space::Accuracy accuracy = space::Accuracy::kDefault;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "hone/search/prediction.h"
-#include "hone/search/registry.h"
 #include "hone/search/task_tuner.h"
 
 namespace hone::search {
@@ -22,7 +21,12 @@ constexpr size_t kMaxLearned = 2000;  // records of earlier runs, for the cost m
 Status TaskTuner::open(db::Store* store) {
   HONE_ASSIGN_OR_RETURN(space_,
                         space::Space::create(*task_.dag, *context_.target, context_.accuracy));
-  HONE_ASSIGN_OR_RETURN(searcher_, make_searcher(context_.searcher, search_task()));
+  if (context_.policy != nullptr) {
+    searcher_ = context_.policy->make_searcher(search_task());
+  } else {
+    HONE_ASSIGN_OR_RETURN(const auto policy, make_policy(kDefaultStrategy));
+    searcher_ = policy->make_searcher(search_task());
+  }
   HONE_RETURN_IF_ERROR(find_start());
   work_ = least_work(*task_.dag, *space_);
   constant_bytes_ = constant_bytes(*task_.dag);

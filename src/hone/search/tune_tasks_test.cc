@@ -14,7 +14,7 @@
 #include "hone/db/registry.h"
 #include "hone/measure/null_runner.h"
 #include "hone/search/noisy_runner.h"
-#include "hone/search/registry.h"
+#include "hone/search/policy.h"
 #include "hone/search/task_bound.h"
 #include "hone/search/tune_tasks_testing.h"
 
@@ -32,12 +32,13 @@ std::string schedules_of(const TuneResult& result) {
 }
 
 TEST(tune_tasks, same_seed_and_measurements_give_the_same_schedules) {
-  for (const std::string& name : searcher_names()) {
+  for (const std::string& name : strategy_names()) {
     for (const bool overlap : {false, true}) {
       std::vector<std::string> texts;
       for (int run = 0; run < 2; ++run) {
         TuneFixture f;
-        f.options.context.searcher = name;
+        const std::unique_ptr<Policy> policy = std::move(make_policy(name)).value();
+        f.options.context.policy = policy.get();
         f.options.compile_threads = 3;  // candidates of three tasks at a time
         f.options.overlap = overlap;
         f.options.max_trials = 6;

@@ -1,0 +1,64 @@
+// base/option_fields.h - options that users type as "depth=6,rate=0.3", as a table over the fields
+// of a plain struct: one row is a name, what it means, its bounds and its field. Parsing, errors
+// and help texts all come from the table.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hone/base/options.h"
+
+namespace hone {
+
+template <typename Options>
+struct OptionField {
+  std::string_view name, help;
+  double low, high;  // both included
+  std::variant<int Options::*, size_t Options::*, double Options::*> field;
+};
+
+// Changes the fields that the text names. An error names the option and says what was expected.
+template <typename Options>
+Result<Options> parse_fields(std::string_view text, std::span<const OptionField<Options>> fields,
+                             Options options) {
+  std::vector<std::string_view> names;
+  for (const OptionField<Options>& field : fields) names.push_back(field.name);
+  HONE_ASSIGN_OR_RETURN(const auto given, parse_key_values(text, names));
+  for (const OptionField<Options>& field : fields) {
+    const auto found = given.find(std::string(field.name));
+    if (found == given.end()) continue;
+    const auto assign = [&]<typename Number>(Number Options::*member) -> Status {
+      if constexpr (std::is_same_v<Number, double>) {
+        HONE_ASSIGN_OR_RETURN(options.*member, parse_real(found->second, field.low, field.high));
+      } else {
+        HONE_ASSIGN_OR_RETURN(const int64_t number,
+                              parse_int(found->second, static_cast<int64_t>(field.low),
+                                        static_cast<int64_t>(field.high)));
+        options.*member = static_cast<Number>(number);
+      }
+      return ok_status();
+    };
+    const Status status = std::visit(assign, field.field);
+    if (!status.ok()) return invalid("{}: {}", field.name, status.message());
+  }
+  return options;
+}
+
+// A line for each: "depth=6: levels of a tree", with the value that `options` has.
+template <typename Options>
+std::vector<std::string> fields_help(std::span<const OptionField<Options>> fields,
+                                     const Options& options) {
+  std::vector<std::string> lines;
+  for (const OptionField<Options>& field : fields) {
+    const auto line = [&](const auto member) {
+      return fmt::format("{}={}: {}", field.name, options.*member, field.help);
+    };
+    lines.push_back(std::visit(line, field.field));
+  }
+  return lines;
+}
+
+}  // namespace hone

@@ -1,0 +1,165 @@
+#include "hone/search/policy.h"
+
+#include <fmt/ranges.h>
+
+#include "hone/base/assert.h"
+#include "hone/base/option_fields.h"
+#include "hone/search/annealing_searcher.h"
+#include "hone/search/beam_searcher.h"
+#include "hone/search/coordinate_searcher.h"
+#include "hone/search/evolutionary_searcher.h"
+#include "hone/search/mixed_searcher.h"
+#include "hone/search/random_searcher.h"
+
+namespace hone::search {
+namespace {
+
+constexpr double kMost = 1 << 20;  // of what is counted
+
+constexpr OptionField<MixedOptions> kMixed[] = {
+    {"samples", "points among which the best predicted ones are chosen at the start", 1, kMost,
+     &MixedOptions::samples},
+    {"starts", "best predicted points that are measured first", 0, kMost, &MixedOptions::starts},
+    {"climb", "steps from each sample to a better predicted neighbour", 0, kMost,
+     &MixedOptions::climb},
+    {"descent_after", "measurements before descent along single decisions begins", 0, kMost,
+     &MixedOptions::descent_after},
+    {"least_share", "share of a batch that evolution and descent each keep", 0, 0.5,
+     &MixedOptions::least_share},
+    {"hopeless", "a sketch whose default point is predicted so many times slower is not tried", 1,
+     1e6, &MixedOptions::hopeless},
+    {"memory", "what a measurement's gain still counts one batch later", 0, 1,
+     &MixedOptions::memory}};
+
+constexpr OptionField<EvolutionOptions> kEvolution[] = {
+    {"first_population", "samples before the first generation", 1, kMost,
+     &EvolutionOptions::first_population},
+    {"population", "points of a generation", 2, kMost, &EvolutionOptions::population},
+    {"generations", "generations before a batch", 1, kMost, &EvolutionOptions::generations},
+    {"crossover", "share of the children with two parents; the others are mutations", 0, 1,
+     &EvolutionOptions::crossover},
+    {"descent_share", "share of a batch that are neighbours of the best measured points", 0, 1,
+     &EvolutionOptions::descent_share},
+    {"descent_after", "measurements before these neighbours are proposed", 0, kMost,
+     &EvolutionOptions::descent_after}};
+
+constexpr OptionField<AnnealingOptions> kAnnealing[] = {
+    {"chains", "chains that live side by side", 1, kMost, &AnnealingOptions::chains},
+    {"steps", "steps of each chain before a batch", 1, kMost, &AnnealingOptions::steps},
+    {"temperature", "at the start, in logarithms of seconds", 0, 1e3,
+     &AnnealingOptions::temperature},
+    {"cooling", "factor of the temperature per measurement", 0, 1, &AnnealingOptions::cooling},
+    {"coldest", "the lowest temperature", 0, 1e3, &AnnealingOptions::coldest},
+    {"elite_share", "share of the chains, the worst, that move to measured points before a batch",
+     0, 1, &AnnealingOptions::elite_share}};
+
+constexpr OptionField<CoordinateOptions> kCoordinate[] = {
+    {"significance", "gains below this share of the time are noise", 0, 1,
+     &CoordinateOptions::significance},
+    {"confidence", "standard deviations of the model's correction that a hope may reach", 0, 100,
+     &CoordinateOptions::confidence},
+    {"descent_after", "measurements before the first descent", 0, kMost,
+     &CoordinateOptions::descent_after},
+    {"samples", "points among which a new start is chosen", 1, kMost, &CoordinateOptions::samples},
+    {"kicks", "mutations from the best point to a new start, every second time", 0, kMost,
+     &CoordinateOptions::kicks}};
+
+constexpr OptionField<BeamOptions> kBeam[] = {
+    {"width", "partial choices that go on to the next decision", 1, kMost, &BeamOptions::width},
+    {"incumbents", "measured points that complete the partial choices, in turns", 1, kMost,
+     &BeamOptions::incumbents},
+    {"random_completion", "share of the searches that start from a sample instead", 0, 1,
+     &BeamOptions::random_completion}};
+
+// A strategy that remembers nothing from task to task: each searcher starts from the options.
+template <typename Strategy, typename Options>
+class GuidedPolicy : public Policy {
+ public:
+  GuidedPolicy(std::string_view name, const Options& options) : name_(name), options_(options) {}
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task) override {
+    return std::make_unique<Strategy>(std::make_shared<Guide>(task), options_);
+  }
+
+ private:
+  std::string_view name_;
+  Options options_;
+};
+
+class RandomPolicy : public Policy {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "random"; }
+  [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task) override {
+    return std::make_unique<RandomSearcher>(task);
+  }
+};
+
+using PolicyPtr = std::unique_ptr<Policy>;
+using Made = Result<PolicyPtr>;
+
+struct Entry {
+  std::string_view name;
+  Made (*make)(std::string_view name, std::string_view options);
+  std::vector<std::string> (*help)();
+};
+
+template <typename Strategy, typename Options, const auto& kFields>
+constexpr Entry guided(std::string_view name) {
+  return {name,
+          [](std::string_view own_name, std::string_view text) -> Made {
+            HONE_ASSIGN_OR_RETURN(const Options options, parse_fields<Options>(text, kFields, {}));
+            return PolicyPtr(new GuidedPolicy<Strategy, Options>(own_name, options));
+          },
+          [] { return fields_help<Options>(kFields, {}); }};
+}
+
+Made make_random(std::string_view /*name*/, std::string_view text) {
+  if (!text.empty()) return invalid("it has no options");
+  return PolicyPtr(new RandomPolicy());
+}
+
+const Entry kStrategies[] = {
+    guided<MixedSearcher, MixedOptions, kMixed>("mixed"),
+    guided<EvolutionarySearcher, EvolutionOptions, kEvolution>("evolutionary"),
+    guided<AnnealingSearcher, AnnealingOptions, kAnnealing>("annealing"),
+    guided<CoordinateSearcher, CoordinateOptions, kCoordinate>("coordinate"),
+    guided<BeamSearcher, BeamOptions, kBeam>("beam"),
+    {"random", make_random, [] { return std::vector<std::string>(); }}};
+
+const Entry* find(std::string_view name) {
+  for (const Entry& entry : kStrategies) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const Entry* const entry = find(name);
+  if (entry == nullptr)
+    return invalid("unknown search strategy '{}', expected one of {}", name,
+                   fmt::join(strategy_names(), ", "));
+  if (colon + 1 == text.size())
+    return invalid("search strategy '{}': expected options such as samples=100 after ':'", name);
+  Made made = entry->make(
+      entry->name, colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1));
+  if (!made.ok()) return invalid("search strategy '{}': {}", name, made.status().message());
+  return made;
+}
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : kStrategies) names.emplace_back(entry.name);
+  return names;
+}
+
+std::vector<std::string> strategy_options(std::string_view name) {
+  const Entry* const entry = find(name);
+  HONE_ASSERT(entry != nullptr, "the name is one of strategy_names()");
+  return entry->help();
+}
+
+}  // namespace hone::search
