@@ -11,7 +11,7 @@ namespace {
 namespace net = cost::net;
 
 // Steps are as few as the data: a higher rate than one that ends a long training, all weights at a
-// lower one than the last layers (docs/user/cost_models.md).
+// lower one than the last layers (docs/user/training_cost_models.md).
 constexpr int kEpochs = 20, kBatch = 128;
 constexpr double kFullRate = 5e-4, kHeadRate = 2e-3;
 

@@ -287,7 +287,7 @@ void measure_traffic(const Nest& nest, const Body& body, const target::Target& t
   const std::span<double> total = std::span(table).subspan((depth + 1) * count, depth + 1);
   const std::span<double> first_level = std::span(table).last(depth + 1);
   // Register tiles of products live on few lines at a time; where nothing is multiplied, lines that
-  // fall into the same sets are what decides (docs/user/performance.md).
+  // fall into the same sets are what decides (docs/studies/other_operators.md).
   const bool conflicts = nest.ops.fma == 0;
   for (size_t a = 0; a < count; ++a) {
     const NestAccess& access = nest.accesses[a];

@@ -11,7 +11,7 @@ namespace {
 
 // A call joins a group if it saves at least this share of its own time, or of the group's if that
 // is less. Saving only forks and joins gained nothing: mixed kernels share the caches
-// (docs/user/performance.md).
+// (docs/studies/models.md).
 constexpr double kLeastGain = 0.1;
 constexpr size_t kMostTogether = 32;
 // More tiles than this per thread count as so many larger ones: the rest changes little.

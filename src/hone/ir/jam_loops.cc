@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostRows = 8;
 // Elements of a row, less: a softmax of four rows of 61 takes half the time side by side, of two
-// rows of 128 the same (docs/user/performance.md).
+// rows of 128 the same (docs/studies/other_operators.md).
 constexpr int64_t kLongRow = 128;
 
 bool is_rows(const Stmt& s) {

@@ -23,7 +23,7 @@ namespace hone::ir {
 struct RollOptions {
   // Loads of unknown values in unrolled loops around one store; more are too many. Kernels with
   // F(4x4, 3x3), whose transforms make up to 216, lose 0 to 3 % with loops; with F(6x6, 3x3), 288
-  // to 512, they gain 4 to 10 % (docs/user/performance.md).
+  // to 512, they gain 4 to 10 % (docs/studies/compiling.md).
   int64_t max_loads = 256;
   int64_t max_prepare_loads = 32;  // the same in phases that run once, at compile time
   // The same of what is summed up: 5 x 5 taps around a register tile, which take 100 to 200 ms.

@@ -15,7 +15,8 @@
 namespace hone::measure {
 namespace {
 
-// A core for two threads: 1.9 to 2.1; cores of their own: 1.0 to 1.2 (D, docs/user/performance.md).
+// A core for two threads: 1.9 to 2.1; cores of their own: 1.0 to 1.2 (D,
+// docs/studies/measuring.md).
 constexpr double kSlower = 1.5;
 constexpr double kFarther = 2;  // one cache: 77 to 117 ns; cores of two: 381 ns (D)
 constexpr double kPause = 0.05;

@@ -3,7 +3,7 @@
 // A virtual machine's CPUs are at times the hardware threads of one core, or cores that do not
 // share the cache that they usually share, for seconds to minutes. Nothing in the guest says so,
 // and a figure of several threads measured then is one of another machine: arithmetic at half the
-// rate, or lines that another thread wrote at a quarter of it (docs/user/performance.md, "Two
+// rate, or lines that another thread wrote at a quarter of it (docs/studies/measuring.md, "Two
 // threads on one core"). Arithmetic and the way of a cache line to another thread and back tell.
 #pragma once
 

@@ -8,7 +8,7 @@
 namespace hone {
 namespace {
 
-// How much faster a joined task must look: predictions favour it (docs/user/performance.md).
+// How much faster a joined task must look: predictions favour it (docs/studies/convolutions.md).
 constexpr double kJoinGain = 1.2;
 // Beyond these gains a measurement has never said otherwise.
 constexpr double kLeastDoubtful = 1.0, kMostDoubtful = 1.6;

@@ -18,7 +18,7 @@ using schedule::State;
 using schedule::Steps;
 
 constexpr int64_t kShortRow = 16;
-// Of a row, up to which four, or two, at once were faster (docs/user/performance.md).
+// Of a row, up to which four, or two, at once were faster (docs/studies/other_operators.md).
 constexpr int64_t kFewVectors = 4, kSomeVectors = 8, kManyVectors = 64;
 constexpr int64_t kTilesPerCore = 4;  // at least, so that cores end together
 

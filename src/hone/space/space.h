@@ -38,7 +38,7 @@ struct Point {
 };
 [[nodiscard]] uint64_t hash(const Point& point);
 
-// Which algorithms a task may use, by how much they round (docs/user/performance.md has figures).
+// Which algorithms a task may use, by how much they round (docs/user/tuning.md has figures).
 enum class Accuracy : uint8_t {
   kStrict,   // every product is summed as it is written
   kDefault,  // Winograd's convolutions and Strassen's products, too: 2e-5 of the largest result at

@@ -2,7 +2,7 @@
 //
 // A thread that is woken while the CPU on which it ran last is busy for a moment is put beside the
 // caller by Linux (6.18), and stays there for milliseconds: both run at half their speed while the
-// other CPU is idle. On two CPUs that was so in a sixth of the time (docs/user/performance.md).
+// other CPU is idle. On two CPUs that was so in a sixth of the time (docs/studies/measuring.md).
 // So the threads may run wherever the one that made the pool may, but for the caller's CPU. The
 // caller itself stays free; where it moves, they make room.
 #pragma once
