@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The documentation holds together: every relative link of a Markdown file leads to a file and a heading that
-exist, every file of docs/ that a source names exists, and lines of prose have at most WIDTH characters.
-Tables and fenced code may be wider, and so may a line without a blank to break it at."""
+exist, so does every source that it names as code, every file of docs/ that a source names exists, and lines of
+prose have at most WIDTH characters. Tables and fenced code may be wider, and so may a line without a blank."""
 import functools
 import os
 import posixpath
@@ -18,6 +18,8 @@ HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*([^)\s]+)[^)]*\)")
 EXTERNAL = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+SOURCE = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)+\.(h|cc|py|sh)")
+ROOTS = ("", "src/hone/")  # that names of sources begin at
 NAMED = r"docs/[A-Za-z0-9_/.-]+\.(md|csv|json|svg)"
 
 
@@ -63,6 +65,14 @@ def links(lines):
             yield numbers[text.count("\n", 0, link.start())], link[1]
 
 
+def missing_sources(lines):
+    """(line number, name) of the sources that are named as code and do not exist."""
+    for number, line in without_code(lines):
+        for code in CODE.finditer(line):
+            if SOURCE.fullmatch(code[2]) and not any((sources.ROOT / root / code[2]).exists() for root in ROOTS):
+                yield number, code[2]
+
+
 @functools.cache
 def anchors_of(path):
     return anchors(sources.lines(path))
@@ -92,7 +102,9 @@ def main():
     problems = []
     for path in sources.files(".md"):
         lines = sources.lines(path)
-        problems += [f"{path}:{number}: a line of prose has more than {WIDTH} characters" for number in wide_lines(lines)]
+        problems += [f"{path}:{number}: a line of prose has more than {WIDTH} characters"
+                     for number in wide_lines(lines)]
+        problems += [f"{path}:{number}: there is no {name}" for number, name in missing_sources(lines)]
         for number, target in links(lines):
             problem = broken(path, target)
             if problem:

@@ -83,6 +83,11 @@ class Docs(unittest.TestCase):
         self.assertIn("there is no docs/user/none.m", check_docs.broken(readme, "none.md"))
         self.assertIn("no heading #none", check_docs.broken(readme, "../../README.md#none"))
 
+    def test_missing_sources_are_found(self):
+        missing = "`ir/none.h`"
+        lines = ["`ir/printer.h` `scripts/check_docs.py` `ir/NAME.h` ir/none.h", "```", missing, "```", missing]
+        self.assertEqual(list(check_docs.missing_sources(lines)), [(5, "ir/none.h")])
+
     def test_what_sources_name_is_seen(self):
         names = {name for path, _, name in check_docs.named_files() if path == "src/hone/ir/printer.h"}
         self.assertEqual(names, {"docs/formats/ir.md"})
