@@ -1,7 +1,7 @@
 """The least time that a row of the kernels table could take on this machine, and what allows no less (docs/user/explain.md).
 
 A roofline is what `hone devices --json` prints: peak rates in FLOP/s, bandwidths in bytes per second of each cache level and of memory,
-by one core and by all. The bound is that of src/hone/measure/roofline.h, but for the level, which all copies in the row's model choose.
+by one core and by all. The bound is that of src/hone/trial/roofline.h, but for the level, which all copies in the row's model choose.
 """
 import kernel_rows
 

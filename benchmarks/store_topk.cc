@@ -24,8 +24,8 @@ double now() {
 uint64_t some_task(Rng& rng) { return static_cast<uint64_t>(500 * std::pow(rng.uniform(), 3)); }
 std::string some_device(Rng& rng) { return fmt::format("device {}", rng.below(4)); }
 
-db::Record some_record(Rng& rng) {
-  db::Record r;
+trial::Record some_record(Rng& rng) {
+  trial::Record r;
   r.task = some_task(rng);
   r.kernel_class = "conv2d+bias+relu";
   r.device = some_device(rng);
@@ -33,7 +33,7 @@ db::Record some_record(Rng& rng) {
   r.algorithm = rng.chance(0.3) ? "winograd_4" : "direct";
   const bool winograd = r.algorithm == "winograd_4";
   r.steps = (winograd ? "winograd(conv2d, 4)\n" : "") + std::string(300, 's');
-  r.accuracy = db::accuracy_of(r.steps);
+  r.accuracy = trial::accuracy_of(r.steps);
   r.centre = (winograd ? 1e-3 : 2e-3) * (1 + rng.uniform());
   r.times = {r.centre, r.centre, r.centre};
   r.threads = static_cast<int>(rng.between(1, 2));
@@ -49,7 +49,7 @@ Status run(int argc, char** argv) {
   Rng rng(1);
   const double start = now();
   for (int64_t stored = 0; stored < records;) {
-    std::vector<db::Record> batch;
+    std::vector<trial::Record> batch;
     for (; stored < records && batch.size() < 10'000; ++stored) batch.push_back(some_record(rng));
     HONE_RETURN_IF_ERROR(store->add(batch).status());
   }
@@ -58,11 +58,11 @@ Status run(int argc, char** argv) {
   struct Case {
     const char* name;
     std::string version, algorithm;
-    space::Accuracy accuracy = space::Accuracy::kDefault;
+    trial::Accuracy accuracy = trial::Accuracy::kDefault;
   };
   for (const Case& c :
        {Case{"any", "", ""}, Case{"one version", "1", ""}, Case{"one algorithm", "", "direct"},
-        Case{"strict", "", "", space::Accuracy::kStrict}, Case{"a version without any", "9", ""}}) {
+        Case{"strict", "", "", trial::Accuracy::kStrict}, Case{"a version without any", "9", ""}}) {
     std::vector<double> times;
     for (int i = 0; i < 2000; ++i) {
       const db::BestQuery query = {.task = some_task(rng),

@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 """A folder of src/hone may include only itself and the folders above it, and only the folder that
-owns a third-party library may include its headers. Also read: the links in CMakeLists.txt."""
+owns a third-party library may include its headers. It links only folders above it of which it includes
+something. The longest chain of folders, from base to the command line, each of which includes the one
+before it, must not grow."""
+import posixpath
 import re
 import sys
 
 import sources
 
 # From the ground up. After them come src/hone/*.h, the facade, then everything outside src/hone.
-LAYERS = ["base", "tensor", "ir", "compute", "schedule", "target", "space", "analysis", "codegen",
-          "measure", "db", "cost", "search", "graph", "assembly", "model", "neural"]
+LAYERS = ["base", "tensor", "ir", "compute", "schedule", "target", "trial", "db", "space", "analysis",
+          "codegen", "measure", "cost", "search", "graph", "assembly", "model", "neural"]
 FACADE = len(LAYERS)
 OUTSIDE = FACADE + 1
+
+COMMAND_LINE = "tools/hone"
+LONGEST_CHAIN = 14  # a change that makes it shorter lowers this
 
 # Third-party headers -> the only folder of src/hone that may include them.
 OWNERS = {
@@ -25,6 +31,16 @@ OWNERS = {
 }
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 LINK = re.compile(r"\bhone_([a-z]+)\b(?!\.)")
+# hone_library(NAME SOURCES a.cc ... DEPS hone_base ...), hone_test(...) and what is linked apart from them.
+COMMAND = re.compile(r"\b(hone_library|hone_test|add_executable|target_link_libraries)\s*\(\s*(\w+)([^()]*)\)")
+# The libraries whose headers are not simply those below the folder of their name.
+HEADERS = {
+    "codegen": r"hone/codegen/llvm/",
+    "runtime": r"hone/codegen/runtime/",
+    "artifact": r"hone/codegen/[^/]+$",
+    "tune": r"hone/[^/]+$",
+}
+FOR_TESTS = re.compile(r"(_test|_testing|_test_support|_benchmark)\.(h|cc)$|/test_\w+\.(h|cc)$")
 
 
 def layer_of(path):
@@ -64,23 +80,100 @@ def check_links(path, layer):
                 yield f"{path}:{number}: links hone_{target}, which is above {name_of(layer)}"
 
 
+def includes_of(path):
+    """(number of the line, quote, header) of each include."""
+    for number, line in enumerate(sources.lines(path), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, *match.groups()
+
+
+def links_of(text):
+    """(target, whether it is a test, its sources, the libraries of this project that it links) of the text of a
+    CMakeLists.txt; what only helps tests counts as a test."""
+    targets = {}
+    for command, name, words in COMMAND.findall(re.sub(r"#.*", "", text)):
+        test = command == "hone_test" or "_test" in name or "_benchmark" in name
+        _, own, links = targets.setdefault(name, (test, [], []))
+        words = words.split()
+        own.extend(word for word in words if word.endswith(".cc"))
+        links.extend(match[1] for match in map(LINK.fullmatch, words) if match)
+    return [(name, *rest) for name, rest in targets.items()]
+
+
+def needless_links(path, text, included):
+    """Links of a CMakeLists.txt without which nothing would be missing: no header of theirs is included.
+    `included`: the headers that each file of the project includes."""
+    for name, test, own, links in links_of(text):
+        folders = {posixpath.normpath(str(path.parent / source).rpartition("/")[0]) for source in own}
+        used = {header for file, headers in included.items() if str(file.parent) in folders
+                for header in headers if test or not FOR_TESTS.search(str(file))}
+        for link in links:
+            if link not in HEADERS and link not in LAYERS:
+                continue
+            if not any(re.match(HEADERS.get(link, f"hone/{link}/"), header) for header in used):
+                yield f"{path}: {name} links hone_{link}, but includes nothing of it"
+
+
+def place_of(path):
+    """The link of a chain that a file or an included header belongs to: its folder, or, at the top of src/hone, the
+    header together with its source. None: it is no part of the program."""
+    parts = path.parts[1:] if path.parts[0] == "src" else path.parts
+    if parts[0] == "hone":
+        return parts[1] if len(parts) > 2 else f"{path.stem}.h"
+    return COMMAND_LINE if str(path.parent) == COMMAND_LINE else None
+
+
+def longest_chain(included):
+    """The longest chain of places from `base` to the command line, each of which includes the one before it; and a
+    circle of places, if there is one."""
+    below = {}
+    for file, headers in included.items():
+        place = None if FOR_TESTS.search(str(file)) else place_of(file)
+        if place:
+            below.setdefault(place, set()).update(
+                place_of(type(file)(header)) for header in headers if header.startswith("hone/"))
+    chains, circles = {}, []
+
+    def chain_to(place, above=()):
+        if place in above:
+            circles.append([*above[above.index(place):], place])
+            return []
+        if place not in chains:
+            steps = (chain_to(other, (*above, place)) for other in sorted(below.get(place, set()) - {place}))
+            chains[place] = max(steps, key=len, default=[]) + [place]
+        return chains[place]
+
+    return chain_to(COMMAND_LINE), circles[0] if circles else None
+
+
 def main():
     problems = []
+    included = {}
     for path in sources.files(*sources.CPP):
         layer = layer_of(path)
         if layer is None:
             problems.append(f"{path}: {path.parts[2]} is in no known layer")
             continue
-        for number, line in enumerate(sources.lines(path), 1):
-            match = INCLUDE.match(line)
-            problem = match and check_include(path, layer, *match.groups())
+        lines = list(includes_of(path))
+        included[path] = [target for _, _, target in lines]
+        for number, kind, target in lines:
+            problem = check_include(path, layer, kind, target)
             if problem:
                 problems.append(f"{path}:{number}: {problem}")
-    for path in sources.files("CMakeLists.txt", under=["src/hone"]):
-        layer = layer_of(path)
+    for path in sources.files("CMakeLists.txt"):
+        layer = layer_of(path) if path.parts[0] == "src" else None
         if layer is not None:
             problems.extend(check_links(path, layer))
-    print("\n".join(problems) or f"layers: {len(LAYERS)} in order")
+        problems.extend(needless_links(path, "\n".join(sources.lines(path)), included))
+    chain, circle = longest_chain(included)
+    if circle:
+        problems.append(f"a circle of includes: {' -> '.join(circle)}")
+    if len(chain) > LONGEST_CHAIN:
+        problems.append(f"the longest chain of folders has {len(chain)}, expected {LONGEST_CHAIN} at most: "
+                        f"{' -> '.join(chain)}")
+    print("\n".join(problems) or f"layers: {len(LAYERS)} in order; the longest chain has {len(chain)}: "
+          f"{' -> '.join(chain)}")
     return 1 if problems else 0
 
 

@@ -39,6 +39,38 @@ class Layers(unittest.TestCase):
         self.assertIn("belongs to db", self.problem("src/hone/search/a.cc", "sqlite3.h", "<"))
 
 
+    def test_a_link_without_an_include_is_needless(self):
+        text = """# hone_library(hone_ir SOURCES a.cc DEPS hone_neural)
+            hone_library(hone_db
+              SOURCES a.cc  # hone_cost
+              DEPS hone_base hone_trial hone_runtime SQLite::SQLite3)
+            target_link_libraries(hone_db PRIVATE hone_codegen ${CMAKE_DL_LIBS})
+            hone_test(hone_db_test SOURCES a_test.cc DEPS hone_db hone_space hone_graph_testing)"""
+        included = {P("src/hone/db/a.cc"): ["hone/base/file.h", "hone/codegen/runtime/pool.h"],
+                    P("src/hone/db/a_test.cc"): ["hone/db/a.h", "hone/space/space.h", "hone/codegen/llvm/backend.h"],
+                    P("src/hone/cost/b.h"): ["hone/trial/record.h"]}
+        found = list(check_layers.needless_links(P("src/hone/db/CMakeLists.txt"), text, included))
+        self.assertEqual([line.split(": ")[1] for line in found],
+                         ["hone_db links hone_trial, but includes nothing of it",
+                          "hone_db links hone_codegen, but includes nothing of it"])
+
+    def test_the_longest_chain_goes_by_what_the_program_includes(self):
+        included = {P("tools/hone/main.cc"): ["hone/tune.h", "hone/ir/expr.h"],
+                    P("src/hone/tune.h"): ["hone/search/a.h"],
+                    P("src/hone/tune.cc"): ["hone/tune.h", "hone/plan.h"],
+                    P("src/hone/plan.h"): ["hone/search/a.h"],
+                    P("src/hone/search/a.cc"): ["hone/search/a.h", "hone/base/file.h"],
+                    P("src/hone/search/a_test.cc"): ["hone/model/m.h"],
+                    P("src/hone/model/m.h"): ["hone/search/a.h", "hone/ir/expr.h"],
+                    P("tests/b.cc"): ["hone/model/m.h"]}
+        chain, circle = check_layers.longest_chain(included)
+        self.assertEqual(chain, ["base", "search", "plan.h", "tune.h", "tools/hone"])
+        self.assertIsNone(circle)
+        included[P("src/hone/plan.cc")] = ["hone/tune.h"]
+        _, circle = check_layers.longest_chain(included)
+        self.assertEqual(circle, ["tune.h", "plan.h", "tune.h"])
+
+
 class Duplicates(unittest.TestCase):
     def found(self, **bodies):
         return list(check_duplicates.runs(

@@ -28,7 +28,7 @@
 namespace hone {
 namespace {
 
-std::string checksum(db::Record record) {
+std::string checksum(trial::Record record) {
   record.message.clear();
   return hash_hex(db::identity(record));
 }
@@ -41,11 +41,11 @@ class LoggedStore final : public db::ForwardingStore {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     run_ = fmt::format("{}.{}", getpid(), std::chrono::nanoseconds(now).count());
   }
-  Result<std::vector<int64_t>> add(std::span<const db::Record> batch) override {
+  Result<std::vector<int64_t>> add(std::span<const trial::Record> batch) override {
     if (batch.empty()) return ForwardingStore::add(batch);
     const std::string name = fmt::format("{}.{}/{}", run_, ++written_, batch.size());
-    std::vector<db::Record> marked(batch.begin(), batch.end());
-    for (db::Record& record : marked) {
+    std::vector<trial::Record> marked(batch.begin(), batch.end());
+    for (trial::Record& record : marked) {
       record.model = name;
       record.message = checksum(record);
     }
@@ -66,11 +66,11 @@ class LoggedStore final : public db::ForwardingStore {
 Status write(db::Store& store, uint64_t seed) {
   Rng rng(seed);
   for (;;) {
-    std::vector<db::Record> batch(static_cast<size_t>(rng.between(1, 12)));
+    std::vector<trial::Record> batch(static_cast<size_t>(rng.between(1, 12)));
     // A choice is between trials of one task on one device.
     const auto task = static_cast<uint64_t>(rng.below(50));
     const std::string device = fmt::format("device {}", rng.below(3));
-    for (db::Record& record : batch) {
+    for (trial::Record& record : batch) {
       record.task = task;
       record.kernel_class = "stress";
       record.task_text = "text";
@@ -88,7 +88,7 @@ Status write(db::Store& store, uint64_t seed) {
   }
 }
 
-Status tune(db::Store& store, uint64_t seed) {
+Status tune(db::TrialStore& store, uint64_t seed) {
   const compute::Dag dag = compute::testing::gemm(8, 64, 32);
   const search::TuneTask task{&dag, compute::task_key(dag), 1, "gemm"};
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost::CostModel> model, cost::make_model("analytic"));
@@ -118,7 +118,7 @@ Status check(db::Store& store, std::span<char*> logs) {
   };
   std::map<std::string, Batch> batches;
   int64_t records = 0, wrong = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(store, {}, [&](db::Record&& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, {}, [&](trial::Record&& record) {
     ++records;
     const size_t slash = record.model.find('/');
     const bool whole = slash != std::string::npos && record.message == checksum(record);

@@ -6,6 +6,7 @@
 #include "hone/base/log.h"
 #include "hone/codegen/loaded_model.h"
 #include "hone/locate_fault.h"
+#include "hone/verify_tasks.h"
 
 namespace hone {
 namespace {
@@ -19,7 +20,7 @@ constexpr int64_t kMostWeights = int64_t{1} << 30;  // bytes, that are held twic
 Result<schedule::Steps> plain_schedule(const ModelTasks& model, size_t group) {
   HONE_ASSIGN_OR_RETURN(
       const space::Space space,
-      space::Space::create(model.dag(group), model.target, space::Accuracy::kStrict));
+      space::Space::create(model.dag(group), model.target, trial::Accuracy::kStrict));
   return space.steps(space.default_point());
 }
 

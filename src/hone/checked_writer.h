@@ -5,7 +5,6 @@
 
 #include "hone/model/fit_memory.h"
 #include "hone/model_check.h"
-#include "hone/verify.h"
 
 namespace hone {
 

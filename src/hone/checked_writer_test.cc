@@ -9,6 +9,7 @@
 #include "hone/base/log.h"
 #include "hone/graph/test_model.h"
 #include "hone/model/compile_graph.h"
+#include "hone/tune.h"
 
 namespace hone {
 namespace {

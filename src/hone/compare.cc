@@ -1,8 +1,7 @@
-// The comparison of two tensors, for verify.
+#include "hone/compare.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "hone/verify.h"
 
 namespace hone {
 namespace {

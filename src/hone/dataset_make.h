@@ -5,8 +5,9 @@
 #include <set>
 
 #include "hone/compute/dag.h"
+#include "hone/measure/worker_process.h"
 #include "hone/search/sample_tasks.h"
-#include "hone/tune.h"
+#include "hone/tensor/tensor.h"
 
 namespace hone {
 

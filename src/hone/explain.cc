@@ -26,7 +26,7 @@ struct Found {
   size_t task;  // index of its group
 };
 
-Result<Found> find_task(const std::string& path, const CostModelPtr& cost, db::Store* store,
+Result<Found> find_task(const std::string& path, const CostModelPtr& cost, db::TrialStore* store,
                         const ExplainOptions& options) {
   const std::string& text = options.task;
   if (path.empty()) {
@@ -87,17 +87,17 @@ Result<KnownSchedule> choose(const ModelTasks& model, size_t task, db::Store* st
 }
 
 // The fastest record of exactly these steps.
-Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t task, db::Store* store,
-                                             const std::string& steps) {
+Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t task,
+                                             db::TrialStore* store, const std::string& steps) {
   std::optional<MeasuredTime> found;
   if (!store) return found;
   db::Filter filter;
   filter.task = model.tasks.groups[task].key;
   filter.device = model.device;
   filter.threads = model.threads;
-  filter.outcome = measure::Outcome::kOk;
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, store->query(filter));
-  for (const db::Record& record : records) {
+  filter.outcome = trial::Outcome::kOk;
+  HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records, store->query(filter));
+  for (const trial::Record& record : records) {
     if (record.steps != steps) continue;
     if (found && found->seconds <= record.quiet_seconds()) continue;
     const double quiet = record.quiet_seconds() / record.centre;
@@ -131,8 +131,8 @@ Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedul
                     .samples = static_cast<int>(answer.timing.samples.size()),
                     .now = true,
                     .verified = answer.verified};
-  if (answer.outcome != measure::Outcome::kOk)
-    time.failure = fmt::format("{}: {}", measure::outcome_name(answer.outcome), answer.message);
+  if (answer.outcome != trial::Outcome::kOk)
+    time.failure = fmt::format("{}: {}", trial::outcome_name(answer.outcome), answer.message);
   return time;
 }
 

@@ -6,7 +6,9 @@
 
 #include "hone/analysis/cpu_measure.h"
 #include "hone/codegen/llvm/inner_loop.h"
-#include "hone/tune.h"
+#include "hone/measure/worker_process.h"
+#include "hone/model/compile_options.h"
+#include "hone/model/summary.h"
 
 namespace hone {
 

@@ -7,6 +7,7 @@
 #include "hone/base/hash.h"
 #include "hone/db/registry.h"
 #include "hone/graph/test_model.h"
+#include "hone/tune.h"
 
 namespace hone {
 namespace {

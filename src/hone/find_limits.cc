@@ -21,7 +21,7 @@ void find_limits(const TuneOptions& options, const std::function<void()>& before
   before();
   measure::HostMonitor host;
   (void)host.sample();
-  const Result<measure::Roofline> found =
+  const Result<trial::Roofline> found =
       measure::measure_roofline(target::host(), {.interrupted = options.interrupted});
   const measure::HostLoad load = host.sample();
   if (found.ok() && load.others + load.steal > kQuiet) {

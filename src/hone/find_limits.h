@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "hone/tune.h"
+#include "hone/tune_options.h"
 
 namespace hone {
 

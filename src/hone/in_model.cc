@@ -6,7 +6,7 @@
 #include "hone/assembly/model_run.h"
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/measure/statistics.h"
+#include "hone/trial/statistics.h"
 
 namespace hone {
 namespace {
@@ -64,13 +64,13 @@ Extended extend(const graph::TaskList& tasks, std::span<const schedule::Steps> s
 
 // One contest while it runs.
 struct Scores {
-  std::vector<measure::Duel> duels;
-  std::vector<measure::PairTest> tests;
+  std::vector<trial::Duel> duels;
+  std::vector<trial::PairTest> tests;
   int turn = 0;
 
   explicit Scores(size_t challengers)
       : duels(challengers),
-        tests(challengers, measure::PairTest(1 - kError / static_cast<double>(challengers))) {}
+        tests(challengers, trial::PairTest(1 - kError / static_cast<double>(challengers))) {}
   // The challenger of this round: they take turns until each is decided; 0: none any more.
   int next() {
     for (size_t i = 0; i < tests.size(); ++i) {
@@ -156,7 +156,7 @@ class Comparison {
     return true;
   }
   // One run with the winners, one with the best of all as they were.
-  Status whole_runs(const std::vector<int>& winners, measure::Duel& duel) {
+  Status whole_runs(const std::vector<int>& winners, trial::Duel& duel) {
     std::vector<int> before(extended_.contest.size(), 0), after = before;
     for (size_t c = 0; c < after.size(); ++c) {
       if (extended_.contest[c] >= 0)
@@ -215,15 +215,15 @@ std::vector<Contest> contests_of(const ModelTasks& model,
   return contests;
 }
 
-int winner(std::span<const measure::Duel> duels) {
+int winner(std::span<const trial::Duel> duels) {
   int best = -1;
   double least = 1;
   for (size_t i = 0; i < duels.size(); ++i) {
-    measure::PairTest test(1 - kError / static_cast<double>(duels.size()));
+    trial::PairTest test(1 - kError / static_cast<double>(duels.size()));
     for (size_t p = 0; p < duels[i].pairs(); ++p)
       test.add(duels[i].challenger[p], duels[i].incumbent[p]);
     if (!test.first_is_faster()) continue;
-    const double ratio = measure::duel_ratio(duels[i]);
+    const double ratio = trial::duel_ratio(duels[i]);
     if (ratio < least) least = ratio, best = static_cast<int>(i);
   }
   return best;
@@ -257,11 +257,11 @@ Result<InModelResult> compare_in_model(const ModelTasks& model,
     ++result.rounds;
   }
   if (totals.empty()) return result;
-  result.model_seconds = measure::median(totals);
+  result.model_seconds = trial::median(totals);
   for (const Scores& score : scores) result.winners.push_back(winner(score.duels));
   if (std::count(result.winners.begin(), result.winners.end(), -1) == std::ssize(contests))
     return result;
-  measure::Duel whole;
+  trial::Duel whole;
   while (std::ssize(whole.challenger) < kMaxRounds && goes_on(options.deadline)) {
     HONE_RETURN_IF_ERROR(comparison.whole_runs(result.winners, whole));
     if (winner({&whole, 1}) == 0) break;
@@ -273,7 +273,7 @@ Result<InModelResult> compare_in_model(const ModelTasks& model,
   std::vector<double> saved;
   for (size_t p = 0; p < whole.pairs(); ++p)
     saved.push_back(whole.incumbent[p] - whole.challenger[p]);
-  result.saved_seconds = measure::median(saved);
+  result.saved_seconds = trial::median(saved);
   return result;
 }
 

@@ -26,7 +26,7 @@ struct Contest {
 // Of a task's challengers the one that is to take the place of the best so far; -1: none. `duels`:
 // per challenger, seconds in the model. Chance lets one win that is no faster in at most 5 of 100
 // contests.
-[[nodiscard]] int winner(std::span<const measure::Duel> duels);
+[[nodiscard]] int winner(std::span<const trial::Duel> duels);
 
 struct InModelOptions {
   double deadline = 0;  // on real_clock()

@@ -22,8 +22,8 @@ class Machine {
     burst_ -= burst_ > 0 ? 1 : 0;
     return quiet * drift_ * hit * (1 + 0.03 * rng_.uniform());
   }
-  measure::Duel duel(double challenger, double best, int pairs) {
-    measure::Duel duel;
+  trial::Duel duel(double challenger, double best, int pairs) {
+    trial::Duel duel;
     for (int i = 0; i < pairs; ++i) {
       const bool first = rng_.chance(0.5);
       const double a = seconds(first ? challenger : best), b = seconds(first ? best : challenger);
@@ -44,7 +44,7 @@ std::vector<int> outcomes(const std::vector<double>& challengers, int pairs, int
   std::vector<int> counts(challengers.size() + 1, 0);
   for (int i = 0; i < contests; ++i) {
     Machine machine(static_cast<uint64_t>(i + 1));
-    std::vector<measure::Duel> duels;
+    std::vector<trial::Duel> duels;
     for (const double seconds : challengers) duels.push_back(machine.duel(seconds, 1, pairs));
     ++counts[static_cast<size_t>(winner(duels) + 1)];
   }

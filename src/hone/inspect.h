@@ -4,7 +4,8 @@
 
 #include "hone/graph/memory_plan.h"
 #include "hone/graph/passes/pass.h"
-#include "hone/tune.h"
+#include "hone/model/compile_options.h"
+#include "hone/model/summary.h"
 
 namespace hone {
 

@@ -10,7 +10,6 @@
 #include "hone/base/log.h"
 #include "hone/graph/op.h"
 #include "hone/output_difference.h"
-#include "hone/rounding_noise.h"
 
 namespace hone {
 namespace {

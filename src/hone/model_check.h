@@ -14,23 +14,12 @@
 #include "hone/model/summary.h"
 #include "hone/naive_values.h"
 #include "hone/random_inputs.h"
-#include "hone/schedule/step.h"
+#include "hone/rounding_noise.h"
 
 namespace hone {
 
 // Of a node, for naive runs in a check: beyond, plain loops take longer than making better code.
 inline constexpr double kPlainFlops = 2e6;
-
-// How much a model's results may differ by rounding alone, relative to a tensor's largest
-// magnitude.
-struct Rounding {
-  double tolerance = 5e-5;  // of an output, without asking further
-  double products = 1e-6;   // of each product's result: by its algorithm and its weights' type
-  double others = 3e-7;     // of each other result
-};
-// By the types of the model and the algorithms in its schedules.
-[[nodiscard]] Rounding rounding_of(const graph::Graph& graph,
-                                   std::span<const schedule::Steps> schedules);
 
 // An output that is wrong.
 struct WrongOutput {

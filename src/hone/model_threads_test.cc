@@ -97,11 +97,11 @@ TEST(model_threads, any_number_gives_the_same_bits) {
 }
 
 // A roofline of a machine with so many cores, as this one's.
-void store_fork_join(const std::string& path, std::vector<measure::ForkJoin> fork_join) {
-  measure::Roofline roofline{.cores = fork_join.back().threads,
-                             .flops = {1e11, 1e11},
-                             .fork_join = std::move(fork_join),
-                             .levels = {{0, 0, 1, {1e10, 1e10}, {1e10, 1e10}}}};
+void store_fork_join(const std::string& path, std::vector<trial::ForkJoin> fork_join) {
+  trial::Roofline roofline{.cores = fork_join.back().threads,
+                           .flops = {1e11, 1e11},
+                           .fork_join = std::move(fork_join),
+                           .levels = {{0, 0, 1, {1e10, 1e10}, {1e10, 1e10}}}};
   const Status saved = db::save_roofline(path, target::device_key(target::host()), roofline);
   ASSERT_TRUE(saved.ok()) << saved.message();
 }
@@ -141,7 +141,7 @@ TEST(model_threads, a_kernel_wakes_as_many_as_it_gains_from) {
   CompileOptions options;
   options.threads = 64;
   options.db = folder.file("limits.db");
-  const auto most = [&](std::vector<measure::ForkJoin> fork_join) {
+  const auto most = [&](std::vector<trial::ForkJoin> fork_join) {
     store_fork_join(options.db, std::move(fork_join));
     EXPECT_TRUE(compile(graph, library, options).ok());
     return run_with_threads(library, input, {64, 256}, 64).threads.most;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "hone/model/model_tasks.h"
-#include "hone/tune.h"
+#include "hone/tune_options.h"
 
 namespace hone {
 

@@ -56,7 +56,7 @@ class Reporter {
 
  private:
   Status find_tasks(const Knowledge& knowledge);
-  Status find_full_tuning(db::Store& store);
+  Status find_full_tuning(db::TrialStore& store);
   Result<std::vector<Source>> make_sources(const search::TransferPool& everything);
   Result<Source> named_source(const std::string& name, const search::TransferPool& everything);
   Status try_source(const Source& source);
@@ -116,15 +116,15 @@ Status Reporter::find_tasks(const Knowledge& knowledge) {
 }
 
 // The time that passed while the records of the model's tasks were made for it, pauses left out.
-Status Reporter::find_full_tuning(db::Store& store) {
+Status Reporter::find_full_tuning(db::TrialStore& store) {
   std::vector<int64_t> times;
   for (const Task& task : tasks_) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records,
+    HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records,
                           store.query({.task = model_.tasks.groups[task.group].key,
                                        .device = model_.device,
                                        .model = model_.name,
                                        .threads = model_.threads}));
-    for (const db::Record& record : records) times.push_back(record.unix_time);
+    for (const trial::Record& record : records) times.push_back(record.unix_time);
   }
   report_.full_trials = static_cast<int>(times.size());
   std::sort(times.begin(), times.end());
@@ -155,7 +155,7 @@ Result<Source> Reporter::named_source(const std::string& name,
         make_tasks(std::move(graph), compile, {.cost = model_.cost, .store = store_}));
     std::set<uint64_t> keys;
     for (const graph::TaskGroup& group : tasks.tasks.groups) keys.insert(group.key);
-    for (const db::Record& record : everything.records()) {
+    for (const trial::Record& record : everything.records()) {
       if (keys.contains(record.task)) source.pool.add(record);
     }
   } else {
@@ -167,7 +167,7 @@ Result<Source> Reporter::named_source(const std::string& name,
   }
   if (source.pool.empty()) {
     std::set<std::string> names;
-    for (const db::Record& record : everything.records()) names.insert(record.model);
+    for (const trial::Record& record : everything.records()) names.insert(record.model);
     return error(Code::kNotFound,
                  "there are no records of other tasks from '{}'; the database has {}", name,
                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));

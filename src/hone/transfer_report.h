@@ -4,7 +4,8 @@
 #pragma once
 
 #include "hone/measure/runner.h"
-#include "hone/tune.h"
+#include "hone/measure/worker_process.h"
+#include "hone/model/compile_options.h"
 
 namespace hone {
 

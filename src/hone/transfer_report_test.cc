@@ -50,13 +50,13 @@ struct Fixture {
     const Result<ModelTasks> model = make_tasks(
         std::move(graph), options.compile, {.cost = default_cost(options.compile.device).value()});
     ASSERT_TRUE(model.ok()) << model.status().message();
-    std::vector<db::Record> records;
+    std::vector<trial::Record> records;
     for (size_t g = 0; g < model->tasks.groups.size(); ++g) {
       const space::Space space = space::Space::create(model->dag(g), model->target).value();
       for (int i = 0; i < 2; ++i) {
         Rng rng(static_cast<uint64_t>(i) + g);
         const space::Point point = space.sample(rng);
-        db::Record r;
+        trial::Record r;
         r.task = model->tasks.groups[g].key;
         r.kernel_class = model->summaries[g].kernel_class;
         r.task_text = compute::describe(model->dag(g));
@@ -65,7 +65,7 @@ struct Fixture {
         r.threads = 1;
         r.algorithm = space.algorithm(point.sketch);
         r.steps = schedule::to_string(space.steps(point));
-        r.accuracy = db::accuracy_of(r.steps);
+        r.accuracy = trial::accuracy_of(r.steps);
         r.decisions = space::to_string(space::to_portable(space, point));
         r.times = {1e-3}, r.centre = r.low = r.high = 1e-3 * (1 + i);
         r.verified = true;

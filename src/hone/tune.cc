@@ -13,10 +13,10 @@
 #include "hone/find_limits.h"
 #include "hone/in_model.h"
 #include "hone/measure/self_test.h"
-#include "hone/measure/statistics.h"
 #include "hone/model/knowledge.h"
 #include "hone/model/write_model.h"
 #include "hone/resolve_options.h"
+#include "hone/trial/statistics.h"
 #include "hone/tuned_schedules.h"
 
 namespace hone {
@@ -388,9 +388,9 @@ Status Tuning::compare_models() {
     give_up_comparing(times.status());
     return ok_status();
   }
-  const measure::Duel duel = {.challenger = (*times)[1], .incumbent = (*times)[0]};
-  summary_.model_seconds = measure::median(duel.incumbent);
-  summary_.untuned_model_seconds = measure::median(duel.challenger);
+  const trial::Duel duel = {.challenger = (*times)[1], .incumbent = (*times)[0]};
+  summary_.model_seconds = trial::median(duel.incumbent);
+  summary_.untuned_model_seconds = trial::median(duel.challenger);
   summary_.kept_untuned = winner({&duel, 1}) == 0;  // else noise would undo the tuning
   return ok_status();
 }

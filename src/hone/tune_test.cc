@@ -233,7 +233,7 @@ TEST(facade, tunes_and_then_compiles_with_what_was_stored) {
 
   Result<std::unique_ptr<db::Store>> store = db::open_store(f.options.compile.db);
   ASSERT_TRUE(store.ok());
-  const Result<std::vector<db::Record>> records = (*store)->query({});
+  const Result<std::vector<trial::Record>> records = (*store)->query({});
   ASSERT_TRUE(records.ok());
   EXPECT_GE(static_cast<int>(records->size()), summary->trials);
 
@@ -280,8 +280,8 @@ TEST(facade, what_was_chosen_for_a_network_holds_in_its_next_tuning) {
   std::map<size_t, std::pair<std::string, std::string>> wanted;  // by group: best, chosen
   std::vector<db::Choice> choices;
   for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
-    const std::vector<db::Record> records = bests(g);
-    for (const db::Record& record : records) {
+    const std::vector<trial::Record> records = bests(g);
+    for (const trial::Record& record : records) {
       if (record.steps == records[0].steps) continue;
       choices.push_back({records[0].id, record.id});
       wanted[g] = {records[0].steps, record.steps};

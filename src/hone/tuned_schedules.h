@@ -7,7 +7,7 @@
 
 #include "hone/in_model.h"
 #include "hone/model/compile_graph.h"
-#include "hone/tune.h"
+#include "hone/tune_options.h"
 
 namespace hone {
 

@@ -4,9 +4,9 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/measure/statistics.h"
 #include "hone/random_inputs.h"
 #include "hone/target/target.h"
+#include "hone/trial/statistics.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -53,7 +53,7 @@ Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int rep
     HONE_RETURN_IF_ERROR(model.run(from, to));
     whole.push_back(real_clock().now_seconds() - start);
   }
-  bench.seconds = measure::median(whole);
+  bench.seconds = trial::median(whole);
   model.profile(true);
   std::vector<std::vector<double>> times;
   for (int i = 0; i < repeat; ++i) {
@@ -74,7 +74,7 @@ Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int rep
     }
   }
   model.profile(false);
-  for (size_t k = 0; k < times.size(); ++k) bench.kernels[k].seconds = measure::median(times[k]);
+  for (size_t k = 0; k < times.size(); ++k) bench.kernels[k].seconds = trial::median(times[k]);
   return bench;
 }
 

@@ -78,9 +78,9 @@ Result<cost::Dataset> MeasuredStore::load(const MeasuredDevice& device) {
 
 Status MeasuredStore::nothing_measured(const MeasuredDevice& device) const {
   std::map<std::string, int64_t> found;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store_, {}, [&](const db::Record& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store_, {}, [&](const trial::Record& record) {
     ++found[fmt::format("{}/{} ({})", record.device, record.threads,
-                        measure::outcome_name(record.outcome))];
+                        trial::outcome_name(record.outcome))];
     return ok_status();
   }));
   std::vector<std::string> texts;

@@ -51,7 +51,7 @@ class MeasuredStore {
 
  private:
   std::string db_;
-  std::unique_ptr<db::Store> store_;  // null: nothing was loaded yet
+  std::unique_ptr<db::TrialStore> store_;  // null: nothing was loaded yet
   cost::StoreContents contents_;
 };
 // An error, too, if nothing is left.

@@ -192,7 +192,7 @@ Status check_rows(std::span<const NamedTensor> arrays, const Json& meta) {
 }  // namespace
 
 Result<std::vector<NamedTensor>> dataset_arrays(std::span<const cost::Dataset> datasets,
-                                                std::span<const db::Record> records) {
+                                                std::span<const trial::Record> records) {
   Rows rows;
   for (const cost::Dataset& dataset : datasets) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::of_key(dataset.device));
@@ -216,7 +216,7 @@ Result<std::vector<NamedTensor>> dataset_arrays(std::span<const cost::Dataset> d
   return arrays;
 }
 
-Result<std::vector<db::Record>> dataset_records(std::span<const NamedTensor> arrays) {
+Result<std::vector<trial::Record>> dataset_records(std::span<const NamedTensor> arrays) {
   HONE_ASSIGN_OR_RETURN(const Json meta, read_meta(arrays));
   HONE_RETURN_IF_ERROR(check_rows(arrays, meta));
   return db::from_arrays(arrays);

@@ -7,16 +7,17 @@
 #include <vector>
 
 #include "hone/cost/dataset.h"
-#include "hone/db/record.h"
 #include "hone/tensor/npy.h"
+#include "hone/trial/record.h"
 
 namespace hone::tool {
 
 [[nodiscard]] Result<std::vector<NamedTensor>> dataset_arrays(
-    std::span<const cost::Dataset> datasets, std::span<const db::Record> records);
+    std::span<const cost::Dataset> datasets, std::span<const trial::Record> records);
 
 // The records of them. Strict: all arrays that dataset_arrays() gives must be there and agree, and
 // no other; the versions of format, features and space must be this program's.
-[[nodiscard]] Result<std::vector<db::Record>> dataset_records(std::span<const NamedTensor> arrays);
+[[nodiscard]] Result<std::vector<trial::Record>> dataset_records(
+    std::span<const NamedTensor> arrays);
 
 }  // namespace hone::tool

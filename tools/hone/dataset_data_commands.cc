@@ -62,7 +62,7 @@ struct FileTexts {
   std::string db, file;
 };
 
-Status check_version(const std::string& file, const db::Record& record) {
+Status check_version(const std::string& file, const trial::Record& record) {
   if (record.version == kScheduleVersion) return ok_status();
   return invalid("{}: task {} was measured with space version '{}', expected {}", file,
                  hash_hex(record.task), record.version, kScheduleVersion);
@@ -70,11 +70,11 @@ Status check_version(const std::string& file, const db::Record& record) {
 
 Result<db::Copied> import_npz(const FileTexts& texts) {
   HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> arrays, read_npz(texts.file));
-  Result<std::vector<db::Record>> records = dataset_records(arrays);
+  Result<std::vector<trial::Record>> records = dataset_records(arrays);
   if (!records.ok())
     return error(records.status().code(), "'{}': {}", texts.file, records.status().message());
   RecordCheck check;
-  for (const db::Record& record : *records) {
+  for (const trial::Record& record : *records) {
     HONE_RETURN_IF_ERROR(check_version(texts.file, record));
     if (const Status claims = check.claims_of(record); !claims.ok())
       return invalid("'{}': {}", texts.file, claims.message());
@@ -86,11 +86,12 @@ Result<db::Copied> import_npz(const FileTexts& texts) {
 Result<db::Copied> import_lines(const FileTexts& texts) {
   // Everything is looked at before anything is added.
   HONE_RETURN_IF_ERROR(db::for_each_json_line(
-      texts.file, [&](db::Record&& record) { return check_version(texts.file, record); }));
+      texts.file, [&](trial::Record&& record) { return check_version(texts.file, record); }));
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(texts.db));
   RecordCheck check;
-  return db::import_json_lines(
-      texts.file, *store, [&check](const db::Record& record) { return check.claims_of(record); });
+  return db::import_json_lines(texts.file, *store, [&check](const trial::Record& record) {
+    return check.claims_of(record);
+  });
 }
 
 Status import_data(const FileTexts& texts) {
@@ -106,9 +107,9 @@ Status export_npz(const FileTexts& texts) {
                         db::open_store(texts.db, {.read_only = true, .create = false}));
   db::Filter all;
   all.with_task_text = true;
-  std::vector<db::Record> records;
+  std::vector<trial::Record> records;
   int64_t left_out = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, all, [&](db::Record&& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, all, [&](trial::Record&& record) {
     if (record.version == kScheduleVersion)
       records.push_back(std::move(record));
     else

@@ -6,7 +6,7 @@
 #include "hone/cost/bound_scores.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
-#include "hone/measure/statistics.h"
+#include "hone/trial/statistics.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -37,7 +37,7 @@ struct Stat {
 
 Status count(const std::string& db, Stat& stat) {
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(db, {.read_only = true, .create = false}));
-  return db::for_each_record(*store, {}, [&](db::Record&& record) {
+  return db::for_each_record(*store, {}, [&](trial::Record&& record) {
     ++stat.records;
     stat.tasks.insert(record.task);
     const std::string device = fmt::format("{}/{}", record.device, record.threads);
@@ -46,8 +46,8 @@ Status count(const std::string& db, Stat& stat) {
       ++counts->records;
       counts->tasks.insert(record.task);
     }
-    ++stat.outcomes[std::string(measure::outcome_name(record.outcome))];
-    if (record.outcome != measure::Outcome::kOk) return ok_status();
+    ++stat.outcomes[std::string(trial::outcome_name(record.outcome))];
+    if (record.outcome != trial::Outcome::kOk) return ok_status();
     ++stat.repeats[static_cast<int>(record.times.size())];
     if (record.centre > 0 && record.times.size() > 1)
       stat.widths.push_back((record.high - record.low) / 2 / record.centre);
@@ -102,14 +102,14 @@ void add(const cost::Dataset& dataset, Spread& spread) {
     spread.many += seconds.size() >= kManySchedules;
     spread.schedules += std::ssize(seconds);
     spread.reliable += static_cast<double>(reliable) / (n * (n - 1) / 2);
-    spread.median.push_back(measure::median(seconds) / seconds.front());
+    spread.median.push_back(trial::median(seconds) / seconds.front());
     spread.worst.push_back(seconds.back() / seconds.front());
     if (target.ok()) add_bounds(task, *target, spread);
   }
 }
 
 double median_of(const std::vector<double>& values) {
-  return values.empty() ? 0 : measure::median(values);
+  return values.empty() ? 0 : trial::median(values);
 }
 
 Json to_json(const std::map<std::string, Counts>& all) {

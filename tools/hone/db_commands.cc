@@ -26,12 +26,12 @@ struct DbOptions {
 
 // The trials of one task on one device with one number of threads.
 struct Group {
-  std::vector<db::Record> best;  // verified ones of different schedules, fastest first
+  std::vector<trial::Record> best;  // verified ones of different schedules, fastest first
   std::string kernel_class;
   int64_t trials = 0, ok = 0;
 
-  void take(db::Record&& record, size_t most) {
-    const auto same = std::find_if(best.begin(), best.end(), [&](const db::Record& other) {
+  void take(trial::Record&& record, size_t most) {
+    const auto same = std::find_if(best.begin(), best.end(), [&](const trial::Record& other) {
       return other.steps == record.steps;
     });
     if (same != best.end()) {
@@ -40,7 +40,7 @@ struct Group {
     }
     const auto place = std::upper_bound(
         best.begin(), best.end(), record.centre,
-        [](double centre, const db::Record& other) { return centre < other.centre; });
+        [](double centre, const trial::Record& other) { return centre < other.centre; });
     best.insert(place, std::move(record));
     if (best.size() > most) best.pop_back();
   }
@@ -58,14 +58,14 @@ Result<Summary> summarise(const DbOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto store,
                         db::open_store(options.db, {.read_only = true, .create = false}));
   Summary summary;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, filter, [&](db::Record&& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, filter, [&](trial::Record&& record) {
     const GroupKey key(record.task, record.device, record.threads);
     const auto [it, added] = summary.groups.try_emplace(key);
     if (added) summary.order.push_back(key);
     Group& group = it->second;
     group.kernel_class = record.kernel_class;
     ++group.trials;
-    group.ok += record.outcome == measure::Outcome::kOk;
+    group.ok += record.outcome == trial::Outcome::kOk;
     if (record.verified) group.take(std::move(record), static_cast<size_t>(top));
     return ok_status();
   }));
@@ -111,11 +111,11 @@ Status best(const DbOptions& options) {
   std::string text;
   for (const GroupKey& key : summary.order) {
     const Group& group = summary.groups.at(key);
-    for (const db::Record& record : group.best) {
+    for (const trial::Record& record : group.best) {
       Json entry = to_json(key, group);
       entry["seconds"] = record.centre;
       entry["algorithm"] = record.algorithm;
-      entry["accuracy"] = space::accuracy_name(record.accuracy);
+      entry["accuracy"] = trial::accuracy_name(record.accuracy);
       entry["model"] = record.model;
       entry["version"] = record.version;
       entry["steps"] = record.steps;

@@ -52,12 +52,12 @@ Status stat(const Options& options) {
   std::set<std::string> classes;
   std::map<std::string, int64_t> devices, models, versions, outcomes, accuracies;
   int64_t trials = 0, verified = 0, first = 0, last = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](trial::Record&& record) {
     tasks.insert(record.task);
     classes.insert(record.kernel_class);
     ++devices[record.device], ++models[record.model], ++versions[record.version];
-    ++outcomes[std::string(measure::outcome_name(record.outcome))];
-    ++accuracies[std::string(space::accuracy_name(record.accuracy))];
+    ++outcomes[std::string(trial::outcome_name(record.outcome))];
+    ++accuracies[std::string(trial::accuracy_name(record.accuracy))];
     verified += record.verified;
     first = trials == 0 ? record.unix_time : std::min(first, record.unix_time);
     last = std::max(last, record.unix_time);
@@ -94,7 +94,7 @@ Status stat(const Options& options) {
 Status import_lines(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const auto store, db::open_store(options.db));
   RecordCheck check;
-  const auto check_line = [&check](const db::Record& record) { return check.claims_of(record); };
+  const auto check_line = [&check](const trial::Record& record) { return check.claims_of(record); };
   HONE_ASSIGN_OR_RETURN(const db::Copied copied,
                         db::import_json_lines(options.file, *store, check_line));
   fmt::print("{} trials added, {} were there before\n", copied.added, copied.known);
@@ -130,7 +130,7 @@ Status verify(const Options& options) {
   int64_t trials = 0;
   RecordCheck check;
   const Status read =
-      db::for_each_record(*store, {.with_task_text = true}, [&](db::Record&& record) {
+      db::for_each_record(*store, {.with_task_text = true}, [&](trial::Record&& record) {
         ++trials;
         for (std::string& problem : check.problems_of(record))
           problems.push_back(std::move(problem));
@@ -165,10 +165,10 @@ Status gc(const Options& options) {
   std::map<std::tuple<uint64_t, std::string, std::string>, int> failed;
   std::set<int64_t> removed;
   int64_t trials = 0;
-  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](db::Record&& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(*store, {}, [&](trial::Record&& record) {
     ++trials;
-    const bool fails = record.outcome != measure::Outcome::kOk &&
-                       record.outcome != measure::Outcome::kCompile &&
+    const bool fails = record.outcome != trial::Outcome::kOk &&
+                       record.outcome != trial::Outcome::kCompile &&
                        failed[{record.task, record.device, record.steps}]++ < kFailures;
     if (record.unix_time <= newest && !fails) removed.insert(record.id);
     if (record.verified)

@@ -34,9 +34,9 @@ Json to_json(const target::Target& t) {
           {"caches", caches}};
 }
 
-Json to_json(const measure::Roofline& roofline) {
+Json to_json(const trial::Roofline& roofline) {
   Json levels = Json::array();
-  for (const measure::RooflineLevel& level : roofline.levels) {
+  for (const trial::RooflineLevel& level : roofline.levels) {
     levels.push_back({{"level", level.level},
                       {"bytes", level.bytes},
                       {"shared_by", level.shared_by},
@@ -51,7 +51,7 @@ Json to_json(const measure::Roofline& roofline) {
   return {{"cores", roofline.cores},
           {"flops_one", roofline.flops.one},
           {"flops_all", roofline.flops.all},
-          {"fork_join_seconds", measure::fork_join_seconds(roofline.fork_join, roofline.cores)},
+          {"fork_join_seconds", trial::fork_join_seconds(roofline.fork_join, roofline.cores)},
           {"fork_join", fork_join},
           {"levels", levels},
           {"unix_time", roofline.unix_time},
@@ -100,14 +100,14 @@ Status show_devices(const Options& options) {
     // Seconds of measuring are not to end at a database that cannot be written.
     HONE_RETURN_IF_ERROR(db::open_store(options.db).status());
     HONE_ASSIGN_OR_RETURN(
-        const measure::Roofline roofline,
+        const trial::Roofline roofline,
         measure::measure_roofline(target::host(), {.interrupted = &listen_for_interrupt()}));
     HONE_RETURN_IF_ERROR(db::save_roofline(options.db, host, roofline));
   }
   auto loaded = db::load_roofline(options.db, host);
   if (!loaded.ok() && !options.db.empty()) return loaded.status();
-  const std::optional<measure::Roofline> roofline =
-      loaded.ok() ? *std::move(loaded) : std::optional<measure::Roofline>();
+  const std::optional<trial::Roofline> roofline =
+      loaded.ok() ? *std::move(loaded) : std::optional<trial::Roofline>();
   Json json = Json::array();
   std::string text;
   for (const std::string& name : target::names()) {
@@ -118,7 +118,7 @@ Status show_devices(const Options& options) {
       if (measured) json.back()["roofline"] = to_json(*roofline);
     } else {
       text += fmt::format("{}{}{}\n", text.empty() ? "" : "\n", target::describe(target),
-                          measured ? measure::describe(*roofline) : "");
+                          measured ? trial::describe(*roofline) : "");
       while (text.size() > 1 && text[text.size() - 2] == '\n') text.pop_back();
     }
   }

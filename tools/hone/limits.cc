@@ -31,7 +31,7 @@ Result<Limits> Limits::load(const CompileOptions& options) {
 
 Limit Limits::of(double least_flops, double bytes) const {
   if (!known()) return {};
-  const measure::Bound bound = measure::bound(least_flops, bytes, bytes, *roofline_, threads_);
+  const trial::Bound bound = trial::bound(least_flops, bytes, bytes, *roofline_, threads_);
   return {bound.seconds, bound.what};
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "hone/measure/roofline.h"
 #include "hone/target/target.h"
+#include "hone/trial/roofline.h"
 #include "hone/tune.h"
 
 #include "table.h"
@@ -28,7 +28,7 @@ struct Limit {
 class Limits {
  public:
   Limits() = default;  // no figures
-  Limits(measure::Roofline roofline, int threads)
+  Limits(trial::Roofline roofline, int threads)
       : roofline_(std::move(roofline)), threads_(threads) {}
   // Those of a target in the database `db` for so many threads (0: all cores). A database that was
   // not named and cannot be read has none: whoever needs it says why.
@@ -46,7 +46,7 @@ class Limits {
                                              double seconds) const;
 
  private:
-  std::optional<measure::Roofline> roofline_;
+  std::optional<trial::Roofline> roofline_;
   int threads_ = 1;
 };
 

@@ -8,7 +8,7 @@
 namespace hone::tool {
 namespace {
 
-measure::Roofline sample() {
+trial::Roofline sample() {
   return {.cores = 2,
           .flops = {1e11, 2e11},
           .levels = {{1, 32'000, 1, {1e11, 2e11}, {1e11, 2e11}},

@@ -2,13 +2,13 @@
 
 #include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
-#include "hone/db/record_numbers.h"
 #include "hone/model/schedule_version.h"
 #include "hone/schedule/state.h"
+#include "hone/trial/record_numbers.h"
 
 namespace hone::tool {
 
-const compute::Dag* RecordCheck::task_of(const db::Record& record,
+const compute::Dag* RecordCheck::task_of(const trial::Record& record,
                                          std::vector<std::string>& problems) {
   const auto [place, added] = tasks_.try_emplace(record.task);
   std::optional<compute::Dag>& known = place->second;
@@ -25,8 +25,8 @@ const compute::Dag* RecordCheck::task_of(const db::Record& record,
   return known ? &*known : nullptr;
 }
 
-Status RecordCheck::claims_of(const db::Record& record) {
-  HONE_RETURN_IF_ERROR(db::check_plausible(record));
+Status RecordCheck::claims_of(const trial::Record& record) {
+  HONE_RETURN_IF_ERROR(trial::check_plausible(record));
   if (record.version != kScheduleVersion) return ok_status();
   // Steps that this program does not know may be another build's; whoever reads them leaves them
   // out with a warning.
@@ -40,14 +40,14 @@ Status RecordCheck::claims_of(const db::Record& record) {
   return problems.empty() ? ok_status() : invalid("{}", problems[0]);
 }
 
-std::vector<std::string> RecordCheck::problems_of(const db::Record& record) {
+std::vector<std::string> RecordCheck::problems_of(const trial::Record& record) {
   std::vector<std::string> problems;
   const auto add = [&](const Status& status, const char* what) {
     if (!status.ok())
       problems.push_back(fmt::format("trial {}: {}{}", record.id, what, status.message()));
   };
-  const Status sound = db::check(record);
-  add(sound.ok() ? db::check_plausible(record) : sound, "");
+  const Status sound = trial::check(record);
+  add(sound.ok() ? trial::check_plausible(record) : sound, "");
   const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
   add(steps.status(), "");
   if (record.version != kScheduleVersion) return problems;
@@ -58,7 +58,7 @@ std::vector<std::string> RecordCheck::problems_of(const db::Record& record) {
   }
   const compute::Dag* task = task_of(record, problems);
   // One that could not be compiled may not even apply.
-  if (task && steps.ok() && record.outcome != measure::Outcome::kCompile)
+  if (task && steps.ok() && record.outcome != trial::Outcome::kCompile)
     add(schedule::replay(*task, *steps).status(), "its steps do not apply: ");
   return problems;
 }

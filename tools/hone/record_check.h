@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "hone/compute/dag.h"
-#include "hone/db/record.h"
+#include "hone/trial/record.h"
 
 namespace hone::tool {
 
 class RecordCheck {
  public:
   // The record has its task's text. What is wrong, each with the trial's or the task's number.
-  [[nodiscard]] std::vector<std::string> problems_of(const db::Record& record);
+  [[nodiscard]] std::vector<std::string> problems_of(const trial::Record& record);
   // The first of them that can be told without applying the steps, which takes long, of a record
-  // that has passed db::check().
-  [[nodiscard]] Status claims_of(const db::Record& record);
+  // that has passed trial::check().
+  [[nodiscard]] Status claims_of(const trial::Record& record);
 
  private:
   // Null: its text is no such task, or there is none.
-  const compute::Dag* task_of(const db::Record& record, std::vector<std::string>& problems);
+  const compute::Dag* task_of(const trial::Record& record, std::vector<std::string>& problems);
   std::map<uint64_t, std::optional<compute::Dag>> tasks_;
 };
 

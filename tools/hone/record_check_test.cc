@@ -17,9 +17,9 @@ const compute::Dag& product() {
   return dag;
 }
 
-db::Record sound_record() {
+trial::Record sound_record() {
   const space::Space space = space::Space::create(product(), target::host()).value();
-  db::Record record;
+  trial::Record record;
   record.id = 7;
   record.task = compute::task_key(product());
   record.task_text = compute::to_text(product());
@@ -33,19 +33,19 @@ db::Record sound_record() {
   return record;
 }
 
-std::vector<std::string> problems_of(const db::Record& record) {
+std::vector<std::string> problems_of(const trial::Record& record) {
   return RecordCheck().problems_of(record);
 }
 
 TEST(record_check, a_sound_record_has_no_problems) {
   EXPECT_TRUE(problems_of(sound_record()).empty()) << problems_of(sound_record())[0];
-  db::Record without_text = sound_record();
+  trial::Record without_text = sound_record();
   without_text.task_text.clear();
   EXPECT_TRUE(problems_of(without_text).empty());
 }
 
 TEST(record_check, a_text_of_another_task_is_named_once) {
-  db::Record record = sound_record();
+  trial::Record record = sound_record();
   const compute::Dag other = compute::testing::gemm(8, 64, 33);
   record.task_text = compute::to_text(other);
   RecordCheck check;
@@ -63,24 +63,24 @@ TEST(record_check, a_text_of_another_task_is_named_once) {
 }
 
 TEST(record_check, an_accuracy_or_an_algorithm_that_is_not_of_the_steps_is_named) {
-  db::Record record = sound_record();
-  record.accuracy = space::Accuracy::kFast;
+  trial::Record record = sound_record();
+  record.accuracy = trial::Accuracy::kFast;
   EXPECT_EQ(problems_of(record),
             std::vector<std::string>{
                 "trial 7: a record has the accuracy fast, but its steps need strict"});
-  record.accuracy = space::Accuracy::kStrict;
+  record.accuracy = trial::Accuracy::kStrict;
   record.algorithm = "strassen";
   EXPECT_EQ(problems_of(record), std::vector<std::string>{"trial 7: its algorithm is 'strassen', "
                                                           "but its steps are of 'direct'"});
 }
 
 TEST(record_check, steps_that_do_not_apply_are_named) {
-  db::Record record = sound_record();
+  trial::Record record = sound_record();
   record.steps = "unroll(nobody, x)\n";
   ASSERT_EQ(problems_of(record).size(), 1U);
   EXPECT_TRUE(problems_of(record)[0].starts_with("trial 7: its steps do not apply: "))
       << problems_of(record)[0];
-  record.outcome = measure::Outcome::kCompile;
+  record.outcome = trial::Outcome::kCompile;
   record.verified = false;
   EXPECT_TRUE(problems_of(record).empty());
   record.steps = "dance";

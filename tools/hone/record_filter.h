@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "hone/db/store.h"
+#include "hone/db/trial_store.h"
 
 namespace hone::tool {
 

@@ -6,8 +6,8 @@
 
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/measure/statistics.h"
 #include "hone/tensor/npy.h"
+#include "hone/trial/statistics.h"
 
 #include "command.h"
 #include "command_files.h"
@@ -88,7 +88,7 @@ Status print(const std::vector<codegen::ModelTensor>& names, const std::vector<T
              const std::vector<std::string>& files, std::vector<double> times,
              const Profile& profile, bool as_json) {
   std::sort(times.begin(), times.end());
-  const double median = measure::median(times);
+  const double median = trial::median(times);
   Json json = {{"runs", times.size()}, {"median_seconds", median}, {"min_seconds", times.front()}};
   json["outputs"] = Json::array();
   Table table({"output", "type", "shape", "mean", "std", "min", "max"}, 2);

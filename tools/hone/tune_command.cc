@@ -62,13 +62,13 @@ std::string describe(const InModelSummary& in_model) {
 }
 
 // "7 schedules could not be measured: 5 compile (the first: more than ...), 2 timeout (...)"
-std::string describe(const std::map<measure::Outcome, search::Failures>& failures) {
+std::string describe(const std::map<trial::Outcome, search::Failures>& failures) {
   int count = 0;
   std::string kinds;
   for (const auto& [outcome, alike] : failures) {
     count += alike.count;
     kinds += fmt::format("{}{} {} (the first: {})", kinds.empty() ? "" : ", ", alike.count,
-                         measure::outcome_name(outcome), shorten(alike.first, 100));
+                         trial::outcome_name(outcome), shorten(alike.first, 100));
   }
   return count == 0 ? "" : fmt::format("{} schedules could not be measured: {}\n", count, kinds);
 }
@@ -90,8 +90,8 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["in_model"] = to_json(summary.in_model);
     json["failures"] = Json::object();
     for (const auto& [outcome, alike] : summary.failures) {
-      json["failures"][std::string(measure::outcome_name(outcome))] = {{"count", alike.count},
-                                                                       {"first", alike.first}};
+      json["failures"][std::string(trial::outcome_name(outcome))] = {{"count", alike.count},
+                                                                     {"first", alike.first}};
     }
     fmt::print("{}", json_text(json));
     return;

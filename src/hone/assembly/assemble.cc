@@ -142,7 +142,7 @@ int threads_of(const graph::CallCost& cost, const TogetherOptions& options) {
   if (cost.alone || all < 2) return all;
   const auto seconds = [&](int threads) {
     return cost.seconds * tiles_of_busiest(cost.tiles, threads) / static_cast<double>(cost.tiles) +
-           0.5 * measure::fork_join_seconds(options.fork_join, threads);
+           0.5 * trial::fork_join_seconds(options.fork_join, threads);
   };
   int best = all;
   for (int threads = 1; threads < all; threads *= 2) {
@@ -303,7 +303,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
   const graph::RunPlan run = graph::plan_run(
       tasks, costs, in_place,
       {.threads = together.threads,
-       .fork_join_seconds = measure::fork_join_seconds(together.fork_join, together.threads)},
+       .fork_join_seconds = trial::fork_join_seconds(together.fork_join, together.threads)},
       together.arena);
   HONE_RETURN_IF_ERROR(graph::verify(run.order, tasks));
   HONE_RETURN_IF_ERROR(graph::verify(run.memory, tasks, in_place));

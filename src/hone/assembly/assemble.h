@@ -9,7 +9,7 @@
 #include "hone/base/thread_pool.h"
 #include "hone/codegen/artifact.h"
 #include "hone/graph/run_order.h"
-#include "hone/measure/roofline.h"
+#include "hone/trial/roofline.h"
 
 namespace hone {
 
@@ -17,7 +17,7 @@ namespace hone {
 struct TogetherOptions {
   int threads = 1;              // that the model will run on
   std::vector<double> seconds;  // per TaskList::groups, on so many; empty: all run one by one
-  std::vector<measure::ForkJoin> fork_join;  // what others must save to be woken
+  std::vector<trial::ForkJoin> fork_join;  // what others must save to be woken
   graph::ArenaBound arena;
 };
 

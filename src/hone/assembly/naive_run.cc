@@ -39,7 +39,7 @@ Result<Kernel> build(const compute::Dag& dag, double max_plain_flops) {
   const target::Target& host = target::host();
   if (compute::flops(dag) > max_plain_flops) {
     HONE_ASSIGN_OR_RETURN(const space::Space space,
-                          space::Space::create(dag, host, space::Accuracy::kStrict));
+                          space::Space::create(dag, host, trial::Accuracy::kStrict));
     Result<Kernel> kernel = build_kernel(dag, space.steps(space.default_point()), host);
     if (kernel.status().code() != Code::kUnsupported) return kernel;  // not too much code
   }

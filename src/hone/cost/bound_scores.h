@@ -8,16 +8,16 @@
 #include <string_view>
 
 #include "hone/cost/cost_model.h"
-#include "hone/measure/bounds.h"
+#include "hone/trial/bounds.h"
 
 namespace hone::cost {
 
-using measure::BoundScores;
+using trial::BoundScores;
 
 // By the static analysis: shares of the time that transfers and arithmetic would need one after the
 // other; they sum to 1.
 [[nodiscard]] BoundScores static_bounds(const Query& query);
-// `counted` (measure/bounds.h), if that is known.
+// `counted` (trial/bounds.h), if that is known.
 [[nodiscard]] BoundScores bound_scores(const Query& query,
                                        const std::optional<BoundScores>& counted);
 // "counters", "static" or "mixed": where the scores of `all` schedules are from.

@@ -7,7 +7,7 @@
 #include "hone/compute/dag_text.h"
 #include "hone/cost/task_list.h"
 #include "hone/db/copy.h"
-#include "hone/measure/statistics.h"
+#include "hone/trial/statistics.h"
 
 namespace hone::cost {
 namespace {
@@ -17,7 +17,7 @@ struct Collected {
   bool readable = false;
   std::vector<std::string> order;  // texts of steps, as first stored
   std::map<std::string, std::vector<double>> seconds;
-  std::map<std::string, std::vector<measure::BoundScores>> counted;
+  std::map<std::string, std::vector<trial::BoundScores>> counted;
 };
 using Key = std::pair<uint64_t, int>;  // task, threads
 
@@ -30,22 +30,22 @@ int64_t drop_outliers(std::vector<double>& seconds) {
   }));
 }
 
-std::optional<measure::BoundScores> mean_bounds(const std::vector<measure::BoundScores>& all) {
+std::optional<trial::BoundScores> mean_bounds(const std::vector<trial::BoundScores>& all) {
   if (all.empty()) return std::nullopt;
-  measure::BoundScores sum;
-  for (const measure::BoundScores& one : all) sum.memory += one.memory, sum.core += one.core;
+  trial::BoundScores sum;
+  for (const trial::BoundScores& one : all) sum.memory += one.memory, sum.core += one.core;
   const auto count = static_cast<double>(all.size());
-  return measure::BoundScores{sum.memory / count, sum.core / count};
+  return trial::BoundScores{sum.memory / count, sum.core / count};
 }
 
 // A duel compared it with the best so far. Without one the fastest sample counts: whatever disturbs
 // a machine only adds.
-double undisturbed(const db::Record& record) {
+double undisturbed(const trial::Record& record) {
   if (!record.duel.empty() || record.times.empty()) return record.centre;
   return *std::min_element(record.times.begin(), record.times.end()) / record.drift;
 }
 
-void add(const db::Record& record, std::map<Key, Collected>& tasks, Dataset& dataset) {
+void add(const trial::Record& record, std::map<Key, Collected>& tasks, Dataset& dataset) {
   const double time = undisturbed(record);
   if (!std::isfinite(time) || time <= 0) {
     ++dataset.bad_times;
@@ -99,9 +99,9 @@ std::set<uint64_t> Dataset::keys_of(const std::set<std::string>& networks) const
   return keys;
 }
 
-Result<StoreContents> read_contents(db::Store& store) {
+Result<StoreContents> read_contents(db::TrialStore& store) {
   StoreContents contents;
-  HONE_RETURN_IF_ERROR(db::for_each_record(store, {}, [&](const db::Record& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, {}, [&](const trial::Record& record) {
     if (!record.model.empty()) contents.networks[record.task].insert(record.model);
     contents.devices.insert(record.device);
     contents.versions.insert(record.version);
@@ -111,7 +111,7 @@ Result<StoreContents> read_contents(db::Store& store) {
   return contents;
 }
 
-Result<Dataset> load_dataset(db::Store& store, const std::string& device, int min_trials,
+Result<Dataset> load_dataset(db::TrialStore& store, const std::string& device, int min_trials,
                              const std::string& version, int threads,
                              const StoreContents* contents) {
   if (contents == nullptr) {
@@ -121,10 +121,9 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
   Dataset dataset;
   dataset.device = device;
   std::map<Key, Collected> tasks;
-  db::Filter measured = {
-      .device = device, .outcome = measure::Outcome::kOk, .with_task_text = true};
+  db::Filter measured = {.device = device, .outcome = trial::Outcome::kOk, .with_task_text = true};
   if (threads > 0) measured.threads = threads;
-  HONE_RETURN_IF_ERROR(db::for_each_record(store, measured, [&](const db::Record& record) {
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, measured, [&](const trial::Record& record) {
     if (version.empty() || record.version == version)
       add(record, tasks, dataset);
     else
@@ -142,7 +141,7 @@ Result<Dataset> load_dataset(db::Store& store, const std::string& device, int mi
       const bool usable = collected.readable && steps.ok() &&
                           space::make_candidate(*collected.task.dag, *steps).ok();
       if (usable)
-        collected.task.trials.push_back({std::move(steps).value(), measure::median(seconds),
+        collected.task.trials.push_back({std::move(steps).value(), trial::median(seconds),
                                          mean_bounds(collected.counted[text])});
       else
         ++dataset.left_out;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "hone/compute/dag.h"
-#include "hone/db/store.h"
-#include "hone/measure/bounds.h"
+#include "hone/db/trial_store.h"
 #include "hone/space/space.h"
+#include "hone/trial/bounds.h"
 
 namespace hone::cost {
 
@@ -29,7 +29,7 @@ struct MeasuredSteps {
   schedule::Steps steps;
   double seconds;  // the median, if it was measured several times, without outliers
   // By hardware counters: the mean of the records that have them.
-  std::optional<measure::BoundScores> counted = std::nullopt;
+  std::optional<trial::BoundScores> counted = std::nullopt;
 };
 
 // All trials of a task with one number of threads.
@@ -66,12 +66,12 @@ struct StoreContents {
   std::set<std::string> devices, versions;
   int64_t records = 0;
 };
-[[nodiscard]] Result<StoreContents> read_contents(db::Store& store);
+[[nodiscard]] Result<StoreContents> read_contents(db::TrialStore& store);
 // What ran on `device`, with any number of threads or `threads`, and gave a time. Tasks of fewer
 // than `min_trials` schedules are left out, and records of another space version than `version`, if
 // that is not empty. `contents`: of this store, which say what tasks networks have; null: they are
 // read.
-[[nodiscard]] Result<Dataset> load_dataset(db::Store& store, const std::string& device,
+[[nodiscard]] Result<Dataset> load_dataset(db::TrialStore& store, const std::string& device,
                                            int min_trials = 2, const std::string& version = {},
                                            int threads = 0,
                                            const StoreContents* contents = nullptr);

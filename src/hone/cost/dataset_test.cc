@@ -28,32 +28,32 @@ class Database {
   db::Store& store() { return *store_; }
 
   // That the n-th schedule of a task took so long on "device", with one thread, for network "a".
-  db::Record record(const compute::Dag& dag, int schedule, double seconds) {
+  trial::Record record(const compute::Dag& dag, int schedule, double seconds) {
     const auto space = space::Space::create(dag, target_);
     Rng rng(1);
     space::Point point = space->default_point();
     for (int i = 0; i < schedule; ++i) point = space->mutate(point, rng);
-    db::Record record;
+    trial::Record record;
     record.task = compute::task_key(dag);
     record.kernel_class = "gemm";
     record.task_text = compute::to_text(dag);
     record.device = "device";
     record.version = "2";
     record.steps = schedule::to_string(space->steps(point));
-    record.accuracy = db::accuracy_of(record.steps);
+    record.accuracy = trial::accuracy_of(record.steps);
     record.times = {seconds};
     record.centre = record.low = record.high = seconds;
     record.model = "a";
     return record;
   }
-  void add(const db::Record& record) {
+  void add(const trial::Record& record) {
     const auto added = store_->add({&record, 1});
     ASSERT_TRUE(added.ok()) << added.status().message();
   }
   void add_pair(const compute::Dag& dag, const std::string& network, const std::string& device,
                 int threads) {
     for (const int schedule : {0, 1}) {
-      db::Record one = record(dag, schedule, 1.0 + schedule);
+      trial::Record one = record(dag, schedule, 1.0 + schedule);
       one.model = network, one.device = device, one.threads = threads;
       add(one);
     }
@@ -70,7 +70,7 @@ TEST(dataset, drops_outliers_and_other_versions) {
   for (const double seconds : {1.0, 1.1, 9.0})
     database.add(database.record(shared_task(), 0, seconds));
   database.add(database.record(shared_task(), 1, 2.0));
-  db::Record old = database.record(shared_task(), 1, 7.0);
+  trial::Record old = database.record(shared_task(), 1, 7.0);
   old.version = "1";
   database.add(old);
   const Dataset dataset = load_dataset(database.store(), "device", 1, "2").value();
@@ -83,7 +83,7 @@ TEST(dataset, drops_outliers_and_other_versions) {
 TEST(dataset, of_one_number_of_threads_counts_what_is_left_out_of_those) {
   Database database;
   for (const int threads : {1, 2}) database.add_pair(shared_task(), "a", "device", threads);
-  db::Record odd = database.record(shared_task(), 0, 9.0);
+  trial::Record odd = database.record(shared_task(), 0, 9.0);
   odd.threads = 2;
   database.add(odd);
   odd.version = "1";
@@ -106,9 +106,9 @@ Dataset shared_by_networks() {
   database.add_pair(shared_task(), "a", "device", 1);
   database.add_pair(shared_task(), "b", "device", 2);
   database.add_pair(shared_task(), "c", "elsewhere", 1);
-  db::Record failed = database.record(shared_task(), 0, 1);
+  trial::Record failed = database.record(shared_task(), 0, 1);
   failed.model = "d", failed.device = "elsewhere", failed.version = "1";
-  failed.outcome = measure::Outcome::kCrash;
+  failed.outcome = trial::Outcome::kCrash;
   failed.times.clear();
   failed.centre = failed.low = failed.high = 0;
   database.add(failed);
@@ -140,7 +140,7 @@ TEST(dataset, a_network_has_a_task_whatever_it_was_measured_with) {
 class CountingStore : public db::ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
-  Result<std::vector<db::Record>> query(const db::Filter& filter) override {
+  Result<std::vector<trial::Record>> query(const db::Filter& filter) override {
     passes += !filter.device && filter.after_id == 0;
     return ForwardingStore::query(filter);
   }

@@ -22,7 +22,7 @@ class Database {
     add(compute::testing::gemm(32, 64, 32), "first", 12);
     add(compute::testing::conv2d({.h = 8, .w = 8, .ic = 16, .oc = 16}), "second", 12);
   }
-  db::Store& store() { return *store_; }
+  db::TrialStore& store() { return *store_; }
   [[nodiscard]] const target::Target& target() const { return target_; }
 
  private:
@@ -38,7 +38,7 @@ class Database {
       const std::string steps = schedule::to_string(space->steps(point));
       if (!candidate.ok() || !seen.insert(steps).second) continue;
       const Query query{&*candidate, &target_, 1, compute::task_key(dag)};
-      db::Record record;
+      trial::Record record;
       record.task = query.task;
       record.kernel_class = compute::kernel_class(dag);
       record.task_text = compute::to_text(dag);
@@ -46,7 +46,7 @@ class Database {
       record.version = "1";
       record.algorithm = "direct";
       record.steps = steps;
-      record.accuracy = db::accuracy_of(steps);
+      record.accuracy = trial::accuracy_of(steps);
       record.centre = (*analytic)->predict({&query, 1}).value()[0];
       record.low = record.high = record.centre;
       record.times = {record.centre};
@@ -74,10 +74,10 @@ TEST(dataset, is_read_from_a_store) {
 
 TEST(dataset, takes_what_was_counted_of_a_schedule) {
   Database database;
-  const std::vector<db::Record> records =
+  const std::vector<trial::Record> records =
       database.store().query({.with_task_text = true, .limit = 2}).value();
   for (const double memory : {0.25, 0.75}) {  // measured twice more, with counters
-    db::Record record = records[1];
+    trial::Record record = records[1];
     record.bounds = {{memory, 0.125}, "amd_zen4"};
     ASSERT_TRUE(database.store().add({&record, 1}).ok());
   }
@@ -116,7 +116,7 @@ TEST(net_rows, tell_times_relative_to_the_default_schedule) {
 TEST(net_rows, have_the_counted_bounds_where_there_are_any) {
   Database database;
   Dataset dataset = load_dataset(database.store(), "device").value();
-  dataset.tasks[1].trials[2].counted = measure::BoundScores{0.25, 0.125};
+  dataset.tasks[1].trials[2].counted = trial::BoundScores{0.25, 0.125};
   const net::Net net = net::make_net(net::kFasor, net::all_inputs(), {}).value();
   const net::NetRows rows = net::make_rows(dataset, database.target(), net, {}).value();
   const auto place = static_cast<size_t>(rows.group_begin[1] + 2);
@@ -132,7 +132,7 @@ TEST(net_rows, have_the_counted_bounds_where_there_are_any) {
 
 TEST(dataset, counts_what_it_cannot_read) {
   Database database;
-  db::Record broken;
+  trial::Record broken;
   broken.task = 1;
   broken.kernel_class = "copy";
   broken.task_text = "copy data[1] -> out[1]";

@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint64_t kNetwork = 0x8000000000000007ULL, kOther = 8;
 
-Record with_steps(uint64_t task, double seconds, const std::string& steps) {
-  Record r = sample_record(task, seconds);
+trial::Record with_steps(uint64_t task, double seconds, const std::string& steps) {
+  trial::Record r = sample_record(task, seconds);
   r.steps = steps;
   return r;
 }
@@ -73,7 +73,7 @@ TEST(choice, goes_with_what_was_chosen) {
   Fixture f;
   f.choose(kNetwork, {{f.ids[0], f.ids[1]}});
   f.choose(kOther, {{f.ids[0], f.ids[2]}});
-  ASSERT_TRUE(f.store->set_verified(f.ids[1], measure::Outcome::kWrongAnswer, "no").ok());
+  ASSERT_TRUE(f.store->set_verified(f.ids[1], trial::Outcome::kWrongAnswer, "no").ok());
   EXPECT_EQ(f.chosen(kNetwork), "") << "it is wrong";
   ASSERT_TRUE(f.store->remove(std::vector{f.ids[2]}).ok());
   EXPECT_EQ(f.chosen(kOther), "");

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kPage = 5000;  // records in memory at a time
 constexpr size_t kBatch = 1000;  // records added in one transaction
 
-using Visit = std::function<Status(Record&&)>;
+using Visit = std::function<Status(trial::Record&&)>;
 
 // Where the lines of an export go: a file, or standard output for "-".
 class LineOutput {
@@ -47,9 +47,9 @@ class LineOutput {
   std::optional<OutputFile> file_;
 };
 
-// As Store::set_verified() does, to a record that is not stored yet.
-void mark_failed(Record& record, Record&& found) {
-  if (record.outcome != measure::Outcome::kOk) return;
+// As TrialStore::set_verified() does, to a record that is not stored yet.
+void mark_failed(trial::Record& record, trial::Record&& found) {
+  if (record.outcome != trial::Outcome::kOk) return;
   record.outcome = found.outcome;
   record.message = std::move(found.message);
   record.verified = record.crowned = false;
@@ -57,39 +57,39 @@ void mark_failed(Record& record, Record&& found) {
 
 }  // namespace
 
-uint64_t identity(const Record& record) {
-  Record plain = record;
-  plain.outcome = measure::Outcome::kOk;
+uint64_t identity(const trial::Record& record) {
+  trial::Record plain = record;
+  plain.outcome = trial::Outcome::kOk;
   plain.verified = plain.crowned = false;
   plain.message.clear();
   plain.task_text.clear();  // stores give it only if asked, and an older one may have none
   return hash_string(to_json_line(plain));
 }
 
-Status for_each_record(Store& store, Filter filter, const Visit& visit) {
+Status for_each_record(TrialStore& store, Filter filter, const Visit& visit) {
   filter.limit = kPage;
   filter.newest_first = false;
   while (true) {
-    HONE_ASSIGN_OR_RETURN(std::vector<Record> page, store.query(filter));
+    HONE_ASSIGN_OR_RETURN(std::vector<trial::Record> page, store.query(filter));
     if (page.empty()) return ok_status();
     filter.after_id = page.back().id;
     const bool last = std::ssize(page) < kPage;
-    for (Record& record : page) HONE_RETURN_IF_ERROR(visit(std::move(record)));
+    for (trial::Record& record : page) HONE_RETURN_IF_ERROR(visit(std::move(record)));
     if (last) return ok_status();
   }
 }
 
-Result<Copier> Copier::create(Store& to) {
+Result<Copier> Copier::create(TrialStore& to) {
   Copier copier(to);
-  HONE_RETURN_IF_ERROR(for_each_record(to, {}, [&copier](Record&& record) {
-    const bool ok = record.outcome == measure::Outcome::kOk;
+  HONE_RETURN_IF_ERROR(for_each_record(to, {}, [&copier](trial::Record&& record) {
+    const bool ok = record.outcome == trial::Outcome::kOk;
     copier.known_.emplace(identity(record), ok ? record.id : 0);
     return ok_status();
   }));
   return copier;
 }
 
-Status Copier::add(Record record) {
+Status Copier::add(trial::Record record) {
   const uint64_t trial = identity(record);
   const auto [known, is_new] = known_.emplace(trial, 0);
   if (is_new) {
@@ -98,7 +98,7 @@ Status Copier::add(Record record) {
     return batch_.size() < kBatch ? ok_status() : flush();
   }
   ++copied_.known;
-  if (record.outcome == measure::Outcome::kOk) return ok_status();
+  if (record.outcome == trial::Outcome::kOk) return ok_status();
   if (const auto waiting = waiting_.find(trial); waiting != waiting_.end()) {
     mark_failed(batch_[waiting->second], std::move(record));
     return ok_status();
@@ -110,7 +110,7 @@ Status Copier::add(Record record) {
 Status Copier::flush() {
   HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, to_->add(batch_));
   for (const auto& [trial, place] : waiting_) {
-    if (batch_[place].outcome == measure::Outcome::kOk) known_[trial] = ids[place];
+    if (batch_[place].outcome == trial::Outcome::kOk) known_[trial] = ids[place];
   }
   copied_.added += std::ssize(batch_);
   batch_.clear();
@@ -123,44 +123,44 @@ Result<Copied> Copier::finish() {
   return copied_;
 }
 
-Result<Copied> add_records(std::vector<Record> records, Store& to) {
+Result<Copied> add_records(std::vector<trial::Record> records, TrialStore& to) {
   HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
-  for (Record& record : records) HONE_RETURN_IF_ERROR(copier.add(std::move(record)));
+  for (trial::Record& record : records) HONE_RETURN_IF_ERROR(copier.add(std::move(record)));
   return copier.finish();
 }
 
-Result<Copied> copy_records(Store& from, Store& to) {
+Result<Copied> copy_records(TrialStore& from, TrialStore& to) {
   HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
   Filter all;
   all.with_task_text = true;
   HONE_RETURN_IF_ERROR(for_each_record(
-      from, all, [&copier](Record&& record) { return copier.add(std::move(record)); }));
+      from, all, [&copier](trial::Record&& record) { return copier.add(std::move(record)); }));
   return copier.finish();
 }
 
-Result<Copied> import_json_lines(const std::string& path, Store& to) {
+Result<Copied> import_json_lines(const std::string& path, TrialStore& to) {
   return import_json_lines(path, to, nullptr);
 }
 
-Result<Copied> import_json_lines(const std::string& path, Store& to, const LineCheck& check) {
+Result<Copied> import_json_lines(const std::string& path, TrialStore& to, const LineCheck& check) {
   // It is read twice: first to see that every line is good.
   std::error_code failure;
   if (std::filesystem::exists(path, failure) && !std::filesystem::is_regular_file(path, failure))
     return invalid("cannot import {}: it is not a file", path);
   HONE_RETURN_IF_ERROR(for_each_json_line(
-      path, [](Record&&) { return ok_status(); }, check));
+      path, [](trial::Record&&) { return ok_status(); }, check));
   HONE_ASSIGN_OR_RETURN(Copier copier, Copier::create(to));
   HONE_RETURN_IF_ERROR(for_each_json_line(
-      path, [&copier](Record&& record) { return copier.add(std::move(record)); }));
+      path, [&copier](trial::Record&& record) { return copier.add(std::move(record)); }));
   return copier.finish();
 }
 
-Result<int64_t> export_json_lines(Store& from, const Filter& filter, const std::string& path) {
+Result<int64_t> export_json_lines(TrialStore& from, const Filter& filter, const std::string& path) {
   HONE_ASSIGN_OR_RETURN(LineOutput file, LineOutput::open(path));
   int64_t lines = 0;
   Filter whole = filter;
   whole.with_task_text = true;
-  HONE_RETURN_IF_ERROR(for_each_record(from, whole, [&](Record&& record) {
+  HONE_RETURN_IF_ERROR(for_each_record(from, whole, [&](trial::Record&& record) {
     ++lines;
     return file.write(to_json_line(record) + "\n");
   }));

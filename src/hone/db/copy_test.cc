@@ -15,7 +15,7 @@ std::unique_ptr<Store> open(const std::string& path) {
   return std::move(store).value();
 }
 
-std::vector<Record> all(Store& store) {
+std::vector<trial::Record> all(Store& store) {
   Filter filter;
   filter.with_task_text = true;
   auto records = store.query(filter);
@@ -26,7 +26,8 @@ std::vector<Record> all(Store& store) {
 TEST(copy, export_and_import_keep_every_record_once) {
   const TestFolder folder;
   const auto from = open(folder.file("from.db")), to = open(folder.file("to.db"));
-  std::vector<Record> records = {sample_record(1, 1e-3), sample_record(1, 2e-3), odd_record()};
+  std::vector<trial::Record> records = {sample_record(1, 1e-3), sample_record(1, 2e-3),
+                                        odd_record()};
   ASSERT_TRUE(from->add(records).ok());
   const std::string file = folder.file("trials.jsonl");
   const Result<int64_t> lines = export_json_lines(*from, {}, file);
@@ -38,7 +39,7 @@ TEST(copy, export_and_import_keep_every_record_once) {
     EXPECT_EQ(copied->added, added);
     EXPECT_EQ(copied->known, 3 - added);
   }
-  const std::vector<Record> there = all(*to);
+  const std::vector<trial::Record> there = all(*to);
   ASSERT_EQ(there.size(), 3U);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(to_json_line(there[i]), to_json_line(records[i]));
 }
@@ -46,7 +47,7 @@ TEST(copy, export_and_import_keep_every_record_once) {
 TEST(copy, records_of_memory_are_added_once) {
   const TestFolder folder;
   const auto to = open(folder.file("to.db"));
-  const std::vector<Record> records = {sample_record(1, 1e-3), odd_record(), odd_record()};
+  const std::vector<trial::Record> records = {sample_record(1, 1e-3), odd_record(), odd_record()};
   const Result<Copied> copied = add_records(records, *to);
   ASSERT_TRUE(copied.ok()) << copied.status().message();
   EXPECT_EQ(copied->added, 2);
@@ -85,10 +86,10 @@ TEST(copy, merging_adds_what_is_new) {
 TEST(copy, what_another_store_found_to_be_wrong_is_wrong_here_too) {
   const TestFolder folder;
   const auto a = open(folder.file("a.db")), b = open(folder.file("b.db"));
-  const std::vector<Record> both = {sample_record(1, 1e-3), sample_record(1, 2e-3)};
+  const std::vector<trial::Record> both = {sample_record(1, 1e-3), sample_record(1, 2e-3)};
   const auto in_a = a->add(both), in_b = b->add(both);
   ASSERT_TRUE(in_a.ok() && in_b.ok());
-  ASSERT_TRUE(b->set_verified((*in_b)[0], measure::Outcome::kWrongAnswer, "element 3").ok());
+  ASSERT_TRUE(b->set_verified((*in_b)[0], trial::Outcome::kWrongAnswer, "element 3").ok());
   for (int round = 0; round < 2; ++round) {
     const Result<Copied> copied = copy_records(*b, *a);
     ASSERT_TRUE(copied.ok()) << copied.status().message();
@@ -107,13 +108,13 @@ TEST(copy, what_another_store_found_to_be_wrong_is_wrong_here_too) {
 // As in a file that was put together of several exports.
 TEST(copy, of_a_trial_that_comes_twice_the_failure_stays) {
   const TestFolder folder;
-  Record wrong = sample_record(1, 1e-3);
-  wrong.outcome = measure::Outcome::kWrongAnswer;
+  trial::Record wrong = sample_record(1, 1e-3);
+  wrong.outcome = trial::Outcome::kWrongAnswer;
   wrong.verified = wrong.crowned = false;
   wrong.message = "element 3";
   for (const int others : {1, 1500}) {  // in one batch, and in two
     SCOPED_TRACE(others);
-    std::vector<Record> records = {sample_record(1, 1e-3)};
+    std::vector<trial::Record> records = {sample_record(1, 1e-3)};
     for (int i = 0; i < others; ++i) records.push_back(sample_record(1, 2e-3 + 1e-6 * i));
     records.push_back(wrong);
     records.push_back(records.front());
@@ -122,7 +123,7 @@ TEST(copy, of_a_trial_that_comes_twice_the_failure_stays) {
     ASSERT_TRUE(copied.ok()) << copied.status().message();
     EXPECT_EQ(copied->added, 1 + others);
     EXPECT_EQ(copied->known, 2);
-    const std::vector<Record> there = all(*to);
+    const std::vector<trial::Record> there = all(*to);
     EXPECT_EQ(to_json_line(there[0]), to_json_line(wrong));
     EXPECT_EQ(to->best(best_of(1))->front().id, there[1].id);
   }
@@ -163,7 +164,7 @@ TEST(store, removes_trials_and_the_tasks_without_any) {
       std::vector{sample_record(1, 1e-3), sample_record(1, 2e-3), sample_record(2, 1e-3)});
   ASSERT_TRUE(ids.ok());
   ASSERT_TRUE(store->remove(std::vector{(*ids)[0], (*ids)[2]}).ok());
-  const std::vector<Record> left = all(*store);
+  const std::vector<trial::Record> left = all(*store);
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].id, (*ids)[1]);
   EXPECT_TRUE(store->best(best_of(2))->empty());

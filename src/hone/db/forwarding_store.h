@@ -12,12 +12,16 @@ namespace hone::db {
 class ForwardingStore : public Store {
  public:
   explicit ForwardingStore(Store& store) : store_(store) {}
-  Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
+  Result<std::vector<int64_t>> add(std::span<const trial::Record> batch) override {
     return store_.add(batch);
   }
-  Result<std::vector<Record>> best(const BestQuery& query) override { return store_.best(query); }
-  Result<std::vector<Record>> query(const Filter& filter) override { return store_.query(filter); }
-  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
+  Result<std::vector<trial::Record>> best(const BestQuery& query) override {
+    return store_.best(query);
+  }
+  Result<std::vector<trial::Record>> query(const Filter& filter) override {
+    return store_.query(filter);
+  }
+  Status set_verified(int64_t id, trial::Outcome found, std::string_view message) override {
     return store_.set_verified(id, found, message);
   }
   Status choose(uint64_t network, std::span<const Choice> choices) override {

@@ -5,7 +5,6 @@
 
 #include <fstream>
 
-#include "hone/db/record_numbers.h"
 #include "hone/db/schema.h"
 #include "hone/db/store_test_support.h"
 
@@ -173,21 +172,6 @@ TEST(hostile_file, a_record_without_sound_numbers_is_not_read) {
   }
 }
 
-TEST(hostile_file, times_that_cannot_be_measured_are_told) {
-  Record record = sample_record(1, 1e-3);
-  record.times[1] = 1e-12;
-  EXPECT_EQ(check_plausible(record).message(),
-            "a successful record has the time 1e-12 s, expected 1e-10 to 10000000");
-  record.outcome = measure::Outcome::kWrongAnswer;
-  EXPECT_TRUE(check_plausible(record).ok()) << "nobody goes by these times";
-  record = sample_record(1, 1e-3);
-  record.centre = 1e9;
-  EXPECT_FALSE(check_plausible(record).ok());
-  record = sample_record(1, 1e-3);
-  record.threads = 100'000;
-  EXPECT_EQ(check(record).message(), "a record has 100000 threads, expected at most 65536");
-}
-
 TEST(hostile_file, choices_between_kernels_are_found) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
@@ -223,7 +207,7 @@ TEST(hostile_file, one_that_is_taken_away_is_noticed) {
     ASSERT_EQ(add(**store), "");
     std::filesystem::remove(path);
     EXPECT_EQ(add(**store), message("removed"));
-    EXPECT_EQ((*store)->set_verified(1, measure::Outcome::kOk, "").message(), message("removed"));
+    EXPECT_EQ((*store)->set_verified(1, trial::Outcome::kOk, "").message(), message("removed"));
     EXPECT_EQ((*store)->choose(7, {}).message(), message("removed"));
   }
   std::filesystem::remove(path + "-wal");

@@ -22,8 +22,8 @@ using Json = nlohmann::ordered_json;
 
 // 64-bit keys are hexadecimal texts: JSON's numbers are doubles to many readers.
 Json to_json(uint64_t key) { return hash_hex(key); }
-Json to_json(measure::Outcome outcome) { return measure::outcome_name(outcome); }
-Json to_json(space::Accuracy accuracy) { return space::accuracy_name(accuracy); }
+Json to_json(trial::Outcome outcome) { return trial::outcome_name(outcome); }
+Json to_json(trial::Accuracy accuracy) { return trial::accuracy_name(accuracy); }
 template <typename T>
 Json to_json(const T& value) {
   return value;
@@ -77,11 +77,11 @@ const char* read_parsed(const Json& json, const Parse& parse, const char* expect
 const char* read(const Json& json, uint64_t& to) {
   return read_parsed(json, parse_key, "16 hexadecimal digits", to);
 }
-const char* read(const Json& json, measure::Outcome& to) {
-  return read_parsed(json, measure::parse_outcome, "an outcome such as ok", to);
+const char* read(const Json& json, trial::Outcome& to) {
+  return read_parsed(json, trial::parse_outcome, "an outcome such as ok", to);
 }
-const char* read(const Json& json, space::Accuracy& to) {
-  return read_parsed(json, space::parse_accuracy, "strict, default or fast", to);
+const char* read(const Json& json, trial::Accuracy& to) {
+  return read_parsed(json, trial::parse_accuracy, "strict, default or fast", to);
 }
 
 Status of_line(const Status& status, std::string_view name, int64_t number) {
@@ -90,12 +90,13 @@ Status of_line(const Status& status, std::string_view name, int64_t number) {
 }
 
 // Nothing for a blank line.
-Result<std::optional<Record>> parse_numbered(std::string_view line, std::string_view name,
-                                             int64_t number) {
-  if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::optional<Record>();
-  Result<Record> record = parse_json_line(line);
+Result<std::optional<trial::Record>> parse_numbered(std::string_view line, std::string_view name,
+                                                    int64_t number) {
+  if (line.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    return std::optional<trial::Record>();
+  Result<trial::Record> record = parse_json_line(line);
   if (!record.ok()) return of_line(record.status(), name, number);
-  return std::optional<Record>(*std::move(record));
+  return std::optional<trial::Record>(*std::move(record));
 }
 
 // The lines of a file, one by one. A record has some kilobytes: of a line that is far longer, no
@@ -154,7 +155,7 @@ class Lines {
 
 }  // namespace
 
-std::string to_json_line(const Record& record) {
+std::string to_json_line(const trial::Record& record) {
   Json json;
   const auto write = [&](const char* name, const auto& value) { json[name] = to_json(value); };
   for_each_field(record, write);
@@ -163,10 +164,10 @@ std::string to_json_line(const Record& record) {
   return printable_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-Result<Record> parse_json_line(std::string_view line) {
+Result<trial::Record> parse_json_line(std::string_view line) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return invalid("expected a JSON object");
-  Record record;
+  trial::Record record;
   Status status;
   size_t fields = 0;
   const auto read_field = [&](const char* name, auto& value) {
@@ -180,7 +181,7 @@ Result<Record> parse_json_line(std::string_view line) {
     }
   };
   for_each_field(record, read_field);
-  record.accuracy = accuracy_of(record.steps);
+  record.accuracy = trial::accuracy_of(record.steps);
   if (json.contains(kAccuracyField)) read_field(kAccuracyField, record.accuracy);
   if (json.contains("bounds_source")) for_each_bound(record.bounds.emplace(), read_field);
   HONE_RETURN_IF_ERROR(status);
@@ -190,11 +191,11 @@ Result<Record> parse_json_line(std::string_view line) {
   return record;
 }
 
-Result<std::vector<Record>> parse_json_lines(std::string_view text, std::string_view name) {
-  std::vector<Record> records;
+Result<std::vector<trial::Record>> parse_json_lines(std::string_view text, std::string_view name) {
+  std::vector<trial::Record> records;
   for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
-    HONE_ASSIGN_OR_RETURN(std::optional<Record> record,
+    HONE_ASSIGN_OR_RETURN(std::optional<trial::Record> record,
                           parse_numbered(text.substr(0, end), name, number));
     if (record) records.push_back(*std::move(record));
     text.remove_prefix(std::min(end + 1, text.size()));
@@ -202,17 +203,19 @@ Result<std::vector<Record>> parse_json_lines(std::string_view text, std::string_
   return records;
 }
 
-Status for_each_json_line(const std::string& path, const std::function<Status(Record&&)>& visit) {
+Status for_each_json_line(const std::string& path,
+                          const std::function<Status(trial::Record&&)>& visit) {
   return for_each_json_line(path, visit, nullptr);
 }
 
-Status for_each_json_line(const std::string& path, const std::function<Status(Record&&)>& visit,
+Status for_each_json_line(const std::string& path,
+                          const std::function<Status(trial::Record&&)>& visit,
                           const LineCheck& check) {
   HONE_ASSIGN_OR_RETURN(Lines lines, Lines::open(path));
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const std::optional<std::string_view> line, lines.next());
     if (!line) return ok_status();
-    HONE_ASSIGN_OR_RETURN(std::optional<Record> record,
+    HONE_ASSIGN_OR_RETURN(std::optional<trial::Record> record,
                           parse_numbered(*line, path, lines.number()));
     if (!record) continue;
     if (check) HONE_RETURN_IF_ERROR(of_line(check(*record), path, lines.number()));

@@ -10,10 +10,11 @@ namespace hone::db {
 namespace {
 
 TEST(json_lines, a_record_survives_the_way_there_and_back) {
-  for (const Record& record : {sample_record(0x8000000000000001ULL, 1.0 / 3e3), odd_record()}) {
+  for (const trial::Record& record :
+       {sample_record(0x8000000000000001ULL, 1.0 / 3e3), odd_record()}) {
     const std::string line = to_json_line(record);
     EXPECT_EQ(line.find('\n'), std::string::npos);
-    const Result<Record> back = parse_json_line(line);
+    const Result<trial::Record> back = parse_json_line(line);
     ASSERT_TRUE(back.ok()) << back.status().message();
     EXPECT_EQ(to_json_line(*back), line);
     EXPECT_EQ(back->task, record.task);
@@ -47,7 +48,7 @@ TEST(json_lines, what_is_wrong_with_a_line_is_said) {
     std::string line = good;
     EXPECT_NE(line.find(from), std::string::npos) << from;
     line.replace(line.find(from), from.size(), to);
-    const Result<Record> record = parse_json_line(line);
+    const Result<trial::Record> record = parse_json_line(line);
     return record.ok() ? "parsed" : record.status().message();
   };
   EXPECT_EQ(message("\"threads\":2", "\"threads\":\"2\""),
@@ -84,14 +85,14 @@ TEST(json_lines, what_is_wrong_with_a_line_is_said) {
 
 TEST(json_lines, a_line_of_a_release_that_stored_no_accuracy_has_that_of_its_steps) {
   for (const char* algorithm : {"direct", "winograd_4", "direct_bf16"}) {
-    Record record = sample_record(1, 1e-3);
+    trial::Record record = sample_record(1, 1e-3);
     use_algorithm(record, algorithm);
     std::string line = to_json_line(record);
     const std::string field =
-        fmt::format(",\"accuracy\":\"{}\"", space::accuracy_name(record.accuracy));
+        fmt::format(",\"accuracy\":\"{}\"", trial::accuracy_name(record.accuracy));
     ASSERT_NE(line.find(field), std::string::npos) << line;
     line.erase(line.find(field), field.size());
-    const Result<Record> back = parse_json_line(line);
+    const Result<trial::Record> back = parse_json_line(line);
     ASSERT_TRUE(back.ok()) << back.status().message();
     EXPECT_EQ(back->accuracy, record.accuracy);
     EXPECT_EQ(identity(*back), identity(record));
@@ -109,7 +110,7 @@ TEST(json_lines, a_bad_line_of_a_text_or_a_file_is_named) {
   const std::string file = folder.file("trials.jsonl");
   std::ofstream(file) << bad;
   int seen = 0;
-  const auto count = [&seen](Record&&) {
+  const auto count = [&seen](trial::Record&&) {
     ++seen;
     return ok_status();
   };
@@ -119,7 +120,7 @@ TEST(json_lines, a_bad_line_of_a_text_or_a_file_is_named) {
   EXPECT_EQ(for_each_json_line(folder.file("no"), count).code(), Code::kNotFound);
   EXPECT_EQ(for_each_json_line(folder.path(), count).message(),
             "cannot read '" + folder.path() + "': it is a directory, expected a file");
-  EXPECT_EQ(for_each_json_line(file, [](Record&&) { return invalid("enough"); }).message(),
+  EXPECT_EQ(for_each_json_line(file, [](trial::Record&&) { return invalid("enough"); }).message(),
             "enough");
 }
 
@@ -129,7 +130,7 @@ TEST(json_lines, files_are_read_in_parts) {
   const std::string line = to_json_line(sample_record(1, 1e-3));
   const auto count = [&] {
     int seen = 0;
-    const Status status = for_each_json_line(file, [&](Record&& record) {
+    const Status status = for_each_json_line(file, [&](trial::Record&& record) {
       EXPECT_EQ(to_json_line(record), line);
       ++seen;
       return ok_status();
@@ -153,7 +154,7 @@ TEST(json_lines, a_line_without_end_is_an_error) {
   const std::string file = folder.file("trials.jsonl");
   std::ofstream(file) << to_json_line(sample_record(1, 1e-3)) << "\n{";
   std::filesystem::resize_file(file, int64_t{1} << 32);
-  const Status status = for_each_json_line(file, [](Record&&) { return ok_status(); });
+  const Status status = for_each_json_line(file, [](trial::Record&&) { return ok_status(); });
   EXPECT_EQ(status.message(), file + " line 2: it has more than 67108864 bytes, expected a record");
 }
 

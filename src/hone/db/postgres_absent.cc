@@ -13,11 +13,11 @@ Status absent() {
 Result<std::unique_ptr<Store>> open_postgres_store(std::string_view, const StoreOptions&) {
   return absent();
 }
-Status save_postgres_roofline(std::string_view, const std::string&, const measure::Roofline&) {
+Status save_postgres_roofline(std::string_view, const std::string&, const trial::Roofline&) {
   return absent();
 }
-Result<std::optional<measure::Roofline>> load_postgres_roofline(std::string_view,
-                                                                const std::string&) {
+Result<std::optional<trial::Roofline>> load_postgres_roofline(std::string_view,
+                                                              const std::string&) {
   return absent();
 }
 

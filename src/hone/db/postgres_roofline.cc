@@ -4,7 +4,7 @@
 namespace hone::db {
 namespace {
 
-Status replace(PostgresConnection& db, const std::string& device, const measure::Roofline& r) {
+Status replace(PostgresConnection& db, const std::string& device, const trial::Roofline& r) {
   const Parameter key[] = {device};
   HONE_RETURN_IF_ERROR(
       db.run("INSERT INTO device (key) VALUES ($1) ON CONFLICT (key) DO NOTHING", key).status());
@@ -20,7 +20,7 @@ Status replace(PostgresConnection& db, const std::string& device, const measure:
                                int64_t{r.cores},
                                real(r.flops.one),
                                real(r.flops.all),
-                               real(measure::fork_join_seconds(r.fork_join, r.cores)),
+                               real(trial::fork_join_seconds(r.fork_join, r.cores)),
                                r.unix_time,
                                real(r.host_load)};
   HONE_RETURN_IF_ERROR(
@@ -37,7 +37,7 @@ Status replace(PostgresConnection& db, const std::string& device, const measure:
                              .status());
   }
   int64_t place = 0;
-  for (const measure::RooflineLevel& l : r.levels) {
+  for (const trial::RooflineLevel& l : r.levels) {
     const Parameter level[] = {id,
                                place++,
                                int64_t{l.level},
@@ -59,15 +59,15 @@ Status replace(PostgresConnection& db, const std::string& device, const measure:
 }  // namespace
 
 Status save_postgres_roofline(std::string_view uri, const std::string& device,
-                              const measure::Roofline& roofline) {
+                              const trial::Roofline& roofline) {
   HONE_ASSIGN_OR_RETURN(const auto db, open_postgres(uri, {}));
   HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db));
   HONE_RETURN_IF_ERROR(replace(*db, device, roofline));
   return transaction.commit();
 }
 
-Result<std::optional<measure::Roofline>> load_postgres_roofline(std::string_view uri,
-                                                                const std::string& device) {
+Result<std::optional<trial::Roofline>> load_postgres_roofline(std::string_view uri,
+                                                              const std::string& device) {
   HONE_ASSIGN_OR_RETURN(const auto db, open_postgres(uri, {.read_only = true, .create = false}));
   HONE_ASSIGN_OR_RETURN(const int version, postgres_version(*db));
   const auto column = [version](const char* name) {
@@ -89,13 +89,13 @@ Result<std::optional<measure::Roofline>> load_postgres_roofline(std::string_view
                   "device.id = roofline.device JOIN roofline_level ON roofline_level.device = "
                   "roofline.device WHERE device.key = $1 ORDER BY place",
               key));
-  if (rows.size() == 0) return std::optional<measure::Roofline>();
+  if (rows.size() == 0) return std::optional<trial::Roofline>();
   const PostgresRows::Row first = rows.row(0);
-  measure::Roofline r = {.cores = static_cast<int>(first.integer(0)),
-                         .flops = {first.real(1), first.real(2)},
-                         .levels = {},
-                         .unix_time = first.integer(4),
-                         .host_load = first.real(5)};
+  trial::Roofline r = {.cores = static_cast<int>(first.integer(0)),
+                       .flops = {first.real(1), first.real(2)},
+                       .levels = {},
+                       .unix_time = first.integer(4),
+                       .host_load = first.real(5)};
   const std::vector<double> threads = first.reals(13), seconds = first.reals(14);
   for (size_t i = 0; i < threads.size(); ++i)
     r.fork_join.push_back({static_cast<int>(threads[i]), seconds[i]});
@@ -108,7 +108,7 @@ Result<std::optional<measure::Roofline>> load_postgres_roofline(std::string_view
                         .read = {row.real(9), row.real(10)},
                         .write = {row.real(11), row.real(12)}});
   }
-  const Status status = measure::check(r);
+  const Status status = trial::check(r);
   if (!status.ok())
     return error(Code::kIo, "database {} is corrupt ({})", db->name(), status.message());
   return std::optional(std::move(r));

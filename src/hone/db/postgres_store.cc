@@ -22,11 +22,11 @@ std::string columns_of(int64_t version) {
          (version < 2 ? kBeforeVersion4 : kColumnsOfVersion4) + ", " + accuracy_of_trial(version);
 }
 
-Result<std::vector<Record>> read_all(const PostgresRows& rows, const std::string& name,
-                                     const Reading& reading = {}) {
-  std::vector<Record> records;
+Result<std::vector<trial::Record>> read_all(const PostgresRows& rows, const std::string& name,
+                                            const Reading& reading = {}) {
+  std::vector<trial::Record> records;
   for (int i = 0; i < rows.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), name, reading));
+    HONE_ASSIGN_OR_RETURN(trial::Record record, read_record(rows.row(i), name, reading));
     records.push_back(std::move(record));
   }
   return records;
@@ -37,14 +37,14 @@ class PostgresStore final : public Store {
   PostgresStore(std::unique_ptr<PostgresConnection> db, int version)
       : db_(std::move(db)), version_(version) {}
 
-  Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
-    for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
+  Result<std::vector<int64_t>> add(std::span<const trial::Record> batch) override {
+    for (const trial::Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
     std::vector<int64_t> ids;
     if (batch.empty()) return ids;
     HONE_ASSIGN_OR_RETURN(PostgresTransaction transaction, PostgresTransaction::begin(*db_));
     HONE_ASSIGN_OR_RETURN(const Ids tasks, intern_tasks(batch));
     HONE_ASSIGN_OR_RETURN(const Ids devices, intern_devices(batch));
-    for (const Record& r : batch) {
+    for (const trial::Record& r : batch) {
       HONE_ASSIGN_OR_RETURN(const int64_t id,
                             insert(r, tasks.at(hash_hex(r.task)), devices.at(r.device)));
       ids.push_back(id);
@@ -53,7 +53,7 @@ class PostgresStore final : public Store {
     return ids;
   }
 
-  Result<std::vector<Record>> best(const BestQuery& q) override {
+  Result<std::vector<trial::Record>> best(const BestQuery& q) override {
     const auto [strictest, least_strict] = q.accuracies();
     const Parameter parameters[] = {hash_hex(q.task), q.device,        int64_t{q.threads},
                                     strictest,        least_strict,    q.version,
@@ -67,7 +67,7 @@ class PostgresStore final : public Store {
     return read_all(rows, db_->name());
   }
 
-  Result<std::vector<Record>> query(const Filter& f) override {
+  Result<std::vector<trial::Record>> query(const Filter& f) override {
     Conditions conditions = conditions_of(f, kAll);
     if (f.fastest_only) {
       conditions.where.insert(
@@ -77,7 +77,7 @@ class PostgresStore final : public Store {
                       "FROM trial WHERE verified = 1 AND {0} < {1} ORDER BY task, device, threads, "
                       "{0}, centre, id) AS of_accuracy ORDER BY task, device, threads, centre, id) "
                       "AND ",
-                      accuracy_of_trial(version_), static_cast<int>(space::Accuracy::kFast)));
+                      accuracy_of_trial(version_), static_cast<int>(trial::Accuracy::kFast)));
     }
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
@@ -87,12 +87,12 @@ class PostgresStore final : public Store {
     return read_all(rows, db_->name(), {f.with_task_text, verified_});
   }
 
-  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
-    const Parameter parameters[] = {id, std::string(measure::outcome_name(found)),
+  Status set_verified(int64_t id, trial::Outcome found, std::string_view message) override {
+    const Parameter parameters[] = {id, std::string(trial::outcome_name(found)),
                                     std::string(message)};
     HONE_ASSIGN_OR_RETURN(
         const PostgresRows rows,
-        found == measure::Outcome::kOk
+        found == trial::Outcome::kOk
             ? db_->run("UPDATE trial SET verified = 1 WHERE id = $1 AND outcome = 'ok'",
                        std::span(parameters, 1))
             : db_->run("UPDATE trial SET verified = 0, crowned = 0, outcome = $2, message = $3 "
@@ -121,7 +121,7 @@ class PostgresStore final : public Store {
         db_->run("SELECT " + columns_of(version_) + ", best.steps" + kFromTrial + kChosen,
                  parameters));
     for (int i = 0; i < rows.size(); ++i) {
-      HONE_ASSIGN_OR_RETURN(Record record, read_record(rows.row(i), db_->name()));
+      HONE_ASSIGN_OR_RETURN(trial::Record record, read_record(rows.row(i), db_->name()));
       result.push_back({rows.row(i).text(kNumColumns), std::move(record)});
     }
     return result;
@@ -161,10 +161,10 @@ class PostgresStore final : public Store {
   using Ids = std::map<std::string, int64_t>;
 
   // In the order of the keys, as in every other tuner: two of them never wait for each other.
-  Result<Ids> intern_tasks(std::span<const Record> batch) {
-    std::map<std::string, const Record*> tasks;
-    for (const Record& r : batch) {
-      const Record*& first = tasks.try_emplace(hash_hex(r.task), &r).first->second;
+  Result<Ids> intern_tasks(std::span<const trial::Record> batch) {
+    std::map<std::string, const trial::Record*> tasks;
+    for (const trial::Record& r : batch) {
+      const trial::Record*& first = tasks.try_emplace(hash_hex(r.task), &r).first->second;
       if (first->task_text.empty()) first = &r;
     }
     Ids ids;
@@ -181,9 +181,9 @@ class PostgresStore final : public Store {
     return ids;
   }
 
-  Result<Ids> intern_devices(std::span<const Record> batch) {
+  Result<Ids> intern_devices(std::span<const trial::Record> batch) {
     Ids ids;
-    for (const Record& r : batch) ids[r.device] = 0;
+    for (const trial::Record& r : batch) ids[r.device] = 0;
     for (auto& [key, id] : ids) {
       const Parameter parameters[] = {key};
       HONE_RETURN_IF_ERROR(
@@ -207,8 +207,8 @@ class PostgresStore final : public Store {
     return rows.row(0).integer(0);
   }
 
-  Result<int64_t> insert(const Record& r, int64_t task, int64_t device) {
-    const measure::CountedBounds bounds = r.bounds.value_or(measure::CountedBounds());
+  Result<int64_t> insert(const trial::Record& r, int64_t task, int64_t device) {
+    const trial::CountedBounds bounds = r.bounds.value_or(trial::CountedBounds());
     const Parameter parameters[] = {task,
                                     device,
                                     int64_t{r.threads},
@@ -216,7 +216,7 @@ class PostgresStore final : public Store {
                                     r.algorithm,
                                     r.steps,
                                     r.decisions,
-                                    std::string(measure::outcome_name(r.outcome)),
+                                    std::string(trial::outcome_name(r.outcome)),
                                     r.message,
                                     list_of(r.times),
                                     real(r.centre),

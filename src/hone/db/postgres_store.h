@@ -10,7 +10,7 @@
 
 #include "hone/base/status.h"
 #include "hone/db/store.h"
-#include "hone/measure/roofline.h"
+#include "hone/trial/roofline.h"
 
 namespace hone::db {
 
@@ -21,8 +21,8 @@ namespace hone::db {
 
 // As in db/roofline_store.h.
 [[nodiscard]] Status save_postgres_roofline(std::string_view uri, const std::string& device,
-                                            const measure::Roofline& roofline);
-[[nodiscard]] Result<std::optional<measure::Roofline>> load_postgres_roofline(
+                                            const trial::Roofline& roofline);
+[[nodiscard]] Result<std::optional<trial::Roofline>> load_postgres_roofline(
     std::string_view uri, const std::string& device);
 
 }  // namespace hone::db

@@ -32,7 +32,7 @@ std::unique_ptr<Store> open_empty() {
   std::vector<int64_t> ids;
   const auto all = store->query({});
   EXPECT_TRUE(all.ok()) << all.status().message();
-  for (const Record& record : *all) ids.push_back(record.id);
+  for (const trial::Record& record : *all) ids.push_back(record.id);
   EXPECT_TRUE(store->remove(ids).ok());
   return store;
 }
@@ -40,7 +40,7 @@ std::unique_ptr<Store> open_empty() {
 TEST(postgres_store, gives_back_every_field) {
   const auto store = open_empty();
   ASSERT_TRUE(store);
-  Record r = sample_record(0x8000000000000001ULL, 1.0 / 3e5);
+  trial::Record r = sample_record(0x8000000000000001ULL, 1.0 / 3e5);
   r.message = "quote ' and \xc3\xa4 and \\ {,}";
   r.times = {1e-300, 0.1 + 0.2, 1.7976931348623157e308};
   ASSERT_TRUE(store->add(std::vector{r}).ok());
@@ -56,9 +56,10 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
   ASSERT_TRUE(postgres);
   const TestFolder folder;
   const auto sqlite = std::move(open_store(folder.file("a.db"))).value();
-  std::vector<Record> records;
+  std::vector<trial::Record> records;
   for (int i = 0; i < 200; ++i) {
-    Record r = sample_record(static_cast<uint64_t>(i % 5), 1e-3 * (1 + (i * 37) % 50), i % 3 > 0);
+    trial::Record r =
+        sample_record(static_cast<uint64_t>(i % 5), 1e-3 * (1 + (i * 37) % 50), i % 3 > 0);
     r.device = i % 7 == 0 ? "other" : r.device;
     r.threads = 1 + i % 2;
     r.version = i % 4 == 0 ? "2" : "1";
@@ -69,13 +70,13 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
   }
   ASSERT_TRUE(postgres->add(records).ok());
   ASSERT_TRUE(sqlite->add(records).ok());
-  const auto lines = [](const Result<std::vector<Record>>& found) {
+  const auto lines = [](const Result<std::vector<trial::Record>>& found) {
     EXPECT_TRUE(found.ok()) << found.status().message();
     std::string text;
-    for (const Record& record : *found) text += to_json_line(record) + "\n";
+    for (const trial::Record& record : *found) text += to_json_line(record) + "\n";
     return text;
   };
-  using space::Accuracy;
+  using trial::Accuracy;
   for (const BestQuery& query :
        {best_of(1, 10), best_of(2, 1), best_of(99, 3),
         BestQuery{1, "avx512-x-2c", 2, "2", "", Accuracy::kDefault, 5},
@@ -87,7 +88,7 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
   for (Filter filter : {Filter{}, Filter{.task = 3, .with_task_text = true},
                         Filter{.kernel_class = "pool", .threads = 1}, Filter{.device = "other"},
                         Filter{.version = "2", .model = "alexnet"}, Filter{.verified_only = true},
-                        Filter{.outcome = measure::Outcome::kOk, .limit = 7},
+                        Filter{.outcome = trial::Outcome::kOk, .limit = 7},
                         Filter{.fastest_only = true}, Filter{.after_id = 100, .limit = 5}}) {
     const std::string expected = lines(sqlite->query(filter));
     filter.after_id += filter.after_id > 0 ? first - 1 : 0;
@@ -98,7 +99,7 @@ TEST(postgres_store, best_and_filters_answer_as_sqlite_does) {
 TEST(postgres_store, a_batch_is_stored_whole_or_not_at_all) {
   const auto store = open_empty();
   ASSERT_TRUE(store);
-  Record bad = sample_record(2, 1e-3);
+  trial::Record bad = sample_record(2, 1e-3);
   bad.model = "\xff\xfe";  // no UTF-8: the server refuses it
   const auto added = store->add(std::vector{sample_record(1, 1e-3), bad});
   ASSERT_FALSE(added.ok());
@@ -112,12 +113,11 @@ TEST(postgres_store, a_wrong_answer_is_no_best_any_more) {
   ASSERT_TRUE(store);
   const auto ids = store->add(std::vector{sample_record(1, 1e-3), sample_record(1, 2e-3, false)});
   ASSERT_TRUE(ids.ok());
-  ASSERT_TRUE(store->set_verified((*ids)[0], measure::Outcome::kWrongAnswer, "element 3").ok());
-  ASSERT_TRUE(store->set_verified((*ids)[1], measure::Outcome::kOk, "").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[0], trial::Outcome::kWrongAnswer, "element 3").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[1], trial::Outcome::kOk, "").ok());
   EXPECT_EQ(store->best(best_of(1, 5))->size(), 1U);
   EXPECT_EQ(store->best(best_of(1, 5))->front().id, (*ids)[1]);
-  EXPECT_EQ(store->set_verified((*ids)[1] + 1000, measure::Outcome::kOk, "").code(),
-            Code::kNotFound);
+  EXPECT_EQ(store->set_verified((*ids)[1] + 1000, trial::Outcome::kOk, "").code(), Code::kNotFound);
   ASSERT_TRUE(store->remove(std::vector{(*ids)[1]}).ok());
   EXPECT_EQ(store->query({})->size(), 1U);
   EXPECT_TRUE(store->verify()->empty());
@@ -126,7 +126,7 @@ TEST(postgres_store, a_wrong_answer_is_no_best_any_more) {
 TEST(postgres_store, keeps_what_a_network_has_instead_of_the_fastest) {
   const auto store = open_empty();
   ASSERT_TRUE(store);
-  Record other = sample_record(1, 2e-3);
+  trial::Record other = sample_record(1, 2e-3);
   other.steps = "another";
   const auto ids = store->add(std::vector{sample_record(1, 1e-3), other});
   ASSERT_TRUE(ids.ok()) << ids.status().message();
@@ -144,7 +144,7 @@ TEST(postgres_store, keeps_what_a_network_has_instead_of_the_fastest) {
   EXPECT_TRUE(store->chosen(7)->empty());
   EXPECT_FALSE(store->choose(7, std::vector<Choice>{{(*ids)[0], 999'999}}).ok());
   ASSERT_TRUE(store->choose(7, choices).ok());
-  ASSERT_TRUE(store->set_verified((*ids)[1], measure::Outcome::kWrongAnswer, "").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[1], trial::Outcome::kWrongAnswer, "").ok());
   EXPECT_TRUE(store->chosen(7)->empty());
   ASSERT_TRUE(store->remove(std::vector{(*ids)[1]}).ok());
 }
@@ -152,7 +152,7 @@ TEST(postgres_store, keeps_what_a_network_has_instead_of_the_fastest) {
 TEST(postgres_store, a_text_with_a_zero_byte_is_refused_not_cut) {
   const auto store = open_empty();
   ASSERT_TRUE(store);
-  Record bad = sample_record(1, 1e-3);
+  trial::Record bad = sample_record(1, 1e-3);
   bad.steps = std::string("a\0b", 3);
   const auto added = store->add(std::vector{bad});
   ASSERT_FALSE(added.ok());
@@ -221,9 +221,9 @@ TEST(postgres_store, version_1_is_read_as_it_is_and_brought_up_to_date) {
     const auto best = (*reader)->best(best_of(1));
     ASSERT_TRUE(best.ok()) << best.status().message();
     EXPECT_FALSE(best->front().bounds.has_value());
-    EXPECT_EQ(best->front().accuracy, space::Accuracy::kDefault);
+    EXPECT_EQ(best->front().accuracy, trial::Accuracy::kDefault);
     BestQuery strict = best_of(1);
-    strict.accuracy = space::Accuracy::kStrict;
+    strict.accuracy = trial::Accuracy::kStrict;
     EXPECT_TRUE((*reader)->best(strict)->empty());
     EXPECT_EQ((*reader)->query({.fastest_only = true})->size(), 1U);
   }
@@ -232,7 +232,7 @@ TEST(postgres_store, version_1_is_read_as_it_is_and_brought_up_to_date) {
   ASSERT_TRUE((*store)->add(std::vector{sample_record(1, 1e-3)}).ok());
   const auto all = (*store)->query({});
   ASSERT_EQ(all->size(), 2U);
-  EXPECT_EQ((*all)[0].accuracy, space::Accuracy::kDefault) << "that of its steps";
+  EXPECT_EQ((*all)[0].accuracy, trial::Accuracy::kDefault) << "that of its steps";
   EXPECT_FALSE((*all)[0].bounds.has_value());
   EXPECT_EQ((*all)[1].bounds->source, "amd_zen4");
   ASSERT_TRUE((*db)->run_all("DROP SCHEMA old CASCADE").ok());
@@ -319,20 +319,20 @@ TEST(postgres_store, verify_names_trials_that_cannot_be_right) {
 TEST(postgres_store, keeps_the_figures_of_devices) {
   ASSERT_TRUE(open());
   EXPECT_FALSE(load_roofline(uri(), "unknown")->has_value());
-  measure::Roofline r = {.cores = 4,
-                         .flops = {1.5e11, 2.9e11},
-                         .fork_join = {{2, 0.75e-6}, {4, 1.25e-6}},
-                         .levels = {{1, 49'152, 1, {4e11, 8e11}, {2e11, 4e11}},
-                                    {0, 0, 2, {1e10, 1.5e10}, {8e9, 1.2e10}}},
-                         .unix_time = 1'700'000'000,
-                         .host_load = 0.25};
+  trial::Roofline r = {.cores = 4,
+                       .flops = {1.5e11, 2.9e11},
+                       .fork_join = {{2, 0.75e-6}, {4, 1.25e-6}},
+                       .levels = {{1, 49'152, 1, {4e11, 8e11}, {2e11, 4e11}},
+                                  {0, 0, 2, {1e10, 1.5e10}, {8e9, 1.2e10}}},
+                       .unix_time = 1'700'000'000,
+                       .host_load = 0.25};
   for (const double flops : {2.9e11, 1.0e11 / 3 + 1.5e11}) {  // the second replaces the first
     r.flops.all = flops;
     ASSERT_TRUE(save_roofline(uri(), "avx512-x-2c", r).ok());
     const auto back = load_roofline(uri(), "avx512-x-2c");
     ASSERT_TRUE(back.ok()) << back.status().message();
     ASSERT_TRUE(back->has_value());
-    EXPECT_EQ(measure::describe(**back), measure::describe(r));
+    EXPECT_EQ(trial::describe(**back), trial::describe(r));
     EXPECT_EQ((*back)->flops.all, flops);
     EXPECT_EQ((*back)->levels.size(), 2U);
     EXPECT_EQ((*back)->levels[0].write.all, 4e11);
@@ -371,7 +371,7 @@ TEST(postgres_store, many_writers_at_once) {
       const auto store = open_store(uri());
       bool good = store.ok();
       for (int batch = 0; good && batch < kBatches; ++batch) {
-        std::vector<Record> records;
+        std::vector<trial::Record> records;
         for (int i = 0; i < 6; ++i) {
           const int task = writer % 2 == 0 ? i : 5 - i;
           records.push_back(sample_record(static_cast<uint64_t>(batch * 10 + task), 1e-3));

@@ -55,11 +55,11 @@ class Writer {
     if (added) texts_.add(value);
     (*this)(field, place->second);
   }
-  void operator()(const char* field, measure::Outcome value) {
-    (*this)(field, std::string(measure::outcome_name(value)));
+  void operator()(const char* field, trial::Outcome value) {
+    (*this)(field, std::string(trial::outcome_name(value)));
   }
-  void operator()(const char* field, space::Accuracy value) {
-    (*this)(field, std::string(space::accuracy_name(value)));
+  void operator()(const char* field, trial::Accuracy value) {
+    (*this)(field, std::string(trial::accuracy_name(value)));
   }
   void operator()(const char* field, const std::vector<double>& value) { lists_[field].add(value); }
   void end_row() { ++row_; }
@@ -152,11 +152,11 @@ class Reader {
     const size_t begin = place == 0 ? 0 : text_ends_[place - 1];
     to = texts_.substr(begin, text_ends_[place] - begin);
   }
-  void operator()(const char* field, measure::Outcome& to) {
-    get_parsed(field, measure::parse_outcome, "an outcome such as ok", to);
+  void operator()(const char* field, trial::Outcome& to) {
+    get_parsed(field, trial::parse_outcome, "an outcome such as ok", to);
   }
-  void operator()(const char* field, space::Accuracy& to) {
-    get_parsed(field, space::parse_accuracy, "strict, default or fast", to);
+  void operator()(const char* field, trial::Accuracy& to) {
+    get_parsed(field, trial::parse_accuracy, "strict, default or fast", to);
   }
   void operator()(const char* field, std::vector<double>& to) {
     const Tensor* values = column(field, DType::kF64, -1);
@@ -226,35 +226,35 @@ class Reader {
 
 }  // namespace
 
-std::vector<NamedTensor> to_arrays(std::span<const Record> records) {
+std::vector<NamedTensor> to_arrays(std::span<const trial::Record> records) {
   Writer writer(records.size());
   const auto write = [&writer](const char* field, const auto& value) { writer(field, value); };
-  for (const Record& record : records) {
+  for (const trial::Record& record : records) {
     for_each_field(record, write);
     write(kAccuracyField, record.accuracy);
-    const measure::CountedBounds bounds = record.bounds.value_or(measure::CountedBounds());
+    const trial::CountedBounds bounds = record.bounds.value_or(trial::CountedBounds());
     for_each_bound(bounds, write);
     writer.end_row();
   }
   return writer.arrays();
 }
 
-Result<std::vector<Record>> from_arrays(std::span<const NamedTensor> arrays) {
+Result<std::vector<trial::Record>> from_arrays(std::span<const NamedTensor> arrays) {
   Reader reader(arrays);
   HONE_ASSIGN_OR_RETURN(const int64_t rows, reader.open());
-  std::vector<Record> records(static_cast<size_t>(rows));
+  std::vector<trial::Record> records(static_cast<size_t>(rows));
   const std::string accuracy = array_name(kAccuracyField);
   const bool has_accuracy =
       std::any_of(arrays.begin(), arrays.end(),
                   [&](const NamedTensor& array) { return array.name == accuracy; });
   const auto read = [&reader](const char* field, auto& value) { reader(field, value); };
   for (int64_t row = 0; row < rows; ++row) {
-    Record& record = records[static_cast<size_t>(row)];
+    trial::Record& record = records[static_cast<size_t>(row)];
     reader.start_row(row);
     for_each_field(record, read);
-    record.accuracy = accuracy_of(record.steps);
+    record.accuracy = trial::accuracy_of(record.steps);
     if (has_accuracy) read(kAccuracyField, record.accuracy);
-    measure::CountedBounds bounds;
+    trial::CountedBounds bounds;
     for_each_bound(bounds, read);
     const bool counted =
         !bounds.source.empty() || bounds.scores.memory != 0 || bounds.scores.core != 0;

@@ -10,16 +10,16 @@
 #include <string_view>
 #include <vector>
 
-#include "hone/db/record.h"
 #include "hone/tensor/npy.h"
+#include "hone/trial/record.h"
 
 namespace hone::db {
 
 inline constexpr std::string_view kRecordArray = "record_";  // all names begin so
 
-[[nodiscard]] std::vector<NamedTensor> to_arrays(std::span<const Record> records);
+[[nodiscard]] std::vector<NamedTensor> to_arrays(std::span<const trial::Record> records);
 // Strict like parse_json_line(): every array must be there, with its type and shape, and no other
 // of such a name; every record must pass check(). Arrays of other names are passed over.
-[[nodiscard]] Result<std::vector<Record>> from_arrays(std::span<const NamedTensor> arrays);
+[[nodiscard]] Result<std::vector<trial::Record>> from_arrays(std::span<const NamedTensor> arrays);
 
 }  // namespace hone::db

@@ -11,13 +11,13 @@
 namespace hone::db {
 namespace {
 
-std::vector<Record> samples() {
-  Record failed = sample_record(7, 1e-3, false);
-  failed.outcome = measure::Outcome::kTimeout;
+std::vector<trial::Record> samples() {
+  trial::Record failed = sample_record(7, 1e-3, false);
+  failed.outcome = trial::Outcome::kTimeout;
   failed.message = "no answer within 2 s";
   failed.times.clear(), failed.duel.clear();
   failed.centre = failed.low = failed.high = 0;
-  Record bytes = sample_record(8, 2e-3);
+  trial::Record bytes = sample_record(8, 2e-3);
   bytes.message = std::string("\0\xff", 2);  // more than JSON can hold
   bytes.seed = 0;
   use_algorithm(bytes, "winograd_4_bf16");
@@ -37,16 +37,16 @@ std::string message(const std::string& name, const std::function<void(NamedTenso
   NamedTensor& changed = array(arrays, name);
   changed.tensor = changed.tensor.clone();
   change(changed);
-  const Result<std::vector<Record>> records = from_arrays(arrays);
+  const Result<std::vector<trial::Record>> records = from_arrays(arrays);
   return records.ok() ? "read" : records.status().message();
 }
 
 TEST(record_arrays, records_survive_the_way_through_a_file) {
-  const std::vector<Record> records = samples();
+  const std::vector<trial::Record> records = samples();
   for (const bool compress : {false, true}) {
     const std::string file = format_npz(to_arrays(records), compress).value();
     const std::vector<NamedTensor> arrays = parse_npz(file).value();
-    const Result<std::vector<Record>> back = from_arrays(arrays);
+    const Result<std::vector<trial::Record>> back = from_arrays(arrays);
     ASSERT_TRUE(back.ok()) << back.status().message();
     ASSERT_EQ(back->size(), records.size());
     for (size_t i = 0; i < records.size(); ++i) {
@@ -61,14 +61,14 @@ TEST(record_arrays, records_survive_the_way_through_a_file) {
 TEST(record_arrays, arrays_without_accuracy_have_that_of_the_steps) {
   std::vector<NamedTensor> arrays = to_arrays(samples());
   array(arrays, "record_accuracy").name = "other";
-  const Result<std::vector<Record>> back = from_arrays(arrays);
+  const Result<std::vector<trial::Record>> back = from_arrays(arrays);
   ASSERT_TRUE(back.ok()) << back.status().message();
-  EXPECT_EQ((*back)[0].accuracy, space::Accuracy::kStrict);
-  EXPECT_EQ((*back)[3].accuracy, space::Accuracy::kFast);
+  EXPECT_EQ((*back)[0].accuracy, trial::Accuracy::kStrict);
+  EXPECT_EQ((*back)[3].accuracy, trial::Accuracy::kFast);
 }
 
 TEST(record_arrays, a_text_is_there_once) {
-  const std::vector<Record> records(100, sample_record(1, 1e-3));
+  const std::vector<trial::Record> records(100, sample_record(1, 1e-3));
   std::vector<NamedTensor> arrays = to_arrays(records);
   EXPECT_EQ(array(arrays, "record_steps").tensor.size(), 100);
   EXPECT_LT(array(arrays, "record_texts_end").tensor.size(), 20);
@@ -143,12 +143,12 @@ TEST(record_arrays, a_changed_byte_gives_records_or_an_error) {
       static_cast<uint8_t*>(tensor.data())[rng.below(tensor.bytes())] ^=
           static_cast<uint8_t>(1 + rng.below(255));
       changed[place].tensor = tensor;
-      const Result<std::vector<Record>> records = from_arrays(changed);
+      const Result<std::vector<trial::Record>> records = from_arrays(changed);
       if (!records.ok()) {
         EXPECT_EQ(records.status().code(), Code::kInvalid);
         continue;
       }
-      for (const Record& record : *records) EXPECT_TRUE(check(record).ok());
+      for (const trial::Record& record : *records) EXPECT_TRUE(check(record).ok());
     }
   }
 }

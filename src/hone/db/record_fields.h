@@ -2,7 +2,7 @@
 // writes or reads one. Left out is the id, which is a store's own.
 #pragma once
 
-#include "hone/db/record.h"
+#include "hone/trial/record.h"
 
 namespace hone::db {
 

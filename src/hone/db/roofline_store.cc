@@ -26,7 +26,7 @@ Result<int64_t> device_id(Connection& db, const std::string& device) {
   return find.integer(0);
 }
 
-Status add_fork_join(Connection& db, int64_t device, const measure::Roofline& r) {
+Status add_fork_join(Connection& db, int64_t device, const trial::Roofline& r) {
   HONE_ASSIGN_OR_RETURN(
       Statement add,
       Statement::prepare(
@@ -39,7 +39,7 @@ Status add_fork_join(Connection& db, int64_t device, const measure::Roofline& r)
   return ok_status();
 }
 
-Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
+Status replace(Connection& db, int64_t device, const trial::Roofline& r) {
   HONE_ASSIGN_OR_RETURN(Statement remove,
                         Statement::prepare(db, "DELETE FROM roofline WHERE device = ?"));
   remove.bind(device);
@@ -50,7 +50,7 @@ Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
                          "INSERT INTO roofline (device, cores, flops_one, flops_all, fork_join, "
                          "unix_time, host_load) VALUES (?, ?, ?, ?, ?, ?, ?)"));
   add.bind(device).bind(r.cores).bind(r.flops.one).bind(r.flops.all);
-  add.bind(measure::fork_join_seconds(r.fork_join, r.cores));
+  add.bind(trial::fork_join_seconds(r.fork_join, r.cores));
   add.bind(r.unix_time).bind(r.host_load);
   HONE_RETURN_IF_ERROR(add.finish());
   HONE_ASSIGN_OR_RETURN(
@@ -61,7 +61,7 @@ Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
                          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   HONE_RETURN_IF_ERROR(add_fork_join(db, device, r));
   int place = 0;
-  for (const measure::RooflineLevel& l : r.levels) {
+  for (const trial::RooflineLevel& l : r.levels) {
     add_level.bind(device).bind(place++).bind(l.level).bind(l.bytes).bind(l.shared_by);
     add_level.bind(l.read.one).bind(l.read.all).bind(l.write.one).bind(l.write.all);
     HONE_RETURN_IF_ERROR(add_level.finish());
@@ -69,10 +69,9 @@ Status replace(Connection& db, int64_t device, const measure::Roofline& r) {
   return ok_status();
 }
 
-Result<std::vector<measure::ForkJoin>> read_fork_join(Connection& db, int64_t version,
-                                                      int64_t device,
-                                                      const measure::ForkJoin& all) {
-  std::vector<measure::ForkJoin> figures;
+Result<std::vector<trial::ForkJoin>> read_fork_join(Connection& db, int64_t version, int64_t device,
+                                                    const trial::ForkJoin& all) {
+  std::vector<trial::ForkJoin> figures;
   if (version >= kForkJoinVersion) {
     HONE_ASSIGN_OR_RETURN(
         Statement s, Statement::prepare(db,
@@ -89,14 +88,14 @@ Result<std::vector<measure::ForkJoin>> read_fork_join(Connection& db, int64_t ve
   return figures;
 }
 
-Result<std::vector<measure::RooflineLevel>> read_levels(Connection& db, int64_t device) {
+Result<std::vector<trial::RooflineLevel>> read_levels(Connection& db, int64_t device) {
   HONE_ASSIGN_OR_RETURN(
       Statement s,
       Statement::prepare(db,
                          "SELECT level, bytes, shared_by, read_one, read_all, write_one, write_all "
                          "FROM roofline_level WHERE device = ? ORDER BY place"));
   s.bind(device);
-  std::vector<measure::RooflineLevel> levels;
+  std::vector<trial::RooflineLevel> levels;
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const bool row, s.step());
     if (!row) return levels;
@@ -111,8 +110,8 @@ Result<std::vector<measure::RooflineLevel>> read_levels(Connection& db, int64_t 
 }  // namespace
 
 Status save_roofline(std::string_view where, const std::string& device,
-                     const measure::Roofline& roofline) {
-  HONE_RETURN_IF_ERROR(measure::check(roofline));
+                     const trial::Roofline& roofline) {
+  HONE_RETURN_IF_ERROR(trial::check(roofline));
   if (device.empty()) return invalid("a roofline needs a device key");
   if (is_server(where)) return save_postgres_roofline(where, device, roofline);
   HONE_ASSIGN_OR_RETURN(const std::string path, store_path(where, {}));
@@ -123,17 +122,17 @@ Status save_roofline(std::string_view where, const std::string& device,
   return transaction.commit();
 }
 
-Result<std::optional<measure::Roofline>> load_roofline(std::string_view where,
-                                                       const std::string& device) {
+Result<std::optional<trial::Roofline>> load_roofline(std::string_view where,
+                                                     const std::string& device) {
   if (is_server(where)) return load_postgres_roofline(where, device);
   const StoreOptions options = {.read_only = true, .create = false};
   const Result<std::string> path = store_path(where, options);
   const bool is_default = where.empty();
-  if (is_default && (!path.ok() || !file_exists(*path))) return std::optional<measure::Roofline>();
+  if (is_default && (!path.ok() || !file_exists(*path))) return std::optional<trial::Roofline>();
   HONE_RETURN_IF_ERROR(path.status());
   HONE_ASSIGN_OR_RETURN(const auto db, open_sqlite(*path, options));
   HONE_ASSIGN_OR_RETURN(const int64_t version, db->integer("PRAGMA user_version"));
-  if (version < kFirstVersion) return std::optional<measure::Roofline>();
+  if (version < kFirstVersion) return std::optional<trial::Roofline>();
   HONE_ASSIGN_OR_RETURN(
       Statement s,
       Statement::prepare(*db,
@@ -142,16 +141,16 @@ Result<std::optional<measure::Roofline>> load_roofline(std::string_view where,
                          "WHERE device.key = ?"));
   s.bind(device);
   HONE_ASSIGN_OR_RETURN(const bool row, s.step());
-  if (!row) return std::optional<measure::Roofline>();
-  measure::Roofline r = {.cores = static_cast<int>(s.integer(1)),
-                         .flops = {s.real(2), s.real(3)},
-                         .levels = {},
-                         .unix_time = s.integer(5),
-                         .host_load = s.real(6)};
+  if (!row) return std::optional<trial::Roofline>();
+  trial::Roofline r = {.cores = static_cast<int>(s.integer(1)),
+                       .flops = {s.real(2), s.real(3)},
+                       .levels = {},
+                       .unix_time = s.integer(5),
+                       .host_load = s.real(6)};
   const int64_t id = s.integer(0);
   HONE_ASSIGN_OR_RETURN(r.fork_join, read_fork_join(*db, version, id, {r.cores, s.real(4)}));
   HONE_ASSIGN_OR_RETURN(r.levels, read_levels(*db, id));
-  const Status status = measure::check(r);
+  const Status status = trial::check(r);
   if (!status.ok())
     return error(Code::kIo, "database {} is corrupt ({}); set it aside and use another --db", *path,
                  status.message());

@@ -7,15 +7,15 @@
 #include <string_view>
 
 #include "hone/base/status.h"
-#include "hone/measure/roofline.h"
+#include "hone/trial/roofline.h"
 
 namespace hone::db {
 
 // `where` as in open_store(); `device` is target::device_key.
 [[nodiscard]] Status save_roofline(std::string_view where, const std::string& device,
-                                   const measure::Roofline& roofline);
+                                   const trial::Roofline& roofline);
 // Nothing if the device was not measured, or there is no database at the default path.
-[[nodiscard]] Result<std::optional<measure::Roofline>> load_roofline(std::string_view where,
-                                                                     const std::string& device);
+[[nodiscard]] Result<std::optional<trial::Roofline>> load_roofline(std::string_view where,
+                                                                   const std::string& device);
 
 }  // namespace hone::db

@@ -8,7 +8,7 @@
 namespace hone::db {
 namespace {
 
-measure::Roofline sample() {
+trial::Roofline sample() {
   return {.cores = 4,
           .flops = {1.5e11, 2.9e11},
           .fork_join = {{2, 0.75e-6}, {4, 1.25e-6}},
@@ -33,7 +33,7 @@ void make_version_1(const std::string& path) {
 TEST(roofline_store, gives_back_every_figure) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
-  const measure::Roofline r = sample();
+  const trial::Roofline r = sample();
   ASSERT_TRUE(save_roofline(path, "host-2c", r).ok());
   const auto back = load_roofline(path, "host-2c");
   ASSERT_TRUE(back.ok()) << back.status().message();
@@ -65,7 +65,7 @@ TEST(roofline_store, new_figures_replace_the_old_ones_of_that_device_only) {
   const std::string path = folder.file("a.db");
   ASSERT_TRUE(save_roofline(path, "a", sample()).ok());
   ASSERT_TRUE(save_roofline(path, "b", sample()).ok());
-  measure::Roofline fewer = sample();
+  trial::Roofline fewer = sample();
   fewer.levels.erase(fewer.levels.begin());
   fewer.flops.one = 7;
   ASSERT_TRUE(save_roofline(path, "a", fewer).ok());
@@ -91,7 +91,7 @@ TEST(roofline_store, lies_beside_the_trials) {
 TEST(roofline_store, refuses_what_are_no_figures) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");
-  measure::Roofline bad = sample();
+  trial::Roofline bad = sample();
   bad.levels.clear();
   EXPECT_FALSE(save_roofline(path, "a", bad).ok());
   EXPECT_FALSE(save_roofline(path, "", sample()).ok());

@@ -8,7 +8,7 @@ namespace hone::db {
 
 std::string best_ids(const std::string& from, const std::string& accuracy) {
   std::string all;
-  for (int level = 0; level <= static_cast<int>(space::Accuracy::kFast); ++level) {
+  for (int level = 0; level <= static_cast<int>(trial::Accuracy::kFast); ++level) {
     all += fmt::format(
         "{0}SELECT id FROM (SELECT trial.id FROM {1} WHERE trial.verified = 1 AND trial.task = "
         "(SELECT id FROM task WHERE key = $1) AND trial.device = (SELECT id FROM device WHERE key = "
@@ -64,7 +64,7 @@ Conditions conditions_of(const Filter& f, int64_t unlimited) {
   if (f.model) where += " AND trial.model = " + parameter(*f.model);
   if (f.threads) where += " AND trial.threads = " + parameter(int64_t{*f.threads});
   if (f.outcome)
-    where += " AND trial.outcome = " + parameter(std::string(measure::outcome_name(*f.outcome)));
+    where += " AND trial.outcome = " + parameter(std::string(trial::outcome_name(*f.outcome)));
   if (f.failed_only) where += " AND trial.outcome <> 'ok'";
   if (f.verified_only) where += " AND trial.verified = 1";
   where += f.newest_first ? " ORDER BY trial.id DESC" : " ORDER BY trial.id";

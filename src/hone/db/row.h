@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "hone/db/record_numbers.h"
-#include "hone/db/store.h"
+#include "hone/db/trial_store.h"
+#include "hone/trial/record_numbers.h"
 
 namespace hone::db {
 
@@ -25,7 +25,7 @@ inline constexpr const char* kColumnsOfVersion4 =
     ", trial.memory_bound, trial.core_bound, trial.bounds_source";
 inline constexpr const char* kBeforeVersion4 = ", 0.0, 0.0, ''";
 // What version 6 (of PostgreSQL's: 4) added, and what stands for it in an older store: of its steps
-// (accuracy_of in db/record.h).
+// (trial/accuracy.h).
 inline constexpr const char* kAccuracy = "trial.accuracy";
 inline constexpr const char* kAccuracyBeforeVersion6 =
     "CASE WHEN trial.steps LIKE '%narrow(%' THEN 2 WHEN trial.steps LIKE '%winograd(%' OR "
@@ -81,20 +81,21 @@ struct Reading {
 // A row of the columns of all versions, and the task's text if asked for. A Row has
 // integer(column), real(column), text(column) and reals(column), a list of times.
 template <typename Row>
-Result<Record> read_record(const Row& row, const std::string& store, const Reading& reading = {}) {
-  Record r;
+Result<trial::Record> read_record(const Row& row, const std::string& store,
+                                  const Reading& reading = {}) {
+  trial::Record r;
   r.id = row.integer(0);
   const std::string task = row.text(1), outcome = row.text(9), seed = row.text(16);
   const std::optional<uint64_t> key = parse_key(task);
   if (!key) return bad_field(store, r.id, "task key", task);
-  const std::optional<measure::Outcome> parsed = measure::parse_outcome(outcome);
+  const std::optional<trial::Outcome> parsed = trial::parse_outcome(outcome);
   if (!parsed) return bad_field(store, r.id, "outcome", outcome);
   const std::optional<uint64_t> seed_value = parse_key(seed);
   if (!seed_value) return bad_field(store, r.id, "seed", seed);
   r.task = *key, r.outcome = *parsed, r.seed = *seed_value;
   r.kernel_class = row.text(2);
   r.device = row.text(3);
-  r.threads = static_cast<int>(std::clamp<int64_t>(row.integer(4), 0, kMostThreads + 1));
+  r.threads = static_cast<int>(std::clamp<int64_t>(row.integer(4), 0, trial::kMostThreads + 1));
   r.version = row.text(5), r.algorithm = row.text(6), r.steps = row.text(7);
   r.decisions = row.text(8);
   r.message = row.text(10);
@@ -111,9 +112,9 @@ Result<Record> read_record(const Row& row, const std::string& store, const Readi
   if (std::string source = row.text(27); !source.empty())
     r.bounds = {{row.real(25), row.real(26)}, std::move(source)};
   const int64_t accuracy = row.integer(28);
-  if (accuracy < 0 || accuracy > static_cast<int64_t>(space::Accuracy::kFast))
+  if (accuracy < 0 || accuracy > static_cast<int64_t>(trial::Accuracy::kFast))
     return bad_field(store, r.id, "accuracy", std::to_string(accuracy));
-  r.accuracy = static_cast<space::Accuracy>(accuracy);
+  r.accuracy = static_cast<trial::Accuracy>(accuracy);
   if (!reading.unchecked) {
     if (const Status status = check_numbers(r); !status.ok())
       return bad_record(store, r.id, status.message());

@@ -36,7 +36,7 @@ std::string with_fastest(int64_t version) {
       "device, threads ORDER BY centre, trial.id) AS place FROM {} WHERE verified = 1 AND {} < {}) "
       "WHERE place = 1) ",
       version < 6 ? "trial INDEXED BY trial_best" : "first JOIN trial ON trial.id = first.id",
-      accuracy_of_trial(version), static_cast<int>(space::Accuracy::kFast));
+      accuracy_of_trial(version), static_cast<int>(trial::Accuracy::kFast));
   if (version < 6) return "WITH " + choose;
   return "WITH RECURSIVE first(id) AS (SELECT * FROM (SELECT id FROM trial INDEXED BY trial_best "
          "WHERE verified = 1 ORDER BY task, device, threads, accuracy, centre LIMIT 1) UNION ALL "
@@ -62,9 +62,9 @@ struct SqliteRow {
   }
 };
 
-Result<std::vector<Record>> read_all(Statement& s, const std::string& path,
-                                     const Reading& reading = {}) {
-  std::vector<Record> result;
+Result<std::vector<trial::Record>> read_all(Statement& s, const std::string& path,
+                                            const Reading& reading = {}) {
+  std::vector<trial::Record> result;
   for (;;) {
     HONE_ASSIGN_OR_RETURN(const bool row, s.step());
     if (!row) break;
@@ -135,12 +135,12 @@ class SqliteStore final : public Store {
         version_(version),
         busy_timeout_ms_(busy_timeout_ms) {}
 
-  Result<std::vector<int64_t>> add(std::span<const Record> batch) override {
-    for (const Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
+  Result<std::vector<int64_t>> add(std::span<const trial::Record> batch) override {
+    for (const trial::Record& r : batch) HONE_RETURN_IF_ERROR(check(r));
     std::vector<int64_t> ids;
     if (batch.empty()) return ids;
     HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(*db_));
-    for (const Record& r : batch) {
+    for (const trial::Record& r : batch) {
       HONE_ASSIGN_OR_RETURN(const int64_t id, insert(r));
       ids.push_back(id);
     }
@@ -148,7 +148,7 @@ class SqliteStore final : public Store {
     return ids;
   }
 
-  Result<std::vector<Record>> best(const BestQuery& q) override {
+  Result<std::vector<trial::Record>> best(const BestQuery& q) override {
     const auto [strictest, least_strict] = q.accuracies();
     s_.best.bind(hash_hex(q.task))
         .bind(q.device)
@@ -161,7 +161,7 @@ class SqliteStore final : public Store {
     return read_all(s_.best, db_->path());
   }
 
-  Result<std::vector<Record>> query(const Filter& f) override {
+  Result<std::vector<trial::Record>> query(const Filter& f) override {
     Conditions conditions = conditions_of(f, -1);
     if (f.fastest_only) {
       conditions.where.insert(std::string_view("WHERE ").size(),
@@ -200,7 +200,7 @@ class SqliteStore final : public Store {
     for (;;) {
       HONE_ASSIGN_OR_RETURN(const bool row, s.step());
       if (!row) return result;
-      HONE_ASSIGN_OR_RETURN(Record record, read_record(SqliteRow{s}, db_->path()));
+      HONE_ASSIGN_OR_RETURN(trial::Record record, read_record(SqliteRow{s}, db_->path()));
       result.push_back({s.text(kNumColumns), std::move(record)});
     }
   }
@@ -248,10 +248,10 @@ class SqliteStore final : public Store {
     }
   }
 
-  Status set_verified(int64_t id, measure::Outcome found, std::string_view message) override {
-    const bool correct = found == measure::Outcome::kOk;
+  Status set_verified(int64_t id, trial::Outcome found, std::string_view message) override {
+    const bool correct = found == trial::Outcome::kOk;
     Statement& s = correct ? s_.set_correct : s_.set_wrong;
-    if (!correct) s.bind(measure::outcome_name(found)).bind(message);
+    if (!correct) s.bind(trial::outcome_name(found)).bind(message);
     s.bind(id);
     HONE_RETURN_IF_ERROR(s.finish());
     if (sqlite3_changes(db_->handle()) == 1) return db_->check_file();
@@ -268,9 +268,9 @@ class SqliteStore final : public Store {
     return id;
   }
 
-  Result<int64_t> insert(const Record& r) {
+  Result<int64_t> insert(const trial::Record& r) {
     const std::string key = hash_hex(r.task);
-    const measure::CountedBounds bounds = r.bounds.value_or(measure::CountedBounds());
+    const trial::CountedBounds bounds = r.bounds.value_or(trial::CountedBounds());
     s_.add_task.bind(key).bind(r.kernel_class).bind(r.task_text);
     HONE_RETURN_IF_ERROR(s_.add_task.finish());
     s_.add_device.bind(r.device);
@@ -284,7 +284,7 @@ class SqliteStore final : public Store {
         .bind(r.algorithm)
         .bind(r.steps)
         .bind(r.decisions)
-        .bind(measure::outcome_name(r.outcome))
+        .bind(trial::outcome_name(r.outcome))
         .bind(r.message)
         .bind_blob(r.times.data(), r.times.size() * sizeof(double))
         .bind(r.centre)

@@ -257,7 +257,8 @@ TEST(store_failure, a_killed_writer_loses_nothing_that_was_confirmed) {
     const pid_t pid = fork();
     if (pid == 0) {
       auto store = open_store(path);
-      while (store.ok() && (*store)->add(std::vector<Record>(5, sample_record(1, 1e-3))).ok()) {
+      while (store.ok() &&
+             (*store)->add(std::vector<trial::Record>(5, sample_record(1, 1e-3))).ok()) {
         if (write(pipe_fds[1], "x", 1) != 1) break;
       }
       _exit(1);
@@ -290,7 +291,8 @@ TEST(store_failure, two_writers_at_once_both_succeed) {
       auto store = open_store(path);
       if (!store.ok()) _exit(1);
       for (uint64_t i = 0; i < 100; ++i) {
-        if (!(*store)->add(std::vector<Record>(3, sample_record(i % 7, 1e-3))).ok()) _exit(2);
+        if (!(*store)->add(std::vector<trial::Record>(3, sample_record(i % 7, 1e-3))).ok())
+          _exit(2);
       }
       _exit(0);
     }

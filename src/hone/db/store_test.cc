@@ -25,14 +25,14 @@ std::unique_ptr<Store> open(const std::string& path, const StoreOptions& options
 TEST(store, gives_back_every_field) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  Record r = sample_record(0x8000000000000001ULL, 1e-3);
+  trial::Record r = sample_record(0x8000000000000001ULL, 1e-3);
   r.steps = std::string("quote ' and \0 zero and \xc3\xa4", 25);
   use_algorithm(r, "winograd_4");
   ASSERT_TRUE(store->add(std::vector{r}).ok());
   const auto all = store->query({.with_task_text = true});
   ASSERT_TRUE(all.ok()) << all.status().message();
   ASSERT_EQ(all->size(), 1U);
-  const Record& back = all->front();
+  const trial::Record& back = all->front();
   EXPECT_GT(back.id, 0);
   EXPECT_EQ(back.task, r.task);
   EXPECT_EQ(back.kernel_class, r.kernel_class);
@@ -71,10 +71,10 @@ TEST(store, gives_back_every_field) {
 TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3),
-                                 sample_record(1, 2e-3), sample_record(1, 1e-4, false),
-                                 sample_record(2, 1e-5), sample_record(1, 1e-5),
-                                 sample_record(1, 1e-5), sample_record(1, 5e-4)};
+  std::vector<trial::Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3),
+                                        sample_record(1, 2e-3), sample_record(1, 1e-4, false),
+                                        sample_record(2, 1e-5), sample_record(1, 1e-5),
+                                        sample_record(1, 1e-5), sample_record(1, 5e-4)};
   records[5].device = "other";
   records[6].threads = 1;
   records[7].version = "2";
@@ -98,15 +98,15 @@ TEST(store, best_are_the_fastest_verified_of_task_device_and_threads) {
 TEST(store, schedules_with_constants_of_16_bits_are_for_those_who_ask) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3),
-                                 sample_record(2, 1e-3), sample_record(3, 1e-3)};
+  std::vector<trial::Record> records = {sample_record(1, 3e-3), sample_record(1, 1e-3),
+                                        sample_record(2, 1e-3), sample_record(3, 1e-3)};
   use_algorithm(records[1], "direct_bf16");
   use_algorithm(records[2], "winograd_4_bf16");
   ASSERT_TRUE(store->add(records).ok());
   EXPECT_EQ(store->best(best_of(1))->front().algorithm, records[0].algorithm);
   EXPECT_TRUE(store->best(best_of(2))->empty());
   BestQuery any = best_of(1);
-  any.accuracy = space::Accuracy::kFast;
+  any.accuracy = trial::Accuracy::kFast;
   EXPECT_EQ(store->best(any)->front().algorithm, "direct_bf16");
   const auto fastest = store->query({.fastest_only = true});
   ASSERT_EQ(fastest->size(), 2U);
@@ -117,16 +117,16 @@ TEST(store, schedules_with_constants_of_16_bits_are_for_those_who_ask) {
 TEST(store, who_wants_the_models_own_sums_gets_them_however_the_data_lie) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  std::vector<Record> records = {sample_record(1, 3e-3), sample_record(1, 2e-3),
-                                 sample_record(1, 1e-3)};
+  std::vector<trial::Record> records = {sample_record(1, 3e-3), sample_record(1, 2e-3),
+                                        sample_record(1, 1e-3)};
   use_algorithm(records[1], "im2col");
   use_algorithm(records[2], "winograd_4");
   ASSERT_TRUE(store->add(records).ok());
   EXPECT_EQ(store->best(best_of(1))->front().algorithm, "winograd_4");
   BestQuery strict = best_of(1);
-  strict.accuracy = space::Accuracy::kStrict;
+  strict.accuracy = trial::Accuracy::kStrict;
   EXPECT_EQ(store->best(strict)->front().algorithm, "im2col");
-  for (const Record& record : records)
+  for (const trial::Record& record : records)
     EXPECT_EQ(strict.takes(record), record.algorithm != "winograd_4");
 }
 
@@ -134,7 +134,7 @@ TEST(store, an_accuracy_is_never_served_what_needs_a_less_strict_one) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
   Rng rng(11);
-  std::vector<Record> records;
+  std::vector<trial::Record> records;
   for (int i = 0; i < 300; ++i) {
     const char* const algorithms[] = {"direct", "im2col", "winograd_4", "direct_bf16",
                                       "winograd_4_bf16"};
@@ -143,13 +143,13 @@ TEST(store, an_accuracy_is_never_served_what_needs_a_less_strict_one) {
     use_algorithm(records.back(), algorithms[rng.below(5)]);
   }
   ASSERT_TRUE(store->add(records).ok());
-  for (const space::Accuracy accuracy :
-       {space::Accuracy::kStrict, space::Accuracy::kDefault, space::Accuracy::kFast}) {
+  for (const trial::Accuracy accuracy :
+       {trial::Accuracy::kStrict, trial::Accuracy::kDefault, trial::Accuracy::kFast}) {
     for (uint64_t task = 0; task < 3; ++task) {
       BestQuery query = best_of(task, 40);
       query.accuracy = accuracy;
       std::vector<double> expected;
-      for (const Record& record : records) {
+      for (const trial::Record& record : records) {
         if (record.task == task && record.verified && query.takes(record))
           expected.push_back(record.centre);
       }
@@ -158,9 +158,9 @@ TEST(store, an_accuracy_is_never_served_what_needs_a_less_strict_one) {
       std::vector<double> found;
       const auto best = store->best(query);
       ASSERT_TRUE(best.ok()) << best.status().message();
-      for (const Record& record : *best) {
+      for (const trial::Record& record : *best) {
         EXPECT_LE(record.accuracy, accuracy) << record.steps;
-        EXPECT_EQ(record.accuracy, accuracy_of(record.steps));
+        EXPECT_EQ(record.accuracy, trial::accuracy_of(record.steps));
         found.push_back(record.centre);
       }
       EXPECT_EQ(found, expected);
@@ -168,18 +168,12 @@ TEST(store, an_accuracy_is_never_served_what_needs_a_less_strict_one) {
   }
 }
 
-TEST(store, the_accuracy_of_a_record_is_that_of_its_steps) {
-  using space::Accuracy;
-  EXPECT_EQ(accuracy_of(""), Accuracy::kStrict);
-  EXPECT_EQ(accuracy_of("split(winograd, i, [4])"), Accuracy::kStrict) << "a name";
-  EXPECT_EQ(accuracy_of("inline(relu)\nwinograd(conv2d, 4)\n"), Accuracy::kDefault);
-  EXPECT_EQ(accuracy_of("strassen(gemm)"), Accuracy::kDefault);
-  EXPECT_EQ(accuracy_of("narrow(weight.cache, bf16)\nstrassen(gemm)"), Accuracy::kFast);
+TEST(store, a_record_that_claims_another_accuracy_than_that_of_its_steps_is_refused) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  Record forged = sample_record(1, 1e-3);
+  trial::Record forged = sample_record(1, 1e-3);
   use_algorithm(forged, "winograd_4");
-  forged.accuracy = Accuracy::kStrict;
+  forged.accuracy = trial::Accuracy::kStrict;
   const auto added = store->add(std::vector{forged});
   ASSERT_FALSE(added.ok());
   EXPECT_EQ(added.status().message(),
@@ -193,59 +187,60 @@ TEST(store, a_trial_becomes_a_best_only_by_verification) {
       store->add(std::vector{sample_record(1, 1e-3, false), sample_record(1, 2e-3, false)});
   ASSERT_TRUE(ids.ok());
   EXPECT_TRUE(store->best(best_of(1))->empty());
-  ASSERT_TRUE(store->set_verified((*ids)[1], measure::Outcome::kOk, "").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[1], trial::Outcome::kOk, "").ok());
   EXPECT_EQ(store->best(best_of(1))->front().id, (*ids)[1]);
-  ASSERT_TRUE(store->set_verified((*ids)[0], measure::Outcome::kWrongAnswer, "off by 1").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[0], trial::Outcome::kWrongAnswer, "off by 1").ok());
   EXPECT_EQ(store->best(best_of(1, 9))->size(), 1U);
-  const auto wrong = store->query({.outcome = measure::Outcome::kWrongAnswer});
+  const auto wrong = store->query({.outcome = trial::Outcome::kWrongAnswer});
   ASSERT_EQ(wrong->size(), 1U);
   EXPECT_EQ(wrong->front().message, "off by 1");
-  EXPECT_FALSE(store->set_verified((*ids)[0], measure::Outcome::kOk, "").ok())
+  EXPECT_FALSE(store->set_verified((*ids)[0], trial::Outcome::kOk, "").ok())
       << "a wrong trial was verified";
-  ASSERT_TRUE(store->set_verified((*ids)[1], measure::Outcome::kCrash, "killed").ok());
+  ASSERT_TRUE(store->set_verified((*ids)[1], trial::Outcome::kCrash, "killed").ok());
   EXPECT_TRUE(store->best(best_of(1, 9))->empty());
   const auto failed = store->query({.failed_only = true});
   ASSERT_EQ(failed->size(), 2U);
-  EXPECT_EQ((*failed)[1].outcome, measure::Outcome::kCrash);
+  EXPECT_EQ((*failed)[1].outcome, trial::Outcome::kCrash);
   EXPECT_EQ((*failed)[1].message, "killed");
-  EXPECT_FALSE(store->set_verified(12345, measure::Outcome::kOk, "").ok());
+  EXPECT_FALSE(store->set_verified(12345, trial::Outcome::kOk, "").ok());
 }
 
 TEST(store, a_batch_with_a_bad_record_stores_nothing) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
   const auto refused = [&](auto change) {
-    Record bad = sample_record(1, 1e-3);
+    trial::Record bad = sample_record(1, 1e-3);
     change(bad);
     return !store->add(std::vector{sample_record(1, 1e-3), bad}).ok();
   };
-  EXPECT_TRUE(refused([](Record& r) { r.times.clear(); }));
-  EXPECT_TRUE(refused([](Record& r) { r.times[0] = NAN; }));
-  EXPECT_TRUE(refused([](Record& r) { r.centre = 0; }));
-  EXPECT_TRUE(refused([](Record& r) { r.high = INFINITY; }));
-  EXPECT_TRUE(refused([](Record& r) { r.threads = 0; }));
-  EXPECT_TRUE(refused([](Record& r) { r.device.clear(); }));
-  EXPECT_TRUE(refused([](Record& r) { r.outcome = measure::Outcome::kCrash; }));
-  EXPECT_TRUE(refused([](Record& r) { r.outcome = measure::Outcome::kCrash, r.verified = false; }))
-      << "crowned";
-  EXPECT_TRUE(refused([](Record& r) { r.drift = 0; }));
-  EXPECT_TRUE(refused([](Record& r) { r.duel.pop_back(); }));
-  EXPECT_TRUE(refused([](Record& r) { r.duel[1] = -1; }));
-  EXPECT_TRUE(refused([](Record& r) { r.steal = NAN; }));
-  EXPECT_TRUE(refused([](Record& r) { r.bounds->scores.memory = -0.1; }));
-  EXPECT_TRUE(refused([](Record& r) { r.bounds->scores = {0.625, 0.5}; }));
-  EXPECT_TRUE(refused([](Record& r) { r.bounds->scores.core = NAN; }));
-  EXPECT_TRUE(refused([](Record& r) { r.bounds->source.clear(); }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.times.clear(); }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.times[0] = NAN; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.centre = 0; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.high = INFINITY; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.threads = 0; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.device.clear(); }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.outcome = trial::Outcome::kCrash; }));
+  EXPECT_TRUE(refused([](trial::Record& r) {
+    r.outcome = trial::Outcome::kCrash, r.verified = false;
+  })) << "crowned";
+  EXPECT_TRUE(refused([](trial::Record& r) { r.drift = 0; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.duel.pop_back(); }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.duel[1] = -1; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.steal = NAN; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.bounds->scores.memory = -0.1; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.bounds->scores = {0.625, 0.5}; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.bounds->scores.core = NAN; }));
+  EXPECT_TRUE(refused([](trial::Record& r) { r.bounds->source.clear(); }));
   EXPECT_TRUE(store->query({})->empty());
 }
 
 TEST(store, filters_combine) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
-  std::vector<Record> records = {sample_record(1, 1e-3), sample_record(2, 1e-3, false),
-                                 sample_record(3, 1e-3)};
+  std::vector<trial::Record> records = {sample_record(1, 1e-3), sample_record(2, 1e-3, false),
+                                        sample_record(3, 1e-3)};
   records[1].model = "vgg16", records[1].kernel_class = "gemm";
-  records[2].outcome = measure::Outcome::kTimeout, records[2].times.clear(),
+  records[2].outcome = trial::Outcome::kTimeout, records[2].times.clear(),
   records[2].verified = records[2].crowned = false;
   ASSERT_TRUE(store->add(records).ok());
   EXPECT_EQ(store->query({})->size(), 3U);
@@ -253,7 +248,7 @@ TEST(store, filters_combine) {
   EXPECT_EQ(store->query({.kernel_class = "gemm", .model = "vgg16"})->size(), 1U);
   EXPECT_EQ(store->query({.kernel_class = "gemm", .model = "resnet18"})->size(), 0U);
   EXPECT_EQ(store->query({.device = "avx512-x-2c", .version = "1", .threads = 2})->size(), 3U);
-  EXPECT_EQ(store->query({.outcome = measure::Outcome::kTimeout})->front().task, 3U);
+  EXPECT_EQ(store->query({.outcome = trial::Outcome::kTimeout})->front().task, 3U);
   EXPECT_EQ(store->query({.verified_only = true})->front().task, 1U);
   EXPECT_EQ(store->query({.after_id = 1, .limit = 1})->front().task, 2U);
   const auto newest = store->query({.limit = 2, .newest_first = true});
@@ -266,10 +261,10 @@ TEST(store, the_fastest_of_each_task_device_and_threads_are_found_at_once) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
   EXPECT_TRUE(store->query({.fastest_only = true})->empty());
-  std::vector<Record> records = {sample_record(1, 3e-3),        sample_record(1, 1e-3),
-                                 sample_record(2, 1e-4, false), sample_record(2, 2e-4),
-                                 sample_record(1, 5e-3),        sample_record(1, 4e-3),
-                                 sample_record(3, 1e-5, false)};
+  std::vector<trial::Record> records = {sample_record(1, 3e-3),        sample_record(1, 1e-3),
+                                        sample_record(2, 1e-4, false), sample_record(2, 2e-4),
+                                        sample_record(1, 5e-3),        sample_record(1, 4e-3),
+                                        sample_record(3, 1e-5, false)};
   records[4].device = "other";
   records[5].threads = 1, records[5].model = "alexnet";
   ASSERT_TRUE(store->add(records).ok());
@@ -278,7 +273,7 @@ TEST(store, the_fastest_of_each_task_device_and_threads_are_found_at_once) {
     const auto found = store->query(filter);
     EXPECT_TRUE(found.ok()) << found.status().message();
     std::vector<int64_t> list;
-    for (const Record& record : *found) list.push_back(record.id);
+    for (const trial::Record& record : *found) list.push_back(record.id);
     return list;
   };
   EXPECT_EQ(ids({}), (std::vector<int64_t>{2, 4, 5, 6}));
@@ -291,7 +286,7 @@ TEST(store, best_takes_less_than_a_millisecond_among_many) {
   const TestFolder folder;
   const auto store = open(folder.file("a.db"));
   Rng rng(7);
-  std::vector<Record> records;
+  std::vector<trial::Record> records;
   for (int i = 0; i < 20'000; ++i) {
     records.push_back(sample_record(static_cast<uint64_t>(rng.below(4)), 1e-4 * (1 + rng.uniform()),
                                     rng.chance(0.5)));
@@ -302,11 +297,11 @@ TEST(store, best_takes_less_than_a_millisecond_among_many) {
     use_algorithm(records.back(), i < 20 ? "direct" : "winograd_4");
   }
   ASSERT_TRUE(store->add(records).ok());
-  for (const space::Accuracy accuracy : {space::Accuracy::kDefault, space::Accuracy::kStrict}) {
+  for (const trial::Accuracy accuracy : {trial::Accuracy::kDefault, trial::Accuracy::kStrict}) {
     double least = 1;
     for (int i = 0; i < 20; ++i) {
       BestQuery query = best_of(static_cast<uint64_t>(i % 5), 10);
-      if (accuracy == space::Accuracy::kStrict) query.task = 4;
+      if (accuracy == trial::Accuracy::kStrict) query.task = 4;
       query.accuracy = accuracy;
       const auto start = std::chrono::steady_clock::now();
       const auto best = store->best(query);
@@ -315,7 +310,7 @@ TEST(store, best_takes_less_than_a_millisecond_among_many) {
       EXPECT_LE(best->back().accuracy, accuracy);
       least = std::min(least, took.count());
     }
-    EXPECT_LT(least, 1e-3) << space::accuracy_name(accuracy);
+    EXPECT_LT(least, 1e-3) << trial::accuracy_name(accuracy);
   }
 }
 
@@ -414,10 +409,11 @@ TEST(format, version_5_gets_the_accuracy_of_the_steps) {
     const auto all = store->query({});
     ASSERT_TRUE(all.ok()) << all.status().message();
     ASSERT_EQ(all->size(), 5U);
-    for (const Record& record : *all) EXPECT_EQ(record.accuracy, accuracy_of(record.steps));
-    for (const auto& [accuracy, count] : {std::pair{space::Accuracy::kStrict, 2U},
-                                          {space::Accuracy::kDefault, 4U},
-                                          {space::Accuracy::kFast, 5U}}) {
+    for (const trial::Record& record : *all)
+      EXPECT_EQ(record.accuracy, trial::accuracy_of(record.steps));
+    for (const auto& [accuracy, count] : {std::pair{trial::Accuracy::kStrict, 2U},
+                                          {trial::Accuracy::kDefault, 4U},
+                                          {trial::Accuracy::kFast, 5U}}) {
       BestQuery query = best_of(1, 9);
       query.accuracy = accuracy;
       const auto best = store->best(query);
@@ -469,18 +465,9 @@ TEST(format, the_document_shows_the_schema) {
   for (const char* sql : kMigrations) EXPECT_NE(text.str().find(sql), std::string::npos) << sql;
   for (const char* sql : kPostgresMigrations)
     EXPECT_NE(text.str().find(sql), std::string::npos) << sql;
-  for (const std::string_view name : measure::kOutcomeNames) {
+  for (const std::string_view name : trial::kOutcomeNames) {
     EXPECT_NE(text.str().find("`" + std::string(name) + "`"), std::string::npos) << name;
   }
-}
-
-TEST(format, outcome_names_round_trip) {
-  for (const std::string_view name : measure::kOutcomeNames) {
-    const auto outcome = measure::parse_outcome(name);
-    ASSERT_TRUE(outcome.has_value());
-    EXPECT_EQ(measure::outcome_name(*outcome), name);
-  }
-  EXPECT_FALSE(measure::parse_outcome("fine").has_value());
 }
 
 }  // namespace

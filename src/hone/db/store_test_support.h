@@ -40,8 +40,8 @@ inline void run_sql(const std::string& path, const std::string& sql) {
   sqlite3_close(db);
 }
 
-inline Record sample_record(uint64_t task, double seconds, bool verified = true) {
-  Record r;
+inline trial::Record sample_record(uint64_t task, double seconds, bool verified = true) {
+  trial::Record r;
   r.task = task;
   r.kernel_class = "conv2d+bias+relu";
   r.task_text = "task text";
@@ -70,19 +70,19 @@ inline Record sample_record(uint64_t task, double seconds, bool verified = true)
 }
 
 // Steps of "direct", "winograd_4" or one of them with constants in 16 bits.
-inline void use_algorithm(Record& r, const std::string& algorithm) {
+inline void use_algorithm(trial::Record& r, const std::string& algorithm) {
   r.algorithm = algorithm;
   if (algorithm.starts_with("winograd")) r.steps = "winograd(conv2d, 4)\n" + r.steps;
   if (algorithm.ends_with("_bf16")) r.steps += "\nnarrow(weight.cache, bf16)";
-  r.accuracy = accuracy_of(r.steps);
+  r.accuracy = trial::accuracy_of(r.steps);
 }
 
 // Numbers and texts that are lost easily.
-inline Record odd_record() {
-  Record r = sample_record(0xffffffffffffffffULL, 1.0 / 3e5);
+inline trial::Record odd_record() {
+  trial::Record r = sample_record(0xffffffffffffffffULL, 1.0 / 3e5);
   r.message = "tab\t, \"quotes\" and\nlines";
   r.times = {1e-300, 0.1 + 0.2, 1.7976931348623157e308};
-  r.outcome = measure::Outcome::kWrongAnswer;
+  r.outcome = trial::Outcome::kWrongAnswer;
   r.verified = r.crowned = false;
   r.bounds.reset();
   r.unix_time = 1'800'000'000'000;

@@ -32,7 +32,7 @@ Result<void*> operand_of(const Argument& a, size_t index, const WorkerOperands* 
 }
 
 Measurement wrong(const Job& job, double error, std::string message) {
-  Measurement m = failed(job.id, Outcome::kWrongAnswer, std::move(message));
+  Measurement m = failed(job.id, trial::Outcome::kWrongAnswer, std::move(message));
   m.error = error;
   return m;
 }
@@ -185,12 +185,12 @@ double LoadedCandidate::time(runtime::Pool* pool, int64_t runs, Weights weights,
   return static_cast<double>(ns) * 1e-9;
 }
 
-std::optional<CountedBounds> Bench::count(const LoadedCandidate& candidate, Weights weights,
-                                          double seconds, int& returned) {
+std::optional<trial::CountedBounds> Bench::count(const LoadedCandidate& candidate, Weights weights,
+                                                 double seconds, int& returned) {
   if (events_ == nullptr && !machine_events().ok()) return std::nullopt;
   const HardwareEvents& events = events_ != nullptr ? *events_ : *machine_events();
   const auto runs = std::max<int64_t>(1, std::llround(kCountSeconds / seconds));
-  Result<CountedBounds> counted = count_bounds(events, [&](const Counters& counters) {
+  Result<trial::CountedBounds> counted = count_bounds(events, [&](const Counters& counters) {
     (void)candidate.time(pool_, 1, weights, sweep_, returned);  // threads may have gone to sleep
     (void)candidate.time(pool_, runs, weights, sweep_, returned, &counters);
   });
@@ -198,7 +198,9 @@ std::optional<CountedBounds> Bench::count(const LoadedCandidate& candidate, Weig
 }
 
 Measurement Bench::run(const Job& job, WorkerOperands* operands) {
-  const auto no_load = [&](const Status& s) { return failed(job.id, Outcome::kLoad, s.message()); };
+  const auto no_load = [&](const Status& s) {
+    return failed(job.id, trial::Outcome::kLoad, s.message());
+  };
   if (const Status s = set_threads(job.threads); !s.ok()) return no_load(s);
   if (job.weights == Weights::kShared) {
     if (const Status s = sweep_.prepare(2 * job.own_cache_bytes, job.threads); !s.ok())

@@ -92,8 +92,9 @@ class Bench {
  private:
   [[nodiscard]] Status set_threads(int threads);
   // `seconds`: what a run takes with all that is around it.
-  [[nodiscard]] std::optional<CountedBounds> count(const LoadedCandidate& candidate,
-                                                   Weights weights, double seconds, int& returned);
+  [[nodiscard]] std::optional<trial::CountedBounds> count(const LoadedCandidate& candidate,
+                                                          Weights weights, double seconds,
+                                                          int& returned);
   const HardwareEvents* events_;
   runtime::Pool* pool_ = nullptr;
   int threads_ = 0;

@@ -10,9 +10,9 @@ namespace {
 
 bool within(int value, int first, int last) { return first <= value && value <= last; }
 
-BoundScores shares(double memory, double core, double slots) {
-  const BoundScores scores = {std::clamp(memory / slots, 0.0, 1.0),
-                              std::clamp(core / slots, 0.0, 1.0)};
+trial::BoundScores shares(double memory, double core, double slots) {
+  const trial::BoundScores scores = {std::clamp(memory / slots, 0.0, 1.0),
+                                     std::clamp(core / slots, 0.0, 1.0)};
   const double all = std::max(1.0, scores.memory + scores.core);
   return {scores.memory / all, scores.core / all};
 }
@@ -24,7 +24,7 @@ constexpr CounterEvent kIntelEvents[] = {
 
 bool is_intel(const target::CpuId& cpu) { return cpu.vendor == "GenuineIntel"; }
 
-std::optional<BoundScores> intel_scores(std::span<const double> counts) {
+std::optional<trial::BoundScores> intel_scores(std::span<const double> counts) {
   const double slots = counts[0], backend = counts[1], memory = counts[2];
   if (slots <= 0) return std::nullopt;
   return shares(memory, backend - memory, slots);
@@ -51,7 +51,7 @@ bool is_zen5(const target::CpuId& cpu) {
 }
 
 template <int kSlotsPerCycle>
-std::optional<BoundScores> amd_scores(std::span<const double> counts) {
+std::optional<trial::BoundScores> amd_scores(std::span<const double> counts) {
   const double slots = kSlotsPerCycle * counts[0], backend = counts[1];
   // No program retires something in every cycle: a virtual machine that does not count it.
   if (slots <= 0 || counts[3] <= 0) return std::nullopt;

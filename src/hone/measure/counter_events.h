@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "hone/base/status.h"
-#include "hone/measure/bounds.h"
 #include "hone/target/cpuid.h"
+#include "hone/trial/bounds.h"
 
 namespace hone::measure {
 
@@ -28,7 +28,7 @@ struct CounterPlan {
   bool (*fits)(const target::CpuId& cpu);
   std::span<const CounterEvent> events;  // the group's leader first
   // Of the counts, in that order; nothing if they say nothing.
-  std::optional<BoundScores> (*scores)(std::span<const double> counts);
+  std::optional<trial::BoundScores> (*scores)(std::span<const double> counts);
 };
 [[nodiscard]] std::span<const CounterPlan> counter_plans();
 // Null if there is none for this CPU.

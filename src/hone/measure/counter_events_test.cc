@@ -74,7 +74,7 @@ TEST(counter_events, plans_are_for_the_cpus_they_are_known_of) {
   }
 }
 
-std::optional<BoundScores> scores_of(std::string_view plan, std::vector<double> counts) {
+std::optional<trial::BoundScores> scores_of(std::string_view plan, std::vector<double> counts) {
   for (const CounterPlan& one : counter_plans()) {
     if (one.name == plan) return one.scores(counts);
   }

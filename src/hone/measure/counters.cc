@@ -124,14 +124,14 @@ const Result<HardwareEvents>& machine_events() {
   return events;
 }
 
-Result<CountedBounds> count_bounds(const HardwareEvents& events,
-                                   const std::function<void(const Counters&)>& run) {
+Result<trial::CountedBounds> count_bounds(const HardwareEvents& events,
+                                          const std::function<void(const Counters&)>& run) {
   HONE_ASSIGN_OR_RETURN(const Counters counters, Counters::open(events.type, events.configs));
   run(counters);
   HONE_ASSIGN_OR_RETURN(const std::vector<double> counts, counters.counts());
-  const std::optional<BoundScores> scores = events.plan->scores(counts);
+  const std::optional<trial::BoundScores> scores = events.plan->scores(counts);
   if (!scores) return error(Code::kUnsupported, "{} counted nothing", events.plan->name);
-  return CountedBounds{*scores, std::string(events.plan->name)};
+  return trial::CountedBounds{*scores, std::string(events.plan->name)};
 }
 
 }  // namespace hone::measure

@@ -39,7 +39,7 @@ class Counters {
 [[nodiscard]] const Result<HardwareEvents>& machine_events();
 
 // Of what `run` does between start and stop.
-[[nodiscard]] Result<CountedBounds> count_bounds(const HardwareEvents& events,
-                                                 const std::function<void(const Counters&)>& run);
+[[nodiscard]] Result<trial::CountedBounds> count_bounds(
+    const HardwareEvents& events, const std::function<void(const Counters&)>& run);
 
 }  // namespace hone::measure

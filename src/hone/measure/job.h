@@ -9,10 +9,10 @@
 
 #include "hone/codegen/llvm/compiler.h"
 #include "hone/ir/stmt.h"
-#include "hone/measure/bounds.h"
 #include "hone/measure/operands.h"
-#include "hone/measure/outcome.h"
 #include "hone/measure/timing.h"
+#include "hone/trial/bounds.h"
+#include "hone/trial/outcome.h"
 
 namespace hone::measure {
 
@@ -48,23 +48,23 @@ struct Job {
   std::string label;          // for messages and for a null runner's cost
   // Another candidate for the same operands: both are timed in turns (a duel), by `duel`.
   std::shared_ptr<const Job> rival;
-  DuelOptions duel;
+  trial::DuelOptions duel;
   // Each runs in the other's memory: where that lies may cost the same code a tenth of its time.
   bool swap_memory = false;
 };
 
 struct Measurement {
   uint64_t id = 0;
-  Outcome outcome = Outcome::kOk;
+  trial::Outcome outcome = trial::Outcome::kOk;
   std::string message;    // why, if not ok
-  Timing timing;          // of an ok one
-  Duel duel;              // against Job::rival, if there is one
+  trial::Timing timing;   // of an ok one
+  trial::Duel duel;       // against Job::rival, if there is one
   bool verified = false;  // the output was compared and is right
   double error = 0;       // greatest difference / greatest expected value, if compared
-  std::optional<CountedBounds> bounds;  // if Job::count_bounds
+  std::optional<trial::CountedBounds> bounds;  // if Job::count_bounds
 };
 
-[[nodiscard]] inline Measurement failed(uint64_t id, Outcome outcome, std::string message) {
+[[nodiscard]] inline Measurement failed(uint64_t id, trial::Outcome outcome, std::string message) {
   return {.id = id, .outcome = outcome, .message = std::move(message)};
 }
 

@@ -87,7 +87,7 @@ class LocalRunner final : public Runner {
   }
 
   [[nodiscard]] Measurement run(const Job& job) {
-    if (worker_ == nullptr) return failed(job.id, Outcome::kCrash, "no worker");
+    if (worker_ == nullptr) return failed(job.id, trial::Outcome::kCrash, "no worker");
     Measurement m = worker_->run(job);
     if (worker_->alive() || !worker_->was_killed()) return m;
     // Somebody else killed the worker, or the system did for want of memory: once more.

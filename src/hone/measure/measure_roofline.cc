@@ -49,7 +49,7 @@ struct Probe {
   Kernel kernel;
   double work = 0;    // of one tile: operations or bytes
   int one_tiles = 1;  // tiles that one core alone runs
-  Rate* rate = nullptr;
+  trial::Rate* rate = nullptr;
 };
 
 // Tiles that wait for each other, so that every thread must take part: the whole way there and
@@ -68,7 +68,7 @@ class Bench {
   Bench(const target::Target& target, int threads)
       : target_(target), threads_(threads), counts_(fork_join_threads(threads)) {}
 
-  Status prepare(Roofline& roofline, int64_t memory) {
+  Status prepare(trial::Roofline& roofline, int64_t memory) {
     one_.reset(runtime::pool_create({.num_threads = 1}));
     all_.reset(runtime::pool_create({.num_threads = threads_}));
     if (!one_ || !all_) return error(Code::kIo, "cannot start {} threads", threads_);
@@ -93,7 +93,7 @@ class Bench {
                                  static_cast<double>(roofline_row(target_)),
                              1, roofline.flops));
     for (size_t i = 0; i < sets.size(); ++i) {
-      RooflineLevel& level = roofline.levels[i];
+      trial::RooflineLevel& level = roofline.levels[i];
       const bool is_memory = level.level == 0;
       const int64_t rows = std::max<int64_t>(1, sets[i] / row);
       const int64_t repeats = is_memory ? 1 : std::max<int64_t>(1, kBytesPerRun / (rows * row));
@@ -121,14 +121,14 @@ class Bench {
     return found;
   }
 
-  void store(const RooflineRound& best, Roofline& roofline) const {
+  void store(const RooflineRound& best, trial::Roofline& roofline) const {
     for (size_t i = 0; i < probes_.size(); ++i) *probes_[i].rate = best.rates[i];
     for (size_t i = 0; i < counts_.size(); ++i)
       roofline.fork_join.push_back({counts_[i], best.fork_join[i]});
   }
 
  private:
-  Status add(const ir::Program& program, double work, int one_tiles, Rate& rate) {
+  Status add(const ir::Program& program, double work, int one_tiles, trial::Rate& rate) {
     HONE_ASSIGN_OR_RETURN(Kernel kernel, make_kernel(program, target_));
     probes_.push_back({std::move(kernel), work, one_tiles, &rate});
     return ok_status();
@@ -243,8 +243,9 @@ std::vector<int> fork_join_threads(int cores) {
   return counts;
 }
 
-Result<Roofline> measure_roofline(const target::Target& host, const RooflineOptions& options) {
-  Roofline roofline;
+Result<trial::Roofline> measure_roofline(const target::Target& host,
+                                         const RooflineOptions& options) {
+  trial::Roofline roofline;
   roofline.cores = host.cores;
   for (const target::Cache& cache : host.caches)
     roofline.levels.push_back(

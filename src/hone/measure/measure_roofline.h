@@ -9,8 +9,8 @@
 #include <atomic>
 
 #include "hone/measure/core_state.h"
-#include "hone/measure/roofline.h"
 #include "hone/target/target.h"
+#include "hone/trial/roofline.h"
 
 namespace hone::measure {
 
@@ -24,7 +24,7 @@ struct RooflineOptions {
 // What a round found: a rate of each kernel, and the seconds of a fork and join of each number of
 // threads in fork_join_threads().
 struct RooflineRound {
-  std::vector<Rate> rates;
+  std::vector<trial::Rate> rates;
   std::vector<double> fork_join;
 };
 // The best of the rounds, of those on the nearest cores.
@@ -41,8 +41,8 @@ class BestOfRounds {
   int rounds_ = 0;
 };
 
-[[nodiscard]] Result<Roofline> measure_roofline(const target::Target& host,
-                                                const RooflineOptions& options = {});
+[[nodiscard]] Result<trial::Roofline> measure_roofline(const target::Target& host,
+                                                       const RooflineOptions& options = {});
 
 // Bytes that each of so many threads goes through at once so that they live in a level: a half of a
 // private cache; of a shared one several times what is closer, as far as it holds them all. Memory,

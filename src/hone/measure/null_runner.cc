@@ -9,8 +9,8 @@ Status NullRunner::submit(std::vector<Job> batch) {
     const Result<double> cost = cost_(job);
     if (!cost.ok()) {
       const bool late = cost.status().code() == Code::kTimeout;
-      done_.push_back(
-          failed(job.id, late ? Outcome::kTimeout : Outcome::kCrash, cost.status().message()));
+      done_.push_back(failed(job.id, late ? trial::Outcome::kTimeout : trial::Outcome::kCrash,
+                             cost.status().message()));
       continue;
     }
     Measurement m{.id = job.id};

@@ -99,7 +99,7 @@ std::string encode_job(const Job& j) {
   w.put(j.rival != nullptr);
   if (j.rival == nullptr) return w.bytes();
   put_candidate(w, *j.rival);
-  const DuelOptions& d = j.duel;
+  const trial::DuelOptions& d = j.duel;
   w.put(d.sample_seconds).put(d.max_pairs).put(d.max_seconds).put(d.hard_seconds).put(d.decisive);
   w.put(j.swap_memory);
   return w.bytes();
@@ -123,7 +123,7 @@ Result<JobMessage> decode_job(std::string_view bytes) {
     auto rival = std::make_shared<Job>();
     HONE_RETURN_IF_ERROR(get_candidate(r, *rival));
     j.rival = std::move(rival);
-    DuelOptions& d = j.duel;
+    trial::DuelOptions& d = j.duel;
     d.sample_seconds = r.get<double>(), d.max_pairs = r.get<int>();
     d.max_seconds = r.get<double>(), d.hard_seconds = r.get<double>(), d.decisive = r.get<double>();
     j.swap_memory = r.get<bool>();
@@ -152,8 +152,8 @@ Result<Measurement> decode_measurement(std::string_view bytes) {
   Reader r(bytes);
   Measurement m;
   m.id = r.get<uint64_t>();
-  m.outcome = r.get<Outcome>();
-  if (static_cast<size_t>(m.outcome) >= std::size(kOutcomeNames))
+  m.outcome = r.get<trial::Outcome>();
+  if (static_cast<size_t>(m.outcome) >= std::size(trial::kOutcomeNames))
     return invalid("a bad outcome in a message");
   m.message = r.get_string();
   m.timing.samples = get_samples(r);
@@ -165,7 +165,7 @@ Result<Measurement> decode_measurement(std::string_view bytes) {
   if (m.duel.challenger.size() != m.duel.incumbent.size())
     return invalid("a duel without pairs in a message");
   if (r.get<bool>()) {
-    CountedBounds& bounds = m.bounds.emplace();
+    trial::CountedBounds& bounds = m.bounds.emplace();
     bounds.scores.memory = r.get<double>(), bounds.scores.core = r.get<double>();
     bounds.source = r.get_string();
   }

@@ -70,7 +70,7 @@ TEST(protocol, a_duel_round_trips) {
 }
 
 TEST(protocol, measurement_round_trips) {
-  Measurement m = failed(9, Outcome::kWrongAnswer, "off");
+  Measurement m = failed(9, trial::Outcome::kWrongAnswer, "off");
   m.timing = {
       .samples = {1, 2, 3}, .centre = 2, .low = 1, .high = 3, .runs = 30, .stopped_early = true};
   m.error = 0.5;
@@ -99,7 +99,7 @@ TEST(protocol, any_truncation_or_tail_is_refused) {
 
 TEST(protocol, random_bytes_never_crash) {
   Rng rng(3);
-  const std::string good = encode(failed(9, Outcome::kCrash, "some text"));
+  const std::string good = encode(failed(9, trial::Outcome::kCrash, "some text"));
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes = good;
     for (int j = 0; j < 3; ++j)
@@ -216,8 +216,8 @@ TEST(null_runner, says_what_its_function_says_in_order) {
   ASSERT_EQ(all->size(), 4U);
   EXPECT_EQ((*all)[0].timing.centre, 1e-3);
   EXPECT_TRUE((*all)[0].verified);
-  EXPECT_EQ((*all)[1].outcome, Outcome::kTimeout);
-  EXPECT_EQ((*all)[2].outcome, Outcome::kCrash);
+  EXPECT_EQ((*all)[1].outcome, trial::Outcome::kTimeout);
+  EXPECT_EQ((*all)[2].outcome, trial::Outcome::kCrash);
   EXPECT_EQ((*all)[3].timing.centre, 4e-3);
   EXPECT_TRUE(runner.collect()->empty());
 }

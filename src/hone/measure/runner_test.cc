@@ -21,7 +21,7 @@ TEST(runner, measures_the_true_time_and_stops_early_if_slow) {
   job.tolerance = 0;
   job.timing.max_seconds = 2;
   const Measurement m = measure_one(*runner, job);
-  ASSERT_EQ(m.outcome, Outcome::kOk);
+  ASSERT_EQ(m.outcome, trial::Outcome::kOk);
   EXPECT_GT(m.timing.centre, 0.99e-3);
   // The least: other programs may take a part of the time.
   EXPECT_LT(*std::min_element(m.timing.samples.begin(), m.timing.samples.end()), 2e-3);
@@ -39,22 +39,22 @@ TEST(runner, a_duel_times_both_in_turns) {
   for (Job* job : {&fast, &slow}) job->phases[0].num_tiles = 1, job->tolerance = 0;
   fast.rival = std::make_shared<Job>(slow);
   const Measurement won = measure_one(*runner, fast);
-  ASSERT_EQ(won.outcome, Outcome::kOk) << won.message;
-  EXPECT_EQ(judge(won.duel), Verdict::kFaster);
+  ASSERT_EQ(won.outcome, trial::Outcome::kOk) << won.message;
+  EXPECT_EQ(judge(won.duel), trial::Verdict::kFaster);
   EXPECT_LE(won.duel.pairs(), 20U);
   EXPECT_LT(duel_ratio(won.duel), 0.6);
   EXPECT_EQ(won.timing.samples, won.duel.challenger);
   fast.swap_memory = true;
-  EXPECT_EQ(judge(measure_one(*runner, fast).duel), Verdict::kFaster);
+  EXPECT_EQ(judge(measure_one(*runner, fast).duel), trial::Verdict::kFaster);
   slow.rival = std::make_shared<Job>(test_job("takes_1_ms", operands));
-  EXPECT_EQ(judge(measure_one(*runner, slow).duel), Verdict::kSlower);
+  EXPECT_EQ(judge(measure_one(*runner, slow).duel), trial::Verdict::kSlower);
   // A rival's right answer does not hide a wrong one, nor a rival without code.
   Job wrong = test_job("thrice", operands);
   wrong.rival = std::make_shared<Job>(test_job("twice", operands));
-  EXPECT_EQ(measure_one(*runner, wrong).outcome, Outcome::kWrongAnswer);
+  EXPECT_EQ(measure_one(*runner, wrong).outcome, trial::Outcome::kWrongAnswer);
   Job right = test_job("twice", operands);
   right.rival = std::make_shared<Job>(test_job("nothing", operands));
-  EXPECT_EQ(measure_one(*runner, right).outcome, Outcome::kLoad);
+  EXPECT_EQ(measure_one(*runner, right).outcome, trial::Outcome::kLoad);
 }
 
 TEST(runner, cold_weights_cost_more_than_warm_ones) {
@@ -69,7 +69,7 @@ TEST(runner, cold_weights_cost_more_than_warm_ones) {
     for (const Weights weights : {Weights::kWarm, Weights::kMemory}) {
       job.weights = weights;
       const Measurement m = measure_one(*runner, job);
-      ASSERT_EQ(m.outcome, Outcome::kOk) << m.message;
+      ASSERT_EQ(m.outcome, trial::Outcome::kOk) << m.message;
       double& seconds = least[weights == Weights::kMemory];
       seconds =
           std::min(seconds, *std::min_element(m.timing.samples.begin(), m.timing.samples.end()));
@@ -86,7 +86,7 @@ TEST(runner, sweeping_the_own_caches_changes_no_result) {
   job.own_cache_bytes = 1 << 20;
   job.threads = 2;
   const Measurement swept = measure_one(*runner, job);
-  EXPECT_EQ(swept.outcome, Outcome::kOk) << swept.message;
+  EXPECT_EQ(swept.outcome, trial::Outcome::kOk) << swept.message;
   EXPECT_TRUE(swept.verified);
   EXPECT_GT(swept.timing.centre, 0);
 }
@@ -102,7 +102,7 @@ TEST(runner, many_operand_sets_take_turns) {
   ASSERT_EQ(all->size(), 21U);
   for (uint64_t i = 0; i < 21; ++i) {
     EXPECT_EQ((*all)[i].id, i);
-    EXPECT_EQ((*all)[i].outcome, Outcome::kOk) << (*all)[i].message;
+    EXPECT_EQ((*all)[i].outcome, trial::Outcome::kOk) << (*all)[i].message;
   }
 }
 
@@ -121,7 +121,7 @@ TEST(runner, cancel_returns_what_is_done_and_the_next_batch_runs) {
   ASSERT_TRUE(all.ok());
   ASSERT_EQ(all->size(), 1U);
   EXPECT_EQ(all->front().id, 1U);
-  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, trial::Outcome::kOk);
 }
 
 TEST(runner, a_worker_that_cannot_start_is_one_error) {

@@ -55,7 +55,7 @@ Status self_test(Runner& runner, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Measurement> answers, runner.collect());
   if (answers.size() != 1) return error(Code::kInternal, "{} has no result", kWhat);
   const Measurement& answer = answers.front();
-  if (answer.outcome == Outcome::kOk && answer.verified) return ok_status();
+  if (answer.outcome == trial::Outcome::kOk && answer.verified) return ok_status();
   return error(Code::kInternal, "{} for {} ended as '{}': {}", kWhat, target.name,
                outcome_name(answer.outcome),
                answer.message.empty() ? "it was not verified" : answer.message);

@@ -13,9 +13,9 @@ inline const HardwareEvents& software_events() {
   static constexpr CounterEvent kEvents[] = {{"task-clock", ""}, {"page-faults", ""}};
   static constexpr CounterPlan kPlan = {
       "software", [](const target::CpuId&) { return false; }, kEvents,
-      [](std::span<const double> counts) -> std::optional<BoundScores> {
+      [](std::span<const double> counts) -> std::optional<trial::BoundScores> {
         if (counts[0] <= 0) return std::nullopt;
-        return BoundScores{0.25, 0.5};
+        return trial::BoundScores{0.25, 0.5};
       }};
   static const HardwareEvents events = {
       &kPlan, PERF_TYPE_SOFTWARE, {PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_PAGE_FAULTS}};

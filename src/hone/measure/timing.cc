@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hone/base/assert.h"
-#include "hone/measure/statistics.h"
+#include "hone/trial/statistics.h"
 
 namespace hone::measure {
 namespace {
@@ -26,15 +25,9 @@ int64_t runs_of_sample(double sample_seconds, double run, double between) {
 
 }  // namespace
 
-void summarise(Timing& t) {
-  t.centre = robust_centre(t.samples);
-  const Interval interval = median_interval(t.samples);
-  t.low = interval.low, t.high = interval.high;
-}
-
-Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOptions& o,
-                       double between) {
-  Timing t;
+trial::Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOptions& o,
+                              double between) {
+  trial::Timing t;
   double spent = 0;
   const auto once = [&](int64_t n) {
     const double seconds =
@@ -60,7 +53,7 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
   }
 
   const int64_t repeats = runs_of_sample(o.sample_seconds, std::min(first, second), between);
-  SlowerTest slower(o.best * o.slower_ratio);
+  trial::SlowerTest slower(o.best * o.slower_ratio);
   if (repeats == 1) {  // as long as a sample: it is one
     t.samples.push_back(second);
     (void)slower.add(second);
@@ -76,10 +69,11 @@ Timing time_adaptively(const std::function<double(int64_t)>& run, const TimingOp
   return finish(false);
 }
 
-Duel duel(const std::function<double(int64_t)>& challenger,
-          const std::function<double(int64_t)>& incumbent, const DuelOptions& o, double between) {
-  Duel d;
-  PairTest test;
+trial::Duel duel(const std::function<double(int64_t)>& challenger,
+                 const std::function<double(int64_t)>& incumbent, const trial::DuelOptions& o,
+                 double between) {
+  trial::Duel d;
+  trial::PairTest test;
   double spent = 0;
   const auto sample = [&](const std::function<double(int64_t)>& run, int64_t n) {
     const double seconds = std::max(run(n), 1e-9 * static_cast<double>(n));
@@ -98,32 +92,10 @@ Duel duel(const std::function<double(int64_t)>& challenger,
     d.challenger.push_back(a), d.incumbent.push_back(b);
     test.add(a, b);
     if (test.decided() || spent >= o.hard_seconds) break;
-    if (spent >= o.max_seconds && (d.pairs() >= 7 || judge(d, o) != Verdict::kUndecided)) break;
+    if (spent >= o.max_seconds && (d.pairs() >= 7 || judge(d, o) != trial::Verdict::kUndecided))
+      break;
   }
   return d;
-}
-
-Verdict judge(const Duel& d, const DuelOptions& o) {
-  PairTest test;
-  double spent = 0;
-  bool all_faster = d.pairs() >= 3, all_slower = d.pairs() >= 3;
-  for (size_t i = 0; i < d.pairs(); ++i) {
-    test.add(d.challenger[i], d.incumbent[i]);
-    spent += d.challenger[i] + d.incumbent[i];
-    all_faster = all_faster && d.challenger[i] * o.decisive < d.incumbent[i];
-    all_slower = all_slower && d.challenger[i] > o.decisive * d.incumbent[i];
-  }
-  const bool slow_runs = spent >= o.max_seconds / 2;  // the warm-up and repeats aside
-  if (test.first_is_faster() || (slow_runs && all_faster)) return Verdict::kFaster;
-  if (test.second_is_faster() || (slow_runs && all_slower)) return Verdict::kSlower;
-  return Verdict::kUndecided;
-}
-
-double duel_ratio(const Duel& d) {
-  HONE_ASSERT(d.pairs() > 0, "a duel without pairs");
-  std::vector<double> ratios;
-  for (size_t i = 0; i < d.pairs(); ++i) ratios.push_back(d.challenger[i] / d.incumbent[i]);
-  return median(ratios);
 }
 
 }  // namespace hone::measure

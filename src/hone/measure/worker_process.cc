@@ -139,7 +139,8 @@ Status WorkerProcess::give_operands(const Operands& operands) {
 Measurement WorkerProcess::run(const Job& job) {
   HONE_ASSERT(alive(), "a dead worker runs nothing");
   Status status = job.operands ? give_operands(*job.operands) : ok_status();
-  if (status.code() == Code::kUnsupported) return failed(job.id, Outcome::kLoad, status.message());
+  if (status.code() == Code::kUnsupported)
+    return failed(job.id, trial::Outcome::kLoad, status.message());
   if (status.ok()) status = send_message(socket_, MessageType::kJob, encode_job(job));
   if (status.ok()) {
     const auto answer = receive_message(socket_, to_ms(job.timeout_seconds));
@@ -154,10 +155,10 @@ Measurement WorkerProcess::run(const Job& job) {
   }
   if (status.code() == Code::kTimeout) {
     bury(true);
-    return failed(job.id, Outcome::kTimeout,
+    return failed(job.id, trial::Outcome::kTimeout,
                   fmt::format("not done after {} s", job.timeout_seconds));
   }
-  return failed(job.id, Outcome::kCrash, bury(status.code() == Code::kInvalid));
+  return failed(job.id, trial::Outcome::kCrash, bury(status.code() == Code::kInvalid));
 }
 
 void WorkerProcess::interrupt() {

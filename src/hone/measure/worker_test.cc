@@ -38,7 +38,7 @@ TEST(worker, runs_verifies_and_times_a_kernel) {
       job.timing.max_seconds = 2;  // a busy machine needs them for as many samples
       const Measurement m = measure_one(*runner, job);
       EXPECT_EQ(m.id, 42U);
-      ASSERT_EQ(m.outcome, Outcome::kOk) << m.message;
+      ASSERT_EQ(m.outcome, trial::Outcome::kOk) << m.message;
       EXPECT_TRUE(m.verified);
       EXPECT_EQ(m.error, 0);
       EXPECT_GE(m.timing.samples.size(), 5U);
@@ -53,7 +53,7 @@ TEST(worker, prepare_phases_run_once_before) {
   Job job = test_job("times_packed", test_operands());
   job.phases = {{"pack", 1, true}, {"times_packed", kTestTiles, false}};
   const Measurement m = measure_one(*runner, job);
-  EXPECT_EQ(m.outcome, Outcome::kOk) << m.message;
+  EXPECT_EQ(m.outcome, trial::Outcome::kOk) << m.message;
   EXPECT_TRUE(m.verified);
 }
 
@@ -62,7 +62,7 @@ TEST(worker, without_tolerance_nothing_is_verified) {
   Job job = test_job("thrice", test_operands());
   job.tolerance = 0;
   const Measurement m = measure_one(*runner, job);
-  EXPECT_EQ(m.outcome, Outcome::kOk);
+  EXPECT_EQ(m.outcome, trial::Outcome::kOk);
   EXPECT_FALSE(m.verified);
 }
 
@@ -72,12 +72,12 @@ TEST(worker, wrong_answers_are_found) {
   for (const char* kernel : {"thrice", "forgets_the_last", "right_only_once", "writes_behind",
                              "writes_before", "returns_seven"}) {
     // A good candidate before leaves a right answer in the output: it must not help.
-    EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+    EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, trial::Outcome::kOk);
     const Measurement m = measure_one(*runner, test_job(kernel, operands));
-    EXPECT_EQ(m.outcome, Outcome::kWrongAnswer) << kernel;
+    EXPECT_EQ(m.outcome, trial::Outcome::kWrongAnswer) << kernel;
     EXPECT_FALSE(m.verified) << kernel;
     EXPECT_FALSE(m.message.empty()) << kernel;
-    EXPECT_EQ(measure_one(*runner, test_job(kernel, sparse)).outcome, Outcome::kWrongAnswer)
+    EXPECT_EQ(measure_one(*runner, test_job(kernel, sparse)).outcome, trial::Outcome::kWrongAnswer)
         << kernel;
   }
   EXPECT_NEAR(measure_one(*runner, test_job("thrice", operands)).error, 0.5, 1e-6);
@@ -88,17 +88,17 @@ TEST(worker, what_cannot_be_loaded_is_said) {
   const auto operands = test_operands();
   Job no_object = test_job("twice", operands);
   no_object.object = "not an object file";
-  EXPECT_EQ(measure_one(*runner, no_object).outcome, Outcome::kLoad);
+  EXPECT_EQ(measure_one(*runner, no_object).outcome, trial::Outcome::kLoad);
   const Measurement no_symbol = measure_one(*runner, test_job("nothing", operands));
-  EXPECT_EQ(no_symbol.outcome, Outcome::kLoad);
+  EXPECT_EQ(no_symbol.outcome, trial::Outcome::kLoad);
   EXPECT_EQ(no_symbol.message, "the object has no function nothing");
   Job no_operand = test_job("twice", operands);
   no_operand.arguments[0].operand = 17;
-  EXPECT_EQ(measure_one(*runner, no_operand).outcome, Outcome::kLoad);
+  EXPECT_EQ(measure_one(*runner, no_operand).outcome, trial::Outcome::kLoad);
   Job too_large = test_job("twice", operands);
   too_large.arguments[0].bytes *= 2;
-  EXPECT_EQ(measure_one(*runner, too_large).outcome, Outcome::kLoad);
-  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+  EXPECT_EQ(measure_one(*runner, too_large).outcome, trial::Outcome::kLoad);
+  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, trial::Outcome::kOk);
 }
 
 TEST(worker, a_crash_kills_one_candidate) {
@@ -113,10 +113,10 @@ TEST(worker, a_crash_kills_one_candidate) {
     const auto all = runner->collect();
     ASSERT_TRUE(all.ok()) << all.status().message();
     ASSERT_EQ(all->size(), 3U);
-    EXPECT_EQ((*all)[0].outcome, Outcome::kOk);
-    EXPECT_EQ((*all)[1].outcome, Outcome::kCrash) << kernel;
+    EXPECT_EQ((*all)[0].outcome, trial::Outcome::kOk);
+    EXPECT_EQ((*all)[1].outcome, trial::Outcome::kCrash) << kernel;
     EXPECT_NE((*all)[1].message.find("killed by signal"), std::string::npos) << (*all)[1].message;
-    EXPECT_EQ((*all)[2].outcome, Outcome::kOk);
+    EXPECT_EQ((*all)[2].outcome, trial::Outcome::kOk);
     EXPECT_EQ((*all)[2].id, 3U);
   }
 }
@@ -127,22 +127,23 @@ TEST(worker, a_hang_ends_at_the_timeout) {
   job.timeout_seconds = 0.2;
   ASSERT_TRUE(runner->submit({job, test_job("twice", test_operands(), 2)}).ok());
   const auto all = runner->collect();
-  EXPECT_EQ((*all)[0].outcome, Outcome::kTimeout);
+  EXPECT_EQ((*all)[0].outcome, trial::Outcome::kTimeout);
   EXPECT_EQ((*all)[0].message, "not done after 0.2 s");
-  EXPECT_EQ((*all)[1].outcome, Outcome::kOk);
+  EXPECT_EQ((*all)[1].outcome, trial::Outcome::kOk);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they allow no limit
 TEST(worker, a_memory_hog_is_stopped) {
   const auto runner = local({.memory_bytes = int64_t{1} << 30});
   const auto operands = test_operands();
-  EXPECT_EQ(measure_one(*runner, test_job("eats_memory", operands)).outcome, Outcome::kCrash);
+  EXPECT_EQ(measure_one(*runner, test_job("eats_memory", operands)).outcome,
+            trial::Outcome::kCrash);
   Job job = test_job("twice", operands);
   job.arguments[3].bytes = int64_t{2} << 30;
   const Measurement m = measure_one(*runner, job);
-  EXPECT_EQ(m.outcome, Outcome::kLoad);
+  EXPECT_EQ(m.outcome, trial::Outcome::kLoad);
   EXPECT_NE(m.message.find("no memory for"), std::string::npos) << m.message;
-  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+  EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, trial::Outcome::kOk);
 }
 #endif
 
@@ -153,7 +154,7 @@ TEST(worker, killed_from_outside_the_job_is_run_again) {
     const auto workers = children_of(getpid());
     ASSERT_EQ(workers.size(), 1U);
     kill(workers[0], SIGKILL);
-    EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, Outcome::kOk);
+    EXPECT_EQ(measure_one(*runner, test_job("twice", operands)).outcome, trial::Outcome::kOk);
   }
 }
 
@@ -162,7 +163,7 @@ TEST(worker, ctrl_c_does_not_end_it) {
   const auto workers = children_of(getpid());
   ASSERT_EQ(workers.size(), 1U);
   kill(workers[0], SIGINT);
-  EXPECT_EQ(measure_one(*runner, test_job("twice", test_operands())).outcome, Outcome::kOk);
+  EXPECT_EQ(measure_one(*runner, test_job("twice", test_operands())).outcome, trial::Outcome::kOk);
   EXPECT_EQ(children_of(getpid()), workers);
   EXPECT_NE(getpgid(workers[0]), getpgid(0)) << "the terminal's signals would reach it";
 }
@@ -174,7 +175,7 @@ TEST(worker, inherits_no_files) {
   job.tolerance = 0;
   const Measurement m = measure_one(*runner, job);
   close(fd);
-  EXPECT_EQ(m.outcome, Outcome::kOk) << m.message;
+  EXPECT_EQ(m.outcome, trial::Outcome::kOk) << m.message;
 }
 
 TEST(worker, ends_with_its_runner) {
@@ -215,7 +216,7 @@ TEST(worker, dies_with_its_parent) {
 TEST(worker, candidates_leave_nothing_behind) {
   const auto runner = local();
   const auto operands = test_operands();
-  const auto run = [&](const char* kernel, int count, Outcome expected) {
+  const auto run = [&](const char* kernel, int count, trial::Outcome expected) {
     std::vector<Job> batch;
     for (int i = 0; i < count; ++i) {
       batch.push_back(test_job(kernel, operands, static_cast<uint64_t>(i)));
@@ -237,16 +238,16 @@ TEST(worker, candidates_leave_nothing_behind) {
     std::ifstream("/proc/" + std::to_string(children_of(getpid())[0]) + "/statm") >> pages;
     return pages;
   };
-  run("twice", 40, Outcome::kOk);
+  run("twice", 40, trial::Outcome::kOk);
   const auto files = open_files();
   [[maybe_unused]] const int64_t pages = mapped_pages();
-  run("twice", 300, Outcome::kOk);
+  run("twice", 300, trial::Outcome::kOk);
   EXPECT_EQ(open_files(), files);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LT((mapped_pages() - pages) * sysconf(_SC_PAGESIZE), 16 << 20);
 #endif
-  run("reads_null", 5, Outcome::kCrash);
-  run("twice", 1, Outcome::kOk);
+  run("reads_null", 5, trial::Outcome::kCrash);
+  run("twice", 1, trial::Outcome::kOk);
   EXPECT_EQ(children_of(getpid()).size(), 1U);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), 0) << "a dead worker was not buried";
 }
@@ -274,7 +275,7 @@ TEST(worker, restarts_fast) {
     const auto start = std::chrono::steady_clock::now();
     ASSERT_TRUE(
         runner->submit({test_job("reads_null", operands), test_job("twice", operands)}).ok());
-    ASSERT_EQ(runner->collect()->back().outcome, Outcome::kOk);
+    ASSERT_EQ(runner->collect()->back().outcome, trial::Outcome::kOk);
     least = std::min(
         least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
@@ -301,7 +302,7 @@ TEST(worker, runs_what_the_compiler_makes) {
   job.arguments.resize(2);
   const auto runner = local();
   const Measurement m = measure_one(*runner, job);
-  EXPECT_EQ(m.outcome, Outcome::kOk) << m.message;
+  EXPECT_EQ(m.outcome, trial::Outcome::kOk) << m.message;
   EXPECT_TRUE(m.verified);
 }
 
@@ -319,9 +320,9 @@ TEST(bench, counts_a_job_that_wants_it) {
       EXPECT_FALSE(bench.run(job, mapped->get()).bounds.has_value());
       job.count_bounds = true;
       const Measurement m = bench.run(job, mapped->get());
-      ASSERT_EQ(m.outcome, Outcome::kOk) << m.message;
+      ASSERT_EQ(m.outcome, trial::Outcome::kOk) << m.message;
       EXPECT_TRUE(m.verified);
-      EXPECT_EQ(m.bounds.value_or(CountedBounds()).source, may_count() ? "software" : "");
+      EXPECT_EQ(m.bounds.value_or(trial::CountedBounds()).source, may_count() ? "software" : "");
     }
   }
 }
@@ -331,7 +332,7 @@ TEST(worker, without_counters_a_job_is_measured_all_the_same) {
   Job job = test_job("twice", test_operands());
   job.count_bounds = true;
   const Measurement m = measure_one(*runner, job);
-  EXPECT_EQ(m.outcome, Outcome::kOk) << m.message;
+  EXPECT_EQ(m.outcome, trial::Outcome::kOk) << m.message;
   EXPECT_GT(m.timing.centre, 0);
   EXPECT_TRUE(machine_events().ok() || !m.bounds.has_value());
 }

@@ -28,7 +28,7 @@ struct ChooseContext {
   const target::Target& target;
   const cost::CostModel& cost;
   int threads;
-  space::Accuracy accuracy;
+  trial::Accuracy accuracy;
   uint64_t seed;
   Measured measured = {};
   Decisions decided = {};      // before: those that were not doubtful hold

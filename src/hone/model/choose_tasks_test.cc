@@ -13,7 +13,7 @@ using namespace compute::testing;
 class ChooseTasks : public ::testing::Test {
  protected:
   ChooseContext context(Measured measured = {}, Decisions decided = {}) {
-    return {target_,           *cost_, 2, space::Accuracy::kDefault, 1, std::move(measured),
+    return {target_,           *cost_, 2, trial::Accuracy::kDefault, 1, std::move(measured),
             std::move(decided)};
   }
   uint64_t key(const compute::Dag& dag) const { return compute::task_key(dag); }

@@ -7,7 +7,7 @@ namespace hone {
 
 Status check_options(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(target::find(options.device).status());
-  if (!space::parse_accuracy(options.accuracy))
+  if (!trial::parse_accuracy(options.accuracy))
     return invalid("accuracy '{}', expected strict, default or fast", options.accuracy);
   if (options.transfer != "pool" && options.transfer != "one" && options.transfer != "off")
     return invalid("transfer '{}', expected pool, one or off", options.transfer);

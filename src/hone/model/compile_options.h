@@ -44,7 +44,7 @@ struct CompileOptions {
   bool require_tuned = false;  // compile(): a task without a record of its own is an error
   // cost::default_model, or what make_cost_model takes (neural/neural_model.h).
   std::string cost = "auto";
-  std::string accuracy = "default";      // space::parse_accuracy
+  std::string accuracy = "default";      // trial::parse_accuracy
   std::string prefix = "hone_model";     // of the artifact's C symbols
   std::vector<std::string> skip_passes;  // over the graph: left out, to find the one that is wrong
   std::vector<std::string> also_passes;  // those that run only where they are asked for

@@ -14,7 +14,7 @@ namespace hone {
 namespace {
 
 std::string describe_source(const search::Transferred& transferred) {
-  const db::Record& from = *transferred.from;
+  const trial::Record& from = *transferred.from;
   return fmt::format("{} {}{}{}", from.kernel_class, hash_hex(from.task),
                      from.model.empty() ? "" : " of " + from.model,
                      transferred.replayed ? "" : ", rescaled");
@@ -86,9 +86,9 @@ Status ask_what_failed(const ModelTasks& model, Knowledge& knowledge) {
   knowledge.asked_failed = true;
   FailedSchedules once;
   const db::Filter filter = {.device = model.device, .failed_only = true};
-  return db::for_each_record(*knowledge.store, filter, [&](db::Record&& record) {
-    if (record.outcome == measure::Outcome::kCompile) return ok_status();  // it is found out again
-    const bool wrong = record.outcome == measure::Outcome::kWrongAnswer;
+  return db::for_each_record(*knowledge.store, filter, [&](trial::Record&& record) {
+    if (record.outcome == trial::Outcome::kCompile) return ok_status();  // it is found out again
+    const bool wrong = record.outcome == trial::Outcome::kWrongAnswer;
     std::pair key(record.task, std::move(record.steps));
     if (wrong || !once.insert(key).second) knowledge.failed.insert(std::move(key));
     return ok_status();
@@ -96,7 +96,7 @@ Status ask_what_failed(const ModelTasks& model, Knowledge& knowledge) {
 }
 
 // Whether a record is of one of the model's own tasks as they are to run here.
-bool is_own(const ModelTasks& model, const db::Record& record) {
+bool is_own(const ModelTasks& model, const trial::Record& record) {
   return record.device == model.device && record.threads == model.threads &&
          model.own.contains(record.task);
 }
@@ -107,9 +107,9 @@ Status learn_choices(const ModelTasks& model, Knowledge& knowledge) {
   return ok_status();
 }
 
-Result<std::vector<db::Record>> read_shipped(const CompileOptions& options,
-                                             const target::Target& target) {
-  if (!options.use_shipped) return std::vector<db::Record>();
+Result<std::vector<trial::Record>> read_shipped(const CompileOptions& options,
+                                                const target::Target& target) {
+  if (!options.use_shipped) return std::vector<trial::Record>();
   return shipped_records(target, options.shipped.empty() ? shipped_folder() : options.shipped);
 }
 
@@ -117,9 +117,9 @@ Result<std::vector<db::Record>> read_shipped(const CompileOptions& options,
 // says what rounding more would gain.
 constexpr double kFewFlops = 1 << 20;
 
-space::Accuracy unmeasured_accuracy(const ModelTasks& model, size_t group) {
+trial::Accuracy unmeasured_accuracy(const ModelTasks& model, size_t group) {
   const bool few = model.summaries[group].flops < kFewFlops;
-  return few && model.accuracy == space::Accuracy::kDefault ? space::Accuracy::kStrict
+  return few && model.accuracy == trial::Accuracy::kDefault ? trial::Accuracy::kStrict
                                                             : model.accuracy;
 }
 
@@ -141,16 +141,16 @@ bool excludes(const CompileOptions& options, const std::string& model) {
 }
 
 Result<std::set<uint64_t>> forgotten_tasks(const CompileOptions& options,
-                                           const target::Target& target, db::Store* store) {
+                                           const target::Target& target, db::TrialStore* store) {
   std::set<uint64_t> tasks;
   if (options.exclude_models.empty() || !options.use_db) return tasks;
-  HONE_ASSIGN_OR_RETURN(std::vector<db::Record> records, read_shipped(options, target));
+  HONE_ASSIGN_OR_RETURN(std::vector<trial::Record> records, read_shipped(options, target));
   for (const std::string& name : options.exclude_models) {
     if (!store) break;
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> measured, store->query({.model = name}));
+    HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> measured, store->query({.model = name}));
     records.insert(records.end(), measured.begin(), measured.end());
   }
-  for (const db::Record& record : records) {
+  for (const trial::Record& record : records) {
     if (excludes(options, record.model)) tasks.insert(record.task);
   }
   return tasks;
@@ -163,11 +163,12 @@ Result<Knowledge> learn(const ModelTasks& model, db::Store* store, const Compile
   HONE_RETURN_IF_ERROR(learn_choices(model, knowledge));
   HONE_ASSIGN_OR_RETURN(knowledge.shipped, read_shipped(options, model.target));
   std::erase_if(knowledge.shipped,
-                [&](const db::Record& record) { return model.forgotten.contains(record.task); });
-  std::stable_sort(knowledge.shipped.begin(), knowledge.shipped.end(),
-                   [](const db::Record& a, const db::Record& b) { return a.centre < b.centre; });
+                [&](const trial::Record& record) { return model.forgotten.contains(record.task); });
+  std::stable_sort(
+      knowledge.shipped.begin(), knowledge.shipped.end(),
+      [](const trial::Record& a, const trial::Record& b) { return a.centre < b.centre; });
   if (std::any_of(knowledge.shipped.begin(), knowledge.shipped.end(),
-                  [&](const db::Record& record) { return is_own(model, record); }))
+                  [&](const trial::Record& record) { return is_own(model, record); }))
     HONE_RETURN_IF_ERROR(ask_what_failed(model, knowledge));
   return knowledge;
 }
@@ -190,7 +191,7 @@ Status learn_from_others(const ModelTasks& model, const CompileOptions& options,
   if (knowledge.store) HONE_RETURN_IF_ERROR(pool.add_store(*knowledge.store));
   pool.exclude_tasks(model.forgotten);
   HONE_RETURN_IF_ERROR(ask_what_failed(model, knowledge));
-  for (const db::Record& record : knowledge.shipped) {
+  for (const trial::Record& record : knowledge.shipped) {
     if (!knowledge.failed.contains({record.task, record.steps})) pool.add(record);
   }
   if (options.transfer == "one") HONE_RETURN_IF_ERROR(keep_best_source(pool, model));
@@ -205,7 +206,7 @@ void KnownSchedule::describe(TaskSummary& summary) const {
   summary.steps = schedule::to_string(steps);
 }
 
-std::optional<KnownSchedule> if_it_applies(const compute::Dag& dag, const db::Record& record,
+std::optional<KnownSchedule> if_it_applies(const compute::Dag& dag, const trial::Record& record,
                                            std::string_view source) {
   std::optional<KnownSchedule> known;
   Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
@@ -220,10 +221,10 @@ Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, si
                                                      const std::string& algorithm, int* stale) {
   const uint64_t key = model.tasks.groups[group].key;
   const db::BestQuery query = best_query(model, key, algorithm);
-  const auto first_that_applies = [&](std::span<const db::Record> records,
+  const auto first_that_applies = [&](std::span<const trial::Record> records,
                                       std::string_view source) {
     std::optional<KnownSchedule> known;
-    for (const db::Record& record : records) {
+    for (const trial::Record& record : records) {
       const auto chosen = knowledge.choices.find({key, record.steps});
       if (algorithm.empty() && chosen != knowledge.choices.end())
         known = if_it_applies(model.dag(group), chosen->second, source);
@@ -234,12 +235,12 @@ Result<std::optional<KnownSchedule>> stored_schedule(const ModelTasks& model, si
     return known;
   };
   if (knowledge.store) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> own,
+    HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> own,
                           best_stored(model, *knowledge.store, key, algorithm));
     if (std::optional<KnownSchedule> known = first_that_applies(own, "stored")) return known;
   }
-  std::vector<db::Record> shipped;
-  for (const db::Record& record : knowledge.shipped) {
+  std::vector<trial::Record> shipped;
+  for (const trial::Record& record : knowledge.shipped) {
     if (record.task == key && is_own(model, record) && query.takes(record) &&
         !knowledge.failed.contains({key, record.steps}))
       shipped.push_back(record);

@@ -24,11 +24,11 @@ inline constexpr double kTransferTrust = 1.05;
 using FailedSchedules = std::set<std::pair<uint64_t, std::string>>;
 
 struct Knowledge {
-  db::Store* store = nullptr;       // may be null
-  FailedSchedules failed;           // of any task, if asked_failed
-  std::vector<db::Record> shipped;  // the records that come with Hone, of any task
-  NetworkChoices choices;           // of the model; clear() for what is the fastest alone
-  search::TransferPool pool;        // of learn_from_others()
+  db::Store* store = nullptr;          // may be null
+  FailedSchedules failed;              // of any task, if asked_failed
+  std::vector<trial::Record> shipped;  // the records that come with Hone, of any task
+  NetworkChoices choices;              // of the model; clear() for what is the fastest alone
+  search::TransferPool pool;           // of learn_from_others()
   bool asked_failed = false, asked_others = false;
 };
 
@@ -39,7 +39,7 @@ struct Knowledge {
 // Every task that one of the excluded models has, whoever measured it.
 [[nodiscard]] Result<std::set<uint64_t>> forgotten_tasks(const CompileOptions& options,
                                                          const target::Target& target,
-                                                         db::Store* store);
+                                                         db::TrialStore* store);
 // What a database (may be null) and the shipped records say of the model's own tasks, without what
 // is forgotten: nothing if no database is to be used.
 [[nodiscard]] Result<Knowledge> learn(const ModelTasks& model, db::Store* store,
@@ -64,7 +64,7 @@ struct KnownSchedule {
 };
 // That of a record, if it still applies to the task.
 [[nodiscard]] std::optional<KnownSchedule> if_it_applies(const compute::Dag& dag,
-                                                         const db::Record& record,
+                                                         const trial::Record& record,
                                                          std::string_view source);
 // The schedule of the record of exactly this task on this device (of that algorithm, if one is
 // given) that still applies: one that was measured here, else the fastest shipped one; else null.

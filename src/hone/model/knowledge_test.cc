@@ -51,13 +51,13 @@ struct Fixture {
     return *std::move(model);
   }
   // What a tuner would have found out: a random point of each task's space.
-  std::vector<db::Record> records(const ModelTasks& model, uint64_t seed = 1) {
-    std::vector<db::Record> records;
+  std::vector<trial::Record> records(const ModelTasks& model, uint64_t seed = 1) {
+    std::vector<trial::Record> records;
     for (size_t g = 0; g < model.tasks.groups.size(); ++g) {
       const space::Space space = space::Space::create(model.dag(g), model.target).value();
       Rng rng(seed);
       const space::Point point = space.sample(rng);
-      db::Record r;
+      trial::Record r;
       r.task = model.tasks.groups[g].key;
       r.kernel_class = model.summaries[g].kernel_class;
       r.task_text = compute::describe(model.dag(g));
@@ -66,7 +66,7 @@ struct Fixture {
       r.threads = model.threads;
       r.algorithm = space.algorithm(point.sketch);
       r.steps = schedule::to_string(space.steps(point));
-      r.accuracy = db::accuracy_of(r.steps);
+      r.accuracy = trial::accuracy_of(r.steps);
       r.decisions = space::to_string(space::to_portable(space, point));
       r.times = {1e-3}, r.centre = r.low = r.high = 1e-3;
       r.verified = true;
@@ -75,7 +75,7 @@ struct Fixture {
     }
     return records;
   }
-  void store(const std::vector<db::Record>& records) {
+  void store(const std::vector<trial::Record>& records) {
     const Result<std::unique_ptr<db::Store>> store = db::open_store(options.db);
     ASSERT_TRUE(store.ok()) << store.status().message();
     ASSERT_TRUE((*store)->add(records).ok());
@@ -104,7 +104,7 @@ TEST(knowledge, a_record_of_its_own_comes_first) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   f.store(f.records(model));
-  const std::vector<db::Record> records = f.records(model);
+  const std::vector<trial::Record> records = f.records(model);
   f.options.require_tuned = true;
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
   for (size_t g = 0; g < records.size(); ++g) EXPECT_EQ(model.summaries[g].steps, records[g].steps);
@@ -122,13 +122,13 @@ TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
   const Result<std::vector<schedule::Steps>> best =
       known_schedules(other, *nothing, f.options, f.threads);
   ASSERT_TRUE(best.ok()) << best.status().message();
-  std::vector<db::Record> records = f.records(other);
+  std::vector<trial::Record> records = f.records(other);
   for (size_t g = 0; g < records.size(); ++g) {
     const space::Space space = space::Space::create(other.dag(g), other.target).value();
     const auto point = space.locate((*best)[g]);
     ASSERT_TRUE(point.has_value());
     records[g].steps = schedule::to_string((*best)[g]);
-    records[g].accuracy = db::accuracy_of(records[g].steps);
+    records[g].accuracy = trial::accuracy_of(records[g].steps);
     records[g].algorithm = space.algorithm(point->sketch);
     records[g].decisions = space::to_string(space::to_portable(space, *point));
   }
@@ -147,12 +147,13 @@ TEST(knowledge, schedules_of_another_shape_are_used_if_predicted_well) {
 TEST(knowledge, an_excluded_model_is_unknown) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
-  std::vector<db::Record> records = f.records(model);
-  for (db::Record& record : records) record.model = "elsewhere";  // the same tasks, another model
+  std::vector<trial::Record> records = f.records(model);
+  for (trial::Record& record : records)
+    record.model = "elsewhere";  // the same tasks, another model
   f.store(records);
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
   // A slower record of another model makes the tasks that one's, too.
-  for (db::Record& record : records) {
+  for (trial::Record& record : records) {
     record.model = "slower";
     record.times = {2e-3}, record.centre = record.low = record.high = 2e-3;
   }
@@ -168,10 +169,10 @@ TEST(knowledge, an_excluded_model_is_unknown) {
 TEST(knowledge, the_fastest_shipped_record_is_taken) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
-  std::vector<db::Record> slow = f.records(model, 1), fast = f.records(model, 7);
+  std::vector<trial::Record> slow = f.records(model, 1), fast = f.records(model, 7);
   std::string text;
-  for (const db::Record& record : slow) text += to_shipped_line(record);
-  for (db::Record& record : fast) {
+  for (const trial::Record& record : slow) text += to_shipped_line(record);
+  for (trial::Record& record : fast) {
     record.times = {1e-4}, record.centre = record.low = record.high = 1e-4;
     text += to_shipped_line(record);
   }
@@ -184,7 +185,7 @@ TEST(knowledge, the_fastest_shipped_record_is_taken) {
 }
 
 // A note that a schedule was tried and failed.
-db::Record failed(db::Record record, measure::Outcome outcome) {
+trial::Record failed(trial::Record record, trial::Outcome outcome) {
   record.outcome = outcome;
   record.message = "it failed";
   record.verified = false;
@@ -196,26 +197,26 @@ db::Record failed(db::Record record, measure::Outcome outcome) {
 TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
-  const std::vector<db::Record> records = f.records(model);
+  const std::vector<trial::Record> records = f.records(model);
   std::string text;
-  for (const db::Record& record : records) text += to_shipped_line(record);
+  for (const trial::Record& record : records) text += to_shipped_line(record);
   std::ofstream(f.folder.file("any.jsonl")) << text;
   f.options.use_shipped = true;
   f.options.shipped = f.folder.path();
   // The first once for whatever reason, the second computes something else.
-  f.store({failed(records[0], measure::Outcome::kCrash),
-           failed(records[1], measure::Outcome::kWrongAnswer)});
+  f.store({failed(records[0], trial::Outcome::kCrash),
+           failed(records[1], trial::Outcome::kWrongAnswer)});
   std::vector<std::string> sources = f.sources(model);
   EXPECT_EQ(sources[0], "shipped");
   EXPECT_NE(sources[1], "shipped");
   EXPECT_NE(model.summaries[1].steps, records[1].steps);
-  f.store({failed(records[0], measure::Outcome::kTimeout)});
+  f.store({failed(records[0], trial::Outcome::kTimeout)});
   sources = f.sources(model);
   EXPECT_NE(sources[0], "shipped");
   EXPECT_NE(model.summaries[0].steps, records[0].steps);
   // Another device's failure says nothing.
   f.options.db = f.folder.file("other.db");
-  db::Record elsewhere = failed(records[0], measure::Outcome::kWrongAnswer);
+  trial::Record elsewhere = failed(records[0], trial::Outcome::kWrongAnswer);
   elsewhere.device = "another";
   f.store({elsewhere});
   sources = f.sources(model);
@@ -226,7 +227,7 @@ TEST(knowledge, a_shipped_record_that_failed_here_is_not_used) {
 class CountingStore final : public db::ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
-  Result<std::vector<db::Record>> query(const db::Filter& filter) override {
+  Result<std::vector<trial::Record>> query(const db::Filter& filter) override {
     if (filter.failed_only && filter.after_id == 0) ++asked;
     return ForwardingStore::query(filter);
   }
@@ -236,10 +237,10 @@ class CountingStore final : public db::ForwardingStore {
 TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
-  const std::vector<db::Record> records = f.records(model);
+  const std::vector<trial::Record> records = f.records(model);
   ASSERT_GT(records.size(), 1U);
   std::string text;
-  for (const db::Record& record : records) text += to_shipped_line(record);
+  for (const trial::Record& record : records) text += to_shipped_line(record);
   std::ofstream(f.folder.file("any.jsonl")) << text;
   f.options.shipped = f.folder.path();
   f.store(records);
@@ -262,7 +263,7 @@ TEST(knowledge, what_failed_is_asked_once_for_all_kernels_or_never) {
 TEST(knowledge, what_fails_while_tuning_is_learned_before_the_library_is_written) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
-  const db::Record record = f.records(model)[0];
+  const trial::Record record = f.records(model)[0];
   std::ofstream(f.folder.file("any.jsonl")) << to_shipped_line(record);
   f.options.use_shipped = true;
   f.options.shipped = f.folder.path();
@@ -273,7 +274,7 @@ TEST(knowledge, what_fails_while_tuning_is_learned_before_the_library_is_written
   ASSERT_TRUE(knowledge.ok());
   const auto knows = [&] { return stored_schedule(model, 0, *knowledge)->has_value(); };
   EXPECT_TRUE(knows());
-  f.store({failed(record, measure::Outcome::kWrongAnswer)});
+  f.store({failed(record, trial::Outcome::kWrongAnswer)});
   ASSERT_TRUE(learn_again(model, *knowledge).ok());
   EXPECT_FALSE(knows());
 }
@@ -281,7 +282,7 @@ TEST(knowledge, what_fails_while_tuning_is_learned_before_the_library_is_written
 TEST(knowledge, what_must_be_tuned_and_is_not_is_an_error) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
-  std::vector<db::Record> records = f.records(model);
+  std::vector<trial::Record> records = f.records(model);
   records.pop_back();
   f.store(records);
   f.options.require_tuned = true;
@@ -297,8 +298,8 @@ TEST(knowledge, a_record_that_does_not_apply_any_more_is_passed_over_and_told) {
   for (const bool another : {true, false}) {
     Fixture f;
     ModelTasks model = f.tasks(network("net", 20));
-    std::vector<db::Record> records = f.records(model);
-    db::Record old = records[0];
+    std::vector<trial::Record> records = f.records(model);
+    trial::Record old = records[0];
     old.steps = "a step of long ago";
     old.version = "0";
     old.centre = old.low = old.high = 5e-4;  // faster than all others
@@ -331,7 +332,7 @@ TEST(knowledge, records_that_come_with_hone_are_known_without_a_database) {
   Fixture f;
   ModelTasks model = f.tasks(network("net", 20));
   std::string text;
-  for (const db::Record& record : f.records(model)) text += to_shipped_line(record);
+  for (const trial::Record& record : f.records(model)) text += to_shipped_line(record);
   std::ofstream(f.folder.file("any.jsonl")) << text;
   f.options.db = f.folder.file("empty.db");
   f.store({});
@@ -370,7 +371,7 @@ TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
   ModelTasks model = f.tasks(network("net", 20));
   f.store(f.records(model));
   f.store(f.records(f.tasks(network("many", 24))));
-  std::vector<db::Record> few = f.records(f.tasks(network("few", 28)));
+  std::vector<trial::Record> few = f.records(f.tasks(network("few", 28)));
   few.resize(1);
   f.store(few);
   f.options.transfer = "one";
@@ -378,7 +379,7 @@ TEST(knowledge, with_one_source_only_the_model_that_promises_most_is_left) {
   ASSERT_TRUE(knowledge.ok()) << knowledge.status().message();
   ASSERT_TRUE(learn_from_others(model, f.options, *knowledge).ok());
   ASSERT_FALSE(knowledge->pool.empty());
-  for (const db::Record& record : knowledge->pool.records()) EXPECT_EQ(record.model, "many");
+  for (const trial::Record& record : knowledge->pool.records()) EXPECT_EQ(record.model, "many");
   for (const std::string& source : f.sources(model)) EXPECT_EQ(source, "stored");
 }
 
@@ -410,7 +411,7 @@ TEST(knowledge, tasks_carry_the_devices_limits_which_are_read_once) {
   Fixture f;
   f.store({});
   EXPECT_FALSE(f.tasks(network("net", 20)).roofline.has_value());
-  const measure::Roofline measured{
+  const trial::Roofline measured{
       .cores = 1, .flops = {1e11, 1e11}, .levels = {{0, 0, 1, {1e10, 1e10}, {1e10, 1e10}}}};
   ASSERT_TRUE(db::save_roofline(f.options.db, target::device_key(target::host()), measured).ok());
   const ModelTasks before = f.tasks(network("net", 20));

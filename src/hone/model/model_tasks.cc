@@ -37,15 +37,15 @@ Result<ModelTasks> for_device(const CompileOptions& options, CostModelPtr cost) 
   ModelTasks model;
   model.cost = std::move(cost);
   HONE_ASSIGN_OR_RETURN(model.target, target::find(options.device));
-  model.accuracy = *space::parse_accuracy(options.accuracy);
+  model.accuracy = *trial::parse_accuracy(options.accuracy);
   model.device = target::device_key(model.target);
   model.threads = options.threads > 0 ? options.threads : model.target.cores;
   return model;
 }
 
 // As `hone devices --measure` found it. One that cannot be read is none: whoever asks does without.
-std::optional<measure::Roofline> stored_roofline(const CompileOptions& options,
-                                                 const std::string& device) {
+std::optional<trial::Roofline> stored_roofline(const CompileOptions& options,
+                                               const std::string& device) {
   if (!options.use_db) return std::nullopt;
   auto roofline = db::load_roofline(options.db, device);
   return roofline.ok() ? *std::move(roofline) : std::nullopt;
@@ -86,9 +86,9 @@ db::BestQuery best_query(const ModelTasks& model, uint64_t key, const std::strin
   return query;
 }
 
-Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store, uint64_t key,
-                                            const std::string& algorithm) {
-  if (model.forgotten.contains(key)) return std::vector<db::Record>();
+Result<std::vector<trial::Record>> best_stored(const ModelTasks& model, db::TrialStore& store,
+                                               uint64_t key, const std::string& algorithm) {
+  if (model.forgotten.contains(key)) return std::vector<trial::Record>();
   return store.best(best_query(model, key, algorithm));
 }
 
@@ -125,7 +125,7 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                            if (const auto seconds = knowledge.measured(key)) return seconds;
                          }
                          if (knowledge.store == nullptr || forgets_itself) return std::nullopt;
-                         const Result<std::vector<db::Record>> best =
+                         const Result<std::vector<trial::Record>> best =
                              best_stored(model, *knowledge.store, key);
                          if (!best.ok() || best->empty()) return std::nullopt;
                          return (*best)[0].quiet_seconds();
@@ -144,14 +144,14 @@ Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
   return model;
 }
 
-Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key, const CompileOptions& options,
-                                    CostModelPtr cost) {
+Result<ModelTasks> make_stored_task(db::TrialStore& store, uint64_t key,
+                                    const CompileOptions& options, CostModelPtr cost) {
   HONE_ASSIGN_OR_RETURN(ModelTasks model, for_device(options, std::move(cost)));
   db::Filter filter;
   filter.task = key;
   filter.with_task_text = true;
   filter.limit = 1;
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, store.query(filter));
+  HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records, store.query(filter));
   if (records.empty()) return error(Code::kNotFound, "the database has no task {}", hash_hex(key));
   Result<compute::Dag> dag = compute::parse_dag(records[0].task_text);
   if (!dag.ok()) {
@@ -205,7 +205,7 @@ search::TaskContext task_context(const ModelTasks& model, uint64_t seed, int64_t
   context.target = &model.target;
   context.model = model.cost.get();
   context.accuracy = model.accuracy;
-  if (model.accuracy == space::Accuracy::kFast) context.tolerance = kFastTolerance;
+  if (model.accuracy == trial::Accuracy::kFast) context.tolerance = kFastTolerance;
   context.device = model.device;
   context.version = kScheduleVersion;
   context.source = model.name;

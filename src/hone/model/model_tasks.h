@@ -7,13 +7,13 @@
 
 #include "hone/graph/passes/pass.h"
 #include "hone/graph/tasks.h"
-#include "hone/measure/roofline.h"
 #include "hone/model/choose_tasks.h"
 #include "hone/model/compile_options.h"
 #include "hone/model/schedule_version.h"
 #include "hone/model/summary.h"
 #include "hone/search/tune_tasks.h"
 #include "hone/space/space.h"
+#include "hone/trial/roofline.h"
 
 namespace hone {
 
@@ -26,8 +26,8 @@ struct ModelTasks {
   target::Target target;
   std::string device;  // target::device_key
   int threads = 1;
-  space::Accuracy accuracy = space::Accuracy::kDefault;
-  std::optional<measure::Roofline> roofline;  // of the device, where the database has one
+  trial::Accuracy accuracy = trial::Accuracy::kDefault;
+  std::optional<trial::Roofline> roofline;  // of the device, where the database has one
   CostModelPtr cost;
   std::vector<TaskSummary> summaries;  // one per group, without schedules yet
   std::vector<Alternative> alternatives;
@@ -49,9 +49,9 @@ struct ModelTasks {
 
 // What else decides how a graph is divided into tasks.
 struct TaskKnowledge {
-  CostModelPtr cost = {};      // that CompileOptions::cost names
-  db::Store* store = nullptr;  // of measured times; may be null
-  Measured measured = {};      // asked first
+  CostModelPtr cost = {};           // that CompileOptions::cost names
+  db::TrialStore* store = nullptr;  // of measured times; may be null
+  Measured measured = {};           // asked first
   // Of the same options, may be null: its decisions hold, and its limits of the device.
   const ModelTasks* before = nullptr;
   graph::OnChange on_change = {};
@@ -62,7 +62,7 @@ struct TaskKnowledge {
 [[nodiscard]] Result<ModelTasks> make_tasks(graph::Graph graph, const CompileOptions& options,
                                             const TaskKnowledge& knowledge);
 // One task of the database instead of a model's, built again from its text.
-[[nodiscard]] Result<ModelTasks> make_stored_task(db::Store& store, uint64_t key,
+[[nodiscard]] Result<ModelTasks> make_stored_task(db::TrialStore& store, uint64_t key,
                                                   const CompileOptions& options, CostModelPtr cost);
 // The task of a group as cost models and searches see it; `space` is the group's.
 [[nodiscard]] search::SearchTask search_task(const ModelTasks& model, size_t group,
@@ -84,9 +84,9 @@ struct TaskKnowledge {
 [[nodiscard]] db::BestQuery best_query(const ModelTasks& model, uint64_t key,
                                        const std::string& algorithm);
 // That record; an empty list if there is none or the task is forgotten.
-[[nodiscard]] Result<std::vector<db::Record>> best_stored(const ModelTasks& model, db::Store& store,
-                                                          uint64_t key,
-                                                          const std::string& algorithm = "");
+[[nodiscard]] Result<std::vector<trial::Record>> best_stored(const ModelTasks& model,
+                                                             db::TrialStore& store, uint64_t key,
+                                                             const std::string& algorithm = "");
 
 // By the model's cost model.
 [[nodiscard]] Result<double> predicted_seconds(const ModelTasks& model, size_t group,

@@ -12,11 +12,11 @@ uint64_t network_key(const ModelTasks& model) {
   return key;
 }
 
-Result<NetworkChoices> stored_choices(const ModelTasks& model, db::Store& store) {
+Result<NetworkChoices> stored_choices(const ModelTasks& model, db::ChoiceStore& store) {
   HONE_ASSIGN_OR_RETURN(std::vector<db::Chosen> stored, store.chosen(network_key(model)));
   NetworkChoices choices;
   for (db::Chosen& chosen : stored) {
-    db::Record& record = chosen.record;
+    trial::Record& record = chosen.record;
     if (record.device != model.device || record.threads != model.threads) continue;
     if (model.forgotten.contains(record.task)) continue;
     const uint64_t task = record.task;
@@ -30,21 +30,21 @@ Status remember_choices(const ModelTasks& model, std::span<const schedule::Steps
   std::vector<db::Choice> choices;
   for (size_t g = 0; g < schedules.size(); ++g) {
     const uint64_t key = model.tasks.groups[g].key;
-    HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, best_stored(model, store, key));
+    HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> best, best_stored(model, store, key));
     if (best.empty()) continue;
     const std::string steps = schedule::to_string(schedules[g]);
     if (steps == best[0].steps) {
       choices.push_back({best[0].id, best[0].id});
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<db::Record> same, store.query({.task = key,
-                                                                     .device = model.device,
-                                                                     .threads = model.threads,
-                                                                     .verified_only = true}));
-    std::erase_if(same, [&](const db::Record& record) { return record.steps != steps; });
+    HONE_ASSIGN_OR_RETURN(std::vector<trial::Record> same, store.query({.task = key,
+                                                                        .device = model.device,
+                                                                        .threads = model.threads,
+                                                                        .verified_only = true}));
+    std::erase_if(same, [&](const trial::Record& record) { return record.steps != steps; });
     const auto fastest = std::min_element(
         same.begin(), same.end(),
-        [](const db::Record& a, const db::Record& b) { return a.centre < b.centre; });
+        [](const trial::Record& a, const trial::Record& b) { return a.centre < b.centre; });
     const bool measured = fastest != same.end();
     choices.push_back({best[0].id, measured ? fastest->id : best[0].id});
   }

@@ -6,19 +6,21 @@
 #include <string>
 #include <utility>
 
+#include "hone/db/store.h"
 #include "hone/model/model_tasks.h"
 
 namespace hone {
 
 // What a network has instead of a task's fastest schedule (its steps as text).
-using NetworkChoices = std::map<std::pair<uint64_t, std::string>, db::Record>;
+using NetworkChoices = std::map<std::pair<uint64_t, std::string>, trial::Record>;
 
 // The same for the same kernels in the same order and the same accuracy, whatever device they are
 // to run on.
 [[nodiscard]] uint64_t network_key(const ModelTasks& model);
 
 // Those for the model's device and number of threads, without what is forgotten.
-[[nodiscard]] Result<NetworkChoices> stored_choices(const ModelTasks& model, db::Store& store);
+[[nodiscard]] Result<NetworkChoices> stored_choices(const ModelTasks& model,
+                                                    db::ChoiceStore& store);
 
 // Stores that the network has these schedules (by group), where they are not the fastest ones
 // stored. What it had instead of the fastest before counts no more.

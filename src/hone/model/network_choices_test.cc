@@ -41,7 +41,7 @@ struct Fixture {
     do {
       other = space.steps(space.sample(rng));
     } while (other == fastest ||
-             db::accuracy_of(schedule::to_string(other)) != space::Accuracy::kStrict);
+             trial::accuracy_of(schedule::to_string(other)) != trial::Accuracy::kStrict);
     add(other, 1.1e-3);
   }
   ModelTasks tasks(bool twice, int threads = 1) {
@@ -50,7 +50,7 @@ struct Fixture {
         .value();
   }
   void add(const schedule::Steps& steps, double seconds) {
-    db::Record r;
+    trial::Record r;
     r.task = model.tasks.groups[0].key;
     r.kernel_class = model.summaries[0].kernel_class;
     r.task_text = compute::describe(model.dag(0));
@@ -58,7 +58,7 @@ struct Fixture {
     r.version = "1";
     r.algorithm = "direct";
     r.steps = schedule::to_string(steps);
-    r.accuracy = db::accuracy_of(r.steps);
+    r.accuracy = trial::accuracy_of(r.steps);
     r.times = {seconds}, r.centre = r.low = r.high = seconds;
     r.verified = true;
     r.model = "net";
@@ -98,10 +98,10 @@ TEST(network_choices, are_for_one_number_of_threads_and_accuracy) {
   ModelTasks two = f.tasks(true, 2);
   EXPECT_TRUE(stored_choices(two, *f.store)->empty());
   EXPECT_EQ(stored_choices(f.model, *f.store)->size(), 1U);
-  f.model.accuracy = space::Accuracy::kStrict;
+  f.model.accuracy = trial::Accuracy::kStrict;
   EXPECT_TRUE(stored_choices(f.model, *f.store)->empty());
   f.remember(f.fastest);
-  f.model.accuracy = space::Accuracy::kDefault;
+  f.model.accuracy = trial::Accuracy::kDefault;
   EXPECT_EQ(stored_choices(f.model, *f.store)->size(), 1U) << "of its own accuracy";
   f.model.forgotten = f.model.own;
   EXPECT_TRUE(stored_choices(f.model, *f.store)->empty()) << "an excluded model";

@@ -27,7 +27,7 @@ std::string file_name(std::string_view device) {
   return fmt::format("{}.jsonl", device.substr(0, device.find('-')));
 }
 
-Result<db::Record> parse_line(std::string_view line) {
+Result<trial::Record> parse_line(std::string_view line) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return invalid("expected a JSON object");
   Status status;
@@ -42,7 +42,7 @@ Result<db::Record> parse_line(std::string_view line) {
     const Json* found = find(field, "a text", &Json::is_string);
     return found ? found->get<std::string>() : std::string();
   };
-  db::Record record;
+  trial::Record record;
   const std::string key = text("task");
   const auto end = std::from_chars(key.data(), key.data() + key.size(), record.task, 16);
   if (status.ok() && (key.size() != 16 || end.ptr != key.data() + key.size()))
@@ -53,7 +53,7 @@ Result<db::Record> parse_line(std::string_view line) {
   record.version = text("version");
   record.algorithm = text("algorithm");
   record.steps = text("steps");
-  record.accuracy = db::accuracy_of(record.steps);
+  record.accuracy = trial::accuracy_of(record.steps);
   record.decisions = text("decisions");
   record.model = text("model");
   if (const Json* threads = find("threads", "an integer", &Json::is_number_integer))
@@ -65,7 +65,7 @@ Result<db::Record> parse_line(std::string_view line) {
   record.low = record.high = record.centre;
   record.times = {record.centre};
   record.verified = true;
-  HONE_RETURN_IF_ERROR(db::check(record));
+  HONE_RETURN_IF_ERROR(trial::check(record));
   return record;
 }
 
@@ -81,11 +81,11 @@ std::string shipped_folder() {
   return "";
 }
 
-Result<std::vector<db::Record>> shipped_records(const target::Target& target,
-                                                const std::string& folder) {
+Result<std::vector<trial::Record>> shipped_records(const target::Target& target,
+                                                   const std::string& folder) {
   std::vector<fs::path> files;
   std::error_code ignored;
-  if (folder.empty()) return std::vector<db::Record>();
+  if (folder.empty()) return std::vector<trial::Record>();
   const fs::path own = fs::path(folder) / file_name(target::device_key(target));
   if (fs::is_regular_file(own, ignored)) {
     files.push_back(own);
@@ -95,23 +95,23 @@ Result<std::vector<db::Record>> shipped_records(const target::Target& target,
     }
     std::sort(files.begin(), files.end());
   }
-  std::vector<db::Record> records;
+  std::vector<trial::Record> records;
   for (const fs::path& file : files) {
     HONE_ASSIGN_OR_RETURN(const std::string text, read_file(file.string()));
-    HONE_ASSIGN_OR_RETURN(std::vector<db::Record> some, parse_shipped(text, file.string()));
+    HONE_ASSIGN_OR_RETURN(std::vector<trial::Record> some, parse_shipped(text, file.string()));
     std::move(some.begin(), some.end(), std::back_inserter(records));
   }
   return records;
 }
 
-Result<std::vector<db::Record>> parse_shipped(std::string_view text, std::string_view name) {
-  std::vector<db::Record> records;
+Result<std::vector<trial::Record>> parse_shipped(std::string_view text, std::string_view name) {
+  std::vector<trial::Record> records;
   for (int number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    Result<db::Record> record = parse_line(line);
+    Result<trial::Record> record = parse_line(line);
     if (!record.ok())
       return error(record.status().code(), "{} line {}: {}", name, number,
                    record.status().message());
@@ -120,7 +120,7 @@ Result<std::vector<db::Record>> parse_shipped(std::string_view text, std::string
   return records;
 }
 
-std::string to_shipped_line(const db::Record& record) {
+std::string to_shipped_line(const trial::Record& record) {
   const Json json = {{"task", hash_hex(record.task)}, {"kernel", record.kernel_class},
                      {"shape", record.task_text},     {"device", record.device},
                      {"threads", record.threads},     {"version", record.version},
@@ -130,24 +130,24 @@ std::string to_shipped_line(const db::Record& record) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<std::map<std::string, std::string>> make_shipped_files(db::Store& store) {
+Result<std::map<std::string, std::string>> make_shipped_files(db::TrialStore& store) {
   // Fastest of each task, device, number of threads and algorithm.
-  std::map<std::tuple<uint64_t, std::string, int>, std::map<std::string, db::Record>> fastest;
+  std::map<std::tuple<uint64_t, std::string, int>, std::map<std::string, trial::Record>> fastest;
   const db::Filter verified{.verified_only = true, .with_task_text = true};
-  HONE_RETURN_IF_ERROR(db::for_each_record(store, verified, [&](db::Record&& record) {
-    if (record.accuracy == space::Accuracy::kFast) return ok_status();  // not for everybody
-    db::Record& best = fastest[{record.task, record.device, record.threads}][record.algorithm];
+  HONE_RETURN_IF_ERROR(db::for_each_record(store, verified, [&](trial::Record&& record) {
+    if (record.accuracy == trial::Accuracy::kFast) return ok_status();  // not for everybody
+    trial::Record& best = fastest[{record.task, record.device, record.threads}][record.algorithm];
     if (best.id == 0 || record.centre < best.centre) best = std::move(record);
     return ok_status();
   }));
   std::map<uint64_t, std::string> shapes;
   std::map<std::string, std::set<std::string>> lines;  // by file
   for (auto& [key, by_algorithm] : fastest) {
-    std::vector<db::Record*> order;
+    std::vector<trial::Record*> order;
     for (auto& [algorithm, record] : by_algorithm) order.push_back(&record);
-    std::stable_sort(order.begin(), order.end(), [](const db::Record* a, const db::Record* b) {
-      return a->centre < b->centre;
-    });
+    std::stable_sort(
+        order.begin(), order.end(),
+        [](const trial::Record* a, const trial::Record* b) { return a->centre < b->centre; });
     const auto [text, added] = shapes.try_emplace(std::get<0>(key));
     if (added) text->second = search::shape_text(order[0]->task_text);
     for (size_t i = 0; i < std::min(order.size(), kAlgorithms); ++i) {

@@ -12,9 +12,9 @@
 namespace hone {
 namespace {
 
-db::Record record(uint64_t task, const std::string& algorithm, double seconds,
-                  const std::string& device = "avx2-one-2c") {
-  db::Record r;
+trial::Record record(uint64_t task, const std::string& algorithm, double seconds,
+                     const std::string& device = "avx2-one-2c") {
+  trial::Record r;
   r.task = task;
   r.kernel_class = "conv2d+bias";
   r.task_text = "conv2d+bias data[1,9,9,8]";
@@ -33,7 +33,7 @@ db::Record record(uint64_t task, const std::string& algorithm, double seconds,
 struct Fixture {
   TempDir folder = std::move(TempDir::create()).value();
   std::unique_ptr<db::Store> store = std::move(db::open_store(folder.file("hone.db"))).value();
-  std::map<std::string, std::string> files(const std::vector<db::Record>& records) {
+  std::map<std::string, std::string> files(const std::vector<trial::Record>& records) {
     EXPECT_TRUE(store->add(records).ok());
     const auto files = make_shipped_files(*store);
     EXPECT_TRUE(files.ok()) << files.status().message();
@@ -43,7 +43,7 @@ struct Fixture {
 
 TEST(shipped_records, the_fastest_of_each_task_and_of_algorithms_close_to_it) {
   Fixture f;
-  db::Record wrong = record(7, "direct", 1e-6);
+  trial::Record wrong = record(7, "direct", 1e-6);
   wrong.verified = false;
   const auto files = f.files({record(7, "direct", 1.1e-3), record(7, "direct", 1e-3),
                               record(7, "winograd_2", 1.1e-3), record(7, "im2col", 1.3e-3), wrong,
@@ -60,11 +60,11 @@ TEST(shipped_records, the_fastest_of_each_task_and_of_algorithms_close_to_it) {
 }
 
 TEST(shipped_records, come_back_as_they_were) {
-  const db::Record before = record(0xfedcba9876543210, "direct", 0.1 + 0.2);
+  const trial::Record before = record(0xfedcba9876543210, "direct", 0.1 + 0.2);
   const auto after = parse_shipped("\n" + to_shipped_line(before) + " \n", "some");
   ASSERT_TRUE(after.ok()) << after.status().message();
   ASSERT_EQ(after->size(), 1U);
-  const db::Record& r = (*after)[0];
+  const trial::Record& r = (*after)[0];
   EXPECT_EQ(r.task, before.task);
   EXPECT_EQ(r.kernel_class, before.kernel_class);
   EXPECT_EQ(r.task_text, before.task_text);
@@ -82,7 +82,7 @@ TEST(shipped_records, come_back_as_they_were) {
 TEST(shipped_records, keep_of_a_task_its_class_and_shape) {
   Fixture f;
   const compute::Dag dag = compute::testing::gemm(5, 6, 7);
-  db::Record r = record(compute::task_key(dag), "direct", 1e-3);
+  trial::Record r = record(compute::task_key(dag), "direct", 1e-3);
   r.task_text = compute::to_text(dag);
   EXPECT_EQ((*parse_shipped(f.files({r}).at("avx2.jsonl"), ""))[0].task_text,
             compute::describe(dag));

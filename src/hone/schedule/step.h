@@ -179,14 +179,5 @@ using Steps = std::vector<Step>;
 // How a schedule computes: "direct", "im2col", "winograd_4" (tiles of 4 results in each dimension),
 // "strassen", and with constants of fewer bits "direct_bf16", "winograd_4_bf16".
 [[nodiscard]] std::string algorithm_of(const Steps& steps);
-// Those that round more than sums of products do: what they add up lies apart.
-inline constexpr std::string_view kRoundingAlgorithms[] = {"winograd", "strassen"};
-[[nodiscard]] inline bool rounds_more(std::string_view algorithm) {
-  return std::any_of(std::begin(kRoundingAlgorithms), std::end(kRoundingAlgorithms),
-                     [&](std::string_view prefix) { return algorithm.starts_with(prefix); });
-}
-[[nodiscard]] inline bool is_narrow(std::string_view algorithm) {
-  return algorithm.ends_with("_bf16");
-}
 
 }  // namespace hone::schedule

@@ -35,7 +35,7 @@ TEST(strassen, keeps_the_meaning_of_products_of_any_size) {
   }
 }
 
-// docs/studies/products.md, "Strassen", and space::Accuracy.
+// docs/studies/products.md, "Strassen", and trial::Accuracy.
 TEST(strassen, rounds_as_is_documented) {
   const compute::Dag dag = product(8, 8, 32, 768);
   const double direct = rounding_of(dag, ""), error = rounding_of(dag, "strassen(conv2d, ow, 16)");

@@ -111,7 +111,7 @@ double rounding(int64_t kernel, int64_t kernel_w, const std::string& steps, int6
                      steps);
 }
 
-// docs/studies/convolutions.md, "Winograd", and space::Accuracy: 2e-5 at most.
+// docs/studies/convolutions.md, "Winograd", and trial::Accuracy: 2e-5 at most.
 TEST(winograd, rounds_as_is_documented) {
   struct Case {
     int64_t kernel, kernel_w, outputs;

@@ -93,9 +93,9 @@ void build(Candidate& candidate, const compute::Dag& dag, const target::Target& 
   job.operands = operands.memory;
 }
 
-db::Record make_record(const TrialSource& source, const Candidate& candidate,
-                       const measure::Measurement& measurement, double seconds, double drift) {
-  db::Record record;
+trial::Record make_record(const TrialSource& source, const Candidate& candidate,
+                          const measure::Measurement& measurement, double seconds, double drift) {
+  trial::Record record;
   record.task = source.task;
   record.kernel_class = compute::kernel_class(*source.dag);
   record.task_text = compute::to_text(*source.dag);
@@ -103,13 +103,13 @@ db::Record make_record(const TrialSource& source, const Candidate& candidate,
   record.version = source.version;
   record.algorithm = schedule::algorithm_of(candidate.steps);
   record.steps = schedule::to_string(candidate.steps);
-  record.accuracy = db::accuracy_of(record.steps);
+  record.accuracy = trial::accuracy_of(record.steps);
   if (candidate.point) {
     record.decisions = space::to_string(space::to_portable(*source.space, *candidate.point));
   }
   record.outcome = measurement.outcome;
   record.message = measurement.message;
-  if (measurement.outcome == measure::Outcome::kOk) {
+  if (measurement.outcome == trial::Outcome::kOk) {
     record.times = measurement.timing.samples;
     record.centre = seconds;
     record.low = measurement.timing.low * seconds / measurement.timing.centre;

@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
-#include "hone/db/record.h"
 #include "hone/measure/host_load.h"
 #include "hone/measure/job.h"
 #include "hone/space/space.h"
+#include "hone/trial/record.h"
 
 namespace hone::search {
 
@@ -55,8 +55,8 @@ struct TrialSource {
   measure::HostLoad load;
 };
 // `seconds`: what the trial took, on the task's scale; `drift`: search/incumbent.h.
-[[nodiscard]] db::Record make_record(const TrialSource& source, const Candidate& candidate,
-                                     const measure::Measurement& measurement, double seconds,
-                                     double drift);
+[[nodiscard]] trial::Record make_record(const TrialSource& source, const Candidate& candidate,
+                                        const measure::Measurement& measurement, double seconds,
+                                        double drift);
 
 }  // namespace hone::search

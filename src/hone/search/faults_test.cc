@@ -49,7 +49,7 @@ extern "C" time_t time(time_t* seconds) noexcept {
 namespace hone::search {
 namespace {
 
-using measure::Outcome;
+using trial::Outcome;
 
 struct RealTuning : TestTasks {
   std::unique_ptr<measure::Runner> runner;
@@ -78,7 +78,7 @@ struct RealTuning : TestTasks {
     std::map<Outcome, int> count;
     const auto records = store->query({});
     EXPECT_TRUE(records.ok());
-    for (const db::Record& record : *records) ++count[record.outcome];
+    for (const trial::Record& record : *records) ++count[record.outcome];
     return count;
   }
   // The result is what the store calls best, and that is right.
@@ -266,7 +266,7 @@ TEST(faults, jumps_of_the_clock_on_the_wall_change_nothing) {
     EXPECT_GE(tuning.outcomes()[Outcome::kOk], 14);
     const auto records = tuning.store->query({.outcome = Outcome::kOk});
     ASSERT_TRUE(records.ok());
-    for (const db::Record& record : *records) EXPECT_LT(record.centre, 1);
+    for (const trial::Record& record : *records) EXPECT_LT(record.centre, 1);
     // The records carry the wall clock's time, so it was read, and it jumped.
     EXPECT_GT(wall_clock_reads, 0);
   }

@@ -62,8 +62,8 @@ Status Incumbent::compare_with_first(measure::Runner& runner) {
   for (const bool swap : {false, true}) {
     job.swap_memory = swap;
     HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m, measure_now(runner, job));
-    if (!m || m->outcome != measure::Outcome::kOk || m->duel.pairs() == 0) return ok_status();
-    ratio *= std::sqrt(measure::duel_ratio(m->duel));
+    if (!m || m->outcome != trial::Outcome::kOk || m->duel.pairs() == 0) return ok_status();
+    ratio *= std::sqrt(trial::duel_ratio(m->duel));
   }
   held_ = first_seconds_ * ratio;
   return ok_status();
@@ -78,11 +78,11 @@ Result<std::optional<measure::Measurement>> Incumbent::time_again(measure::Runne
   job.timing.precision = std::max(job.timing.precision, 0.03);
   job.timing.max_samples = std::min(job.timing.max_samples, 15);
   job.timing.max_seconds = std::min(job.timing.max_seconds, 0.06);
-  std::optional<measure::Timing> least;
+  std::optional<trial::Timing> least;
   for (int look = 0; look < kLooks; ++look) {
     HONE_ASSIGN_OR_RETURN(const std::optional<measure::Measurement> m, measure_now(runner, job));
     timed_at_ = clock.now_seconds(), since_ = 0;
-    if (!m || m->outcome != measure::Outcome::kOk) return m;
+    if (!m || m->outcome != trial::Outcome::kOk) return m;
     if (!least || m->timing.centre < least->centre) least = m->timing;
     if (least->centre < kJump * seconds_now()) break;
   }
@@ -110,7 +110,7 @@ int Incumbent::duels_to_win() const {
 }
 
 Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::Runner& runner,
-                                       const measure::DuelOptions& duel) {
+                                       const trial::DuelOptions& duel) {
   measure::Job job = challenger;
   job.rival = std::make_shared<measure::Job>(*job_);
   job.duel = duel;
@@ -122,14 +122,14 @@ Result<Challenge> Incumbent::challenge(const measure::Job& challenger, measure::
   for (int won = 0; won < to_win; ++won) {
     job.swap_memory = won % 2 == 1;
     HONE_ASSIGN_OR_RETURN(std::optional<measure::Measurement> m, measure_now(runner, job));
-    result.verdict = measure::Verdict::kUndecided;
+    result.verdict = trial::Verdict::kUndecided;
     if (!m) return result;
     result.measurement = *std::move(m);
-    const measure::Duel& fought = result.measurement.duel;
-    if (result.measurement.outcome != measure::Outcome::kOk || fought.pairs() == 0) return result;
-    result.verdict = measure::judge(fought, duel);
-    before = std::exchange(ratio, measure::duel_ratio(fought));
-    if (result.verdict != measure::Verdict::kFaster) {
+    const trial::Duel& fought = result.measurement.duel;
+    if (result.measurement.outcome != trial::Outcome::kOk || fought.pairs() == 0) return result;
+    result.verdict = trial::judge(fought, duel);
+    before = std::exchange(ratio, trial::duel_ratio(fought));
+    if (result.verdict != trial::Verdict::kFaster) {
       result.seconds = std::max(held_ * ratio, just_slower());
       return result;
     }

@@ -24,7 +24,7 @@ namespace hone::search {
                                                                       measure::Job job);
 
 struct Challenge {
-  measure::Verdict verdict = measure::Verdict::kUndecided;
+  trial::Verdict verdict = trial::Verdict::kUndecided;
   double seconds = 0;  // of the challenger; never less than the incumbent's unless it won
   measure::Measurement measurement;
 };
@@ -63,7 +63,7 @@ class Incumbent {
   // Runs both in turns. The challenger replaces the incumbent if it is faster with 95% confidence,
   // all challenges so far considered.
   [[nodiscard]] Result<Challenge> challenge(const measure::Job& challenger, measure::Runner& runner,
-                                            const measure::DuelOptions& duel = {});
+                                            const trial::DuelOptions& duel = {});
 
  private:
   [[nodiscard]] int duels_to_win() const;

@@ -107,7 +107,7 @@ TEST(incumbent, luck_with_memory_does_not_add_up) {
       if (time >= incumbent.to_beat()) continue;
       const auto challenge = incumbent.challenge(job, search.runner);
       ASSERT_TRUE(challenge.ok());
-      crowned += challenge->verdict == measure::Verdict::kFaster;
+      crowned += challenge->verdict == trial::Verdict::kFaster;
     }
     least = std::min(least, incumbent.seconds()), most = std::max(most, incumbent.drift());
   }
@@ -127,7 +127,7 @@ TEST(incumbent, a_faster_challenger_wins_all_the_same) {
     incumbent.install(slow, search.measured(slow), 0, search.clock.now_seconds());
     const auto challenge = incumbent.challenge(fast, search.runner);
     ASSERT_TRUE(challenge.ok());
-    if (challenge->verdict != measure::Verdict::kFaster) {
+    if (challenge->verdict != trial::Verdict::kFaster) {
       EXPECT_GT(challenge->seconds, incumbent.seconds());
       continue;
     }
@@ -168,7 +168,7 @@ TEST(incumbent, a_stored_time_is_the_scale) {
   EXPECT_NEAR(incumbent.slowdown(), 1, 0.02);
   const auto won = incumbent.challenge(job_of(2, 1e-4), search.runner);
   ASSERT_TRUE(won.ok());
-  EXPECT_EQ(won->verdict, measure::Verdict::kFaster);
+  EXPECT_EQ(won->verdict, trial::Verdict::kFaster);
   EXPECT_NEAR(incumbent.seconds(), 0.8e-4, 0.01e-4);
 }
 

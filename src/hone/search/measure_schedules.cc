@@ -29,7 +29,7 @@ Result<std::vector<double>> measure_schedules(TaskTuner& tuner, measure::Runner&
     HONE_RETURN_IF_ERROR(runner.submit(std::move(jobs)));
     HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, runner.collect());
     for (const measure::Measurement& answer : answers) {
-      if (answer.outcome == measure::Outcome::kOk)
+      if (answer.outcome == trial::Outcome::kOk)
         seconds[answer.id] = std::min(seconds[answer.id], answer.timing.centre);
     }
   }

@@ -52,7 +52,7 @@ class NoisyRunner final : public measure::Runner {
       m.duel =
           measure::duel(runs(job, job.swap_memory), runs(*job.rival, !job.swap_memory), job.duel);
       m.timing.samples = m.duel.challenger;
-      measure::summarise(m.timing);
+      trial::summarise(m.timing);
     } else {
       m.timing = measure::time_adaptively(runs(job, false), job.timing);
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "hone/search/guide.h"
+#include "hone/trial/accuracy.h"
 
 namespace hone::search {
 namespace {
@@ -104,7 +105,7 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
   // (docs/user/cost_models.md, "Decisions that came later").
   const bool blocks = task.space->has_blocks(start);
   for (Scored& climber : best) {
-    if (blocks && !schedule::rounds_more(task.space->algorithm(climber.point.sketch))) continue;
+    if (blocks && !trial::rounds_more(task.space->algorithm(climber.point.sketch))) continue;
     if (climber.log_seconds < to_beat) to_beat = climber.log_seconds, winner = std::move(climber);
   }
   keep_usual_hints(task, winner.point);

@@ -21,7 +21,7 @@ struct Passes {
 
 double fastest(const measure::Measurement& measurement) {
   const std::vector<double>& samples = measurement.timing.samples;
-  if (measurement.outcome != measure::Outcome::kOk || samples.empty())
+  if (measurement.outcome != trial::Outcome::kOk || samples.empty())
     return std::numeric_limits<double>::infinity();
   return *std::min_element(samples.begin(), samples.end());
 }
@@ -53,16 +53,16 @@ Result<std::vector<measure::Measurement>> time_repeatedly(std::span<const measur
     for (size_t k = 0; k < count; ++k) {
       // It ran before: what happens now is the machine's fault, or it fails now and then.
       measure::Measurement& first = all[places[k]];
-      if (answers[k].outcome != measure::Outcome::kOk) {
+      if (answers[k].outcome != trial::Outcome::kOk) {
         first = answers[k];
         passes[places[k]] = {};
         continue;
       }
-      measure::Timing& timing = first.timing;
+      trial::Timing& timing = first.timing;
       timing.samples.insert(timing.samples.end(), answers[k].timing.samples.begin(),
                             answers[k].timing.samples.end());
       timing.runs += answers[k].timing.runs;
-      measure::summarise(timing);
+      trial::summarise(timing);
       passes[places[k]].add(fastest(answers[k]));
     }
   }

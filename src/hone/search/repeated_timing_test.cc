@@ -23,12 +23,12 @@ struct Script {
         const std::vector<double>& list = seconds[job.id];
         const double value = list[std::min(runs[job.id]++, list.size() - 1)];
         if (value < 0) {
-          answers.push_back(measure::failed(job.id, measure::Outcome::kCrash, "crash"));
+          answers.push_back(measure::failed(job.id, trial::Outcome::kCrash, "crash"));
           continue;
         }
         measure::Measurement answer{.id = job.id, .verified = job.tolerance > 0};
         answer.timing.samples = {value, value * 1.01};
-        measure::summarise(answer.timing);
+        trial::summarise(answer.timing);
         if (job.count_bounds) answer.bounds = {{0.5, 0.25}, "test"};
         answers.push_back(answer);
       }
@@ -65,7 +65,7 @@ TEST(repeated_timing, slow_and_failed_ones_run_once) {
   EXPECT_EQ(script.runs[0], 1U);
   EXPECT_EQ(script.runs[1], 1U);
   EXPECT_EQ(script.runs[2], 2U);
-  EXPECT_EQ((*all)[1].outcome, measure::Outcome::kCrash);
+  EXPECT_EQ((*all)[1].outcome, trial::Outcome::kCrash);
 }
 
 TEST(repeated_timing, counts_in_the_first_pass_only) {
@@ -82,7 +82,7 @@ TEST(repeated_timing, what_fails_in_a_later_pass_has_failed) {
   Script script{.seconds = {{0, {1, -1}}}};
   const auto all = time_repeatedly(jobs(1), 1, script.execute());
   ASSERT_TRUE(all.ok());
-  EXPECT_EQ((*all)[0].outcome, measure::Outcome::kCrash);
+  EXPECT_EQ((*all)[0].outcome, trial::Outcome::kCrash);
   EXPECT_EQ(script.runs[0], 2U);
 }
 

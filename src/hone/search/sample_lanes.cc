@@ -37,7 +37,7 @@ Status SampleLanes::count_stored() {
     filter.device = options_.devices[d].key;
     filter.version = options_.version;
     HONE_RETURN_IF_ERROR(
-        db::for_each_record(*options_.store, filter, [&](db::Record&& record) -> Status {
+        db::for_each_record(*options_.store, filter, [&](trial::Record&& record) -> Status {
           const auto task = place.find(record.task);
           const auto threads =
               std::find(options_.threads.begin(), options_.threads.end(), record.threads);
@@ -66,17 +66,17 @@ Status SampleLanes::load(Lane& lane, const space::Space& space) {
   filter.task = tasks_[lane.task].key;
   filter.device = options_.devices[lane.device].key;
   filter.version = options_.version;
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> records, options_.store->query(filter));
+  HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records, options_.store->query(filter));
   const uint64_t start = schedule::hash(space.steps(space.default_point()));
   std::map<uint64_t, std::pair<schedule::Steps, size_t>> measured;  // with so many of the threads
-  for (const db::Record& record : records) {
+  for (const trial::Record& record : records) {
     const auto threads =
         std::find(options_.threads.begin(), options_.threads.end(), record.threads);
     Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
     if (threads == options_.threads.end() || !steps.ok()) continue;
     Slot& slot = lane.slots[static_cast<size_t>(threads - options_.threads.begin())];
     const uint64_t hash = schedule::hash(*steps);
-    const bool ok = record.outcome == measure::Outcome::kOk;
+    const bool ok = record.outcome == trial::Outcome::kOk;
     if (hash == start && ok && slot.scale == 0)
       slot.scale = *std::min_element(record.times.begin(), record.times.end()) / record.drift;
     if (lane.taken.insert(hash).second) measured[hash].first = *steps;

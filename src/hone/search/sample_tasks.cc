@@ -200,9 +200,9 @@ Status Sampling::keep(const Turn& turn, size_t slot_index, std::span<const Trial
                         .threads = options_.threads[slot_index],
                         .seed = options_.seed,
                         .load = host_.sample()};
-  std::vector<db::Record> records;
+  std::vector<trial::Record> records;
   for (const auto& [candidate, measurement] : trials) {
-    const bool ok = measurement.outcome == measure::Outcome::kOk;
+    const bool ok = measurement.outcome == trial::Outcome::kOk;
     source.model = lanes_.next_name(*turn.lane);
     ++turn.lane->named[source.model];
     records.push_back(
@@ -265,7 +265,7 @@ Status Sampling::measure(Turn& turn, size_t slot_index, Turn* next) {
     for (const Candidate* candidate : chunk) {
       trials.push_back({candidate, candidate->runs()
                                        ? std::move(answers[answer++])
-                                       : measure::failed(0, measure::Outcome::kCompile,
+                                       : measure::failed(0, trial::Outcome::kCompile,
                                                          candidate->status.message())});
     }
     HONE_RETURN_IF_ERROR(time_reference());

@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "hone/base/clock.h"
-#include "hone/db/store.h"
+#include "hone/db/trial_store.h"
 #include "hone/measure/core_state.h"
 #include "hone/measure/runner.h"
 #include "hone/search/candidate.h"
@@ -57,7 +57,7 @@ struct SampleOptions {
   measure::Runner* runner = nullptr;
   measure::CoreWatch* cores =
       nullptr;  // turns of several threads wait for these; null: for nothing
-  db::Store* store = nullptr;
+  db::TrialStore* store = nullptr;
   Clock* clock = nullptr;                // null: the machine's
   measure::HostMonitor* host = nullptr;  // null: the machine's
   double deadline = 0;                   // on that clock

@@ -61,7 +61,7 @@ struct Fixture : TestTasks {
       int64_t* records = nullptr) {
     std::map<std::tuple<uint64_t, std::string, int>, std::set<std::string>> all;
     const auto store = db::open_store(path());
-    EXPECT_TRUE(db::for_each_record(**store, {}, [&](db::Record&& record) {
+    EXPECT_TRUE(db::for_each_record(**store, {}, [&](trial::Record&& record) {
                   all[{record.task, record.device, record.threads}].insert(record.steps);
                   if (records) ++*records;
                   return ok_status();
@@ -144,10 +144,10 @@ TEST(sample_tasks, failures_are_records_and_models_take_turns) {
   const auto store = db::open_store(f.path());
   std::map<std::string, int> models, outcomes;
   int repeated = 0;
-  ASSERT_TRUE(db::for_each_record(**store, {}, [&](db::Record&& record) {
+  ASSERT_TRUE(db::for_each_record(**store, {}, [&](trial::Record&& record) {
                 ++models[record.model];
-                ++outcomes[std::string(measure::outcome_name(record.outcome))];
-                if (record.outcome == measure::Outcome::kOk) {
+                ++outcomes[std::string(trial::outcome_name(record.outcome))];
+                if (record.outcome == trial::Outcome::kOk) {
                   repeated += record.times.size() > 1;
                   EXPECT_EQ(record.drift, 1);
                 }
@@ -169,7 +169,7 @@ TEST(sample_tasks, every_network_of_a_task_is_named) {
   EXPECT_EQ(second->progress.records, 2 * 2);  // two on each device
   std::set<std::string> models;
   const auto store = db::open_store(f.path());
-  ASSERT_TRUE(db::for_each_record(**store, {}, [&](db::Record&& record) {
+  ASSERT_TRUE(db::for_each_record(**store, {}, [&](trial::Record&& record) {
                 models.insert(record.model);
                 return ok_status();
               }).ok());
@@ -211,10 +211,10 @@ TEST(sample_tasks, records_have_counts_if_they_are_wanted) {
     f.options.count_bounds = wanted;
     ASSERT_TRUE(f.run().ok());
     const auto store = db::open_store(f.path());
-    ASSERT_TRUE(db::for_each_record(**store, {}, [&](db::Record&& record) {
-                  EXPECT_EQ(record.outcome, measure::Outcome::kOk);
+    ASSERT_TRUE(db::for_each_record(**store, {}, [&](trial::Record&& record) {
+                  EXPECT_EQ(record.outcome, trial::Outcome::kOk);
                   EXPECT_EQ(record.bounds.has_value(), wanted);
-                  const measure::CountedBounds none;
+                  const trial::CountedBounds none;
                   EXPECT_EQ(record.bounds.value_or(none).scores.memory, wanted ? 0.5 : 0);
                   return ok_status();
                 }).ok());

@@ -6,7 +6,7 @@
 
 #include "hone/base/round_up.h"
 #include "hone/compute/bytes_moved.h"
-#include "hone/schedule/step.h"
+#include "hone/trial/accuracy.h"
 
 namespace hone::search {
 namespace {
@@ -25,12 +25,12 @@ constexpr double kRooflineHeadroom = 1.02;
 TaskWork least_work(const compute::Dag& dag, const space::Space& space) {
   bool narrow = false;
   for (int i = 0; i < space.num_sketches(); ++i)
-    narrow = narrow || schedule::is_narrow(space.algorithm(i));
+    narrow = narrow || trial::is_narrow(space.algorithm(i));
   return {space.least_flops(), compute::bytes_moved(dag, narrow ? 0.5 : 1)};
 }
 
 TaskBounds::TaskBounds(const target::Target& target, int threads,
-                       std::optional<measure::Roofline> roofline)
+                       std::optional<trial::Roofline> roofline)
     : roofline_(std::move(roofline)),
       threads_(threads),
       busy_cores_(std::min(threads, target.cores)),
@@ -56,8 +56,8 @@ double TaskBounds::bytes_per_second(double bytes) const {
 TaskBounds::Times TaskBounds::times(const TaskWork& work) const {
   if (!roofline_)
     return {work.flops / flops_per_second_, work.bytes / bytes_per_second(work.bytes)};
-  return {measure::bound(work.flops, 0, work.bytes, *roofline_, threads_).seconds,
-          measure::bound(0, work.bytes, work.bytes, *roofline_, threads_).seconds};
+  return {trial::bound(work.flops, 0, work.bytes, *roofline_, threads_).seconds,
+          trial::bound(0, work.bytes, work.bytes, *roofline_, threads_).seconds};
 }
 
 bool TaskBounds::Excess::learn(double faster) {

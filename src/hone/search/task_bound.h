@@ -7,8 +7,8 @@
 
 #include <optional>
 
-#include "hone/measure/roofline.h"
 #include "hone/space/space.h"
+#include "hone/trial/roofline.h"
 
 namespace hone::search {
 
@@ -23,7 +23,7 @@ class TaskBounds {
  public:
   // `roofline`: of this machine; none: its description has to do.
   TaskBounds(const target::Target& target, int threads,
-             std::optional<measure::Roofline> roofline = {});
+             std::optional<trial::Roofline> roofline = {});
   // The work was done in so many seconds: true if a rate rose.
   bool learn(const TaskWork& work, double seconds);
   [[nodiscard]] double seconds(const TaskWork& work) const;
@@ -43,7 +43,7 @@ class TaskBounds {
     bool learn(double faster);
   };
 
-  std::optional<measure::Roofline> roofline_;
+  std::optional<trial::Roofline> roofline_;
   int threads_, busy_cores_;
   Excess compute_, move_;
   std::vector<target::Cache> caches_;  // as described, as what follows

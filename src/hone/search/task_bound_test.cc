@@ -15,14 +15,14 @@ target::Target machine() {
   return target;
 }
 
-measure::Roofline measured_limits() {
+trial::Roofline measured_limits() {
   return {.cores = 4,
           .flops = {50e9, 180e9},
           .levels = {{1, 32768, 1, {100e9, 400e9}, {50e9, 200e9}},
                      {0, 0, 4, {10e9, 20e9}, {5e9, 10e9}}}};
 }
 
-TaskWork work_of(const compute::Dag& dag, space::Accuracy accuracy = space::Accuracy::kDefault) {
+TaskWork work_of(const compute::Dag& dag, trial::Accuracy accuracy = trial::Accuracy::kDefault) {
   const Result<space::Space> space = space::Space::create(dag, machine(), accuracy);
   EXPECT_TRUE(space.ok());
   return least_work(dag, *space);
@@ -41,7 +41,7 @@ TEST(task_bound, the_cheapest_algorithm_counts) {
 TEST(task_bound, of_constants_that_may_be_halved_half_counts) {
   const compute::Dag conv = compute::testing::conv2d({.h = 28, .w = 28, .ic = 64, .oc = 64});
   const double constants = 4.0 * (3 * 3 * 64 * 64 + 64);
-  EXPECT_DOUBLE_EQ(work_of(conv).bytes - work_of(conv, space::Accuracy::kFast).bytes,
+  EXPECT_DOUBLE_EQ(work_of(conv).bytes - work_of(conv, trial::Accuracy::kFast).bytes,
                    constants / 2);
 }
 
@@ -61,8 +61,8 @@ TEST(task_bound, arithmetic_at_peak_or_bytes_at_a_caches_rate) {
 }
 
 TEST(task_bound, a_roofline_says_what_was_measured) {
-  const measure::Roofline roofline = measured_limits();
-  ASSERT_TRUE(measure::check(roofline).ok());
+  const trial::Roofline roofline = measured_limits();
+  ASSERT_TRUE(trial::check(roofline).ok());
   TaskBounds bounds(machine(), 1, roofline);  // 2 % more may be left
   EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 51e9, .bytes = 1}), 1);
   EXPECT_DOUBLE_EQ(bounds.seconds({.flops = 1, .bytes = 32768}), 32768 / 102e9);

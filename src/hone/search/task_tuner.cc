@@ -15,14 +15,14 @@ constexpr double kTimeoutOfBest = 50;  // ... and for others so many times the b
 constexpr double kLeastTimeout = 2;    // ... but no less: somebody else may have the machine
 constexpr int64_t kFewerWeights = 2;   // times fewer
 constexpr double kFinalDuel = 1.08;    // times the best: worth a longer duel at the end
-constexpr measure::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6};
+constexpr trial::DuelOptions kLongDuel = {.max_pairs = 150, .max_seconds = 0.6};
 constexpr int kRounds = 6;                  // of questions to the searcher for one batch
 constexpr int64_t kBatchBytes = 256 << 20;  // of constants that one batch packs
 
 // Not what says that the code is wrong: that may be an accident of the machine.
 bool did_not_run(const measure::Measurement& m) {
-  return m.outcome == measure::Outcome::kCrash || m.outcome == measure::Outcome::kTimeout ||
-         m.outcome == measure::Outcome::kLoad;
+  return m.outcome == trial::Outcome::kCrash || m.outcome == trial::Outcome::kTimeout ||
+         m.outcome == trial::Outcome::kLoad;
 }
 
 }  // namespace
@@ -226,14 +226,14 @@ void TaskTuner::install(std::span<const Candidate> candidates, std::span<const T
 }
 
 Status TaskTuner::hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
-                            const measure::DuelOptions& options) {
+                            const trial::DuelOptions& options) {
   HONE_ASSIGN_OR_RETURN(Challenge challenge, incumbent_.challenge(candidate.job, runner, options));
-  if (challenge.measurement.outcome == measure::Outcome::kWrongAnswer) {
+  if (challenge.measurement.outcome == trial::Outcome::kWrongAnswer) {
     trial = {.measurement = std::move(challenge.measurement)};
     return ok_status();
   }
   trial.seconds = challenge.seconds;
-  trial.crowned = challenge.verdict == measure::Verdict::kFaster;
+  trial.crowned = challenge.verdict == trial::Verdict::kFaster;
   trial.measurement.duel = std::move(challenge.measurement.duel);
   return ok_status();
 }
@@ -277,7 +277,8 @@ bool TaskTuner::has_fewer_weights(const Finalist& finalist) const {
 }
 
 // What was right when it was stored, by another version or by luck.
-void TaskTuner::withdraw(const schedule::Steps& bad, const db::Record& record, Findings& findings) {
+void TaskTuner::withdraw(const schedule::Steps& bad, const trial::Record& record,
+                         Findings& findings) {
   std::erase_if(stored_, [&](const auto& stored) { return stored.first == bad; });
   untuned_is_wrong_ = untuned_is_wrong_ || bad == untuned_steps_;
   findings.withdrawn.push_back(record);
@@ -295,7 +296,7 @@ Status TaskTuner::try_again(std::vector<Candidate>& candidates,
                             measure::Runner& runner) {
   bool others_run = incumbent_.known();
   for (size_t i = 0; i < candidates.size(); ++i) {
-    others_run |= measurements[i].outcome == measure::Outcome::kOk;
+    others_run |= measurements[i].outcome == trial::Outcome::kOk;
     if (did_not_run(measurements[i]) && trusted(candidates[i].steps))
       doubtful_.push_back(candidates[i]);
   }
@@ -320,7 +321,7 @@ Result<Findings> TaskTuner::observe(std::vector<Candidate> candidates,
   for (size_t i = 0; i < candidates.size(); ++i) {
     Trial& trial = trials[i];
     trial.measurement = std::move(measurements[i]);
-    const bool ok = trial.measurement.outcome == measure::Outcome::kOk;
+    const bool ok = trial.measurement.outcome == trial::Outcome::kOk;
     if (ok) trial.seconds = trial.measurement.timing.centre;
     trial.usable = ok && (trial.measurement.verified || context_.tolerance == 0);
   }
@@ -359,7 +360,7 @@ Result<Findings> TaskTuner::observe(std::vector<Candidate> candidates,
     if (candidate.steps == untuned_steps_ && std::isfinite(trial.seconds))
       untuned_seconds_ = trial.seconds;
     findings.records.push_back(record(candidate, trial));
-    if (trial.measurement.outcome == measure::Outcome::kWrongAnswer ||
+    if (trial.measurement.outcome == trial::Outcome::kWrongAnswer ||
         (did_not_run(trial.measurement) && failed_twice_.contains(schedule::hash(candidate.steps))))
       withdraw(candidate.steps, findings.records.back(), findings);
     if (trial.usable) insert_finalist(candidate, trial.seconds);
@@ -381,9 +382,9 @@ Result<Findings> TaskTuner::settle(measure::Runner& runner) {
       if (trial.crowned) {
         trial.measurement.verified = context_.tolerance > 0;
         trial.measurement.timing.samples = trial.measurement.duel.challenger;
-        measure::summarise(trial.measurement.timing);
+        trial::summarise(trial.measurement.timing);
         findings.records.push_back(record(finalist.candidate, trial));
-      } else if (trial.measurement.outcome == measure::Outcome::kWrongAnswer) {
+      } else if (trial.measurement.outcome == trial::Outcome::kWrongAnswer) {
         findings.records.push_back(record(finalist.candidate, trial));
         withdraw(finalist.candidate.steps, findings.records.back(), findings);
       }
@@ -393,13 +394,13 @@ Result<Findings> TaskTuner::settle(measure::Runner& runner) {
   return findings;
 }
 
-db::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) const {
+trial::Record TaskTuner::record(const Candidate& candidate, const Trial& trial) const {
   const TrialSource source = {task_.dag,        &*space_,         task_.key,
                               context_.device,  context_.version, context_.source,
                               context_.threads, context_.seed,    host_load_};
-  db::Record record =
+  trial::Record record =
       make_record(source, candidate, trial.measurement, trial.seconds, incumbent_.drift());
-  record.crowned = trial.crowned && record.outcome == measure::Outcome::kOk;
+  record.crowned = trial.crowned && record.outcome == trial::Outcome::kOk;
   return record;
 }
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "hone/db/store.h"
+#include "hone/db/trial_store.h"
 #include "hone/search/candidate.h"
 #include "hone/search/incumbent.h"
 #include "hone/search/policy.h"
@@ -39,7 +39,7 @@ struct TaskContext {
   int threads = 1;                   // that the kernels run on
   uint64_t seed = 1;
   const std::set<uint64_t>* forgotten = nullptr;  // tasks of which nothing stored counts
-  space::Accuracy accuracy = space::Accuracy::kDefault;
+  trial::Accuracy accuracy = trial::Accuracy::kDefault;
   double tolerance = 1e-4;  // of the largest output
   measure::Weights weights = measure::Weights::kWarm;
   int64_t own_cache_bytes = 0;  // of a core
@@ -62,7 +62,7 @@ struct Offered {
 // What to store of a batch, and of it what shows that a schedule must not be used any more, however
 // good it was: it computes something else, or twice it did not run while others did.
 struct Findings {
-  std::vector<db::Record> records, withdrawn;
+  std::vector<trial::Record> records, withdrawn;
 };
 
 // A schedule that was measured in this run and computes the right result.
@@ -77,7 +77,7 @@ class TaskTuner {
   TaskTuner(const TuneTask& task, const TaskContext& context, ThreadPool* pool = nullptr)
       : task_(task), context_(context), pool_(pool) {}
   // Makes space and searcher and learns what `store` (may be null) knows of the task; cheap.
-  [[nodiscard]] Status open(db::Store* store);
+  [[nodiscard]] Status open(db::TrialStore* store);
   // Schedules of other tasks are tried right after this task's own best and the default.
   void start_from(const TransferPool& pool);
   [[nodiscard]] const Offered& offered() const { return offered_; }
@@ -151,7 +151,7 @@ class TaskTuner {
   void suggest_like(const Example& example);
   [[nodiscard]] bool suggested(const schedule::Steps& steps) const;
   [[nodiscard]] Status make_operands();  // once
-  [[nodiscard]] Status learn(db::Store& store);
+  [[nodiscard]] Status learn(db::TrialStore& store);
   // Tells searcher and cost model, or the latter alone; infinity for what failed.
   void teach(std::span<const space::Point> points, std::span<const double> seconds);
   void teach_model(std::span<const space::Point> points, std::span<const double> seconds);
@@ -165,7 +165,7 @@ class TaskTuner {
   };
   void install(std::span<const Candidate> candidates, std::span<const Trial> trials, double now);
   [[nodiscard]] Status hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
-                                 const measure::DuelOptions& options);
+                                 const trial::DuelOptions& options);
   void insert_finalist(const Candidate& candidate, double seconds);
   // Known to be good before this run: one failure may be an accident.
   [[nodiscard]] bool trusted(const schedule::Steps& steps) const;
@@ -174,8 +174,8 @@ class TaskTuner {
                                  measure::Runner& runner);
   [[nodiscard]] Result<Findings> depose(const measure::Measurement& first,
                                         const measure::Measurement& second);
-  void withdraw(const schedule::Steps& bad, const db::Record& record, Findings& findings);
-  [[nodiscard]] db::Record record(const Candidate& candidate, const Trial& trial) const;
+  void withdraw(const schedule::Steps& bad, const trial::Record& record, Findings& findings);
+  [[nodiscard]] trial::Record record(const Candidate& candidate, const Trial& trial) const;
 
   TuneTask task_;
   const TaskContext& context_;

@@ -18,7 +18,7 @@ constexpr size_t kMaxLearned = 2000;  // records of earlier runs, for the cost m
 
 }  // namespace
 
-Status TaskTuner::open(db::Store* store) {
+Status TaskTuner::open(db::TrialStore* store) {
   HONE_ASSIGN_OR_RETURN(space_,
                         space::Space::create(*task_.dag, *context_.target, context_.accuracy));
   if (context_.policy != nullptr) {
@@ -61,14 +61,14 @@ void TaskTuner::start_from(const TransferPool& pool) {
   for (const Transferred* candidate : firsts) suggest(candidate->steps, candidate->point);
 }
 
-Status TaskTuner::learn(db::Store& store) {
+Status TaskTuner::learn(db::TrialStore& store) {
   db::BestQuery query{.task = task_.key,
                       .device = context_.device,
                       .threads = context_.threads,
                       .limit = kStoredBest};
   query.accuracy = context_.accuracy;
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> best, store.best(query));
-  for (const db::Record& record : best) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> best, store.best(query));
+  for (const trial::Record& record : best) {
     Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
     if (!steps.ok()) continue;
     suggest(*steps);
@@ -83,18 +83,18 @@ Status TaskTuner::learn(db::Store& store) {
   filter.version = context_.version;
   filter.limit = context_.most_known;
   filter.newest_first = true;
-  HONE_ASSIGN_OR_RETURN(std::vector<db::Record> records, store.query(filter));
+  HONE_ASSIGN_OR_RETURN(std::vector<trial::Record> records, store.query(filter));
   std::reverse(records.begin(), records.end());
   std::vector<space::Point> points;
   std::vector<double> seconds;
-  for (const db::Record& record : records) {
+  for (const trial::Record& record : records) {
     const Result<schedule::Steps> steps = schedule::parse_steps(record.steps);
     if (!steps.ok()) continue;
     const std::optional<space::Point> point =
         space::exact_point(space::known_point(record.decisions), *steps, *space_);
     if (!point) continue;
     points.push_back(*point);
-    seconds.push_back(record.outcome == measure::Outcome::kOk ? record.centre : INFINITY);
+    seconds.push_back(record.outcome == trial::Outcome::kOk ? record.centre : INFINITY);
   }
   learned_ = records.size();
   searcher_->observe(points, seconds);

@@ -53,7 +53,7 @@ class Collector {
       algorithms_.insert(space.algorithm(sketch));
   }
 
-  void add_point(const space::Point& point, const db::Record& from) {
+  void add_point(const space::Point& point, const trial::Record& from) {
     schedule::Steps steps = space_.steps(point);
     if (!seen_.insert(schedule::hash(steps)).second) return;
     Result<space::Candidate> candidate = space_.instantiate(point);
@@ -62,7 +62,7 @@ class Collector {
     trials_.push_back({{point, std::move(steps), 0, &from, replayed}, *std::move(candidate)});
   }
   // False if the steps do not apply.
-  bool add_steps(schedule::Steps steps, const db::Record& from) {
+  bool add_steps(schedule::Steps steps, const trial::Record& from) {
     if (seen_.contains(schedule::hash(steps))) return true;
     if (!algorithms_.contains(schedule::algorithm_of(steps))) return false;  // rounds more
     Result<space::Candidate> candidate = space::make_candidate(dag_, steps);
@@ -81,16 +81,16 @@ class Collector {
   std::vector<Trial> trials_;
 };
 
-std::vector<const db::Record*> choose_sources(const compute::Dag& dag, const TransferPool& pool,
-                                              const TransferOptions& options) {
+std::vector<const trial::Record*> choose_sources(const compute::Dag& dag, const TransferPool& pool,
+                                                 const TransferOptions& options) {
   struct Ranked {
     bool other_class, other_device;
     double distance;
-    const db::Record* record;
+    const trial::Record* record;
   };
   const std::string kernel_class = compute::kernel_class(dag), text = compute::describe(dag);
   std::vector<Ranked> ranked;
-  for (const db::Record* record : pool.family(kernel_class)) {
+  for (const trial::Record* record : pool.family(kernel_class)) {
     const bool other = record->kernel_class != kernel_class;
     if (other && options.same_class) continue;
     ranked.push_back(
@@ -100,7 +100,7 @@ std::vector<const db::Record*> choose_sources(const compute::Dag& dag, const Tra
     return std::tie(a.other_class, a.other_device, a.distance) <
            std::tie(b.other_class, b.other_device, b.distance);
   });
-  std::vector<const db::Record*> sources;
+  std::vector<const trial::Record*> sources;
   for (const Ranked& r : ranked) {
     if (sources.size() < options.sources) sources.push_back(r.record);
   }
@@ -109,11 +109,11 @@ std::vector<const db::Record*> choose_sources(const compute::Dag& dag, const Tra
 
 }  // namespace
 
-Status TransferPool::add_store(db::Store& store) {
-  HONE_ASSIGN_OR_RETURN(std::vector<db::Record> fastest,
+Status TransferPool::add_store(db::TrialStore& store) {
+  HONE_ASSIGN_OR_RETURN(std::vector<trial::Record> fastest,
                         store.query({.fastest_only = true, .with_task_text = true}));
   std::map<uint64_t, std::string> shapes;
-  for (db::Record& record : fastest) {
+  for (trial::Record& record : fastest) {
     const auto [shape, added] = shapes.try_emplace(record.task);
     if (added) shape->second = shape_text(record.task_text);
     record.task_text = shape->second;
@@ -122,22 +122,22 @@ Status TransferPool::add_store(db::Store& store) {
   return ok_status();
 }
 
-void TransferPool::add(db::Record record) {
+void TransferPool::add(trial::Record record) {
   if (record.verified) records_.push_back(std::move(record));
 }
 
 void TransferPool::exclude_tasks(const std::set<uint64_t>& tasks) {
-  std::erase_if(records_, [&](const db::Record& record) { return tasks.contains(record.task); });
+  std::erase_if(records_, [&](const trial::Record& record) { return tasks.contains(record.task); });
 }
 
 void TransferPool::keep_model(std::string_view model) {
-  std::erase_if(records_, [&](const db::Record& record) { return record.model != model; });
+  std::erase_if(records_, [&](const trial::Record& record) { return record.model != model; });
 }
 
-std::vector<const db::Record*> TransferPool::family(std::string_view kernel_class) const {
+std::vector<const trial::Record*> TransferPool::family(std::string_view kernel_class) const {
   const std::string wanted = compute::class_family(kernel_class);
-  std::vector<const db::Record*> found;
-  for (const db::Record& record : records_) {
+  std::vector<const trial::Record*> found;
+  for (const trial::Record& record : records_) {
     if (compute::class_family(record.kernel_class) == wanted) found.push_back(&record);
   }
   return found;
@@ -168,7 +168,7 @@ TransferResult transfer(const SearchTask& task, const compute::Dag& dag, const T
   TransferResult result;
   Collector collector(*task.space, dag);
   int located = 0;
-  for (const db::Record* source : choose_sources(dag, pool, options)) {
+  for (const trial::Record* source : choose_sources(dag, pool, options)) {
     ++result.sources;
     Result<schedule::Steps> steps = schedule::parse_steps(source->steps);
     const std::optional<space::PortablePoint> point = space::known_point(source->decisions);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "hone/db/store.h"
+#include "hone/db/trial_store.h"
 #include "hone/search/searcher.h"
 
 namespace hone::search {
@@ -19,20 +19,20 @@ namespace hone::search {
 class TransferPool {
  public:
   // The fastest schedules of all tasks, devices and numbers of threads of a store.
-  [[nodiscard]] Status add_store(db::Store& store);
+  [[nodiscard]] Status add_store(db::TrialStore& store);
   // What is not verified is left out; its task_text is a shape_text().
-  void add(db::Record record);
+  void add(trial::Record record);
   void exclude_tasks(const std::set<uint64_t>& tasks);
   // Only records of that model are left.
   void keep_model(std::string_view model);
 
   // Records of one family, in the order in which they were added.
-  [[nodiscard]] std::vector<const db::Record*> family(std::string_view kernel_class) const;
-  [[nodiscard]] const std::vector<db::Record>& records() const { return records_; }
+  [[nodiscard]] std::vector<const trial::Record*> family(std::string_view kernel_class) const;
+  [[nodiscard]] const std::vector<trial::Record>& records() const { return records_; }
   [[nodiscard]] bool empty() const { return records_.empty(); }
 
  private:
-  std::vector<db::Record> records_;
+  std::vector<trial::Record> records_;
 };
 
 struct TransferOptions {
@@ -46,7 +46,7 @@ struct Transferred {
   std::optional<space::Point> point;  // none: steps that are no point of the space
   schedule::Steps steps;
   double predicted = 0;  // seconds
-  const db::Record* from = nullptr;
+  const trial::Record* from = nullptr;
   bool replayed = false;  // its steps are those of the record
 };
 

@@ -10,7 +10,7 @@ std::vector<SourceScore> rank_sources(const TransferPool& pool,
   double total = 0;
   for (const auto& [name, seconds] : class_seconds) total += seconds;
   std::map<std::string, std::map<std::string, std::set<uint64_t>>> tasks;  // by model and class
-  for (const db::Record& record : pool.records()) {
+  for (const trial::Record& record : pool.records()) {
     if (class_seconds.contains(record.kernel_class))
       tasks[record.model][record.kernel_class].insert(record.task);
   }

@@ -27,22 +27,22 @@ struct Fixture {
   SearchTask task;
 
   explicit Fixture(compute::Dag d, target::Target t = target::find("x86-64-avx2").value(),
-                   space::Accuracy accuracy = space::Accuracy::kDefault)
+                   trial::Accuracy accuracy = trial::Accuracy::kDefault)
       : dag(std::move(d)),
         target(std::move(t)),
         space(space::Space::create(dag, target, accuracy).value()) {
     task = {&space, &target, model.get(), 1, compute::task_key(dag), 1};
   }
   // As a tuner would have stored it.
-  [[nodiscard]] db::Record record(const space::Point& point, std::string name = "resnet") const {
-    db::Record record;
+  [[nodiscard]] trial::Record record(const space::Point& point, std::string name = "resnet") const {
+    trial::Record record;
     record.task = task.key;
     record.kernel_class = compute::kernel_class(dag);
     record.task_text = compute::describe(dag);
     record.device = "here";
     record.algorithm = space.algorithm(point.sketch);
     record.steps = schedule::to_string(space.steps(point));
-    record.accuracy = db::accuracy_of(record.steps);
+    record.accuracy = trial::accuracy_of(record.steps);
     record.decisions = space::to_string(space::to_portable(space, point));
     record.centre = 1e-3;
     record.verified = true;
@@ -51,9 +51,9 @@ struct Fixture {
   }
 };
 
-TransferPool pool_of(std::initializer_list<db::Record> records) {
+TransferPool pool_of(std::initializer_list<trial::Record> records) {
   TransferPool pool;
-  for (const db::Record& record : records) pool.add(record);
+  for (const trial::Record& record : records) pool.add(record);
   return pool;
 }
 
@@ -148,7 +148,7 @@ TEST(transfer, records_of_another_device_become_points_of_this_one) {
 
 TEST(transfer, an_algorithm_that_the_accuracy_forbids_is_not_carried_over) {
   const Fixture from(conv(28, 32)),
-      strict(conv(56, 32), target::find("x86-64-avx2").value(), space::Accuracy::kStrict);
+      strict(conv(56, 32), target::find("x86-64-avx2").value(), trial::Accuracy::kStrict);
   ASSERT_GT(from.space.num_sketches(), 1);
   const TransferPool pool = pool_of({from.record(from.space.default_point(1))});
   const TransferResult result = transfer(strict.task, strict.dag, pool, {});
@@ -158,7 +158,7 @@ TEST(transfer, an_algorithm_that_the_accuracy_forbids_is_not_carried_over) {
 
 TEST(transfer, records_without_decisions_are_located) {
   const Fixture from(conv(28, 32)), to(conv(28, 64));
-  db::Record record = from.record(from.space.default_point());
+  trial::Record record = from.record(from.space.default_point());
   record.decisions.clear();
   const TransferResult result = transfer(to.task, to.dag, pool_of({record}), {});
   ASSERT_FALSE(result.candidates.empty());
@@ -166,9 +166,9 @@ TEST(transfer, records_without_decisions_are_located) {
 
 TEST(transfer_pool, of_a_store_knows_shapes_whatever_the_store_keeps_of_a_task) {
   const Fixture a(conv(28, 32)), b(conv(14, 32));
-  db::Record whole = a.record(a.space.default_point()), old = b.record(b.space.default_point());
+  trial::Record whole = a.record(a.space.default_point()), old = b.record(b.space.default_point());
   whole.task_text = compute::to_text(a.dag);
-  for (db::Record* record : {&whole, &old}) record->times = {1e-3}, record->version = "1";
+  for (trial::Record* record : {&whole, &old}) record->times = {1e-3}, record->version = "1";
   const Result<TempDir> folder = TempDir::create();
   ASSERT_TRUE(folder.ok());
   const Result<std::unique_ptr<db::Store>> store = db::open_store(folder->file("hone.db"));
@@ -176,14 +176,14 @@ TEST(transfer_pool, of_a_store_knows_shapes_whatever_the_store_keeps_of_a_task) 
   TransferPool pool;
   ASSERT_TRUE(pool.add_store(**store).ok());
   ASSERT_EQ(pool.records().size(), 2U);
-  for (const db::Record& record : pool.records()) {
+  for (const trial::Record& record : pool.records()) {
     EXPECT_EQ(record.task_text, compute::describe(record.task == a.task.key ? a.dag : b.dag));
   }
 }
 
 TEST(transfer_pool, unverified_records_and_excluded_tasks_are_not_there) {
   const Fixture a(conv(28, 32)), b(conv(14, 32));
-  db::Record unverified = a.record(a.space.default_point());
+  trial::Record unverified = a.record(a.space.default_point());
   unverified.verified = false;
   // The task of `a` occurs in both models.
   TransferPool pool =
@@ -210,7 +210,7 @@ TEST(transfer, shapes_are_compared_place_by_place) {
 // Table 2 of the paper in small: squares of shares, square roots of numbers.
 TEST(transfer_source, many_schedules_of_costly_classes_win) {
   const auto record = [](std::string model, std::string kernel_class, uint64_t task) {
-    db::Record r;
+    trial::Record r;
     r.model = std::move(model), r.kernel_class = std::move(kernel_class), r.task = task;
     r.verified = true;
     return r;

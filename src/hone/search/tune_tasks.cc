@@ -85,8 +85,8 @@ class Loop {
   [[nodiscard]] Status settle();
   void keep(const Findings& findings);
   [[nodiscard]] Status store(const Findings& findings);
-  [[nodiscard]] Status withdraw(const db::Record& bad);
-  void warn_of_failures(int task, std::span<const db::Record> records);
+  [[nodiscard]] Status withdraw(const trial::Record& bad);
+  void warn_of_failures(int task, std::span<const trial::Record> records);
   void suggest_to_similar(int task);
   void report_progress(int task, std::string_view stage = "") const;
 
@@ -103,7 +103,7 @@ class Loop {
   std::optional<TaskScheduler> scheduler_;
   std::vector<int> handed_out_of_;  // of each task: candidates with code, measured or about to be
   int trials_ = 0;                  // measured
-  std::map<measure::Outcome, Failures> failures_;
+  std::map<trial::Outcome, Failures> failures_;
   std::set<int> warned_of_;
   Status store_status_ = ok_status();  // the first failure of the store: nothing is kept after it
   double last_report_ = 0;  // when the last batch was reported, or the next ones were prepared
@@ -214,7 +214,7 @@ Status Loop::finish(const TaskBatch& batch) {
     measure::Measurement measurement;
     if (!candidate.runs()) {
       measurement =
-          measure::failed(candidate.job.id, measure::Outcome::kCompile, candidate.status.message());
+          measure::failed(candidate.job.id, trial::Outcome::kCompile, candidate.status.message());
     } else {
       if (next >= answers.size() || answers[next].id != candidate.job.id) continue;  // cancelled
       measurement = std::move(answers[next++]);
@@ -256,8 +256,8 @@ void Loop::suggest_to_similar(int from) {
 }
 
 void Loop::keep(const Findings& findings) {
-  for (const db::Record& record : findings.records) {
-    if (record.outcome == measure::Outcome::kOk) continue;
+  for (const trial::Record& record : findings.records) {
+    if (record.outcome == trial::Outcome::kOk) continue;
     Failures& alike = failures_[record.outcome];
     if (++alike.count == 1) alike.first = record.message;
   }
@@ -266,20 +266,20 @@ void Loop::keep(const Findings& findings) {
 
 Status Loop::store(const Findings& findings) {
   HONE_RETURN_IF_ERROR(options_.store->add(findings.records).status());
-  for (const db::Record& record : findings.withdrawn) HONE_RETURN_IF_ERROR(withdraw(record));
+  for (const trial::Record& record : findings.withdrawn) HONE_RETURN_IF_ERROR(withdraw(record));
   return ok_status();
 }
 
 // A schedule that was right before is no best any more: another version of the compiler may have
 // measured it, its mistake shows now and then, or it does not run here now.
-Status Loop::withdraw(const db::Record& bad) {
+Status Loop::withdraw(const trial::Record& bad) {
   db::Filter filter;
   filter.task = bad.task;
   filter.device = bad.device;
   filter.threads = bad.threads;
   filter.verified_only = true;
-  HONE_ASSIGN_OR_RETURN(const std::vector<db::Record> verified, options_.store->query(filter));
-  for (const db::Record& record : verified) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> verified, options_.store->query(filter));
+  for (const trial::Record& record : verified) {
     if (record.steps != bad.steps) continue;
     const Status status = options_.store->set_verified(record.id, bad.outcome, bad.message);
     if (!status.ok() && status.code() != Code::kNotFound) return status;  // removed by now
@@ -288,12 +288,12 @@ Status Loop::withdraw(const db::Record& bad) {
 }
 
 // A task that stays as it was is not passed over in silence.
-void Loop::warn_of_failures(int task, std::span<const db::Record> records) {
+void Loop::warn_of_failures(int task, std::span<const trial::Record> records) {
   if (records.empty() || !tuner(task).finalists().empty()) return;
   if (std::ssize(warned_of_) >= kWarnings || !warned_of_.insert(task).second) return;
   log_warning("task {}: none of the first {} schedules could be measured; {}: {}",
-              tuner(task).task().name, records.size(),
-              measure::outcome_name(records.front().outcome), records.front().message);
+              tuner(task).task().name, records.size(), trial::outcome_name(records.front().outcome),
+              records.front().message);
 }
 
 Status Loop::settle() {

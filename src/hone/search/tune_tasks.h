@@ -41,15 +41,15 @@ struct TuneProgress {
 struct TuneLoopOptions {
   TaskContext context;
   measure::Runner* runner = nullptr;
-  measure::CoreWatch* cores = nullptr;        // batches wait for these; null: for nothing
-  db::Store* store = nullptr;                 // null: nothing is kept or known
-  const TransferPool* pool = nullptr;         // schedules of other tasks to start from; null: none
-  Clock* clock = nullptr;                     // null: the machine's
-  measure::HostMonitor* host = nullptr;       // null: the machine's
-  std::optional<measure::Roofline> roofline;  // the machine's limits; none: its description's
-  double start = 0;                           // on that clock: when the budget began to run
-  double deadline = 0;                        // on that clock
-  double end = 0;                             // of all that is told of; 0: the deadline
+  measure::CoreWatch* cores = nullptr;      // batches wait for these; null: for nothing
+  db::TrialStore* store = nullptr;          // null: nothing is kept or known
+  const TransferPool* pool = nullptr;       // schedules of other tasks to start from; null: none
+  Clock* clock = nullptr;                   // null: the machine's
+  measure::HostMonitor* host = nullptr;     // null: the machine's
+  std::optional<trial::Roofline> roofline;  // the machine's limits; none: its description's
+  double start = 0;                         // on that clock: when the budget began to run
+  double deadline = 0;                      // on that clock
+  double end = 0;                           // of all that is told of; 0: the deadline
   int batch = 8;
   int max_trials = 0;           // 0: no limit
   int max_task_trials = 0;      // of each task; 0: no limit
@@ -87,7 +87,7 @@ struct Failures {
 struct TuneResult {
   std::vector<TunedTask> tasks;  // in the order given
   int trials = 0;
-  std::map<measure::Outcome, Failures> failures;
+  std::map<trial::Outcome, Failures> failures;
   double seconds = 0;  // spent in the loop
   bool interrupted = false;
   Status store_status = ok_status();  // its first failure, which ended the search

@@ -259,14 +259,14 @@ TEST(tune_tasks, a_second_run_goes_on_where_the_first_stopped) {
   TuneFixture f;
   f.options.store = store.get();
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const Result<std::vector<db::Record>> first = store->query({});
+  const Result<std::vector<trial::Record>> first = store->query({});
   ASSERT_TRUE(first.ok());
   EXPECT_GE(first->size(), static_cast<size_t>(kTrials));
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
-  const Result<std::vector<db::Record>> both = store->query({});
+  const Result<std::vector<trial::Record>> both = store->query({});
   ASSERT_TRUE(both.ok());
   std::set<std::string> schedules;
-  for (const db::Record& record : *both)
+  for (const trial::Record& record : *both)
     schedules.insert(std::to_string(record.task) + record.steps);
   // Only the default schedules (and stored bests, of which an unverified run has none) come again.
   size_t defaults = 0;
@@ -286,7 +286,7 @@ TEST(tune_tasks, of_many_records_the_newest_are_not_measured_again) {
   f.options.store = store.get();
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
   std::set<std::string> newest;
-  const auto name = [](const db::Record& record) {
+  const auto name = [](const trial::Record& record) {
     return std::to_string(record.task) + record.steps;
   };
   // None is verified, so none is a stored best, which would be measured again.
@@ -294,8 +294,8 @@ TEST(tune_tasks, of_many_records_the_newest_are_not_measured_again) {
   for (const TuneTask& task : f.tasks) {
     const auto records = store->query({.task = task.key, .limit = 4, .newest_first = true});
     ASSERT_TRUE(records.ok() && records->size() == 4U);
-    for (const db::Record& record : *records) {
-      if (record.outcome == measure::Outcome::kOk) newest.insert(name(record));
+    for (const trial::Record& record : *records) {
+      if (record.outcome == trial::Outcome::kOk) newest.insert(name(record));
     }
   }
   const int64_t last = store->query({.limit = 1, .newest_first = true})->front().id;
@@ -304,14 +304,14 @@ TEST(tune_tasks, of_many_records_the_newest_are_not_measured_again) {
   const auto later = store->query({.after_id = last});
   ASSERT_TRUE(later.ok());
   EXPECT_GT(later->size(), static_cast<size_t>(kTrials));
-  for (const db::Record& record : *later) EXPECT_FALSE(newest.contains(name(record)));
+  for (const trial::Record& record : *later) EXPECT_FALSE(newest.contains(name(record)));
 }
 
 // Takes so many batches and then no more.
 class FullStore final : public db::ForwardingStore {
  public:
   FullStore(db::Store& store, int batches) : ForwardingStore(store), left_(batches) {}
-  Result<std::vector<int64_t>> add(std::span<const db::Record> batch) override {
+  Result<std::vector<int64_t>> add(std::span<const trial::Record> batch) override {
     if (!batch.empty() && --left_ < 0) return error(Code::kIo, "the disk is full");
     return ForwardingStore::add(batch);
   }
@@ -353,8 +353,8 @@ TEST(tune_tasks, what_fails_is_counted_and_a_task_without_any_time_is_named) {
   EXPECT_GT(result->tasks[0].seconds, 0);
   EXPECT_EQ(result->tasks[1].seconds, 0);
   EXPECT_EQ(result->tasks[1].steps, result->tasks[1].untuned_steps);
-  ASSERT_TRUE(result->failures.contains(measure::Outcome::kTimeout));
-  const Failures& late = result->failures.at(measure::Outcome::kTimeout);
+  ASSERT_TRUE(result->failures.contains(trial::Outcome::kTimeout));
+  const Failures& late = result->failures.at(trial::Outcome::kTimeout);
   EXPECT_EQ(late.count, result->tasks[1].trials);
   EXPECT_EQ(late.first, "too slow");
   ASSERT_EQ(lines.size(), 1U) << "once a task";
@@ -377,7 +377,7 @@ TEST(tune_tasks, records_carry_what_else_the_machine_did) {
   ASSERT_TRUE(tune_tasks(f.tasks, f.options).ok());
   const auto records = store->query({});
   ASSERT_TRUE(records.ok() && !records->empty());
-  for (const db::Record& record : *records) {
+  for (const trial::Record& record : *records) {
     EXPECT_EQ(record.host_load, 3);
     EXPECT_DOUBLE_EQ(record.others, 0.25);
     EXPECT_DOUBLE_EQ(record.steal, 0.125);
@@ -419,26 +419,26 @@ TEST(tune_tasks, the_stored_best_never_gets_worse_on_a_noisy_machine) {
       EXPECT_EQ(brief->tasks[t].steps, result->tasks[t].steps);
   }
   // Whatever seemed faster than the best of its time and was not crowned is not before it.
-  const auto all = store->query({.outcome = measure::Outcome::kOk});
+  const auto all = store->query({.outcome = trial::Outcome::kOk});
   ASSERT_TRUE(all.ok());
   std::map<uint64_t, double> least;
   size_t drifted = 0;
-  for (const db::Record& record : *all) {
+  for (const trial::Record& record : *all) {
     drifted += record.drift != 1 ? 1 : 0;
     const auto place = least.emplace(record.task, INFINITY).first;
     if (record.crowned) place->second = std::min(place->second, record.centre);
   }
-  for (const db::Record& record : *all) EXPECT_GE(record.centre, least[record.task]);
+  for (const trial::Record& record : *all) EXPECT_GE(record.centre, least[record.task]);
   EXPECT_GT(drifted, 0U);
 }
 
 TEST(tune_tasks, a_second_model_starts_from_the_schedules_of_the_first) {
   StoredFixture f;
-  const Result<std::vector<db::Record>> first = f.store->query({});
+  const Result<std::vector<trial::Record>> first = f.store->query({});
   ASSERT_TRUE(first.ok());
   TransferPool pool;
-  for (db::Record record : *first) {
-    record.verified = record.outcome == measure::Outcome::kOk;  // a null runner verifies nothing
+  for (trial::Record record : *first) {
+    record.verified = record.outcome == trial::Outcome::kOk;  // a null runner verifies nothing
     pool.add(record);
   }
   ASSERT_FALSE(pool.empty());
@@ -455,12 +455,12 @@ TEST(tune_tasks, a_second_model_starts_from_the_schedules_of_the_first) {
   f.options.pool = &pool;
   f.options.max_trials = 8;
   ASSERT_TRUE(tune_tasks({&task, 1}, f.options).ok());
-  const Result<std::vector<db::Record>> trials = f.store->query({.task = task.key});
+  const Result<std::vector<trial::Record>> trials = f.store->query({.task = task.key});
   ASSERT_TRUE(trials.ok());
   ASSERT_GE(trials->size(), 3U);
   EXPECT_EQ((*trials)[0].steps, schedule::to_string(space->steps(space->default_point())));
   std::set<std::string> tried;
-  for (const db::Record& trial : *trials) tried.insert(trial.steps);
+  for (const trial::Record& trial : *trials) tried.insert(trial.steps);
   EXPECT_TRUE(tried.contains(schedule::to_string(found.candidates[0].steps)));
 }
 

@@ -71,7 +71,7 @@ struct StoredFixture : TuneFixture {
     EXPECT_TRUE(result.ok()) << result.status().message();
   }
   // Of the first task.
-  [[nodiscard]] Result<std::vector<db::Record>> best() const {
+  [[nodiscard]] Result<std::vector<trial::Record>> best() const {
     return store->best({.task = tasks[0].key, .device = "test", .threads = 1});
   }
 };

@@ -11,7 +11,7 @@ namespace {
 // Fails with one machine code so many times, from one of its jobs on.
 class FailsWith final : public measure::Runner {
  public:
-  FailsWith(measure::Runner& runner, std::string object, measure::Outcome outcome,
+  FailsWith(measure::Runner& runner, std::string object, trial::Outcome outcome,
             std::string message, int from = 0, int times = INT_MAX)
       : runner_(runner),
         object_(std::move(object)),
@@ -39,7 +39,7 @@ class FailsWith final : public measure::Runner {
  private:
   measure::Runner& runner_;
   std::string object_;
-  measure::Outcome outcome_;
+  trial::Outcome outcome_;
   std::string message_;
   int from_, left_, jobs_ = 0;
   std::vector<bool> ours_;
@@ -51,7 +51,7 @@ TEST(withdrawal, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
   ASSERT_TRUE(before.ok() && before->size() == 1);
   const std::string& steps = before->front().steps;
 
-  FailsWith runner(f.runner, job_of(f.tasks[0], steps).object, measure::Outcome::kWrongAnswer,
+  FailsWith runner(f.runner, job_of(f.tasks[0], steps).object, trial::Outcome::kWrongAnswer,
                    "off by 1");
   f.options.runner = &runner;
   f.tasks[0].start = *schedule::parse_steps(steps);
@@ -60,16 +60,16 @@ TEST(withdrawal, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
   EXPECT_TRUE(result->tasks[0].untuned_is_wrong);
   EXPECT_FALSE(result->tasks[1].untuned_is_wrong);
   EXPECT_NE(schedule::to_string(result->tasks[0].steps), steps);
-  EXPECT_EQ(result->failures.at(measure::Outcome::kWrongAnswer).first, "off by 1");
+  EXPECT_EQ(result->failures.at(trial::Outcome::kWrongAnswer).first, "off by 1");
   const auto after = f.best();
   ASSERT_TRUE(after.ok() && after->size() == 1);
   EXPECT_NE(after->front().steps, steps);
   const auto trials = f.store->query({.task = f.tasks[0].key});
   ASSERT_TRUE(trials.ok());
   int wrong = 0;
-  for (const db::Record& trial : *trials) {
+  for (const trial::Record& trial : *trials) {
     if (trial.steps != steps) continue;
-    EXPECT_EQ(trial.outcome, measure::Outcome::kWrongAnswer);
+    EXPECT_EQ(trial.outcome, trial::Outcome::kWrongAnswer);
     EXPECT_FALSE(trial.verified || trial.crowned);
     ++wrong;
   }
@@ -80,9 +80,9 @@ TEST(withdrawal, a_stored_best_that_turns_out_to_be_wrong_is_none_any_more) {
 // the best schedule of that task before and after, the trials with it, and what the run said.
 struct Failing {
   std::string before, after;
-  std::vector<db::Record> trials;
+  std::vector<trial::Record> trials;
   TunedTask task;
-  Failing(measure::Outcome outcome, int from, int times) {
+  Failing(trial::Outcome outcome, int from, int times) {
     StoredFixture f;
     before = f.best()->at(0).steps;
     const std::string object = job_of(f.tasks[0], before).object;
@@ -100,21 +100,21 @@ struct Failing {
     after = f.best()->at(0).steps;
     const auto all = f.store->query({.task = f.tasks[0].key});
     EXPECT_TRUE(all.ok());
-    for (const db::Record& trial : *all) {
+    for (const trial::Record& trial : *all) {
       if (trial.steps == before) trials.push_back(trial);
     }
   }
 };
 
 TEST(withdrawal, a_stored_best_that_fails_twice_is_none_any_more) {
-  for (const measure::Outcome outcome :
-       {measure::Outcome::kCrash, measure::Outcome::kTimeout, measure::Outcome::kLoad}) {
+  for (const trial::Outcome outcome :
+       {trial::Outcome::kCrash, trial::Outcome::kTimeout, trial::Outcome::kLoad}) {
     const Failing f(outcome, 0, 1000);
-    EXPECT_NE(f.after, f.before) << measure::outcome_name(outcome);
+    EXPECT_NE(f.after, f.before) << trial::outcome_name(outcome);
     EXPECT_NE(schedule::to_string(f.task.steps), f.before);
     EXPECT_TRUE(f.task.untuned_is_wrong);
     EXPECT_GE(f.trials.size(), 3U) << "the old one and two tries";
-    for (const db::Record& trial : f.trials) {
+    for (const trial::Record& trial : f.trials) {
       EXPECT_EQ(trial.outcome, outcome);
       EXPECT_EQ(trial.message, "no luck");
       EXPECT_FALSE(trial.verified || trial.crowned);
@@ -123,11 +123,11 @@ TEST(withdrawal, a_stored_best_that_fails_twice_is_none_any_more) {
 }
 
 TEST(withdrawal, a_stored_best_that_fails_once_stays) {
-  const Failing f(measure::Outcome::kCrash, 0, 1);
+  const Failing f(trial::Outcome::kCrash, 0, 1);
   EXPECT_FALSE(f.task.untuned_is_wrong);
   int failed = 0, verified = 0;
-  for (const db::Record& trial : f.trials) {
-    failed += trial.outcome == measure::Outcome::kCrash ? 1 : 0;
+  for (const trial::Record& trial : f.trials) {
+    failed += trial.outcome == trial::Outcome::kCrash ? 1 : 0;
     verified += trial.verified ? 1 : 0;
   }
   EXPECT_EQ(failed, 1);
@@ -135,11 +135,11 @@ TEST(withdrawal, a_stored_best_that_fails_once_stays) {
 }
 
 TEST(withdrawal, a_best_that_ran_and_fails_when_it_is_timed_again_is_deposed) {
-  const Failing f(measure::Outcome::kTimeout, 1, 1000);
+  const Failing f(trial::Outcome::kTimeout, 1, 1000);
   EXPECT_NE(f.after, f.before);
   EXPECT_NE(schedule::to_string(f.task.steps), f.before);
   EXPECT_GT(f.task.seconds, 0);
-  for (const db::Record& trial : f.trials) EXPECT_EQ(trial.outcome, measure::Outcome::kTimeout);
+  for (const trial::Record& trial : f.trials) EXPECT_EQ(trial.outcome, trial::Outcome::kTimeout);
 }
 
 TEST(withdrawal, where_nothing_runs_the_stored_best_stays) {

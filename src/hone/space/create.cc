@@ -105,7 +105,7 @@ std::optional<SketchBuilder> narrowed(SketchBuilder builder) {
 }  // namespace
 
 Result<Space> Space::create(const compute::Dag& dag, const target::Target& target,
-                            Accuracy accuracy) {
+                            trial::Accuracy accuracy) {
   Space space;
   space.dag_ = std::make_shared<const compute::Dag>(dag);
   const auto add = [&](SketchBuilder builder) -> Status {
@@ -123,7 +123,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   };
   const auto finish = [&](SketchBuilder builder) -> Status {
     std::optional<SketchBuilder> narrow =
-        accuracy == Accuracy::kFast ? narrowed(builder) : std::nullopt;
+        accuracy == trial::Accuracy::kFast ? narrowed(builder) : std::nullopt;
     HONE_RETURN_IF_ERROR(add(std::move(builder)));
     if (narrow && !add(*std::move(narrow)).ok()) space.sketches_.pop_back();
     return ok_status();
@@ -175,7 +175,7 @@ Result<Space> Space::create(const compute::Dag& dag, const target::Target& targe
   if (!epilogue.empty() && add_im2col(copied, epilogue, state.stages[0].name()) &&
       !finish(std::move(copied)).ok())
     space.sketches_.pop_back();
-  if (accuracy == Accuracy::kStrict) return space;
+  if (accuracy == trial::Accuracy::kStrict) return space;
   if (epilogue.empty()) return space;
   const auto try_bilinear = [&](const auto& rule) {
     SketchBuilder bilinear = builder;

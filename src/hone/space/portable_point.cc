@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "hone/base/options.h"
+#include "hone/trial/accuracy.h"
 
 namespace hone::space {
 namespace {
@@ -143,7 +144,7 @@ Result<PortablePoint> parse_portable_point(std::string_view text) {
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (first) {
-      if (word != "direct" && word != "im2col" && !schedule::rounds_more(word))
+      if (word != "direct" && word != "im2col" && !trial::rounds_more(word))
         return invalid("point: found '{}', expected an algorithm", word);
       point.algorithm = word;
       continue;

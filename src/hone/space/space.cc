@@ -58,18 +58,6 @@ int similarity(const Steps& a, const Steps& b) {
 
 }  // namespace
 
-std::optional<Accuracy> parse_accuracy(std::string_view name) {
-  for (const Accuracy accuracy : {Accuracy::kStrict, Accuracy::kDefault, Accuracy::kFast}) {
-    if (name == accuracy_name(accuracy)) return accuracy;
-  }
-  return std::nullopt;
-}
-
-std::string_view accuracy_name(Accuracy accuracy) {
-  constexpr std::string_view kNames[] = {"strict", "default", "fast"};
-  return kNames[static_cast<size_t>(accuracy)];
-}
-
 const std::vector<Decision>& Space::decisions(int sketch) const {
   return sketches_[sketch]->decisions;
 }

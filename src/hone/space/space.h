@@ -13,6 +13,7 @@
 #include "hone/base/rng.h"
 #include "hone/schedule/bounds.h"
 #include "hone/target/target.h"
+#include "hone/trial/accuracy.h"
 
 namespace hone::space {
 
@@ -38,16 +39,6 @@ struct Point {
 };
 [[nodiscard]] uint64_t hash(const Point& point);
 
-// Which algorithms a task may use, by how much they round (docs/user/tuning.md has figures).
-enum class Accuracy : uint8_t {
-  kStrict,   // every product is summed as it is written
-  kDefault,  // Winograd's convolutions and Strassen's products, too: 2e-5 of the largest result at
-             // most where measured
-  kFast,     // and constants of 16 bits (schedule::Narrow): 2^-9 of each
-};
-[[nodiscard]] std::optional<Accuracy> parse_accuracy(std::string_view name);  // "strict", ...
-[[nodiscard]] std::string_view accuracy_name(Accuracy accuracy);
-
 // A point made concrete: ready for features (state, bounds) and for lowering.
 struct Candidate {
   schedule::State state;
@@ -69,7 +60,7 @@ class Space {
   // The sketches that the rules find for a task on a target. Never empty: the last resort runs
   // each stage in a parallel loop.
   [[nodiscard]] static Result<Space> create(const compute::Dag& dag, const target::Target& target,
-                                            Accuracy accuracy = Accuracy::kDefault);
+                                            trial::Accuracy accuracy = trial::Accuracy::kDefault);
 
   [[nodiscard]] int num_sketches() const { return static_cast<int>(sketches_.size()); }
   [[nodiscard]] const std::vector<Decision>& decisions(int sketch) const;

@@ -150,7 +150,7 @@ TEST(space, data_are_copied_where_their_columns_lie_apart) {
 }
 
 TEST(space, constants_of_16_bits_are_another_sketch_where_they_may_round) {
-  const auto algorithms = [](const compute::Dag& dag, Accuracy accuracy) {
+  const auto algorithms = [](const compute::Dag& dag, trial::Accuracy accuracy) {
     const Result<Space> space = Space::create(dag, narrow(), accuracy);
     std::vector<std::string> names;
     for (int sketch = 0; space.ok() && sketch < space->num_sketches(); ++sketch)
@@ -158,31 +158,50 @@ TEST(space, constants_of_16_bits_are_another_sketch_where_they_may_round) {
     return names;
   };
   const compute::Dag dag = gemm(2, 128, 192);  // 96 KB of weights
-  EXPECT_EQ(algorithms(dag, Accuracy::kDefault), std::vector<std::string>{"direct"});
-  EXPECT_EQ(algorithms(dag, Accuracy::kFast), (std::vector<std::string>{"direct", "direct_bf16"}));
-  for (const std::string& name : algorithms(gemm(2, 16, 16), Accuracy::kFast))
-    EXPECT_FALSE(schedule::is_narrow(name)) << "too small to gain";
-  const Result<Space> space = Space::create(dag, narrow(), Accuracy::kFast);
+  EXPECT_EQ(algorithms(dag, trial::Accuracy::kDefault), std::vector<std::string>{"direct"});
+  EXPECT_EQ(algorithms(dag, trial::Accuracy::kFast),
+            (std::vector<std::string>{"direct", "direct_bf16"}));
+  for (const std::string& name : algorithms(gemm(2, 16, 16), trial::Accuracy::kFast))
+    EXPECT_FALSE(trial::is_narrow(name)) << "too small to gain";
+  const Result<Space> space = Space::create(dag, narrow(), trial::Accuracy::kFast);
   Rng rng(3);
   for (int i = 0; i < 20; ++i) schedule::expect_same(dag, space->steps(space->sample(rng)));
 }
 
+TEST(space, the_accuracy_of_an_algorithm_is_that_of_its_steps) {
+  std::set<trial::Accuracy> seen;
+  for (const compute::Dag& dag :
+       {gemm(512, 512, 512), gemm(2, 128, 192), conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64})}) {
+    const Space space = Space::create(dag, narrow(), trial::Accuracy::kFast).value();
+    Rng rng(7);
+    for (int i = 0; i < 100; ++i) {
+      const Point point = space.sample(rng);
+      const std::string algorithm = space.algorithm(point.sketch);
+      const trial::Accuracy accuracy = trial::accuracy_of_algorithm(algorithm);
+      EXPECT_EQ(accuracy, trial::accuracy_of(schedule::to_string(space.steps(point)))) << algorithm;
+      seen.insert(accuracy);
+    }
+  }
+  EXPECT_EQ(seen.size(), 3U);
+}
+
 TEST(space, no_schedule_does_with_less_arithmetic_than_the_least) {
-  const auto share = [](const compute::Dag& dag, Accuracy accuracy) {
+  const auto share = [](const compute::Dag& dag, trial::Accuracy accuracy) {
     const Result<Space> space = Space::create(dag, narrow(), accuracy);
     return space.ok() ? space->least_flops() / compute::flops(dag) : 0;
   };
   const compute::Dag conv = conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64});
   // Tiles of 6 x 6 results take 8 x 8 products for 36 * 9; the epilogue takes what it takes.
-  EXPECT_NEAR(share(conv, Accuracy::kDefault), 64.0 / (36 * 9), 0.01);
-  EXPECT_EQ(share(conv, Accuracy::kStrict), 1);
+  EXPECT_NEAR(share(conv, trial::Accuracy::kDefault), 64.0 / (36 * 9), 0.01);
+  EXPECT_EQ(share(conv, trial::Accuracy::kStrict), 1);
   // A stride of two: tiles of 3 x 3 results take 7 x 7 products for 9 * 9.
   EXPECT_NEAR(
-      share(conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64, .stride = 2}), Accuracy::kDefault),
+      share(conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64, .stride = 2}), trial::Accuracy::kDefault),
       49.0 / (9 * 9), 0.01);
-  EXPECT_EQ(share(conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64, .stride = 3}), Accuracy::kDefault),
-            1);
-  EXPECT_EQ(share(gemm(7, 13, 9), Accuracy::kDefault), 1);
+  EXPECT_EQ(
+      share(conv2d({.h = 12, .w = 12, .ic = 64, .oc = 64, .stride = 3}), trial::Accuracy::kDefault),
+      1);
+  EXPECT_EQ(share(gemm(7, 13, 9), trial::Accuracy::kDefault), 1);
 }
 
 TEST(space, depthwise_and_pointwise_convolution_run_over_blocks_of_rows) {

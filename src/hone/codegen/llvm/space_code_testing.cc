@@ -69,7 +69,7 @@ std::string name_of(const space::Space& space, const space::Point& point) {
 }
 
 bool is_of(const Family& family, const space::Space& space, const space::Point& point) {
-  return !family.narrow || schedule::is_narrow(space.algorithm(point.sketch));
+  return !family.narrow || trial::is_narrow(space.algorithm(point.sketch));
 }
 
 // The sketch, the name, and what the schedule has of the wanted steps.
@@ -170,7 +170,7 @@ struct Coverage {
 void check_one(const Family& family, const Extents& extents, const target::Target& target,
                Coverage& coverage, Rng& rng) {
   const compute::Dag dag = family.make(extents);
-  const auto accuracy = family.narrow ? space::Accuracy::kFast : space::Accuracy::kDefault;
+  const auto accuracy = family.narrow ? trial::Accuracy::kFast : trial::Accuracy::kDefault;
   const Result<space::Space> space = space::Space::create(dag, target, accuracy);
   ASSERT_TRUE(space.ok()) << space.status().message();
   for (const space::Point& point : space->default_points()) {

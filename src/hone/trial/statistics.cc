@@ -1,4 +1,4 @@
-#include "hone/measure/statistics.h"
+#include "hone/trial/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "hone/base/assert.h"
 
-namespace hone::measure {
+namespace hone::trial {
 namespace {
 
 std::vector<double> sorted(std::span<const double> samples) {
@@ -71,4 +71,4 @@ void PairTest::add(double first, double second) {
   second_ = !first_ && likelihood(losses_, wins_) >= bound_;
 }
 
-}  // namespace hone::measure
+}  // namespace hone::trial

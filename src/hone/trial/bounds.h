@@ -1,10 +1,10 @@
-// measure/bounds.h - how much memory and the core itself hold a program up (Fasor's memory-bound
+// trial/bounds.h - how much memory and the core itself hold a program up (Fasor's memory-bound
 // and core-bound scores).
 #pragma once
 
 #include <string>
 
-namespace hone::measure {
+namespace hone::trial {
 
 struct BoundScores {
   double memory = 0, core = 0;
@@ -17,4 +17,4 @@ struct CountedBounds {
   std::string source;  // CounterPlan::name
 };
 
-}  // namespace hone::measure
+}  // namespace hone::trial

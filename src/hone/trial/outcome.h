@@ -1,4 +1,4 @@
-// measure/outcome.h - how the run of a candidate ended. The names appear in the database: never
+// trial/outcome.h - how the run of a candidate ended. The names appear in the database: never
 // reuse or rename one.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace hone::measure {
+namespace hone::trial {
 
 enum class Outcome : uint8_t {
   kOk = 0,
@@ -30,4 +30,4 @@ inline constexpr std::string_view kOutcomeNames[] = {"ok",    "compile", "load",
   return std::nullopt;
 }
 
-}  // namespace hone::measure
+}  // namespace hone::trial

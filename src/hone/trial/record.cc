@@ -1,28 +1,17 @@
-#include "hone/db/record.h"
+#include "hone/trial/record.h"
 
 #include <cmath>
 
-#include "hone/db/record_numbers.h"
-#include "hone/schedule/step.h"
+#include "hone/trial/record_numbers.h"
 
-namespace hone::db {
-
-// No name in a schedule has a parenthesis, so each of these begins a step.
-space::Accuracy accuracy_of(std::string_view steps) {
-  if (steps.find("narrow(") != std::string_view::npos) return space::Accuracy::kFast;
-  for (const std::string_view rounding : schedule::kRoundingAlgorithms) {
-    if (steps.find(std::string(rounding) + "(") != std::string_view::npos)
-      return space::Accuracy::kDefault;
-  }
-  return space::Accuracy::kStrict;
-}
+namespace hone::trial {
 
 Status check_numbers(const Record& r) {
   if (r.threads < 1 || r.threads > kMostThreads) {
     return invalid("a record has {} threads, expected {}", r.threads,
                    r.threads < 1 ? "at least 1" : fmt::format("at most {}", kMostThreads));
   }
-  const bool ok = r.outcome == measure::Outcome::kOk;
+  const bool ok = r.outcome == Outcome::kOk;
   if (ok && !(r.centre > 0 && std::isfinite(r.centre))) {
     return invalid("a successful record has the centre {}, expected a positive time", r.centre);
   }
@@ -44,7 +33,7 @@ Status check_numbers(const Record& r) {
 }
 
 Status check_plausible(const Record& r) {
-  if (r.outcome != measure::Outcome::kOk) return ok_status();
+  if (r.outcome != Outcome::kOk) return ok_status();
   std::vector<double> times = r.times;
   times.push_back(r.centre);
   for (const double t : times) {
@@ -58,20 +47,19 @@ Status check_plausible(const Record& r) {
 
 Status check(const Record& r) {
   if (r.device.empty()) return invalid("a record needs a device key");
-  if (const space::Accuracy needed = accuracy_of(r.steps); r.accuracy != needed) {
-    return invalid("a record has the accuracy {}, but its steps need {}",
-                   space::accuracy_name(r.accuracy), space::accuracy_name(needed));
+  if (const Accuracy needed = accuracy_of(r.steps); r.accuracy != needed) {
+    return invalid("a record has the accuracy {}, but its steps need {}", accuracy_name(r.accuracy),
+                   accuracy_name(needed));
   }
-  const bool ok = r.outcome == measure::Outcome::kOk;
+  const bool ok = r.outcome == Outcome::kOk;
   if (ok && r.times.empty()) return invalid("a successful record needs times");
   HONE_RETURN_IF_ERROR(check_numbers(r));
   if (r.duel.size() % 2 != 0)
     return invalid("a record's duel has {} times, expected pairs", r.duel.size());
   if (r.crowned && !ok)
-    return invalid("a crowned record ended as '{}', expected ok", measure::outcome_name(r.outcome));
+    return invalid("a crowned record ended as '{}', expected ok", outcome_name(r.outcome));
   if (r.verified && !ok)
-    return invalid("a verified record ended as '{}', expected ok",
-                   measure::outcome_name(r.outcome));
+    return invalid("a verified record ended as '{}', expected ok", outcome_name(r.outcome));
   if (!r.bounds) return ok_status();
   const auto [memory, core] = r.bounds->scores;
   if (r.bounds->source.empty()) return invalid("a record's bounds have no source");
@@ -82,4 +70,4 @@ Status check(const Record& r) {
   return ok_status();
 }
 
-}  // namespace hone::db
+}  // namespace hone::trial

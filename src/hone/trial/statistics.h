@@ -1,10 +1,10 @@
-// measure/statistics.h - what samples of a run time say: noise on a machine is one-sided, comes in
+// trial/statistics.h - what samples of a run time say: noise on a machine is one-sided, comes in
 // bursts and has no variance to speak of, so everything here is by order, not by moments.
 #pragma once
 
 #include <span>
 
-namespace hone::measure {
+namespace hone::trial {
 
 struct Interval {
   double low = 0, high = 0;
@@ -53,4 +53,4 @@ class PairTest {
   bool first_ = false, second_ = false;
 };
 
-}  // namespace hone::measure
+}  // namespace hone::trial

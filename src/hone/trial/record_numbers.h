@@ -1,10 +1,10 @@
-// db/record_numbers.h - which numbers a record may have: what is read from a store or a file that
-// somebody else has made is reckoned with.
+// trial/record_numbers.h - which numbers a record may have: what is read from a store or a file
+// that somebody else has made is reckoned with.
 #pragma once
 
-#include "hone/db/record.h"
+#include "hone/trial/record.h"
 
-namespace hone::db {
+namespace hone::trial {
 
 // What a successful measurement can be, in seconds, and the most threads of one.
 inline constexpr double kLeastSeconds = 1e-10, kMostSeconds = 1e7;
@@ -16,4 +16,4 @@ inline constexpr int kMostThreads = 1 << 16;
 // Whether the times of a successful record can have been measured. A store takes others, too.
 [[nodiscard]] Status check_plausible(const Record& record);
 
-}  // namespace hone::db
+}  // namespace hone::trial

@@ -1,4 +1,4 @@
-// measure/roofline.h - what a machine can do at best, as found by running (measure_roofline.h): the
+// trial/roofline.h - what a machine can do at best, as found by running (measure_roofline.h): the
 // limits that a kernel's time is compared with (Williams et al., CACM 52(4), 2009, with a roof per
 // cache level).
 #pragma once
@@ -11,7 +11,7 @@
 
 #include "hone/base/status.h"
 
-namespace hone::measure {
+namespace hone::trial {
 
 // By one core alone, and by all cores together.
 struct Rate {
@@ -67,4 +67,4 @@ struct Bound {
 // One line per figure, for `hone devices`.
 [[nodiscard]] std::string describe(const Roofline& roofline);
 
-}  // namespace hone::measure
+}  // namespace hone::trial

@@ -1,4 +1,4 @@
-#include "hone/measure/roofline.h"
+#include "hone/trial/roofline.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include "hone/base/assert.h"
 #include "hone/base/round_up.h"
 
-namespace hone::measure {
+namespace hone::trial {
 namespace {
 
 bool is_rate(const Rate& rate) {
@@ -102,4 +102,4 @@ std::string describe(const Roofline& roofline) {
   return text;
 }
 
-}  // namespace hone::measure
+}  // namespace hone::trial

@@ -1,10 +1,10 @@
-#include "hone/measure/roofline.h"
+#include "hone/trial/roofline.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace hone::measure {
+namespace hone::trial {
 namespace {
 
 Roofline sample() {
@@ -95,4 +95,4 @@ TEST(roofline, figures_of_no_machine_are_refused) {
 }
 
 }  // namespace
-}  // namespace hone::measure
+}  // namespace hone::trial

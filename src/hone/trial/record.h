@@ -1,18 +1,17 @@
-// db/record.h - one trial: a schedule of a task, run on a device, and how long it took.
+// trial/record.h - one trial: a schedule of a task, run on a device, and how long it took.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "hone/base/status.h"
-#include "hone/measure/bounds.h"
-#include "hone/measure/outcome.h"
-#include "hone/space/space.h"
+#include "hone/trial/accuracy.h"
+#include "hone/trial/bounds.h"
+#include "hone/trial/outcome.h"
 
-namespace hone::db {
+namespace hone::trial {
 
 struct Record {
   int64_t id = 0;            // given by the store
@@ -24,9 +23,9 @@ struct Record {
   std::string version;    // of compiler and space: what makes times and decisions comparable
   std::string algorithm;  // "direct", "winograd_4", ...
   std::string steps;      // the schedule as text
-  space::Accuracy accuracy = space::Accuracy::kStrict;  // accuracy_of(steps)
-  std::string decisions;  // the point of the space as text; may be empty
-  measure::Outcome outcome = measure::Outcome::kOk;
+  Accuracy accuracy = Accuracy::kStrict;  // accuracy_of(steps)
+  std::string decisions;                  // the point of the space as text; may be empty
+  Outcome outcome = Outcome::kOk;
   std::string message;        // why, if not ok
   std::vector<double> times;  // raw samples, seconds a run
   // Robust centre of them, divided by `drift`; 0 if the outcome is not ok. After a duel what that
@@ -45,19 +44,15 @@ struct Record {
   double others = 0;      // ... the share of all cores that other programs took ...
   double steal = 0;       // ... and that the machine's own host took away
   std::string model;      // where the task came from; may be empty
-  std::optional<measure::CountedBounds> bounds;  // where hardware counters were read
+  std::optional<CountedBounds> bounds;  // where hardware counters were read
 
   // Seconds that can be compared with another task's: `centre`, unless the machine has been faster
   // since the task's first time.
   [[nodiscard]] double quiet_seconds() const { return drift < 1 ? centre * drift : centre; }
 };
 
-// The strictest --accuracy that allows a schedule, from its steps as text, be they of this version
-// of the schedules or of another one.
-[[nodiscard]] space::Accuracy accuracy_of(std::string_view steps);
-
 // Why a store must refuse this record, or ok: an ok record has times, a verified one is ok, a
 // crowned one too; its accuracy is that of its steps.
 [[nodiscard]] Status check(const Record& record);
 
-}  // namespace hone::db
+}  // namespace hone::trial
