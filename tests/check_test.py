@@ -46,6 +46,15 @@ class Check(Case):
     def test_indices_masks_and_choices(self):
         self.expect_right(self.compile(self.save(embedding_model()), "--check"))
 
+    def test_the_largest_of_what_holds_nan_is_not_compared(self):
+        """Which of them it is depends on the order in which they are read, and random numbers below 0 have no root."""
+        for function, reduction in (("Sqrt", "ReduceMax"), ("Log", "ReduceMin")):
+            for axis in (0, 1):
+                nodes = [helper.make_node(function, ["x"], ["r"]), helper.make_node(reduction, ["r", "axes"], ["y"], keepdims=0)]
+                model = self.save(make_model(nodes, [value("x", (40, 300))], [value("y", ((300, 40)[axis],))], {"axes": np.array([axis], dtype=np.int64)}))
+                check = self.compile(model, "--check")
+                self.assertEqual((check["faults"], check["guilty_pass"]), ([], ""), check)
+
     def test_a_bound_input_is_no_input(self):
         np.save(self.folder / "mask.npy", np.ones((1, 8), dtype=np.int64))
         self.expect_right(self.compile(self.save(embedding_model()), "--check", "--bind", f"mask={self.folder / 'mask.npy'}"))

@@ -1,6 +1,7 @@
 #include "hone/checked_writer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hone/base/clock.h"
 #include "hone/base/log.h"
@@ -11,10 +12,11 @@
 namespace hone {
 namespace {
 
-constexpr int kMostFaults = 24;  // that are left out one after the other
-// Of the time that a kernel of the model takes to compile: one of a single node is smaller.
+constexpr int kMostFaults = 24;  // that one command heals before it gives up
+// Compiling a kernel of one node takes about this share of the time of one of the model's kernels.
 constexpr double kKernelShare = 0.5;
-constexpr int64_t kMostWeights = int64_t{1} << 30;  // bytes, that are held twice unasked
+// The check holds weights a second time. Beyond so many bytes it is only made if it is asked for.
+constexpr int64_t kMostWeights = int64_t{1} << 30;
 
 // The default point of the direct algorithm: no record, no prediction.
 Result<schedule::Steps> plain_schedule(const ModelTasks& model, size_t group) {
@@ -61,7 +63,7 @@ Result<Written> CheckedWriter::write(LibraryParts parts, const std::string& outp
       HONE_ASSIGN_OR_RETURN(const bool sure, check_->is_sure(wrong_->draw));
       if (sure) return still_wrong();
       summary_.checked = false;
-      summary_.skipped = "how the model as imported is run decides its results";
+      summary_.skipped = "the model's results depend on the order of its sums";
       summary_.healed.resize(healed);
       options = as_given;
       HONE_RETURN_IF_ERROR(remake(options, parts));
@@ -92,7 +94,7 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
         check_, ModelCheck::create(imported_, {target::host().cores, options.seed, interrupted_}));
   }
   ModelCheck::Deadlines deadlines;
-  if (summary_.healed.empty()) {  // what was wrong once must be right, whatever that takes
+  if (summary_.healed.empty()) {  // after a fault the check is made, whatever it takes
     const double kernels = static_cast<double>(std::max<size_t>(parts.schedules.size(), 1));
     const double kernel = library.assembly_seconds * pool_.threads() / kernels * kKernelShare;
     const int64_t weight_bytes = constant_bytes(parts.model.tasks);
@@ -106,7 +108,7 @@ Status CheckedWriter::inspect(const FinishedLibrary& library, const LibraryParts
     }
     if (hurry) deadlines.others = start;
     if (most > 0 && weight_bytes > kMostWeights) {
-      summary_.skipped = "the model is too large";
+      summary_.skipped = "the model has more than 1 GiB of weights";
       return ok_status();
     }
     if (most > 0 && predicted > most) {
@@ -123,7 +125,9 @@ Status CheckedWriter::check(const FinishedLibrary& library, const LibraryParts& 
                             const ModelCheck::Deadlines& deadlines) {
   Result<codegen::LoadedModel> loaded =
       codegen::LoadedModel::open(library.file, parts.model.threads);
-  if (!loaded.ok()) {
+  if (!loaded
+           .ok()) {  // a processor may lack what the library needs; else it is not as it should be
+    if (loaded.status().code() != Code::kUnsupported) return loaded.status();
     summary_.skipped = loaded.status().message();
     return ok_status();
   }
@@ -147,11 +151,15 @@ Status CheckedWriter::check(const FinishedLibrary& library, const LibraryParts& 
 }
 
 Status CheckedWriter::still_wrong() const {
-  return error(Code::kInternal,
-               "the library computes something else than the model, whatever is left out: output "
-               "'{}' is wrong by {:.2g} of its largest magnitude, expected {:.2g} at most; nothing "
-               "was written",
-               wrong_->name, wrong_->error, wrong_->allowed);
+  return error(
+      Code::kInternal,
+      "the library computes something else than the model, whatever is left out: output "
+      "'{}' {}; nothing was written",
+      wrong_->name,
+      std::isfinite(wrong_->error)
+          ? fmt::format("is wrong by {:.2g} of its largest magnitude, expected {:.2g} at most",
+                        wrong_->error, wrong_->allowed)
+          : "has NaN or infinity where the model has numbers, or the other way round");
 }
 
 Status CheckedWriter::heal(LibraryParts& parts, CompileOptions& options, const Remake& remake) {

@@ -12,13 +12,13 @@ namespace hone {
 struct CheckPolicy {
   enum class When : uint8_t { kNever, kIfCheap, kAlways } when = When::kNever;
   double start = 0;         // of the command, for kIfCheap: at most kCheapShare of its time since
-  double more_seconds = 0;  // no further inputs after these, of all checks; 0: as many as there are
+  double more_seconds = 0;  // of all checks, after which no more inputs are tried; 0: no bound
   double most_seconds = 0;  // predicted: beyond them there is no check; 0: no bound
   bool ends_early = false;  // Ctrl-C ends the check, and the library is written as it is
 };
 inline constexpr double kCheapShare = 0.1;
 
-// What a library is made of; they change where a fault is left out.
+// What a library is made of. Leaving out a fault changes them.
 struct LibraryParts {
   ModelTasks& model;
   std::vector<schedule::Steps>& schedules;
@@ -27,7 +27,7 @@ struct LibraryParts {
 
 class CheckedWriter {
  public:
-  // Makes all parts anew, without more passes (options.skip_passes).
+  // Makes all parts anew, without the passes in options.skip_passes.
   using Remake = std::function<Status(const CompileOptions& options, LibraryParts& parts)>;
 
   // `imported`: the model before its passes.

@@ -39,7 +39,7 @@ NaiveOptions naive_options(const CompileOptions& options) {
           .interrupted = options.interrupted};
 }
 
-// A graph that cannot be run as it is, is none to blame.
+// True for a graph that cannot be run as it is: no pass is blamed for that.
 Result<bool> is_right(ModelCheck& check, const WrongOutput& wrong, const Snapshot& snapshot,
                       const CompileOptions& options) {
   const auto run = [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
@@ -98,7 +98,7 @@ Result<std::optional<WrongPass>> find_wrong_pass(ModelCheck& check, const WrongO
   HONE_ASSIGN_OR_RETURN(const std::vector<Snapshot> snapshots,
                         snapshots_of(check.graph(), options, target));
   if (snapshots.empty()) return std::optional<WrongPass>();
-  // What is wrong after a pass is so after the later ones.
+  // What is wrong after one pass stays wrong after the later ones, so the search is binary.
   HONE_ASSIGN_OR_RETURN(const bool right, is_right(check, wrong, snapshots.back(), options));
   if (right) return std::optional<WrongPass>();
   size_t first = 0, last = snapshots.size() - 1;  // `last` is wrong, what is before `first` is not

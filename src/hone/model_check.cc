@@ -39,6 +39,13 @@ bool all_finite(const Tensor& tensor) {
   return true;
 }
 
+bool has_nan(const Tensor& tensor) {
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (std::isnan(tensor.at(i))) return true;
+  }
+  return false;
+}
+
 bool any_finite(const Tensor& tensor) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     if (std::isfinite(tensor.at(i))) return true;
@@ -91,17 +98,23 @@ struct ModelCheck::State {
     Reference made;
     made.inputs = draw_inputs(graph, ranges, kDraws[draw], hash_combine(options.seed, draw));
     made.outputs.resize(graph.outputs.size());
-    std::set<ValueId> unbounded;  // values of which an element is not finite
+    std::set<ValueId> unbounded, with_nan;  // values of which an element is not finite, or NaN
     const auto look = [&](ValueId id, const NaiveValue& value) {
       for (size_t i = 0; i < graph.outputs.size(); ++i) {
         if (graph.outputs[i] == id) made.outputs[i] = value.tensor;
       }
-      if (is_float(value.tensor.dtype()) && !all_finite(value.tensor)) unbounded.insert(id);
+      if (!is_float(value.tensor.dtype()) || all_finite(value.tensor)) return;
+      unbounded.insert(id);
+      if (has_nan(value.tensor)) with_nan.insert(id);
     };
     HONE_RETURN_IF_ERROR(naive_values(*naive, graph, made.inputs, look));
     for (const graph::Node& node : graph.nodes) {
-      if (node.op->kind != graph::Kind::kContraction) continue;
-      for (const ValueId in : node.inputs) made.mixes |= in != kNoValue && unbounded.contains(in);
+      // The maximum of many elements depends on where among them a NaN is read.
+      const bool chooses =
+          node.op->kind == graph::Kind::kReduction || node.op->kind == graph::Kind::kOpaque;
+      const bool adds = node.op->kind == graph::Kind::kContraction;
+      for (const ValueId in : node.inputs)
+        made.mixes |= (adds && unbounded.contains(in)) || (chooses && with_nan.contains(in));
     }
     made.empty = !std::all_of(made.outputs.begin(), made.outputs.end(), any_finite);
     return &references.emplace(draw, std::move(made)).first->second;

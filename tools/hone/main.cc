@@ -32,8 +32,8 @@ int fail(Code code, std::string_view message) {
   return exit_code(code);
 }
 
-// Standard output cannot be written. Who reads no further, as head does, wants no message: the
-// program ends as any other that writes to a pipe without a reader.
+// Standard output cannot be written. If its reader has gone, as head does, the program ends without
+// a message, by SIGPIPE, as other tools do.
 int output_failed(int error_number) {
   if (error_number == EPIPE) {
     std::signal(SIGPIPE, SIG_DFL);

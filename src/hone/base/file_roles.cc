@@ -52,9 +52,11 @@ Status FileRoles::check() const {
     for (const Entry& other : entries_) {
       if (&other == &output || other.identity != output.identity) continue;
       if (output.use == Use::kUpdated && other.use != Use::kRead) continue;
-      const bool read = other.use != Use::kWritten;
+      const char* const uses = other.use == Use::kRead      ? "reads"
+                               : other.use == Use::kUpdated ? "reads and writes"
+                                                            : "writes";
       return invalid("{}: '{}' is the same file as '{}', which {} {}; expected another file",
-                     output.what, output.path, other.path, other.what, read ? "reads" : "writes");
+                     output.what, output.path, other.path, other.what, uses);
     }
   }
   return ok_status();

@@ -39,7 +39,7 @@ Status write_file(const std::string& path, std::string_view bytes) {
   const bool ok =
       file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   if (file == nullptr || std::fclose(file) != 0 || !ok)
-    return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
+    return error(Code::kIo, "cannot write {}: {}", path, errno_text(errno));
   return ok_status();
 }
 

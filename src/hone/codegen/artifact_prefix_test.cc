@@ -31,8 +31,9 @@ std::string message(const std::string& prefix) { return check_prefix(prefix).mes
 
 TEST(prefix, names_of_the_languages_are_refused) {
   for (const char* prefix :
-       {"int", "class", "typeof", "char8_t", "size_t", "uint8_t", "int_fast16_t", "NULL", "main",
-        "linux", "std", "_net", "__net", "my__net", "net_"}) {
+       {"int",   "class",    "typeof",   "char8_t",  "size_t",           "uint8_t", "int_fast16_t",
+        "key_t", "SIZE_MAX", "INT8_MIN", "UINT64_C", "HONE_ABI_VERSION", "NULL",    "main",
+        "linux", "std",      "_net",     "__net",    "my__net",          "net_"}) {
     EXPECT_NE(message(prefix).find("which C, C++ or libc uses"), std::string::npos) << prefix;
   }
 }

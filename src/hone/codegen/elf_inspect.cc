@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "hone/base/file.h"
 #include "hone/base/input_file.h"
 #include "hone/codegen/elf_object.h"
 
@@ -57,7 +58,7 @@ Result<std::optional<std::string>> read_shared_library_note(const std::string& p
                                                             std::string_view owner) {
   HONE_ASSIGN_OR_RETURN(Descriptor input, open_input(path));
   const std::unique_ptr<FILE, int (*)(FILE*)> file(::fdopen(input.get(), "rb"), std::fclose);
-  if (file == nullptr) return error(Code::kIo, "cannot read {}: {}", path, std::strerror(errno));
+  if (file == nullptr) return error(Code::kIo, "cannot read {}: {}", path, errno_text(errno));
   (void)input.release();
   Elf64_Ehdr header = {};
   if (!read_at(file.get(), 0, &header, sizeof header) || !is_elf64(header) ||

@@ -115,26 +115,17 @@ constexpr std::string_view kReserved[] = {"alignas",
                                           "while",
                                           "xor",
                                           "xor_eq",
-                                          "NULL",
-                                          "ptrdiff_t",
-                                          "max_align_t",
-                                          "nullptr_t",
-                                          "size_t",
-                                          "wchar_t",
-                                          "intmax_t",
-                                          "uintmax_t",
-                                          "intptr_t",
-                                          "uintptr_t"};
+                                          "NULL"};
 
-// The types of <stdint.h>: int8_t, uint_fast16_t, ...
-bool is_sized_integer(std::string_view name) {
-  for (const char* kind : {"int", "int_fast", "int_least"}) {
-    for (const char* bits : {"8", "16", "32", "64"}) {
-      const std::string type = fmt::format("{}{}_t", kind, bits);
-      if (name == type || name == "u" + type) return true;
-    }
+// The macros of <stdint.h> and of an artifact's header itself: INT8_MAX, SIZE_MAX, UINT64_C,
+// HONE_ABI_VERSION. POSIX reserves all names that end in _t.
+bool is_reserved_form(std::string_view name) {
+  for (const char* end : {"_MAX", "_MIN", "_WIDTH", "_C"}) {
+    if (name.ends_with(end) &&
+        std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c); }))
+      return true;
   }
-  return false;
+  return name == "HONE_ABI_VERSION" || name.ends_with("_t");
 }
 
 bool is_identifier(std::string_view text) {
@@ -181,7 +172,7 @@ Status check_prefix(const std::string& prefix) {
       "found prefix '{}', which C, C++ or libc uses{}, expected another identifier";
   const bool keyword =
       std::find(std::begin(kReserved), std::end(kReserved), prefix) != std::end(kReserved);
-  if (keyword || is_sized_integer(prefix)) return invalid(kUsed, prefix, "");
+  if (keyword || is_reserved_form(prefix)) return invalid(kUsed, prefix, "");
   if (prefix[0] == '_' || prefix.find("__") != std::string::npos || prefix.back() == '_') {
     return invalid(kUsed, prefix, " (a name that begins with _ or has __ is reserved)");
   }

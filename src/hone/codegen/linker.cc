@@ -12,6 +12,8 @@
 #include <cstring>
 #include <memory>
 
+#include "hone/base/file.h"
+
 extern "C" char** environ;  // NOLINT: POSIX's name
 
 namespace hone::codegen {
@@ -62,7 +64,7 @@ Status write_exports(const std::string& path, const std::vector<std::string>& ex
   FILE* file = std::fopen(path.c_str(), "wb");
   const bool ok = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file == nullptr || std::fclose(file) != 0 || !ok)
-    return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
+    return error(Code::kIo, "cannot write {}: {}", path, errno_text(errno));
   return ok_status();
 }
 
@@ -83,11 +85,11 @@ Result<int> run_in(const std::string& folder, const std::vector<std::string>& co
   pid_t child = 0;
   const int failed =
       posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  if (failed != 0) return error(Code::kIo, "cannot run {}: {}", command[0], std::strerror(failed));
+  if (failed != 0) return error(Code::kIo, "cannot run {}: {}", command[0], errno_text(failed));
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR)
-      return error(Code::kIo, "cannot wait for {}: {}", command[0], std::strerror(errno));
+      return error(Code::kIo, "cannot wait for {}: {}", command[0], errno_text(errno));
   }
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   return error(Code::kIo, "{} was killed by signal {}", command[0], WTERMSIG(status));

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 
+#include "hone/base/file.h"
 #include "hone/codegen/elf_object.h"
 
 namespace hone::codegen {
@@ -25,7 +26,7 @@ class ObjectFile {
  public:
   static Result<ObjectFile> open(const std::string& path) {
     File file(std::fopen(path.c_str(), "r+b"), std::fclose);
-    if (file == nullptr) return error(Code::kIo, "cannot read {}: {}", path, std::strerror(errno));
+    if (file == nullptr) return error(Code::kIo, "cannot read {}: {}", path, errno_text(errno));
     ObjectFile object(path, std::move(file));
     std::fseek(object.file_.get(), 0, SEEK_END);
     object.bytes_ = static_cast<uint64_t>(std::ftell(object.file_.get()));
@@ -55,7 +56,7 @@ class ObjectFile {
     HONE_RETURN_IF_ERROR(
         write(section_table_, sections_.data(), sections_.size() * sizeof(Elf64_Shdr)));
     if (std::fclose(file_.release()) == 0) return ok_status();
-    return error(Code::kIo, "cannot write {}: {}", path_, std::strerror(errno));
+    return error(Code::kIo, "cannot write {}: {}", path_, errno_text(errno));
   }
 
  private:
@@ -66,7 +67,7 @@ class ObjectFile {
   }
   Status write(uint64_t offset, const void* data, size_t size) {
     if (seek(offset) && std::fwrite(data, 1, size, file_.get()) == size) return ok_status();
-    return error(Code::kIo, "cannot write {}: {}", path_, std::strerror(errno));
+    return error(Code::kIo, "cannot write {}: {}", path_, errno_text(errno));
   }
   bool seek(uint64_t offset) {
     return std::fseek(file_.get(), static_cast<int64_t>(offset), SEEK_SET) == 0;
@@ -211,7 +212,7 @@ Status localize_symbols(const std::string& path, const std::vector<std::string>&
 Status write_archive(const std::string& object, const std::vector<std::string>& symbols,
                      const std::string& path) {
   const File from(std::fopen(object.c_str(), "rb"), std::fclose);
-  if (from == nullptr) return error(Code::kIo, "cannot read {}: {}", object, std::strerror(errno));
+  if (from == nullptr) return error(Code::kIo, "cannot read {}: {}", object, errno_text(errno));
   std::fseek(from.get(), 0, SEEK_END);
   const int64_t bytes = std::ftell(from.get());
   std::rewind(from.get());
@@ -227,7 +228,7 @@ Status write_archive(const std::string& object, const std::vector<std::string>& 
             copy_bytes(from.get(), to.get());
   if (ok && bytes % 2 != 0) ok = std::fputc('\n', to.get()) != EOF;
   if (to == nullptr || std::fclose(to.release()) != 0 || !ok)
-    return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
+    return error(Code::kIo, "cannot write {}: {}", path, errno_text(errno));
   return ok_status();
 }
 

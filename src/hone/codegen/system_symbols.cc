@@ -9,13 +9,9 @@
 namespace hone::codegen {
 namespace {
 
-constexpr const char* kLibraries[] = {"libc.so.6",
-                                      "libm.so.6",
-                                      "libpthread.so.0",
-                                      "libdl.so.2",
-                                      "librt.so.1",
-                                      "ld-linux-x86-64.so.2",
-                                      "ld-linux-aarch64.so.1"};
+constexpr const char* kLibraries[] = {
+    "libc.so.6",  "libm.so.6",     "libpthread.so.0",      "libdl.so.2",
+    "librt.so.1", "libcrypt.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"};
 constexpr uint16_t kHiddenVersion = 0x8000;  // of an entry of DT_VERSYM
 
 // The dynamic symbols of a loaded library. dlsym() would not do: it knows no versions but the

@@ -56,7 +56,8 @@ Result<std::vector<Tensor>> evaluate_node(const Graph& graph, const Node& node) 
     }
   }
   const int64_t left = kMaxFoldedOperations - graph.folded_operations;
-  if (left <= 0) return error(Code::kTimeout, "{}: enough was computed in advance", node.name);
+  if (left <= 0)
+    return error(Code::kTimeout, "{}: folding constants has reached its bound", node.name);
   int64_t done = 0;
   const Status status = ir::run(
       program, args, {.max_operations = std::min(kMaxOperations, left), .operations = &done});

@@ -71,7 +71,7 @@ TEST(import_onnx, rejects_foreign_files) {
                              "ELF\x02\x01\x01 some library"),
                Code::kInvalid, "not an ONNX file");
   expect_error(import_status(std::string(100, '\0')), Code::kInvalid, "not an ONNX file");
-  expect_error(import_onnx("/nonexistent/m.onnx").status(), Code::kNotFound, "No such file");
+  expect_error(import_onnx("/nonexistent/m.onnx").status(), Code::kNotFound, "no such file");
 }
 
 TEST(import_onnx, tells_every_truncation) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "hone/base/file.h"
 #include "hone/graph/onnx_tensor.h"
 
 namespace hone::graph {
@@ -86,7 +87,7 @@ Status parse_onnx_file(const std::string& path, onnx::ModelProto& model) {
   const auto bytes = static_cast<size_t>(*size);
   HONE_RETURN_IF_ERROR(check_size(bytes, path));
   void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd, 0);
-  if (data == MAP_FAILED) return error(Code::kIo, "{}: {}", path, std::strerror(errno));
+  if (data == MAP_FAILED) return error(Code::kIo, "{}: {}", path, errno_text(errno));
   Status status = parse_onnx(data, bytes, path, model);
   munmap(data, bytes);  // before the weights are copied: never three times in memory
   return status;

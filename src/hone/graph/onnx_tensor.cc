@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "hone/base/file.h"
 #include "hone/base/input_memory.h"
 
 namespace hone::graph {
@@ -24,7 +25,7 @@ File::~File() {
 }
 Result<int64_t> File::size() const {
   struct stat info {};
-  if (fd < 0 || fstat(fd, &info) != 0) return error(Code::kNotFound, "{}", std::strerror(errno));
+  if (fd < 0 || fstat(fd, &info) != 0) return error(Code::kNotFound, "{}", errno_text(errno));
   if (!S_ISREG(info.st_mode)) return invalid("not a regular file");
   return static_cast<int64_t>(info.st_size);
 }
@@ -106,7 +107,7 @@ Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const S
                               static_cast<size_t>(need - done), offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
-      return error(Code::kIo, "{}: reading {}: {}", source.file, path, std::strerror(errno));
+      return error(Code::kIo, "{}: reading {}: {}", source.file, path, errno_text(errno));
     }
     done += got;
   }
@@ -169,7 +170,7 @@ Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& wha
 
 Result<NamedTensor> read_tensor_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return error(Code::kNotFound, "{}: {}", path, std::strerror(errno));
+  if (!file) return error(Code::kNotFound, "{}: {}", path, errno_text(errno));
   std::stringstream bytes;
   bytes << file.rdbuf();
   onnx::TensorProto proto;

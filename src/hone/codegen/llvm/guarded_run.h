@@ -25,9 +25,8 @@ struct GuardOptions {
   int threads = 2;                          // of the pool, also more than there are CPUs
   const ir::InPlacePair* shared = nullptr;  // an input and an output in one place
   unsigned seconds = 20;                    // of the processor, for all runs
-  // As the pool always does (codegen/runtime/float_mode.h). If not, the calls without a pool
-  // compute with denormals, their outputs are the result, and pools are compared with each other
-  // only.
+  // true: denormals count as zero, as in the pool (codegen/runtime/float_mode.h). false: calls
+  // without a pool keep them and give the result; pools are compared among themselves.
   bool flush_denormals = true;
 };
 

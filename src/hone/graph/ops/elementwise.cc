@@ -19,7 +19,8 @@ std::optional<double> clip_bound(const Graph& graph, const Node& node, size_t op
   return constant->at(0);
 }
 
-// A NaN among the operands is the result.
+// A NaN among the operands is the result. One operand is read three times: never the one that is
+// such a choice itself, or the expression for n operands would have 3^n of them.
 Expr extreme(ir::Op op, const Expr& a, const Expr& b) {
   for (const Expr& known : {a, b}) {
     if (known->op != ir::Op::kFloat) continue;
@@ -27,6 +28,8 @@ Expr extreme(ir::Op op, const Expr& a, const Expr& b) {
     return ir::make(op, {known, known == a ? b : a});
   }
   if (!is_float(a->type)) return ir::make(op, {a, b});
+  if (a->op == ir::Op::kSelect)
+    return ir::select(ir::make(ir::Op::kNe, {b, b}), b, ir::make(op, {b, a}));
   return ir::select(ir::make(ir::Op::kNe, {a, a}), a, ir::make(op, {a, b}));
 }
 Expr least(const Expr& a, const Expr& b) { return extreme(ir::Op::kMin, a, b); }
@@ -136,7 +139,11 @@ void emit_pow(EmitContext& c) {
       for (int i = 1; i < static_cast<int>(known); ++i) power = power * a;
       return power;
     }
-    if (whole && known == 0.5 && is_float(a->type)) return apply<ir::Op::kSqrt>(a);
+    if (whole && known == 0.5 && is_float(a->type)) {  // 0 of -0, infinity of minus infinity
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      return ir::select(ir::make(ir::Op::kEq, {a, lit(a, -kInfinity)}), lit(a, kInfinity),
+                        apply<ir::Op::kSqrt>(a + lit(a, 0)));
+    }
     if (is_float(a->type) && a->type == b->type) return ir::make(ir::Op::kPow, {a, b});
     const DType wide = DType::kF64;
     return ir::cast(a->type, ir::make(ir::Op::kPow, {ir::cast(wide, a), ir::cast(wide, b)}));

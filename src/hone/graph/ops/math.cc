@@ -19,8 +19,10 @@ Expr exp(const Expr& x) { return apply<ir::Op::kExp>(x); }
 Expr log(const Expr& x) { return apply<ir::Op::kLog>(x); }
 Expr atan(const Expr& x) { return apply<ir::Op::kAtan>(x); }
 Expr negated(const Expr& x) { return apply<ir::Op::kNeg>(x); }
+// `value` is that of |x|, and 0 of 0, whose sign is kept, too.
 Expr with_sign_of(const Expr& x, const Expr& value) {
-  return ir::select(ir::less(x, lit(x, 0)), negated(value), value);
+  const Expr of_others = ir::select(ir::less(x, lit(x, 0)), negated(value), value);
+  return ir::select(ir::make(ir::Op::kEq, {x, lit(x, 0)}), x, of_others);
 }
 Expr is_above(const Expr& x, double limit) { return ir::less(lit(x, limit), x); }
 constexpr double kLarge = 1e8;  // 1 / x^2 adds nothing to 1, and x^2 does not overflow before
@@ -70,7 +72,9 @@ void emit_acosh(EmitContext& c) {
   emit_unary(c, "acosh", [](const Expr& x) {
     const Expr t = x - lit(x, 1);
     const Expr near = log1p(t + sqrt(t * (t + lit(x, 2))));
-    return ir::select(is_above(x, kLarge), log(x) + lit(x, std::numbers::ln2), near);
+    const Expr value = ir::select(is_above(x, kLarge), log(x) + lit(x, std::numbers::ln2), near);
+    return ir::select(ir::less(x, lit(x, 1)), lit(x, std::numeric_limits<double>::quiet_NaN()),
+                      value);
   });
 }
 void emit_atanh(EmitContext& c) {
@@ -84,7 +88,9 @@ void emit_reciprocal(EmitContext& c) {
 }
 void emit_sign(EmitContext& c) {
   emit_unary(c, "sign", [](const Expr& x) {
-    const Expr above = ir::select(is_above(x, 0), lit(x, 1), x);  // 0 and NaN stay
+    const Expr none = ir::make(ir::Op::kNe, {x, x});
+    const Expr others = is_float(x->type) ? ir::select(none, x, lit(x, 0)) : lit(x, 0);
+    const Expr above = ir::select(is_above(x, 0), lit(x, 1), others);
     const bool has_sign = is_float(x->type) || x->type == DType::kI8 || x->type == DType::kI16 ||
                           x->type == DType::kI32 || x->type == DType::kI64;
     return has_sign ? ir::select(ir::less(x, lit(x, 0)), lit(x, -1), above) : above;

@@ -96,6 +96,48 @@ TEST(pointwise, nan_passes_through_what_chooses) {
   }
 }
 
+TEST(pointwise, extremes_of_many_operands_are_no_larger_than_their_number) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI32}) {
+    for (const char* type : {"Max", "Min"}) {
+      std::vector<Tensor> operands;
+      for (int i = 0; i < 200; ++i)
+        operands.push_back(tensor(dtype, {i % 7 - 3.0, -(i % 5) + 1.0}));
+      const bool largest = type[1] == 'a';
+      expect_values(result(type, operands),
+                    largest ? std::vector<double>{3, 1} : std::vector<double>{-3, -3});
+      if (!is_float(dtype)) continue;
+      for (const size_t place : {size_t{0}, size_t{1}, size_t{100}, size_t{199}}) {
+        std::vector<Tensor> with_nan = operands;
+        with_nan[place] = tensor(dtype, {kNaN, 0});
+        EXPECT_TRUE(std::isnan(result(type, with_nan).at(0))) << type << place;
+      }
+    }
+  }
+}
+
+TEST(pointwise, functions_are_right_where_others_are_not) {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    const Tensor half = tensor(dtype, {0.5}).reshaped({});
+    for (const bool is_constant : {false, true}) {
+      TestModel model;
+      model.input("x", {5}, dtype);
+      is_constant ? model.constant("c", half) : model.input("c", {}, dtype);
+      model.node("Pow", {"x", "c"}, {"y"}).output("y");
+      const Tensor x = tensor(dtype, {-0.0, -inf, 4, kNaN, -1});
+      const Tensor y =
+          run_optimized(model.graph(), is_constant ? std::vector{x} : std::vector{x, half})[0];
+      expect_values(y, {0, inf, 2, kNaN, kNaN});
+      EXPECT_FALSE(std::signbit(y.at(0)));
+    }
+    expect_values(result("Acosh", {tensor(dtype, {-1e4, -5e3, -2, 0.5, 1, kNaN})}),
+                  {kNaN, kNaN, kNaN, kNaN, 0, kNaN});
+    for (const char* type : {"Asinh", "Atanh", "Sinh"})
+      EXPECT_TRUE(std::signbit(result(type, {tensor(dtype, {-0.0})}).at(0))) << type;
+    EXPECT_FALSE(std::signbit(result("Sign", {tensor(dtype, {-0.0})}).at(0)));
+  }
+}
+
 TEST(pointwise, remainders_have_the_sign_of_the_divisor_or_of_the_dividend) {
   const AttributeList like_c = {{"fmod", int64_t{1}}};
   for (const DType dtype : {DType::kI8, DType::kI32, DType::kI64, DType::kF32, DType::kF64}) {

@@ -27,7 +27,7 @@ Status infer_top_k(InferContext& c) {
 }
 
 // Each row by itself: the places of its first elements, then what is there. Equal values stay in
-// order, and what is not a number is greater than all numbers.
+// order, and NaN is greater than all numbers.
 void emit_top_k(EmitContext& c) {
   const size_t axis = axis_of(c, -1);
   const bool largest = c.node().attributes.integer("largest", 1) != 0;

@@ -156,7 +156,7 @@ std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
   };
   steps.push_back(found_.set(number(0)));
   steps.push_back(take([&](const Expr& x) { return reaches(x, bound_.get()); }));
-  if (is_float(type) && !largest_) {  // too few numbers: what is none follows
+  if (is_float(type) && !largest_) {  // fewer numbers than k: NaNs fill the rest
     steps.push_back(
         ir::make_if(ir::less(found_.get(), number(k_)), {take([](const Expr& x) {
                                                            return ir::make(ir::Op::kNe, {x, x});
@@ -303,7 +303,7 @@ std::vector<Stmt> TopOfRow::order_many() const {
   const Stmt last = count_to("o", number(k_) - before_.get(), [&](const Expr& o) {
     return std::vector{ir::make_store(list_, {before_.get() + o}, ir::load(equal_, {o}))};
   });
-  // What is not a number is before the best of all groups.
+  // NaN is before the best of all groups.
   const bool lower = largest_ && is_float(best_->dtype);
   const Stmt least = vectors_to("v", vectors_of(found_.get()) * kLanes, [&](const Expr& i) {
     return std::vector{low_.set(ir::min(low_.get(), ir::load(found_key_, {i})))};

@@ -54,8 +54,8 @@ Result<Window> make_window(const Attributes& attributes, const Shape& input, Sha
       high = total - low;
     } else if (mode == "NOTSET" || mode == "VALID" || mode.empty()) {
       if (mode == "VALID") low = high = 0;
-      // Rounded down, and up with ceil_mode; a window that is larger than the padded data leaves
-      // less than no room, of which rounding up may still make one place.
+      // Rounded down, and up with ceil_mode. A window that is larger than the padded data leaves
+      // negative room, which may still be rounded up to one place.
       const int64_t room = w.input[d] + low + high - reach;
       out = ir::floor_div(room, w.stride[d]) + 1;
       if (ceil_mode && room % w.stride[d] != 0 && out * w.stride[d] < w.input[d] + low) {

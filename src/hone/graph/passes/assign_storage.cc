@@ -236,7 +236,7 @@ class Assigner {
       auto border = wanted_border(graph_, node, non_negative);
       if (!border) continue;
       const ValueId id = bordered_whole(uses, node.inputs[0], *border);
-      if (viewed_densely(uses, id)) continue;  // its windows' readers are guarded
+      if (viewed_densely(uses, id)) continue;  // its readers check bounds instead
       ++graph_.rules["border"];
       const auto [it, fresh] = borders_.emplace(id, *border);
       if (!fresh) it->second.join(*border);

@@ -26,7 +26,8 @@ ValueId Match::operand_of(ValueId id, std::string_view type) {
   return node == nullptr ? kNoValue : node->inputs[0];
 }
 
-// No pattern has so many nodes: a chain of thousands is not walked again from each of its nodes.
+// Bounds the search, so that a chain of thousands is not walked again from each of its nodes: no
+// pattern has so many.
 constexpr size_t kMostNodes = 32;
 
 // Factors and terms are read through a node if it has no other use and the shape of the whole.

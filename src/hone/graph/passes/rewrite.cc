@@ -64,7 +64,7 @@ class Rewriting {
     if (!ends) redirect(result, value);
     remove(index);
     remove_unread();
-    // What died gives its name to what does the same with other operands.
+    // The name of a dead node goes to the new node that does the same with other operands.
     for (size_t i = 0; i < names.size(); ++i) {
       Node& node = graph_.nodes[first + i];
       if (node.op != nullptr) node.name = node_names().take(names[i]);
@@ -115,7 +115,7 @@ class Rewriting {
       for (const ValueId out : node.outputs) {
         if (out == kNoValue) continue;
         uses_.producer[static_cast<size_t>(out)] = at;
-        unread_.push_back(out);  // perhaps
+        unread_.push_back(out);  // if nothing reads it when that is looked at
       }
       places_.push_back(order_.insert(next, at));
       graph_.nodes.push_back(std::move(node));
@@ -142,7 +142,7 @@ class Rewriting {
     const auto at = std::find(readers.begin(), readers.end(), static_cast<int>(reader));
     *at = readers.back();
     readers.pop_back();
-    unread_.push_back(id);  // perhaps
+    unread_.push_back(id);  // if this was its last reader
   }
 
   // The node keeps its place in the order, where run() stands.

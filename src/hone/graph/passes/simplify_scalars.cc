@@ -82,7 +82,7 @@ WithConstant with_constant(const Graph& graph, const Node& node) {
   return {};
 }
 
-// A sum of two constants that is so many times smaller than one of them has lost its digits.
+// Two constants of which so little is left when they meet are there to round: (x + 2^23) - 2^23.
 constexpr double kMostCancelled = 256;
 
 // (x * a) * b, (x + a) + b: the constants meet, if one of them is the same for all elements.
@@ -108,8 +108,8 @@ Result<bool> constants_meet(const RewriteSite& site) {
     const double other = combined.at(i);
     combined.set(i, multiplies ? other * *one : other + *one);
     const double both = combined.at(i);
-    // What leaves the type's range, and a term that is added to round and then taken away, is
-    // meant.
+    // Kept apart are constants that overflow or vanish together, and a term that is added to
+    // round and then taken away.
     if (std::isinf(both) && std::isfinite(other) && std::isfinite(*one)) return false;
     if (multiplies && both == 0 && other != 0 && *one != 0) return false;
     if (!multiplies && std::abs(both) < std::abs(other) / kMostCancelled) return false;
