@@ -39,7 +39,8 @@ std::optional<Compiled> compile_if_new(const ModelTasks& model, size_t group,
                                        const schedule::Steps& steps, std::set<ir::Identity>& seen) {
   Compiled out{.task = model.tasks.groups[group].key, .steps = schedule::to_string(steps)};
   const double start = thread_seconds();
-  const Result<ir::Program> program = schedule::lower(model.dag(group), steps);
+  const Result<ir::Program> program =
+      schedule::lower(model.dag(group), steps, {.parameters = model.target.passes});
   out.lower = thread_seconds() - start;
   out.failure = program.status().message();
   if (!program.ok()) return out;

@@ -17,6 +17,10 @@ namespace hone::fuzz {
 // The input of a seeded run.
 std::string make_input(Rng& rng);
 
+// What is wrong after so many seeded runs, as that something never happened in them; empty:
+// nothing. A target that counts nothing need not define it.
+std::string verdict(uint64_t runs);
+
 // For targets whose input is a seed: its first bytes, the missing ones 0.
 inline uint64_t seed_of(const uint8_t* data, size_t size) {
   uint64_t seed = 0;

@@ -5,7 +5,7 @@
 #include "hone/ir/equivalent.h"
 #include "hone/ir/interpreter.h"
 #include "hone/ir/parser.h"
-#include "hone/ir/partition_loops.h"
+#include "hone/ir/passes/partition_loops.h"
 #include "hone/ir/printer.h"
 #include "hone/ir/random_program.h"
 #include "hone/ir/verifier.h"

@@ -23,6 +23,8 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
+__attribute__((weak)) std::string hone::fuzz::verdict(uint64_t) { return ""; }
+
 namespace {
 
 constexpr time_t kSecondsPerRun = kSanitized ? 60 : 20;  // of the processor; longer is endless
@@ -56,6 +58,7 @@ int main(int argc, char** argv) {
     if (argc > 3 && !hone::write_file_atomic(argv[3], input).ok()) return 1;
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
   }
-  fmt::print("{} runs from seed {}\n", runs, first);
-  return 0;
+  const std::string wrong = hone::fuzz::verdict(runs);
+  fmt::print("{} runs from seed {}\n{}", runs, first, wrong);
+  return wrong.empty() ? 0 : 1;
 }

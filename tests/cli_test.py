@@ -257,6 +257,10 @@ class Library(Case):
         self.assertIn("measured: not yet", self.succeed(*explain, conv["task"], "--no-measure"))
         self.assertNotIn("limit", text)
         self.assertGreater(len(self.succeed(*explain, conv["task"], "--no-measure", "--code")), len(text))
+        self.assertRegex(self.succeed(*explain, conv["task"], "--no-measure", "--passes"), r"before the passes:(.|\n)*after simplify, .*\(first: ")
+        passes = self.succeed_json(*explain, conv["task"], "--no-measure", "--passes")["passes"]
+        self.assertEqual([passes[0]["name"], passes[-1]["name"]], ["simplify", "simplify"])
+        self.assertTrue(all(p["changed"] == bool(p["program"]) and p["seconds"] >= 0 for p in passes))
         report = self.succeed_json(*explain, conv["key"], "--default", "--measure")
         self.assertEqual((report["task"], report["name"], report["source"]), (conv["key"], "conv1", "default"))
         self.assertGreater(max(loop["fma"] for loop in report["loops"]), 0)

@@ -59,7 +59,9 @@ Status print_model(const std::string& path, const std::string& device) {
                         known_schedules(model, knowledge, options, pool));
   std::vector<Result<std::string>> lines(chosen.size(), std::string());
   const auto line = [&](size_t g) -> Result<std::string> {
-    HONE_ASSIGN_OR_RETURN(const ir::Program program, schedule::lower(model.dag(g), chosen[g]));
+    HONE_ASSIGN_OR_RETURN(
+        const ir::Program program,
+        schedule::lower(model.dag(g), chosen[g], {.parameters = model.target.passes}));
     const Result<codegen::ObjectCode> code = codegen::compile(program, model.target);
     if (!code.ok() && code.status().code() != Code::kUnsupported) return code.status();
     HONE_ASSIGN_OR_RETURN(const uint64_t inputs, hash_of_inputs(model, g));

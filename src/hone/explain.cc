@@ -13,6 +13,7 @@
 #include "hone/model/model_tasks.h"
 #include "hone/model/short_code.h"
 #include "hone/resolve_options.h"
+#include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
 #include "hone/search/task_tuner.h"
 
@@ -136,6 +137,18 @@ Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedul
   return time;
 }
 
+Status trace_passes(const ModelTasks& model, size_t task, const schedule::Steps& steps,
+                    Explanation& out) {
+  const auto trace = [&](const ir::PassTrace& pass) {
+    if (out.passes.empty()) out.raw_program = ir::print(pass.before);
+    out.passes.push_back({std::string(pass.pass.name), std::string(pass.pass.reason), pass.seconds,
+                          pass.changed ? ir::print(pass.after) : ""});
+  };
+  return schedule::lower(model.dag(task), steps,
+                         {.parameters = model.target.passes, .trace = trace})
+      .status();
+}
+
 Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& steps,
                Explanation& out) {
   HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
@@ -180,6 +193,7 @@ Result<Explanation> explain(const std::string& path, const ExplainOptions& optio
   HONE_ASSIGN_OR_RETURN(const Kernel kernel,
                         build_kernel(model.dag(task), chosen.steps, model.target));
   out.program = ir::print(kernel.program);
+  if (options.passes) HONE_RETURN_IF_ERROR(trace_passes(model, task, chosen.steps, out));
   out.phases = kernel.code.phases;
   out.text_bytes = kernel.code.text_bytes;
   out.scratch_bytes = kernel.code.scratch_bytes;

@@ -26,12 +26,20 @@ struct ExplainOptions {
   enum class Measure : uint8_t { kIfUnknown, kAlways, kNever };
   Measure measure = Measure::kIfUnknown;  // to run it now, in a worker
   measure::WorkerOptions worker;
+  bool passes = false;  // what each pass over the loop program does, too
 };
 
 // A stage that runs with the model, as the cost model's analysis sees it.
 struct ExplainedStage {
   std::string name;
   analysis::StageMeasure measure;
+};
+
+// What a pass of the lowering did (ir/passes/pipeline.h).
+struct ExplainedPass {
+  std::string name, reason;
+  double seconds = 0;
+  std::string program;  // after it, printed; empty: it changed nothing
 };
 
 struct MeasuredTime {
@@ -46,7 +54,9 @@ struct Explanation {
   TaskSummary task;  // predicted_seconds are those of this schedule
   uint64_t key = 0;
   int threads = 1;
-  std::string program;  // printed
+  std::string program;                // printed
+  std::string raw_program;            // before the passes; empty: not asked for
+  std::vector<ExplainedPass> passes;  // empty: not asked for
   std::vector<codegen::Phase> phases;
   std::vector<codegen::InnerLoop> loops;  // one per phase that is no prepare phase
   int64_t text_bytes = 0, scratch_bytes = 0;

@@ -16,7 +16,8 @@ namespace {
 
 struct Options {
   std::string model, task, steps;
-  bool best = false, use_default = false, measure = false, no_measure = false, code = false;
+  bool best = false, use_default = false, measure = false, no_measure = false, code = false,
+       passes = false;
   BuildOptionTexts build;
   bool json = false;
 };
@@ -84,6 +85,17 @@ std::string traffic_text(const Explanation& e, const target::Target& target) {
   return table.text();
 }
 
+std::string passes_text(const Explanation& e) {
+  std::string text = fmt::format("loop program before the passes:\n{}\n", indented(e.raw_program));
+  for (const ExplainedPass& pass : e.passes) {
+    const std::string time = format_seconds(pass.seconds);
+    text += pass.program.empty() ? fmt::format("{} changed nothing in {}\n\n", pass.name, time)
+                                 : fmt::format("after {}, {} ({}):\n{}\n", pass.name, time,
+                                               pass.reason, indented(pass.program));
+  }
+  return text;
+}
+
 std::string times_text(const Explanation& e, const Limits& limits) {
   std::string text =
       fmt::format("predicted: {} on {} thread{}\n", format_seconds(e.task.predicted_seconds),
@@ -115,7 +127,11 @@ void print_text(const Explanation& e, const target::Target& target, const Limits
              format_count(e.task.bytes));
   const std::string from = e.task.from.empty() ? "" : " from " + e.task.from;
   fmt::print("schedule ({}{}):\n{}\n", e.task.source, from, indented(e.task.steps));
-  fmt::print("loop program:\n{}\n", indented(e.program));
+  if (e.passes.empty()) {
+    fmt::print("loop program:\n{}\n", indented(e.program));
+  } else {
+    fmt::print("{}", passes_text(e));
+  }
   fmt::print(
       "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} registers\n\n",
       e.text_bytes, e.scratch_bytes, e.registers_needed, target.vector_registers);
@@ -152,6 +168,13 @@ void print_json(const Explanation& e, const Limits& limits) {
   json["task"] = hash_hex(e.key);
   json["steps"] = e.task.steps;
   json["program"] = e.program;
+  for (const ExplainedPass& pass : e.passes) {
+    json["passes"].push_back({{"name", pass.name},
+                              {"reason", pass.reason},
+                              {"seconds", pass.seconds},
+                              {"changed", !pass.program.empty()},
+                              {"program", pass.program}});
+  }
   json["threads"] = e.threads;
   json["text_bytes"] = e.text_bytes;
   json["scratch_bytes"] = e.scratch_bytes;
@@ -181,6 +204,7 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(parsed.compile, parse_build_options(options.build));
   parsed.compile.interrupted = &listen_for_interrupt();
   parsed.task = options.task;
+  parsed.passes = options.passes;
   if (options.measure) parsed.measure = ExplainOptions::Measure::kAlways;
   if (options.no_measure) parsed.measure = ExplainOptions::Measure::kNever;
   if (options.best) parsed.schedule = ExplainOptions::Schedule::kBest;
@@ -230,6 +254,9 @@ Command explain_command(CLI::App& root) {
                 "Run the kernel now; default: only if the database has no time of this schedule\n"
                 "and the device is this machine");
   app->add_flag("--no-measure", options->no_measure, "Don't run it")->excludes("--measure");
+  app->add_flag(
+      "--passes", options->passes,
+      "Print the loop program before and after each pass that changed it, and the time it took");
   app->add_flag("--code", options->code, "Print all instructions of the inner loops");
   add_task_options(*app, options->build);
   add_json(*app, options->json);

@@ -159,7 +159,7 @@ double distinct_vectors(const Nest& nest, const NestAccess& access, const Body& 
 }
 
 // The part of a body's additions (or comparisons) that is left where points share the sums of their
-// windows' columns (ir/share_windows.h).
+// windows' columns (ir/passes/share_windows.h).
 double unshared_additions(const Nest& nest, const Body& body) {
   const NestAccess* read = nullptr;
   for (const NestAccess& access : nest.accesses) {

@@ -107,7 +107,7 @@ void add_workspaces(const Kernel& kernel, std::span<Tensor> arguments) {
 Result<Kernel> build_kernel(const compute::Dag& dag, const schedule::Steps& steps,
                             const target::Target& target) {
   Kernel kernel;
-  HONE_ASSIGN_OR_RETURN(kernel.program, schedule::lower(dag, steps));
+  HONE_ASSIGN_OR_RETURN(kernel.program, schedule::lower(dag, steps, {.parameters = target.passes}));
   HONE_ASSIGN_OR_RETURN(kernel.code, codegen::compile_once(kernel.program, target));
   kernel.used = used_params(kernel.program);
   return kernel;

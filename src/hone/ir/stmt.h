@@ -20,7 +20,7 @@ struct StmtNode {
   StmtKind kind;
   // kFor: for var in min .. min+extent. The extent is a constant unless a guard bounds the loop.
   ForKind for_kind = ForKind::kSerial;
-  bool peel = false;  // kFor: split where the guards inside become true (ir/partition_loops.h)
+  bool peel = false;  // kFor: partition_loops splits it where the guards inside become true
   VarPtr var;
   Expr min, extent;
   Expr condition;                  // kIf

@@ -19,7 +19,9 @@ struct Size {
 };
 
 Result<Size> size_of(const ModelTasks& model, size_t group, const schedule::Steps& steps) {
-  HONE_ASSIGN_OR_RETURN(const ir::Program program, schedule::lower(model.dag(group), steps));
+  HONE_ASSIGN_OR_RETURN(
+      const ir::Program program,
+      schedule::lower(model.dag(group), steps, {.parameters = model.target.passes}));
   const std::vector<bool> used = used_params(program);
   Size size;
   for (size_t i = 0; i < program.params.size(); ++i) {

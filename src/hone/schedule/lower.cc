@@ -3,19 +3,7 @@
 #include <algorithm>
 
 #include "hone/compute/stage_body.h"
-#include "hone/ir/fuse_loops.h"
-#include "hone/ir/hoist_functions.h"
-#include "hone/ir/hoist_guards.h"
-#include "hone/ir/jam_loops.h"
-#include "hone/ir/partition_loops.h"
-#include "hone/ir/prefetch_blocks.h"
-#include "hone/ir/prefetch_next.h"
-#include "hone/ir/roll_loops.h"
-#include "hone/ir/share_sums.h"
-#include "hone/ir/share_windows.h"
-#include "hone/ir/simplify.h"
 #include "hone/ir/sink_loops.h"
-#include "hone/ir/skip_neutral.h"
 #include "hone/schedule/lower_guards.h"
 #include "hone/schedule/packing_order.h"
 
@@ -301,29 +289,18 @@ Result<ir::Program> lower_raw(const State& state, const Bounds& bounds) {
   return Lowering(state, bounds).run();
 }
 
-Result<ir::Program> lower(const State& state, const Bounds& bounds) {
+Result<ir::Program> lower(const State& state, const Bounds& bounds,
+                          const ir::PipelineOptions& options) {
   HONE_ASSIGN_OR_RETURN(ir::Program program, lower_raw(state, bounds));
-  program = ir::simplify(std::move(program));
-  program = ir::hoist_guards(std::move(program));
-  program = ir::fuse_loops(std::move(program));
-  program = ir::prefetch_blocks(std::move(program));
-  program = ir::prefetch_next(std::move(program));
-  program = ir::partition_loops(std::move(program));
-  program = ir::fuse_loops(std::move(program));  // rows whose tests are gone
-  program = ir::jam_loops(std::move(program));   // after the tests of incomplete tiles are apart
-  program = ir::share_sums(std::move(program));
-  program = ir::share_windows(std::move(program));
-  program = ir::hoist_functions(std::move(program));
-  program = ir::roll_loops(std::move(program));  // late: what is left is as long as it will be
-  program = ir::skip_neutral(std::move(program));
-  return ir::simplify(std::move(program));
+  return ir::run_pipeline(ir::cpu_pipeline(), std::move(program), options);
 }
 
-Result<ir::Program> lower(const compute::Dag& dag, const Steps& steps) {
+Result<ir::Program> lower(const compute::Dag& dag, const Steps& steps,
+                          const ir::PipelineOptions& options) {
   HONE_ASSIGN_OR_RETURN(State state, replay(dag, steps));
   order_packing(state);
   HONE_ASSIGN_OR_RETURN(const Bounds bounds, infer_bounds(state));
-  return lower(state, bounds);
+  return lower(state, bounds, options);
 }
 
 }  // namespace hone::schedule

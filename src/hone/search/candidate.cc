@@ -62,9 +62,10 @@ Result<TaskOperands> make_operands(const compute::Dag& dag, uint64_t seed, int t
   return operands;
 }
 
-void lower(Candidate& candidate, const compute::Dag& dag) {
+void lower(Candidate& candidate, const compute::Dag& dag, const target::Target& target) {
   candidate.status = codegen::survive_crash([&]() -> Status {
-    HONE_ASSIGN_OR_RETURN(candidate.program, schedule::lower(dag, candidate.steps));
+    HONE_ASSIGN_OR_RETURN(candidate.program,
+                          schedule::lower(dag, candidate.steps, {.parameters = target.passes}));
     candidate.program_hash = ir::hash(*candidate.program);
     return ok_status();
   });
@@ -72,7 +73,7 @@ void lower(Candidate& candidate, const compute::Dag& dag) {
 
 void build(Candidate& candidate, const compute::Dag& dag, const target::Target& target,
            const TaskOperands& operands) {
-  if (!candidate.program) lower(candidate, dag);
+  if (!candidate.program) lower(candidate, dag, target);
   if (!candidate.runs()) return;
   const ir::Program program = *std::exchange(candidate.program, std::nullopt);
   Result<codegen::ObjectCode> code = codegen::compile_once(program, target);

@@ -37,7 +37,7 @@ struct TaskOperands {
 [[nodiscard]] double pack_seconds(int64_t constant_bytes);
 
 // Makes the program and its hash, or says in `status` why there is none.
-void lower(Candidate& candidate, const compute::Dag& dag);
+void lower(Candidate& candidate, const compute::Dag& dag, const target::Target& target);
 // Makes machine code and fills in what the job needs of it, or says in `status` why there is none;
 // safe for different candidates from several threads.
 void build(Candidate& candidate, const compute::Dag& dag, const target::Target& target,

@@ -91,7 +91,7 @@ Status SampleLanes::load(Lane& lane, const space::Space& space) {
       lane.pending.push_back(entry.first);
     } else if (space.size() < kSmallSpace) {
       Candidate candidate{.point = std::nullopt, .steps = entry.first};
-      lower(candidate, *tasks_[lane.task].dag);
+      lower(candidate, *tasks_[lane.task].dag, *options_.devices[lane.device].target);
       if (candidate.runs()) lane.programs.insert(candidate.program_hash);
     }
   }

@@ -114,7 +114,7 @@ Status Sampling::fill(Turn& turn) {
   lane.exhausted = turn.candidates.empty();
   // What would become the same machine code as another one is as good as measured.
   std::erase_if(turn.candidates, [&](Candidate& candidate) {
-    lower(candidate, *task.dag);
+    lower(candidate, *task.dag, target);
     return candidate.runs() && !lane.programs.insert(candidate.program_hash).second;
   });
   turn.last = turn.candidates.size() < wanted / kHardlyAny;

@@ -61,7 +61,7 @@ Status TaskTuner::make_operands() {
 }
 
 bool TaskTuner::lower(Candidate& candidate) {
-  search::lower(candidate, *task_.dag);
+  search::lower(candidate, *task_.dag, *context_.target);
   if (!candidate.runs()) return true;
   const auto [place, added] = programs_.emplace(candidate.program_hash, 0);
   if (added) return true;

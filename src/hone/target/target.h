@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hone/base/status.h"
+#include "hone/ir/passes/pass_parameters.h"
 
 namespace hone::target {
 
@@ -34,6 +35,7 @@ struct Target {
   double ghz = 2.5;                // nominal; used for estimates only
   std::vector<Cache> caches;       // by level
   double memory_bytes_per_cycle = 4;  // one core
+  ir::PassParameters passes;          // of programs for it; so far all targets have the defaults
   [[nodiscard]] int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
 };
 

@@ -3,8 +3,8 @@
 
 #include "hone/codegen/llvm/inner_loop_testing.h"
 #include "hone/codegen/llvm/test_support.h"
-#include "hone/ir/share_sums.h"
-#include "hone/ir/transform_testing.h"
+#include "hone/ir/passes/share_sums.h"
+#include "hone/ir/passes/transform_testing.h"
 
 namespace hone::codegen {
 namespace {

@@ -1,0 +1,67 @@
+// ir/passes/check_pass_testing.h - whether a pass keeps a program valid and what it computes, asked
+// of the interpreter; for tests and fuzz targets.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "hone/ir/interpreter.h"
+#include "hone/ir/passes/pipeline.h"
+#include "hone/ir/printer.h"
+#include "hone/ir/verifier.h"
+
+namespace hone::ir::testing {
+
+// With these a pass changes a program wherever it may, not only where that pays.
+inline const PassParameters kEager = {
+    .prefetch_blocks = {.min_reuse = 1, .min_stream = 0, .min_rows = 1},
+    .prefetch_next = {.min_bytes = 0},
+    .roll_loops = {.max_loads = 0, .max_prepare_loads = 0, .max_sum_loads = 0}};
+
+// Each pass of a list once.
+inline std::vector<Pass> distinct(std::span<const Pass> passes) {
+  std::vector<Pass> found;
+  for (const Pass& pass : passes) {
+    const auto same = [&](const Pass& other) { return other.name == pass.name; };
+    if (std::none_of(found.begin(), found.end(), same)) found.push_back(pass);
+  }
+  return found;
+}
+
+// Equal but for rounding: constants that are folded are rounded at each step, which the interpreter
+// does at stores only, and some passes change the order of sums.
+inline bool same_values(const Tensor& a, const Tensor& b) {
+  const double tolerance = !is_float(a.dtype()) ? 0 : a.dtype() == DType::kF16 ? 2e-3 : 1e-4;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const double x = a.at(i), y = b.at(i);
+    const bool same = x == y || (std::isnan(x) && std::isnan(y)) ||
+                      std::fabs(x - y) <= tolerance * (1 + std::fabs(x));
+    if (!same) return false;
+  }
+  return true;
+}
+
+// Why `after` is no program that computes what `before` does; empty if it is one. Params that both
+// have are the same buffers.
+inline std::string difference(const Program& before, const Program& after, uint64_t seed) {
+  if (const Status valid = verify(after); !valid.ok()) return valid.message();
+  std::vector<Tensor> expected = random_arguments(before, seed);
+  std::vector<Tensor> found = random_arguments(after, seed);
+  const auto for_common = [&](const auto& f) {
+    for (size_t i = 0; i < before.params.size(); ++i) {
+      for (size_t j = 0; j < after.params.size(); ++j) {
+        if (before.params[i].buffer == after.params[j].buffer) f(expected[i], found[j], i);
+      }
+    }
+  };
+  for_common([](const Tensor& from, Tensor& to, size_t) { to = from.clone(); });
+  if (const Status ran = run(before, expected); !ran.ok()) return "before: " + ran.message();
+  if (const Status ran = run(after, found); !ran.ok()) return ran.message();
+  std::string message;
+  for_common([&](const Tensor& a, const Tensor& b, size_t i) {
+    if (!same_values(a, b)) message = before.params[i].buffer->name + " has other values";
+  });
+  return message;
+}
+
+}  // namespace hone::ir::testing

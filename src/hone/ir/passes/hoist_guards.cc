@@ -1,0 +1,60 @@
+#include "hone/ir/passes/hoist_guards.h"
+
+#include <algorithm>
+
+#include "hone/ir/linear.h"
+
+namespace hone::ir {
+namespace {
+
+// Neither reads memory nor divides by something that may be zero: may run where it did not before.
+bool is_speculatable(const Expr& e) {
+  if (e->op == Op::kLoad) return false;
+  const bool divides = e->op == Op::kDiv || e->op == Op::kFloorDiv || e->op == Op::kFloorMod;
+  if (divides && !is_float(e->type) && !(is_const_int(e->args[1]) && e->args[1]->int_value != 0))
+    return false;
+  return std::all_of(e->args.begin(), e->args.end(), is_speculatable);
+}
+
+}  // namespace
+
+std::vector<Expr> conjuncts(const Expr& condition) {
+  if (condition->op != Op::kAnd) return {condition};
+  std::vector<Expr> parts = conjuncts(condition->args[0]);
+  for (Expr& p : conjuncts(condition->args[1])) parts.push_back(std::move(p));
+  return parts;
+}
+
+Expr conjunction(const std::vector<Expr>& parts) {
+  Expr all = constant_bool(true);
+  for (const Expr& p : parts) all = logical_and(all, p);
+  return all;
+}
+
+Stmt hoist_guards(const Stmt& s) {
+  if (s->body.empty()) return s;
+  std::vector<Stmt> body;
+  for (const Stmt& child : s->body) body.push_back(hoist_guards(child));
+  const bool can_hoist = s->kind == StmtKind::kAlloc ||
+                         (s->kind == StmtKind::kFor && s->for_kind != ForKind::kParallel);
+  if (!can_hoist || body.size() != 1 || body[0]->kind != StmtKind::kIf)
+    return with_body(*s, std::move(body));
+  std::vector<Expr> outside, inside;
+  for (const Expr& part : conjuncts(body[0]->condition)) {
+    const bool moves = is_speculatable(part) && !(s->var && uses(part, s->var.get()));
+    (moves ? outside : inside).push_back(part);
+  }
+  if (outside.empty()) return with_body(*s, std::move(body));
+  std::vector<Stmt> kept = body[0]->body;
+  if (!inside.empty()) kept = {make_if(conjunction(inside), std::move(kept))};
+  return make_if(conjunction(outside), {with_body(*s, std::move(kept))});
+}
+
+Program hoist_guards(Program program) {
+  for (Phase& phase : program.phases) {
+    if (phase.body) phase.body = hoist_guards(phase.body);
+  }
+  return program;
+}
+
+}  // namespace hone::ir

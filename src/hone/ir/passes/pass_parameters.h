@@ -1,0 +1,19 @@
+// ir/passes/pass_parameters.h - what passes know of the machine that a program is for. It is a part
+// of a target's description (target/target.h).
+#pragma once
+
+#include "hone/ir/passes/partition_loops.h"
+#include "hone/ir/passes/prefetch_blocks.h"
+#include "hone/ir/passes/prefetch_next.h"
+#include "hone/ir/passes/roll_loops.h"
+
+namespace hone::ir {
+
+struct PassParameters {
+  PrefetchOptions prefetch_blocks;
+  PrefetchNextOptions prefetch_next;
+  PartitionOptions partition_loops;
+  RollOptions roll_loops;
+};
+
+}  // namespace hone::ir
