@@ -8,32 +8,27 @@
 #include "hone/base/round_up.h"
 #include "hone/codegen/llvm/code_cache.h"
 #include "hone/codegen/runtime/float_mode.h"
+#include "hone/ir/visit.h"
 #include "hone/schedule/lower.h"
 
 namespace hone {
 namespace {
 
-void collect_buffers(const ir::Expr& expr, std::set<const ir::Buffer*>& buffers) {
-  if (!expr) return;
-  if (expr->buffer) buffers.insert(expr->buffer.get());
-  for (const ir::Expr& arg : expr->args) collect_buffers(arg, buffers);
-}
-
-void collect_buffers(const ir::Stmt& stmt, std::set<const ir::Buffer*>& buffers) {
-  if (stmt->buffer) buffers.insert(stmt->buffer.get());
-  for (const ir::BufferPtr& buffer : stmt->buffers) buffers.insert(buffer.get());
-  for (const ir::Expr& expr : {stmt->min, stmt->extent, stmt->condition, stmt->value})
-    collect_buffers(expr, buffers);
-  for (const ir::Expr& expr : stmt->indices) collect_buffers(expr, buffers);
-  for (const ir::Stmt& child : stmt->body) collect_buffers(child, buffers);
+void collect_buffers(const ir::StmtNode& stmt, std::set<const ir::Buffer*>& buffers) {
+  buffers.insert(stmt.buffer.get());
+  for (const ir::BufferPtr& buffer : stmt.buffers) buffers.insert(buffer.get());
+  ir::for_each_expr(stmt, [&](const ir::Expr& expr) {
+    ir::visit(expr, [&](const ir::Expr& node) { buffers.insert(node->buffer.get()); });
+  });
 }
 
 }  // namespace
 
 std::vector<bool> used_params(const ir::Program& program) {
-  std::set<const ir::Buffer*> buffers;  // looked up only, never iterated
+  std::set<const ir::Buffer*> buffers;  // and null; looked up only, never iterated
   for (const ir::Phase& phase : program.phases) {
-    if (!phase.prepare) collect_buffers(phase.body, buffers);
+    if (phase.prepare) continue;
+    ir::for_each_stmt(*phase.body, [&](const ir::StmtNode& s) { collect_buffers(s, buffers); });
   }
   std::vector<bool> used;
   for (const ir::Param& param : program.params)

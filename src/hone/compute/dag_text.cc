@@ -5,6 +5,7 @@
 #include "hone/compute/affine.h"
 #include "hone/ir/parser.h"
 #include "hone/ir/printer.h"
+#include "hone/ir/visit.h"
 
 namespace hone::compute {
 namespace {
@@ -124,32 +125,11 @@ class Renamer {
     return renamed_.back().second;
   }
   Stmt apply(const Stmt& s) const {
-    if (!s || renamed_.empty()) return s;
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(apply(child));
-    ir::StmtNode copy = *s;
-    for (ir::Expr* e : {&copy.min, &copy.extent, &copy.condition, &copy.value}) *e = apply(*e);
-    for (ir::Expr& index : copy.indices) index = apply(index);
-    if (copy.buffer) copy.buffer = find(copy.buffer);
-    for (BufferPtr& buffer : copy.buffers) buffer = find(buffer);
-    copy.body = std::move(body);
-    return std::make_shared<const ir::StmtNode>(std::move(copy));
+    return s && !renamed_.empty() ? ir::replace_buffers(s, renamed_) : s;
   }
 
  private:
-  [[nodiscard]] BufferPtr find(const BufferPtr& buffer) const {
-    const auto it = std::find_if(renamed_.begin(), renamed_.end(),
-                                 [&](const auto& pair) { return pair.first == buffer; });
-    return it == renamed_.end() ? buffer : it->second;
-  }
-  [[nodiscard]] ir::Expr apply(const ir::Expr& e) const {
-    if (!e) return e;
-    return ir::rewrite(e, [&](const ir::Expr& node) {
-      return node->op == ir::Op::kLoad ? ir::load(find(node->buffer), node->args) : ir::Expr();
-    });
-  }
-
-  std::vector<std::pair<BufferPtr, BufferPtr>> renamed_;
+  ir::BufferMap renamed_;
 };
 
 bool is_extern_of(const Stmt& s, std::string_view name) {

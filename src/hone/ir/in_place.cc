@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "hone/ir/visit.h"
+
 namespace hone::ir {
 namespace {
 
@@ -40,14 +42,14 @@ void collect(const Expr& expr, const StmtNode* store, std::set<const Buffer*>& h
   for (const Expr& arg : expr->args) collect(arg, store, here, uses);
 }
 
-void collect(const Stmt& stmt, Uses& uses) {
+void collect(const StmtNode& stmt, Uses& uses) {
   std::set<const Buffer*> here;
-  for (const Expr& expr : {stmt->min, stmt->extent, stmt->condition})
+  for (const Expr& expr : {stmt.min, stmt.extent, stmt.condition})
     collect(expr, nullptr, here, uses);
-  for (const Expr& index : stmt->indices) collect(index, nullptr, here, uses);
-  if (stmt->kind == StmtKind::kStore) {
-    const Buffer* output = stmt->buffer.get();
-    collect(stmt->value, stmt.get(), here, uses);
+  for (const Expr& index : stmt.indices) collect(index, nullptr, here, uses);
+  if (stmt.kind == StmtKind::kStore) {
+    const Buffer* output = stmt.buffer.get();
+    collect(stmt.value, &stmt, here, uses);
     uses.written.insert(output);
     ++uses.stores[output];
     for (const Buffer* input : here) {
@@ -55,8 +57,7 @@ void collect(const Stmt& stmt, Uses& uses) {
       uses.read_for[input].insert(output);
     }
   }
-  for (const BufferPtr& buffer : stmt->buffers) uses.opaque.insert(buffer.get());
-  for (const Stmt& child : stmt->body) collect(child, uses);
+  for (const BufferPtr& buffer : stmt.buffers) uses.opaque.insert(buffer.get());
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ void collect(const Stmt& stmt, Uses& uses) {
 std::vector<InPlacePair> in_place_pairs(const Program& program) {
   Uses uses;
   for (const Phase& phase : program.phases) {
-    if (!phase.prepare) collect(phase.body, uses);
+    if (!phase.prepare) for_each_stmt(*phase.body, [&](const StmtNode& s) { collect(s, uses); });
   }
   std::vector<InPlacePair> pairs;
   for (size_t i = 0; i < program.params.size(); ++i) {

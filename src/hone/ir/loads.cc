@@ -1,6 +1,6 @@
 #include "hone/ir/loads.h"
 
-#include <algorithm>
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 
@@ -12,9 +12,15 @@ bool loads_from(const Expr& e, const Buffer* buffer) {
 }
 
 bool loads_from(const StmtNode& s, const Buffer* buffer) {
-  const auto loads = [&](const Expr& e) { return e && loads_from(e, buffer); };
-  return loads(s.min) || loads(s.extent) || loads(s.condition) || loads(s.value) ||
-         std::any_of(s.indices.begin(), s.indices.end(), loads);
+  return any_expr(s, [&](const Expr& e) { return loads_from(e, buffer); });
+}
+
+bool reads(const StmtNode& s, const Buffer* buffer) {
+  return any_stmt(s, [&](const StmtNode& node) {
+    return loads_from(node, buffer) ||
+           std::any_of(node.buffers.begin(), node.buffers.end(),
+                       [&](const BufferPtr& b) { return b.get() == buffer; });
+  });
 }
 
 }  // namespace hone::ir

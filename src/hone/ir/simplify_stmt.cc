@@ -1,47 +1,18 @@
 #include <algorithm>
 
+#include "hone/ir/loads.h"
 #include "hone/ir/simplifier.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
-
-// Calls f on a statement and every one below.
-template <typename F>
-void visit_stmts(const Stmt& s, const F& f) {
-  f(*s);
-  for (const Stmt& child : s->body) visit_stmts(child, f);
-}
-
-bool loads_buffer(const Expr& e, const BufferPtr& buffer) {
-  if (!e) return false;
-  if (e->op == Op::kLoad && e->buffer == buffer) return true;
-  return std::any_of(e->args.begin(), e->args.end(),
-                     [&](const Expr& a) { return loads_buffer(a, buffer); });
-}
-
-// Whether somebody reads a buffer (an extern statement may).
-bool is_read(const std::vector<Stmt>& body, const BufferPtr& buffer) {
-  bool read = false;
-  for (const Stmt& child : body) {
-    visit_stmts(child, [&](const StmtNode& s) {
-      const auto reads = [&](const Expr& e) { return loads_buffer(e, buffer); };
-      read |= reads(s.min) || reads(s.extent) || reads(s.condition) || reads(s.value) ||
-              std::any_of(s.indices.begin(), s.indices.end(), reads) ||
-              std::find(s.buffers.begin(), s.buffers.end(), buffer) != s.buffers.end();
-    });
-  }
-  return read;
-}
 
 // Without the stores to a buffer and prefetches of it.
 Stmt drop_stores(const Stmt& s, const BufferPtr& buffer) {
   if ((s->kind == StmtKind::kStore || s->kind == StmtKind::kPrefetch) && s->buffer == buffer)
     return make_block({});
-  if (s->body.empty()) return s;
-  std::vector<Stmt> body;
-  for (const Stmt& child : s->body) body.push_back(drop_stores(child, buffer));
-  Stmt result = with_body(*s, std::move(body));
-  return result->body.empty() && s->kind != StmtKind::kBlock ? make_block({}) : result;
+  const Stmt result = map_body(s, [&](const Stmt& child) { return drop_stores(child, buffer); });
+  return result->body.empty() && result != s ? make_block({}) : result;
 }
 
 class StmtSimplifier {
@@ -130,7 +101,9 @@ class StmtSimplifier {
 
   Stmt alloc(const StmtNode& s) {
     std::vector<Stmt> body = statements(s.body);
-    if (!is_read(body, s.buffer)) {
+    const bool is_read = std::any_of(
+        body.begin(), body.end(), [&](const Stmt& child) { return reads(*child, s.buffer.get()); });
+    if (!is_read) {
       for (Stmt& child : body) child = drop_stores(child, s.buffer);
       return make_block(std::move(body));
     }
@@ -149,10 +122,8 @@ Stmt simplify(const Stmt& s, const Ranges& ranges, const SimplifyOptions& option
 }
 
 Program simplify(Program program, const SimplifyOptions& options) {
-  for (Phase& phase : program.phases) {
-    if (phase.body) phase.body = simplify(phase.body, Ranges(), options);
-  }
-  return program;
+  return map_all_phases(std::move(program),
+                        [&](const Stmt& s) { return simplify(s, Ranges(), options); });
 }
 
 }  // namespace hone::ir

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/ir/linear.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -68,24 +69,15 @@ class Sink {
     return indices;
   }
 
-  Expr place(const Expr& e) const {
-    if (!e) return e;
-    return rewrite(e, [&](const Expr& node) -> Expr {
-      const BufferPtr* wide = node->op == Op::kLoad ? find(node->buffer) : nullptr;
-      return wide != nullptr ? load(*wide, with_point(node->args)) : nullptr;
-    });
-  }
   Stmt place(const Stmt& s) const {
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(place(child));
-    std::vector<Expr> indices;
-    for (const Expr& index : s->indices) indices.push_back(place(index));
-    if (s->kind == StmtKind::kStore) {
-      const BufferPtr* wide = find(s->buffer);
-      if (wide != nullptr) return make_store(*wide, with_point(indices), place(s->value));
-    }
-    return with_exprs(*s, place(s->min), place(s->extent), place(s->condition), std::move(indices),
-                      place(s->value), std::move(body));
+    const Stmt loaded = rewrite_exprs(s, [&](const Expr& e) -> Expr {
+      const BufferPtr* wide = e->op == Op::kLoad ? find(e->buffer) : nullptr;
+      return wide != nullptr ? load(*wide, with_point(e->args)) : nullptr;
+    });
+    return rewrite_stmts(loaded, [&](const Stmt& store) {
+      const BufferPtr* wide = store->kind == StmtKind::kStore ? find(store->buffer) : nullptr;
+      return wide != nullptr ? make_store(*wide, with_point(store->indices), store->value) : store;
+    });
   }
 
   const std::vector<SunkLoop>& loops_;

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "hone/ir/scan_loop.h"
+#include "hone/ir/visit.h"
 #include "hone/schedule/im2col.h"
 #include "hone/schedule/online_softmax.h"
 #include "hone/schedule/stage_rewrite.h"
@@ -365,15 +366,12 @@ Status apply_sink(const Sink& step, State& state) {
 // A loop of the body of an extern stage; its steps are those of a scan, or it stays as it is.
 Status vectorize_body(StageState& stage, const std::string& loop) {
   if (stage.body_lanes) return invalid("{} has a loop that is vectorized", stage.name());
-  const std::function<const ir::StmtNode*(const std::vector<ir::Stmt>&)> find_in =
-      [&](const std::vector<ir::Stmt>& body) -> const ir::StmtNode* {
-    for (const ir::Stmt& s : body) {
-      if (s->kind == ir::StmtKind::kFor && s->var->name == loop) return s.get();
-      if (const ir::StmtNode* inside = find_in(s->body)) return inside;
-    }
-    return nullptr;
-  };
-  const ir::StmtNode* found = find_in(stage.info->stage.body);
+  const ir::StmtNode* found = nullptr;
+  for (const ir::Stmt& s : stage.info->stage.body) {
+    ir::for_each_stmt(*s, [&](const ir::StmtNode& node) {
+      if (!found && node.kind == ir::StmtKind::kFor && node.var->name == loop) found = &node;
+    });
+  }
   if (found == nullptr) return invalid("{} has no loop {}", stage.name(), loop);
   if (!ir::is_scan(*found)) return invalid("loop {} of {} is no scan", loop, stage.name());
   stage.body_lanes = found->var;

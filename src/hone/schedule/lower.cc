@@ -4,6 +4,7 @@
 
 #include "hone/compute/stage_body.h"
 #include "hone/ir/sink_loops.h"
+#include "hone/ir/visit.h"
 #include "hone/schedule/lower_guards.h"
 #include "hone/schedule/packing_order.h"
 
@@ -185,12 +186,10 @@ class Lowering {
 
   // The same with the loop over `var` in vectors.
   static Stmt with_lanes(const Stmt& s, const ir::VarPtr& var) {
-    if (!var) return s;
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(with_lanes(child, var));
-    if (s->kind == ir::StmtKind::kFor && s->var == var)
-      return ir::make_for(s->var, s->min, s->extent, ir::ForKind::kVectorized, std::move(body));
-    return ir::with_body(*s, std::move(body));
+    return ir::rewrite_stmts(s, [&](const Stmt& loop) {
+      if (!var || loop->var != var) return loop;
+      return ir::make_for(var, loop->min, loop->extent, ir::ForKind::kVectorized, loop->body);
+    });
   }
 
   // The loops from `level` on inside those of the body.

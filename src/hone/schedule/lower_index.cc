@@ -1,5 +1,7 @@
 #include "hone/schedule/lower_index.h"
 
+#include "hone/ir/visit.h"
+
 namespace hone::schedule {
 
 using ir::BufferPtr;
@@ -110,14 +112,13 @@ Expr IndexMap::place_loads(const Expr& e) const {
 // ---- statements ----
 
 Stmt IndexMap::place_stores(const Stmt& s, const ir::VarMap& axes) const {
-  std::vector<Stmt> body;
-  for (const Stmt& child : s->body) body.push_back(place_stores(child, axes));
-  if (s->kind != ir::StmtKind::kStore)
-    return s->body.empty() ? s : ir::with_body(*s, std::move(body));
-  std::vector<Expr> indices;
-  for (const Expr& index : s->indices) indices.push_back(ir::substitute(index, axes));
-  return ir::make_store(physical_buffer(s->buffer), physical_indices(s->buffer, indices),
-                        place_loads(ir::substitute(s->value, axes)));
+  return ir::rewrite_stmts(s, [&](const Stmt& store) {
+    if (store->kind != ir::StmtKind::kStore) return store;
+    std::vector<Expr> indices;
+    for (const Expr& index : store->indices) indices.push_back(ir::substitute(index, axes));
+    return ir::make_store(physical_buffer(store->buffer), physical_indices(store->buffer, indices),
+                          place_loads(ir::substitute(store->value, axes)));
+  });
 }
 
 Stmt IndexMap::place_body(const Stmt& s, const ir::VarMap& axes) const {

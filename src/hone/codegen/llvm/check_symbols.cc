@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "hone/codegen/llvm/backend.h"
+#include "hone/ir/visit.h"
 
 namespace hone::codegen {
 namespace {
@@ -27,16 +28,15 @@ bool is_provided(std::string_view name) {
   return name.ends_with('f') && among(kMath, name.substr(0, name.size() - 1));
 }
 
-void collect_called(const ir::Stmt& s, std::set<std::string>& names) {
-  if (s->kind == ir::StmtKind::kExtern) names.insert(s->name);
-  for (const ir::Stmt& child : s->body) collect_called(child, names);
-}
-
 }  // namespace
 
 Status check_symbols(const std::string& object, const ir::Program& program) {
   std::set<std::string> called;
-  for (const ir::Phase& phase : program.phases) collect_called(phase.body, called);
+  for (const ir::Phase& phase : program.phases) {
+    ir::for_each_stmt(*phase.body, [&](const ir::StmtNode& s) {
+      if (s.kind == ir::StmtKind::kExtern) called.insert(s.name);
+    });
+  }
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, undefined_symbols(object));
   for (const std::string& name : names) {
     if (!is_provided(name) && !called.contains(name)) {

@@ -7,6 +7,7 @@
 #include "hone/base/round_up.h"
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
+#include "hone/ir/visit.h"
 
 namespace hone::codegen {
 namespace {
@@ -30,21 +31,14 @@ struct Usage {
   std::set<const ir::Buffer*> read, written;
 };
 void collect(const StmtNode& s, Usage& usage) {
-  const auto note = [&](const ir::Expr& e) {
-    if (!e) return;
+  ir::for_each_expr(s, [&](const ir::Expr& e) {
     ir::visit(e, [&](const ir::Expr& node) {
       if (node->op == ir::Op::kLoad) usage.read.insert(node->buffer.get());
     });
-  };
-  note(s.min);
-  note(s.extent);
-  note(s.condition);
-  note(s.value);
-  for (const ir::Expr& i : s.indices) note(i);
+  });
   if (s.kind == StmtKind::kStore) usage.written.insert(s.buffer.get());
   if (s.kind == StmtKind::kPrefetch) usage.read.insert(s.buffer.get());
   for (const ir::BufferPtr& b : s.buffers) usage.written.insert(b.get());
-  for (const ir::Stmt& child : s.body) collect(*child, usage);
 }
 
 }  // namespace
@@ -92,7 +86,7 @@ void PhaseEmitter::add_buffer(const ir::Buffer* buffer, BufferInfo info) {
 // say that they don't alias.
 void PhaseEmitter::collect_buffers(const ir::Phase& phase, const std::string& symbol) {
   Usage usage;
-  collect(*phase.body, usage);
+  ir::for_each_stmt(*phase.body, [&](const StmtNode& s) { collect(s, usage); });
   llvm::LLVMContext& context = module_.getContext();
   llvm::Type* const pointer = builder_.getPtrTy();
   llvm::Type* const word = builder_.getInt64Ty();

@@ -7,6 +7,7 @@
 #include "hone/codegen/llvm/backend.h"
 #include "hone/codegen/llvm/emitter.h"
 #include "hone/ir/linear.h"
+#include "hone/ir/visit.h"
 
 namespace hone::codegen {
 
@@ -15,19 +16,21 @@ using ir::StmtNode;
 namespace {
 
 // Stores of a scan (ir/scan_loop.h) at an element that all lanes share.
-void collect_updates(const StmtNode& s, const ir::Var* lane, std::vector<const StmtNode*>& found) {
-  const auto moves = [&](const ir::Expr& index) { return ir::uses(index, lane); };
-  if (s.kind == ir::StmtKind::kStore && std::none_of(s.indices.begin(), s.indices.end(), moves))
-    found.push_back(&s);
-  for (const ir::Stmt& child : s.body) collect_updates(*child, lane, found);
+std::vector<const StmtNode*> updates_in(const StmtNode& loop) {
+  std::vector<const StmtNode*> found;
+  const auto moves = [&](const ir::Expr& index) { return ir::uses(index, loop.var.get()); };
+  ir::for_each_stmt(loop, [&](const StmtNode& s) {
+    if (s.kind == ir::StmtKind::kStore && std::none_of(s.indices.begin(), s.indices.end(), moves))
+      found.push_back(&s);
+  });
+  return found;
 }
 
 }  // namespace
 
 // The elements that the loop carries, each in a vector whose lanes are all the same.
 bool PhaseEmitter::begin_scans(const StmtNode& loop, int native) {
-  std::vector<const StmtNode*> updates;
-  collect_updates(loop, loop.var.get(), updates);
+  const std::vector<const StmtNode*> updates = updates_in(loop);
   for (const StmtNode* update : updates) scan_updates_[update->buffer.get()] = update;
   const bool known = begin_scans_of(loop.body, native);
   if (!known) end_scans(false);

@@ -6,6 +6,7 @@
 
 #include "hone/ir/linear.h"
 #include "hone/ir/passes/row_loops.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -115,10 +116,7 @@ class Pass {
 }  // namespace
 
 Program fuse_loops(Program program) {
-  for (Phase& phase : program.phases) {
-    if (phase.body && !phase.prepare) phase.body = Pass().run(phase.body);
-  }
-  return program;
+  return map_run_phases(std::move(program), [](const Stmt& s) { return Pass().run(s); });
 }
 
 }  // namespace hone::ir

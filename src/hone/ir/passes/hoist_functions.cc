@@ -5,6 +5,7 @@
 
 #include "hone/ir/linear.h"
 #include "hone/ir/passes/tile_loops.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -122,20 +123,11 @@ Stmt hoisted(const Stmt& loop) {
   return both;
 }
 
-Stmt run(const Stmt& s) {
-  if (s->body.empty()) return s;
-  std::vector<Stmt> body;
-  for (const Stmt& child : s->body) body.push_back(run(child));
-  return hoisted(with_body(*s, std::move(body)));
-}
-
 }  // namespace
 
 Program hoist_functions(Program program) {
-  for (Phase& phase : program.phases) {
-    if (phase.body && !phase.prepare) phase.body = run(phase.body);
-  }
-  return program;
+  return map_run_phases(std::move(program),
+                        [](const Stmt& s) { return rewrite_stmts(s, hoisted); });
 }
 
 }  // namespace hone::ir

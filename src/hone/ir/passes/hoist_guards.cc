@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/ir/linear.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -14,6 +15,23 @@ bool is_speculatable(const Expr& e) {
   if (divides && !is_float(e->type) && !(is_const_int(e->args[1]) && e->args[1]->int_value != 0))
     return false;
   return std::all_of(e->args.begin(), e->args.end(), is_speculatable);
+}
+
+// Of a statement whose body is done.
+Stmt hoisted(const Stmt& s) {
+  const bool can_hoist = s->kind == StmtKind::kAlloc ||
+                         (s->kind == StmtKind::kFor && s->for_kind != ForKind::kParallel);
+  if (!can_hoist || s->body.size() != 1 || s->body[0]->kind != StmtKind::kIf) return s;
+  const StmtNode& guard = *s->body[0];
+  std::vector<Expr> outside, inside;
+  for (const Expr& part : conjuncts(guard.condition)) {
+    const bool moves = is_speculatable(part) && !(s->var && uses(part, s->var.get()));
+    (moves ? outside : inside).push_back(part);
+  }
+  if (outside.empty()) return s;
+  std::vector<Stmt> kept = guard.body;
+  if (!inside.empty()) kept = {make_if(conjunction(inside), std::move(kept))};
+  return make_if(conjunction(outside), {with_body(*s, std::move(kept))});
 }
 
 }  // namespace
@@ -31,30 +49,10 @@ Expr conjunction(const std::vector<Expr>& parts) {
   return all;
 }
 
-Stmt hoist_guards(const Stmt& s) {
-  if (s->body.empty()) return s;
-  std::vector<Stmt> body;
-  for (const Stmt& child : s->body) body.push_back(hoist_guards(child));
-  const bool can_hoist = s->kind == StmtKind::kAlloc ||
-                         (s->kind == StmtKind::kFor && s->for_kind != ForKind::kParallel);
-  if (!can_hoist || body.size() != 1 || body[0]->kind != StmtKind::kIf)
-    return with_body(*s, std::move(body));
-  std::vector<Expr> outside, inside;
-  for (const Expr& part : conjuncts(body[0]->condition)) {
-    const bool moves = is_speculatable(part) && !(s->var && uses(part, s->var.get()));
-    (moves ? outside : inside).push_back(part);
-  }
-  if (outside.empty()) return with_body(*s, std::move(body));
-  std::vector<Stmt> kept = body[0]->body;
-  if (!inside.empty()) kept = {make_if(conjunction(inside), std::move(kept))};
-  return make_if(conjunction(outside), {with_body(*s, std::move(kept))});
-}
+Stmt hoist_guards(const Stmt& s) { return rewrite_stmts(s, hoisted); }
 
 Program hoist_guards(Program program) {
-  for (Phase& phase : program.phases) {
-    if (phase.body) phase.body = hoist_guards(phase.body);
-  }
-  return program;
+  return map_all_phases(std::move(program), [](const Stmt& s) { return hoist_guards(s); });
 }
 
 }  // namespace hone::ir

@@ -5,6 +5,7 @@
 #include "hone/ir/linear.h"
 #include "hone/ir/passes/fuse_loops.h"
 #include "hone/ir/passes/row_loops.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -14,9 +15,9 @@ constexpr int64_t kMostRows = 8;
 // rows of 128 the same (docs/studies/other_operators.md).
 constexpr int64_t kLongRow = 128;
 
-bool is_rows(const Stmt& s) {
-  return s->kind == StmtKind::kFor && s->for_kind == ForKind::kUnrolled && is_const_int(s->min) &&
-         is_const_int(s->extent) && s->extent->int_value <= kMostRows && is_row_body(s->body);
+bool is_rows(const StmtNode& s) {
+  return s.kind == StmtKind::kFor && s.for_kind == ForKind::kUnrolled && is_const_int(s.min) &&
+         is_const_int(s.extent) && s.extent->int_value <= kMostRows && is_row_body(s.body);
 }
 
 bool has_functions(const std::vector<Stmt>& body) {
@@ -57,21 +58,21 @@ void append_jammed(const Stmt& rows, std::vector<Stmt>& out) {
 }
 
 bool has_rows(const Stmt& s) {
-  if (is_rows(s) && reduces_lanes(s->body)) return true;
-  return std::any_of(s->body.begin(), s->body.end(), has_rows);
+  return any_stmt(*s,
+                  [](const StmtNode& node) { return is_rows(node) && reduces_lanes(node.body); });
 }
 
 Stmt jammed(const Stmt& s) {
   if (s->body.empty()) return s;
   bool reduces = false, functions = false;
   for (const Stmt& child : s->body) {
-    if (!is_rows(child)) continue;
+    if (!is_rows(*child)) continue;
     reduces |= reduces_lanes(child->body);
     functions |= has_functions(child->body);
   }
   std::vector<Stmt> body;
   for (const Stmt& child : s->body) {
-    if (reduces && functions && is_rows(child) && may_jam(child)) {
+    if (reduces && functions && is_rows(*child) && may_jam(child)) {
       append_jammed(child, body);
     } else {
       body.push_back(jammed(child));
@@ -88,10 +89,7 @@ Program jam_loops(Program program) {
       [](const Phase& phase) { return phase.body && !phase.prepare && has_rows(phase.body); });
   if (!any) return program;
   program = fuse_loops(std::move(program));
-  for (Phase& phase : program.phases) {
-    if (phase.body && !phase.prepare) phase.body = jammed(phase.body);
-  }
-  return fuse_loops(std::move(program));
+  return fuse_loops(map_run_phases(std::move(program), jammed));
 }
 
 }  // namespace hone::ir

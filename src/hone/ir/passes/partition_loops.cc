@@ -6,13 +6,14 @@
 #include "hone/ir/passes/hoist_guards.h"
 #include "hone/ir/scalar.h"
 #include "hone/ir/simplify.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
 
 int64_t count_statements(const std::vector<Stmt>& body) {
   int64_t n = 0;
-  for (const Stmt& s : body) n += 1 + count_statements(s->body);
+  for (const Stmt& s : body) for_each_stmt(*s, [&](const StmtNode&) { ++n; });
   return n;
 }
 
@@ -124,10 +125,7 @@ std::optional<std::pair<Expr, Expr>> value_in_rest(const Expr& condition, const 
 template <typename F>
 void visit_nodes(const std::vector<Stmt>& body, Ranges& ranges, const F& f) {
   for (const Stmt& s : body) {
-    for (const Expr& e : {s->min, s->extent, s->condition, s->value}) {
-      if (e) visit(e, f);
-    }
-    for (const Expr& e : s->indices) visit(e, f);
+    for_each_expr(*s, [&](const Expr& e) { visit(e, f); });
     const auto mark = ranges.mark();
     if (s->kind == StmtKind::kFor) ranges.bind_loop(s->var, s->min, s->extent);
     visit_nodes(s->body, ranges, f);
@@ -165,20 +163,18 @@ bool depends_on_nothing_else(const Expr& e, const VarPtr& var) {
   return d && without(*d, variable(var)).terms.empty();
 }
 
-// Moves guards on the loop's own variable into its range.
-Stmt tighten(const Stmt& s) {
-  if (s->body.empty()) return s;
-  std::vector<Stmt> body;
-  for (const Stmt& child : s->body) body.push_back(tighten(child));
-  const bool is_candidate = s->kind == StmtKind::kFor && body.size() == 1 &&
-                            body[0]->kind == StmtKind::kIf && is_const_int(s->min) &&
+// Moves guards on the loop's own variable into its range, those of the loops inside it first.
+Stmt tightened(const Stmt& s) {
+  const bool is_candidate = s->kind == StmtKind::kFor && s->body.size() == 1 &&
+                            s->body[0]->kind == StmtKind::kIf && is_const_int(s->min) &&
                             is_const_int(s->extent);
-  if (!is_candidate) return with_body(*s, std::move(body));
+  if (!is_candidate) return s;
+  const StmtNode& guard = *s->body[0];
   const bool keeps_start = s->for_kind == ForKind::kParallel;
   const int64_t begin = s->min->int_value;
   Interval range = {begin, begin + s->extent->int_value - 1};
   std::vector<Expr> rest;
-  for (const Expr& part : conjuncts(body[0]->condition)) {
+  for (const Expr& part : conjuncts(guard.condition)) {
     std::optional<Interval> i;
     if (depends_on_nothing_else(part, s->var)) i = true_interval(part, s->var, Ranges());
     if (i && !(keeps_start && i->lo > begin)) {
@@ -188,11 +184,12 @@ Stmt tighten(const Stmt& s) {
     }
   }
   if (range.empty()) return make_block({});
-  std::vector<Stmt> inner = body[0]->body;
+  std::vector<Stmt> inner = guard.body;
   if (!rest.empty()) inner = {make_if(conjunction(rest), std::move(inner))};
   return make_for(s->var, constant(range.lo), constant(range.hi - range.lo + 1), s->for_kind,
                   std::move(inner), s->peel);
 }
+Stmt tighten(const Stmt& s) { return rewrite_stmts(s, tightened); }
 
 class Partitioner {
  public:
@@ -208,10 +205,9 @@ class Partitioner {
     const auto mark = ranges_.mark();
     if (s->kind == StmtKind::kFor) ranges_.bind_loop(s->var, s->min, s->extent);
     if (s->kind == StmtKind::kIf) ranges_.assume(s->condition);
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(statement(child));
+    Stmt made = map_body(s, [&](const Stmt& child) { return statement(child); });
     ranges_.reset(mark);
-    return with_body(*s, std::move(body));
+    return made;
   }
 
  private:
@@ -325,21 +321,17 @@ class Partitioner {
 }  // namespace
 
 Program partition_loops(Program program, const PartitionOptions& options) {
-  program = hoist_guards(simplify(std::move(program)));
-  for (Phase& phase : program.phases) {
-    if (phase.body) phase.body = simplify(tighten(phase.body), Ranges());
-  }
+  program = map_all_phases(hoist_guards(simplify(std::move(program))),
+                           [](const Stmt& s) { return simplify(tighten(s), Ranges()); });
   int64_t statements = 0;
   for (const Phase& phase : program.phases)
     statements += phase.body ? count_statements({phase.body}) : 0;
-  for (Phase& phase : program.phases) {
-    if (!phase.body) continue;
-    phase.body = Partitioner(statements, options).statement(phase.body);
-    for (int i = 0; i < 2; ++i) {  // a tighter loop may free another guard
-      phase.body = simplify(tighten(hoist_guards(simplify(phase.body, Ranges()))), Ranges());
-    }
-  }
-  return program;
+  return map_all_phases(std::move(program), [&](const Stmt& s) {
+    Stmt body = Partitioner(statements, options).statement(s);
+    for (int i = 0; i < 2; ++i)  // a tighter loop may free another guard
+      body = simplify(tighten(hoist_guards(simplify(body, Ranges()))), Ranges());
+    return body;
+  });
 }
 
 }  // namespace hone::ir

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "hone/ir/passes/tile_loops.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -35,21 +36,18 @@ struct TileReads {
   std::vector<Expr> loads;
   std::vector<const StmtNode*> units;
 
-  void collect(const Stmt& s, const std::vector<BufferPtr>& wanted) {
-    if (is_unit(*s)) units.push_back(s.get());
-    if (s->value) {
-      visit(s->value, [&](const Expr& e) {
-        if (e->op != Op::kLoad ||
-            std::find(wanted.begin(), wanted.end(), e->buffer) == wanted.end())
-          return;
-        // A place that memory holds says nothing of the next one.
-        if (std::any_of(e->args.begin(), e->args.end(), has_load)) return;
-        const bool is_new = std::none_of(loads.begin(), loads.end(),
-                                         [&](const Expr& l) { return l->buffer == e->buffer; });
-        if (is_new) loads.push_back(e);
-      });
-    }
-    for (const Stmt& child : s->body) collect(child, wanted);
+  void add(const StmtNode& s, const std::vector<BufferPtr>& wanted) {
+    if (is_unit(s)) units.push_back(&s);
+    if (!s.value) return;
+    visit(s.value, [&](const Expr& e) {
+      if (e->op != Op::kLoad || std::find(wanted.begin(), wanted.end(), e->buffer) == wanted.end())
+        return;
+      // A place that memory holds says nothing of the next one.
+      if (std::any_of(e->args.begin(), e->args.end(), has_load)) return;
+      const bool is_new = std::none_of(loads.begin(), loads.end(),
+                                       [&](const Expr& l) { return l->buffer == e->buffer; });
+      if (is_new) loads.push_back(e);
+    });
   }
 };
 
@@ -95,7 +93,8 @@ class Pass {
  private:
   std::vector<Stmt> prefetches(const StmtNode& loop) const {
     TileReads reads;
-    for (const Stmt& child : loop.body) reads.collect(child, buffers_);
+    for (const Stmt& child : loop.body)
+      for_each_stmt(*child, [&](const StmtNode& s) { reads.add(s, buffers_); });
     std::vector<Stmt> all;
     for (const Expr& load : reads.loads) {
       const std::optional<Block> block = choose_block(load, reads.units);
@@ -210,10 +209,8 @@ Program prefetch_blocks(Program program, const PrefetchOptions& options) {
   for (const Param& param : program.params) {
     if (!param.buffer->shape.empty()) buffers.push_back(param.buffer);
   }
-  for (Phase& phase : program.phases) {
-    if (phase.body && !phase.prepare) phase.body = Pass(buffers, options).run(phase.body);
-  }
-  return program;
+  return map_run_phases(std::move(program),
+                        [&](const Stmt& s) { return Pass(buffers, options).run(s); });
 }
 
 }  // namespace hone::ir

@@ -5,6 +5,7 @@
 
 #include "hone/ir/loads.h"
 #include "hone/ir/passes/tile_loops.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -65,9 +66,7 @@ class Pass {
 
  private:
   Stmt rebuilt(const Stmt& s) const {
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(run(child));
-    return with_body(*s, std::move(body));
+    return map_body(s, [&](const Stmt& child) { return run(child); });
   }
 
   // The nests that an iteration runs one after the other, inside what is allocated for it.
@@ -129,10 +128,10 @@ class Pass {
   }
 
   static bool touches(const Stmt& s, const BufferPtr& buffer) {
-    return (s->buffer == buffer && s->kind != StmtKind::kPrefetch) ||
-           loads_from(*s, buffer.get()) ||
-           std::any_of(s->body.begin(), s->body.end(),
-                       [&](const Stmt& child) { return touches(child, buffer); });
+    return any_stmt(*s, [&](const StmtNode& node) {
+      return (node.buffer == buffer && node.kind != StmtKind::kPrefetch) ||
+             loads_from(node, buffer.get());
+    });
   }
 
   // Adds what a nest reads of the buffer; false: not ranges that move alike.
@@ -182,10 +181,10 @@ class Pass {
   }
 
   static Stmt with_hints(const Stmt& s, const StmtNode* at, const std::vector<Stmt>& hints) {
-    if (s->body.empty()) return s;
-    std::vector<Stmt> body;
-    if (s.get() == at) body = hints;
-    for (const Stmt& child : s->body) body.push_back(with_hints(child, at, hints));
+    if (s.get() != at)
+      return map_body(s, [&](const Stmt& child) { return with_hints(child, at, hints); });
+    std::vector<Stmt> body = hints;
+    body.insert(body.end(), s->body.begin(), s->body.end());
     return with_body(*s, std::move(body));
   }
 
@@ -201,10 +200,8 @@ Program prefetch_next(Program program, const PrefetchNextOptions& options) {
     const bool moves = param.role == Role::kInput || param.role == Role::kWorkspace;
     if (moves && !param.buffer->shape.empty()) buffers.push_back(param.buffer);
   }
-  for (Phase& phase : program.phases) {
-    if (phase.body && !phase.prepare) phase.body = Pass(buffers, options).run(phase.body);
-  }
-  return program;
+  return map_run_phases(std::move(program),
+                        [&](const Stmt& s) { return Pass(buffers, options).run(s); });
 }
 
 }  // namespace hone::ir

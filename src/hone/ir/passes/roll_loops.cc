@@ -1,13 +1,13 @@
 #include "hone/ir/passes/roll_loops.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <set>
 
 #include "hone/ir/linear.h"
 #include "hone/ir/loads.h"
 #include "hone/ir/passes/store_nest.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -37,23 +37,12 @@ int64_t loads_of(const StoreNest& nest) {
 // Calls f on every expression of the nest.
 template <typename F>
 void visit_nest(const StoreNest& nest, const F& f) {
-  for (const Stmt& s : nest.around) {
-    for (const Expr& e : {s->min, s->extent, s->condition}) {
-      if (e) visit(e, f);
-    }
-  }
-  for (const Expr& e : nest.store->indices) visit(e, f);
-  visit(nest.store->value, f);
+  for (const Stmt& s : nest.around) for_each_expr(*s, [&](const Expr& e) { visit(e, f); });
+  for_each_expr(*nest.store, [&](const Expr& e) { visit(e, f); });
 }
 
 bool any_uses(const std::vector<Expr>& indices, const Var* var) {
   return std::any_of(indices.begin(), indices.end(), [&](const Expr& e) { return uses(e, var); });
-}
-
-void collect_sums(const Stmt& s, Buffers& sums) {
-  if (s->kind == StmtKind::kStore && loads_from(s->value, s->buffer.get()))
-    sums.insert(s->buffer.get());
-  for (const Stmt& child : s->body) collect_sums(child, sums);
 }
 
 // The iterations stay in order, but what is chosen while code is made may not depend on them:
@@ -62,7 +51,6 @@ bool may_roll_in_place(const Stmt& loop) {
   const Var* var = loop->var.get();
   const auto depends_on_loop = [&](const Expr& expr) {
     bool found = false;
-    if (!expr) return found;
     visit(expr, [&](const Expr& e) {
       const bool fixed = e->op == Op::kLoad &&
                          (e->buffer->scope == Scope::kRegister || !e->buffer->values.empty());
@@ -70,25 +58,23 @@ bool may_roll_in_place(const Stmt& loop) {
     });
     return found;
   };
-  const std::function<bool(const Stmt&)> may = [&](const Stmt& s) {
-    for (const Expr& e : {s->min, s->extent, s->condition, s->value}) {
-      if (depends_on_loop(e)) return false;
-    }
-    if (std::any_of(s->indices.begin(), s->indices.end(), depends_on_loop)) return false;
-    if (s->kind == StmtKind::kStore && s->buffer->scope == Scope::kRegister &&
-        any_uses(s->indices, var))
-      return false;
-    if (s->kind == StmtKind::kFor && uses(s->extent, var)) return false;
-    return std::all_of(s->body.begin(), s->body.end(), may);
+  const auto depends = [&](const StmtNode& s) {
+    return any_expr(s, depends_on_loop) ||
+           (s.kind == StmtKind::kStore && s.buffer->scope == Scope::kRegister &&
+            any_uses(s.indices, var)) ||
+           (s.kind == StmtKind::kFor && uses(s.extent, var));
   };
-  return is_const_int(loop->min) && is_const_int(loop->extent) && may(loop);
+  return is_const_int(loop->min) && is_const_int(loop->extent) && !any_stmt(*loop, depends);
 }
 
 class Pass {
  public:
   Pass(const Stmt& phase, int64_t max_loads, int64_t max_sum_loads)
       : max_loads_(max_loads), max_sum_loads_(max_sum_loads) {
-    collect_sums(phase, sums_);
+    for_each_stmt(*phase, [&](const StmtNode& s) {
+      if (s.kind == StmtKind::kStore && loads_from(s.value, s.buffer.get()))
+        sums_.insert(s.buffer.get());
+    });
   }
 
   Stmt run(const Stmt& phase) {
@@ -103,16 +89,14 @@ class Pass {
       if (nest && !loads_from(nest->store->value, nest->store->buffer.get()))
         return roll_nest(*nest);
     }
-    if (s->body.empty()) return s;
     const bool in_place =
         is_unrolled(s) && copies_ * loads_in(s) > max_sum_loads_ && may_roll_in_place(s);
     const int64_t outer_copies = copies_;
     if (!in_place) copies_ *= copies_of_body(s);
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(roll(child));
+    const Stmt made = map_body(s, [&](const Stmt& child) { return roll(child); });
     copies_ = outer_copies;
-    if (!in_place) return with_body(*s, std::move(body));
-    return make_for(s->var, s->min, s->extent, ForKind::kSerial, std::move(body));
+    if (!in_place) return made;
+    return make_for(s->var, s->min, s->extent, ForKind::kSerial, made->body);
   }
 
   Stmt roll_nest(StoreNest nest) {
@@ -160,49 +144,21 @@ class Pass {
   }
 
   // The statement with those buffers on the stack.
-  Stmt on_stack(const Stmt& s) {
-    if (s->kind == StmtKind::kAlloc && to_stack_.contains(s->buffer.get())) {
-      auto stack = std::make_shared<Buffer>(*s->buffer);
+  [[nodiscard]] Stmt on_stack(const Stmt& s) const {
+    BufferMap moved;
+    for_each_stmt(*s, [&](const StmtNode& node) {
+      if (node.kind != StmtKind::kAlloc || !to_stack_.contains(node.buffer.get())) return;
+      auto stack = std::make_shared<Buffer>(*node.buffer);
       stack->scope = Scope::kStack;
-      moved_.emplace_back(s->buffer.get(), stack);
-    }
-    std::vector<Stmt> body;
-    for (const Stmt& child : s->body) body.push_back(on_stack(child));
-    const auto place = [&](const Expr& e) {
-      return e ? rewrite(e,
-                         [&](const Expr& node) -> Expr {
-                           const BufferPtr other =
-                               node->op == Op::kLoad ? moved(node->buffer) : nullptr;
-                           return other ? load(other, node->args) : nullptr;
-                         })
-               : e;
-    };
-    std::vector<Expr> indices;
-    for (const Expr& index : s->indices) indices.push_back(place(index));
-    const BufferPtr other = moved(s->buffer);
-    if (other && s->kind == StmtKind::kAlloc) return make_alloc(other, std::move(body));
-    if (other && s->kind == StmtKind::kStore) return make_store(other, indices, place(s->value));
-    if (other && s->kind == StmtKind::kPrefetch) return make_prefetch(other, indices, s->cache);
-    if (s->kind == StmtKind::kExtern) {
-      std::vector<BufferPtr> buffers;
-      for (const BufferPtr& b : s->buffers) buffers.push_back(moved(b) ? moved(b) : b);
-      return make_extern(s->name, std::move(buffers));
-    }
-    return with_exprs(*s, place(s->min), place(s->extent), place(s->condition), std::move(indices),
-                      place(s->value), std::move(body));
-  }
-  BufferPtr moved(const BufferPtr& buffer) const {
-    for (const auto& [from, to] : moved_) {
-      if (from == buffer.get()) return to;
-    }
-    return nullptr;
+      moved.emplace_back(node.buffer, stack);
+    });
+    return replace_buffers(s, moved);
   }
 
   int64_t max_loads_, max_sum_loads_;
   int64_t copies_ = 1;  // of the statement, by unrolled loops around it
   Buffers sums_;        // that a store adds to
   Buffers to_stack_;    // registers that a rolled loop indexes
-  std::vector<std::pair<const Buffer*, BufferPtr>> moved_;
 };
 
 }  // namespace

@@ -4,22 +4,18 @@
 #include <optional>
 
 #include "hone/ir/linear.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
 
-void add_loads(const Expr& e, RowAccesses& out) {
-  if (!e) return;
-  visit(e, [&](const Expr& node) {
-    if (node->op == Op::kLoad) out.push_back({node->buffer.get(), &node->args, false});
+void add_accesses(const StmtNode& s, RowAccesses& out) {
+  for_each_expr(s, [&](const Expr& e) {
+    visit(e, [&](const Expr& node) {
+      if (node->op == Op::kLoad) out.push_back({node->buffer.get(), &node->args, false});
+    });
   });
-}
-
-void add_accesses(const Stmt& s, RowAccesses& out) {
-  for (const Expr& e : {s->min, s->extent, s->condition, s->value}) add_loads(e, out);
-  for (const Expr& e : s->indices) add_loads(e, out);
-  if (s->kind == StmtKind::kStore) out.push_back({s->buffer.get(), &s->indices, true});
-  for (const Stmt& child : s->body) add_accesses(child, out);
+  if (s.kind == StmtKind::kStore) out.push_back({s.buffer.get(), &s.indices, true});
 }
 
 bool uses_any(const Expr& e, const std::set<const Var*>& variables) {
@@ -34,7 +30,8 @@ bool uses_any(const Expr& e, const std::set<const Var*>& variables) {
 
 RowAccesses accesses_of(const std::vector<Stmt>& statements) {
   RowAccesses out;
-  for (const Stmt& s : statements) add_accesses(s, out);
+  for (const Stmt& s : statements)
+    for_each_stmt(*s, [&](const StmtNode& node) { add_accesses(node, out); });
   return out;
 }
 
@@ -64,8 +61,9 @@ bool reduces_lanes(const std::vector<Stmt>& body) {
 std::set<const Var*> inner_variables(const std::vector<Stmt>& body) {
   std::set<const Var*> variables;
   for (const Stmt& s : body) {
-    if (s->kind == StmtKind::kFor) variables.insert(s->var.get());
-    variables.merge(inner_variables(s->body));
+    for_each_stmt(*s, [&](const StmtNode& node) {
+      if (node.kind == StmtKind::kFor) variables.insert(node.var.get());
+    });
   }
   return variables;
 }

@@ -6,6 +6,7 @@
 #include "hone/ir/linear.h"
 #include "hone/ir/loads.h"
 #include "hone/ir/passes/store_nest.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -173,8 +174,21 @@ Expr shared_value(const KnownSum& sum, const Signed& with) {
 
 class Pass {
  public:
-  Stmt run(const Stmt& s) {
-    return rewrite_nests(s, [this](StoreNest& nest) { share(nest); });
+  void share(StoreNest& nest) {
+    const std::optional<KnownSum> sum = known_sum(nest.store->value);
+    if (!sum || reads(*to_stmt(nest), nest.store->buffer.get())) return;
+    const auto loop = std::find_if(nest.around.begin(), nest.around.end(), [&](const Stmt& s) {
+      return is_unrolled(s) && s->var == sum->row->var;
+    });
+    if (loop == nest.around.end() || !stores_apart(nest, *loop) || !may_move_inside(nest, loop))
+      return;
+    const auto [known, added] = matrices_.try_emplace(sum->matrix.get());
+    if (added) known->second = with_signs(*sum->matrix);
+    if (!known->second) return;
+    nest.store =
+        make_store(nest.store->buffer, nest.store->indices, shared_value(*sum, *known->second));
+    // Inside of all other unrolled loops.
+    std::rotate(loop, loop + 1, std::find_if_not(loop + 1, nest.around.end(), is_unrolled));
   }
 
   // Matrices with signs stand where nothing reads those without any more.
@@ -199,23 +213,6 @@ class Pass {
   }
 
  private:
-  void share(StoreNest& nest) {
-    const std::optional<KnownSum> sum = known_sum(nest.store->value);
-    if (!sum || reads(to_stmt(nest), nest.store->buffer.get())) return;
-    const auto loop = std::find_if(nest.around.begin(), nest.around.end(), [&](const Stmt& s) {
-      return is_unrolled(s) && s->var == sum->row->var;
-    });
-    if (loop == nest.around.end() || !stores_apart(nest, *loop) || !may_move_inside(nest, loop))
-      return;
-    const auto [known, added] = matrices_.try_emplace(sum->matrix.get());
-    if (added) known->second = with_signs(*sum->matrix);
-    if (!known->second) return;
-    nest.store =
-        make_store(nest.store->buffer, nest.store->indices, shared_value(*sum, *known->second));
-    // Inside of all other unrolled loops.
-    std::rotate(loop, loop + 1, std::find_if_not(loop + 1, nest.around.end(), is_unrolled));
-  }
-
   // Inside of the loop are unrolled ones that do not depend on it, then vectors: no guards, which
   // would keep rows apart.
   static bool may_move_inside(const StoreNest& nest, std::vector<Stmt>::const_iterator loop) {
@@ -227,15 +224,8 @@ class Pass {
 
   static bool used(const BufferPtr& buffer, const Program& program) {
     return std::any_of(program.phases.begin(), program.phases.end(), [&](const Phase& phase) {
-      return phase.body && reads(phase.body, buffer.get());
+      return phase.body && reads(*phase.body, buffer.get());
     });
-  }
-  static bool reads(const Stmt& s, const Buffer* buffer) {
-    return loads_from(*s, buffer) ||
-           std::any_of(s->buffers.begin(), s->buffers.end(),
-                       [&](const BufferPtr& b) { return b.get() == buffer; }) ||
-           std::any_of(s->body.begin(), s->body.end(),
-                       [&](const Stmt& child) { return reads(child, buffer); });
   }
 
   // With signs, if that gains; looked up only, never iterated.
@@ -246,10 +236,10 @@ class Pass {
 
 Program share_sums(Program program) {
   Pass pass;
-  for (Phase& phase : program.phases) {
-    // What runs once, at compile time, is not worth other rounding.
-    if (phase.body && !phase.prepare) phase.body = pass.run(phase.body);
-  }
+  // What runs once, at compile time, is not worth other rounding.
+  program = map_run_phases(std::move(program), [&](const Stmt& s) {
+    return rewrite_nests(s, [&](StoreNest& nest) { pass.share(nest); });
+  });
   pass.replace_params(program);
   return program;
 }

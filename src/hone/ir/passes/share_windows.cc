@@ -6,6 +6,7 @@
 #include "hone/ir/linear.h"
 #include "hone/ir/loads.h"
 #include "hone/ir/passes/store_nest.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -141,12 +142,10 @@ class Window {
 }  // namespace
 
 Program share_windows(Program program) {
-  for (Phase& phase : program.phases) {
-    // What runs once, at compile time, is not worth other rounding.
-    if (phase.body && !phase.prepare)
-      phase.body = rewrite_nests(phase.body, [](StoreNest& nest) { Window(nest).share(); });
-  }
-  return program;
+  // What runs once, at compile time, is not worth other rounding.
+  return map_run_phases(std::move(program), [](const Stmt& s) {
+    return rewrite_nests(s, [](StoreNest& nest) { Window(nest).share(); });
+  });
 }
 
 }  // namespace hone::ir

@@ -5,6 +5,7 @@
 
 #include "hone/ir/linear.h"
 #include "hone/ir/passes/hoist_guards.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 namespace {
@@ -22,32 +23,25 @@ bool is_neutral(const Expr& e, Op op) {
 
 class Pass {
  public:
-  // Null if nothing changes.
   Stmt run(const Stmt& s) {
-    if (s->kind == StmtKind::kStore) return stored(*s);
-    if (s->body.empty()) return nullptr;
+    if (s->kind == StmtKind::kStore) return stored(s);
     const bool vectorized = s->kind == StmtKind::kFor && s->for_kind == ForKind::kVectorized;
     if (vectorized) lanes_.push_back(s->var);
-    std::vector<Stmt> body;
-    bool changes = false;
-    for (const Stmt& child : s->body) {
-      Stmt made = run(child);
-      changes = changes || made;
-      body.push_back(made ? std::move(made) : child);
-    }
+    const Stmt made = map_body(s, [&](const Stmt& child) { return run(child); });
     if (vectorized) lanes_.pop_back();
-    if (!changes) return nullptr;
+    const std::vector<Stmt>& body = made->body;
     // The guard of a tail holds back nothing but its own lanes: one condition, of which parts move.
-    if (s->kind == StmtKind::kIf && body.size() == 1 && body[0]->kind == StmtKind::kIf &&
-        !has_load(s->condition))
+    if (made != s && s->kind == StmtKind::kIf && body.size() == 1 &&
+        body[0]->kind == StmtKind::kIf && !has_load(s->condition))
       return make_if(logical_and(s->condition, body[0]->condition), body[0]->body);
-    return with_body(*s, std::move(body));
+    return made;
   }
 
  private:
-  [[nodiscard]] Stmt stored(const StmtNode& s) const {
+  [[nodiscard]] Stmt stored(const Stmt& store) const {
+    const StmtNode& s = *store;
     const Expr& value = s.value;
-    if (value->args.size() != 2 || s.buffer->scope != Scope::kRegister) return nullptr;
+    if (value->args.size() != 2 || s.buffer->scope != Scope::kRegister) return store;
     for (size_t i = 0; i < 2; ++i) {
       const Expr &own = value->args[i], &chosen = value->args[1 - i];
       const bool reduces = own->op == Op::kLoad && own->buffer == s.buffer &&
@@ -61,7 +55,7 @@ class Pass {
       return make_if(chosen->args[0],
                      {make_store(s.buffer, s.indices, make(value->op, std::move(args)))});
     }
-    return nullptr;
+    return store;
   }
 
   [[nodiscard]] bool same_in_all_lanes(const Expr& condition) const {
@@ -76,11 +70,10 @@ class Pass {
 }  // namespace
 
 Program skip_neutral(Program program) {
-  for (Phase& phase : program.phases) {
-    const Stmt made = phase.body ? Pass().run(phase.body) : nullptr;
-    if (made) phase.body = hoist_guards(made);
-  }
-  return program;
+  return map_all_phases(std::move(program), [](const Stmt& s) {
+    const Stmt made = Pass().run(s);
+    return made == s ? s : hoist_guards(made);
+  });
 }
 
 }  // namespace hone::ir

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hone/ir/linear.h"
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 
@@ -36,10 +37,7 @@ Stmt rewrite_nests(const Stmt& s, const std::function<void(StoreNest&)>& change)
       return to_stmt(*nest);
     }
   }
-  if (s->body.empty()) return s;
-  std::vector<Stmt> body;
-  for (const Stmt& child : s->body) body.push_back(rewrite_nests(child, change));
-  return with_body(*s, std::move(body));
+  return map_body(s, [&](const Stmt& child) { return rewrite_nests(child, change); });
 }
 
 bool stores_apart(const StoreNest& nest, const Stmt& loop) {

@@ -1,6 +1,6 @@
 #include "hone/ir/passes/tile_loops.h"
 
-#include <algorithm>
+#include "hone/ir/visit.h"
 
 namespace hone::ir {
 
@@ -10,8 +10,8 @@ bool is_unit(const StmtNode& s) {
 }
 
 bool has_serial_loop(const Stmt& s) {
-  if (s->kind == StmtKind::kFor && !is_unit(*s)) return true;
-  return std::any_of(s->body.begin(), s->body.end(), has_serial_loop);
+  return any_stmt(
+      *s, [](const StmtNode& node) { return node.kind == StmtKind::kFor && !is_unit(node); });
 }
 
 bool counts_from_zero(const StmtNode& loop) {
