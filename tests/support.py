@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
         done = hone(*arguments, **options)
         self.assertEqual(done.returncode, 2, f"exit code {done.returncode}: {done.stderr}")
         lines = done.stderr.splitlines()
-        if arguments[0] == "tune":
+        if arguments[:1] == ("tune",):
             lines = lines[-1:]
         self.assertEqual(len(lines), 1, done.stderr)
         self.assertTrue(lines[0].startswith("hone: "), lines[0])
