@@ -17,8 +17,8 @@ namespace hone::fuzz {
 // The input of a seeded run.
 std::string make_input(Rng& rng);
 
-// What is wrong after so many seeded runs, as that something never happened in them; empty:
-// nothing. A target that counts nothing need not define it.
+// Called after so many seeded runs: says what is wrong with them as a whole, such as that something
+// never happened. Empty: nothing is. A target that counts nothing need not define it.
 std::string verdict(uint64_t runs);
 
 // For targets whose input is a seed: its first bytes, the missing ones 0.

@@ -18,7 +18,7 @@ struct CheckPolicy {
 };
 inline constexpr double kCheapShare = 0.1;
 
-// What a library is made of. Leaving out a fault changes them.
+// A library is made of these parts. Leaving out a fault changes them.
 struct LibraryParts {
   ModelTasks& model;
   std::vector<schedule::Steps>& schedules;

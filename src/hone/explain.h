@@ -35,7 +35,7 @@ struct ExplainedStage {
   analysis::StageMeasure measure;
 };
 
-// What a pass of the lowering did (ir/passes/pipeline.h).
+// Says what a pass of the lowering did (ir/passes/pipeline.h).
 struct ExplainedPass {
   std::string name, reason;
   double seconds = 0;

@@ -28,29 +28,25 @@ constexpr double kPackRate = 1e9;      // bytes of weights brought into a kernel
 constexpr double kNodeSeconds = 2e-4;  // of emitting and calling a node
 constexpr double kFlopsPerSecond = 8e9;  // of one thread with default schedules, on a slow machine
 
-bool all_finite(const Tensor& tensor) {
+template <typename Test>
+bool any_element(const Tensor& tensor, const Test& test) {
   if (tensor.dtype() == DType::kF32) {
     const auto values = tensor.as<float>();
-    return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+    return std::any_of(values.begin(), values.end(), test);
   }
   for (int64_t i = 0; i < tensor.size(); ++i) {
-    if (!std::isfinite(tensor.at(i))) return false;
-  }
-  return true;
-}
-
-bool has_nan(const Tensor& tensor) {
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    if (std::isnan(tensor.at(i))) return true;
+    if (test(tensor.at(i))) return true;
   }
   return false;
 }
-
+bool all_finite(const Tensor& tensor) {
+  return !any_element(tensor, [](double x) { return !std::isfinite(x); });
+}
+bool has_nan(const Tensor& tensor) {
+  return any_element(tensor, [](double x) { return std::isnan(x); });
+}
 bool any_finite(const Tensor& tensor) {
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    if (std::isfinite(tensor.at(i))) return true;
-  }
-  return tensor.size() == 0;
+  return tensor.size() == 0 || any_element(tensor, [](double x) { return std::isfinite(x); });
 }
 
 // Why there is nothing to compare with: no fault of the library.

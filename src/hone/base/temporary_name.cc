@@ -71,6 +71,16 @@ std::optional<Maker> maker_of(std::string_view name) {
   return random && maker.pid > 0 ? std::optional(maker) : std::nullopt;
 }
 
+// Calls f(path, maker) for what has a name of temporary_name() in a folder, if that can be read.
+template <typename F>
+void for_each_temporary(const std::string& folder, const F& f) {
+  std::error_code failure;
+  for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
+       it.increment(failure)) {
+    if (const auto maker = maker_of(it->path().filename().string())) f(it->path(), *maker);
+  }
+}
+
 void remove_if_left(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
@@ -115,24 +125,19 @@ void clear_stale_files(const std::string& folder) {
     const std::lock_guard<std::mutex> lock(folders_mutex());
     if (!folders().insert(folder).second) return;
   }
-  std::error_code failure;
-  for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
-       it.increment(failure)) {
-    const std::optional<Maker> maker = maker_of(it->path().filename().string());
-    if (maker && start_of(maker->pid) != maker->start) remove_if_left(it->path());
-  }
+  for_each_temporary(folder, [](const fs::path& path, const Maker& maker) {
+    if (start_of(maker.pid) != maker.start) remove_if_left(path);
+  });
 }
 
 void remove_own_temporaries() {
   const std::unique_lock<std::mutex> lock(folders_mutex(), std::try_to_lock);
   if (!lock.owns_lock()) return;
   for (const std::string& folder : folders()) {
-    std::error_code failure, ignored;
-    for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
-         it.increment(failure)) {
-      const std::optional<Maker> maker = maker_of(it->path().filename().string());
-      if (maker && maker->pid == ::getpid()) fs::remove_all(it->path(), ignored);
-    }
+    for_each_temporary(folder, [](const fs::path& path, const Maker& maker) {
+      std::error_code ignored;
+      if (maker.pid == ::getpid()) fs::remove_all(path, ignored);
+    });
   }
 }
 

@@ -12,12 +12,12 @@
 
 namespace hone::db {
 
-// Of a task, by the ids of two trials: its fastest schedule alone, and the fastest one inside a
-// network.
+// A choice names two trials of a task by their ids: its fastest schedule alone, and the fastest one
+// inside a network.
 struct Choice {
   int64_t best = 0, chosen = 0;  // equal: it is the fastest there, too
 };
-// What the network has instead of the schedule `best`.
+// The network has this record instead of the schedule `best`.
 struct Chosen {
   std::string best;      // steps
   trial::Record record;  // verified

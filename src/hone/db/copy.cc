@@ -47,7 +47,7 @@ class LineOutput {
   std::optional<OutputFile> file_;
 };
 
-// As TrialStore::set_verified() does, to a record that is not stored yet.
+// Does what TrialStore::set_verified() does, to a record that is not stored yet.
 void mark_failed(trial::Record& record, trial::Record&& found) {
   if (record.outcome != trial::Outcome::kOk) return;
   record.outcome = found.outcome;

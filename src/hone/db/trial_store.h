@@ -15,7 +15,7 @@
 
 namespace hone::db {
 
-// What `best` looks for.
+// This is what TrialStore::best() looks for.
 struct BestQuery {
   uint64_t task = 0;
   std::string device;
@@ -26,14 +26,14 @@ struct BestQuery {
   trial::Accuracy accuracy = trial::Accuracy::kDefault;
   int limit = 1;
 
-  // Whether its algorithm and accuracy are asked for.
+  // True if the algorithm and the accuracy of the record are asked for.
   [[nodiscard]] bool takes(const trial::Record& record) const;
   // The accuracies of what it takes, the strictest and the least strict one as numbers; the first
   // is greater if there is none. All schedules of an algorithm have the same one.
   [[nodiscard]] std::pair<int64_t, int64_t> accuracies() const;
 };
 
-// What `query` looks for: records that agree with every field that is set, oldest first.
+// TrialStore::query() looks for records that agree with every field that is set, oldest first.
 struct Filter {
   std::optional<uint64_t> task;
   std::optional<std::string> kernel_class, device, version, model;
@@ -41,8 +41,8 @@ struct Filter {
   std::optional<trial::Outcome> outcome;
   bool verified_only = false;
   bool failed_only = false;  // any outcome but ok
-  // Of each task, device and number of threads, only the fastest verified trial that the usual
-  // accuracy allows is looked at (and then has to agree with the other fields).
+  // Only the fastest verified trial that the usual accuracy allows is looked at, of each task,
+  // device and number of threads; it has to agree with the other fields, too.
   bool fastest_only = false;
   bool with_task_text = false;
   int64_t after_id = 0;       // resume: only records with a greater id
@@ -58,8 +58,8 @@ class TrialStore {
   // Verified trials only, fastest first.
   virtual Result<std::vector<trial::Record>> best(const BestQuery& query) = 0;
   virtual Result<std::vector<trial::Record>> query(const Filter& filter) = 0;
-  // What became of a stored trial when it was run again. kOk: its output was right. Else it is no
-  // best any more: `found` becomes its outcome, and `message` says why.
+  // Tells what became of a stored trial when it was run again. kOk: its output was right. Otherwise
+  // it is no best any more: `found` becomes its outcome, and `message` says why.
   virtual Status set_verified(int64_t id, trial::Outcome found, std::string_view message) = 0;
 };
 

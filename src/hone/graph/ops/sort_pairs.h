@@ -6,7 +6,7 @@
 
 namespace hone::graph {
 
-// Where NaNs stand among the other values.
+// Says where NaNs stand among the other values.
 enum class NanOrder : uint8_t { kFirst, kLast };
 // The key of a value: what comes first has the smaller one. Zeros of both signs are equal. The type
 // is kI32 where the value has no more than 4 bytes, else kI64.
