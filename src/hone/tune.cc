@@ -16,29 +16,12 @@
 #include "hone/model/knowledge.h"
 #include "hone/model/write_model.h"
 #include "hone/resolve_options.h"
+#include "hone/time_plan.h"
 #include "hone/trial/statistics.h"
 #include "hone/tuned_schedules.h"
 
 namespace hone {
 namespace {
-
-constexpr double kCompareSeconds = 1.5;  // for comparing tuned and default model
-// Of the budget, for writing the untuned model, too, and comparing: else only what is cheap is.
-constexpr double kCompareShare = 0.15;
-constexpr int64_t kCheapBytes = 256 << 20;  // of weights
-constexpr double kWriteRate =
-    0.12e9;  // bytes of weights packed, linked and written in a second, on a slow day
-constexpr double kInModelShare = 0.05;  // of the budget, for comparing kernels in the model, ...
-constexpr double kInModelMost = 60;     // ... but no more seconds: by then all is decided ...
-constexpr double kInModelBuilds = 10;   // ... or than it takes to build the model so often; ...
-constexpr double kInModelLarge = 0.12;  // ... of the budget for a model that takes long to build
-constexpr int64_t kTwiceBytes = int64_t{1} << 30;  // of weights; a larger model is not held twice
-constexpr double kPackRate = 0.5e9;                // bytes of weights packed in a second
-constexpr double kCheckShare = 1.0 / 30;           // of the budget, for checking the library, ...
-constexpr double kLeastCheck = 0.5;                // ... seconds
-constexpr double kMostCheck = 10;
-constexpr double kCheckMost = 1.0 / 6;  // of the budget: a check that takes longer is none
-constexpr double kMinimumSearch = 0.2;  // of the budget, whatever the rest needs
 
 // As far as it is known.
 double seconds_of_a_run(const ModelTasks& model) {
@@ -54,9 +37,10 @@ Result<std::unique_ptr<db::Store>> open_for_tuning(const CompileOptions& options
 
 CheckPolicy check_policy(const TuneOptions& options) {
   using When = CheckPolicy::When;
+  const CheckSeconds seconds = check_seconds(options.budget_seconds);
   return {.when = options.compile.check.value_or(true) ? When::kAlways : When::kNever,
-          .more_seconds = std::clamp(kCheckShare * options.budget_seconds, kLeastCheck, kMostCheck),
-          .most_seconds = kCheckMost * options.budget_seconds,
+          .more_seconds = seconds.more,
+          .most_seconds = seconds.most,
           .ends_early = true};
 }
 
@@ -85,9 +69,9 @@ class Tuning {
   Result<TuneSummary> run();
 
  private:
-  [[nodiscard]] Status plan_time();
+  [[nodiscard]] Status write_and_plan();
+  [[nodiscard]] TimeDemand demand() const;
   [[nodiscard]] Result<Written> write_untuned();
-  void plan_in_model(int64_t weight_bytes);
   [[nodiscard]] Status search_schedules();
   [[nodiscard]] std::vector<search::TuneTask> tasks_to_tune() const;
   [[nodiscard]] search::TuneLoopOptions loop_options(int64_t packed_bytes);
@@ -125,10 +109,7 @@ class Tuning {
   CheckedWriter writer_;
 
   Untuned untuned_;
-  double compare_seconds_ = 0;
-  double assembly_seconds_ = 0;  // to compile and pack the model
-  double in_model_seconds_ = 0;  // for comparing kernels inside the model; 0: they are not
-  double finish_seconds_ = 0;    // to write and to compare at the end
+  TimePlan plan_;
 
   search::TuneProgress progress_;  // last told
   search::TuneResult tuned_;
@@ -139,48 +120,28 @@ class Tuning {
   TuneSummary summary_;
 };
 
-void Tuning::plan_in_model(int64_t weight_bytes) {
-  const double budget = options_.budget_seconds;
-  // Half the time is for compiling and packing; tuned code takes about twice as long.
-  const double least = 5 * assembly_seconds_;
-  in_model_seconds_ =
-      std::min(kInModelShare * budget, std::max(kInModelMost, kInModelBuilds * assembly_seconds_));
-  if (least <= kInModelLarge * budget) in_model_seconds_ = std::max(in_model_seconds_, least);
-  std::string& skipped = summary_.in_model.skipped;
-  if (weight_bytes > kTwiceBytes) skipped = "the model is too large";
-  if (least > in_model_seconds_) skipped = "the budget is too short";
-  if (!skipped.empty()) in_model_seconds_ = 0;
+TimeDemand Tuning::demand() const {
+  return {.budget_seconds = options_.budget_seconds,
+          .weight_bytes = constant_bytes(untuned_.model.tasks),
+          .kernels = std::ssize(untuned_.schedules),
+          .run_seconds = seconds_of_a_run(untuned_.model),
+          .static_library = is_static_,
+          .checks = options_.compile.check.value_or(true),
+          .bounded_memory = plain_.max_memory > 0};
 }
 
 // The untuned model comes first: it says how long writing one takes, and what must be beaten.
-Status Tuning::plan_time() {
-  const int64_t weight_bytes = constant_bytes(untuned_.model.tasks);
-  const auto weights = static_cast<double>(weight_bytes);
-  const auto groups = static_cast<double>(untuned_.schedules.size());
-  double write_seconds = 0.5 + 0.05 * groups + weights / kWriteRate;
-  assembly_seconds_ = 0.03 * groups + weights / kPackRate;
-  const double budget = options_.budget_seconds;
-  const bool cheap = weight_bytes <= kCheapBytes && budget >= 10;
-  compare_seconds_ = std::max(std::min(kCompareSeconds, 0.05 * budget),
-                              2 * kLeastRounds * seconds_of_a_run(untuned_.model));
-  const int copies = is_static_ ? 2 : 1;
-  if (!cheap && copies * write_seconds + compare_seconds_ > kCompareShare * budget)
-    summary_.not_compared = "the budget is too short";
-  if (weight_bytes > kTwiceBytes) summary_.not_compared = "the model is too large";
-  if (compares() || plain_.max_memory > 0) {  // what can never fit is to fail before the search
+Status Tuning::write_and_plan() {
+  const TimeDemand demand = this->demand();
+  plan_ = plan_time(demand);
+  if (plan_.writes_untuned) {
     HONE_ASSIGN_OR_RETURN(const Written written, write_untuned());
-    write_seconds = 0.3 + 2.0 * written.seconds;  // tuned code is larger
-    assembly_seconds_ = written.assembly;
+    plan_ = plan_time(demand, UntunedWrite{.seconds = written.seconds,
+                                           .assembly_seconds = written.assembly,
+                                           .checked = writer_.summary().checked});
   }
-  plan_in_model(weight_bytes);
-  finish_seconds_ = write_seconds;
-  if (compares()) finish_seconds_ = copies * write_seconds + 0.5 + compare_seconds_;
-  const CheckPolicy check = check_policy(options_);
-  if (check.when != CheckPolicy::When::kNever) {
-    finish_seconds_ += writer_.summary().checked ? static_cast<double>(std::size(kDraws)) *
-                                                       seconds_of_a_run(untuned_.model)
-                                                 : std::min(check.more_seconds, check.most_seconds);
-  }
+  summary_.not_compared = plan_.not_compared;
+  summary_.in_model.skipped = plan_.in_model_skipped;
   return ok_status();
 }
 
@@ -230,8 +191,7 @@ search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
   loop.pool = &untuned_.knowledge.pool;
   loop.start = start_;
   loop.end = end_;
-  loop.deadline = end_ - std::min(in_model_seconds_ + finish_seconds_,
-                                  (1 - kMinimumSearch) * options_.budget_seconds);
+  loop.deadline = end_ - plan_.reserved_seconds;
   loop.batch = options_.batch;
   loop.max_trials = options_.max_trials;
   loop.overlap = options_.overlap;
@@ -310,12 +270,10 @@ void Tuning::compare_kernels() {
   if (!in_model.skipped.empty()) return;
   announce("comparing kernels inside the model");
   const double deadline =
-      std::min(clock_.now_seconds() + in_model_seconds_, end_ - finish_seconds_);
-  watch_->wait(deadline - in_model_seconds_ / 2);
+      std::min(clock_.now_seconds() + plan_.in_model_seconds, end_ - plan_.finish_seconds);
+  watch_->wait(deadline - plan_.in_model_seconds / 2);
   const InModelOptions how = {deadline, compile_.seed, options_.interrupted};
-  // Each challenger takes as long to compile as a kernel of the model.
-  const double many = 0.25 * in_model_seconds_ / std::max(assembly_seconds_, 1e-3) - 1;
-  const int most = std::max(4, static_cast<int>(many * static_cast<double>(schedules_.size())));
+  const int most = most_challengers(plan_, std::ssize(schedules_));
   const Status status =
       choose_in_model(chosen(), schedules_, tuned_by_key_, most, how, pool_, in_model);
   if (status.code() == Code::kCancelled) {
@@ -375,15 +333,16 @@ Status Tuning::compare_models() {
       return ok_status();
     }
   }
-  watch_->wait(end_ - 0.2 - compare_seconds_);
-  const double left = end_ - clock_.now_seconds() - 0.2;
-  if (left <= 0.3) {
+  watch_->wait(end_ - kSpareSeconds - plan_.compare_seconds);
+  const double left = end_ - clock_.now_seconds() - kSpareSeconds;
+  if (left <= kLeastCompareSeconds) {
     summary_.not_compared = "there was no time left";
     return ok_status();
   }
   announce("comparing the whole model, tuned and as it was");
-  const Result<std::vector<std::vector<double>>> times = time_in_turns(
-      {tuned_library, untuned_library()}, untuned_.model.threads, std::min(compare_seconds_, left));
+  const Result<std::vector<std::vector<double>>> times =
+      time_in_turns({tuned_library, untuned_library()}, untuned_.model.threads,
+                    std::min(plan_.compare_seconds, left));
   if (!times.ok()) {
     give_up_comparing(times.status());
     return ok_status();
@@ -416,7 +375,7 @@ Result<TuneSummary> Tuning::run() {
   watch_.emplace(untuned_.model.threads,
                  measure::CoreWatch::Options{measure::kUsualPatience * options_.budget_seconds,
                                              options_.interrupted});
-  HONE_RETURN_IF_ERROR(plan_time());
+  HONE_RETURN_IF_ERROR(write_and_plan());
   HONE_RETURN_IF_ERROR(search_schedules());
   HONE_RETURN_IF_ERROR(choose_schedules());
   compare_kernels();
