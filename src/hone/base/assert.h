@@ -1,5 +1,6 @@
-// base/assert.h - HONE_ASSERT(condition, "why"): a bug if it fails, never reachable by input.
-// Active in every build type: a wrong kernel is worse than a stopped compiler.
+// base/assert.h - HONE_ASSERT(condition, "why") stops the program if the condition is false, which
+// is a bug: no input can make it so. It is active in every build type, as a wrong kernel is worse
+// than a stopped compiler.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// base/cancel.h - long work looks now and then at a flag that Ctrl-C sets, and gives up.
+// base/cancel.h - the flag that Ctrl-C sets. Long work reads it now and then, and gives up when it
+// is set.
 #pragma once
 
 #include <atomic>
@@ -7,7 +8,7 @@
 
 namespace hone {
 
-// `flag` may be null: nobody can interrupt.
+// Returns whether the flag is set. `flag` may be null where nobody can interrupt.
 [[nodiscard]] inline bool is_cancelled(const std::atomic<bool>* flag) {
   return flag != nullptr && flag->load(std::memory_order_relaxed);
 }

@@ -11,16 +11,17 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual double now_seconds() const = 0;
-  virtual void sleep(double seconds) = 0;  // returns at once for seconds <= 0
+  virtual void sleep(double seconds) = 0;  // It returns at once if seconds <= 0.
 };
 
-// The machine's monotonic clock.
+// Returns the machine's monotonic clock.
 [[nodiscard]] Clock& real_clock();
 
-// CPU time of the calling thread: others on the machine do not count.
+// Returns the CPU time of the calling thread. The time of other threads and processes does not
+// count.
 [[nodiscard]] double thread_seconds();
 
-// Stands still but for advance() and sleep().
+// This clock stands still until advance() or sleep() moves it.
 class ManualClock : public Clock {
  public:
   explicit ManualClock(double start = 0) : now_(start) {}

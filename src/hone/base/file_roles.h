@@ -1,6 +1,6 @@
-// base/file_roles.h - which files a command reads and which it writes. Nothing that is read is
-// overwritten, and no file is written for two purposes. Files are the same by what they are, not by
-// name: through links, also hard ones, and also if there is nothing there yet.
+// base/file_roles.h - checks that a command overwrites nothing that it reads, and writes no file
+// for two purposes. Two paths are the same file if they lead to the same inode, also through
+// symbolic or hard links, and also if no file is there yet.
 #pragma once
 
 #include <compare>
@@ -14,20 +14,21 @@
 namespace hone {
 
 struct FileIdentity {
-  uint64_t device = 0, inode = 0;  // of the file; of its folder if it is not there yet
-  std::string name;                // in that folder
+  uint64_t device = 0, inode = 0;  // of the file, or of its folder if the file is not there yet
+  std::string name;                // name in that folder; empty if the file is there
   friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
 };
-// Nothing for a device, a pipe or a folder, and where there is no such folder.
+// Returns nothing for a device, a pipe or a folder, and if the path's folder does not exist.
 [[nodiscard]] std::optional<FileIdentity> identity_of(const std::string& path);
 
 class FileRoles {
  public:
-  // `what` is what asks for the file, for messages: "--output".
+  // The parameter `what` names who asks for the file, for messages: "--output".
   void read(std::string what, const std::string& path);
-  void updated(std::string what, const std::string& path);  // read and written: a database
+  void updated(std::string what,
+               const std::string& path);  // a file that is read and written, such as a database
   void written(std::string what, const std::string& path);
-  void written(std::string what, int descriptor);  // an open file, such as standard output
+  void written(std::string what, int descriptor);  // a file that is open, such as standard output
   [[nodiscard]] Status check() const;
 
  private:

@@ -20,7 +20,7 @@ namespace hone {
 [[nodiscard]] inline uint64_t hash_combine(uint64_t a, uint64_t b) {
   return hash_mix(a * 0x9e3779b97f4a7c15ULL + b + 0x632be59bd9b4e019ULL);
 }
-// 16 lower-case hexadecimal digits.
+// Returns 16 lower-case hexadecimal digits.
 [[nodiscard]] std::string hash_hex(uint64_t hash);
 
 }  // namespace hone

@@ -1,6 +1,6 @@
-// base/input_file.h - opening a file that a user names. Opening waits for nobody: a pipe without a
-// writer would else stop the program. What is neither a file nor, where it may be one, a pipe is an
-// error: a device may have no end.
+// base/input_file.h - opens a file that a user names. Opening never waits, as a pipe without a
+// writer would stop the program. A device is an error, as it may have no end; so is a pipe where
+// pipes are not allowed.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace hone {
 
-// An open file, which is closed with this object.
+// An open file, which is closed when this object is destroyed.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -31,7 +31,7 @@ class Descriptor {
 };
 
 enum class Pipes { kRefused, kAllowed };
-// For reading; a pipe does not wait for what its writer has to say (O_NONBLOCK).
+// Opens a file for reading. Reads of a pipe do not wait for its writer (O_NONBLOCK).
 [[nodiscard]] Result<Descriptor> open_input(const std::string& path, Pipes pipes = Pipes::kRefused);
 
 }  // namespace hone

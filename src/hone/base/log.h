@@ -1,6 +1,6 @@
-// base/log.h - lines for people on stderr: log_warning("kernel {} is slow", name). Off above the
-// level, which is kWarning unless HONE_LOG or set_log_level says otherwise. A line is written
-// whole, also from many threads.
+// base/log.h - writes lines for people to stderr: log_warning("kernel {} is slow", name). Lines
+// above the current level are dropped; the level is kWarning unless HONE_LOG or set_log_level
+// changes it. A line is written whole, also when many threads log.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,12 +19,12 @@ enum class LogLevel { kSilent, kError, kWarning, kInfo, kDebug };
 [[nodiscard]] LogLevel log_level();
 void set_log_level(LogLevel level);
 
-// Receives every line that the level lets through, instead of stderr; an empty function restores
-// stderr.
+// The sink receives every line that the level lets through, instead of stderr. An empty function
+// restores stderr.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 void set_log_sink(LogSink sink);
 
-void log_line(LogLevel level, std::string_view line);  // unconditionally
+void log_line(LogLevel level, std::string_view line);  // writes the line at any level
 
 template <typename... Args>
 void log_at(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {

@@ -1,4 +1,4 @@
-// base/named.h - tables of names and what they stand for, such as the values of an option.
+// base/named.h - tables that map names to values, such as the values of an option.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ template <typename T, size_t N>
   return std::nullopt;
 }
 
-// In the table's order.
+// Returns the names in the order of the table.
 template <typename T, size_t N>
 [[nodiscard]] std::vector<std::string> names_of(const Named<T> (&table)[N]) {
   std::vector<std::string> names;

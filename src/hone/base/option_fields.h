@@ -1,6 +1,6 @@
-// base/option_fields.h - options that users type as "depth=6,rate=0.3", as a table over the fields
-// of a plain struct: one row is a name, what it means, its bounds and its field. Parsing, errors
-// and help texts all come from the table.
+// base/option_fields.h - options that users type as "depth=6,rate=0.3" are described by a table
+// over the fields of a plain struct: a row has the option's name, its meaning, its bounds and its
+// field. Parsing, errors and help texts all come from the table.
 #pragma once
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ Result<Options> parse_fields(std::string_view text, std::span<const OptionField<
   return options;
 }
 
-// A line for each: "depth=6: levels of a tree", with the value that `options` has.
+// Returns a line for each field with its value in `options`: "depth=6: levels of a tree".
 template <typename Options>
 std::vector<std::string> fields_help(std::span<const OptionField<Options>> fields,
                                      const Options& options) {

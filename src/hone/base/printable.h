@@ -1,6 +1,6 @@
-// base/printable.h - texts from outside (names in a model, records, files, messages of a server),
-// as they may be shown. A terminal obeys what it is sent: escape sequences could move the cursor,
-// change the window's title or hide lines, and marks of bidirectional text
+// base/printable.h - makes texts from outside (names in a model, records, files, messages of a
+// server) safe to show. A terminal obeys escape sequences in what it shows, which can move the
+// cursor, change the window's title or hide lines, and marks of bidirectional text
 // (https://trojansource.codes) show a line in another order than it has. All of these become
 // visible escapes: \x1b, \u202e.
 #pragma once
@@ -10,17 +10,18 @@
 
 namespace hone {
 
-// On one line: every control character, also a line end or a tab, every character that is invisible
-// or changes the direction of text, and every byte that is not UTF-8 is escaped. Other characters
-// stay, of any script, and so does a backslash.
+// Returns the text on one line. Every control character (also a line end or a tab), every character
+// that is invisible or changes the direction of text, and every byte that is not UTF-8 is escaped.
+// Other characters of any script stay, and so does a backslash.
 [[nodiscard]] std::string printable(std::string_view text);
-// The same, but line ends stay: for a text of many lines whose parts come from outside.
+// Escapes as printable() does, but keeps line ends, for texts of many lines whose parts come from
+// outside.
 [[nodiscard]] std::string printable_lines(std::string_view text);
-// The same for the text of a JSON value that is valid UTF-8: what printable_lines() escapes becomes
-// an escape of JSON, so a reader gets the same strings.
+// Escapes the text of a JSON value that is valid UTF-8: what printable_lines() escapes becomes an
+// escape of JSON, so a reader gets the same strings.
 [[nodiscard]] std::string printable_json(std::string_view json);
 
-// The longest beginning of at most so many bytes that does not end within a character.
+// Returns the longest prefix of at most `bytes` bytes that does not end within a character.
 [[nodiscard]] std::string_view whole_characters(std::string_view text, size_t bytes);
 
 }  // namespace hone

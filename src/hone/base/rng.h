@@ -24,17 +24,17 @@ class Rng {
     state_[2] ^= t, state_[3] = rotl(state_[3], 45);
     return result;
   }
-  // Uniform in [0, n); n > 0.
+  // Returns a number that is uniform in [0, n); n > 0.
   int64_t below(int64_t n) {
     HONE_ASSERT(n > 0, "an empty range has no element");
     return static_cast<int64_t>(
         (static_cast<unsigned __int128>(next()) * static_cast<uint64_t>(n)) >> 64);
   }
-  // Uniform in [low, high], both ends included.
+  // Returns a number that is uniform in [low, high], both ends included.
   int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }  // [0, 1)
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }  // uniform in [0, 1)
   bool chance(double p) { return uniform() < p; }
-  double normal();  // mean 0, variance 1
+  double normal();  // normal with mean 0 and variance 1
   template <typename T>
   const T& choice(const std::vector<T>& from) {
     return from[below(static_cast<int64_t>(from.size()))];

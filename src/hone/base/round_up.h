@@ -1,4 +1,4 @@
-// base/round_up.h - division of counts and sizes that rounds up. Nothing is negative.
+// base/round_up.h - divides counts and sizes and rounds up. No argument may be negative.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@ template <std::integral T>
   return (value + divisor - 1) / divisor;
 }
 
-// The least multiple that is no less than `value`.
+// Returns the least multiple of `multiple` that is not less than `value`.
 template <std::integral T>
 [[nodiscard]] constexpr T round_up(T value, std::type_identity_t<T> multiple) {
   return ceil_div(value, multiple) * multiple;

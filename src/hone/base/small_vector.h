@@ -1,5 +1,5 @@
-// base/small_vector.h - a vector with room for a few elements inside itself: a handful needs no
-// memory of its own, more move to the heap.
+// base/small_vector.h - a vector that holds up to kInside elements within itself, and on the heap
+// if there are more.
 #pragma once
 
 #include <absl/container/inlined_vector.h>

@@ -39,7 +39,7 @@ class [[nodiscard]] Status {
 
 inline Status ok_status() { return {}; }
 
-// error(Code::kInvalid, "found {} axes, expected {}", 3, 4)
+// For example: error(Code::kInvalid, "found {} axes, expected {}", 3, 4).
 template <typename... Args>
 [[nodiscard]] Status error(Code code, fmt::format_string<Args...> format, Args&&... args) {
   return {code, fmt::format(format, std::forward<Args>(args)...)};
@@ -83,7 +83,7 @@ class [[nodiscard]] Result {
   do {                                                                              \
     if (::hone::Status hone_status = (expr); !hone_status.ok()) return hone_status; \
   } while (0)
-// HONE_ASSIGN_OR_RETURN(auto x, compute_x());
+// For example: HONE_ASSIGN_OR_RETURN(auto x, compute_x());
 #define HONE_ASSIGN_OR_RETURN(decl, expr) \
   HONE_ASSIGN_OR_RETURN_IMPL(HONE_CONCAT(hone_result_, __LINE__), decl, expr)
 #define HONE_ASSIGN_OR_RETURN_IMPL(tmp, decl, expr) \

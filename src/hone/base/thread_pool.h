@@ -1,7 +1,7 @@
 // base/thread_pool.h - a small pool of threads for the compiler's own work (generated kernels have
-// another, in the artifact). Work must not throw. parallel_for may be nested: the caller always
-// works too, so it never waits for a free thread. A task given to submit must not wait for another
-// submitted one.
+// another, in the artifact). Work must not throw. Calls of parallel_for may be nested: the caller
+// always works too, so it never waits for a free thread. A task given to submit must not wait for
+// another submitted one.
 #pragma once
 
 #include <condition_variable>
@@ -19,12 +19,12 @@ namespace hone {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller of parallel_for: a pool of n starts n - 1 threads, but at least one
-  // for submit.
+  // The parameter `threads` counts the caller of parallel_for: a pool of n starts n - 1 threads,
+  // but at least one for submit.
   explicit ThreadPool(int threads);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  ~ThreadPool();  // finishes all that was submitted
+  ~ThreadPool();  // finishes all submitted tasks
 
   [[nodiscard]] int threads() const { return threads_; }
 
