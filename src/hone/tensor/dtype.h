@@ -25,7 +25,7 @@ enum class DType : uint8_t {
 
 [[nodiscard]] int64_t dtype_bytes(DType dtype);
 [[nodiscard]] bool is_float(DType dtype);
-[[nodiscard]] std::string_view dtype_name(DType dtype);  // "f32", "i64", "bool", ...
+[[nodiscard]] std::string_view dtype_name(DType dtype);  // such as "f32", "i64", "bool"
 [[nodiscard]] std::optional<DType> parse_dtype(std::string_view name);
 [[nodiscard]] std::optional<DType> dtype_from_onnx(int code);
 

@@ -1,5 +1,5 @@
 // tensor/half.h - 16-bit floats as bits: IEEE binary16 (f16) and the upper half of binary32 (bf16).
-// Conversions round to nearest even and keep infinities, signs of zero and that a NaN is one.
+// Conversions round to nearest even; infinities, the sign of a zero, and NaN are kept.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace hone {
 
 [[nodiscard]] double f16_to_double(uint16_t bits);
 [[nodiscard]] double bf16_to_double(uint16_t bits);
-[[nodiscard]] uint16_t double_to_f16(double value);  // one rounding, also for a double
+[[nodiscard]] uint16_t double_to_f16(double value);  // rounds once, not first to float
 [[nodiscard]] uint16_t double_to_bf16(double value);
 
 }  // namespace hone

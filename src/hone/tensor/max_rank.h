@@ -1,5 +1,5 @@
-// tensor/max_rank.h - how many dimensions a value has at most. NumPy has the same bound; a loop
-// nest, a schedule and a line of text per dimension of more would serve nobody.
+// tensor/max_rank.h - the largest number of dimensions that a value may have. NumPy has the same
+// bound.
 #pragma once
 
 #include <cstddef>

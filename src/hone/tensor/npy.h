@@ -1,6 +1,6 @@
-// tensor/npy.h - NumPy's .npy and .npz files, in and out. All element types; bf16, which NumPy
-// lacks, is written as the two-byte void that ml_dtypes makes of it. Reads C and Fortran order,
-// little-endian; a file that is cut off, too long or foreign is an error, never a guess.
+// tensor/npy.h - reads and writes NumPy's .npy and .npz files with all element types. NumPy has no
+// bf16, so that is written as the two-byte void that ml_dtypes makes of it. C and Fortran order are
+// read, little-endian only. A file that is cut off, too long or in another format is an error.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// The array of that name and type; an extent of -1 allows any. An error names the array and says
-// what was found and what was expected.
+// Finds the array with that name, type and shape. An extent of -1 in `shape` allows any. An error
+// names the array and says what was found and what was expected.
 [[nodiscard]] Result<Tensor> find_array(std::span<const NamedTensor> arrays, std::string_view name,
                                         DType dtype, const Shape& shape);
 
@@ -29,7 +29,7 @@ struct NamedTensor {
 [[nodiscard]] Result<std::string> format_npz(std::span<const NamedTensor> tensors,
                                              bool compress = false);
 
-// The same with files; errors name the file. Writing is atomic.
+// These read and write files. An error names the file, and writing is atomic.
 [[nodiscard]] Result<Tensor> read_npy(const std::string& path);
 Status write_npy(const std::string& path, const Tensor& tensor);
 [[nodiscard]] Result<std::vector<NamedTensor>> read_npz(const std::string& path);

@@ -13,20 +13,20 @@
 namespace hone {
 
 using Shape = std::vector<int64_t>;
-// A shape from outside: no extent is negative, and those that are not 0 multiply to at most
-// kMaxElements, so that nothing computed from them overflows.
+// A shape from outside is valid if no extent is negative and those that are not 0 multiply to at
+// most kMaxElements, so that nothing computed from them overflows.
 inline constexpr double kMaxElements = 1e11;
 [[nodiscard]] bool is_valid(const Shape& shape);
 [[nodiscard]] int64_t num_elements(const Shape& shape);
-[[nodiscard]] std::string to_string(const Shape& shape);  // "[1, 3, 224, 224]"
+[[nodiscard]] std::string to_string(const Shape& shape);  // such as "[1, 3, 224, 224]"
 
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(DType dtype, Shape shape);  // zero-filled
+  Tensor(DType dtype, Shape shape);  // filled with zeros
   [[nodiscard]] DType dtype() const { return dtype_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }
-  [[nodiscard]] int64_t size() const { return num_elements(shape_); }  // elements
+  [[nodiscard]] int64_t size() const { return num_elements(shape_); }  // number of elements
   [[nodiscard]] int64_t bytes() const { return size() * dtype_bytes(dtype_); }
   [[nodiscard]] void* data() { return data_.get(); }
   [[nodiscard]] const void* data() const { return data_.get(); }
@@ -40,9 +40,9 @@ class Tensor {
   [[nodiscard]] std::span<const T> as() const {
     return const_cast<Tensor*>(this)->as<T>();
   }
-  [[nodiscard]] double at(int64_t flat) const;  // any dtype, as double
+  [[nodiscard]] double at(int64_t flat) const;  // element of any dtype, converted to double
   void set(int64_t flat, double value);
-  [[nodiscard]] Tensor reshaped(Shape shape) const;  // shares the data
+  [[nodiscard]] Tensor reshaped(Shape shape) const;  // tensor that shares the data
   [[nodiscard]] Tensor clone() const;
 
  private:

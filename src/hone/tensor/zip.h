@@ -1,6 +1,6 @@
 // tensor/zip.h - ZIP archives in memory, as far as .npz needs them: stored and deflated entries
-// below 4 GiB, checked by their CRC-32. Encryption, ZIP64 and several disks are errors. Nothing
-// read is trusted: sizes are checked before use.
+// below 4 GiB, which are checked by their CRC-32. Encryption, ZIP64 and several disks are errors.
+// Every size that is read is checked before it is used.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct ZipEntry {
 
 [[nodiscard]] Result<std::vector<ZipEntry>> parse_zip(std::string_view bytes);
 
-// The same entries give the same bytes: no times are stored.
+// Equal entries give equal bytes, as no times are stored.
 [[nodiscard]] Result<std::string> format_zip(std::span<const ZipEntry> entries, bool deflate);
 
 }  // namespace hone
