@@ -1,7 +1,8 @@
-// ir/bytecode.h - a program as flat register code: what the interpreter executes.
+// ir/bytecode.h - a program as flat code for a machine with registers, which the interpreter
+// executes.
 //
-// Registers are 8-byte cells; [0, constants.size()) hold constants, then loop variables and loop
-// ends, then temporaries. A register is written before it is read.
+// Registers are 8-byte cells. Those in [0, constants.size()) hold constants; then come loop
+// variables, loop ends and temporaries. A register is written before it is read.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +27,17 @@ enum class Opcode : uint16_t {
   kLtI, kLeI, kEqI, kNeI, kLtF, kLeF, kEqF, kNeF,
   kAnd, kOr, kXor, kRemF,
   kUnaryI, kUnaryF,                              // aux: Op
-  kTyped,                                        // of kU64, shifts, kRem; aux: Op, DType
+  kTyped,  // operations of kU64, shifts, kRem; aux: Op, DType
   kCompareU,                                     // aux: Op
   kWrap, kFloatToInt, kRoundF32, kRoundFloat,    // aux: DType
   kIntToFloat, kBits,                            // aux: from, to
   kLoad,                                         // dst = access a
   kStore,                                        // access a = register b
-  kJump, kJumpIfFalse,                           // to target (if register a is 0)
-  kLoopInit,                                     // dst = a, register end = a + b; empty: to target
-  kLoopNext,                                     // ++dst < register a: to target
+  kJump, kJumpIfFalse,  // jumps to target (if register a is 0)
+  kLoopInit,  // dst = a, register end = a + b; jumps to target if the loop is empty
+  kLoopNext,  // ++dst < register a: jumps to target
   kAlloc,                                        // refills buffer a
-  kExtern,                                       // calls a
+  kExtern,  // calls externs[a]
   kHalt,
 };
 // clang-format on
@@ -53,8 +54,8 @@ struct Instruction {
 
 struct Access {
   int32_t buffer;
-  std::vector<int32_t> index;  // registers
-  int32_t statement;           // see Touch
+  std::vector<int32_t> index;  // registers that hold the indices
+  int32_t statement;           // position as in Touch::statement
   bool is_store;
 };
 
@@ -68,7 +69,7 @@ struct Bytecode {
   std::vector<Cell> constants;
   int32_t num_registers = 0;
   std::vector<Access> accesses;
-  std::vector<BufferPtr> buffers;  // params first, in order
+  std::vector<BufferPtr> buffers;  // buffers of the params in order, then the others
   std::vector<ExternCall> externs;
 };
 
@@ -77,7 +78,7 @@ struct BytecodeOptions {
   bool skip_prepare = false;
 };
 
-// Fails for a program that names a variable or a buffer out of its scope.
+// Compiles a program. It is an error if the program names a variable or a buffer outside its scope.
 [[nodiscard]] Result<Bytecode> make_bytecode(const Program& program,
                                              const BytecodeOptions& options);
 

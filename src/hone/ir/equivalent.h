@@ -1,4 +1,4 @@
-// ir/equivalent.h - whether two programs are the same but for the names of variables and buffers.
+// ir/equivalent.h - compares two programs up to the names of variables and buffers.
 #pragma once
 
 #include "hone/ir/stmt.h"

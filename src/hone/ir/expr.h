@@ -1,8 +1,10 @@
-// ir/expr.h - expressions of the loop program: immutable, shared, one node type for all operators.
+// ir/expr.h - expressions of the loop program: immutable, shared trees with one node type for all
+// operators.
 //
-// An index expression has type kI64, a condition kBool; every other type is a value. All operands
-// of an arithmetic node have one type, the node's own (comparisons: the operands'); kCast changes
-// it. Compound nodes are built by the functions below, which fold constants and x+0, x*1, x*0.
+// An index expression has type kI64 and a condition kBool; every other type is a value. All
+// operands of an arithmetic node have the node's own type, those of a comparison have one type;
+// kCast changes it. Compound nodes are built by the functions below, which fold constants and x+0,
+// x*1, x*0.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +26,16 @@ enum class Op : uint8_t {
   kFloat,  // floating point constant: float_value
   kVar,    // loop variable: var (always kI64)
   kLoad,   // buffer[args...]
-  // arithmetic; kDiv is true division of floats and C division of integers, kRem C's % and fmod
+  // arithmetic: kDiv is true division of floats and C division of integers, kRem is C's % and fmod
   kAdd, kSub, kMul, kDiv, kFloorDiv, kFloorMod, kRem, kMin, kMax, kPow,
-  // integers; shifts by the width or more give 0 (kShr of a negative: -1), the amount is >= 0
+  // operators of integers: a shift by the width or more gives 0 (kShr of a negative: -1); the
+  // amount is >= 0
   kBitAnd, kBitOr, kBitXor, kShl, kShr,
-  // comparison and logic: result kBool
+  // comparison and logic: the result is kBool
   kLt, kLe, kEq, kNe, kAnd, kOr, kNot,
   kSelect,  // args: condition, value if true, value if false; only the chosen value is evaluated
   kCast,    // args[0] converted to type
-  kBits,    // the bits of args[0] as a value of type, which is as wide
+  kBits,  // the bits of args[0] as a value of type, which has the same width
   // unary functions of floats
   kNeg, kAbs, kSqrt, kExp, kLog, kTanh, kErf, kSigmoid, kFloor, kCeil, kRound, kSin, kCos, kAtan,
 };
@@ -40,12 +43,12 @@ enum class Op : uint8_t {
 inline constexpr int kNumOps = static_cast<int>(Op::kAtan) + 1;
 
 struct OpInfo {
-  std::string_view name;  // as printed: "add", "floordiv", "exp", ...
-  int arity;              // -1: variable
+  std::string_view name;  // name as printed: "add", "floordiv", "exp", ...
+  int arity;              // number of operands; -1 if it varies
 };
 [[nodiscard]] const OpInfo& op_info(Op op);
 
-// A loop variable. Its identity is its address; the name is for people and need not be unique.
+// A loop variable. Its identity is its address; its name is for people and need not be unique.
 struct Var {
   std::string name;
 };
@@ -53,9 +56,9 @@ using VarPtr = std::shared_ptr<const Var>;
 [[nodiscard]] VarPtr make_var(std::string name);
 
 enum class Scope : uint8_t {
-  kGlobal,    // memory that all tiles see: parameters, workspace between phases
+  kGlobal,    // memory that all tiles see: parameters and workspace between phases
   kThread,    // scratch memory of the thread that runs the tile
-  kStack,     // small and fixed: on the thread's stack
+  kStack,     // small memory of fixed size on the thread's stack
   kRegister,  // vector registers; after unrolling every index but the vector lane is constant
 };
 [[nodiscard]] std::string_view scope_name(Scope scope);
@@ -64,9 +67,9 @@ enum class Scope : uint8_t {
 struct Buffer {
   std::string name;
   DType dtype = DType::kF32;
-  std::vector<int64_t> shape;  // elements; {} is one element
+  std::vector<int64_t> shape;  // extents in elements; {} is one element
   Scope scope = Scope::kGlobal;
-  std::vector<float> values = {};  // content known to the compiler (Winograd's matrices)
+  std::vector<float> values = {};  // contents if the compiler knows them (Winograd's matrices)
   [[nodiscard]] int64_t num_elements() const;
   [[nodiscard]] int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }
 };
@@ -86,20 +89,20 @@ struct ExprNode {
   std::vector<Expr> args;
 };
 
-// Leaves.
+// These functions make leaves.
 [[nodiscard]] Expr constant(int64_t value);  // kI64
 [[nodiscard]] Expr constant_bool(bool value);
-[[nodiscard]] Expr constant_int(int64_t value, DType type);  // any integer type, wrapped to it
+[[nodiscard]] Expr constant_int(int64_t value, DType type);  // of any integer type, wrapped to it
 [[nodiscard]] Expr constant_float(double value, DType type = DType::kF32);
 [[nodiscard]] Expr variable(const VarPtr& var);
 [[nodiscard]] Expr load(const BufferPtr& buffer, std::vector<Expr> indices);
-// Any other node but a cast (of values or bits): checks arity and types (an assertion; ask
-// check_operands first about operands that came from outside), folds what is constant. x+0 loses
-// the sign of a float zero; x*0 of floats stays (x may be NaN).
+// Makes any other node but a cast (of values or bits) and folds constants. x+0 loses the sign of a
+// float zero; x*0 of floats stays, as x may be NaN. Arity and types must be right, which is
+// asserted; check_operands tells it of operands that come from outside.
 [[nodiscard]] Expr make(Op op, std::vector<Expr> args);
 [[nodiscard]] Status check_operands(Op op, const std::vector<Expr>& args);
 [[nodiscard]] Expr cast(DType type, const Expr& value);
-[[nodiscard]] Expr bit_cast(DType type, const Expr& value);  // types of one width
+[[nodiscard]] Expr bit_cast(DType type, const Expr& value);  // both types have the same width
 [[nodiscard]] Expr select(const Expr& condition, const Expr& if_true, const Expr& if_false);
 
 [[nodiscard]] Expr operator+(const Expr& a, const Expr& b);
@@ -122,11 +125,12 @@ struct ExprNode {
 [[nodiscard]] bool is_true(const Expr& e);
 [[nodiscard]] bool is_false(const Expr& e);
 
-// Structural equality; variables and buffers by identity.
+// Returns whether two trees are structurally equal. Variables and buffers are compared by identity.
 [[nodiscard]] bool equal(const Expr& a, const Expr& b);
 
-// Replaces variables (map given as pairs) or, in general, rebuilds a tree bottom up: `f` gets each
-// node with its operands already rewritten and returns its replacement, or nullptr to keep it.
+// Function substitute() replaces variables by the expressions that the map pairs with them.
+// Function rewrite() rebuilds a tree bottom up: `f` gets each node with its operands already
+// rewritten and returns its replacement, or nullptr to keep it.
 using VarMap = std::vector<std::pair<VarPtr, Expr>>;
 [[nodiscard]] Expr substitute(const Expr& e, const VarMap& map);
 template <typename F>
@@ -136,8 +140,8 @@ template <typename F>
 void visit(const Expr& e, const F& f);
 
 // ---- template definitions ----
-[[nodiscard]] Expr with_args(const ExprNode& node,
-                             std::vector<Expr> args);  // same node, new operands
+// Returns the same node with new operands.
+[[nodiscard]] Expr with_args(const ExprNode& node, std::vector<Expr> args);
 
 template <typename F>
 Expr rewrite(const Expr& e, const F& f) {

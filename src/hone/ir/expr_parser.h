@@ -1,4 +1,4 @@
-// ir/expr_parser.h - reads tokens, names and expressions; ir/parser.cc builds statements on it.
+// ir/expr_parser.h - parses tokens, names and expressions; ir/parser.cc adds statements.
 #pragma once
 
 #include <string_view>
@@ -69,7 +69,7 @@ class ExprParser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int nesting_ = 0;
-  std::vector<Name> names_;  // in scope, innermost last
+  std::vector<Name> names_;  // names in scope, innermost last
 };
 
 }  // namespace hone::ir

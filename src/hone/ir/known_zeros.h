@@ -1,5 +1,5 @@
-// ir/known_zeros.h - the zeros that a param is known to have (Param::zeros), for memory that is
-// filled to try programs out.
+// ir/known_zeros.h - writes the zeros that a param is known to have (Param::zeros) to memory that
+// is filled for a trial run.
 #pragma once
 
 #include "hone/ir/stmt.h"
@@ -7,7 +7,7 @@
 
 namespace hone::ir {
 
-// The tensor has the shape of the param's buffer.
+// Sets the known zeros. The tensor has the shape of the param's buffer.
 void put_known_zeros(const Param& param, Tensor& tensor);
 
 }  // namespace hone::ir

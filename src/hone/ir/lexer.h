@@ -1,4 +1,4 @@
-// ir/lexer.h - the words and signs of a program's text, with their places.
+// ir/lexer.h - splits a program's text into words and signs with their places.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace hone::ir {
 
 struct Token {
   enum Kind : uint8_t { kWord, kInteger, kReal, kString, kSign, kEnd } kind;
-  std::string_view text;  // as written; a string without its quotes
-  int line, column;       // from 1
+  std::string_view text;  // text as written; a string without its quotes
+  int line, column;       // both count from 1
 };
 
 [[nodiscard]] constexpr bool is_letter(char c) {
@@ -21,8 +21,8 @@ struct Token {
 }
 [[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Comments run from '#' to the end of the line. The text must outlive the tokens. The last token
-// is kEnd.
+// Splits the text. Comments run from '#' to the end of the line. The text must outlive the tokens,
+// the last of which is kEnd.
 [[nodiscard]] Result<std::vector<Token>> tokenize(std::string_view text);
 
 }  // namespace hone::ir

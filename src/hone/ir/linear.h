@@ -1,9 +1,8 @@
 // ir/linear.h - integer expressions as linear forms: constant + sum of coefficient * atom.
 //
-// An atom is any i64 expression that is not itself a sum or a product with a constant. Invariants
-// of a Linear: atoms differ (by equal()), no coefficient is 0, terms stand in canonical order.
-// Index arithmetic is taken not to overflow; a coefficient that would overflow is left inside an
-// atom.
+// An atom is any i64 expression that is not itself a sum or a product with a constant. The atoms of
+// a Linear differ (by equal()), no coefficient is 0, and terms are in canonical order. Index
+// arithmetic is assumed not to overflow; a coefficient that would overflow is left inside an atom.
 #pragma once
 
 #include <optional>
@@ -17,30 +16,33 @@ struct Linear {
   int64_t constant = 0;
   std::vector<std::pair<Expr, int64_t>> terms;
   [[nodiscard]] bool is_constant() const { return terms.empty(); }
-  // The coefficient of an atom, 0 if it is not there.
+  // Returns the coefficient of an atom, which is 0 if the form does not have it.
   [[nodiscard]] int64_t coefficient(const Expr& atom) const;
   [[nodiscard]] int64_t coefficient(const VarPtr& var) const;
 };
 
-// A total order of expressions up to the names of variables and buffers, the same in every run.
+// Compares two expressions in a total order that is the same in every run, as variables and buffers
+// are ordered by their names. It returns a negative number if a comes first and 0 if no name tells
+// them apart.
 [[nodiscard]] int compare(const Expr& a, const Expr& b);
 
 [[nodiscard]] Linear linearize(const Expr& e);
-[[nodiscard]] Linear atom(const Expr& e);  // one term (or a constant)
-// Positive terms first, then negative ones, then the constant: a*4 + b - c*2 - 1.
+[[nodiscard]] Linear atom(const Expr& e);  // form of one term (or a constant)
+// Makes an expression with positive terms first, then negative ones, then the constant: a*4 + b -
+// c*2 - 1.
 [[nodiscard]] Expr to_expr(const Linear& form);
 
-// a + factor * b; nothing on overflow.
+// Returns a + factor * b, or nothing on overflow.
 [[nodiscard]] std::optional<Linear> add(const Linear& a, const Linear& b, int64_t factor = 1);
 [[nodiscard]] std::optional<Linear> scale(const Linear& a, int64_t factor);
-// Without one term.
+// Returns the form without the term of that atom.
 [[nodiscard]] Linear without(const Linear& a, const Expr& atom);
-// The greatest common divisor of the coefficients; 0 without terms.
+// Returns the greatest common divisor of the coefficients; 0 if there are no terms.
 [[nodiscard]] int64_t coefficient_gcd(const Linear& a);
 [[nodiscard]] bool equal(const Linear& a, const Linear& b);
-// Whether a variable occurs in e.
+// Returns whether a variable occurs in e.
 [[nodiscard]] bool uses(const Expr& e, const Var* var);
-// Whether some atom holds the variable, by itself or inside a quotient.
+// Returns whether some atom contains the variable, by itself or inside a quotient.
 [[nodiscard]] bool depends(const Linear& form, const VarPtr& var);
 [[nodiscard]] bool has_load(const Expr& e);
 

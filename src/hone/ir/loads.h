@@ -1,4 +1,4 @@
-// ir/loads.h - what an expression or a statement loads.
+// ir/loads.h - the buffers that an expression or a statement loads from.
 #pragma once
 
 #include "hone/ir/stmt.h"
@@ -6,9 +6,10 @@
 namespace hone::ir {
 
 [[nodiscard]] bool loads_from(const Expr& e, const Buffer* buffer);
-// In its own expressions, not in its body.
+// Returns whether the statement's own expressions load from the buffer; its body is not looked at.
 [[nodiscard]] bool loads_from(const StmtNode& s, const Buffer* buffer);
-// Whether it or a statement below loads from the buffer, or calls a function that may.
+// Returns whether the statement or one below it loads from the buffer, or calls a function that
+// may.
 [[nodiscard]] bool reads(const StmtNode& s, const Buffer* buffer);
 
 }  // namespace hone::ir

@@ -1,6 +1,6 @@
-// ir/parser.h - reads what ir/printer.h writes (docs/formats/ir.md). Strict: every name must be
-// declared, every type must fit; the error says "line 3, column 14: ..." and what was expected. Any
-// text is safe to parse: depth is limited.
+// ir/parser.h - parses what ir/printer.h writes (docs/formats/ir.md). Parsing is strict: every name
+// must be declared, every type must fit, and the error says "line 3, column 14: ..." and what was
+// expected. Any text is safe to parse, as depth is limited.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace hone::ir {
 
-inline constexpr int kMaxParseNesting = 200;  // parentheses, calls, blocks inside each other
-inline constexpr int kMaxParseDepth = 2000;   // of an expression's tree
+inline constexpr int kMaxParseNesting = 200;  // levels of nested parentheses, calls and blocks
+inline constexpr int kMaxParseDepth = 2000;   // depth of an expression's tree
 
 [[nodiscard]] Result<Program> parse_program(std::string_view text);
 

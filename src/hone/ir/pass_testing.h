@@ -1,4 +1,4 @@
-// ir/pass_testing.h - programs before and after a pass, for tests.
+// ir/pass_testing.h - helpers for tests of passes, which compare programs before and after a pass.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,14 +13,14 @@
 
 namespace hone::ir::testing {
 
-// An empty program if the text is none, which fails the test.
+// Parses a program. If the text is not valid, the test fails and the program is empty.
 inline Program parsed(const std::string& text) {
   Result<Program> program = parse_program(text);
   EXPECT_TRUE(program.ok()) << program.status().message() << text;
   return program.ok() ? *std::move(program) : Program();
 }
 
-// Statements that run once in the one phase of a program with these params.
+// Makes a program with these params and one phase, which runs these statements once.
 inline Program parsed_block(const std::string& params, const std::string& body) {
   return parsed("program block {\n" + params + "  phase {\n    for block in 0..1 {\n" + body +
                 "}\n  }\n}\n");
@@ -31,8 +31,8 @@ inline void expect_valid(const Program& program) {
   EXPECT_TRUE(verified.ok()) << verified.message() << print(program);
 }
 
-// `after` is valid and gives what `before` gives, for the same params; they may differ by the
-// tolerance times 1 + the value. What is not stored is NaN.
+// Expects `after` to be valid and to compute what `before` computes for the same params. Results
+// may differ by tolerance * (1 + |value|). Elements that are not stored are NaN.
 inline void expect_same_results(const Program& before, const Program& after, double tolerance = 0) {
   expect_valid(after);
   std::vector<Tensor> expected = random_arguments(before, 3), found = random_arguments(before, 3);
@@ -54,7 +54,8 @@ inline int64_t count(const Stmt& s, StmtKind kind) {
   return n;
 }
 
-// Loops that a pass leaves of a parsed_block; what is computed is the same, bit by bit.
+// Runs a pass on a parsed_block and returns how many loops are left. It expects the same results,
+// bit by bit.
 template <typename Pass>
 int64_t loops_after(const Pass& pass, const std::string& params, const std::string& body) {
   const Program before = parsed_block(params, body);

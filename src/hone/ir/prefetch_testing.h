@@ -1,4 +1,5 @@
-// ir/prefetch_testing.h - loops, and which lines of a buffer a program prefetches, for tests.
+// ir/prefetch_testing.h - helpers for tests of prefetching: they find loops, and the lines of a
+// buffer that a program prefetches.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,14 +11,14 @@
 
 namespace hone::ir::testing {
 
-inline constexpr int64_t kLine = 16;  // floats
+inline constexpr int64_t kLine = 16;  // floats in a cache line
 
 inline Stmt loop(const VarPtr& v, int64_t extent, std::vector<Stmt> body,
                  ForKind kind = ForKind::kSerial) {
   return make_for(v, constant(0), constant(extent), kind, std::move(body));
 }
 
-// The first statement of a kind; null if there is none.
+// Returns the first statement of a kind, or null if there is none.
 inline Stmt first(const Stmt& s, StmtKind kind) {
   if (s->kind == kind) return s;
   for (const Stmt& child : s->body) {
@@ -38,7 +39,8 @@ inline Stmt zero(const BufferPtr& buffer) {
   return s;
 }
 
-// How often the second phase prefetches each line of a buffer, and of as much again behind it.
+// Returns how often the second phase prefetches each line of a buffer, followed by as many lines
+// behind it.
 inline std::vector<float> prefetched(Program program, const BufferPtr& buffer) {
   const BufferPtr counts = make_buffer("counts", DType::kF32, {2 * buffer->num_elements() / kLine});
   const auto as_store = [&](const auto& self, const Stmt& s) -> Stmt {

@@ -1,7 +1,8 @@
-// ir/printer.h - programs as text (docs/formats/ir.md). parse_program(print(p)) is equivalent to p.
+// ir/printer.h - prints programs as text (docs/formats/ir.md). parse_program(print(p)) is
+// equivalent to p.
 //
-// Every variable and buffer gets a name of its own: its name made an identifier, with a suffix
-// where two would collide. Floats print with the digits that give the same value back.
+// Every variable and buffer gets a unique name: its own name made an identifier, with a suffix
+// where two would collide. Floats print with enough digits to give the same value back.
 #pragma once
 
 #include <string>
@@ -14,9 +15,9 @@ namespace hone::ir {
 [[nodiscard]] std::string print(const Stmt& s);
 [[nodiscard]] std::string print(const Expr& e);
 
-// Words that no variable or buffer may be called.
+// Returns whether no variable or buffer may have this name.
 [[nodiscard]] bool is_reserved(std::string_view word);
-[[nodiscard]] bool is_identifier(
-    std::string_view word);  // [A-Za-z_][A-Za-z0-9_]*, parts joined by dots
+// Returns whether the word consists of parts [A-Za-z_][A-Za-z0-9_]* that are joined by dots.
+[[nodiscard]] bool is_identifier(std::string_view word);
 
 }  // namespace hone::ir

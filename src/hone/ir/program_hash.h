@@ -1,7 +1,7 @@
-// ir/program_hash.h - what a program does, as a number: the same for programs that differ only in
-// the names and addresses of variables and buffers, in the order of integer sums, which follows
-// from names, or in marks to peel loops, which count for nothing once that is done. Machine code
-// need not be made of both.
+// ir/program_hash.h - hashes of what a program does. They are equal for programs that differ only
+// in the names and addresses of variables and buffers, in the order of integer sums (which depends
+// on names), or in marks to peel loops (which have no effect once peeling is done). Programs with
+// equal hashes share their machine code.
 #pragma once
 
 #include <compare>
@@ -12,8 +12,8 @@ namespace hone::ir {
 
 [[nodiscard]] uint64_t hash(const Program& program);
 
-// A program as it is written but for names: two with the same one become the same machine code.
-// 128 bits, so that nobody has to compare the programs.
+// Hashes a program as it is written except for names: two programs with equal identities become the
+// same machine code. It has 128 bits, so that nobody has to compare the programs themselves.
 struct Identity {
   uint64_t first = 0, second = 0;
   friend auto operator<=>(const Identity&, const Identity&) = default;

@@ -1,7 +1,9 @@
-// ir/ranges.h - what is known about index expressions: intervals of variables and facts.
+// ir/ranges.h - the known facts about index expressions: intervals of variables and linear forms
+// that are not negative.
 //
 // A fact is a linear form that is not negative. Intervals saturate: kNegInf and kPosInf mean
-// unbounded. Everything pushed after a mark() is forgotten by reset(mark).
+// unbounded. reset(mark) forgets everything that was added after the call of mark() that returned
+// it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@ inline constexpr int64_t kPosInf = std::numeric_limits<int64_t>::max();
 
 struct Interval {
   int64_t lo = kNegInf;
-  int64_t hi = kPosInf;  // included
+  int64_t hi = kPosInf;  // inclusive
   [[nodiscard]] bool is_point() const { return lo == hi && lo != kNegInf && lo != kPosInf; }
   [[nodiscard]] bool empty() const { return lo > hi; }
   bool operator==(const Interval&) const = default;
@@ -26,15 +28,15 @@ struct Interval {
 [[nodiscard]] Interval operator*(Interval a, Interval b);
 [[nodiscard]] Interval floor_div(Interval a, int64_t divisor);  // divisor > 0
 [[nodiscard]] Interval intersect(Interval a, Interval b);
-[[nodiscard]] Interval join(Interval a, Interval b);  // the smallest that holds both
+[[nodiscard]] Interval join(Interval a, Interval b);  // smallest interval that contains both
 
 class Ranges {
  public:
   void bind(const VarPtr& var, Interval interval);
-  // The variable of a loop over min .. min+extent, inside its body.
+  // Adds the variable of a loop over min .. min+extent, as it is inside the loop's body.
   void bind_loop(const VarPtr& var, const Expr& min, const Expr& extent);
-  // Everything that follows from a condition being true (or, if `holds` is false, false):
-  // conjuncts that compare linear forms; other parts, and parts with loads, say nothing.
+  // Adds everything that follows from a condition being true (or, if `holds` is false, false).
+  // Conjuncts that compare linear forms are used; other parts, and parts with loads, are ignored.
   void assume(const Expr& condition, bool holds = true);
   void assume_nonnegative(const Linear& form);
 
@@ -44,17 +46,19 @@ class Ranges {
   [[nodiscard]] Mark mark() const { return {vars_.size(), facts_.size()}; }
   void reset(Mark mark);
 
-  [[nodiscard]] Interval of(const VarPtr& var) const;  // unbounded if unknown
+  [[nodiscard]] Interval of(const VarPtr& var) const;  // unbounded if nothing is known
   [[nodiscard]] Interval of(const Linear& form) const;
   [[nodiscard]] Interval of(const Expr& e) const;
-  // From intervals and at most two facts; false means "not known".
+  // Returns true if intervals and at most two facts prove that the form is not negative; false
+  // means "not known".
   [[nodiscard]] bool proves_nonnegative(const Linear& form) const { return proves(form, 2); }
   [[nodiscard]] const std::vector<Linear>& facts() const { return facts_; }
 
  private:
   [[nodiscard]] bool proves(const Linear& form, int more_facts) const;
   [[nodiscard]] Interval of_node(const ExprNode& e) const;
-  std::vector<std::pair<VarPtr, Interval>> vars_;  // the last entry of a variable counts
+  std::vector<std::pair<VarPtr, Interval>>
+      vars_;  // if a variable has several entries, the last one counts
   std::vector<Linear> facts_;
 };
 

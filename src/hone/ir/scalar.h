@@ -1,10 +1,10 @@
-// ir/scalar.h - what each operator does to one value: the meaning of the language, shared by
-// constant folding, the interpreter and the tests.
+// ir/scalar.h - defines what each operator does to one value. Constant folding, the interpreter and
+// the tests share these definitions.
 //
-// Integers are int64 wrapped to their type after each operation; a kU64 is held as the int64 of the
-// same bits, which what takes a DType knows. Floats
-// are computed in double and rounded to their type where they are stored, cast or constant.
-// min and max return the second operand if either is NaN, as x86's do. A float cast to an integer
+// Integers are int64 values that are wrapped to their type after each operation. A kU64 is held as
+// the int64 with the same bits; only functions that take a DType treat it correctly. Floats are
+// computed in double and rounded to their type where they are stored, cast or constant. min and max
+// return the second operand if either is NaN, as x86's instructions do. A float cast to an integer
 // is truncated and saturates; NaN becomes 0.
 #pragma once
 
@@ -16,7 +16,8 @@
 
 namespace hone::ir {
 
-// The value of type nearest to `value` (integers: modulo 2^bits; kBool: value != 0).
+// Returns the value of the type that is congruent to `value` modulo 2^bits; for kBool it is value
+// != 0.
 [[nodiscard]] int64_t wrap_int(DType type, int64_t value);
 [[nodiscard]] double round_float(DType type, double value);
 [[nodiscard]] int64_t float_to_int(DType type, double value);
@@ -31,7 +32,7 @@ namespace hone::ir {
   const int64_t r = a % b;
   return r + ((r != 0) & ((r < 0) != (b < 0)) ? b : 0);
 }
-// Integers that wrap instead of overflowing.
+// Integer arithmetic that wraps instead of overflowing.
 [[nodiscard]] inline int64_t wrapping_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -42,22 +43,22 @@ namespace hone::ir {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-// Rounded once.
+// Converts with one rounding.
 [[nodiscard]] double int_to_float(DType from, DType to, int64_t value);
-// The bits of a value of a float type, in the lowest bits, and back.
+// Returns the bits of a value of a float type in the lowest bits; bits_float converts back.
 [[nodiscard]] uint64_t float_bits(DType type, double value);
 [[nodiscard]] double bits_float(DType type, uint64_t bits);
 
-// Shifts of a value that is wrapped to `type`.
+// Shifts a value that is wrapped to `type`.
 [[nodiscard]] int64_t shift(Op op, DType type, int64_t a, int64_t by);
-// An operator with two float or two integer operands and a result of the same type; integer
-// division by zero must not be asked for. apply_integer also knows kU64 and shifts.
+// Applies an operator with two float or two integer operands whose result has the same type. The
+// divisor of an integer division must not be zero. apply_integer also knows kU64 and shifts.
 [[nodiscard]] int64_t apply_integer(Op op, DType type, int64_t a, int64_t b);
 [[nodiscard]] double apply_binary(Op op, double a, double b);
 [[nodiscard]] int64_t apply_binary(Op op, int64_t a, int64_t b);
 [[nodiscard]] double apply_unary(Op op, double a);
 [[nodiscard]] int64_t apply_unary(Op op, int64_t a);
-// kLt, kLe, kEq, kNe.
+// Applies kLt, kLe, kEq or kNe.
 template <typename T>
 [[nodiscard]] bool apply_compare(Op op, T a, T b) {
   if (op == Op::kLt) return a < b;

@@ -1,5 +1,6 @@
-// ir/scan_loop.h - loops that carry running sums or products from step to step, and so can run in
-// vectors all the same: the sums within a vector, and what came before added to all of them.
+// ir/scan_loop.h - recognises scans: loops that carry running sums or products from one iteration
+// to the next. They can be vectorized by a scan within each vector, to which the total of the
+// vectors before is added.
 #pragma once
 
 #include <optional>
@@ -8,18 +9,22 @@
 
 namespace hone::ir {
 
-// A store x[i] = x[i] op e, whose x[i] occurs once; for sums also x[i] - e.
+// Returns the operator of a store x[i] = x[i] op e whose x[i] occurs once; x[i] - e counts as a
+// sum.
 [[nodiscard]] std::optional<Op> reduction_op(const StmtNode& store);
 
-// Whether a loop is a scan: steps s[k] = s[k] op e (op a sum or a product, s allocated by the
-// program, k the same in all steps), and stores beside them that read what s[k] is before or after:
+// Returns whether a loop is a scan: it has stores s[k] = s[k] op e (op is a sum or a product, s is
+// allocated by the program, k is the same in all iterations), and other stores beside them that
+// read s[k] before or after its update:
 //
 //   for n { s[0] = s[0] + x[i, n]  y[i, n] = s[0] }
 //
-// also of several rows in unrolled loops and under tests that all steps share. Nothing else is
-// carried from one step to the next: what is stored is read nowhere in the loop.
+// The scan may cover several rows in unrolled loops, and have tests that do not depend on the
+// iteration. Nothing else is carried from one iteration to the next: what the loop stores is not
+// read in the loop.
 [[nodiscard]] bool is_scan(const StmtNode& loop);
-// The index is the variable, or minus it, plus what does not depend on it.
+// Returns whether the index is the variable, or minus the variable, plus a part that does not
+// depend on it.
 [[nodiscard]] bool moves_by_one(const Expr& index, const VarPtr& var);
 
 }  // namespace hone::ir

@@ -1,12 +1,12 @@
-// ir/simplifier.h - the simplifier of expressions: integer forms in simplify_forms.cc, conditions
-// and the rest in simplify.cc. Use it through ir/simplify.h.
+// ir/simplifier.h - the simplifier of expressions. Integer forms are in simplify_forms.cc,
+// conditions and everything else in simplify.cc. Callers use it through ir/simplify.h.
 #pragma once
 
 #include "hone/ir/simplify.h"
 
 namespace hone::ir {
 
-using Form = std::optional<Linear>;  // nothing: overflow
+using Form = std::optional<Linear>;  // no value on overflow
 
 class Simplifier {
  public:

@@ -1,8 +1,9 @@
-// ir/simplify.h - index and condition expressions in a canonical short form; programs without
-// guards that are always true, loops that never run, and code whose result nobody reads.
+// ir/simplify.h - simplifies index and condition expressions to a canonical short form, and removes
+// from programs guards that are always true, loops that never run, and code whose result nobody
+// reads.
 //
-// Values of floats are never changed (no reassociation; see finite_math for the one exception).
-// Index arithmetic (i64) is taken not to overflow. The result of simplify is a fixed point of
+// Values of floats never change (sums are not reassociated; finite_math is the one exception).
+// Index arithmetic (i64) is assumed not to overflow. The result of simplify is a fixed point of
 // every rule below; `fired` lets a test require that each of them is exercised.
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace hone::ir {
 
-// d, g, m, n are positive constants; Q, R, A, B linear forms; k an integer.
+// In the rules d, g, m, n are positive constants; Q, R, A, B are linear forms; k is an integer.
 enum class Rule : uint8_t {
   kPinned,        // a variable with one possible value -> that value
   kDivWhole,      // (d*Q + R) // d -> Q + k         if R is in [k*d, k*d + d)
@@ -44,18 +45,19 @@ inline constexpr int kNumRules = static_cast<int>(Rule::kFiniteZero) + 1;
 [[nodiscard]] std::string_view rule_name(Rule rule);
 
 struct SimplifyOptions {
-  // Floats are neither infinite nor NaN, so x*0 is 0: for matrices with known zeros (Winograd's).
+  // Assumes that floats are neither infinite nor NaN, so that x*0 is 0. This is for matrices with
+  // known zeros (Winograd's).
   bool finite_math = false;
-  std::array<int64_t, kNumRules>* fired = nullptr;  // counts, per rule
+  std::array<int64_t, kNumRules>* fired = nullptr;  // receives how often each rule was applied
 };
 
 [[nodiscard]] Expr simplify(const Expr& e, const Ranges& ranges,
                             const SimplifyOptions& options = {});
-// Statements, in the scope that `ranges` describes.
+// Simplifies a statement in the scope that `ranges` describes.
 [[nodiscard]] Stmt simplify(const Stmt& s, const Ranges& ranges,
                             const SimplifyOptions& options = {});
-// All phases. Also: a loop that runs once becomes its body; neighbouring ifs with one condition
-// become one; stores to allocations that nobody reads are removed.
+// Simplifies all phases. In addition, a loop that runs once becomes its body, neighbouring ifs with
+// one condition become one, and stores to allocations that nobody reads are removed.
 [[nodiscard]] Program simplify(Program program, const SimplifyOptions& options = {});
 
 }  // namespace hone::ir

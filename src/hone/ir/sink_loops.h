@@ -1,12 +1,12 @@
-// ir/sink_loops.h - runs the points of loops side by side: loops around a body go inside the loops
-// of the body, so that a running sum of each column becomes, row by row, one of all columns.
+// ir/sink_loops.h - moves loops around a body into the loops of the body, so that a running sum per
+// column becomes one step of all columns after another:
 //
 //   for i { alloc s[1] { s[0] = 0        for k { s[0] = s[0] + x[k, i]  y[k, i] = s[0] } } }
 //   alloc s[1, I] { for i { s[0, i] = 0 }  for k { for i { s[0, i] = s[0, i] + x[k, i]  ... } } }
 //
-// Needs: no point of the loops reads or writes what another one writes, but in buffers that the
-// body allocates. Those get a dimension for each of the loops. A loop of the body whose bounds
-// depend on the point or on memory stays inside.
+// It requires that no iteration of the loops reads or writes what another one writes, except in
+// buffers that the body allocates; those get a dimension for each of the loops. A loop of the body
+// whose bounds depend on the moved loops or on memory stays inside.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ struct SunkLoop {
   VarPtr var;  // counts from 0
   int64_t extent;
 };
-// `around`: those loops, with any guards of their points, around statements; called for each run of
-// statements that stay together.
+// Moves the loops. The function `around` puts those loops, with any guards of their iterations,
+// around statements; it is called for each run of statements that stay together.
 [[nodiscard]] std::vector<Stmt> sink_loops(
     const std::vector<Stmt>& body, const std::vector<SunkLoop>& loops,
     const std::function<std::vector<Stmt>(std::vector<Stmt>)>& around);

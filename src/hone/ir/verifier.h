@@ -1,4 +1,5 @@
-// ir/verifier.h - whether a program is well formed: what every pass may rely on and must keep.
+// ir/verifier.h - checks that a program is well formed. Every pass may rely on these rules and must
+// keep them:
 #pragma once
 
 #include "hone/base/status.h"
@@ -14,7 +15,8 @@ namespace hone::ir {
 // - parallel loops stand outermost in their phase; parallel, unrolled and vectorized extents are
 //   constants
 // - parameters are global, allocations have no values; sizes are not negative
-// Whether indices stay in bounds is the interpreter's question. The message names phase and place.
+// Only the interpreter checks that indices stay in bounds. The message names the phase and the
+// place.
 [[nodiscard]] Status verify(const Program& program);
 
 }  // namespace hone::ir

@@ -1,5 +1,5 @@
-// ir/visit.h - statements visited and rewritten, so that passes and analyses need no recursion of
-// their own. What is rewritten keeps the nodes in which nothing changes.
+// ir/visit.h - visits and rewrites statements, so that passes and analyses need no recursion of
+// their own. Rewriting keeps the nodes in which nothing changes.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace hone::ir {
 
-// Calls f on each expression that the statement itself has; those in its body are not among them.
+// Calls f on each expression that the statement itself has; expressions in its body are left out.
 template <typename F>
 void for_each_expr(const StmtNode& s, const F& f) {
   for (const Expr* e : {&s.min, &s.extent, &s.condition, &s.value}) {
@@ -23,7 +23,7 @@ template <typename F>
   return found;
 }
 
-// Calls f on a statement and on each below it, parents first.
+// Calls f on a statement and on each one below it, parents first.
 template <typename F>
 void for_each_stmt(const StmtNode& s, const F& f) {
   f(s);
@@ -35,7 +35,7 @@ template <typename F>
                                 [&](const Stmt& child) { return any_stmt(*child, test); });
 }
 
-// The statement with f(child) in place of each statement of its body.
+// Returns the statement with f(child) in place of each statement of its body.
 template <typename F>
 [[nodiscard]] Stmt map_body(const Stmt& s, const F& f) {
   std::vector<Stmt> body;
@@ -48,19 +48,19 @@ template <typename F>
   return changed ? with_body(*s, std::move(body)) : s;
 }
 // Rebuilds a statement bottom up: f gets each statement with its body already rewritten and returns
-// what stands in its place.
+// its replacement.
 template <typename F>
 [[nodiscard]] Stmt rewrite_stmts(const Stmt& s, const F& f) {
   return f(map_body(s, [&](const Stmt& child) { return rewrite_stmts(child, f); }));
 }
 
-// The statement with other buffers in place of some: what it loads, stores, prefetches, allocates
-// and gives to functions.
+// Returns the statement with some buffers replaced, in what it loads, stores, prefetches, allocates
+// and passes to functions.
 using BufferMap = std::vector<std::pair<BufferPtr, BufferPtr>>;
 [[nodiscard]] Stmt replace_buffers(const Stmt& s, const BufferMap& map);
 
-// The program with f(body) in place of each phase's body: of all phases, or of those that run with
-// the model, which is to say of all but the phases that prepare constants.
+// Returns the program with f(body) in place of the bodies of all phases, or (map_run_phases) of all
+// but the phases that prepare constants.
 template <typename F>
 [[nodiscard]] Program map_all_phases(Program program, const F& f) {
   for (Phase& phase : program.phases) {

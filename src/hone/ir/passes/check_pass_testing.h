@@ -1,5 +1,5 @@
-// ir/passes/check_pass_testing.h - whether a pass keeps a program valid and what it computes, asked
-// of the interpreter; for tests and fuzz targets.
+// ir/passes/check_pass_testing.h - asks the interpreter whether a pass keeps a program valid and
+// keeps what it computes. Tests and fuzz targets use this.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace hone::ir::testing {
 
-// With these a pass changes a program wherever it may, not only where that pays.
+// With these parameters a pass changes a program wherever it may, not only where that pays.
 inline const PassParameters kEager = {
     .prefetch_blocks = {.min_reuse = 1, .min_stream = 0, .min_rows = 1},
     .prefetch_next = {.min_bytes = 0},
     .roll_loops = {.max_loads = 0, .max_prepare_loads = 0, .max_sum_loads = 0}};
 
-// Each pass of a list once.
+// Returns each pass of a list once.
 inline std::vector<Pass> distinct(std::span<const Pass> passes) {
   std::vector<Pass> found;
   for (const Pass& pass : passes) {
@@ -28,8 +28,8 @@ inline std::vector<Pass> distinct(std::span<const Pass> passes) {
   return found;
 }
 
-// Equal but for rounding: constants that are folded are rounded at each step, which the interpreter
-// does at stores only, and some passes change the order of sums.
+// Returns whether two results are equal except for rounding: folded constants are rounded at each
+// step (the interpreter rounds at stores only), and some passes change the order of sums.
 inline bool same_values(const Tensor& a, const Tensor& b) {
   const double tolerance = !is_float(a.dtype()) ? 0 : a.dtype() == DType::kF16 ? 2e-3 : 1e-4;
   for (int64_t i = 0; i < a.size(); ++i) {
@@ -41,8 +41,8 @@ inline bool same_values(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-// Why `after` is no program that computes what `before` does; empty if it is one. Params that both
-// have are the same buffers.
+// Returns why `after` is not a valid program that computes what `before` does; empty if it is.
+// Params that both have are the same buffers.
 inline std::string difference(const Program& before, const Program& after, uint64_t seed) {
   if (const Status valid = verify(after); !valid.ok()) return valid.message();
   std::vector<Tensor> expected = random_arguments(before, seed);

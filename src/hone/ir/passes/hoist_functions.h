@@ -1,5 +1,5 @@
 // ir/passes/hoist_functions.h - computes ahead of a loop over vectors what all of its iterations
-// share.
+// have in common.
 //
 // The quotients of a softmax over channels, for a block of columns:
 //   for r in 0..21 { vectorized i in 0..32 { out[r, i] = e[r, i] * (1.0 / total[i]) } }
@@ -8,15 +8,15 @@
 //     vectorized i in 0..32 { shared[i] = 1.0 / total[i] }
 //     for r in 0..21 { vectorized i in 0..32 { out[r, i] = e[r, i] * shared[i] } }
 //   }
-// Only what takes long: quotients, roots and functions of floats. The vectors are few enough to
-// stay in registers.
+// Only slow operations are hoisted: quotients, roots and functions of floats, and only if there are
+// few enough vectors of them to stay in registers.
 #pragma once
 
 #include "hone/ir/stmt.h"
 
 namespace hone::ir {
 
-// Of every phase but those that prepare constants.
+// Hoists in every phase except those that prepare constants.
 [[nodiscard]] Program hoist_functions(Program program);
 
 }  // namespace hone::ir

@@ -1,7 +1,7 @@
 // ir/passes/hoist_guards.h - moves an if out of the loops (and allocations) that lie wholly under
 // it:
 //   for i { if (c && d(i)) S }  ->  if (c) { for i { if (d(i)) S } }
-// Conjuncts with loads stay; a parallel loop stays outermost, so its guards stay inside.
+// Conjuncts with loads stay. A parallel loop stays outermost, so its guards stay inside it.
 #pragma once
 
 #include "hone/ir/stmt.h"
@@ -11,9 +11,9 @@ namespace hone::ir {
 [[nodiscard]] Program hoist_guards(Program program);
 [[nodiscard]] Stmt hoist_guards(const Stmt& s);
 
-// The parts of a && b && c, in order.
+// Returns the parts of a && b && c, in order.
 [[nodiscard]] std::vector<Expr> conjuncts(const Expr& condition);
-// Joined again; true if there are none.
+// Joins the parts again; the result is true if there are none.
 [[nodiscard]] Expr conjunction(const std::vector<Expr>& parts);
 
 }  // namespace hone::ir

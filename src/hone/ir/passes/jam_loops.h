@@ -9,18 +9,19 @@
 //     w[0] = w[0] + exp(x[0, r])
 //     w[1] = w[1] + exp(x[1, r])
 //   }
-// Only in blocks with reductions along lanes and functions of elements, as a softmax's, and of
-// short rows, whose loops are straight code: others overlap as they are, and read one stream at a
-// time. Only loops whose bodies are stores and vectorized loops of stores. What each store
-// computes, and the order of the stores to an element, stay the same.
+// Loops are jammed only in blocks that have both reductions along lanes and functions of elements
+// (as a softmax does) and whose rows are short, so that their loops are straight code. Iterations
+// of other loops overlap anyway, and then read one stream at a time. The bodies must be stores and
+// vectorized loops of stores. The value of each store, and the order of the stores to an element,
+// stay the same.
 #pragma once
 
 #include "hone/ir/stmt.h"
 
 namespace hone::ir {
 
-// Of every phase but those that prepare constants. Loops over rows that only now have no tests are
-// joined, too, and so are loops over the same vectors (fuse_loops).
+// Jams loops in every phase except those that prepare constants. It then fuses loops over rows that
+// have lost their tests, and loops over the same vectors (fuse_loops).
 [[nodiscard]] Program jam_loops(Program program);
 
 }  // namespace hone::ir

@@ -1,4 +1,4 @@
-// ir/passes/pass_parameters.h - what passes know of the machine that a program is for. It is a part
+// ir/passes/pass_parameters.h - the properties of a machine that passes depend on. They are a part
 // of a target's description (target/target.h).
 #pragma once
 

@@ -1,5 +1,6 @@
-// ir/passes/random_pattern.h - random programs that look like what a pass looks for, or almost: the
-// passes that hardly ever change what ir/random_program.h makes. Every access is in bounds.
+// ir/passes/random_pattern.h - random programs of the forms that passes look for, or almost. They
+// test the passes that hardly ever change what ir/random_program.h makes. Every access is in
+// bounds.
 #pragma once
 
 #include <span>
@@ -15,7 +16,7 @@ struct RandomPattern {
 };
 [[nodiscard]] std::span<const RandomPattern> random_patterns();
 
-// A random program, or one of a pattern, by the seed.
+// Returns a random program or one of a pattern; the seed decides.
 [[nodiscard]] Program random_case(uint64_t seed);
 
 }  // namespace hone::ir

@@ -1,9 +1,9 @@
-// ir/passes/roll_loops.h - makes loops of straight code that has grown too long.
+// ir/passes/roll_loops.h - turns unrolled loops back into loops if their straight code is too long.
 //
-// Machine code repeats the body of an unrolled loop. A transform of Winograd's of 8 x 8 points is
-// thousands of instructions then, which take longer to compile than all else of a kernel. Where
-// unrolled loops around one store make too many loads, as many of them as it takes run step by
-// step, outside of the others, and what these index in registers is in memory:
+// Machine code repeats the body of an unrolled loop. A transform of Winograd's for 8 x 8 points
+// then has thousands of instructions, which take longer to compile than the rest of a kernel. If
+// the unrolled loops around one store make too many loads, as many of them as necessary become
+// serial loops outside the others, and the registers that they index become memory:
 //
 //   alloc register t: f32[8, 8, 16] {
 //     unrolled x in 0..8 { unrolled r in 0..8 { vectorized v in 0..16 {
@@ -11,9 +11,9 @@
 //   alloc stack t: f32[8, 8, 16] {
 //     for r in 0..8 { unrolled x in 0..8 { vectorized v in 0..16 { t[x, r, v] = ...
 //
-// A loop that chooses known values (Buffer::values) stays unrolled, so that they are constants.
-// What a sum is kept in stays in registers: only its outermost loops run step by step, and in the
-// same order, if they index none of these.
+// A loop that selects known values (Buffer::values) stays unrolled, so that they are constants. The
+// accumulator of a sum stays in registers: only its outermost loops become serial, in the same
+// order, and only if they do not index the accumulator.
 #pragma once
 
 #include "hone/ir/stmt.h"
@@ -21,12 +21,12 @@
 namespace hone::ir {
 
 struct RollOptions {
-  // Loads of unknown values in unrolled loops around one store; more are too many. Kernels with
-  // F(4x4, 3x3), whose transforms make up to 216, lose 0 to 3 % with loops; with F(6x6, 3x3), 288
-  // to 512, they gain 4 to 10 % (docs/studies/compiling.md).
+  // The most loads of unknown values in the unrolled loops around one store. Kernels with F(4x4,
+  // 3x3), whose transforms make up to 216, lose 0 to 3 % with loops; with F(6x6, 3x3), which make
+  // 288 to 512, they gain 4 to 10 % (docs/studies/compiling.md).
   int64_t max_loads = 256;
-  int64_t max_prepare_loads = 32;  // the same in phases that run once, at compile time
-  // The same of what is summed up: 5 x 5 taps around a register tile, which take 100 to 200 ms.
+  int64_t max_prepare_loads = 32;  // as max_loads, in phases that run once, at compile time
+  // As max_loads, for sums: 5 x 5 taps around a register tile take 100 to 200 ms to compile.
   int64_t max_sum_loads = 800;
 };
 

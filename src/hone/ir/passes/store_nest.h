@@ -1,4 +1,4 @@
-// ir/passes/store_nest.h - one store and the loops around it that become straight code.
+// ir/passes/store_nest.h - one store with the unrolled and vectorized loops around it.
 #pragma once
 
 #include <functional>
@@ -8,21 +8,22 @@
 
 namespace hone::ir {
 
-// Unrolled and vectorized loops and guards around one store, the outermost first.
+// The unrolled and vectorized loops and the guards around one store, outermost first.
 struct StoreNest {
   std::vector<Stmt> around;
   Stmt store;
 };
 
 [[nodiscard]] bool is_unrolled(const Stmt& s);
-// Nothing if a loop inside runs step by step, or there is more than one statement.
+// Returns the nest; nothing if a loop inside is serial, or if there is more than one statement.
 [[nodiscard]] std::optional<StoreNest> store_nest_of(const Stmt& s);
 [[nodiscard]] Stmt to_stmt(const StoreNest& nest);
-// `change` is called for each nest that an unrolled loop begins, unless it is part of another.
+// Calls `change` for each nest that begins with an unrolled loop, unless it is part of another
+// nest.
 [[nodiscard]] Stmt rewrite_nests(const Stmt& s, const std::function<void(StoreNest&)>& change);
 
-// Iterations of the loop store to different elements, whatever those of the loops around and inside
-// are: some index depends on no other of the nest's loops.
+// Returns whether iterations of the loop store to different elements for all values of the other
+// loops' variables: some index depends on no other loop of the nest.
 [[nodiscard]] bool stores_apart(const StoreNest& nest, const Stmt& loop);
 
 }  // namespace hone::ir

@@ -1,4 +1,4 @@
-// ir/passes/tile_loops.h - what passes that prefetch ask about loops and addresses.
+// ir/passes/tile_loops.h - questions about loops and addresses that the prefetching passes share.
 #pragma once
 
 #include "hone/ir/linear.h"
@@ -8,17 +8,17 @@ namespace hone::ir {
 
 inline constexpr int64_t kLineBytes = 64;
 
-// A loop of the register tile: unrolled or vectorized.
+// Returns whether s is a loop of the register tile: unrolled or vectorized.
 [[nodiscard]] bool is_unit(const StmtNode& s);
-// Whether s is or holds a loop that runs step by step.
+// Returns whether s is or contains a serial loop.
 [[nodiscard]] bool has_serial_loop(const Stmt& s);
-// Whether s starts at 0 and has a constant extent.
+// Returns whether the loop starts at 0 and has a constant extent.
 [[nodiscard]] bool counts_from_zero(const StmtNode& loop);
 
-// The element's number in its buffer.
+// Returns the row-major index of the loaded element in its buffer.
 [[nodiscard]] Linear flat_index(const Expr& load);
 
-// Hints for `count` elements from the flat index `first`.
+// Returns hints for `count` elements from the flat index `first` on.
 [[nodiscard]] std::vector<Stmt> prefetch_lines(const BufferPtr& buffer, const Expr& first,
                                                int64_t count, int cache);
 

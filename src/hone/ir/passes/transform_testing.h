@@ -11,7 +11,7 @@ struct KnownMatrix {
   int rows, columns;
   const char* values;
 };
-// F(4, 3): the data's transform has pairs of rows, the one back pairs of columns.
+// F(4, 3): the data's transform has pairs of rows, the inverse transform has pairs of columns.
 inline constexpr KnownMatrix kDataOf4 = {
     6, 6,
     "4.0, 0.0, -5.0, 0.0, 1.0, 0.0, 0.0, -4.0, -4.0, 1.0, 1.0, 0.0, 0.0, 4.0, -4.0, -1.0, 1.0, "
@@ -24,7 +24,7 @@ inline constexpr KnownMatrix kBackOf4 = {
 inline constexpr KnownMatrix kDataOf2 = {
     4, 4, "1.0, 0.0, -1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0, 1.0, 0.0, 0.0, 1.0, 0.0, -1.0"};
 
-// sum over i < columns of B[row, i] * d[t, i, r, v]
+// Returns the text of: sum over i < columns of B[row, i] * d[t, i, r, v].
 inline std::string known_sum_text(int columns, const std::string& row = "x") {
   std::string text;
   for (int i = 0; i < columns; ++i) {
@@ -34,7 +34,7 @@ inline std::string known_sum_text(int columns, const std::string& row = "x") {
   return text;
 }
 
-// Loops around y[t, x, r, v] = value.
+// Returns the text of loops around y[t, x, r, v] = value.
 inline std::string transform_loops(int rows, const std::string& value,
                                    const std::string& kinds = "unrolled unrolled") {
   const size_t space = kinds.find(' ');
@@ -43,7 +43,7 @@ inline std::string transform_loops(int rows, const std::string& value,
          " } } }";
 }
 
-// The matrix is B; `body` runs for t in 0..`tiles`.
+// Makes a program with the matrix as B, whose `body` runs for t in 0..`tiles`.
 inline Program transform_program(const KnownMatrix& matrix, const std::string& body,
                                  int tiles = 3) {
   const std::string shape = "[" + std::to_string(tiles) + ", 6, 5, 16]";
