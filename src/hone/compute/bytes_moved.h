@@ -1,13 +1,14 @@
-// compute/bytes_moved.h - the least traffic of a Dag with memory.
+// compute/bytes_moved.h - a lower bound of the memory traffic of a Dag.
 #pragma once
 
 #include "hone/compute/dag.h"
 
 namespace hone::compute {
 
-// Bytes that any schedule reads from inputs and constants and writes to outputs: each that is used,
-// once. What a stage with a body reads is at most what it loads. Constants may be kept smaller than
-// they are: `constants` is the share that is read of them.
+// Returns the bytes that every schedule reads from inputs and constants and writes to outputs,
+// where each used byte counts once. A stage with a body is counted as reading at most what it
+// loads. A schedule may store constants in fewer bytes; `constants` is the fraction of their bytes
+// that is read.
 [[nodiscard]] double bytes_moved(const Dag& dag, double constants = 1);
 
 }  // namespace hone::compute

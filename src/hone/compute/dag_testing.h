@@ -28,7 +28,7 @@ inline Dag gemm(int64_t m, int64_t n, int64_t k) {
   return finish(std::move(b));
 }
 
-// left[batch, m, k] times right[batch, k, n], both computed by others.
+// The product of left[batch, m, k] and right[batch, k, n], both of which are inputs.
 inline Dag product_of_two(int64_t batch, int64_t m, int64_t n, int64_t k) {
   DagBuilder b;
   const auto left = b.input("left", {batch, m, k}), right = b.input("right", {batch, k, n});
@@ -57,12 +57,12 @@ inline Dag few_columns(int64_t m, int64_t n, int64_t k, bool transposed) {
 }
 
 struct ConvShape {
-  int64_t h = 7, w = 7;  // input without border
+  int64_t h = 7, w = 7;  // of the input without border
   int64_t ic = 3, oc = 8;
   int64_t kernel = 3, stride = 1, pad = 1;
   int64_t border = 1;  // of the output buffer
   bool residual = false;
-  int64_t kernel_w = 0;  // 0: as `kernel`
+  int64_t kernel_w = 0;  // as `kernel` if 0
 };
 
 // NHWC convolution + bias (+ residual) + relu on an input with a border, into an output with a
@@ -106,7 +106,7 @@ inline Dag conv2d(const ConvShape& s) {
   return finish(std::move(b));
 }
 
-// NHWC 3x3 convolution + relu of groups, of ic channels to oc each, on an input with a border.
+// NHWC 3x3 convolution + relu with groups of ic to oc channels, on an input with a border.
 inline Dag grouped_conv2d(int64_t h, int64_t w, int64_t groups, int64_t ic, int64_t oc,
                           int64_t stride) {
   DagBuilder b;
@@ -190,8 +190,8 @@ inline Dag global_pool(int64_t h, int64_t w, int64_t c) {
   return finish(std::move(b));
 }
 
-// NCHW to NHWC into a border.
-// Over the middle dimension of [outer, n, inner]: largest, exponentials, their sum, quotients.
+// Softmax over the middle dimension of [outer, n, inner] by its steps: maximum, exponentials, their
+// sum, quotients.
 inline Dag softmax(int64_t outer, int64_t n, int64_t inner) {
   DagBuilder b;
   const ir::BufferPtr x = b.input("data", {outer, n, inner});
@@ -229,7 +229,7 @@ inline Dag softmax(int64_t outer, int64_t n, int64_t inner) {
   return finish(std::move(b));
 }
 
-// Each row of [rows, n] less its mean.
+// Subtracts from each row of [rows, n] its mean.
 inline Dag centred_rows(int64_t rows, int64_t n) {
   DagBuilder b;
   const ir::BufferPtr x = b.input("data", {rows, n});
@@ -245,7 +245,8 @@ inline Dag centred_rows(int64_t rows, int64_t n) {
   return finish(std::move(b));
 }
 
-// Each row of [rows, n] less its mean, over the root of its mean square then.
+// Subtracts from each row of [rows, n] its mean and divides the result by the root of its mean
+// square.
 inline Dag normalized_rows(int64_t rows, int64_t n) {
   DagBuilder b;
   const ir::BufferPtr x = b.input("data", {rows, n});
@@ -304,8 +305,8 @@ inline Dag separable(int64_t h, int64_t w, int64_t c, int64_t oc) {
   return finish(std::move(b));
 }
 
-// softmax(q k + mask) v by heads: q and v [m, heads, depth], k [heads, depth, n]. With an offset
-// query m sees keys up to m + offset, and the reductions say so.
+// softmax(q k + mask) v per head, where q and v are [m, heads, depth] and k is [heads, depth, n].
+// With an offset, query m sees keys up to m + offset, and the reductions end there (Stage::until).
 inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth,
                      std::optional<int64_t> offset = {}) {
   DagBuilder b;
@@ -361,8 +362,8 @@ inline Dag attention(int64_t heads, int64_t m, int64_t n, int64_t depth,
   return dag;
 }
 
-// An extern stage: running sums along the rows of [rows, n].
-// `columns`: so many sums run beside each other, one element apart.
+// An extern stage: running sums along the rows of [rows, n]. With `columns`, that many sums run
+// side by side, one element apart.
 inline Dag running_sum(int64_t rows, int64_t n, std::optional<int64_t> columns = {}) {
   DagBuilder b;
   std::vector<int64_t> shape = {rows, n};
@@ -391,7 +392,7 @@ inline Dag running_sum(int64_t rows, int64_t n, std::optional<int64_t> columns =
   return finish(std::move(b));
 }
 
-// The place of the largest of n elements down each column, found together with the element.
+// Argmax of n elements down each column, together with the maximum.
 inline Dag arg_max(int64_t rows, int64_t n, int64_t columns) {
   DagBuilder b;
   const auto data = b.input("data", {rows, n, columns});

@@ -1,6 +1,6 @@
-// compute/regions.h - which part of each operand a Dag touches: a box of its elements, with room to
-// spare where that is not known. Two Dags that touch one buffer in boxes that do not meet do not
-// depend on each other.
+// compute/regions.h - the part of each operand that a Dag touches, as a bounding box of elements.
+// It may be too large where the exact elements are not known. Two Dags whose boxes in one buffer do
+// not overlap do not depend on each other.
 #pragma once
 
 #include <vector>
@@ -9,23 +9,25 @@
 
 namespace hone::compute {
 
-// Elements of a dense array whose coordinates along each dimension are low <= i < high.
+// The elements of a dense array whose coordinates along each dimension are low <= i < high.
 struct Region {
   std::vector<int64_t> shape, low, high;
-  bool nothing = false;  // no element, also of an array without dimensions
+  bool nothing = false;  // has no element; also tells an empty array without dimensions
   [[nodiscard]] static Region none(std::vector<int64_t> shape);
   [[nodiscard]] static Region whole(std::vector<int64_t> shape);
   [[nodiscard]] bool empty() const;
-  void include(const Region& other);  // of the same shape: the smallest box that holds both
+  // Grows to the smallest box that holds both; the shapes must be equal.
+  void include(const Region& other);
 };
 
 struct Touched {
   Region reads, writes;
 };
-// Per param. Needs a verified Dag.
+// Returns the regions per param. The Dag must be verified.
 [[nodiscard]] std::vector<Touched> touched_regions(const Dag& dag);
 
-// Whether no element is in both. The shapes may divide the same elements into other dimensions.
+// Returns true if certainly no element is in both. The shapes may divide the same elements into
+// different dimensions.
 [[nodiscard]] bool disjoint(const Region& a, const Region& b);
 
 }  // namespace hone::compute
