@@ -10,7 +10,7 @@
 namespace hone {
 namespace {
 
-// What a file of the system says in digits; 0 where there is no such file or number.
+// Returns the number in a file of the system; 0 if there is no such file or number.
 int64_t number_in(const char* path) {
   std::FILE* file = std::fopen(path, "re");
   if (file == nullptr) return 0;

@@ -57,7 +57,7 @@ bool sync_folder(const std::string& path) {
   return synced;
 }
 
-// What is at `target`, and whether it may be replaced or written.
+// The file at `target`, and whether it may be replaced or written.
 struct Found {
   bool exists = false, in_place = false;
   struct stat info = {};
@@ -93,7 +93,7 @@ std::string link_target(const std::string& path) {
   for (int i = 0; i < kMostLinks; ++i) {
     std::error_code failure;
     const fs::path next = fs::read_symlink(at, failure);
-    // What the system alone can follow (/proc/self/fd/1) leads to no name.
+    // A link that only the system can follow (/proc/self/fd/1) leads to no name.
     if (failure || (fs::exists(at, failure) && !fs::exists(at.parent_path() / next, failure)))
       return at.string();
     at = at.parent_path() / next;

@@ -71,7 +71,7 @@ std::string escape_for_json(const Character& character) {
   return fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (rest >> 10), 0xdc00 + (rest & 0x3ff));
 }
 
-// As in JSON but for what JSON's own writer has escaped before.
+// Escapes as JSON does, except for what JSON's own writer has escaped before.
 std::string escape_for_people(const Character& character) {
   if (character.valid && character.code >= 0x7f) return escape_for_json(character);
   return fmt::format("\\x{:02x}", character.code);

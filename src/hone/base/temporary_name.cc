@@ -59,7 +59,7 @@ bool take_number(std::string_view& text, auto& number) {
   return true;
 }
 
-// Nothing if the name is not one of temporary_name().
+// Returns nothing if the name is not one of temporary_name().
 std::optional<Maker> maker_of(std::string_view name) {
   const size_t mark = name.rfind(kMark);
   if (mark == std::string_view::npos) return std::nullopt;
