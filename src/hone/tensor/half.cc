@@ -10,7 +10,7 @@ namespace {
 // A binary float of 16 bits: sign, exponent, `mantissa` explicit bits.
 struct Format {
   int mantissa;
-  int min_exponent;  // of the least normal number
+  int min_exponent;  // exponent of the least normal number
 };
 constexpr Format kF16 = {10, -14};
 constexpr Format kBF16 = {7, -126};

@@ -164,7 +164,7 @@ void copy_transposed(const char* from, Tensor& to) {
   const Shape& shape = to.shape();
   const auto size = static_cast<size_t>(dtype_bytes(to.dtype()));
   const size_t rank = shape.size();
-  std::vector<int64_t> stride(rank, 1);  // of the source, in elements
+  std::vector<int64_t> stride(rank, 1);  // strides of the source, in elements
   for (size_t d = 1; d < rank; ++d) stride[d] = stride[d - 1] * shape[d - 1];
   std::vector<int64_t> index(rank, 0);
   auto* out = static_cast<char*>(to.data());

@@ -103,7 +103,7 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
   const size_t rounded = round_up(size, kAlignment);
   void* memory = std::aligned_alloc(kAlignment, rounded > 0 ? rounded : kAlignment);
   if (memory == nullptr) {
-    // As operator new does it.
+    // This is what operator new does when memory runs out.
     if (const std::new_handler handler = std::get_new_handler()) handler();
     throw std::bad_alloc();
   }

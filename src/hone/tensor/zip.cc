@@ -25,8 +25,9 @@ constexpr uint16_t kStored = 0;
 constexpr uint16_t kDeflated = 8;
 constexpr uint16_t kEncrypted = 1;  // bit of the flags
 constexpr uint64_t kMaxInflation =
-    1032;                           // no deflate stream expands further (zlib, "Technical Details")
-constexpr int64_t kCopies = 2;      // of what was unpacked: the entries, and what is made of them
+    1032;  // no deflate stream expands further (zlib, "Technical Details")
+// Copies of what was unpacked: the entries, and what is made of them.
+constexpr int64_t kCopies = 2;
 constexpr uint16_t kVersion = 20;   // 2.0: deflate
 constexpr uint16_t kNoDate = 0x21;  // 1980-01-01, the first that can be said
 
@@ -85,7 +86,8 @@ std::string deflate_raw(std::string_view contents) {
   return packed;
 }
 
-// What the local header and the central directory say alike, from the version needed on.
+// The fields that the local header and the central directory have in common, from the version
+// needed on.
 struct Fields {
   uint16_t flags = 0;
   uint16_t method = 0;
@@ -108,7 +110,7 @@ struct Fields {
   }
 };
 
-// Where the end record starts.
+// Returns where the end record starts.
 std::optional<size_t> find_end(std::string_view bytes) {
   if (bytes.size() < kEndBytes) return std::nullopt;
   const size_t last = bytes.size() - kEndBytes;
