@@ -9,7 +9,7 @@
 namespace hone::ir {
 namespace {
 
-// How phases use their buffers; looked up by pointer, never iterated.
+// The phases' uses of a buffer. The map is looked up by pointer and never iterated.
 struct Uses {
   std::set<const Buffer*> read;  // elsewhere than at the place of the store that it is for
   std::set<const Buffer*> written;

@@ -256,8 +256,8 @@ Cell* Machine::element(const FlatAccess& access, int32_t number, const Cell* r) 
   return access.cells + flat;
 }
 
-// What execute() does not do itself because it is rare: divisions of integers, functions, other
-// types. False after a division by zero.
+// Executes the rare instructions, which execute() leaves out: integer divisions, functions, other
+// types. Returns false after a division by zero.
 bool compute(const Instruction& i, Cell* r) {
   const Cell a = r[i.a], b = r[i.b];
   Cell& to = r[i.dst];

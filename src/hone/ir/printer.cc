@@ -59,7 +59,7 @@ std::string real(double value, bool single) {
   return text;
 }
 
-// How tightly an operator binds; operands that bind less get parentheses.
+// Precedence of operators. An operand with a lower level gets parentheses.
 enum Level { kOrLevel = 1, kAndLevel, kNotLevel, kCompareLevel, kAddLevel, kMulLevel, kPrimary };
 struct Infix {
   std::string_view sign;

@@ -239,7 +239,7 @@ class Generator {
   Rng rng_;
   RandomProgramOptions options_;
   std::vector<BufferPtr> sources_;  // readable now
-  std::vector<VarPtr> vars_;        // of the loops around
+  std::vector<VarPtr> vars_;        // variables of the loops around
   Ranges ranges_;
   int next_var_ = 0;
 };

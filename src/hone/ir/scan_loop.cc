@@ -92,7 +92,8 @@ class ScanLoop {
     return true;
   }
 
-  // Of what the program allocates, the elements of these updates.
+  // Returns whether, of the memory that the program allocates, the store loads only the elements of
+  // these updates.
   bool reads_only(const StmtNode& store, const std::vector<const StmtNode*>& updates) {
     values_.push_back(store.value);
     bool only = true;

@@ -7,7 +7,7 @@
 namespace hone::ir {
 namespace {
 
-// Of the loop over n, which is the last one outside of unrolled ones.
+// Returns is_scan() of the loop over n, which is the last one outside unrolled ones.
 bool scan_of(const std::string& steps) {
   const Program program = testing::parsed(R"(program rows {
   input x: f32[4, 6]

@@ -53,7 +53,7 @@ TEST(verifier, extents_are_constant_where_they_must_be) {
   EXPECT_EQ(error_of("phase { for i in 0..4 { for j in 0..+i { Y[j] = 1.0 } } }"), "");
 }
 
-// What the parser cannot write.
+// These programs cannot be written by the parser.
 const BufferPtr kY = make_buffer("Y", DType::kF32, {4});
 const VarPtr kI = make_var("i");
 std::string error_of(const Stmt& s, std::vector<Param> params = {{kY, Role::kOutput}}) {

@@ -27,7 +27,7 @@ bool saves_loads(const std::vector<Stmt>& joined, const std::vector<Stmt>& first
   return reduces_lanes(second) && loops(joined) < loops(first) + loops(second);
 }
 
-// Whether neither stores what the other one touches.
+// Returns whether neither loop stores what the other one touches.
 bool independent(const Stmt& a, const Stmt& b) {
   const RowAccesses first = accesses_of({a}), second = accesses_of({b});
   for (const RowAccess& x : first) {

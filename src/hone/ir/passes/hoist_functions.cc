@@ -10,7 +10,8 @@
 namespace hone::ir {
 namespace {
 
-constexpr int64_t kMaxElements = 128;  // of a vectorized loop: eight of the longest vectors
+// Elements of a vectorized loop: eight of the longest vectors.
+constexpr int64_t kMaxElements = 128;
 
 bool takes_long(const Expr& e) {
   const bool kept = e->type == DType::kF32 || e->type == DType::kF64;  // not rounded by a store

@@ -18,7 +18,7 @@ constexpr const char* kParams = R"(
 
 Program parsed(const std::string& body) { return testing::parsed_block(kParams, body); }
 
-// What is computed ahead; the results are the same but for its rounding.
+// Returns how much is computed ahead, and expects the same results except for rounding.
 int64_t hoisted(const std::string& body) {
   const Program before = parsed(body);
   const Program after = hoist_functions(before);
@@ -63,7 +63,7 @@ TEST(hoist_functions, that_change_or_are_one_for_all_lanes_stay) {
         0)
         << value;
   }
-  // What the loop itself stores.
+  // An operand that the loop itself stores is not computed ahead.
   EXPECT_EQ(hoisted(R"(
     vectorized i in 0..32 { y[0, i] = a[i] }
     for r in 1..21 { vectorized i in 0..32 { y[r, i] = 0.5 * exp(y[0, i]) } })"),

@@ -17,7 +17,7 @@ bool is_speculatable(const Expr& e) {
   return std::all_of(e->args.begin(), e->args.end(), is_speculatable);
 }
 
-// Of a statement whose body is done.
+// Hoists guards out of a statement whose body is done already.
 Stmt hoisted(const Stmt& s) {
   const bool can_hoist = s->kind == StmtKind::kAlloc ||
                          (s->kind == StmtKind::kFor && s->for_kind != ForKind::kParallel);

@@ -73,7 +73,7 @@ Interval possible_interval(const Expr& e, const VarPtr& var, const Ranges& range
   const Interval any = {kNegInf, kPosInf};
   if (e->op != Op::kLt && e->op != Op::kLe) return any;
   const std::optional<Linear> form = shifted(gap(e), 1, e->op == Op::kLt ? -1 : 0);
-  // Not negative for some: the opposite, less one, is not "not negative" for all.
+  // The comparison is never true where the opposite form, less one, is not negative.
   const std::optional<Interval> never = nonnegative_interval(shifted(form, -1, -1), var, ranges);
   if (!never) return any;
   return never->lo == kNegInf ? Interval{never->hi + 1, kPosInf} : Interval{kNegInf, never->lo - 1};
@@ -87,8 +87,8 @@ bool is_function_of(const Expr& e, const VarPtr& var) {
   return alone;
 }
 
-// What must hold of a parallel loop's variable for a "less" to be true whatever the other variables
-// are; nothing if that is always so, or never.
+// Returns the condition on a parallel loop's variable under which a "less" is true whatever the
+// other variables are; nothing if it is always true, or never.
 std::optional<Expr> tile_condition(const Expr& e, const VarPtr& var, const Ranges& ranges) {
   if (e->op != Op::kLt && e->op != Op::kLe) return std::nullopt;
   const std::optional<Linear> form = shifted(gap(e), 1, e->op == Op::kLt ? -1 : 0);

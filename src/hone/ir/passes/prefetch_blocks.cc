@@ -9,7 +9,7 @@
 namespace hone::ir {
 namespace {
 
-struct Digit {  // of the number of steps since the block began, the outermost first
+struct Digit {  // a digit of the number of steps since the block began, outermost first
   Expr value;
   int64_t extent;
 };
@@ -31,7 +31,8 @@ std::optional<int64_t> dense(std::vector<Extent> extents) {
   return size;
 }
 
-// What the register tile inside an innermost loop reads: a load of each buffer, and its loops.
+// The reads of the register tile inside an innermost loop: a load of each buffer, and the tile's
+// loops.
 struct TileReads {
   std::vector<Expr> loads;
   std::vector<const StmtNode*> units;
@@ -51,7 +52,8 @@ struct TileReads {
   }
 };
 
-// How many steps of the variable an atom stays the same: v -> 1, v // c and v // c % n -> c.
+// Returns for how many steps of the variable an atom keeps its value: v -> 1, v // c and v // c % n
+// -> c.
 std::optional<int64_t> steps_alike(const Expr& atom, const VarPtr& var) {
   if (atom->op == Op::kVar) return atom->var == var ? std::optional<int64_t>(1) : std::nullopt;
   if (atom->op == Op::kFloorMod && is_const_int(atom->args[1]))
@@ -67,7 +69,7 @@ struct Block {
   int64_t size = 0;
   int64_t next = 0;  // from here to the next block
   int64_t reuse = 1;
-  std::vector<Digit> digits;  // of the step
+  std::vector<Digit> digits;  // digits of the step
   int cache = 2;              // where the next block goes
 };
 
@@ -119,7 +121,8 @@ class Pass {
     return block;
   }
 
-  // How often the register tile uses an element that it has loaded: multiplications per load.
+  // Returns how often the register tile uses an element that it has loaded: multiplications per
+  // load.
   static int64_t rows_of(const Linear& flat, const std::vector<const StmtNode*>& units) {
     int64_t rows = 1;
     for (const StmtNode* unit : units) {

@@ -71,7 +71,7 @@ TEST(prefetch_blocks, each_line_of_every_next_block_once_or_more) {
       for (size_t i = 0; i < panel; ++i) EXPECT_EQ(lines[i], 0) << "the first comes from nowhere";
       for (size_t i = panel; i < (panels + 1) * panel; ++i)
         EXPECT_GE(lines[i], 1) << "line " << i << " with " << rows << " rows\n" << print(hinted);
-      // What lies behind is asked for at most once: steps are rounded up.
+      // Lines behind the buffer are prefetched at most once, as steps are rounded up.
       for (size_t i = (panels + 2) * panel; i < lines.size(); ++i) EXPECT_EQ(lines[i], 0);
     }
   }

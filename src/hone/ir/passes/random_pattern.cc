@@ -153,7 +153,7 @@ Program transform(Rng& rng) {
                 {nested(loops, fmt::format("y[x, r, v] = {}", fmt::join(terms, " + ")))});
 }
 
-// How values are summed up, and what changes no sum.
+// An operator of sums and its neutral element.
 struct Reduction {
   const char *form, *neutral;
 };

@@ -10,7 +10,8 @@
 namespace hone::ir {
 namespace {
 
-// How many of these programs each pass changes; all of them stay what they compute.
+// Returns how many of these programs each pass changes. All of them must compute the same
+// afterwards.
 std::map<std::string_view, int> fired(Program (*make)(uint64_t), uint64_t seeds) {
   std::map<std::string_view, int> changed;
   const std::vector<Pass> passes = testing::distinct(cpu_pipeline());

@@ -18,7 +18,7 @@ int64_t copies_of_body(const Stmt& s) {
   return is_unrolled(s) && is_const_int(s->extent) ? s->extent->int_value : 1;
 }
 
-// Of unknown values, in the code that the statement becomes.
+// Returns the loads of unknown values in the code that the statement becomes.
 int64_t loads_in(const Stmt& s) {
   int64_t loads = 0;
   for (const Stmt& child : s->body) loads += loads_in(child);
@@ -156,7 +156,7 @@ class Pass {
   }
 
   int64_t max_loads_, max_sum_loads_;
-  int64_t copies_ = 1;  // of the statement, by unrolled loops around it
+  int64_t copies_ = 1;  // copies of the statement that unrolled loops around it make
   Buffers sums_;        // that a store adds to
   Buffers to_stack_;    // registers that a rolled loop indexes
 };

@@ -20,8 +20,8 @@ struct Mirror {
 
 enum class Sign : uint8_t { kAny, kSame, kOther };
 
-// How the elements of two lines go together, added to what other pairs need; false: not at all, or
-// nothing would be gained.
+// Matches the elements of two lines by sign, and adds the result to the signs that other pairs
+// need. Returns false if they do not match or if nothing would be gained.
 template <typename At>
 bool match(const At& at, int64_t first, int64_t second, std::vector<Sign>& signs) {
   int64_t same = 0, other = 0;
@@ -136,7 +136,7 @@ bool add_terms(const Expr& e, KnownSum& sum) {
   return true;
 }
 
-// Nothing if the value is something else, or has no term for some column.
+// Returns nothing if the value is something else, or has no term for some column.
 std::optional<KnownSum> known_sum(const Expr& value) {
   KnownSum sum;
   if (!add_terms(value, sum) || std::count(sum.terms.begin(), sum.terms.end(), nullptr) > 0)
@@ -236,7 +236,7 @@ class Pass {
 
 Program share_sums(Program program) {
   Pass pass;
-  // What runs once, at compile time, is not worth other rounding.
+  // Phases that run once, at compile time, gain too little to round differently.
   program = map_run_phases(std::move(program), [&](const Stmt& s) {
     return rewrite_nests(s, [&](StoreNest& nest) { pass.share(nest); });
   });

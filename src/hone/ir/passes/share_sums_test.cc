@@ -17,7 +17,7 @@ size_t place_of(const Program& program, const std::string& name) {
   return 0;
 }
 
-// What the pass makes; it is valid and computes the same, but for rounding.
+// Returns the program after the pass. It must be valid and compute the same except for rounding.
 Program shared(const Program& before) {
   const Program after = share_sums(before);
   testing::expect_valid(after);

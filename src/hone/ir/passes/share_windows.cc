@@ -11,7 +11,7 @@
 namespace hone::ir {
 namespace {
 
-constexpr int64_t kMaxTaps = 16;       // of an axis
+constexpr int64_t kMaxTaps = 16;       // taps along an axis
 constexpr int64_t kMaxPlaces = 4'096;  // iterations that are compared
 
 // a[i] = a[i] op term; null if the store is something else.
@@ -142,7 +142,7 @@ class Window {
 }  // namespace
 
 Program share_windows(Program program) {
-  // What runs once, at compile time, is not worth other rounding.
+  // Phases that run once, at compile time, gain too little to round differently.
   return map_run_phases(std::move(program), [](const Stmt& s) {
     return rewrite_nests(s, [](StoreNest& nest) { Window(nest).share(); });
   });

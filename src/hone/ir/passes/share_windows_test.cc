@@ -34,7 +34,8 @@ std::string window(const std::string& loops, const std::string& value) {
 }
 const char* const kSum = "a[h, w, v] + x[kh + h, kw + w, v]";
 
-// What the pass makes; it is valid and computes the same, but for the rounding of sums.
+// Returns the program after the pass. It must be valid and compute the same except for the rounding
+// of sums.
 std::string shared(const std::string& body, double tolerance = 1e-6) {
   const Program before = testing::parsed_block(kParams, body);
   const Program after = simplify(share_windows(before));

@@ -64,7 +64,7 @@ class Pass {
     });
   }
 
-  std::vector<VarPtr> lanes_;  // of the vectorized loops around
+  std::vector<VarPtr> lanes_;  // variables of the vectorized loops around
 };
 
 }  // namespace

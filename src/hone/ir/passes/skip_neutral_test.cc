@@ -68,7 +68,7 @@ TEST(skip_neutral, leaves_what_is_no_such_step) {
   const std::string not_steps[] = {
       "max(a[c, l], " + kInside + "0.0))",                        // changes something
       "a[c, l] * " + kInside + "1.0)",                            // no such operation
-      "max(a[1 - c, l], " + kInside + "-inf))",                   // of another element
+      "max(a[1 - c, l], " + kInside + "-inf))",                   // reads another element
       "max(a[c, l], select(l < 3 + k, x[row % 4, c, l], -inf))",  // differs between lanes
   };
   for (const std::string& update : not_steps) {
