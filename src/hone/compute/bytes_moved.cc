@@ -37,7 +37,7 @@ class LoadCounter {
     for (const Expr& e : {s->condition, s->value, s->min, s->extent}) {
       if (e) add(e, times);
     }
-    // Of a loop whose length is not known nothing is known.
+    // A loop whose length is not known counts as having many iterations.
     const bool loop = s->kind == ir::StmtKind::kFor;
     const double each = !loop                         ? 1
                         : ir::is_const_int(s->extent) ? static_cast<double>(s->extent->int_value)

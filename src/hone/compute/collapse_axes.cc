@@ -18,7 +18,7 @@ bool finds_places(const Stage& stage) {
 
 bool is_reduction(const Stage& stage) { return !stage.reduce.empty(); }
 
-// Whether a load moves along the axes of a reduction.
+// Returns whether a load moves along the axes of a reduction.
 bool moves_along(const ir::Expr& load, const std::vector<Axis>& reduce) {
   return std::any_of(load->args.begin(), load->args.end(), [&](const ir::Expr& index) {
     return std::any_of(reduce.begin(), reduce.end(),
@@ -45,7 +45,7 @@ bool reduces_columns(const Stage& stage) {
 constexpr int kOther = -1;
 using Form = std::vector<int>;
 
-// Which neighbours may become one, and which dimensions of each buffer then do.
+// Finds the neighbouring axes that may be joined, and the dimensions of each buffer that then are.
 class Analysis {
  public:
   explicit Analysis(const Dag& dag) {
@@ -70,14 +70,14 @@ class Analysis {
     agree_on_buffers();
   }
 
-  // Whether axis p and the one behind it become one.
+  // Returns whether axis p is joined with the next one.
   [[nodiscard]] bool joins(size_t p) const { return joins_[p]; }
   // The number of a stage's first axis.
   [[nodiscard]] size_t first_axis(const Stage& stage) const { return rank_ - stage.axes.size(); }
   [[nodiscard]] bool any() const {
     return std::find(joins_.begin(), joins_.end(), true) != joins_.end();
   }
-  // Whether dimension d of a buffer and the one behind it become one.
+  // Returns whether dimension d of a buffer is joined with the next one.
   [[nodiscard]] bool joins(const Form& form, size_t d) const {
     return d + 1 < form.size() && form[d] != kOther && joins_[static_cast<size_t>(form[d])] &&
            form[d + 1] == form[d] + 1;

@@ -93,7 +93,7 @@ std::string describe(const Dag& dag) {
     text += fmt::format("{} {}[{}]", param.role == ir::Role::kOutput ? " ->" : "",
                         param.buffer->name, fmt::join(param.buffer->shape, ","));
   }
-  // What shapes alone do not tell: strides and the like.
+  // Strides and the like do not follow from shapes.
   for (const Stage& stage : dag.stages) {
     if (stage.reduce.empty()) continue;
     text += fmt::format(" {}(", stage.name);

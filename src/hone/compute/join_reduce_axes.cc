@@ -8,8 +8,8 @@
 namespace hone::compute {
 namespace {
 
-// Of two neighbouring reduce axes of a stage: the operand whose last two dimensions they are, if
-// they are named nowhere else.
+// Two neighbouring reduce axes of a stage and the operand whose last two dimensions they are, if
+// they occur nowhere else.
 class Pair {
  public:
   Pair(const Stage& stage, const Axis& first, const Axis& second) : first_(first), second_(second) {
@@ -20,7 +20,7 @@ class Pair {
     }
   }
 
-  // Null if they are no such axes.
+  // Returns null if the axes are not like that.
   [[nodiscard]] const ir::BufferPtr& operand() const { return fits_ ? operand_ : kNone; }
 
  private:

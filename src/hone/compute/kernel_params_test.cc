@@ -63,7 +63,7 @@ TEST(kernel_params, a_param_of_another_shape_or_with_other_zeros_is_another) {
   EXPECT_TRUE(check_same_params(zeros, zeros).ok());
 }
 
-// What only joins partial results is touched, too.
+// An operand that only the merge of partial results reads is touched, too.
 TEST(kernel_params, merges_touch_their_operands) {
   DagBuilder b;
   const ir::BufferPtr x = b.input("x", {4, 8}), scale = b.input("scale", {4});

@@ -53,7 +53,7 @@ class Collector {
   void write(const ir::BufferPtr& buffer, const Region& region) {
     if (Touched* param = find(buffer)) param->writes.include(region);
   }
-  // Where an expression rarely loads at all.
+  // Handles expressions that rarely load at all.
   void read_all(const ir::Expr& e) {
     if (!e) return;
     ir::visit(e, [&](const ir::Expr& node) {

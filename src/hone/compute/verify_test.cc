@@ -10,7 +10,7 @@ namespace {
 using ir::constant;
 using ir::variable;
 
-// Of causal attention whose row sums end elsewhere; "" if that is right.
+// Returns the error of causal attention whose row sums end elsewhere; "" if there is none.
 std::string with_end(const std::function<ir::Expr(const Stage&)>& until,
                      const std::string& name = "total") {
   Dag dag = testing::attention(2, 24, 64, 4, 0);
