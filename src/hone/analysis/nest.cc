@@ -307,7 +307,7 @@ class NestBuilder {
   }
 
   // How much of an axis runs, in the mean over the loops that its end depends on.
-  double share_before(const schedule::AxisEnd& end, int64_t whole) const {
+  double share_before(const schedule::TripLimit& end, int64_t whole) const {
     const auto [least, most] = schedule::range(end.limit, bounds_);
     const auto rounded = [&](int64_t limit) {
       const int64_t points = round_up(limit, end.step);
@@ -358,7 +358,7 @@ class NestBuilder {
           share *= static_cast<double>(axis.extent) / static_cast<double>(axis.reach);
       }
       if (at != s) share *= share_of_keys(at, inside);
-      for (const schedule::AxisEnd& end : bounds_.stages[at].ends) {
+      for (const schedule::TripLimit& end : bounds_.stages[at].trip_limits) {
         if (at == s || stage.find_leaf(end.loop) <= stage.find_leaf(inside))
           share *=
               share_before(end, stage.info->axes[static_cast<size_t>(end.axis)].extent * end.unit);

@@ -131,8 +131,8 @@ Status apply_fuse(const Fuse& step, State& state) {
   return ok_status();
 }
 
-// Whether a stage keeps the place of what it found, the first or the last of equals: those that
-// come earlier must be seen earlier.
+// Returns whether a stage stores the position of what it found, the first or the last of equal
+// elements. Earlier elements must then be visited earlier.
 bool keeps_places(const compute::Stage& stage) {
   return stage.outputs.size() > 1 &&
          std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const compute::Output& output) {

@@ -1,5 +1,5 @@
-// schedule/bilinear.h - what the steps have in common that exchange products for sums (Winograd's,
-// Strassen's; internal to schedule). A stage that sums products of data and constant weights
+// schedule/bilinear.h - the parts that Winograd's and Strassen's steps share, which exchange
+// products for sums (internal to schedule). A stage that sums products of data and constant weights
 // becomes
 //   stage.u  sums of weights with known factors (constant: runs at compile time)
 //   stage.v  sums of data
@@ -13,43 +13,43 @@
 
 namespace hone::schedule {
 
-// Sum over the reduce axes of data * weight.
+// A sum over the reduce axes of data * weight.
 struct Factors {
-  ir::Expr data, weight;  // weight: a plain load of a constant
+  ir::Expr data, weight;  // the weight is a plain load of a constant
   compute::Access data_access, weight_access;
 };
 [[nodiscard]] std::optional<Factors> product_of(const State& state, const StageInfo& info);
-// The same of a stage that other stages may take the place of: it alone writes a buffer, which is
-// no param.
+// Returns the factors if other stages may replace the stage: it is the only writer of its buffer,
+// which is no param.
 [[nodiscard]] std::optional<Factors> factors_of(const State& state, const StageInfo& info);
-// The axis of each dimension of the output buffer; empty if the write is no permutation.
+// Returns the axis of each dimension of the output buffer; empty if the write is no permutation.
 [[nodiscard]] std::vector<int> written_axes(const StageInfo& info);
 
-// A matrix by rows whose values the compiler knows.
+// Makes a row-major matrix whose values the compiler knows.
 [[nodiscard]] ir::BufferPtr known_matrix(const std::string& name, int64_t rows, int64_t columns,
                                          const std::vector<double>& values);
-// sum over t of matrix[row, t] * value(t)
+// Returns the sum over t of matrix[row, t] * value(t).
 [[nodiscard]] ir::Expr combine(const ir::BufferPtr& matrix, const ir::Expr& row,
                                const std::function<ir::Expr(int64_t)>& value);
 
-// The stages that take the place of one, in topological order.
+// The stages that replace one, in topological order.
 class NewStages {
  public:
   explicit NewStages(const StageInfo& of) : of_(of) {}
 
-  // A pointwise stage `suffix` whose buffer has the axes as dimensions.
+  // Adds a pointwise stage with this suffix, whose buffer has the axes as dimensions.
   ir::BufferPtr add(const char* suffix, const std::vector<compute::Axis>& axes, ir::Expr value);
-  // A pointwise stage that writes its buffer elsewhere.
+  // Adds a pointwise stage that writes to the coordinates `write` of its buffer.
   ir::BufferPtr add(const char* suffix, std::vector<compute::Axis> axes,
                     const std::vector<int64_t>& shape, std::vector<ir::Expr> write, ir::Expr value);
-  // The stage ".m": its buffer has the axes as dimensions.
+  // Adds the stage ".m", whose buffer has the axes as dimensions.
   ir::BufferPtr add_products(std::vector<compute::Axis> axes, std::vector<compute::Axis> reduce,
                              const ir::Expr& product);
-  // The last stage, with the replaced one's name. `coordinates`, `extents`: what the replaced
-  // stage's axes become; the buffer has them in the order in which it had the axes.
+  // Adds the last stage under the name of the replaced one. `coordinates` and `extents` are what
+  // the replaced stage's axes become; the buffer has them in the order in which it had the axes.
   void add_last(std::vector<compute::Axis> axes, const std::vector<ir::Expr>& coordinates,
                 const std::vector<int64_t>& extents, ir::Expr value);
-  // Puts them into the place of the stage.
+  // Replaces the stage by these.
   [[nodiscard]] Status replace(State& state, int index);
 
  private:

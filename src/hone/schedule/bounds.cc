@@ -4,8 +4,8 @@
 
 #include "hone/base/round_up.h"
 #include "hone/ir/scalar.h"
-#include "hone/schedule/ends.h"
 #include "hone/schedule/legality.h"
+#include "hone/schedule/trip_limits.h"
 #include "hone/schedule/visible_loops.h"
 
 namespace hone::schedule {
@@ -73,7 +73,7 @@ class Inference {
     for (int s = static_cast<int>(state_.stages.size()) - 1; s >= 0; --s) {
       HONE_RETURN_IF_ERROR(infer_stage(s));
     }
-    infer_ends(state_, bounds_);
+    infer_trip_limits(state_, bounds_);
     return std::move(bounds_);
   }
 
@@ -93,7 +93,8 @@ class Inference {
       }
     }
   }
-  // What a row over the axes of stage `s` covers, seen from the visible loops.
+  // Returns the interval that a row over the axes of stage `s` covers, in terms of the visible
+  // loops.
   Interval cover(int s, const compute::AffineRow& row) const {
     Interval interval;
     interval.min.constant = row.constant;
@@ -207,7 +208,7 @@ class Inference {
     }
     if (leading < 0) return;
     const int64_t step = row.coef[leading];
-    int64_t reach = 0;  // of the axes inside a step
+    int64_t reach = 0;  // reach of the axes inside a step
     for (int a = 0; a < info.num_spatial(); ++a) {
       if (a != leading && row.coef[a] > 0) reach += row.coef[a] * (info.axes[a].extent - 1);
     }
@@ -355,7 +356,7 @@ class Inference {
   const State& state_;
   Bounds bounds_;
   VisibleLoops visible_;
-  // Of the stage at hand.
+  // The intervals of the stage that is being inferred.
   std::vector<Interval> box_;
   std::vector<bool> seen_;
 };

@@ -1,7 +1,7 @@
-// schedule/bounds.h - what every loop of a State runs over: integer arithmetic on the stages'
-// affine maps, from the outputs back to the inputs. Features and lowering both use this, so what a
-// cost model sees is what runs, but for products with zeros around an input (Param::zeros), which
-// some loops leave out and features count.
+// schedule/bounds.h - infers the ranges of all loops of a State by integer arithmetic on the
+// stages' affine maps, from the outputs back to the inputs. Features and lowering both use them, so
+// a cost model sees what runs. The one difference are products with zeros around an input
+// (Param::zeros), which some loops leave out and features count.
 #pragma once
 
 #include "hone/base/small_vector.h"
@@ -9,19 +9,21 @@
 
 namespace hone::schedule {
 
-// A loop's variable or, for a loop fused into another, the digit that it is there.
+// A loop's variable with a coefficient. A loop that is fused into another stands for its digit of
+// the fused variable.
 struct Term {
   int16_t stage;
   int16_t loop;
   int64_t coef;
 };
 
-// constant + sum of terms.
+// The form constant + sum of terms.
 struct Linear {
   static constexpr size_t kMaxTerms = 24;
   int64_t constant = 0;
   SmallVector<Term, 6> terms;
-  [[nodiscard]] bool add(int stage, int loop, int64_t coef);  // false: no room
+  // False if there is no room for another term.
+  [[nodiscard]] bool add(int stage, int loop, int64_t coef);
   [[nodiscard]] bool add(const Linear& other, int64_t scale);
   [[nodiscard]] bool same_terms(const Linear& other) const;
   [[nodiscard]] const Term* begin() const { return terms.begin(); }
@@ -29,70 +31,74 @@ struct Linear {
 };
 
 struct AxisBounds {
-  Linear min;                 // in terms of loops around the stage
+  Linear min;                 // lower end, in terms of loops around the stage
   int64_t extent = 0;         // points needed per run of the stage
-  int64_t reach = 0;          // points that its loops run through, tests apart; >= extent
-  Linear own;                 // the stage's own loops; the axis' value is min + own
-  bool pad = false;           // runs through `reach` without tests
-  bool guard_low = false;     // value may be below 0
-  bool guard_high = false;    // value may be beyond the axis
+  int64_t reach = 0;          // points that its loops iterate over, not counting tests; >= extent
+  Linear own;                 // in terms of the stage's own loops; the axis' value is min + own
+  bool pad = false;           // computes all points of `reach` without tests
+  bool guard_low = false;     // the value may be below 0
+  bool guard_high = false;    // the value may be beyond the axis
   bool guard_region = false;  // value - min may be beyond extent
-  bool clipped = false;       // tests keep it within `extent` points
+  bool clipped = false;       // tests restrict it to `extent` points
   [[nodiscard]] int64_t computed() const { return clipped ? extent : reach; }
 };
 
 struct LoopBounds {
   int64_t extent = 1;
-  int64_t digit_stride = 1;  // fused into another: its weight there
+  int64_t digit_stride = 1;  // for a loop that is fused into another: the weight of its digit
   int last_leaf = -1;        // innermost position in `order` that its value depends on
 };
 
-// What is stored along a dimension of a buffer.
+// The part of a buffer's dimension that is stored.
 struct StoredDim {
   Linear min;
-  int64_t extent;  // elements, before layout; folded: the factor
+  int64_t extent;  // in elements, before layout; the factor if the dimension is folded
 };
 
-// Points of an axis that nobody needs, so that the axis' outermost loop ends early: those at
-// `limit` and beyond, from the next multiple of `step` on (schedule/ends.h).
-struct AxisEnd {
+// A limit of the trip count of an axis' outermost loop: the points of the axis at `limit` and
+// beyond are not needed, from the next multiple of `step` on (schedule/trip_limits.h).
+struct TripLimit {
   int axis;
-  int loop;       // the outermost loop of the axis: serial, or vectorized
-  int64_t chunk;  // points of the limit per iteration; a vectorized loop's are ended by so many
-  Linear limit;   // over loops outside of that one
-  int64_t step;   // a multiple of chunk
-  int64_t unit;   // points of the limit that a point of the axis stands for: the keys of a tile
+  int loop;       // outermost loop of the axis, serial or vectorized
+  int64_t chunk;  // points of the limit per iteration; a vectorized loop is cut at multiples of it
+  Linear limit;   // in terms of the loops outside that one
+  int64_t step;   // multiple of chunk
+  int64_t unit;   // points of the limit per point of the axis: the keys of a tile
 };
 
 struct StageBounds {
-  std::vector<AxisBounds> axes;   // spatial then reduce
-  std::vector<LoopBounds> loops;  // of the StageState
-  std::vector<int> overlapping;   // parts of a split that were split unevenly again: their loops
-                                  // would run into the next part and need a test
-  // Of each output, per dimension of its buffer; the same for all stages that write it.
+  std::vector<AxisBounds> axes;   // spatial, then reduce axes
+  std::vector<LoopBounds> loops;  // one per loop of the StageState
+  // Parts of a split whose length was again split unevenly; their loops would run into the next
+  // part, so they need a test.
+  std::vector<int> overlapping;
+  // Per output and dimension of its buffer. All stages that write the buffer have the same.
   std::vector<std::vector<StoredDim>> storage;
-  std::vector<AxisEnd> ends;  // of the axes that end early
-  bool slides = false;        // folded: computes only what the previous iteration did not
+  std::vector<TripLimit> trip_limits;  // axes whose loops end early
+  // The buffer is folded, so only points are computed that the previous iteration did not compute.
+  bool slides = false;
   int slide_axis = -1;
-  int64_t slide_stride = 0;  // how far the region moves per iteration
+  int64_t slide_stride = 0;  // points by which the region moves per iteration
 };
 
 struct Bounds {
   std::vector<StageBounds> stages;
 };
 
-// Illegal schedules that steps alone cannot see end here, with a reason.
+// Infers the bounds. Schedules that are illegal for reasons that the steps themselves do not show
+// are refused here.
 [[nodiscard]] Result<Bounds> infer_bounds(const State& state);
 
-// The range of a linear form over all iterations of its loops.
+// Returns the range of a linear form over all iterations of its loops.
 [[nodiscard]] std::pair<int64_t, int64_t> range(const Linear& linear, const Bounds& bounds);
-// Physical shape of a stage's buffer (output 0) after layout.
+// Returns the physical shape of the buffer of an output, after layout.
 [[nodiscard]] std::vector<int64_t> storage_shape(const StageState& stage, const StageBounds& bounds,
                                                  int output = 0);
-// Elements readable along a dimension, counting what the layout's blocks round up.
+// Returns how many elements along a dimension may be read, including those that the layout's blocks
+// are rounded up to.
 [[nodiscard]] int64_t padded_extent(const StageState& stage, const StageBounds& bounds, int dim);
 
-// The loops around a stage, outermost first: (stage, loop) pairs.
+// Returns the loops around a place as (stage, loop) pairs, outermost first.
 [[nodiscard]] std::vector<std::pair<int, int>> enclosing_loops(const State& state,
                                                                const Place& place);
 

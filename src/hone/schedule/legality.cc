@@ -85,7 +85,7 @@ class Legality {
     return ok_status();
   }
 
-  // What an axis runs through over all iterations; tests hold it within the axis.
+  // Returns the values of an axis over all iterations; tests restrict them to the axis.
   std::pair<int64_t, int64_t> axis_range(int s, size_t a) const {
     const AxisBounds& axis = bounds_.stages[s].axes[a];
     auto [low, high] = range(axis.min, bounds_);

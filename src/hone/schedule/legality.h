@@ -1,12 +1,12 @@
-// schedule/legality.h - what must hold of a State once its bounds are known: where vectorized and
-// parallel loops stand, that registers are never indexed by a loop, that padded tails read inside.
+// schedule/legality.h - checks a State once its bounds are known: the places of vectorized and
+// parallel loops, that no loop indexes registers, and that padded tails read inside their buffers.
 #pragma once
 
 #include "hone/schedule/bounds.h"
 
 namespace hone::schedule {
 
-// The reason why `state` is illegal; infer_bounds() asks it last.
+// Returns the reason why `state` is illegal, or ok. infer_bounds() calls this last.
 [[nodiscard]] Status check_legality(const State& state, const Bounds& bounds);
 
 }  // namespace hone::schedule

@@ -116,7 +116,7 @@ class Lowering {
     } else {
       body = emit_inside(e, level, mode);
     }
-    // What is computed in the loop just opened is only needed where the guards hold.
+    // Stages computed in the loop that was just opened are needed only where the guards hold.
     if (level > 0 && mode != Mode::kInit) {
       body = with_attached(e.s, state_.stages[e.s].order[level - 1], std::move(body));
     }
@@ -154,7 +154,7 @@ class Lowering {
 
   Expr extent_of(int s, int leaf) const {
     const int64_t whole = bounds_.stages[s].loops[leaf].extent;
-    for (const AxisEnd& end : bounds_.stages[s].ends) {
+    for (const TripLimit& end : bounds_.stages[s].trip_limits) {
       if (end.loop != leaf) continue;
       const Expr chunks =
           ir::floordiv(index_.value(end.limit) + (end.step - 1), end.step) * (end.step / end.chunk);
@@ -184,7 +184,7 @@ class Lowering {
     return body;
   }
 
-  // The same with the loop over `var` in vectors.
+  // Returns the statement with the loop over `var` vectorized.
   static Stmt with_lanes(const Stmt& s, const ir::VarPtr& var) {
     return ir::rewrite_stmts(s, [&](const Stmt& loop) {
       if (!var || loop->var != var) return loop;
@@ -254,7 +254,7 @@ class Lowering {
     const StageState& stage = state_.stages[s];
     for (const PrefetchMark& mark : stage.prefetches) {
       if (mark.loop != leaf) continue;
-      // What is made inside the tile is near already.
+      // A buffer that is made inside the tile is in the caches already.
       if (index_.physical_buffer(mark.buffer)->scope != ir::Scope::kGlobal) continue;
       const ir::VarPtr& var = index_.variable(s, leaf);
       ir::VarMap ahead = {{var, ir::variable(var) + mark.distance}};

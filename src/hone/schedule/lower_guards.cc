@@ -57,7 +57,7 @@ class Guards {
     guards_.push_back({std::move(condition), level, update_only});
   }
 
-  // How many of the stage's own loops a linear form's terms need.
+  // Returns how many of the stage's own loops must be open for the terms of a linear form.
   [[nodiscard]] int level_of(const Linear& linear) const {
     int level = 0;
     for (const Term& term : linear) {
@@ -151,7 +151,8 @@ class Guards {
   // of them, the same ones in every tile: these taps get code of their own, without those points.
   void add_zeros_in_tile(const compute::AffineRow& row, int64_t first, int64_t last) {
     int tap = -1, level = 0;
-    int64_t step = 0, low = row.constant, high = row.constant;  // of the index, but for the tap
+    // Coefficient and bounds of the index without the tap.
+    int64_t step = 0, low = row.constant, high = row.constant;
     for (size_t a = 0; a < row.coef.size(); ++a) {
       const int64_t coef = row.coef[a];
       if (coef == 0) continue;
@@ -205,7 +206,7 @@ class Guards {
     return all_.stages[term.stage].loops[term.loop].extent;
   }
 
-  // Of the straight code inside of a loop.
+  // Returns how many points the unrolled loops inside a loop have.
   [[nodiscard]] int64_t unrolled_inside(int leaf) const {
     int64_t points = 1;
     for (size_t i = static_cast<size_t>(stage_.find_leaf(leaf)); i < stage_.order.size(); ++i) {
@@ -215,8 +216,8 @@ class Guards {
     return points;
   }
 
-  // How many of the stage's own loops an index needs, and those of its sum alone; of these 0 if it
-  // has none.
+  // Returns how many of the stage's own loops an index needs, and how many the loops of its sum
+  // alone need, which is 0 if it has none.
   [[nodiscard]] std::pair<int, int> levels_of(const compute::AffineRow& row) const {
     int all = 0, of_sum = 0;
     for (size_t a = 0; a < row.coef.size(); ++a) {
@@ -228,7 +229,7 @@ class Guards {
     return {all, of_sum};
   }
 
-  // Whether the loops up to this one run step by step, and another one inside of them does.
+  // Returns whether the loops up to this one are serial, and another serial one is inside them.
   [[nodiscard]] bool is_outer_loop(int position) const {
     const auto steps = [&](int leaf) {
       const Annotation annotation = stage_.loops[leaf].annotation;
@@ -249,7 +250,7 @@ class Guards {
   int s_;
   std::vector<Guard> guards_;
   std::vector<int> peeled_;
-  int64_t copies_ = 1;  // of the register tile's code
+  int64_t copies_ = 1;  // copies of the register tile's code
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// schedule/lower_index.h - the indices of the loop program that a State makes: axes in terms of
-// loop variables, and elements of buffers where their storage keeps them.
+// schedule/lower_index.h - the index expressions of a lowered program: axes in terms of loop
+// variables, and elements of buffers in terms of their storage.
 #pragma once
 
 #include <map>
@@ -8,31 +8,33 @@
 
 namespace hone::schedule {
 
-// State and Bounds must outlive it.
+// Maps axes and buffers. The State and the Bounds must outlive it.
 class IndexMap {
  public:
   IndexMap(const State& state, const Bounds& bounds);
 
-  // The storage of intermediate results at root, in the order of their stages.
+  // Returns the params of intermediate results at root, in the order of their stages.
   [[nodiscard]] const std::vector<ir::Param>& intermediates() const { return intermediates_; }
 
-  // Of a leaf of a stage.
+  // Returns the variable of a leaf of a stage.
   [[nodiscard]] const ir::VarPtr& variable(int s, int leaf) const { return vars_[s][leaf]; }
-  // Of any of its loops, former ones too.
+  // Returns the value of any loop of a stage, also of one that was split or fused.
   [[nodiscard]] ir::Expr loop_value(int s, int loop) const;
   [[nodiscard]] ir::Expr value(const Linear& linear) const;
-  // Of an axis, and the part of it that the stage's own loops add.
+  // These return the value of an axis, the part of it that the stage's own loops contribute, and
+  // the values of all axes.
   [[nodiscard]] ir::Expr axis_value(int s, int axis) const;
   [[nodiscard]] ir::Expr own_value(int s, int axis) const;
   [[nodiscard]] ir::VarMap axis_values(int s) const;
 
-  // Where a logical buffer is kept, and its element at logical coordinates there.
+  // These return the buffer that stores a logical buffer, and the indices there of an element with
+  // these logical coordinates.
   [[nodiscard]] ir::BufferPtr physical_buffer(const ir::BufferPtr& logical) const;
   [[nodiscard]] std::vector<ir::Expr> physical_indices(const ir::BufferPtr& logical,
                                                        const std::vector<ir::Expr>& indices) const;
 
-  // Statements that name axes and logical buffers in terms of loops and storage: stores, inside
-  // loops that are in these terms already; the body of an extern stage, whose loops are its own.
+  // Both rewrite statements from axes and logical buffers to loops and storage: stores inside loops
+  // that are rewritten already, and the body of an extern stage, which has its own loops.
   [[nodiscard]] ir::Stmt place_stores(const ir::Stmt& s, const ir::VarMap& axes) const;
   [[nodiscard]] ir::Stmt place_body(const ir::Stmt& s, const ir::VarMap& axes) const;
 
@@ -49,7 +51,8 @@ class IndexMap {
   const State& state_;
   const Bounds& bounds_;
   std::vector<std::vector<ir::VarPtr>> vars_;
-  std::map<const ir::Buffer*, Storage> storage_;  // looked up only, never iterated
+  // Only looked up, never iterated, as its order is that of addresses.
+  std::map<const ir::Buffer*, Storage> storage_;
   std::vector<ir::Param> intermediates_;
 };
 

@@ -14,7 +14,7 @@ using compute::AffineRow;
 // So many points are looked at one by one; of larger axes all is counted.
 constexpr int64_t kMostPoints = 1 << 22;
 
-// Of some axes of a stage, or dimensions of a buffer, only so much is needed.
+// The part of some axes of a stage, or of dimensions of a buffer, that is needed.
 struct Need {
   double share = 1;
   std::set<int> of;
@@ -51,7 +51,7 @@ double mean(const AffineRow& row, const StageInfo& info,
   return total / points;
 }
 
-// What is left of a sum without products with zeros around its data.
+// Returns the share of a sum that is left without products with zeros around its data.
 double share_beside_zeros(const State& state, const StageInfo& info) {
   const std::optional<Factors> factors = product_of(state, info);
   if (!factors || factors->data->op != ir::Op::kLoad) return 1;
@@ -106,8 +106,8 @@ std::optional<std::set<int>> dims_of(const std::vector<AffineRow>& rows,
   return dims;
 }
 
-// What a stage has to compute: what its readers need, or its own terms. `needs` is of the stages
-// behind it.
+// Returns the part of a stage that must be computed: what its readers need, or its own terms.
+// `needs` has the stages behind it.
 Need need_of(const State& state, int s, const std::vector<Need>& needs) {
   const StageInfo& info = *state.stages[static_cast<size_t>(s)].info;
   if (const std::optional<Need> own = terms_that_matter(info)) return *own;

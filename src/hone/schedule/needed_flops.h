@@ -1,13 +1,15 @@
-// schedule/needed_flops.h - the arithmetic that no schedule of the same algorithm can leave out.
+// schedule/needed_flops.h - a lower bound of the arithmetic of all schedules with the same
+// algorithm.
 #pragma once
 
 #include "hone/schedule/state.h"
 
 namespace hone::schedule {
 
-// compute::flops() less products with the known zeros around an input (ir::Param::zeros, where the
-// other factor is constant) and less what lies behind the last term of a sum that matters
-// (compute::Stage::until), with all that only such terms read. Where that cannot be told, all.
+// Returns compute::flops() less the products with known zeros around an input (ir::Param::zeros,
+// where the other factor is constant), and less the terms of sums behind the last one that matters
+// (compute::Stage::until) together with all that only such terms read. Where these cannot be
+// determined, nothing is subtracted.
 [[nodiscard]] double needed_flops(const State& state);
 
 }  // namespace hone::schedule

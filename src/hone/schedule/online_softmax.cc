@@ -31,8 +31,8 @@ class Tiling {
       tiled_.emplace_back(buffer, ir::make_buffer(buffer->name + ".t", buffer->dtype, shape));
     }
   }
-  // Whether the last tile has fewer keys.
-  [[nodiscard]] bool has_rest() const { return keys_ % factor_ != 0; }
+  // Returns whether the last tile has fewer keys.
+  [[nodiscard]] bool has_short_tile() const { return keys_ % factor_ != 0; }
   [[nodiscard]] ir::BufferPtr tiled(const ir::BufferPtr& buffer) const {
     for (const auto& [from, to] : tiled_) {
       if (from == buffer) return to;
@@ -56,7 +56,7 @@ class Tiling {
     };
     Stage made = whole;
     made.until = nullptr;  // what ends is the loop over tiles
-    if (has_rest()) made.where = ir::less(key, ir::constant(keys_));
+    if (has_short_tile()) made.where = ir::less(key, ir::constant(keys_));
     made.axes.clear();
     made.axes.push_back(tile);
     for (const Axis& axis : whole.axes) made.axes.push_back(axis.var == keys.var ? inner : axis);
@@ -79,7 +79,7 @@ class Tiling {
     return made;
   }
 
-  // What joins the tiles.
+  // Returns the stage that joins the tiles.
   [[nodiscard]] Stage joined() const {
     Stage made;
     made.name = softmax_.sums.name, made.op = softmax_.sums.op;
@@ -135,7 +135,7 @@ class Tiling {
                                                    : std::numeric_limits<float>::lowest(),
                               dtype);
   }
-  // What a score weighs where another one is the largest.
+  // Returns the weight of a score relative to the largest one.
   [[nodiscard]] Expr weight(const Expr& score, const Expr& largest) const {
     return ir::rewrite(softmax_.weights.outputs[0].value, [&](const Expr& e) -> Expr {
       if (e->op != Op::kLoad) return nullptr;
@@ -173,7 +173,7 @@ Status online_softmax(const OnlineSoftmax& step, State& state) {
   replace(softmax.sums, {std::move(part), tiling.joined()});
   // Whole tiles run without tests of the last one.
   StageState& joined = state.stages[static_cast<size_t>(state.find_stage(softmax.sums.name))];
-  joined.loops[static_cast<size_t>(joined.find_loop(kTile))].peel = tiling.has_rest();
+  joined.loops[static_cast<size_t>(joined.find_loop(kTile))].peel = tiling.has_short_tile();
   return ok_status();
 }
 

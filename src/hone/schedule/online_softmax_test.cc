@@ -149,7 +149,7 @@ TEST(online_softmax, ends_with_the_keys_that_are_seen) {
     ASSERT_FALSE(report.by_buffer.empty());
     for (const ir::Touch& touch : report.by_buffer) {
       if (touch.buffer->name != "value") continue;
-      // Of 4 tiles, blocks of 3 queries see 1 to 3 with the first offset, all with the last.
+      // Blocks of 3 queries see 1 to 3 of 4 tiles with the first offset, and all with the last.
       EXPECT_EQ(touch.distinct == touch.buffer->num_elements(), offset > 0) << touch.distinct;
     }
   }

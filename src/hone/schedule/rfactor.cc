@@ -98,7 +98,7 @@ Stage part_stage(const Stage& stage, const Axis& axis, const AxisParts& parts,
   return part;
 }
 
-// What joins the parts.
+// Returns the stage that joins the parts.
 Stage merge_stage(const Stage& stage, const Axis& each, const std::vector<PartBuffer>& kept) {
   Stage merged = stage;
   const Axis part = compute::make_axis(each.var->name, each.extent);

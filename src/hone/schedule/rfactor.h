@@ -1,4 +1,4 @@
-// schedule/rfactor.h - the stages that the step rfactor makes of a reduction.
+// schedule/rfactor.h - the two stages that the step rfactor makes from a reduction.
 #pragma once
 
 #include <string>

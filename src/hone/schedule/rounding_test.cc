@@ -1,5 +1,5 @@
-// How far the results of algorithms that add in another order are from float64, in the table of
-// docs/user/tuning.md. Winograd's and Strassen's are in their own tests.
+// Measures how far the results of algorithms that add in another order are from float64, for the
+// table of docs/user/tuning.md. Winograd's and Strassen's are in their own tests.
 #include "hone/compute/dag_testing.h"
 #include "hone/schedule/schedule_testing.h"
 

@@ -1,4 +1,4 @@
-// schedule/scan_parts.h - a scan in parts of its row, so that threads share a row:
+// schedule/scan_parts.h - divides a scan into parts of its row, so that threads share a row:
 //
 //   s = 0  for n { s = s + x[n]  y[n] = s }
 //   -->  parts but the last:  t = 0  for n of the part { t = t + x[n] }  rf[part] = t
@@ -11,9 +11,9 @@
 
 namespace hone::schedule {
 
-// The two stages of a stage whose body is a scan (ir/scan_loop.h) over the loop `step.axis`, in
-// parts of `step.factor` elements; an error if it is none or all of it is one part. The number of
-// the part becomes the last axis of both.
+// Returns the two stages for a stage whose body is a scan (ir/scan_loop.h) over the loop
+// `step.axis`, in parts of `step.factor` elements. It is an error if the body is no scan or if one
+// part would hold all elements. The number of the part becomes the last axis of both stages.
 [[nodiscard]] Result<std::vector<compute::Stage>> scan_in_parts(const compute::Stage& stage,
                                                                 const RFactor& step,
                                                                 std::string part_name);

@@ -1,4 +1,5 @@
-// schedule/schedule_testing.h - for tests: runs a Dag naively and as scheduled, and compares.
+// schedule/schedule_testing.h - runs a Dag both naively and as scheduled and compares the results,
+// for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 
 namespace hone::schedule {
 
-// compute::testing::gemm around a 6 x (2 x 4) register tile, the weights packed.
+// A schedule of compute::testing::gemm with a 6 x (2 x 4) register tile and packed weights.
 inline constexpr std::string_view kGemmTile = R"(
 cache_write(matmul)
 cache_read(weight, matmul.acc)
@@ -33,8 +34,8 @@ unroll(matmul.acc, n.0)
 vectorize(matmul.acc, n.1)
 )";
 
-// Arguments by param: inputs and constants hold small integers, so that sums are exact in any
-// order.
+// Makes an argument per param. Inputs and constants hold small integers, so that sums are exact in
+// any order.
 inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_t seed) {
   Rng rng(seed);
   std::vector<Tensor> args;
@@ -50,8 +51,8 @@ inline std::vector<Tensor> integer_arguments(const ir::Program& program, uint64_
   return args;
 }
 
-// Output values of a program, in the order of its params; empty after a failure. `shared`: an input
-// and the output that overwrites it.
+// Runs a program and returns its outputs in the order of its params; empty after a failure.
+// `shared` names an input and the output that overwrites it.
 inline std::vector<Tensor> outputs_of(const ir::Program& program, uint64_t seed,
                                       const ir::InPlacePair* shared = nullptr) {
   if (const Status status = ir::verify(program); !status.ok()) {
@@ -82,15 +83,16 @@ inline void expect_close(const std::vector<Tensor>& want, const std::vector<Tens
     }
     for (int64_t i = 0; i < want[o].size(); ++i) {
       if (std::isnan(want[o].at(i)) && std::isnan(got[o].at(i)))
-        continue;  // never written: a border
+        continue;  // not written, as it is a border
       ASSERT_NEAR(want[o].at(i), got[o].at(i), tolerance * largest)
           << "output " << o << " element " << i;
     }
   }
 }
 
-// interpreter(naive) == interpreter(scheduled); tolerance relative to the largest output, 0: exact.
-// So too where the schedule may work in place.
+// Expects the interpreter to give the same results for the naive and the scheduled program, also
+// with outputs that overwrite inputs where the schedule allows it. The tolerance is relative to the
+// largest output; 0 means exact.
 inline void expect_same(const compute::Dag& dag, const Steps& steps, double tolerance = 0,
                         uint64_t seed = 1) {
   const Result<ir::Program> scheduled = lower(dag, steps);
@@ -109,8 +111,8 @@ inline void expect_same(const compute::Dag& dag, std::string_view steps, double 
   expect_same(dag, *parsed, tolerance);
 }
 
-// The largest error over the largest result in float32, against the plain sums in float64, of
-// normal data; 0 if something failed. The Dag has one output.
+// Returns the largest error of float32 results relative to the largest result, against plain sums
+// in float64, for normally distributed data; 0 if something failed. The Dag must have one output.
 inline double rounding_of(const compute::Dag& dag, const std::string& text) {
   const ir::Program naive = compute::naive_program(dag);
   const Result<Steps> steps = parse_steps(text);
@@ -120,7 +122,8 @@ inline double rounding_of(const compute::Dag& dag, const std::string& text) {
   EXPECT_TRUE(program.ok()) << program.status().message();
   if (!program.ok()) return 0;
   std::vector<Tensor> exact = ir::random_arguments(naive, 1);
-  std::vector<Tensor> found = ir::random_arguments(*program, 1);  // the task's come first, in order
+  // The task's params come first, in order.
+  std::vector<Tensor> found = ir::random_arguments(*program, 1);
   size_t out = 0;
   while (naive.params[out].role != ir::Role::kOutput) ++out;
   exact[out] = Tensor(DType::kF64, exact[out].shape());
@@ -134,7 +137,7 @@ inline double rounding_of(const compute::Dag& dag, const std::string& text) {
   return worst / largest;
 }
 
-// Why the steps are illegal; "" if they are not.
+// Returns why the steps are illegal; "" if they are legal.
 inline std::string refusal(const compute::Dag& dag, std::string_view text) {
   const Result<Steps> steps = parse_steps(text);
   EXPECT_TRUE(steps.ok()) << steps.status().message();
@@ -142,7 +145,7 @@ inline std::string refusal(const compute::Dag& dag, std::string_view text) {
   return state.ok() ? "" : state.status().message();
 }
 
-// What a schedule's program reads and writes.
+// Returns what a schedule's program reads and writes.
 inline ir::TouchReport touches_of(const compute::Dag& dag, std::string_view text) {
   ir::TouchReport report;
   const Result<ir::Program> program = lower(dag, *parse_steps(text));

@@ -44,7 +44,8 @@ bool is_power_of_difference(const Expr& value, const ir::BufferPtr& score,
          is_load(exponent->args[1], most);
 }
 
-// Whether a load is at the axis `key` in that dimension, and elsewhere at what a row has there.
+// Returns whether the index of a load in that dimension is the axis `key`, on which no other index
+// depends.
 bool is_along(const Expr& load, size_t dimension, const Axis& key) {
   for (size_t d = 0; d < load->args.size(); ++d) {
     const bool moves = ir::uses(load->args[d], key.var.get());
@@ -114,7 +115,7 @@ bool find_total(const State& state, int sums, Softmax& found) {
   return true;
 }
 
-// Whether each stage goes along keys where the weights do.
+// Returns whether each stage moves along keys where the weights do.
 bool reads_along_keys(const Softmax& found, const Expr& weight) {
   const Axis& key = key_axis(found);
   const Expr most = term_of(found.most, Op::kMax), total = term_of(found.total, Op::kAdd);

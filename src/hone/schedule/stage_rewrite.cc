@@ -82,7 +82,7 @@ std::string unique_name(const State& state, const std::string& name) {
 void insert_producer(State& state, int reader, compute::Stage producer, compute::Stage changed) {
   const bool constant = reads_constants_only(state, producer);
   StageState made = make_stage_state(make_stage_info(std::move(producer), constant));
-  // What is computed inside a loop is read there.
+  // An operand that is computed inside a loop is read there.
   for (const compute::Access& read : made.info->reads) {
     for (const int writer : state.writers(read.buffer)) {
       made.compute = made.store = state.stages[writer].compute;

@@ -1,4 +1,4 @@
-// schedule/state.h - what the steps of a schedule make of a Dag: stages with loops in an order and
+// schedule/state.h - the result of a schedule's steps on a Dag: stages with ordered loops and the
 // places where they are computed. A State is cheap to copy; `apply` replays one step on it.
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace hone::schedule {
 
-// A stage with what is known of it, its reads and write as matrices; shared between States, never
-// changed in place.
+// A stage with its reads and writes as matrices and other derived facts. It is shared between
+// States and never changes.
 struct StageInfo {
   compute::Stage stage;
-  std::vector<compute::Axis> axes;  // spatial then reduce
+  std::vector<compute::Axis> axes;  // spatial, then reduce axes
   std::vector<compute::Access> reads;
   std::vector<std::vector<compute::AffineRow>> writes;  // one matrix per output
-  compute::OpCounts ops;                                // of one point
-  std::vector<bool> tested;  // axes that the condition of a select depends on
+  compute::OpCounts ops;                                // operations of one point
+  std::vector<bool> tested;  // per axis: whether the condition of a select depends on it
   bool constant =
-      false;  // reads constants only, through any number of stages: runs at compile time
+      false;  // reads only constants, through any number of stages, so it runs at compile time
   [[nodiscard]] int num_spatial() const { return static_cast<int>(stage.axes.size()); }
 };
 using StageInfoPtr = std::shared_ptr<const StageInfo>;
@@ -35,26 +35,27 @@ struct Loop {
   bool reduce = false;
   Annotation annotation = Annotation::kNone;
   bool peel = false;
-  bool test = false;    // made by a split with Tail::kTest, or fused from such a loop
-  bool pad = false;     // made by a split with Tail::kPad, or its parent
-  int parent = -1;      // split from this loop ...
-  int64_t stride = 1;   // ... and worth this much of it
-  int64_t length = 0;   // its inner length; 0 for axes, outermost parts and fused loops
-  int fused_into = -1;  // this loop is a digit of that one
-  std::ranges::iota_view<int, int> children;  // parts of a split, outermost first
+  bool test = false;   // made by a split with Tail::kTest, or fused from such a loop
+  bool pad = false;    // made by a split with Tail::kPad, or its parent
+  int parent = -1;     // the loop that this one was split from
+  int64_t stride = 1;  // its weight in the parent's value
+  // Its length, if it is an inner part; 0 for axes, outermost parts and fused loops.
+  int64_t length = 0;
+  int fused_into = -1;                        // the loop that this one is a digit of
+  std::ranges::iota_view<int, int> children;  // parts if it was split, outermost first
   std::vector<int> digits;                    // loops fused into this one, outermost first
 };
 
 struct LayoutDim {
   int axis;  // dimension of the buffer
   int64_t divide = 1;
-  int64_t modulo = 0;  // 0: none (the leftmost digit)
+  int64_t modulo = 0;  // 0 for the leftmost digit, which has none
 };
 
 enum class AttachKind : uint8_t { kRoot, kAt };
 struct Place {
   AttachKind kind = AttachKind::kRoot;
-  int stage = -1;  // kAt: inside this loop of that stage
+  int stage = -1;  // kAt: the place is inside this loop of that stage
   int loop = -1;
 };
 
@@ -72,43 +73,48 @@ struct StageState {
   Place store;  // equal to `compute` unless store_at was applied
   ir::Scope scope = ir::Scope::kGlobal;
   bool scope_set = false;
-  std::vector<LayoutDim> layout;  // empty: dimensions as they are
+  std::vector<LayoutDim> layout;  // empty if dimensions are stored as they are
   int fold_dim = -1;
   int64_t fold_factor = 0;
   std::vector<PrefetchMark> prefetches;
-  ir::VarPtr body_lanes;  // the loop of the stage's body that runs in vectors, or null
-  int sunk = -1;          // this leaf and those inside it run inside the loops of the stage's body
+  ir::VarPtr body_lanes;  // loop of the stage's body that is vectorized, or null
+  int sunk = -1;  // this leaf and those inside it are moved inside the loops of the stage's body
   [[nodiscard]] const std::string& name() const { return info->stage.name; }
   [[nodiscard]] const ir::BufferPtr& buffer() const { return info->stage.outputs[0].buffer; }
-  [[nodiscard]] int find_loop(std::string_view name) const;  // a leaf; -1 if there is none
-  [[nodiscard]] int find_leaf(int loop) const;  // its position in `order`; -1 if not a leaf
+  // Returns a leaf, or -1 if there is none.
+  [[nodiscard]] int find_loop(std::string_view name) const;
+  // Returns its position in `order`, or -1 if it is no leaf.
+  [[nodiscard]] int find_leaf(int loop) const;
 };
 
 using StageList = SmallVector<int, 8>;
 
 struct State {
   std::shared_ptr<const std::vector<ir::Param>> params;
-  std::vector<StageState> stages;                             // topological order
+  std::vector<StageState> stages;                             // in topological order
   [[nodiscard]] int find_stage(std::string_view name) const;  // -1 if there is none
   [[nodiscard]] const ir::Param* find_param(const ir::BufferPtr& buffer) const;
   [[nodiscard]] bool is_param(const ir::BufferPtr& buffer) const {
     return find_param(buffer) != nullptr;
   }
-  // Indices of the stages that write a buffer (several for a concatenation) or read it.
+  // Both return indices of stages: those that write a buffer (several for a concatenation), and
+  // those that read it.
   [[nodiscard]] StageList writers(const ir::BufferPtr& buffer) const;
   [[nodiscard]] StageList readers(const ir::BufferPtr& buffer) const;
-  // True if stage `inner` is computed, directly or through others, inside a loop of `outer`.
+  // Returns whether stage `inner` is computed, directly or through others, inside a loop of
+  // `outer`.
   [[nodiscard]] bool is_inside(int inner, int outer) const;
 };
 
-// Every stage at root, its axes as loops. The Dag must be verified.
+// Returns a State in which every stage is at root and has its axes as loops. The Dag must be
+// verified.
 [[nodiscard]] State initial_state(const compute::Dag& dag);
 
-// Applies a step, or says why it is illegal and leaves the state in an unspecified condition.
+// Applies a step. If it is illegal, the error says why and the state is left unspecified.
 [[nodiscard]] Status apply_in_place(const Step& step, State& state);
 [[nodiscard]] Result<State> apply(const Step& step, State state);
 [[nodiscard]] Status check(const Step& step, const State& state);
-// Replays a whole schedule; an error names the step.
+// Replays a whole schedule. An error names the step.
 [[nodiscard]] Result<State> replay(const compute::Dag& dag, const Steps& steps);
 
 }  // namespace hone::schedule

@@ -1,8 +1,8 @@
-// schedule/step.h - a schedule is a vector of steps: plain values that print, parse, hash, compare
-// and replay. A step names stages, loops and axes by role, never by position.
+// schedule/step.h - a schedule is a vector of steps, which are plain values that print, parse,
+// hash, compare and replay. A step names stages, loops and axes by their roles, never by position.
 //
-// Loops of a stage start as its axes; split(oc, [2, 16]) replaces oc by oc.0 oc.1 oc.2 (outermost
-// first), fuse([n, oh]) replaces n and oh by n@oh. Text form, one step a line:
+// The loops of a stage start as its axes. split(oc, [2, 16]) replaces oc by oc.0 oc.1 oc.2
+// (outermost first), and fuse([n, oh]) replaces n and oh by n@oh. The text has one step per line:
 //   split(relu, oc, [2, 16], pad)      (the tail may be left out: mask)
 //   compute_at(conv2d, relu, ow.0)
 #pragma once
@@ -18,19 +18,19 @@
 
 namespace hone::schedule {
 
-// How the last, incomplete tile of a split is run.
+// How the last, incomplete tile of a split is handled.
 enum class Tail : uint8_t {
-  kMask,  // its points are tested: vector masks, branches elsewhere
-  kPeel,  // the loop is split where the test becomes true: full tiles run without it
-  kPad,   // producers of the tile compute it in full (what they read must be there); stores are
-          // tested
-  kTest,  // in parallel loops: one test a tile chooses code without tests for full ones
+  kMask,  // its points are tested, by vector masks or branches
+  kPeel,  // the loop is split where the test becomes true, so that full tiles run without it
+  kPad,   // producers compute the whole tile (what they read must exist); only stores are tested
+  kTest,  // for parallel loops: one test per tile selects code without tests for full tiles
 };
 
 // for i in 0..n  -->  for i.0 in 0..ceil(n/4)  for i.1 in 0..4     (lengths = [4])
 struct Split {
   std::string stage, loop;
-  std::vector<int64_t> lengths;  // inner extents, outermost first; the outer extent is what remains
+  // Inner extents, outermost first; the outer extent follows from them.
+  std::vector<int64_t> lengths;
   Tail tail = Tail::kMask;
   bool operator==(const Split&) const = default;
 };
@@ -40,24 +40,27 @@ struct Fuse {
   std::vector<std::string> loops;
   bool operator==(const Fuse&) const = default;
 };
-// The named loops take the places that they hold now, in the given order; others stay.
+// The named loops exchange the places that they have now, to be in the given order; other loops
+// stay.
 struct Reorder {
   std::string stage;
   std::vector<std::string> loops;
   bool operator==(const Reorder&) const = default;
 };
-// The stage is computed inside a loop of its consumer, just what one iteration needs.
+// The stage is computed inside a loop of its consumer; only what one iteration needs is computed.
 struct ComputeAt {
   std::string stage, at, loop;
   bool operator==(const ComputeAt&) const = default;
 };
-// Storage lives outside that loop of the consumer, while computation stays where it is.
+// The stage's buffer is allocated outside that loop of the consumer; the computation stays where it
+// is.
 struct StoreAt {
   std::string stage, at, loop;
   bool operator==(const StoreAt&) const = default;
 };
-// The stage's buffer keeps only `factor` rows of an axis, reused round robin; rows that the loop's
-// previous iteration computed are not computed again. Needs store_at one loop outside compute_at.
+// The stage's buffer keeps only `factor` rows of an axis, as a ring buffer; rows that the loop's
+// previous iteration computed are not computed again. It needs store_at one loop outside
+// compute_at.
 struct Fold {
   std::string stage, axis;
   int64_t factor = 0;
@@ -83,23 +86,25 @@ struct CacheWrite {
   std::string stage;
   bool operator==(const CacheWrite&) const = default;
 };
-// Where the stage's buffer lives: register, stack, thread or global.
+// The stage's buffer gets this scope: register, stack, thread or global.
 struct SetScope {
   std::string stage;
   ir::Scope scope = ir::Scope::kGlobal;
   bool operator==(const SetScope&) const = default;
 };
-// Axis order and blocking of the stage's buffer: ["oc/32", "ic", "oc/16%2", "oc%16"].
-// Every digit of every axis once, larger divisors further left for the same axis.
+// The stage's buffer gets this order and blocking of axes: ["oc/32", "ic", "oc/16%2", "oc%16"].
+// Every digit of every axis occurs once, and for one axis larger divisors come first.
 struct Layout {
   std::string stage;
   std::vector<std::string> dims;
   bool operator==(const Layout&) const = default;
 };
-// What a part of a sum adds up.
+// How the terms of a sum are divided into parts.
 enum class Parts : uint8_t {
-  kBlocks,   // `factor` terms, one behind the other: part p those from p * factor on
-  kStrided,  // every factor-th term, from the p-th on: neighbouring terms are of different parts
+  kBlocks,  // part p has `factor` consecutive terms, from p * factor on
+  // Part p has every factor-th term, from the p-th on, so neighbouring terms are in different
+  // parts.
+  kStrided,
 };
 // sum over k  -->  stage.rf[ko, ..] = sum over factor of k;  stage = sum over ko of stage.rf
 // strided:         stage.rf[ki, ..] = sum over k / factor;   stage = sum over ki of stage.rf
@@ -118,33 +123,35 @@ struct OnlineSoftmax {
   int64_t factor = 0;
   bool operator==(const OnlineSoftmax&) const = default;
 };
-// A convolution by Winograd's F(outputs, taps) in each dimension (winograd.h).
+// A convolution is computed by Winograd's F(outputs, taps) in each dimension (winograd.h).
 struct Winograd {
   std::string stage;
   int64_t outputs = 0;
   bool operator==(const Winograd&) const = default;
 };
-// A product of matrices by Strassen's algorithm: pairs of `rows`, of halves of the sum and of
-// vectors of `lanes` columns (strassen.h).
+// A matrix product is computed by Strassen's algorithm on pairs of `rows`, halves of the sum, and
+// pairs of vectors of `lanes` columns (strassen.h).
 struct Strassen {
   std::string stage, rows;
   int64_t lanes = 0;
   bool operator==(const Strassen&) const = default;
 };
-// A stage that runs at compile time keeps its result in fewer bits (bf16); readers widen it. Half
-// the bytes of weights, each rounded by 2^-9 of itself at most.
+// A stage that runs at compile time keeps its result in fewer bits (bf16), and readers widen it.
+// This halves the bytes of weights and rounds each by at most 2^-9 of itself.
 struct Narrow {
   std::string stage;
   DType dtype = DType::kBF16;
   bool operator==(const Narrow&) const = default;
 };
-// The loop and those inside it run inside the loops of the stage's body, their points side by side:
-// a stage with a body of statements only (a scan), see ir/sink_loops.h.
+// The loop and those inside it are moved inside the loops of the stage's body, whose iterations
+// then process their points side by side (ir/sink_loops.h). The stage has a body of statements (a
+// scan).
 struct Sink {
   std::string stage, loop;
   bool operator==(const Sink&) const = default;
 };
-// Also a loop of the stage's body that is a scan (ir/scan_loop.h), e.g. `n` of `cum_sum`.
+// The loop may also be one of the stage's body if that is a scan (ir/scan_loop.h), such as `n` of
+// `cum_sum`.
 struct Vectorize {
   std::string stage, loop;
   bool operator==(const Vectorize&) const = default;
@@ -153,12 +160,12 @@ struct Unroll {
   std::string stage, loop;
   bool operator==(const Unroll&) const = default;
 };
-// The outermost loop of a root stage: its iterations are the kernel's tiles.
+// The loop is the outermost one of a root stage; its iterations are the kernel's tiles.
 struct Parallel {
   std::string stage, loop;
   bool operator==(const Parallel&) const = default;
 };
-// In each iteration of the loop, what `buffer` will be asked for `distance` iterations later.
+// Each iteration of the loop prefetches what `buffer` will be read for `distance` iterations later.
 struct Prefetch {
   std::string stage, buffer, loop;
   int64_t distance = 0;
@@ -172,12 +179,13 @@ using Steps = std::vector<Step>;
 
 [[nodiscard]] std::string to_string(const Step& step);
 [[nodiscard]] std::string to_string(const Steps& steps);  // one step a line
-// Strict: an unknown step, a missing or extra argument or a malformed list is an error naming the
-// line.
+// Parses steps. An unknown step, a missing or extra argument or a malformed list is an error that
+// names the line.
 [[nodiscard]] Result<Steps> parse_steps(std::string_view text);
 [[nodiscard]] uint64_t hash(const Steps& steps);
-// How a schedule computes: "direct", "im2col", "winograd_4" (tiles of 4 results in each dimension),
-// "strassen", and with constants of fewer bits "direct_bf16", "winograd_4_bf16".
+// Returns the algorithm that a schedule uses: "direct", "im2col", "winograd_4" (tiles of 4 results
+// in each dimension) or "strassen". With constants in fewer bits it has a suffix: "direct_bf16",
+// "winograd_4_bf16".
 [[nodiscard]] std::string algorithm_of(const Steps& steps);
 
 }  // namespace hone::schedule

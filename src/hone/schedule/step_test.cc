@@ -105,7 +105,7 @@ TEST(legality, says_why_a_step_is_refused) {
   }
 }
 
-// Of equal elements the first is kept, by comparing each with what came before it.
+// The first of equal elements is kept, by comparing each with what came before it.
 TEST(legality, a_stage_that_keeps_places_sees_its_elements_in_order) {
   const compute::Dag dag = compute::testing::arg_max(3, 8, 19);
   const auto apply = [&](std::string_view text) {

@@ -1,4 +1,4 @@
-#include "hone/schedule/ends.h"
+#include "hone/schedule/trip_limits.h"
 
 #include <algorithm>
 #include <numeric>
@@ -10,7 +10,8 @@
 namespace hone::schedule {
 namespace {
 
-// A vectorized loop ends after so many points: whole vectors, and few enough loops' ends to test.
+// A vectorized loop is cut at multiples of one of these: whole vectors, and few enough loops'
+// limits to test.
 constexpr int64_t kVectorChunks[] = {64, 32, 16};
 
 // Points at `limit` and beyond are not needed, from the next multiple of `step` on.
@@ -19,9 +20,9 @@ struct Limit {
   int64_t step = 1;
 };
 
-class Ends {
+class TripLimits {
  public:
-  Ends(const State& state, Bounds& bounds)
+  TripLimits(const State& state, Bounds& bounds)
       : state_(state), bounds_(bounds), visible_(state, bounds) {}
 
   void infer(int s) {
@@ -29,18 +30,18 @@ class Ends {
     const StageInfo& info = *stage.info;
     if (info.stage.is_extern()) return;
     for (int a = 0; a < info.num_spatial(); ++a) {
-      if (const auto loop = loop_that_ends(s, a)) add(s, a, *loop, needed(s, a));
+      if (const auto loop = limited_loop(s, a)) add(s, a, *loop, needed(s, a));
     }
     if (!info.stage.until) return;
     const int reduce = info.num_spatial();
-    const auto [until, unit] = end_of(info.stage);
-    if (const auto loop = loop_that_ends(s, reduce))
+    const auto [until, unit] = until_of(info.stage);
+    if (const auto loop = limited_loop(s, reduce))
       add(s, reduce, *loop, own_limit(s, until, stage.find_leaf(loop->first)), unit);
   }
 
  private:
   // The outermost loop of an axis and how many points one of its iterations takes.
-  [[nodiscard]] std::optional<std::pair<int, int64_t>> loop_that_ends(int s, int a) const {
+  [[nodiscard]] std::optional<std::pair<int, int64_t>> limited_loop(int s, int a) const {
     const StageState& stage = state_.stages[s];
     const StageBounds& bounds = bounds_.stages[s];
     const AxisBounds& axis = bounds.axes[a];
@@ -71,16 +72,16 @@ class Ends {
     });
   }
 
-  // Where a reduction's terms end, and how many of those points one of its axis stands for: that
-  // of terms in whole tiles is (points + unit - 1) / unit (online_softmax.h).
-  static std::pair<ir::Expr, int64_t> end_of(const compute::Stage& stage) {
+  // Returns where a reduction's terms end, and how many of those points one point of its axis
+  // stands for. Terms in whole tiles end at (points + unit - 1) / unit (online_softmax.h).
+  static std::pair<ir::Expr, int64_t> until_of(const compute::Stage& stage) {
     const ir::Expr& until = stage.until;
     if (until->op != ir::Op::kFloorDiv) return {until, 1};
     const int64_t unit = until->args[1]->int_value;
     return {until->args[0] - (unit - 1), unit};
   }
 
-  // The same for all points that a stage computes inside of that loop.
+  // Returns the limit that holds for all points that a stage computes inside that loop.
   [[nodiscard]] std::optional<Limit> own_limit(int s, const ir::Expr& until, int position) const {
     const StageInfo& info = *state_.stages[s].info;
     const StageBounds& bounds = bounds_.stages[s];
@@ -115,7 +116,8 @@ class Ends {
     return true;
   }
 
-  // What all readers of a stage need of an axis of it, seen from where it is computed.
+  // Returns what all readers of a stage need of one of its axes, in terms of the loops around the
+  // place where it is computed.
   [[nodiscard]] std::optional<Limit> needed(int s, int a) {
     const StageState& stage = state_.stages[s];
     const StageInfo& info = *stage.info;
@@ -160,14 +162,14 @@ class Ends {
            others + 1 == static_cast<std::ptrdiff_t>(row.coef.size());
   }
 
-  // How far a reader goes along a dimension that is one of its axes.
+  // Returns the limit of a reader along a dimension that is one of its axes.
   [[nodiscard]] std::optional<Limit> read_limit(int reader, const compute::AffineRow& row) const {
-    for (const AxisEnd& end : bounds_.stages[reader].ends) {
-      if (end.unit > 1 || !is_axis(row, end.axis)) continue;
+    for (const TripLimit& known : bounds_.stages[reader].trip_limits) {
+      if (known.unit > 1 || !is_axis(row, known.axis)) continue;
       Limit limit;
-      limit.step = end.step;
+      limit.step = known.step;
       const bool fits =
-          add_open(end.limit, 1, limit.at, [&](const Term& term) { return visible_.sees(term); });
+          add_open(known.limit, 1, limit.at, [&](const Term& term) { return visible_.sees(term); });
       if (fits) return limit;
     }
     return {};
@@ -184,7 +186,7 @@ class Ends {
     }
     const auto [least, most] = range(limit->at, bounds_);
     if (least >= state_.stages[s].info->axes[a].extent * unit) return;
-    bounds_.stages[s].ends.push_back({a, leaf, chunk, limit->at, limit->step, unit});
+    bounds_.stages[s].trip_limits.push_back({a, leaf, chunk, limit->at, limit->step, unit});
   }
 
   const State& state_;
@@ -194,13 +196,13 @@ class Ends {
 
 }  // namespace
 
-void infer_ends(const State& state, Bounds& bounds) {
+void infer_trip_limits(const State& state, Bounds& bounds) {
   const bool any = std::any_of(state.stages.begin(), state.stages.end(), [](const auto& stage) {
     return stage.info->stage.until != nullptr;
   });
   if (!any) return;
-  Ends ends(state, bounds);
-  for (int s = static_cast<int>(state.stages.size()) - 1; s >= 0; --s) ends.infer(s);
+  TripLimits limits(state, bounds);
+  for (int s = static_cast<int>(state.stages.size()) - 1; s >= 0; --s) limits.infer(s);
 }
 
 }  // namespace hone::schedule

@@ -1,5 +1,5 @@
-// Loops that end early: the keys that a causal mask hides from a block of queries.
-#include "hone/schedule/ends.h"
+// Trip counts are limited where keys are hidden from a block of queries by a causal mask.
+#include "hone/schedule/trip_limits.h"
 
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/printer.h"
@@ -29,8 +29,8 @@ compute_at(scores, masked, n.0)
                      keys_at_a_time);
 }
 
-// By stage and axis: where it ends and in what steps.
-std::string ends_of(const compute::Dag& dag, std::string_view steps) {
+// Returns, per stage and axis, its limit and the step to which it is rounded.
+std::string limits_of(const compute::Dag& dag, std::string_view steps) {
   const Result<Steps> parsed = parse_steps(steps);
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
   const Result<State> state = replay(dag, *parsed);
@@ -40,7 +40,7 @@ std::string ends_of(const compute::Dag& dag, std::string_view steps) {
   EXPECT_TRUE(bounds.ok()) << bounds.status().message();
   std::string text;
   for (size_t s = 0; s < state->stages.size(); ++s) {
-    for (const AxisEnd& end : bounds->stages[s].ends) {
+    for (const TripLimit& end : bounds->stages[s].trip_limits) {
       const StageState& stage = state->stages[s];
       text += fmt::format("{} {} ", stage.name(), stage.loops[static_cast<size_t>(end.loop)].name);
       for (const Term& term : end.limit) {
@@ -54,8 +54,8 @@ std::string ends_of(const compute::Dag& dag, std::string_view steps) {
   return text;
 }
 
-TEST(ends, follow_what_readers_need) {
-  EXPECT_EQ(ends_of(attention(2, 24, 64, 4, 0), blocks(16)),
+TEST(trip_limits, follow_what_readers_need) {
+  EXPECT_EQ(limits_of(attention(2, 24, 64, 4, 0), blocks(16)),
             "masked n.0 attention.m.0*8+8 by 64\n"
             "most r attention.m.0*8+most.m*1+1 by 1\n"
             "weights n attention.m.0*8+8 by 64\n"
@@ -63,17 +63,17 @@ TEST(ends, follow_what_readers_need) {
             "sums r.0 attention.m.0*8+sums.m*1+1 by 4\n");
 }
 
-TEST(ends, are_not_where_nothing_is_hidden) {
-  EXPECT_EQ(ends_of(attention(2, 24, 64, 4), blocks(16)), "");
-  EXPECT_EQ(ends_of(attention(2, 24, 64, 4, 70), blocks(16)), "");  // they see all
-  // What one reader needs whole is computed whole: 17 keys are no whole vectors.
-  const std::string text = ends_of(attention(2, 24, 17, 4, 0), blocks(16));
+TEST(trip_limits, are_not_where_nothing_is_hidden) {
+  EXPECT_EQ(limits_of(attention(2, 24, 64, 4), blocks(16)), "");
+  EXPECT_EQ(limits_of(attention(2, 24, 64, 4, 70), blocks(16)), "");  // they see all
+  // If one reader needs all of a stage, all is computed: 17 keys are no whole number of vectors.
+  const std::string text = limits_of(attention(2, 24, 17, 4, 0), blocks(16));
   EXPECT_EQ(text.find("weights"), std::string::npos) << text;
   EXPECT_EQ(text.find("masked"), std::string::npos) << text;
   EXPECT_NE(text.find("most r"), std::string::npos) << text;
 }
 
-TEST(ends, leave_the_result_as_it_is) {
+TEST(trip_limits, leave_the_result_as_it_is) {
   for (const int64_t keys : {5, 16, 17, 32, 48, 64}) {
     for (const int64_t offset : {0, 1, 9, 40}) {
       for (const int tile : {3, 8, 16}) {
@@ -84,11 +84,11 @@ TEST(ends, leave_the_result_as_it_is) {
   }
 }
 
-// What docs/user/embedding.md says of them: a weight of zero times NaN is NaN, but for what is not
-// read.
-TEST(ends, what_is_hidden_is_not_read) {
+// This is what docs/user/embedding.md says: a weight of zero times NaN is NaN, unless the NaN is
+// not read.
+TEST(trip_limits, what_is_hidden_is_not_read) {
   constexpr int64_t kQueries = 24, kKeys = 64, kDepth = 4;
-  // Whether a row of the result has NaN, of one head.
+  // Returns whether a row of the result of one head has NaN.
   const auto nan_rows = [](const ir::Program& program, int64_t key, bool of_value) {
     std::vector<Tensor> args = ir::random_arguments(program, 1);
     for (int64_t d = 0; d < kDepth; ++d)
@@ -114,11 +114,11 @@ TEST(ends, what_is_hidden_is_not_read) {
   }
   EXPECT_EQ(nan_rows(naive, 63, true), from(0));
   EXPECT_EQ(nan_rows(*program, 63, true), from(kQueries));
-  // Of a block of 4 keys with one that the query sees, the others are read, too.
+  // If the query sees one key of a block of 4, the others are read, too.
   EXPECT_EQ(nan_rows(*program, 10, true), from(8));
 }
 
-TEST(ends, are_the_extents_of_loops) {
+TEST(trip_limits, are_the_extents_of_loops) {
   const compute::Dag dag = attention(1, 64, 64, 4, 0);
   const Result<Steps> steps = parse_steps(blocks(16));
   ASSERT_TRUE(steps.ok());
@@ -128,7 +128,7 @@ TEST(ends, are_the_extents_of_loops) {
   EXPECT_NE(text.find("for r in 0..+(m_1 + m.0 * 8 + 1)"), std::string::npos) << text;
 }
 
-TEST(ends, are_lost_with_the_reduction_in_parts) {
+TEST(trip_limits, are_lost_with_the_reduction_in_parts) {
   expect_same(attention(2, 20, 32, 3, 2), "rfactor(total, r, 4)\nrfactor(sums, r, 8)\n", 1e-5);
   expect_same(attention(2, 20, 32, 3, 2),
               "cache_write(sums)\ninline(masked)\nvectorize(total, r)\n", 1e-5);

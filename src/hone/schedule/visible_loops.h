@@ -1,5 +1,5 @@
-// schedule/visible_loops.h - which loops are open, and so have one value, at a place of a State:
-// those around it.
+// schedule/visible_loops.h - tells which loops are open at a place of a State, that is, around it.
+// Such a loop's variable has one value there.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace hone::schedule {
 
-// Both arguments must outlive it; `bounds` may still grow, but has last_leaf of all that is asked
-// for.
+// Answers for one place at a time. Both arguments must outlive it; `bounds` may still change, but
+// last_leaf must be set for every loop that is asked for.
 class VisibleLoops {
  public:
   VisibleLoops(const State& state, const Bounds& bounds)

@@ -20,7 +20,7 @@ std::vector<double> polynomial(std::span<const double> points) {
   return p;
 }
 
-// Of a matrix by rows.
+// Returns an element of a row-major matrix.
 template <typename Matrix>
 auto& at(Matrix& matrix, int64_t row, int64_t column, int64_t columns) {
   return matrix[static_cast<size_t>(row * columns + column)];
@@ -35,7 +35,7 @@ WinogradMatrices one_tap(int64_t outputs) {
   return m;
 }
 
-// Of stride 1.
+// Returns the matrices of stride 1.
 WinogradMatrices phase_matrices(int64_t outputs, int64_t taps) {
   static constexpr double kPoints[] = {0, 1, -1, 2, -2, 0.5, -0.5};
   WinogradMatrices m{outputs, taps, outputs + taps - 1, {}, {}, {}};
@@ -46,7 +46,7 @@ WinogradMatrices phase_matrices(int64_t outputs, int64_t taps) {
     const bool infinite = j + 1 == n;
     std::vector<double> others = finite;
     if (!infinite) others.erase(others.begin() + static_cast<std::ptrdiff_t>(j));
-    double scale = 1;  // of the Lagrange polynomial; goes into the weights
+    double scale = 1;  // factor of the Lagrange polynomial, which goes into the weights
     for (const double other : others) {
       if (!infinite) scale *= finite[j] - other;
     }
@@ -81,7 +81,7 @@ WinogradMatrices winograd_matrices(int64_t outputs, int64_t taps, int64_t stride
   m.data = zeros(m.points, m.points);
   m.weights = zeros(m.points, taps);
   m.inverse = zeros(outputs, m.points);
-  int64_t first = 0;  // of the phase's points
+  int64_t first = 0;  // index of the phase's first point
   for (int64_t p = 0; p < stride; ++p) {
     const int64_t own = (taps - p + stride - 1) / stride;
     const WinogradMatrices phase = own == 1 ? one_tap(outputs) : phase_matrices(outputs, own);
