@@ -109,7 +109,7 @@ std::string size_text(int64_t bytes) {
   return fmt::format("{}K", bytes / 1024);
 }
 
-// What size_text says; 0 for any other text.
+// Parses what size_text returns; 0 for any other text.
 int64_t parse_size(std::string_view text) {
   int64_t number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,4 +1,4 @@
-// target/topology.h - cores and data caches of this machine, as hwloc sees them.
+// target/topology.h - the cores and data caches of this machine, as hwloc reports them.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ struct CacheSize {
   int level;
   int64_t bytes;
   int line_bytes;
-  int shared_by;  // physical cores
+  int shared_by;  // number of physical cores that share it
 };
 
 struct Topology {
   int cores = 1;   // physical cores that affinity and the cgroup's quota leave to this process
-  double ghz = 0;  // nominal; 0: not told
-  std::vector<CacheSize> caches;  // data caches above the first core this process may use
+  double ghz = 0;  // nominal clock; 0 if not reported
+  std::vector<CacheSize> caches;  // data caches of the first core that this process may use
 };
 
 [[nodiscard]] Topology read_topology();
-// One CPU of each core that this process may run on, as the system numbers them.
+// Returns one CPU of each core that this process may run on, by the system's numbers.
 [[nodiscard]] std::vector<int> cpus_of_cores();
 
 }  // namespace hone::target
