@@ -1,5 +1,5 @@
-// trial/bounds.h - how much memory and the core itself hold a program up (Fasor's memory-bound
-// and core-bound scores).
+// trial/bounds.h - the degrees to which memory and the core itself limit a program (Fasor's
+// memory-bound and core-bound scores).
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@ struct BoundScores {
   double memory = 0, core = 0;
 };
 
-// By hardware counters: shares of the slots in which the cores could have begun an operation and
-// did not, for want of data and for want of anything else in the core. They sum to 1 at most.
+// Shares of issue slots, by hardware counters: those in which the cores could have begun an
+// operation but did not, because data was missing or for any other reason in the core. Their sum is
+// at most 1.
 struct CountedBounds {
   BoundScores scores;
-  std::string source;  // CounterPlan::name
+  std::string source;  // name of the counters, as in CounterPlan::name
 };
 
 }  // namespace hone::trial

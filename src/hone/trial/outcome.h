@@ -1,5 +1,5 @@
-// trial/outcome.h - how the run of a candidate ended. The names appear in the database: never
-// reuse or rename one.
+// trial/outcome.h - how the run of a candidate ended. The names are stored in the database, so they
+// are never reused or changed.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace hone::trial {
 enum class Outcome : uint8_t {
   kOk = 0,
   kCompile = 1,      // no machine code could be made
-  kLoad = 2,         // the code could not be loaded or its memory not be had
-  kCrash = 3,        // the worker died
-  kTimeout = 4,      // it ran too long
-  kWrongAnswer = 5,  // it ran and computed something else
+  kLoad = 2,         // the code could not be loaded, or there was not enough memory
+  kCrash = 3,        // the worker process crashed
+  kTimeout = 4,      // the run took too long
+  kWrongAnswer = 5,  // the run's outputs are wrong
 };
 inline constexpr std::string_view kOutcomeNames[] = {"ok",    "compile", "load",
                                                      "crash", "timeout", "wrong answer"};

@@ -1,4 +1,5 @@
-// trial/record.h - one trial: a schedule of a task, run on a device, and how long it took.
+// trial/record.h - one trial: a schedule of a task that was run on a device, and the time that it
+// took.
 #pragma once
 
 #include <cstdint>
@@ -14,45 +15,52 @@
 namespace hone::trial {
 
 struct Record {
-  int64_t id = 0;            // given by the store
-  uint64_t task = 0;         // the task key
-  std::string kernel_class;  // "conv2d+bias+relu"
-  std::string
-      task_text;       // the task, so that it can be built again; empty in answers unless asked for
-  std::string device;  // target::device_key
-  std::string version;    // of compiler and space: what makes times and decisions comparable
-  std::string algorithm;  // "direct", "winograd_4", ...
-  std::string steps;      // the schedule as text
-  Accuracy accuracy = Accuracy::kStrict;  // accuracy_of(steps)
-  std::string decisions;                  // the point of the space as text; may be empty
+  int64_t id = 0;            // assigned by the store
+  uint64_t task = 0;         // task key
+  std::string kernel_class;  // such as "conv2d+bias+relu"
+  // Text from which the task can be built again. Stores return it only if asked to.
+  std::string task_text;
+  std::string device;  // as target::device_key returns it
+  // Version of compiler and space; only times and decisions of one version are comparable.
+  std::string version;
+  std::string algorithm;                  // such as "direct" or "winograd_4"
+  std::string steps;                      // steps of the schedule as text
+  Accuracy accuracy = Accuracy::kStrict;  // as accuracy_of(steps) returns it
+  std::string decisions;                  // point of the space as text; may be empty
   Outcome outcome = Outcome::kOk;
-  std::string message;        // why, if not ok
-  std::vector<double> times;  // raw samples, seconds a run
-  // Robust centre of them, divided by `drift`; 0 if the outcome is not ok. After a duel what that
-  // says, so a trial that was not crowned is never below the best of its time.
+  std::string message;        // reason, if the outcome is not ok
+  std::vector<double> times;  // raw samples in seconds per run
+  // The robust centre of the samples divided by `drift`; 0 if the outcome is not ok. After a duel
+  // it is corrected by the duel's ratio, so a trial that was not crowned is never below the best of
+  // its time.
   double centre = 0;
-  double low = 0, high = 0;  // its confidence interval
-  double drift = 1;          // what the machine took then / when the task was first measured
-  bool crowned = false;      // first of its task, or faster than the best so far at 95% confidence
-  // Raw samples of the duel with the best so far: a pair for each turn, this one's time first.
+  double low = 0, high = 0;  // confidence interval of the centre
+  // Time that the same work takes at this trial / at the first measurement of the task.
+  double drift = 1;
+  // True for the first trial of its task, and for one that was faster than the best so far at 95%
+  // confidence.
+  bool crowned = false;
+  // Raw samples of the duel with the best so far, in pairs: this trial's time, then the
+  // incumbent's.
   std::vector<double> duel;
   int threads = 1;
   uint64_t seed = 0;
-  bool verified = false;  // its output was compared with the reference: it may be a best
-  int64_t unix_time = 0;  // seconds
-  double host_load = 0;   // the 1-minute load average when it was measured ...
-  double others = 0;      // ... the share of all cores that other programs took ...
-  double steal = 0;       // ... and that the machine's own host took away
-  std::string model;      // where the task came from; may be empty
-  std::optional<CountedBounds> bounds;  // where hardware counters were read
+  // True if the output was compared with the reference. Only such a trial can be a best.
+  bool verified = false;
+  int64_t unix_time = 0;                // in seconds
+  double host_load = 0;                 // 1-minute load average during the measurement
+  double others = 0;                    // share of all cores that other programs used
+  double steal = 0;                     // share that the hypervisor gave to other virtual machines
+  std::string model;                    // model that the task came from; may be empty
+  std::optional<CountedBounds> bounds;  // set if hardware counters were read
 
-  // Seconds that can be compared with another task's: `centre`, unless the machine has been faster
-  // since the task's first time.
+  // Seconds that can be compared with another task's: `centre`, corrected if the machine was slower
+  // at the task's first measurement than at this one.
   [[nodiscard]] double quiet_seconds() const { return drift < 1 ? centre * drift : centre; }
 };
 
-// Why a store must refuse this record, or ok: an ok record has times, a verified one is ok, a
-// crowned one too; its accuracy is that of its steps.
+// Returns ok, or why a store must refuse this record: a record with outcome ok has times, only such
+// a record can be verified or crowned, and the accuracy must be that of the steps.
 [[nodiscard]] Status check(const Record& record);
 
 }  // namespace hone::trial

@@ -1,19 +1,20 @@
-// trial/record_numbers.h - which numbers a record may have: what is read from a store or a file
-// that somebody else has made is reckoned with.
+// trial/record_numbers.h - bounds of the numbers in a record. Records may come from a store or a
+// file that somebody else has made, so they are checked.
 #pragma once
 
 #include "hone/trial/record.h"
 
 namespace hone::trial {
 
-// What a successful measurement can be, in seconds, and the most threads of one.
+// The range of a successful measurement in seconds, and the largest number of threads.
 inline constexpr double kLeastSeconds = 1e-10, kMostSeconds = 1e7;
 inline constexpr int kMostThreads = 1 << 16;
 
-// Whether the threads are a number of threads, and all times finite and positive. check() asks for
-// this and more; a record that is read from a store has been looked at so far.
+// Checks that the number of threads is in range and all times are finite and positive. check()
+// requires this and more; records that are read from a store have passed only this.
 [[nodiscard]] Status check_numbers(const Record& record);
-// Whether the times of a successful record can have been measured. A store takes others, too.
+// Checks that the times of a successful record are in the range of a measurement. A store accepts
+// others, too.
 [[nodiscard]] Status check_plausible(const Record& record);
 
 }  // namespace hone::trial

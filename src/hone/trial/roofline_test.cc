@@ -62,7 +62,7 @@ TEST(roofline, fork_and_join_is_a_figure_of_each_number_of_threads) {
   EXPECT_DOUBLE_EQ(fork_join_seconds(measured, 10), 5e-6);
   EXPECT_DOUBLE_EQ(fork_join_seconds(measured, 64), 6e-6);
   EXPECT_EQ(fork_join_seconds({}, 64), 0);
-  // As older releases stored it: of all cores only.
+  // Older releases stored the time of all cores only.
   const std::vector<ForkJoin> all = {{12, 6e-6}};
   EXPECT_EQ(fork_join_seconds(all, 2), 6e-6);
   EXPECT_NE(describe(sample()).find("measured fork and join of 2, 4 threads: 1.00, 2.00 us\n"),
