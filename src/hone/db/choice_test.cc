@@ -1,4 +1,4 @@
-// What a network has instead of the fastest schedules.
+// Tests of what a network uses instead of the fastest schedules.
 #include <gtest/gtest.h>
 
 #include "hone/db/schema.h"
@@ -90,7 +90,7 @@ TEST(choice, all_of_a_call_or_none) {
   EXPECT_EQ(f.chosen(kNetwork), "1:a>b ");
 }
 
-// As the last release wrote it that stored no choices.
+// This is a database of the last release that stored no choices.
 TEST(choice, version_7_has_none_until_it_is_brought_up_to_date) {
   Fixture f;
   f.store.reset();

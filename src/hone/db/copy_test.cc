@@ -105,7 +105,7 @@ TEST(copy, what_another_store_found_to_be_wrong_is_wrong_here_too) {
   EXPECT_EQ(b->best(best_of(1, 9))->size(), 1U);
 }
 
-// As in a file that was put together of several exports.
+// The file was put together from several exports.
 TEST(copy, of_a_trial_that_comes_twice_the_failure_stays) {
   const TestFolder folder;
   trial::Record wrong = sample_record(1, 1e-3);

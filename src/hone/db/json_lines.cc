@@ -89,7 +89,7 @@ Status of_line(const Status& status, std::string_view name, int64_t number) {
   return error(status.code(), "{} line {}: {}", name, number, status.message());
 }
 
-// Nothing for a blank line.
+// Returns nothing for a blank line.
 Result<std::optional<trial::Record>> parse_numbered(std::string_view line, std::string_view name,
                                                     int64_t number) {
   if (line.find_first_not_of(" \t\r\n") == std::string_view::npos)
@@ -107,7 +107,7 @@ class Lines {
     HONE_ASSIGN_OR_RETURN(Descriptor file, open_input(path));
     return Lines(path, std::move(file));
   }
-  // Nothing at the end; valid until it is called again.
+  // Returns nothing at the end. A line is valid until the next call.
   Result<std::optional<std::string_view>> next() {
     begin_ = std::exchange(end_, 0);
     ++number_;
@@ -148,7 +148,7 @@ class Lines {
   std::string path_;
   Descriptor file_;
   std::string text_;            // the line that next() gave, and what was read around it
-  size_t begin_ = 0, end_ = 0;  // of that line
+  size_t begin_ = 0, end_ = 0;  // bounds of that line
   int64_t number_ = 0;
   bool ended_ = false;
 };

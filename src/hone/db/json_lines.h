@@ -1,5 +1,5 @@
-// db/json_lines.h - records as text, one JSON object a line: what is shipped, exported and imported
-// (docs/formats/db_format.md). Numbers survive the way there and back bit by bit.
+// db/json_lines.h - records as text, one JSON object per line, as they are shipped, exported and
+// imported (docs/formats/db_format.md). Numbers are read back exactly.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,16 @@
 
 namespace hone::db {
 
-// Without the id, which is a store's own, and without a line end. Bytes that are no UTF-8 are
-// replaced.
+// Returns the line without the id, which belongs to a store, and without a line end. Bytes that are
+// not UTF-8 are replaced.
 [[nodiscard]] std::string to_json_line(const trial::Record& record);
-// Strict: every field must be there, with its type, and no other; the record must pass check().
+// Parses a line strictly: every field must be there, with its type, and no other; the record must
+// pass check().
 [[nodiscard]] Result<trial::Record> parse_json_line(std::string_view line);
-// Every line of a text; blank ones are skipped. `name` and the line's number begin an error.
+// Parses every line of a text and skips blank ones. Errors begin with `name` and the line's number.
 [[nodiscard]] Result<std::vector<trial::Record>> parse_json_lines(std::string_view text,
                                                                   std::string_view name);
-// The same of a file, one line in memory at a time; ends when `visit` fails.
+// Parses a file with one line in memory at a time, until `visit` fails.
 [[nodiscard]] Status for_each_json_line(const std::string& path,
                                         const std::function<Status(trial::Record&&)>& visit);
 

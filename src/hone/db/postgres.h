@@ -1,5 +1,5 @@
-// db/postgres.h - libpq as values: a connection and the rows of a statement's answer, everything as
-// text. Every failure becomes one message that names the server and the database, never a password.
+// db/postgres.h - libpq as values: a connection, and the rows of an answer as text. Every failure
+// becomes one message that names the server and the database, never a password.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -23,7 +23,7 @@ class PostgresRows {
   [[nodiscard]] const PGresult* result() const { return result_.get(); }
   [[nodiscard]] bool succeeded() const;
   [[nodiscard]] int size() const { return PQntuples(result_.get()); }
-  [[nodiscard]] int64_t changed() const;  // rows
+  [[nodiscard]] int64_t changed() const;  // number of rows
   // A row as db/row.h reads it.
   struct Row {
     const PGresult* result;
@@ -44,52 +44,53 @@ class PostgresRows {
 
 class PostgresConnection {
  public:
-  // `uri`: postgres://user:password@host:port/database?options
+  // Connects to postgres://user:password@host:port/database?options.
   [[nodiscard]] static Result<std::unique_ptr<PostgresConnection>> open(std::string_view uri);
   ~PostgresConnection() { PQfinish(handle_); }
   PostgresConnection(const PostgresConnection&) = delete;
   PostgresConnection& operator=(const PostgresConnection&) = delete;
 
-  // A statement without parameters that holds for the session: SET. Said again after a
+  // Runs a statement without parameters that is valid for the session (SET). It is repeated after a
   // reconnection.
   [[nodiscard]] Status set(const std::string& sql);
-  // One statement with $1, $2, ...; prepared the first time. A server that was restarted since is
-  // connected again, unless a transaction was lost.
+  // Runs one statement with $1, $2, ..., which is prepared the first time. If the server was
+  // restarted, it is connected again, unless a transaction was lost.
   [[nodiscard]] Result<PostgresRows> run(const std::string& sql,
                                          std::span<const Parameter> parameters = {});
-  // Several statements without parameters, answers ignored.
+  // Runs several statements without parameters and ignores their answers.
   [[nodiscard]] Status run_all(const char* sql);
-  // "host:port/database"
+  // Returns "host:port/database".
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
   explicit PostgresConnection(PGconn* handle);
-  // A message of the server or of libpq on one line, without the password. They end in a line end,
-  // and may be several lines.
+  // Returns a message of the server or of libpq on one line and without the password. Such messages
+  // end in a line end and may have several lines.
   [[nodiscard]] std::string readable(const char* message) const;
   friend class PostgresTransaction;
-  // The last answer to what was sent (`sent`: whether it was). Nothing, and the connection counts
-  // as lost, if the server is silent for kPatience times the URI's connect_timeout.
+  // Returns the last answer to what was sent; `sent` tells whether sending succeeded. If the server
+  // is silent for kPatience times the URI's connect_timeout, there is no answer and the connection
+  // counts as lost.
   [[nodiscard]] PostgresRows answer(bool sent);
   [[nodiscard]] PostgresRows execute(const std::string& sql, std::span<const char* const> values);
   [[nodiscard]] bool reconnect();
   [[nodiscard]] Status failure(const PGresult* result) const;
   PGconn* handle_;
   std::string name_;
-  std::vector<std::string> prepared_;  // its place is the statement's name
+  std::vector<std::string> prepared_;  // the position is the statement's name
   std::vector<std::string> settings_;
   int patience_seconds_ = 0;
   bool in_transaction_ = false, silent_ = false;
 };
 
-// Shortest text that reads back as the same number.
+// Returns the shortest text that reads back as the same number.
 inline Parameter real(double value) { return fmt::format("{}", value); }
 template <typename Range>
 Parameter list_of(const Range& values) {
   return fmt::format("{{{}}}", fmt::join(values, ","));
 }
 
-// Rolls back unless committed.
+// A transaction that is rolled back unless it is committed.
 class PostgresTransaction {
  public:
   [[nodiscard]] static Result<PostgresTransaction> begin(PostgresConnection& db);

@@ -1,5 +1,5 @@
-// db/postgres_open.h - connects to a server: checks that its tables are not newer than this
-// program, then, if they may be written to, makes them or brings them up to date.
+// db/postgres_open.h - connects to a server. It checks that the tables are not newer than this
+// program and, if they may be written, creates them or migrates them to the current version.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace hone::db {
 
 [[nodiscard]] Result<std::unique_ptr<PostgresConnection>> open_postgres(
     std::string_view uri, const StoreOptions& options);
-// Of the tables; 0 if there are none.
+// Returns the version of the tables; 0 if there are none.
 [[nodiscard]] Result<int> postgres_version(PostgresConnection& db);
 
 }  // namespace hone::db

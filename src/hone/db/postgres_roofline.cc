@@ -71,7 +71,8 @@ Result<std::optional<trial::Roofline>> load_postgres_roofline(std::string_view u
   HONE_ASSIGN_OR_RETURN(const auto db, open_postgres(uri, {.read_only = true, .create = false}));
   HONE_ASSIGN_OR_RETURN(const int version, postgres_version(*db));
   const auto column = [version](const char* name) {
-    constexpr int kFirst = 5;  // of the tables that have fork and join of fewer threads
+    // Version of the tables that have fork and join times of fewer threads.
+    constexpr int kFirst = 5;
     if (version < kFirst) return std::string(", '{}'::double precision[]");
     return fmt::format(
         ", ARRAY(SELECT {}::double precision FROM roofline_fork_join AS fork_join "

@@ -1,5 +1,5 @@
 // db/postgres_schema.h - the tables of the PostgreSQL store, by version. kPostgresMigrations[v]
-// leads from version v to v + 1; released ones are never edited.
+// migrates from version v to v + 1; released ones are never edited.
 #pragma once
 
 #include <iterator>
@@ -70,18 +70,19 @@ CREATE TABLE roofline_level (
   PRIMARY KEY (device, place)
 );
 )sql",
-    // What hardware counters said of a trial.
+    // This adds the results of hardware counters.
     R"sql(
 ALTER TABLE trial
   ADD COLUMN memory_bound  double precision NOT NULL DEFAULT 0 CHECK (memory_bound BETWEEN 0 AND 1),
   ADD COLUMN core_bound    double precision NOT NULL DEFAULT 0 CHECK (core_bound BETWEEN 0 AND 1),
   ADD COLUMN bounds_source text NOT NULL DEFAULT '';
 )sql",
-    // Few trials fail, and each command that builds asks which ones did.
+    // This adds an index, as few trials fail and each command that builds asks which ones did.
     R"sql(
 CREATE INDEX trial_failed ON trial (device) WHERE outcome <> 'ok';
 )sql",
-    // How much a schedule rounds: the best of a strict level are not looked for among others.
+    // This adds how much a schedule rounds, so that the best of a strict level is found without
+    // reading the others.
     R"sql(
 ALTER TABLE trial ADD COLUMN accuracy integer NOT NULL DEFAULT 0 CHECK (accuracy BETWEEN 0 AND 2);
 UPDATE trial SET accuracy = CASE
@@ -91,7 +92,7 @@ UPDATE trial SET accuracy = CASE
 DROP INDEX trial_best;
 CREATE INDEX trial_best ON trial (task, device, threads, accuracy, centre, id) WHERE verified = 1;
 )sql",
-    // Fork and join of fewer threads than all cores.
+    // This adds fork and join times of fewer threads than all cores.
     R"sql(
 CREATE TABLE roofline_fork_join (
   device  bigint NOT NULL REFERENCES roofline(device) ON DELETE CASCADE,
@@ -100,7 +101,8 @@ CREATE TABLE roofline_fork_join (
   PRIMARY KEY (device, threads)
 );
 )sql",
-    // Of which tasks another schedule is faster inside a network than the one that is alone.
+    // This adds choices: the tasks of a network for which another schedule is faster than the one
+    // that is fastest alone.
     R"sql(
 CREATE TABLE choice (
   network text NOT NULL,

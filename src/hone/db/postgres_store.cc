@@ -250,7 +250,7 @@ class PostgresStore final : public Store {
   }
 
   std::unique_ptr<PostgresConnection> db_;
-  int version_;            // of the tables, when they were opened
+  int version_;            // version of the tables when they were opened
   bool verified_ = false;  // verify() was called
 };
 

@@ -1,6 +1,6 @@
-// db/postgres_store.h - a store on a PostgreSQL server, for many tuners on many machines: the same
-// tables as the SQLite store's (docs/formats/db_format.md). Where libpq is missing all of this is
-// an error.
+// db/postgres_store.h - a store on a PostgreSQL server, for many tuners on many machines. Its
+// tables are those of the SQLite store (docs/formats/db_format.md). Without libpq every function
+// returns an error.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace hone::db {
 
-// `uri`: postgres://user:password@host:port/database. The tables are made if they are missing and
-// `options` allow it; max_bytes means nothing here.
+// Opens postgres://user:password@host:port/database. Missing tables are created if `options` allow
+// it; max_bytes is ignored.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_postgres_store(std::string_view uri,
                                                                  const StoreOptions& options = {});
 
-// As in db/roofline_store.h.
+// These work as the functions in db/roofline_store.h do.
 [[nodiscard]] Status save_postgres_roofline(std::string_view uri, const std::string& device,
                                             const trial::Roofline& roofline);
 [[nodiscard]] Result<std::optional<trial::Roofline>> load_postgres_roofline(

@@ -272,7 +272,7 @@ TEST(postgres_store, a_lock_of_another_program_is_not_waited_for_for_ever) {
   EXPECT_TRUE(store->add(std::vector{sample_record(1, 1e-3)}).ok()) << "goes on afterwards";
 }
 
-// As when the server was restarted: the connection is cut between two uses, then within one.
+// The connection is cut between two uses, then within one, as a restart of the server does.
 TEST(postgres_store, a_lost_connection_is_made_again_but_no_half_batch_goes_on) {
   const auto store = open_empty();
   ASSERT_TRUE(store);

@@ -23,7 +23,7 @@ Tensor tensor_of(DType dtype, const std::vector<T>& values) {
   return tensor;
 }
 
-// What a list of any length becomes.
+// A list of any length becomes these arrays.
 template <typename T>
 struct Lists {
   std::vector<T> values;
@@ -86,7 +86,7 @@ class Writer {
   std::map<std::string, int32_t> indices_;
 };
 
-// Where the elements of each of `rows` lists end among `size` values.
+// Returns where the elements of each of `rows` lists end among `size` values.
 Result<std::vector<size_t>> read_ends(std::span<const NamedTensor> arrays, std::string_view field,
                                       int64_t rows, int64_t size) {
   HONE_ASSIGN_OR_RETURN(const Tensor tensor,
@@ -111,7 +111,7 @@ class Reader {
  public:
   explicit Reader(std::span<const NamedTensor> arrays) : arrays_(arrays) {}
 
-  // How many records there are.
+  // Returns the number of records.
   Result<int64_t> open() {
     const std::string first = array_name("task");
     HONE_ASSIGN_OR_RETURN(const Tensor task, find_array(arrays_, first, DType::kU64, {-1}));

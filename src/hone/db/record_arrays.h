@@ -1,9 +1,9 @@
-// db/record_arrays.h - records as arrays, a row for each: what the .npz of a data set holds beside
-// its features (docs/user/dataset.md has the layout). Everything but the id survives the way there
-// and back bit by bit.
+// db/record_arrays.h - records as arrays with a row each, which is how the .npz of a data set
+// stores them beside its features (docs/user/dataset.md has the layout). Everything but the id is
+// read back exactly.
 //
 // An array is named record_ and the field. Texts are indices into one table of distinct texts;
-// lists lie one after the other in one array, with the end of each in another.
+// lists are concatenated in one array, with the end of each in another.
 #pragma once
 
 #include <span>
@@ -15,11 +15,12 @@
 
 namespace hone::db {
 
-inline constexpr std::string_view kRecordArray = "record_";  // all names begin so
+inline constexpr std::string_view kRecordArray = "record_";  // prefix of all names
 
 [[nodiscard]] std::vector<NamedTensor> to_arrays(std::span<const trial::Record> records);
-// Strict like parse_json_line(): every array must be there, with its type and shape, and no other
-// of such a name; every record must pass check(). Arrays of other names are passed over.
+// Reads records as strictly as parse_json_line(): every array must be there, with its type and
+// shape, and no other with such a name; every record must pass check(). Arrays with other names are
+// ignored.
 [[nodiscard]] Result<std::vector<trial::Record>> from_arrays(std::span<const NamedTensor> arrays);
 
 }  // namespace hone::db

@@ -31,7 +31,7 @@ NamedTensor& array(std::vector<NamedTensor>& arrays, const std::string& name) {
   return *found;
 }
 
-// What is said of arrays in which one was changed.
+// Returns the error of reading arrays of which one was changed.
 std::string message(const std::string& name, const std::function<void(NamedTensor&)>& change) {
   std::vector<NamedTensor> arrays = to_arrays(samples());
   NamedTensor& changed = array(arrays, name);

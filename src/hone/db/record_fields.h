@@ -1,12 +1,12 @@
-// db/record_fields.h - the fields of a record with their names in files, one list for whoever
-// writes or reads one. Left out is the id, which is a store's own.
+// db/record_fields.h - the fields of a record with their names in files, as one list for all
+// readers and writers. The id is left out, as it belongs to a store.
 #pragma once
 
 #include "hone/trial/record.h"
 
 namespace hone::db {
 
-// visit(name, field) of every record.
+// Calls visit(name, field) for every field that each record has.
 template <typename R, typename Visitor>
 void for_each_field(R& r, const Visitor& visit) {
   visit("task", r.task);
@@ -35,9 +35,9 @@ void for_each_field(R& r, const Visitor& visit) {
   visit("others", r.others);
   visit("steal", r.steal);
 }
-// Files of releases that did not store it have none of these: it follows from the steps.
+// Files of releases that did not store the accuracy lack this field; it follows from the steps.
 inline constexpr const char* kAccuracyField = "accuracy";
-// Of records that have bounds: all of these or none.
+// Calls visit(name, field) for the bounds. A record has all of them or none.
 template <typename Bounds, typename Visitor>
 void for_each_bound(Bounds& bounds, const Visitor& visit) {
   visit("memory_bound", bounds.scores.memory);

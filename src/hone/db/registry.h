@@ -1,4 +1,4 @@
-// db/registry.h - makes a store from the value of --db.
+// db/registry.h - opens a store from the value of --db.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,19 @@
 
 namespace hone::db {
 
-// "" : the default path, whose folder is made if it is missing; "FILE": an SQLite database;
-// "postgres://..." or "postgresql://...": a server's, if this was built with libpq.
+// Opens the store: "" is the default path, whose folder is created if it is missing; "FILE" is an
+// SQLite database; "postgres://..." or "postgresql://..." is a server, if this program was built
+// with libpq.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view where,
                                                         const StoreOptions& options = {});
-// "postgres://..." or "postgresql://...".
+// Returns whether it is "postgres://..." or "postgresql://...".
 [[nodiscard]] bool is_server(std::string_view where);
-// For people: a server's address is shown without user, password and options.
+// Returns a name for people. A server's address is shown without user, password and options.
 [[nodiscard]] std::string store_name(std::string_view where);
-// The file that `where` means; the default one's folder is made if the file may be made.
+// Returns the file that `where` means. The folder of the default one is created if the file may be
+// created.
 [[nodiscard]] Result<std::string> store_path(std::string_view where, const StoreOptions& options);
-// $XDG_DATA_HOME/hone/hone.db, else ~/.local/share/hone/hone.db.
+// Returns $XDG_DATA_HOME/hone/hone.db, or ~/.local/share/hone/hone.db if that is not set.
 [[nodiscard]] Result<std::string> default_path();
 
 }  // namespace hone::db

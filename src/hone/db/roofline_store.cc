@@ -9,7 +9,7 @@
 namespace hone::db {
 namespace {
 
-constexpr int kFirstVersion = 3;     // of the format that has these tables ...
+constexpr int kFirstVersion = 3;     // version of the format that has these tables
 constexpr int kForkJoinVersion = 7;  // ... and fork and join of fewer threads than all cores
 
 Result<int64_t> device_id(Connection& db, const std::string& device) {

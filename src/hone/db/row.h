@@ -1,6 +1,6 @@
-// db/row.h - what the SQL stores have in common: the columns of a trial, how a row of them becomes
-// a record, and the conditions of a filter (internal to db). Parameters are $1, $2, ..., in the
-// order in which they are bound, which both SQLite and PostgreSQL understand.
+// db/row.h - the SQL that both stores share: the columns of a trial, how a row becomes a record,
+// and the conditions of a filter (internal to db). Parameters are $1, $2, ..., in the order in
+// which they are bound, which both SQLite and PostgreSQL understand.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@ inline constexpr const char* kColumnsOfVersion1 =
     "trial.high, trial.verified, trial.seed, trial.unix_time, trial.host_load, trial.model";
 inline constexpr const char* kColumnsOfVersion2 =
     ", trial.drift, trial.crowned, trial.duel, trial.others, trial.steal";
-// What format version 4 (of PostgreSQL's tables: 2) added, and what stands for it in an older store
-// that is only read.
+// The columns that format version 4 (version 2 of PostgreSQL's tables) added, and their values for
+// an older store that is only read.
 inline constexpr const char* kColumnsOfVersion4 =
     ", trial.memory_bound, trial.core_bound, trial.bounds_source";
 inline constexpr const char* kBeforeVersion4 = ", 0.0, 0.0, ''";
-// What version 6 (of PostgreSQL's: 4) added, and what stands for it in an older store: of its steps
-// (trial/accuracy.h).
+// The column that format version 6 (version 4 of PostgreSQL's tables) added, and its value for an
+// older store, which follows from the steps (trial/accuracy.h).
 inline constexpr const char* kAccuracy = "trial.accuracy";
 inline constexpr const char* kAccuracyBeforeVersion6 =
     "CASE WHEN trial.steps LIKE '%narrow(%' THEN 2 WHEN trial.steps LIKE '%winograd(%' OR "
@@ -34,12 +34,12 @@ inline constexpr int kNumColumns = 29;
 inline constexpr const char* kFromTrial =
     " FROM trial JOIN task ON task.id = trial.task JOIN device ON device.id = trial.device ";
 
-// What follows kFromTrial for the trials that a network ($1) has instead of others, whose steps are
-// best.steps.
+// This follows kFromTrial to select the trials that a network ($1) uses instead of others, whose
+// steps are best.steps.
 inline constexpr const char* kChosen =
     "JOIN choice ON choice.chosen = trial.id JOIN trial AS best ON best.id = choice.best "
     "WHERE choice.network = $1 AND trial.verified = 1 ORDER BY choice.best";
-// Forgets what a network ($1) has instead of the schedule of the trial $2, or of the trial $3.
+// Deletes what a network ($1) uses instead of the schedule of trial $2 or of trial $3.
 inline constexpr const char* kForgetChoice =
     "DELETE FROM choice WHERE network = $1 AND EXISTS (SELECT 1 FROM trial AS old JOIN trial AS best "
     "ON best.task = old.task AND best.device = old.device AND best.threads = old.threads AND "
@@ -47,22 +47,22 @@ inline constexpr const char* kForgetChoice =
 inline constexpr const char* kAddChoice =
     "INSERT INTO choice (network, best, chosen) VALUES ($1, $2, $3) ON CONFLICT (network, best) DO "
     "UPDATE SET chosen = excluded.chosen";
-// The formats that have them: of SQLite's files, of PostgreSQL's tables.
+// The first versions of SQLite's files and of PostgreSQL's tables that have choices.
 inline constexpr int kFirstWithChoices = 8, kFirstPostgresWithChoices = 6;
 
-// Ids of the fastest verified trials of a task ($1), device ($2) and number of threads ($3), with
-// accuracies from $4 to $5, of the version $6 and the algorithm $7 (empty: any), $8 of each
-// accuracy. The index trial_best has those of one accuracy in order of time, so a limit reads only
-// that many rows of each. Equal times: the older one.
+// Selects the ids of the fastest verified trials of a task ($1), device ($2) and number of threads
+// ($3), with accuracies from $4 to $5, of the version $6 and the algorithm $7 (empty: any), at most
+// $8 of each accuracy. The index trial_best has those of one accuracy in order of time, so a limit
+// reads only that many rows of each. If times are equal, the older trial comes first.
 [[nodiscard]] std::string best_ids(const std::string& from, const std::string& accuracy);
 
-// What hash_hex printed.
+// Parses what hash_hex printed.
 [[nodiscard]] std::optional<uint64_t> parse_key(std::string_view text);
 [[nodiscard]] Status bad_field(const std::string& store, int64_t id, const char* field,
                                std::string_view found);
 [[nodiscard]] Status bad_record(const std::string& store, int64_t id, std::string_view why);
-// Which of a network's choices make no sense, as SQL: the network and the ids of the two trials.
-// Both have to be of one task, device and number of threads.
+// Selects the choices that are inconsistent: the network and the ids of the two trials. Both must
+// have the same task, device and number of threads.
 inline constexpr const char* kBadChoices =
     "SELECT choice.network, choice.best, choice.chosen FROM choice LEFT JOIN trial AS best ON "
     "best.id = choice.best LEFT JOIN trial AS chosen ON chosen.id = choice.chosen WHERE best.id IS "
@@ -70,15 +70,15 @@ inline constexpr const char* kBadChoices =
     "best.threads <> chosen.threads LIMIT 20";
 [[nodiscard]] std::string bad_choice(std::string_view network, int64_t best, int64_t chosen);
 
-// What of a record is read: the task's text as well, and also numbers that check_numbers() refuses.
-// The latter is for who has called verify(): then query() gives all records, so that each can be
-// looked at.
+// Options of reading records: with the task's text, and also with numbers that check_numbers()
+// refuses. The latter is for callers that have called verify(): query() then returns all records,
+// so that each can be looked at.
 struct Reading {
   bool with_text = false;
   bool unchecked = false;
 };
 
-// A row of the columns of all versions, and the task's text if asked for. A Row has
+// Reads a row of the columns of all versions, and of the task's text if asked to. A Row has
 // integer(column), real(column), text(column) and reals(column), a list of times.
 template <typename Row>
 Result<trial::Record> read_record(const Row& row, const std::string& store,
@@ -130,13 +130,14 @@ struct Parameter {
       : text(std::move(value)) {}
   bool is_integer = false;
   int64_t integer = 0;
-  std::string text;  // of an integer, too
+  std::string text;  // text of an integer, too
 };
 struct Conditions {
   std::string where;  // "WHERE trial.id > $1 AND ... ORDER BY trial.id LIMIT $7"
   std::vector<Parameter> parameters;
 };
-// All of a filter but fastest_only; `unlimited` is what LIMIT takes for "all".
+// Returns the conditions of all fields of a filter but fastest_only. `unlimited` is the value of
+// LIMIT that means "all".
 [[nodiscard]] Conditions conditions_of(const Filter& filter, int64_t unlimited);
 
 }  // namespace hone::db

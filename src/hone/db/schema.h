@@ -1,9 +1,9 @@
 // db/schema.h - the tables of the SQLite store, by version (docs/formats/db_format.md).
 //
-// The schema version is SQLite's user_version. kMigrations[v] leads from version v to v + 1, so
+// The schema version is SQLite's user_version. kMigrations[v] migrates from version v to v + 1, so
 // the first one makes an empty file a database; released ones are never edited. All later ones so
-// far only add tables, columns and indices, or put an index in another's place, so a file of
-// version kOldestReadable can be read as it is.
+// far only add tables, columns and indices, or replace an index, so a file of version
+// kOldestReadable can be read as it is.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ CREATE TABLE trial (
 CREATE INDEX trial_best ON trial (task, device, threads, centre) WHERE verified = 1;
 CREATE INDEX trial_task ON trial (task);
 )sql",
-    // Doubts about a time: what the machine did meanwhile, and duels.
+    // This adds what tells how far a time can be trusted: the machine's drift and load, and duels.
     R"sql(
 ALTER TABLE trial ADD COLUMN drift   REAL NOT NULL DEFAULT 1 CHECK (drift > 0);
 ALTER TABLE trial ADD COLUMN crowned INTEGER NOT NULL DEFAULT 0 CHECK (crowned = 0 OR (crowned = 1 AND outcome = 'ok'));
@@ -57,7 +57,7 @@ ALTER TABLE trial ADD COLUMN duel    BLOB NOT NULL DEFAULT x'' CHECK (length(due
 ALTER TABLE trial ADD COLUMN others  REAL NOT NULL DEFAULT 0;
 ALTER TABLE trial ADD COLUMN steal   REAL NOT NULL DEFAULT 0;
 )sql",
-    // What a device can do at best.
+    // This adds the measured limits of a device.
     R"sql(
 CREATE TABLE roofline (
   device     INTEGER PRIMARY KEY REFERENCES device(id),
@@ -81,17 +81,18 @@ CREATE TABLE roofline_level (
   PRIMARY KEY (device, place)
 ) STRICT;
 )sql",
-    // What hardware counters said of a trial.
+    // This adds the results of hardware counters.
     R"sql(
 ALTER TABLE trial ADD COLUMN memory_bound  REAL NOT NULL DEFAULT 0 CHECK (memory_bound BETWEEN 0 AND 1);
 ALTER TABLE trial ADD COLUMN core_bound    REAL NOT NULL DEFAULT 0 CHECK (core_bound BETWEEN 0 AND 1);
 ALTER TABLE trial ADD COLUMN bounds_source TEXT NOT NULL DEFAULT '';
 )sql",
-    // Few trials fail, and each command that builds asks which ones did.
+    // This adds an index, as few trials fail and each command that builds asks which ones did.
     R"sql(
 CREATE INDEX trial_failed ON trial (device) WHERE outcome <> 'ok';
 )sql",
-    // How much a schedule rounds: the best of a strict level are not looked for among others.
+    // This adds how much a schedule rounds, so that the best of a strict level is found without
+    // reading the others.
     R"sql(
 ALTER TABLE trial ADD COLUMN accuracy INTEGER NOT NULL DEFAULT 0 CHECK (accuracy BETWEEN 0 AND 2);
 UPDATE trial SET accuracy = CASE
@@ -101,7 +102,7 @@ UPDATE trial SET accuracy = CASE
 DROP INDEX trial_best;
 CREATE INDEX trial_best ON trial (task, device, threads, accuracy, centre) WHERE verified = 1;
 )sql",
-    // Fork and join of fewer threads than all cores.
+    // This adds fork and join times of fewer threads than all cores.
     R"sql(
 CREATE TABLE roofline_fork_join (
   device  INTEGER NOT NULL REFERENCES roofline(device) ON DELETE CASCADE,
@@ -110,7 +111,8 @@ CREATE TABLE roofline_fork_join (
   PRIMARY KEY (device, threads)
 ) STRICT;
 )sql",
-    // Of which tasks another schedule is faster inside a network than the one that is alone.
+    // This adds choices: the tasks of a network for which another schedule is faster than the one
+    // that is fastest alone.
     R"sql(
 CREATE TABLE choice (
   network TEXT NOT NULL,

@@ -43,8 +43,8 @@ void distrust(sqlite3* handle) {
       {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0}};
   for (const auto& [setting, value] : kSettings)
     sqlite3_db_config(handle, setting, value, static_cast<int*>(nullptr));
-  // As much as the store's own statements need, and some more. VACUUM attaches a file, the removal
-  // of a trial removes its choices as a trigger does.
+  // These limits are what the store's own statements need, and some more. VACUUM attaches a file,
+  // and removing a trial removes its choices as a trigger does.
   constexpr std::pair<int, int> kLimits[] = {{SQLITE_LIMIT_LENGTH, kMaxSqliteBytes},
                                              {SQLITE_LIMIT_SQL_LENGTH, 100'000},
                                              {SQLITE_LIMIT_COLUMN, 100},
@@ -196,7 +196,7 @@ Result<std::unique_ptr<Connection>> open_for_writing(const std::string& path,
   HONE_ASSIGN_OR_RETURN(auto db, connect(path, "", flags, options.busy_timeout_ms));
   if (sqlite3_db_readonly(db->handle(), "main") == 1)
     return sqlite_error(SQLITE_READONLY, path, "");
-  // Nothing is written before the file is known to be ours.
+  // No byte is written before the file is known to be ours.
   HONE_ASSIGN_OR_RETURN(const Identity id, checked_identity(*db));
   HONE_RETURN_IF_ERROR(check_pages(*db));
   HONE_RETURN_IF_ERROR(switch_to_wal(*db, options.busy_timeout_ms));

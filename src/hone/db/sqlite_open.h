@@ -1,5 +1,6 @@
-// db/sqlite_open.h - opens the file of a store: checks that it is ours, sound and not newer than
-// this program, then, if it may be written to, brings its schema up to date.
+// db/sqlite_open.h - opens the file of a store. It checks that the file is one of ours, sound and
+// not newer than this program and, if it may be written, migrates its schema to the current
+// version.
 #pragma once
 
 #include <memory>

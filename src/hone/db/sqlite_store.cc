@@ -310,7 +310,7 @@ class SqliteStore final : public Store {
 
   std::unique_ptr<Connection> db_;
   Statements s_;     // after db_: statements go first
-  int64_t version_;  // of the format, when the file was opened
+  int64_t version_;  // version of the format when the file was opened
   int busy_timeout_ms_;
   bool verified_ = false;  // verify() was called
 };

@@ -32,7 +32,7 @@ bool is_plain_path(std::string_view where) {
          where.starts_with("../");
 }
 
-// How many letters have to be inserted, removed or replaced.
+// Returns how many letters must be inserted, removed or replaced.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -77,7 +77,7 @@ bool has_password_of_user(std::string_view where) {
          where.find('/', at) != std::string_view::npos;
 }
 
-// Of a server's address. A slash, a question mark or an @ in a password has to be encoded: libpq
+// Checks a server's address. A slash, a question mark or an @ in a password must be encoded: libpq
 // would take a part of the password for the host or the database, and name it in its messages.
 Status check_server(std::string_view where) {
   std::string_view rest = where.substr(where.find("://") + 3);
@@ -97,7 +97,7 @@ Status check_server(std::string_view where) {
       "for a / and %3F for a ? within a password");
 }
 
-// Where the password of a server's address lies; npos if it has none.
+// Returns the place of the password in a server's address; npos if it has none.
 std::pair<size_t, size_t> password_of(std::string_view where) {
   constexpr size_t kNone = std::string_view::npos;
   const size_t scheme = where.find("://");

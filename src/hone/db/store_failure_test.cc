@@ -1,4 +1,4 @@
-// What goes wrong with files: every case is one clear message, and what was stored stays readable.
+// Files fail in many ways: each case gives one clear message, and what was stored stays readable.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -326,7 +326,7 @@ TEST(store, survives_being_closed_and_opened) {
   EXPECT_EQ(reader->query({})->size(), 3U);
 }
 
-// As the first release wrote it.
+// Writes a database as the first release did.
 void write_version_1(const std::string& path) {
   const std::string sql =
       std::string(kMigrations[0]) +
@@ -359,7 +359,7 @@ TEST(format, version_1_is_brought_up_to_date) {
   EXPECT_EQ(open(path, {.read_only = true})->query({})->size(), 3U);
 }
 
-// As the releases before wrote it, from the one on that knew of drift.
+// These are databases of the releases after that one, from the first that stored drift.
 TEST(format, versions_2_and_3_are_read_as_they_are_and_brought_up_to_date) {
   for (const int version : {2, 3}) {
     const TestFolder folder;
@@ -385,7 +385,7 @@ TEST(format, versions_2_and_3_are_read_as_they_are_and_brought_up_to_date) {
   }
 }
 
-// As the last release wrote it that stored no accuracy.
+// This is a database of the last release that stored no accuracy.
 TEST(format, version_5_gets_the_accuracy_of_the_steps) {
   const TestFolder folder;
   const std::string path = folder.file("a.db");

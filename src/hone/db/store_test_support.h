@@ -1,5 +1,5 @@
-// db/store_test_support.h - a folder for one test's files, a record to store in them, and SQL to
-// change them behind the store's back.
+// db/store_test_support.h - a folder for the files of one test, a record to store in them, and SQL
+// that changes them behind the store's back.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ inline trial::Record sample_record(uint64_t task, double seconds, bool verified 
   return r;
 }
 
-// Steps of "direct", "winograd_4" or one of them with constants in 16 bits.
+// Sets steps of "direct" or "winograd_4", or of one of them with constants in 16 bits.
 inline void use_algorithm(trial::Record& r, const std::string& algorithm) {
   r.algorithm = algorithm;
   if (algorithm.starts_with("winograd")) r.steps = "winograd(conv2d, 4)\n" + r.steps;
@@ -77,7 +77,7 @@ inline void use_algorithm(trial::Record& r, const std::string& algorithm) {
   r.accuracy = trial::accuracy_of(r.steps);
 }
 
-// Numbers and texts that are lost easily.
+// Returns a record with numbers and texts that are easily corrupted.
 inline trial::Record odd_record() {
   trial::Record r = sample_record(0xffffffffffffffffULL, 1.0 / 3e5);
   r.message = "tab\t, \"quotes\" and\nlines";
