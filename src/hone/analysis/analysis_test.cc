@@ -23,7 +23,7 @@ target::Target small_target() {
   return target;
 }
 
-// What the interpreter touches must be what the nests say, where tiles divide the shapes.
+// Expects the nests to count what the interpreter touches, where tiles divide the shapes.
 void expect_counts_agree(const space::Candidate& candidate) {
   const Result<ir::Program> program = schedule::lower(candidate.state, candidate.bounds);
   ASSERT_TRUE(program.ok()) << program.status().message();

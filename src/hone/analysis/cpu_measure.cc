@@ -13,23 +13,24 @@ using schedule::Annotation;
 // cores.
 constexpr double kMathCycles = 12;  // a polynomial of exp or tanh
 constexpr double kDivideCycles = 8;
-constexpr double kWidenInstructions = 2;  // of a vector loaded in fewer bits: extend and shift
+// For a vector that is loaded in fewer bits: extend and shift.
+constexpr double kWidenInstructions = 2;
 // Load or store slots per element of a strided vector access.
 constexpr double kGatherSlots = 1.6, kScatterSlots = 1.2;
 constexpr double kLoopCycles = 1.0;   // per iteration of a loop that is not unrolled
 constexpr double kSpillCycles = 1.0;  // per register too many and body
 constexpr double kIssueWidth = 4;     // vector instructions and loads started per cycle
-constexpr double kCacheShare = 0.75;  // of a cache that one loop nest can count on
+constexpr double kCacheShare = 0.75;  // share of a cache that one loop nest can count on
 constexpr double kTestCycles = 2;     // a test in an unrolled body
 // Multiply-adds of half the width or less, a cycle, where those of 64 bytes run in two halves, one
 // a cycle: 2, less what twice the instructions cost (fitted to measured schedules of Zen 4).
 constexpr double kHalvesPerCycle = 1.6;
 constexpr double kHalvingCycles = 6;  // until the lanes of a vector are added to the other half
-// Of a body whose lanes read elements of several groups: over the greatest of its bounds, which
-// take each other's ports (measured on Zen 5: 58 for 45 cycles, 47 to 56 for 36).
+// For a body whose lanes read elements of several groups, this is the factor over the greatest of
+// its limits, which compete for ports (measured on Zen 5: 58 for 45 cycles, 47 to 56 for 36).
 constexpr double kPermutedBody = 1.5;
 constexpr int kLineBytes = 64;
-constexpr int64_t kFirstLevelSets = 64;  // of lines: a page, wherever the tag is physical
+constexpr int64_t kFirstLevelSets = 64;  // a page has this many lines, and the tag is physical
 
 // The lanes run along two loops that were fused: this is not the last one.
 bool is_outer_digit(const Nest& nest, size_t loop) {
@@ -38,7 +39,7 @@ bool is_outer_digit(const Nest& nest, size_t loop) {
 }
 
 struct Body {
-  int lanes = 1;        // of the result's vectors
+  int lanes = 1;        // lanes of the result's vectors
   size_t first = 0;     // loops from here on are unrolled or vectorized
   double vectors = 1;   // vector operations per operation of a point
   bool turned = false;  // a square in registers before it is stored
@@ -91,7 +92,7 @@ Body find_body(const Nest& nest, const target::Target& target) {
   return body;
 }
 
-// What a vector load of an access costs; infinite where its lanes lie apart.
+// Returns the cost of a vector load of an access, which is infinite if its lanes are far apart.
 double split_factor(const Nest& nest, const NestAccess& access, int lanes) {
   const size_t last = nest.loops.size() - 1;
   if (nest.loops.empty() || nest.loops[last].annotation != Annotation::kVectorize ||
@@ -133,7 +134,7 @@ double access_slots(const Nest& nest, const NestAccess& access, const Body& body
       slots *= static_cast<double>(loop.extent);
       continue;
     }
-    if (is_outer_digit(nest, i)) continue;  // of the same vector, or a permutation of one
+    if (is_outer_digit(nest, i)) continue;  // reads the same vector, or a permutation of one
     const int64_t stride = access.stride(i);
     const double n = std::ceil(static_cast<double>(loop.extent) / lanes);
     const double strided =

@@ -1,8 +1,9 @@
 // analysis/features.h - statement features for learned cost models, in the spirit of Ansor's 164
-// (its section 5.2 and feature.cc), with the defects of those repaired and machine features added:
-// the positions of vectorized, unrolled and parallel loops are filled in, fused multiply-adds are
+// (its section 5.2 and feature.cc) with some defects repaired and machine features added: the
+// positions of vectorized, unrolled and parallel loops are filled in, fused multiply-adds are
 // counted, reuse distances use the loop that carries the reuse, and the device is part of the row.
-// Computed from State and Bounds alone. Counts are log2(1 + x); shares and flags are as they are.
+// They are computed from State and Bounds alone. Counts are log2(1 + x); shares and flags are
+// stored as they are.
 #pragma once
 
 #include <array>
@@ -13,10 +14,10 @@
 namespace hone::analysis {
 
 inline constexpr int kFeatureVersion = 1;
-inline constexpr int kNumAccessSlots = 5;  // the largest accesses by lines touched
+inline constexpr int kNumAccessSlots = 5;  // the largest accesses by touched cache lines
 inline constexpr int kOpFeatures = 8;
 inline constexpr int kAnnotationFeatures =
-    3 * 11;  // vector, unroll, parallel: count, product, innermost, 8 positions
+    3 * 11;  // for vectorized, unrolled and parallel loops: count, product, innermost, 8 positions
 inline constexpr int kAccessFeatures = 18;
 inline constexpr int kIntensityFeatures = 10;
 inline constexpr int kStorageFeatures = 4;
@@ -31,23 +32,24 @@ using FeatureRow = std::array<float, kNumFeatures>;
 using MachineRow = std::array<float, kMachineFeatures>;
 
 [[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Target& target, int threads);
-// The last numbers of every row, and a row for which they are known.
+// Returns the last numbers of every row, which describe the machine.
 [[nodiscard]] MachineRow machine_features(const target::Target& target, int threads);
 [[nodiscard]] FeatureRow features_of(const Nest& nest, const target::Target& target,
                                      const MachineRow& machine);
-// The vectors that a statement keeps while its innermost loops run.
+// The vectors that a statement keeps in registers while its innermost loops run.
 struct RegisterTile {
   double vectors = 1;
-  double lanes_used = 0;  // share; 0 without a vector
+  double lanes_used = 0;  // share of lanes; 0 without a vector
   bool in_registers = false;
 };
 [[nodiscard]] RegisterTile register_tile(const Nest& nest, const target::Target& target);
-// Loops of a kind: how many, the product of their extents, and that of the innermost; 0 if none.
+// The loops of one kind: how many, the product of their extents, and the extent of the innermost; 0
+// if there are none.
 struct AnnotatedLoops {
   double number = 0, product = 0, innermost = 0;
 };
 [[nodiscard]] AnnotatedLoops annotated_loops(const Nest& nest, schedule::Annotation annotation);
-// What each number of a row is: "ops.fma", "access0.bytes", ...
+// Returns the name of each number of a row: "ops.fma", "access0.bytes", ...
 [[nodiscard]] const std::vector<std::string>& feature_names();
 
 }  // namespace hone::analysis

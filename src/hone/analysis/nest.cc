@@ -174,7 +174,7 @@ class NestBuilder {
     if (loop.digits.empty()) return add(leaf);
     for (const int digit : loop.digits) add(digit);
   }
-  // Where a loop stands in the nest that is being built; -1: not in it.
+  // Returns the position of a loop in the nest that is being built; -1 if it is not in it.
   [[nodiscard]] int& place(int stage, int loop) {
     return places_[first_loop_[static_cast<size_t>(stage)] + static_cast<size_t>(loop)];
   }
@@ -306,7 +306,8 @@ class NestBuilder {
     }
   }
 
-  // How much of an axis runs, in the mean over the loops that its end depends on.
+  // Returns the share of an axis that is computed, in the mean over the loops that its limit
+  // depends on.
   double share_before(const schedule::TripLimit& end, int64_t whole) const {
     const auto [least, most] = schedule::range(end.limit, bounds_);
     const auto rounded = [&](int64_t limit) {
@@ -316,8 +317,9 @@ class NestBuilder {
     return (rounded(least) + rounded(most)) / 2 / static_cast<double>(whole);
   }
 
-  // How much of whole tiles of keys runs inside of a stage's loop over them, where the last one is
-  // shorter (schedule/online_softmax.h): the one loop over a whole axis that is peeled.
+  // Returns the share of whole tiles of keys that is computed inside a stage's loop over them if
+  // the last one is shorter (schedule/online_softmax.h), which is the only loop over a whole axis
+  // that is peeled.
   double share_of_keys(int at, int inside) const {
     const schedule::StageState& stage = state_.stages[at];
     const auto axes = static_cast<int>(stage.info->axes.size());
@@ -345,7 +347,7 @@ class NestBuilder {
     int inside = -1;  // the loop of stage `at` that everything before is in
     for (int at = s;;) {
       const schedule::StageState& stage = state_.stages[at];
-      // What is computed inside of a sum's loops is not computed less often for their tails.
+      // Stages that are computed inside a sum's loops run as often in the tails of these.
       const size_t axes =
           at == s ? stage.info->axes.size() : static_cast<size_t>(stage.info->num_spatial());
       for (size_t a = 0; a < axes; ++a) {

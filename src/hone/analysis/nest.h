@@ -1,5 +1,6 @@
-// analysis/nest.h - a stage of a State as a flat loop nest with strides: the common ground of the
-// statement features and the static measures. Built from State and Bounds alone, without a program.
+// analysis/nest.h - a stage of a State as a flat loop nest with strides, on which the statement
+// features and the static measures are based. It is built from State and Bounds alone, without a
+// program.
 #pragma once
 
 #include <span>
@@ -10,7 +11,7 @@
 namespace hone::analysis {
 
 struct NestLoop {
-  int stage;  // whose loop it is: the stage's own or one around it
+  int stage;  // stage that the loop belongs to: this one or one around it
   int loop;   // a leaf, or a digit of a fused leaf
   int64_t extent;
   schedule::Annotation annotation;
@@ -20,7 +21,7 @@ struct NestLoop {
 // Extents or distances along the dimensions of a buffer.
 using Sizes = SmallVector<int64_t, 8>;
 
-// [dimension][loop]: how far one iteration moves along it.
+// A matrix [dimension][loop] of how far one iteration moves along a dimension.
 class Moves {
  public:
   Moves() = default;
@@ -40,56 +41,61 @@ class Moves {
   std::vector<int64_t> steps_;
 };
 
-// A read or the write of the stage's first output, in elements of its storage. Reads that differ in
-// constants only (the points of an unrolled window) are one access.
+// A read, or the write of the stage's first output, in elements of its storage. Reads that differ
+// only by constants (the points of an unrolled window) are one access.
 struct NestAccess {
-  const ir::Buffer* buffer;  // the logical buffer
+  const ir::Buffer* buffer;  // logical buffer
   bool write = false;
-  bool constant = false;  // weights
+  bool constant = false;  // reads a constant, such as weights
   ir::Scope scope = ir::Scope::kGlobal;
   int element_bytes = 4;
-  Sizes shape;  // of the storage
+  Sizes shape;  // shape of the storage
   Moves move;
-  double reads = 1;  // loads that one point of the stage makes
-  Sizes spread;      // per dimension: distance of the first from the last of them
-  // Elements touched while loops first.. run and the others stand still: a box.
+  double reads = 1;  // loads of one point of the stage
+  Sizes spread;      // per dimension: distance between the first and the last of them
+  // Returns the elements that are touched, as a box, while loops first.. run and the others stand
+  // still.
   [[nodiscard]] double footprint(const std::vector<NestLoop>& loops, size_t first) const;
-  // The same while one of these loops stands still, too.
+  // Returns the elements that are touched while loop `still`, which is one of loops first.., also
+  // stands still.
   [[nodiscard]] double footprint_without(const std::vector<NestLoop>& loops, size_t first,
                                          size_t still) const;
-  // What it costs to bring them in, in bytes of whole cache lines; short runs count more.
+  // Returns the cost of loading them as bytes of whole cache lines; short runs count more.
   [[nodiscard]] double transfer_bytes(const std::vector<NestLoop>& loops, size_t first,
                                       int line_bytes) const;
-  // What the same lines take up of a cache with so many sets of lines, in bytes: as if every set
-  // held as many of them as the fullest. Large powers of two between rows put all into few sets.
+  // Returns the bytes that these lines occupy in a cache with `sets` sets, as if every set held as
+  // many of them as the fullest one. With strides of large powers of two, all lines are in few
+  // sets.
   [[nodiscard]] double occupied_bytes(const std::vector<NestLoop>& loops, size_t first,
                                       int line_bytes, int64_t sets) const;
   [[nodiscard]] bool moves_with(size_t loop) const;
-  [[nodiscard]] int64_t stride(size_t loop) const;  // elements, flattened
-  // Once all of it is known: what it touches is asked for again and again.
+  [[nodiscard]] int64_t stride(size_t loop) const;  // in elements of the flat buffer
+  // Caches what footprint() computes, as it is asked for again and again. It is called once the
+  // access is complete.
   void remember_reaches(const std::vector<NestLoop>& loops);
 
  private:
   [[nodiscard]] int64_t reach(const std::vector<NestLoop>& loops, size_t first, size_t d) const;
-  std::vector<int64_t> reaches_;  // [first][dimension], then strides; empty: not remembered
+  std::vector<int64_t> reaches_;  // [first][dimension], then strides; empty if not computed
 };
 
 using compute::OpCounts;
 
 struct Nest {
   int stage = -1;
-  int root = -1;                     // the root stage that it runs in
-  size_t outer = 0;                  // loops around the stage
+  int root = -1;                     // root stage that it runs in
+  size_t outer = 0;                  // number of loops around the stage
   std::vector<NestLoop> loops;       // outermost first
   std::vector<NestAccess> accesses;  // reads, then the write
   OpCounts ops;
-  std::vector<bool> tests;  // loops that the condition of a select moves with
+  std::vector<bool> tests;  // per loop: whether the condition of a select depends on it
   double useful = 1;        // share of the loops' points that are computed
-  [[nodiscard]] double iterations(size_t first = 0) const;  // product of extents from `first` on
-  [[nodiscard]] double operations() const;                  // of all points that are computed
+  // Product of the extents from `first` on.
+  [[nodiscard]] double iterations(size_t first = 0) const;
+  [[nodiscard]] double operations() const;  // operations of all points that are computed
 };
 
-// One nest per stage that runs at run time, in topological order.
+// Builds one nest per stage that runs at run time, in topological order.
 [[nodiscard]] std::vector<Nest> build_nests(const schedule::State& state,
                                             const schedule::Bounds& bounds);
 
