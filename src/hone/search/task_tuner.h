@@ -1,57 +1,21 @@
-// search/task_tuner.h - the tuning of one task: its space and searcher, the data its candidates run
-// on, what was measured, and the few best. propose() and build() may run while a batch is being
-// measured; observe() may not run at the same time as propose().
+// search/task_tuner.h - the tuning of one task in a run. It ties together where candidates come
+// from (candidate_source.h), what was measured (trial_log.h), what was trusted before
+// (trusted_schedules.h) and the best so far (champion.h), makes machine code, and tells searcher
+// and cost model what was measured. propose() and build() may run while a batch is being measured;
+// observe() may not run at the same time as propose().
 #pragma once
 
-#include <cmath>
+#include <memory>
 #include <optional>
-#include <set>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "hone/db/trial_store.h"
-#include "hone/search/candidate.h"
-#include "hone/search/incumbent.h"
-#include "hone/search/policy.h"
+#include "hone/search/candidate_source.h"
+#include "hone/search/champion.h"
 #include "hone/search/task_bound.h"
-#include "hone/search/transfer.h"
-#include "hone/space/portable_point.h"
+#include "hone/search/task_context.h"
+#include "hone/search/trial_log.h"
 
 namespace hone::search {
-
-struct TuneTask {
-  const compute::Dag* dag = nullptr;
-  uint64_t key = 0;
-  double multiplicity = 1;
-  std::string name;  // for people
-  // What is to be beaten, where the search begins; none: the space's default point.
-  std::optional<schedule::Steps> start = {};
-};
-
-// What all tasks of a run have in common; everything pointed to outlives the run.
-struct TaskContext {
-  const target::Target* target = nullptr;
-  cost::CostModel* model = nullptr;  // learns from what is measured
-  Policy* policy = nullptr;          // makes the searchers; null: kDefaultStrategy
-  std::string device;                // target::device_key
-  std::string version;               // of compiler and space
-  std::string source;                // Record::model
-  int threads = 1;                   // that the kernels run on
-  uint64_t seed = 1;
-  const std::set<uint64_t>* forgotten = nullptr;  // tasks of which nothing stored counts
-  trial::Accuracy accuracy = trial::Accuracy::kDefault;
-  double tolerance = 1e-4;  // of the largest output
-  measure::Weights weights = measure::Weights::kWarm;
-  int64_t own_cache_bytes = 0;  // of a core
-  measure::TimingOptions timing;
-  int64_t most_known = 20000;  // records of a task, the newest: what they have is not tried again
-};
-
-// The best of a task, for others like it.
-struct Example {
-  std::optional<space::PortablePoint> point;  // none: steps from elsewhere
-  schedule::Steps steps;
-};
 
 // What other tasks had for one.
 struct Offered {
@@ -65,35 +29,42 @@ struct Findings {
   std::vector<trial::Record> records, withdrawn;
 };
 
-// A schedule that was measured in this run and computes the right result.
-struct Finalist {
-  Candidate candidate;
-  double seconds = 0;  // on the task's scale (search/incumbent.h)
+struct MeasuredSchedule {
+  schedule::Steps steps;
+  double seconds = 0;
+  bool other_split = false;  // over the threads than the fastest one's: other parts, of other data
+  bool fewer_weights = false;  // than the fastest one, which may find less of them in the caches
+};
+
+struct TunedTask {
+  schedule::Steps steps;  // the best verified of this run, else the stored, else the default
+  schedule::Steps untuned_steps;
+  double seconds = 0;  // of the best; 0 if nothing was measured
+  double untuned_seconds = 0;
+  int trials = 0;
+  std::vector<MeasuredSchedule> runners_up = {};  // next best, verified in this run; fastest first
+  bool untuned_is_wrong = false;                  // that schedule fails here: it must not be used
+  Offered offered = {};                           // by TuneLoopOptions::pool
 };
 
 class TaskTuner {
  public:
   // `pool` helps with predictions; may be null.
   TaskTuner(const TuneTask& task, const TaskContext& context, ThreadPool* pool = nullptr)
-      : task_(task), context_(context), pool_(pool) {}
+      : task_(task), context_(context), pool_(pool), champion_(context) {}
   // Makes space and searcher and learns what `store` (may be null) knows of the task; cheap.
   [[nodiscard]] Status open(db::TrialStore* store);
   // Schedules of other tasks are tried right after this task's own best and the default.
   void start_from(const TransferPool& pool);
-  [[nodiscard]] const Offered& offered() const { return offered_; }
+  void adopt(const Example& example) { source_->adopt(example); }
+  [[nodiscard]] std::optional<Example> example() const;  // this task's best
 
   // What the store knows to be best, then the default point, then what is good for other tasks or
   // known to be good, then what the searcher says; lowered, each program once in a run. The first
   // call makes the operands and the reference.
   [[nodiscard]] Result<std::vector<Candidate>> propose(int n);
   // The last propose() found nothing that was not tried.
-  [[nodiscard]] bool exhausted() const { return exhausted_; }
-  // Steps to try soon, as they are; `point` if it is known which one they are.
-  void suggest(const schedule::Steps& steps, const std::optional<space::Point>& point = {});
-  // The best of a similar task: of the points of this space that correspond to it, the one that is
-  // predicted best is tried soon. Only the last few count.
-  void adopt(const Example& example);
-  [[nodiscard]] std::optional<Example> example() const;  // this task's best
+  [[nodiscard]] bool exhausted() const { return source_->exhausted(); }
   // Schedules to be measured as they are, outside of the search.
   [[nodiscard]] Result<std::vector<Candidate>> candidates_of(
       std::span<const schedule::Steps> schedules);
@@ -115,41 +86,28 @@ class TaskTuner {
   void set_host_load(const measure::HostLoad& load) { host_load_ = load; }
   // At the end: longer duels of the best with those that are hardly slower. Returns what to store.
   [[nodiscard]] Result<Findings> settle(measure::Runner& runner);
+  // What became of the task.
+  [[nodiscard]] TunedTask result() const;
 
   [[nodiscard]] const TuneTask& task() const { return task_; }
   [[nodiscard]] const TaskWork& work() const { return work_; }
-  [[nodiscard]] double best_seconds() const { return incumbent_.seconds(); }  // infinity: none yet
-  // ... that can be compared with another task's.
-  [[nodiscard]] double quiet_seconds() const { return best_seconds() * incumbent_.quiet(); }
-  [[nodiscard]] const Incumbent& incumbent() const { return incumbent_; }
+  [[nodiscard]] const Incumbent& incumbent() const { return champion_.incumbent(); }
+  // Of the best, such that it can be compared with another task's; infinity: there is none yet.
+  [[nodiscard]] double quiet_seconds() const { return incumbent().seconds() * incumbent().quiet(); }
   [[nodiscard]] double untuned_seconds() const { return untuned_seconds_; }
-  [[nodiscard]] double predicted_seconds() const {
-    return predicted_seconds_;
-  }  // of the default point
-  [[nodiscard]] const schedule::Steps& untuned_steps() const { return untuned_steps_; }
-  // The stored best, if its time can be compared with this run's; nullptr: there is none.
-  [[nodiscard]] const std::pair<schedule::Steps, double>* stored_best() const {
-    return stored_.empty() || stored_[0].second == 0 ? nullptr : &stored_[0];
-  }
-  // The schedule that was to be beaten computes something else or does not run.
-  [[nodiscard]] bool untuned_is_wrong() const { return untuned_is_wrong_; }
+  // Of the schedule to be beaten.
+  [[nodiscard]] double predicted_seconds() const { return predicted_seconds_; }
   // Fastest first: the first one is the incumbent.
-  [[nodiscard]] const std::vector<Finalist>& finalists() const { return finalists_; }
-  // Whether several threads run other parts of it than of the fastest finalist: by its number of
-  // tiles, that of the last phase.
-  [[nodiscard]] bool has_other_split(const Finalist& finalist) const;
-  // Whether it reads at most half the weights of the fastest finalist, where these were measured in
-  // the cache that all cores share: in the model they may be further away.
-  [[nodiscard]] bool has_fewer_weights(const Finalist& finalist) const;
-  [[nodiscard]] int trials() const { return trials_; }
+  [[nodiscard]] const std::vector<Finalist>& finalists() const {
+    return champion_.finalists().all();
+  }
+  [[nodiscard]] int trials() const { return log_.trials(); }
   // Candidates in a batch at most: each packs all constants of the task anew.
   [[nodiscard]] int max_batch() const;
 
  private:
   [[nodiscard]] SearchTask search_task() const;
-  [[nodiscard]] Status find_start();
-  void suggest_like(const Example& example);
-  [[nodiscard]] bool suggested(const schedule::Steps& steps) const;
+  [[nodiscard]] Status make_source();
   [[nodiscard]] Status make_operands();  // once
   [[nodiscard]] Status learn(db::TrialStore& store);
   // Tells searcher and cost model, or the latter alone; infinity for what failed.
@@ -157,57 +115,26 @@ class TaskTuner {
   void teach_model(std::span<const space::Point> points, std::span<const double> seconds);
   // False if its program is known: the searcher hears its time, if that is known, too.
   [[nodiscard]] bool lower(Candidate& candidate);
-  // A trial on the task's scale: what observe() makes of a candidate and its measurement.
-  struct Trial {
-    double seconds = INFINITY;
-    bool usable = false, crowned = false;
-    measure::Measurement measurement;
-  };
-  void install(std::span<const Candidate> candidates, std::span<const Trial> trials, double now);
-  [[nodiscard]] Status hold_duel(const Candidate& candidate, Trial& trial, measure::Runner& runner,
-                                 const trial::DuelOptions& options);
-  void insert_finalist(const Candidate& candidate, double seconds);
-  // Known to be good before this run: one failure may be an accident.
-  [[nodiscard]] bool trusted(const schedule::Steps& steps) const;
-  [[nodiscard]] Status try_again(std::vector<Candidate>& candidates,
-                                 std::vector<measure::Measurement>& measurements,
-                                 measure::Runner& runner);
-  [[nodiscard]] Result<Findings> depose(const measure::Measurement& first,
-                                        const measure::Measurement& second);
-  void withdraw(const schedule::Steps& bad, const trial::Record& record, Findings& findings);
+  void depose(const Champion::Deposed& deposed, Findings& findings);
+  void withdraw(const schedule::Steps& bad, Findings& findings);
   [[nodiscard]] trial::Record record(const Candidate& candidate, const Trial& trial) const;
 
   TuneTask task_;
   const TaskContext& context_;
   ThreadPool* pool_;
   std::optional<space::Space> space_;
-  std::unique_ptr<Searcher> searcher_;
+  std::unique_ptr<Policy> default_policy_;  // if the context has none
+  std::optional<CandidateSource> source_;
   TaskOperands operands_;
-  schedule::Steps untuned_steps_;
   TaskWork work_;
   int64_t constant_bytes_ = 0;
   double untuned_seconds_ = 0, predicted_seconds_ = 0;
-  struct Suggestion {
-    schedule::Steps steps;
-    std::optional<space::Point> point;  // none: not looked for yet
-  };
-  std::vector<Suggestion> first_;       // to be proposed before the searcher's, in order
-  std::vector<Example> adopted_;        // of similar tasks, the latest last
-  std::unordered_set<uint64_t> tried_;  // hashes of steps proposed in this run
-  std::unordered_map<uint64_t, uint64_t> programs_;  // code by program; 0: not built yet
-  std::unordered_map<uint64_t, double> known_code_;  // seconds by hash of the machine code
-  std::set<uint64_t> in_flight_;                     // codes handed out and not yet heard of
-  Incumbent incumbent_;
-  std::vector<std::pair<schedule::Steps, double>> stored_;  // best ones and their seconds
-  std::vector<Finalist> finalists_;
-  std::vector<Candidate> doubtful_;            // trusted ones that failed before anything else ran
-  std::unordered_set<uint64_t> failed_twice_;  // hashes of steps
+  TrialLog log_;
+  TrustedSchedules trusted_;
+  Champion champion_;
   measure::HostLoad host_load_;
-  int trials_ = 0;
-  bool exhausted_ = false, untuned_is_wrong_ = false;
   Offered offered_;
-  size_t learned_ = 0;  // records of earlier runs
-  uint64_t next_id_ = 1;
+  size_t stored_records_ = 0;
 };
 
 }  // namespace hone::search

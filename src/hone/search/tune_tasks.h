@@ -12,31 +12,10 @@
 #include "hone/measure/core_state.h"
 #include "hone/measure/runner.h"
 #include "hone/search/task_tuner.h"
+#include "hone/search/trial_keeper.h"
+#include "hone/search/tune_progress.h"
 
 namespace hone::search {
-
-struct TaskProgress {
-  std::string name;
-  double multiplicity = 1;
-  double untuned_seconds = 0;  // 0: not measured yet
-  double best_seconds = 0;
-  int trials = 0;
-  double bound_seconds = 0;  // what no schedule is expected to beat
-  double share = 0;          // of the model's time
-  double expected_gain = 0;  // share of the model's time that kGainSeconds more on it may save
-  bool at_limit = false;     // it gets no more time
-};
-inline constexpr double kGainSeconds = 10;
-
-struct TuneProgress {
-  double elapsed = 0, budget = 0;  // seconds
-  double left = 0;  // seconds until the time or the trials are spent, as it looks now
-  int trials = 0;
-  double trials_per_second = 0;
-  int task = -1;                // that the last batch was of
-  std::string_view stage = {};  // what is done after the search, in words; empty: it goes on
-  std::vector<TaskProgress> tasks;
-};
 
 struct TuneLoopOptions {
   TaskContext context;
@@ -58,30 +37,6 @@ struct TuneLoopOptions {
   double final_share = 0.06;    // of the time, at most, to measure the best few of each task again
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const TuneProgress&)> on_progress;
-};
-
-struct MeasuredSchedule {
-  schedule::Steps steps;
-  double seconds = 0;
-  bool other_split = false;  // over the threads than the fastest one's: other parts, of other data
-  bool fewer_weights = false;  // than the fastest one, which may find less of them in the caches
-};
-
-struct TunedTask {
-  schedule::Steps steps;  // the best verified of this run, else the stored, else the default
-  schedule::Steps untuned_steps;
-  double seconds = 0;  // of the best; 0 if nothing was measured
-  double untuned_seconds = 0;
-  int trials = 0;
-  std::vector<MeasuredSchedule> runners_up = {};  // next best, verified in this run; fastest first
-  bool untuned_is_wrong = false;                  // that schedule fails here: it must not be used
-  Offered offered = {};                           // by TuneLoopOptions::pool
-};
-
-// Schedules that could not be measured, of one outcome.
-struct Failures {
-  int count = 0;
-  std::string first;  // why the first one failed
 };
 
 struct TuneResult {

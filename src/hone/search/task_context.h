@@ -1,0 +1,43 @@
+// search/task_context.h - a task to tune, and what all tasks of a run have in common.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "hone/measure/job.h"
+#include "hone/schedule/step.h"
+#include "hone/search/policy.h"
+#include "hone/trial/record.h"
+
+namespace hone::search {
+
+struct TuneTask {
+  const compute::Dag* dag = nullptr;
+  uint64_t key = 0;
+  double multiplicity = 1;
+  std::string name;  // for people
+  // What is to be beaten, where the search begins; none: the space's default point.
+  std::optional<schedule::Steps> start = {};
+};
+
+// Everything pointed to outlives the run.
+struct TaskContext {
+  const target::Target* target = nullptr;
+  cost::CostModel* model = nullptr;  // learns from what is measured
+  Policy* policy = nullptr;          // makes the searchers; null: kDefaultStrategy
+  std::string device;                // target::device_key
+  std::string version;               // of compiler and space
+  std::string source;                // Record::model
+  int threads = 1;                   // that the kernels run on
+  uint64_t seed = 1;
+  const std::set<uint64_t>* forgotten = nullptr;  // tasks of which nothing stored counts
+  trial::Accuracy accuracy = trial::Accuracy::kDefault;
+  double tolerance = 1e-4;  // of the largest output
+  measure::Weights weights = measure::Weights::kWarm;
+  int64_t own_cache_bytes = 0;  // of a core
+  measure::TimingOptions timing;
+  int64_t most_known = 20000;  // records of a task, the newest: what they have is not tried again
+};
+
+}  // namespace hone::search

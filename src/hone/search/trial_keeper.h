@@ -1,0 +1,36 @@
+// search/trial_keeper.h - keeps what a run of tuning measures in a store, and counts what failed.
+// After the store's first failure nothing more is kept.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "hone/db/trial_store.h"
+#include "hone/search/task_tuner.h"
+
+namespace hone::search {
+
+// Schedules that could not be measured, of one outcome.
+struct Failures {
+  int count = 0;
+  std::string first;  // why the first one failed
+};
+
+class TrialKeeper {
+ public:
+  // `store`: null: nothing is kept, failures are counted.
+  explicit TrialKeeper(db::TrialStore* store) : store_(store) {}
+  void keep(const Findings& findings);
+  [[nodiscard]] const Status& status() const { return status_; }  // the store's first failure
+  [[nodiscard]] const std::map<trial::Outcome, Failures>& failures() const { return failures_; }
+
+ private:
+  [[nodiscard]] Status store(const Findings& findings);
+  [[nodiscard]] Status withdraw(const trial::Record& bad);
+
+  db::TrialStore* store_;
+  Status status_ = ok_status();
+  std::map<trial::Outcome, Failures> failures_;
+};
+
+}  // namespace hone::search
