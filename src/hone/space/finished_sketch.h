@@ -17,6 +17,14 @@ struct Space::Sketch {
   size_t usual_steps = 0;                        // of the default point
   std::vector<std::pair<int, int>> usual_newer;  // what that has of decisions that are newer
 
+  // An error if its default point is illegal.
+  [[nodiscard]] static Result<std::shared_ptr<const Sketch>> finish(
+      SketchBuilder builder, const std::shared_ptr<const compute::Dag>& dag);
+  [[nodiscard]] std::vector<int> default_choices() const {
+    std::vector<int> choices(decisions.size(), 0);
+    for (const auto& group : groups) group->set_default(choices);
+    return choices;
+  }
   [[nodiscard]] bool legal(const std::vector<int>& choices) const {
     const Choice choice(decisions, choices);
     return std::all_of(groups.begin(), groups.end(),
@@ -29,6 +37,9 @@ struct Space::Sketch {
     const Choice choice(decisions, choices);
     for (const auto& group : groups) group->append_steps(choice, steps);
   }
+  [[nodiscard]] schedule::Steps steps(const std::vector<int>& choices) const;
+  [[nodiscard]] Result<Candidate> instantiate(const std::vector<int>& choices,
+                                              const std::shared_ptr<const compute::Dag>& dag) const;
 };
 
 }  // namespace hone::space

@@ -38,12 +38,10 @@ int SketchBuilder::add_decision(const std::string& stage, std::string_view role,
   return static_cast<int>(decisions.size()) - 1;
 }
 
-void SketchBuilder::take(SketchBuilder&& other) {
-  state = std::move(other.state);
-  structure = std::move(other.structure);
-  decisions = std::move(other.decisions);
-  groups = std::move(other.groups);
-  for_threads = other.for_threads;
+const schedule::StageInfoPtr& SketchBuilder::info(const std::string& stage) const {
+  const int index = state.find_stage(stage);
+  HONE_ASSERT(index >= 0, "a stage of the sketch");
+  return state.stages[static_cast<size_t>(index)].info;
 }
 
 int nearest_option(const Decision& decision, int64_t value) {

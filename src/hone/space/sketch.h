@@ -42,9 +42,9 @@ class Group {
 struct SketchBuilder {
   const target::Target& target;
   schedule::State state;  // after the structural steps
-  schedule::Steps structure;
-  std::vector<Decision> decisions;
-  std::vector<std::shared_ptr<const Group>> groups;
+  schedule::Steps structure = {};
+  std::vector<Decision> decisions = {};
+  std::vector<std::shared_ptr<const Group>> groups = {};
   // Another sketch does the same with less work where there is one thread.
   bool for_threads = false;
 
@@ -53,8 +53,7 @@ struct SketchBuilder {
   [[nodiscard]] int add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
                                  std::vector<int64_t> options, int64_t extent = 0,
                                  bool scales = false);
-  // Becomes `other`, a copy in which a rule was tried, of the same target.
-  void take(SketchBuilder&& other);
+  [[nodiscard]] const schedule::StageInfoPtr& info(const std::string& stage) const;
 };
 
 // Index of the option closest to `value`.
@@ -81,61 +80,10 @@ void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t 
 // The spatial axis that moves through the last dimension of the stage's output by one; -1 if none.
 [[nodiscard]] int unit_stride_axis(const schedule::StageInfo& info);
 
-// Rules. Each returns false if it does not apply to the stage.
-// A reduction (accumulator) with its pointwise epilogue: multi-level tiling around a register tile.
-[[nodiscard]] bool add_contraction(SketchBuilder& builder, const std::string& epilogue,
-                                   const std::string& reduction);
-// How well a stage suits a rule, as a sum vector lanes along another axis: not at all, as another
-// way, or as the best one.
-enum class Fit : uint8_t { kNone, kPossible, kBest };
-struct DotOptions {
-  std::string packed = {};  // the stage that makes the constant operand; "": one is made if it can
-  int fixed = 0;            // so many of the epilogue's leading axes stay untiled
-};
-// A reduction with its pointwise epilogue, its lanes along contiguous elements of the sum.
-[[nodiscard]] Fit add_dot(SketchBuilder& builder, const std::string& epilogue,
-                          const std::string& reduction, const DotOptions& options = {});
-// A product of few columns with its epilogue, its lanes along rows that lie side by side or are
-// packed so.
-[[nodiscard]] Fit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
-                                const std::string& reduction);
-// A reduction with its epilogue, in parts of the sum that run in parallel and are added up in a
-// phase of their own.
-[[nodiscard]] bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
-                                 const std::string& reduction);
-// A reduction with its epilogue, its data copied into the order of the register tiles first.
-[[nodiscard]] bool add_im2col(SketchBuilder& builder, const std::string& epilogue,
-                              const std::string& reduction);
-// A convolution with its epilogue by Winograd's F(outputs, taps).
-[[nodiscard]] bool add_winograd(SketchBuilder& builder, const std::string& epilogue,
-                                const std::string& conv, int64_t outputs);
-// A product of large matrices with its epilogue by Strassen's algorithm.
-[[nodiscard]] bool add_strassen(SketchBuilder& builder, const std::string& epilogue,
-                                const std::string& product);
-// The whole task as reductions along rows with what is computed of them, if it is that.
-[[nodiscard]] bool add_rows(SketchBuilder& builder);
-// The same where rows are few and long: in parts, each stage a phase over them.
-[[nodiscard]] bool add_long_rows(SketchBuilder& builder);
 // Stages that are wanted go into their readers where that is legal, until none is left.
 [[nodiscard]] Status inline_stages(SketchBuilder& builder,
                                    const std::function<bool(const compute::Stage&)>& wanted);
 // A pointwise stage goes into its reader if that is pointwise, too, and the only one.
 [[nodiscard]] Status inline_chains(SketchBuilder& builder);
-// The whole task as a depthwise convolution whose result a product over the channels takes.
-[[nodiscard]] bool add_separable(SketchBuilder& builder);
-// The whole task as attention: softmax of products, times values; of all keys, where their scores
-// fit a cache (tiling 0), or of one tile of keys after the other, where there are enough (tiling n:
-// by the n-th length of a tile).
-[[nodiscard]] bool add_attention(SketchBuilder& builder, size_t tiling = 0);
-// A pointwise root stage: fused outer loops in parallel, one axis vectorized.
-[[nodiscard]] bool add_pointwise(SketchBuilder& builder, const std::string& stage);
-// An extern stage that is a scan: neighbouring points take their steps together.
-[[nodiscard]] bool add_scan(SketchBuilder& builder, const std::string& stage);
-// A scan of few long rows, each in parts for several threads; the whole Dag.
-[[nodiscard]] Fit add_scan_parts(SketchBuilder& builder);
-// Any extern stage: all its axes in parallel.
-void add_extern(SketchBuilder& builder, const std::string& stage);
-// Anything: the outermost spatial axis in parallel, nothing else.
-void add_fallback(SketchBuilder& builder, const std::string& stage);
 
 }  // namespace hone::space

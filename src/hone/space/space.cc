@@ -80,9 +80,7 @@ double Space::size() const {
 }
 
 Point Space::default_point(int sketch) const {
-  Point point{sketch, std::vector<int>(sketches_[sketch]->decisions.size(), 0)};
-  for (const auto& group : sketches_[sketch]->groups) group->set_default(point.choices);
-  return point;
+  return {sketch, sketches_[sketch]->default_choices()};
 }
 
 std::vector<Point> Space::default_points() const {
@@ -201,25 +199,31 @@ std::vector<float> Space::encode(const Point& point) const {
   return numbers;
 }
 
-Steps Space::steps(const Point& point) const {
-  const Sketch& sketch = *sketches_[point.sketch];
+Steps Space::Sketch::steps(const std::vector<int>& choices) const {
   Steps steps;
-  steps.reserve(sketch.usual_steps + 8);  // some points need a few more
-  steps.insert(steps.end(), sketch.structure.begin(), sketch.structure.end());
-  sketch.append_steps(point.choices, steps);
+  steps.reserve(usual_steps + 8);  // some points need a few more
+  steps.insert(steps.end(), structure.begin(), structure.end());
+  append_steps(choices, steps);
   return steps;
 }
 
-Result<Candidate> Space::instantiate(const Point& point) const {
-  const Sketch& sketch = *sketches_[point.sketch];
-  Candidate candidate{sketch.state, {}, steps(point), dag_};
-  for (const schedule::Step& step : std::span(candidate.steps).subspan(sketch.structure.size())) {
-    if (Status status = schedule::apply_in_place(step, candidate.state); !status.ok()) {
+Result<Candidate> Space::Sketch::instantiate(const std::vector<int>& choices,
+                                             const std::shared_ptr<const compute::Dag>& dag) const {
+  Candidate candidate{state, {}, steps(choices), dag};
+  for (const schedule::Step& step : std::span(candidate.steps).subspan(structure.size())) {
+    if (Status status = schedule::apply_in_place(step, candidate.state); !status.ok())
       return invalid("{}: {}", schedule::to_string(step), status.message());
-    }
   }
   HONE_ASSIGN_OR_RETURN(candidate.bounds, schedule::infer_bounds(candidate.state));
   return candidate;
+}
+
+Steps Space::steps(const Point& point) const {
+  return sketches_[point.sketch]->steps(point.choices);
+}
+
+Result<Candidate> Space::instantiate(const Point& point) const {
+  return sketches_[point.sketch]->instantiate(point.choices, dag_);
 }
 
 Result<Candidate> default_candidate(const compute::Dag& dag, const target::Target& target) {

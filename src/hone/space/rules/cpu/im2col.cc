@@ -1,18 +1,19 @@
 // A convolution or product whose data are copied first into the order in which the register tiles
 // read them: im2col and a matrix product (Chellapilla et al., 2006), or for a product without a
 // window the packed panels of GotoBLAS. R is computed inside its epilogue E as ever
-// (rule_contraction.cc); the copy is a phase of its own, or that of a block of rows at the head of
+// (make_contraction.cc); the copy is a phase of its own, or that of a block of rows at the head of
 // E's parallel loop:
 //
 //   parallel blocks of rows:
 //     data.col: the block's rows, in panels of a register tile's columns by lanes of the sum
-//     R and E as in rule_contraction.cc
+//     R and E as in make_contraction.cc
 //
 // It may pay where a tile's columns lie apart: a stride, or lines that share the sets of a cache.
 #include <algorithm>
 #include <numeric>
 
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -130,34 +131,32 @@ bool lie_apart(const compute::Access& read, int axis, bool window) {
 
 }  // namespace
 
-bool add_im2col(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction) {
-  SketchBuilder trial = builder;
-  const auto info = [&](const std::string& name) {
-    return trial.state.stages[static_cast<size_t>(trial.state.find_stage(name))].info;
-  };
-  const schedule::StageInfoPtr e = info(epilogue), r = info(reduction);
+Fit add_im2col(SketchBuilder& builder, const Task& task) {
+  const std::string &epilogue = task.epilogue, &reduction = task.reduction;
+  const schedule::StageInfoPtr e = builder.info(epilogue), r = builder.info(reduction);
   const int vector = unit_stride_axis(*e);
   const auto names = match_axes(*e, *r);
-  if (vector < 0 || !names) return false;
+  if (vector < 0 || !names) return Fit::kNone;
   const compute::Access* operand =
-      shared_operand(trial.state, *r, axis_named(*r, (*names)[static_cast<size_t>(vector)]));
-  if (!operand || !trial.add_step(schedule::Im2col{reduction, operand->buffer->name}).ok())
-    return false;
+      shared_operand(builder.state, *r, axis_named(*r, (*names)[static_cast<size_t>(vector)]));
+  if (!operand || !builder.add_step(schedule::Im2col{reduction, operand->buffer->name}).ok())
+    return Fit::kNone;
   auto group = std::make_shared<Im2colGroup>();
   group->product =
-      make_contraction(trial, epilogue, reduction, {.fixed_groups = true, .blocks = true});
-  if (!group->product || group->product->roles.column < 0) return false;
+      make_contraction(builder, epilogue, reduction, {.fixed_groups = true, .blocks = true});
+  if (!group->product || group->product->roles.column < 0) return Fit::kNone;
   const Contraction& product = *group->product;
-  if (product.axes[static_cast<size_t>(product.roles.column)].extent < kLeastColumns) return false;
+  if (product.axes[static_cast<size_t>(product.roles.column)].extent < kLeastColumns)
+    return Fit::kNone;
   group->column = product.reduction_names[static_cast<size_t>(product.roles.column)];
-  if (!lie_apart(*operand, axis_named(*r, group->column), product.taps() > 1)) return false;
-  const int reader = trial.state.find_stage(reduction);
+  if (!lie_apart(*operand, axis_named(*r, group->column), product.taps() > 1)) return Fit::kNone;
+  const int reader = builder.state.find_stage(reduction);
   for (int s = 0; s < reader; ++s) {
-    const StageInfo& copy = *trial.state.stages[static_cast<size_t>(s)].info;
+    const StageInfo& copy = *builder.state.stages[static_cast<size_t>(s)].info;
     if (copy.constant) continue;
     group->stage = copy.stage.name;
     const auto has = [&](const std::string& name) { return axis_named(copy, name) >= 0; };
-    if (!has(group->column) || !has(product.reduce.back().var->name)) return false;
+    if (!has(group->column) || !has(product.reduce.back().var->name)) return Fit::kNone;
     for (size_t a = 0; a < product.axes.size(); ++a) {
       const std::string& name = product.reduction_names[a];
       if (static_cast<int>(a) != product.roles.column && has(name)) group->outer.push_back(name);
@@ -167,13 +166,12 @@ bool add_im2col(SketchBuilder& builder, const std::string& epilogue, const std::
     }
   }
   group->longest = product.reduce.back().extent;
-  group->d_place = trial.add_decision(
+  group->d_place = builder.add_decision(
       epilogue, "copy", DecisionKind::kPacking,
       product.roles.row >= 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
-  group->product->own_decisions = group->own_decisions = trial.decisions;
-  trial.groups.push_back(std::move(group));
-  builder.take(std::move(trial));
-  return true;
+  group->product->own_decisions = group->own_decisions = builder.decisions;
+  builder.groups.push_back(std::move(group));
+  return Fit::kPossible;
 }
 
 }  // namespace hone::space

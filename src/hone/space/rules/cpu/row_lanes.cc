@@ -3,11 +3,12 @@
 // three columns would be three of a vector's; along rows all of them work, and each column is a
 // broadcast. What follows the sum stores columns apart, once for a whole sum.
 //
-// Loops and decisions are those of a contraction (rule_contraction.cc).
+// Loops and decisions are those of a contraction (make_contraction.cc).
 #include <algorithm>
 
 #include "hone/base/round_up.h"
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -58,16 +59,14 @@ int row_lanes_axis(const SketchBuilder& builder, const schedule::StageInfo& e,
   return axis >= 0 && e.axes[static_cast<size_t>(axis)].extent >= lanes ? axis : -1;
 }
 
-Fit add_row_lanes(SketchBuilder& builder, const std::string& epilogue,
-                  const std::string& reduction) {
-  const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
-  const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
+Fit add_row_lanes(SketchBuilder& builder, const Task& task) {
+  const schedule::StageInfoPtr e = builder.info(task.epilogue), r = builder.info(task.reduction);
   if (e->constant) return Fit::kNone;
   const auto names = match_axes(*e, *r);
   const int axis = names ? row_lanes_axis(builder, *e, *r, *names) : -1;
   if (axis < 0) return Fit::kNone;
   std::shared_ptr<Contraction> group =
-      make_contraction(builder, epilogue, reduction, {.vector = axis});
+      make_contraction(builder, task.epilogue, task.reduction, {.vector = axis});
   if (!group) return Fit::kNone;
   builder.groups.push_back(std::move(group));
   return 2 * columns_of(*e) <= lanes_of(builder.target, *e) ? Fit::kBest : Fit::kPossible;

@@ -1,4 +1,4 @@
-#include "hone/space/bilinear.h"
+#include "hone/space/rules/cpu/bilinear.h"
 
 #include <algorithm>
 #include <cmath>
@@ -281,16 +281,10 @@ std::vector<int64_t> block_options(int64_t tiles) {
   return options;
 }
 
-const std::vector<compute::Axis>& axes_of(const SketchBuilder& builder, const std::string& stage) {
-  const int index = builder.state.find_stage(stage);
-  HONE_ASSERT(index >= 0, "a stage that was just made");
-  return builder.state.stages[static_cast<size_t>(index)].info->axes;
-}
-
 // None if the algorithm has no such stage.
 std::vector<compute::Axis> axes_if_any(const SketchBuilder& builder, const std::string& stage) {
   return builder.state.find_stage(stage) < 0 ? std::vector<compute::Axis>()
-                                             : axes_of(builder, stage);
+                                             : builder.info(stage)->axes;
 }
 
 // The blocks along E's axes; empty if their roles are unclear.
@@ -323,42 +317,38 @@ std::vector<BlockAxis> make_blocks(SketchBuilder& builder, const schedule::Stage
 
 }  // namespace
 
-bool add_bilinear(SketchBuilder& builder, const std::string& epilogue, const std::string& conv,
-                  const Bilinear& algorithm) {
-  SketchBuilder trial = builder;
-  const int index = trial.state.find_stage(conv);
-  const schedule::StageInfoPtr e =
-      trial.state.stages[static_cast<size_t>(trial.state.find_stage(epilogue))].info;
-  const schedule::StageInfoPtr r = trial.state.stages[static_cast<size_t>(index)].info;
+Fit add_bilinear(SketchBuilder& builder, const Task& task, const Bilinear& algorithm) {
+  const std::string &epilogue = task.epilogue, &conv = task.reduction;
+  const schedule::StageInfoPtr e = builder.info(epilogue), r = builder.info(conv);
   const int vector = unit_stride_axis(*e);
   const auto names = match_axes(*e, *r);
   if (vector < 0 || !names || e->stage.where || e->stage.outputs.size() != 1 || e->constant)
-    return false;
+    return Fit::kNone;
   auto group = std::make_shared<BilinearGroup>();
   group->epilogue = epilogue;
   group->conv = conv;
   group->channel = e->axes[static_cast<size_t>(vector)].var->name;
   group->weight_channel = (*names)[static_cast<size_t>(vector)];
   for (const Bilinear::Tiled& tiled : algorithm.tiled) {
-    if (tiled.axis == group->weight_channel) return false;
+    if (tiled.axis == group->weight_channel) return Fit::kNone;
   }
   group->channels = e->axes[static_cast<size_t>(vector)].extent / algorithm.channel_places;
   group->point_axes = algorithm.point_axes;
   group->channel_places = algorithm.channel_places;
   group->points = algorithm.points;
-  group->lanes = trial.target.lanes(4);
-  group->cores = trial.target.cores;
-  if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
-  group->blocks = make_blocks(trial, *e, *names, vector, algorithm.tiled);
-  if (group->blocks.empty()) return false;
-  if (!trial.add_step(algorithm.step).ok()) return false;
-  if (!trial.add_step(schedule::CacheWrite{conv + ".m"}).ok()) return false;
-  group->data = axes_of(trial, conv + ".v");
-  group->weights = axes_of(trial, conv + ".u");
-  group->back = axes_of(trial, conv);
-  group->first_data = axes_if_any(trial, conv + ".v1");
-  group->first_weights = axes_if_any(trial, conv + ".u1");
-  group->first_back = axes_if_any(trial, conv + ".y1");
+  group->lanes = builder.target.lanes(4);
+  group->cores = builder.target.cores;
+  if (builder.target.caches.size() > 1) group->l2_bytes = builder.target.caches[1].bytes;
+  group->blocks = make_blocks(builder, *e, *names, vector, algorithm.tiled);
+  if (group->blocks.empty()) return Fit::kNone;
+  if (!builder.add_step(algorithm.step).ok()) return Fit::kNone;
+  if (!builder.add_step(schedule::CacheWrite{conv + ".m"}).ok()) return Fit::kNone;
+  group->data = builder.info(conv + ".v")->axes;
+  group->weights = builder.info(conv + ".u")->axes;
+  group->back = builder.info(conv)->axes;
+  group->first_data = axes_if_any(builder, conv + ".v1");
+  group->first_weights = axes_if_any(builder, conv + ".u1");
+  group->first_back = axes_if_any(builder, conv + ".y1");
   group->inputs = group->data.back().extent;
   // Lanes along channels throughout, which all read the same data: lanes behind the last channel
   // would read data that are not there.
@@ -369,18 +359,18 @@ bool add_bilinear(SketchBuilder& builder, const std::string& epilogue, const std
   };
   if (group->back.back().var->name != group->weight_channel || !has_channel(group->weights) ||
       has_channel(group->data))
-    return false;
+    return Fit::kNone;
   group->product =
-      make_contraction(trial, conv + ".m", conv + ".m.acc",
+      make_contraction(builder, conv + ".m", conv + ".m.acc",
                        {.nested = true, .fixed = algorithm.point_axes, .packed = conv + ".u"});
-  if (!group->product) return false;
-  group->d_channels = trial.add_decision(conv, "channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
+  if (!group->product) return Fit::kNone;
+  group->d_channels =
+      builder.add_decision(conv, "channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
   group->product->d_blocks = group->d_channels;
-  group->d_shares = trial.add_decision(conv, "shares", DecisionKind::kParallel, {1, 2, 4, 8});
-  group->own_decisions = trial.decisions;
-  trial.groups.push_back(std::move(group));
-  builder.take(std::move(trial));
-  return true;
+  group->d_shares = builder.add_decision(conv, "shares", DecisionKind::kParallel, {1, 2, 4, 8});
+  group->own_decisions = builder.decisions;
+  builder.groups.push_back(std::move(group));
+  return Fit::kPossible;
 }
 
 }  // namespace hone::space

@@ -1,4 +1,4 @@
-#include "hone/space/panels.h"
+#include "hone/space/rules/cpu/panels.h"
 
 #include <algorithm>
 

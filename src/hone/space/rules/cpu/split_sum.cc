@@ -8,7 +8,8 @@
 #include <bit>
 
 #include "hone/base/round_up.h"
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -110,18 +111,17 @@ std::vector<int64_t> part_options(const CutAxis& cut) {
 
 }  // namespace
 
-bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
-                   const std::string& reduction) {
-  const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
-  const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
+Fit add_split_sum(SketchBuilder& builder, const Task& task) {
+  const std::string &epilogue = task.epilogue, &reduction = task.reduction;
+  const schedule::StageInfoPtr e = builder.info(epilogue), r = builder.info(reduction);
   if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1 ||
       !r->stage.outputs[0].merge)
-    return false;
+    return Fit::kNone;
   const auto names = match_axes(*e, *r);
-  if (!names) return false;
+  if (!names) return Fit::kNone;
   const int rows = row_lanes_axis(builder, *e, *r, *names), unit = unit_stride_axis(*e);
   const int vector = unit < 0 ? rows : unit;
-  if (vector < 0) return false;
+  if (vector < 0) return Fit::kNone;
   auto group = std::make_shared<SplitSum>();
   group->lanes = lanes_of(builder.target, *e);
   int64_t results = 1, terms = 1;
@@ -133,7 +133,7 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   }
   if (results * terms < kLeastWork ||
       results > kVectorsPerCore * builder.target.cores * group->lanes)
-    return false;
+    return Fit::kNone;
   CutAxis& cut = group->cut;
   cut = {.name = r->axes[longest].var->name, .length = r->axes[longest].extent};
   cut.inner = terms / cut.length;
@@ -142,7 +142,7 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   });
   if (has_lanes) cut.unit = 8 * group->lanes, cut.least_terms = kLeastTerms;
   const std::vector<int64_t> parts = part_options(cut);
-  if (parts.empty()) return false;
+  if (parts.empty()) return Fit::kNone;
   group->epilogue = epilogue;
   group->reduction = reduction;
   group->axes = e->stage.axes;
@@ -155,7 +155,7 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   const compute::Access* operand = packable(builder.state, *r, static_cast<int>(longest));
   if (operand != nullptr && moves(*operand, along)) {
     const std::string buffer = operand->buffer->name;
-    if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return false;
+    if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return Fit::kNone;
     packed = builder.state.stages[builder.state.find_stage(reduction) - 1].name();
   }
   // The other rule sees the smallest parts; its decisions suit larger ones.
@@ -164,8 +164,8 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
   const int64_t fewest = cut.part_length(parts.back());
   if (!probe.add_step(schedule::RFactor{reduction, cut.name, fewest}).ok() ||
       !probe.add_step(schedule::CacheWrite{partial}).ok())
-    return false;
-  if (add_dot(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != Fit::kNone) {
+    return Fit::kNone;
+  if (add_dot_sum(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != Fit::kNone) {
     group->part = probe.groups.back();
   } else {
     const int lanes_along = rows < 0 ? -1 : rows + 1;  // the parts' axis stands first
@@ -173,13 +173,13 @@ bool add_split_sum(SketchBuilder& builder, const std::string& epilogue,
         make_contraction(probe, partial, partial + ".acc",
                          {.vector = lanes_along, .fixed = 1, .ends_early = true, .packed = packed});
   }
-  if (!group->part) return false;
+  if (!group->part) return Fit::kNone;
   builder.decisions = std::move(probe.decisions);
   group->d_parts = builder.add_decision(epilogue, "parts", DecisionKind::kParallel, parts);
   group->d_merge = builder.add_decision(epilogue, "merge", DecisionKind::kVector, {1, 2, 4});
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
-  return true;
+  return Fit::kPossible;
 }
 
 }  // namespace hone::space

@@ -8,7 +8,8 @@
 //   E: parallel parts and rows:  elements, vectorized
 #include <algorithm>
 
-#include "hone/space/rows.h"
+#include "hone/space/rules/cpu/rows.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -113,37 +114,36 @@ std::vector<int64_t> row_parts(int64_t length) {
   return parts;
 }
 
-bool add_long_rows(SketchBuilder& builder) {
-  SketchBuilder trial = builder;
-  if (!copy_out(trial).ok() || !inline_stages(trial, [](const auto&) { return true; }).ok())
-    return false;
+Fit add_long_rows(SketchBuilder& builder, const Task&) {
+  if (!copy_out(builder).ok() || !inline_stages(builder, [](const auto&) { return true; }).ok())
+    return Fit::kNone;
   const auto group = std::make_shared<LongRows>();
-  group->cores = trial.target.cores;
+  group->cores = builder.target.cores;
   const bool functions =
-      std::any_of(trial.state.stages.begin(), trial.state.stages.end(), [](const auto& stage) {
+      std::any_of(builder.state.stages.begin(), builder.state.stages.end(), [](const auto& stage) {
         return is_reduction(*stage.info) && is_expensive(stage.info->stage);
       });
   const int64_t least = functions ? kLeastLongRow / 2 : kLeastLongRow;
   // Where nothing is left of the rows no other rule has vectors for them.
-  const bool scalar = trial.state.stages.back().info->stage.axes.empty();
+  const bool scalar = builder.state.stages.back().info->stage.axes.empty();
   int64_t shortest = INT64_MAX, fewest = INT64_MAX;
-  for (const schedule::StageState& stage : trial.state.stages) {
+  for (const schedule::StageState& stage : builder.state.stages) {
     const StageInfo& info = *stage.info;
-    const bool last = &stage == &trial.state.stages.back();
+    const bool last = &stage == &builder.state.stages.back();
     if (info.stage.is_extern() || info.stage.where || info.constant ||
         info.stage.outputs.size() != 1 || is_reduction(info) == last ||
-        trial.state.is_param(info.stage.outputs[0].buffer) != last)
-      return false;
+        builder.state.is_param(info.stage.outputs[0].buffer) != last)
+      return Fit::kNone;
     if (last) break;
     const auto made = long_reduction(info, group->cores);
-    if (!made || made->elements < (scalar ? kLeastScalar : least)) return false;
+    if (!made || made->elements < (scalar ? kLeastScalar : least)) return Fit::kNone;
     fewest = std::min(fewest, made->elements);
     group->rows = std::max(group->rows, made->count);
     shortest = std::min(shortest, made->length);
     group->reductions.push_back(*made);
   }
-  if (group->reductions.empty()) return false;
-  const StageInfo& root = *trial.state.stages.back().info;
+  if (group->reductions.empty()) return Fit::kNone;
+  const StageInfo& root = *builder.state.stages.back().info;
   group->root = root.stage.name;
   const int unit = unit_stride_axis(root);
   for (int a = 0; a < root.num_spatial(); ++a) {
@@ -160,14 +160,13 @@ bool add_long_rows(SketchBuilder& builder) {
   if (fewest >= least) {
     for (const int64_t n : row_parts(shortest)) parts.push_back(n);
   }
-  if (parts.empty()) return false;
-  trial.for_threads = !scalar;
-  group->decide(trial, group->root, parts);
-  trial.groups.push_back(group);
-  if (group->elements.empty() && !add_pointwise(trial, group->root))
-    add_fallback(trial, group->root);
-  builder.take(std::move(trial));
-  return true;
+  if (parts.empty()) return Fit::kNone;
+  builder.for_threads = !scalar;
+  group->decide(builder, group->root, parts);
+  builder.groups.push_back(group);
+  if (group->elements.empty() && !add_pointwise(builder, group->root))
+    add_fallback(builder, group->root);
+  return Fit::kBest;
 }
 
 }  // namespace hone::space

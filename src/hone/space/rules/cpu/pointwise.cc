@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "hone/space/sketch.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -222,7 +222,7 @@ std::vector<int64_t> piece_options(int64_t extent, int64_t others, int64_t lanes
 }  // namespace
 
 bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
-  const schedule::StageInfoPtr info = builder.state.stages[builder.state.find_stage(stage)].info;
+  const schedule::StageInfoPtr info = builder.info(stage);
   if (info->constant || info->stage.outputs.size() != 1 || info->stage.axes.empty()) return false;
   auto group = std::make_shared<Pointwise>();
   group->stage = stage;
@@ -272,15 +272,13 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
 void add_extern(SketchBuilder& builder, const std::string& stage) {
   auto group = std::make_shared<Extern>();
   group->stage = stage;
-  for (const compute::Axis& axis :
-       builder.state.stages[builder.state.find_stage(stage)].info->stage.axes) {
+  for (const compute::Axis& axis : builder.info(stage)->stage.axes)
     group->axes.push_back(axis.var->name);
-  }
   builder.groups.push_back(std::move(group));
 }
 
 void add_fallback(SketchBuilder& builder, const std::string& stage) {
-  const schedule::StageInfoPtr info = builder.state.stages[builder.state.find_stage(stage)].info;
+  const schedule::StageInfoPtr info = builder.info(stage);
   auto group = std::make_shared<Fallback>();
   group->stage = stage;
   if (!info->constant && !info->stage.axes.empty()) group->parallel = info->stage.axes[0].var->name;

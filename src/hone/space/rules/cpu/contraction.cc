@@ -1,4 +1,4 @@
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
 
 #include <algorithm>
 #include <cmath>

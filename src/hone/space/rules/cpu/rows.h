@@ -1,4 +1,4 @@
-// space/rows.h - what the rules for reductions along rows share (internal to space).
+// space/rules/cpu/rows.h - what the rules for reductions along rows share (internal to space).
 #pragma once
 
 #include "hone/space/sketch.h"

@@ -11,7 +11,8 @@
 
 #include "hone/compute/affine.h"
 #include "hone/ir/scan_loop.h"
-#include "hone/space/rows.h"
+#include "hone/space/rules/cpu/rows.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -203,7 +204,7 @@ class ScanParts : public RowParts {
 
 }  // namespace
 
-Fit add_scan_parts(SketchBuilder& builder) {
+Fit add_scan_parts(SketchBuilder& builder, const Task&) {
   if (builder.state.stages.size() != 1) return Fit::kNone;
   const compute::Stage& what = builder.state.stages[0].info->stage;
   if (!what.is_extern()) return Fit::kNone;
@@ -229,7 +230,7 @@ Fit add_scan_parts(SketchBuilder& builder) {
 }
 
 bool add_scan(SketchBuilder& builder, const std::string& stage) {
-  const compute::Stage& what = builder.state.stages[builder.state.find_stage(stage)].info->stage;
+  const compute::Stage& what = builder.info(stage)->stage;
   const Body body(what);
   if (!body.is_scan()) return false;
   auto group = std::make_shared<Scan>();

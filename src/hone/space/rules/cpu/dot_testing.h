@@ -1,4 +1,5 @@
-// space/dot_testing.h - for tests: products whose second operand has its sums' terms side by side.
+// space/rules/cpu/dot_testing.h - for tests: products whose second operand has its sums' terms side
+// by side.
 #pragma once
 
 #include "hone/compute/dag_testing.h"

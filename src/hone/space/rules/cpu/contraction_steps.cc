@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "hone/base/round_up.h"
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
 
 namespace hone::space {
 

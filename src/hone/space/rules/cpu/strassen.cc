@@ -1,6 +1,7 @@
 // A matrix product by Strassen's algorithm (schedule/strassen.h).
 #include "hone/schedule/strassen.h"
-#include "hone/space/bilinear.h"
+
+#include "hone/space/rules/cpu/bilinear.h"
 
 namespace hone::space {
 namespace {
@@ -27,17 +28,18 @@ std::string paired(const std::vector<compute::Axis>& rows) {
 
 }  // namespace
 
-bool add_strassen(SketchBuilder& builder, const std::string& epilogue, const std::string& product) {
+Fit add_strassen(SketchBuilder& builder, const Task& task) {
+  const std::string& product = task.reduction;
   const int index = builder.state.find_stage(product);
   const int64_t lanes = builder.target.lanes(4);
   const std::string rows = paired(schedule::strassen_rows(builder.state, index, lanes));
-  if (rows.empty()) return false;
+  if (rows.empty()) return Fit::kNone;
   const compute::Stage& stage = builder.state.stages[static_cast<size_t>(index)].info->stage;
   const int64_t columns = stage.axes.back().extent;
   if (points(stage.reduce) < kLeastSum || columns < kLeastColumns ||
       points(stage.axes) < kLeastRows * columns)
-    return false;
-  return add_bilinear(builder, epilogue, product,
+    return Fit::kNone;
+  return add_bilinear(builder, task,
                       {.step = schedule::Strassen{product, rows, lanes},
                        .tiled = {{rows, 2}},
                        .points = 7,

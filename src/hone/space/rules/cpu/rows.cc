@@ -5,10 +5,12 @@
 //   parallel rows (one, or a few at once; or blocks of neighbouring columns):
 //     each reduction over the row, vectorized
 //     the result of the row, vectorized
+#include "hone/space/rules/cpu/rows.h"
+
 #include <algorithm>
 
 #include "hone/ir/linear.h"
-#include "hone/space/rows.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -193,6 +195,87 @@ bool applies(const State& state) {
   return reductions > 1 || (reductions == 1 && long_row);
 }
 
+int64_t points_of_reduction(const StageInfo& info) {
+  int64_t points = 1;
+  for (const compute::Axis& axis : info.stage.reduce) points *= axis.extent;
+  return points;
+}
+
+// What the root's axes are: numbers of rows, places in a row, columns.
+void find_axes(const State& state, Rows& group) {
+  const StageInfo& root = *state.stages.back().info;
+  const auto all_reductions = [&](const auto& holds) {
+    return std::all_of(state.stages.begin(), state.stages.end(), [&](const auto& stage) {
+      return !is_reduction(*stage.info) || holds(*stage.info);
+    });
+  };
+  const bool scattered =
+      all_reductions([](const StageInfo& info) { return contiguous_reduce_axis(info) < 0; });
+  const int unit = unit_stride_axis(root);
+  for (int a = 0; a < root.num_spatial(); ++a) {
+    const compute::Axis& axis = root.axes[static_cast<size_t>(a)];
+    const std::string& name = axis.var->name;
+    const bool shared = all_reductions([&](const StageInfo& info) { return has_axis(info, name); });
+    if (shared && a == unit && scattered) {
+      group.column = name;
+      group.columns = axis.extent;
+    } else {
+      (shared ? group.outer : group.row).push_back(name);
+      if (shared) group.extents.push_back(axis.extent);
+    }
+  }
+  if (unit < 0) return;  // else lanes run along contiguous elements of the result
+  const std::string& name = root.axes[static_cast<size_t>(unit)].var->name;
+  const auto at = std::find(group.row.begin(), group.row.end(), name);
+  if (at != group.row.end()) std::rotate(at, at + 1, group.row.end());
+}
+
+// The axis that the lanes of a stage other than the root run along; "" if there is none.
+std::string lane_axis(const StageInfo& info, const Rows& group) {
+  if (!group.column.empty()) return group.column;
+  const int contiguous = contiguous_reduce_axis(info);
+  if (contiguous >= 0) return info.axes[static_cast<size_t>(contiguous)].var->name;
+  std::string last;  // without a contiguous axis the last one that is no row number
+  for (const compute::Axis& axis : info.axes) {
+    if (!contains(group.outer, axis.var->name)) last = axis.var->name;
+  }
+  return last;
+}
+
+Rows::Inner inner_of(const StageInfo& info, const Rows& group) {
+  Rows::Inner inner{info.stage.name, {}, {}};
+  for (const compute::Axis& axis : info.stage.axes) inner.axes.push_back(axis.var->name);
+  inner.keeps_one =
+      !group.column.empty() && is_reduction(info) &&
+      std::none_of(inner.axes.begin(), inner.axes.end(),
+                   [&](const std::string& name) { return contains(group.row, name); });
+  const std::string lanes = lane_axis(info, group);
+  if (lanes.empty()) return inner;
+  for (const compute::Axis& axis : info.axes) {
+    if (axis.var->name != lanes) inner.loops.push_back(axis.var->name);
+  }
+  inner.loops.push_back(lanes);
+  return inner;
+}
+
+void add_decisions(SketchBuilder& builder, Rows& group) {
+  if (!group.column.empty()) {
+    // Where a column has one result only, larger blocks and tests of whole ones gain nothing.
+    std::vector<int64_t> vectors = {1, 2, 4};
+    if (!group.row.empty() && builder.target.vector_registers >= 32) vectors.push_back(8);
+    group.d_vectors =
+        builder.add_decision(group.root, "vectors", DecisionKind::kVector, std::move(vectors));
+    if (!group.row.empty())
+      group.d_tail = builder.add_decision(group.root, "column_tail", DecisionKind::kTail, {0, 1});
+    return;
+  }
+  std::vector<int64_t> counts = {1};
+  const int64_t most = *std::max_element(group.extents.begin(), group.extents.end());
+  for (int64_t n = 2; n <= std::min(most, group.most_at_once()); n *= 2) counts.push_back(n);
+  if (counts.size() > 1)
+    group.d_rows = builder.add_decision(group.root, "rows_at_once", DecisionKind::kUnroll, counts);
+}
+
 }  // namespace
 
 int contiguous_reduce_axis(const StageInfo& info) {
@@ -237,97 +320,29 @@ Status copy_out(SketchBuilder& builder) {
                                   : ok_status();
 }
 
-bool add_rows(SketchBuilder& builder) {
-  SketchBuilder trial = builder;
-  if (!copy_out(trial).ok() || !inline_cheap(trial).ok() || !applies(trial.state)) return false;
-
-  const StageInfo& root = *trial.state.stages.back().info;
+Fit add_rows(SketchBuilder& builder, const Task&) {
+  if (!copy_out(builder).ok() || !inline_cheap(builder).ok() || !applies(builder.state))
+    return Fit::kNone;
+  const StageInfo& root = *builder.state.stages.back().info;
   auto group = std::make_shared<Rows>();
   group->root = root.stage.name;
-  group->lanes = lanes_of(trial.target, root);
-  const int unit = unit_stride_axis(root);
-  for (int a = 0; a < root.num_spatial(); ++a) {
-    const std::string& name = root.axes[static_cast<size_t>(a)].var->name;
-    const bool shared =
-        std::all_of(trial.state.stages.begin(), trial.state.stages.end(), [&](const auto& stage) {
-          return !is_reduction(*stage.info) || has_axis(*stage.info, name);
-        });
-    bool contiguous = false;  // some reduction runs along contiguous elements itself
-    for (const auto& stage : trial.state.stages)
-      contiguous |= is_reduction(*stage.info) && contiguous_reduce_axis(*stage.info) >= 0;
-    if (shared && a == unit && !contiguous) {
-      group->column = name;
-      group->columns = root.axes[static_cast<size_t>(a)].extent;
-    } else {
-      (shared ? group->outer : group->row).push_back(name);
-      if (shared) group->extents.push_back(root.axes[static_cast<size_t>(a)].extent);
-    }
-  }
-  if (unit >= 0) {  // lanes along contiguous elements of the result
-    const std::string& name = root.axes[static_cast<size_t>(unit)].var->name;
-    const auto at = std::find(group->row.begin(), group->row.end(), name);
-    if (at != group->row.end()) std::rotate(at, at + 1, group->row.end());
-  }
-  if (group->outer.empty() && group->column.empty()) return false;
-
-  group->cores = trial.target.cores;
+  group->lanes = lanes_of(builder.target, root);
+  group->cores = builder.target.cores;
   group->result_bytes = root.stage.outputs[0].buffer->bytes();
-  if (trial.target.caches.size() > 1) group->near_bytes = 2 * trial.target.caches[1].bytes;
-  for (const schedule::StageState& stage : trial.state.stages) {
+  if (builder.target.caches.size() > 1) group->near_bytes = 2 * builder.target.caches[1].bytes;
+  find_axes(builder.state, *group);
+  if (group->outer.empty() && group->column.empty()) return Fit::kNone;
+  for (const schedule::StageState& stage : builder.state.stages) {
     const StageInfo& info = *stage.info;
-    int64_t along = 1;
-    for (size_t a = static_cast<size_t>(info.num_spatial()); a < info.axes.size(); ++a)
-      along *= info.axes[a].extent;
-    group->length = std::max(group->length, along);
+    group->length = std::max(group->length, points_of_reduction(info));
     group->reductions += is_reduction(info) ? 1 : 0;
     group->functions |= has_functions(info, group->outer);
-    if (stage.name() == group->root) continue;
-    Rows::Inner inner{stage.name(), {}, {}};
-    for (const compute::Axis& axis : info.stage.axes) inner.axes.push_back(axis.var->name);
-    inner.keeps_one =
-        !group->column.empty() && is_reduction(info) &&
-        std::all_of(info.stage.axes.begin(), info.stage.axes.end(), [&](const compute::Axis& axis) {
-          return !contains(group->row, axis.var->name);
-        });
-    const int contiguous = contiguous_reduce_axis(info);
-    std::string lanes = group->column;
-    if (lanes.empty() && contiguous >= 0)
-      lanes = info.axes[static_cast<size_t>(contiguous)].var->name;
-    if (lanes.empty() && !info.axes.empty()) {
-      // Without a contiguous axis the last one that is no row number.
-      for (const compute::Axis& axis : info.axes) {
-        if (std::count(group->outer.begin(), group->outer.end(), axis.var->name) == 0)
-          lanes = axis.var->name;
-      }
-    }
-    if (!lanes.empty()) {
-      for (const compute::Axis& axis : info.axes) {
-        if (axis.var->name != lanes) inner.loops.push_back(axis.var->name);
-      }
-      inner.loops.push_back(lanes);
-    }
-    group->inner.push_back(std::move(inner));
+    if (stage.name() != group->root) group->inner.push_back(inner_of(info, *group));
   }
-  if (!group->column.empty()) {
-    // Where a column has one result only, larger blocks and tests of whole ones gain nothing.
-    std::vector<int64_t> vectors = {1, 2, 4};
-    if (!group->row.empty() && trial.target.vector_registers >= 32) vectors.push_back(8);
-    group->d_vectors =
-        trial.add_decision(group->root, "vectors", DecisionKind::kVector, std::move(vectors));
-    if (!group->row.empty())
-      group->d_tail = trial.add_decision(group->root, "column_tail", DecisionKind::kTail, {0, 1});
-  } else {
-    std::vector<int64_t> counts = {1};
-    const int64_t most = *std::max_element(group->extents.begin(), group->extents.end());
-    for (int64_t n = 2; n <= std::min(most, group->most_at_once()); n *= 2) counts.push_back(n);
-    if (counts.size() > 1)
-      group->d_rows =
-          trial.add_decision(group->root, "rows_at_once", DecisionKind::kUnroll, counts);
-  }
-  group->own_decisions = trial.decisions;
-  trial.groups.push_back(std::move(group));
-  builder.take(std::move(trial));
-  return true;
+  add_decisions(builder, *group);
+  group->own_decisions = builder.decisions;
+  builder.groups.push_back(std::move(group));
+  return Fit::kWhole;
 }
 
 }  // namespace hone::space

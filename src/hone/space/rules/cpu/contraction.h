@@ -1,11 +1,11 @@
-// space/contraction.h - the steps of a reduction R computed inside its pointwise epilogue E around
-// a register tile (internal to space; rule_contraction.cc says how the loops lie).
+// space/rules/cpu/contraction.h - the steps of a reduction R computed inside its pointwise epilogue
+// E around a register tile (internal to space; make_contraction.cc says how the loops lie).
 #pragma once
 
 #include <algorithm>
 #include <array>
 
-#include "hone/space/panels.h"
+#include "hone/space/rules/cpu/panels.h"
 #include "hone/space/sketch.h"
 
 namespace hone::space {
@@ -259,7 +259,7 @@ struct ContractionOptions {
 [[nodiscard]] std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
                                                                  const schedule::StageInfo& r);
 
-// E's axis of rows that suit the vector lanes better than its few columns (rule_row_lanes.cc),
+// E's axis of rows that suit the vector lanes better than its few columns (row_lanes.cc),
 // whose names in R are `names`; -1 if there is none.
 [[nodiscard]] int row_lanes_axis(const SketchBuilder& builder, const schedule::StageInfo& e,
                                  const schedule::StageInfo& r,

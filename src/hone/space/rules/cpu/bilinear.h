@@ -1,5 +1,6 @@
-// space/bilinear.h - sketches of algorithms that exchange products for sums (schedule/bilinear.h;
-// internal to space), their stages fused over blocks of tiles. E is the pointwise epilogue:
+// space/rules/cpu/bilinear.h - sketches of algorithms that exchange products for sums
+// (schedule/bilinear.h; internal to space), their stages fused over blocks of tiles. E is the
+// pointwise epilogue:
 //
 //   parallel shares of the output channels, blocks of tiles:
 //     conv.v: the data's transform of the block, kept in the cache
@@ -12,7 +13,8 @@
 // The weights' transform runs at compile time and is packed in the order of the products' loops.
 #pragma once
 
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 
@@ -27,8 +29,7 @@ struct Bilinear {
   size_t point_axes = 1;       // axes that count them
   int64_t channel_places = 1;  // vectors of channels side by side that a tile has
 };
-// A reduction with its epilogue by the algorithm; false if it does not apply.
-[[nodiscard]] bool add_bilinear(SketchBuilder& builder, const std::string& epilogue,
-                                const std::string& conv, const Bilinear& algorithm);
+// The task's reduction with its epilogue by the algorithm.
+[[nodiscard]] Fit add_bilinear(SketchBuilder& builder, const Task& task, const Bilinear& algorithm);
 
 }  // namespace hone::space

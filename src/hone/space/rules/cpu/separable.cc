@@ -6,7 +6,8 @@
 //     pointwise convolution and what follows it: likewise
 #include <algorithm>
 
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -59,39 +60,37 @@ bool applies(const State& state) {
 
 }  // namespace
 
-bool add_separable(SketchBuilder& builder) {
-  SketchBuilder trial = builder;
-  if (!inline_chains(trial).ok()) return false;
+Fit add_separable(SketchBuilder& builder, const Task&) {
+  if (!inline_chains(builder).ok()) return Fit::kNone;
   // Sums that nothing pointwise takes up get a stage that copies them.
   for (bool changed = true; changed;) {
     changed = false;
-    for (const schedule::StageState& stage : trial.state.stages) {
+    for (const schedule::StageState& stage : builder.state.stages) {
       const compute::Stage& what = stage.info->stage;
       if (what.is_extern() || what.reduce.empty() || what.outputs.size() != 1) continue;
-      const schedule::StageList readers = trial.state.readers(what.outputs[0].buffer);
+      const schedule::StageList readers = builder.state.readers(what.outputs[0].buffer);
       if (readers.size() == 1 &&
-          trial.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
+          builder.state.stages[static_cast<size_t>(readers[0])].info->stage.reduce.empty())
         continue;
-      if (!trial.add_step(schedule::CacheWrite{stage.name()}).ok()) return false;
+      if (!builder.add_step(schedule::CacheWrite{stage.name()}).ok()) return Fit::kNone;
       changed = true;
       break;
     }
-    if (trial.state.stages.size() > kParts) return false;
+    if (builder.state.stages.size() > kParts) return Fit::kNone;
   }
-  if (!applies(trial.state)) return false;
-  const auto name = [&](Part part) { return trial.state.stages[part].name(); };
+  if (!applies(builder.state)) return Fit::kNone;
+  const auto name = [&](Part part) { return builder.state.stages[part].name(); };
   const std::string windows = name(kWindows), between = name(kBetween), product = name(kProduct),
                     result = name(kResult);
   auto group = std::make_shared<SeparableGroup>();
-  group->product = make_contraction(trial, result, product, {.by_rows = true});
-  if (!group->product || group->product->roles.row < 0) return false;
-  group->windows = make_contraction(trial, between, windows, {.nested = true});
-  if (!group->windows) return false;
-  group->product->own_decisions = trial.decisions;
-  group->windows->own_decisions = trial.decisions;
-  trial.groups.push_back(std::move(group));
-  builder.take(std::move(trial));
-  return true;
+  group->product = make_contraction(builder, result, product, {.by_rows = true});
+  if (!group->product || group->product->roles.row < 0) return Fit::kNone;
+  group->windows = make_contraction(builder, between, windows, {.nested = true});
+  if (!group->windows) return Fit::kNone;
+  group->product->own_decisions = builder.decisions;
+  group->windows->own_decisions = builder.decisions;
+  builder.groups.push_back(std::move(group));
+  return Fit::kWhole;
 }
 
 }  // namespace hone::space

@@ -2,7 +2,7 @@
 // queries stays in the cache while all stages run over it, so scores never reach memory:
 //
 //   parallel batch x heads x blocks of queries:
-//     keys, values: copied into panels, if that is wanted (space/panels.h)
+//     keys, values: copied into panels, if that is wanted (panels.h)
 //     few of the block's queries at a time, or all:
 //       scores, masked: their scores, around a register tile
 //       most, weights, total: along their rows, vectorized
@@ -15,8 +15,9 @@
 #include <cmath>
 
 #include "hone/base/round_up.h"
-#include "hone/space/contraction.h"
-#include "hone/space/panels.h"
+#include "hone/space/rules/cpu/contraction.h"
+#include "hone/space/rules/cpu/panels.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -357,44 +358,43 @@ void add_panels(SketchBuilder& builder, AttentionGroup& group) {
 
 }  // namespace
 
-bool add_attention(SketchBuilder& builder, size_t tiling) {
-  SketchBuilder trial = builder;
-  if (!inline_chains(trial).ok() || !applies(trial.state)) return false;
+Fit add_attention(SketchBuilder& builder, size_t tiling) {
+  if (!inline_chains(builder).ok() || !applies(builder.state)) return Fit::kNone;
   auto group = std::make_shared<AttentionGroup>();
-  for (size_t i = 0; i < kParts; ++i) group->stage[i] = trial.state.stages[i].name();
+  for (size_t i = 0; i < kParts; ++i) group->stage[i] = builder.state.stages[i].name();
   const auto info = [&](Part part) -> const StageInfo& {
-    return *trial.state.stages[trial.state.find_stage(group->stage[part])].info;
+    return *builder.info(group->stage[part]);
   };
   const StageInfo& result = info(kResult);
   const int lane = unit_stride_axis(result), query = query_axis(info(kSums), info(kWeights));
-  if (lane < 0 || query < 0) return false;
+  if (lane < 0 || query < 0) return Fit::kNone;
   group->lane = result.axes[static_cast<size_t>(lane)].var->name;
   group->query = info(kSums).axes[static_cast<size_t>(query)].var->name;
   group->queries = info(kSums).axes[static_cast<size_t>(query)].extent;
   group->keys = info(kSums).stage.reduce[0].extent;
   group->ends_early = info(kSums).stage.until != nullptr;
-  group->cores = trial.target.cores;
-  if (trial.target.caches.size() > 1) group->l2_bytes = trial.target.caches[1].bytes;
+  group->cores = builder.target.cores;
+  if (builder.target.caches.size() > 1) group->l2_bytes = builder.target.caches[1].bytes;
   ContractionOptions options{.nested = true};
   const std::vector<int64_t> tiles = key_tiles(group->keys);
   if (tiling > 0) {
-    if (tiling > tiles.size()) return false;
+    if (tiling > tiles.size()) return Fit::kNone;
     const int64_t tile = tiles[tiling - 1];
     options.ends_early = group->has_rest = group->keys % tile != 0;
     group->keys = tile;
     group->joined = group->stage[kSums];
-    if (!trial.add_step(schedule::OnlineSoftmax{group->joined, tile}).ok()) return false;
-    const int joined = trial.state.find_stage(group->joined);  // behind a tile's sums
-    group->stage[kSums] = trial.state.stages[static_cast<size_t>(joined - 1)].name();
+    if (!builder.add_step(schedule::OnlineSoftmax{group->joined, tile}).ok()) return Fit::kNone;
+    const int joined = builder.state.find_stage(group->joined);  // behind a tile's sums
+    group->stage[kSums] = builder.state.stages[static_cast<size_t>(joined - 1)].name();
     options.outer.push_back("t");
   } else if (!tiles.empty() && !fits_cache(group->keys, group->l2_bytes)) {
-    return false;
+    return Fit::kNone;
   }
-  if (group->lane == group->query || !has_axis(result, group->query)) return false;
+  if (group->lane == group->query || !has_axis(result, group->query)) return Fit::kNone;
   for (const compute::Axis& axis : result.stage.axes) {
     const std::string& name = axis.var->name;
     if (name == group->lane || name == group->query) continue;
-    if (!has_axis(info(kMasked), name)) return false;
+    if (!has_axis(info(kMasked), name)) return Fit::kNone;
     group->outer.push_back(name);
     group->blocks_outside *= axis.extent;
   }
@@ -403,29 +403,29 @@ bool add_attention(SketchBuilder& builder, size_t tiling) {
     for (const compute::Axis& axis : info(part).axes) {
       if (!has_axis(info(kResult), axis.var->name)) along = axis.var->name;
     }
-    if (along.empty()) return false;
+    if (along.empty()) return Fit::kNone;
     for (const compute::Axis& axis : info(part).axes) {
       if (axis.var->name != along) group->rows[part].push_back(axis.var->name);
     }
     group->rows[part].push_back(along);
   }
   const int64_t most_usual = group->has_rest ? std::max<int64_t>(64, group->queries / 4) : 64;
-  group->d_block = trial.add_decision(group->stage[kResult], "block", DecisionKind::kTile,
-                                      block_options(group->queries, most_usual), group->queries);
-  group->d_blocks = trial.add_decision(group->stage[kResult], "blocks", DecisionKind::kTile,
-                                       blocks_options(group->queries));
-  if (!trial.add_step(schedule::CacheWrite{group->stage[kSums]}).ok()) return false;
+  group->d_block = builder.add_decision(group->stage[kResult], "block", DecisionKind::kTile,
+                                        block_options(group->queries, most_usual), group->queries);
+  group->d_blocks = builder.add_decision(group->stage[kResult], "blocks", DecisionKind::kTile,
+                                         blocks_options(group->queries));
+  if (!builder.add_step(schedule::CacheWrite{group->stage[kSums]}).ok()) return Fit::kNone;
   options.outer.insert(options.outer.end(), group->outer.begin(), group->outer.end());
-  group->scores = make_contraction(trial, group->stage[kMasked], group->stage[kScores], options);
-  if (!group->scores) return false;
+  group->scores = make_contraction(builder, group->stage[kMasked], group->stage[kScores], options);
+  if (!group->scores) return Fit::kNone;
   group->scores->rest_peeled = group->has_rest;
-  group->sums = make_contraction(trial, group->stage[kSums], group->stage[kSums] + ".acc", options);
-  if (!group->sums) return false;
-  add_panels(trial, *group);
-  group->own_decisions = trial.decisions;
-  trial.groups.push_back(std::move(group));
-  builder.take(std::move(trial));
-  return true;
+  group->sums =
+      make_contraction(builder, group->stage[kSums], group->stage[kSums] + ".acc", options);
+  if (!group->sums) return Fit::kNone;
+  add_panels(builder, *group);
+  group->own_decisions = builder.decisions;
+  builder.groups.push_back(std::move(group));
+  return Fit::kWhole;
 }
 
 }  // namespace hone::space

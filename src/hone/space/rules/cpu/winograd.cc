@@ -1,8 +1,9 @@
 // A convolution by Winograd's algorithm (schedule/winograd.h).
+#include "hone/schedule/winograd.h"
+
 #include <algorithm>
 
-#include "hone/schedule/winograd.h"
-#include "hone/space/bilinear.h"
+#include "hone/space/rules/cpu/bilinear.h"
 
 namespace hone::space {
 namespace {
@@ -16,17 +17,17 @@ bool is_worth_trying(const schedule::WinogradDim& dim, int64_t outputs) {
 
 }  // namespace
 
-bool add_winograd(SketchBuilder& builder, const std::string& epilogue, const std::string& conv,
-                  int64_t outputs) {
+Fit add_winograd(SketchBuilder& builder, const Task& task, int64_t outputs) {
+  const std::string& conv = task.reduction;
   const std::vector<schedule::WinogradDim> dims =
       schedule::winograd_dims(builder.state, builder.state.find_stage(conv));
   Bilinear algorithm{.step = schedule::Winograd{conv, outputs}, .point_axes = dims.size()};
   for (const schedule::WinogradDim& dim : dims) {
-    if (!is_worth_trying(dim, outputs)) return false;
+    if (!is_worth_trying(dim, outputs)) return Fit::kNone;
     algorithm.tiled.push_back({dim.axis, outputs});
     algorithm.points *= dim.points(outputs);
   }
-  return !dims.empty() && add_bilinear(builder, epilogue, conv, algorithm);
+  return dims.empty() ? Fit::kNone : add_bilinear(builder, task, algorithm);
 }
 
 }  // namespace hone::space

@@ -10,7 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
@@ -274,10 +275,9 @@ void add_decisions(SketchBuilder& builder, Dot& group) {
 
 }  // namespace
 
-Fit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction,
-            const DotOptions& options) {
-  const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
-  const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
+Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue, const std::string& reduction,
+                const DotOptions& options) {
+  const schedule::StageInfoPtr e = builder.info(epilogue), r = builder.info(reduction);
   if (e->constant || e->stage.where || r->stage.where || e->stage.outputs.size() != 1 ||
       e->axes.empty() || !r->stage.outputs[0].merge)
     return Fit::kNone;
@@ -347,6 +347,10 @@ Fit add_dot(SketchBuilder& builder, const std::string& epilogue, const std::stri
   group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return unit < 0 || gathers || is_short ? Fit::kBest : Fit::kPossible;
+}
+
+Fit add_dot(SketchBuilder& builder, const Task& task) {
+  return add_dot_sum(builder, task.epilogue, task.reduction, {});
 }
 
 }  // namespace hone::space

@@ -1,7 +1,7 @@
-// space/panels.h - an operand of a product, copied into panels (internal to space): as many
-// channels as a register tile has, one step of the sum behind the other, as GotoBLAS packs them. So
-// lines that a tile reads one after the other use all sets of a cache, and few pages. For operands
-// that are known only at run time: constants are packed at compile time.
+// space/rules/cpu/panels.h - an operand of a product, copied into panels (internal to space): as
+// many channels as a register tile has, one step of the sum behind the other, as GotoBLAS packs
+// them. So lines that a tile reads one after the other use all sets of a cache, and few pages. For
+// operands that are known only at run time: constants are packed at compile time.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,8 @@
 #include <algorithm>
 
 #include "hone/base/round_up.h"
-#include "hone/space/contraction.h"
+#include "hone/space/rules/cpu/contraction.h"
+#include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {

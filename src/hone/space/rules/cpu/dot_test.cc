@@ -5,7 +5,7 @@
 #include "hone/compute/dag_testing.h"
 #include "hone/ir/printer.h"
 #include "hone/schedule/schedule_testing.h"
-#include "hone/space/dot_testing.h"
+#include "hone/space/rules/cpu/dot_testing.h"
 #include "hone/space/space.h"
 #include "hone/space/space_testing.h"
 

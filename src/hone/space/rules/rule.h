@@ -1,0 +1,42 @@
+// space/rules/rule.h - a rule looks at a task and builds one sketch of it. The rules of a kind of
+// target are a table (cpu/rules.h), which Space::create walks.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "hone/space/sketch.h"
+
+namespace hone::space {
+
+// How well a sketch suits its task. The first sketch of a space is its default: whole and best ones
+// come before possible ones, and equal ones in the order of the table.
+enum class Fit : uint8_t {
+  kNone,      // the rule does not apply
+  kPossible,  // another way
+  kBest,      // better than the possible ones
+  kWhole,     // all stages in one nest: rules for single stages are not asked
+};
+
+// What rules are asked about.
+struct Task {
+  const compute::Dag& dag;
+  trial::Accuracy accuracy;
+  SketchBuilder whole;           // the task as it came
+  SketchBuilder stages = whole;  // pointwise stages inlined, sums apart from what is made of them
+  // Of a task that is a single sum and what is computed of it, these two stages; "" otherwise.
+  std::string reduction = {}, epilogue = {};
+  bool covered = false;  // some rule found that it is one nest (Fit::kWhole)
+};
+
+struct Rule {
+  std::string_view name;
+  // Whether the rule is asked at all.
+  bool (*applies)(const Task& task);
+  // Adds steps, decisions and groups to a copy of the task, which is dropped if the fit is kNone.
+  Fit (*build)(SketchBuilder& builder, const Task& task);
+  // What a rule makes may turn out illegal: then there is no such sketch. Of others it is an error.
+  bool optional = false;
+};
+
+}  // namespace hone::space
