@@ -1,5 +1,5 @@
-// Which prefixes an artifact may have, and that its functions call each other whatever else is in
-// the process.
+// Tests which prefixes an artifact may have, and that its functions call each other whatever else
+// is in the process.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <link.h>
@@ -50,7 +50,8 @@ TEST(prefix, names_of_libc_are_refused_with_the_symbol_and_its_library) {
            {"timer", "timer_create"},
            {"timerfd", "timerfd_create"},
            {"re_syntax", "re_syntax_options"},
-           {"svc", "svc_run"},  // of programs that are linked already: none can be linked to it
+           // Only in programs that are linked already; no new one can be linked to it.
+           {"svc", "svc_run"},
            {"open", "open"},
            {"sin", "sin"}}) {
     EXPECT_NE(message(prefix).find(symbol + " is in lib"), std::string::npos)

@@ -190,7 +190,8 @@ TEST(artifact, keeps_large_weights_in_place) {
   EXPECT_EQ((*results)[0].at(2), 13);
 }
 
-// Of a shared library or a program: the weights lie in one segment, which is not writable.
+// Expects the weights of a shared library or a program to lie in one segment, which is not
+// writable.
 void expect_weights_read_only(const std::string& path) {
   const std::string bytes = testing::read_file(path);
   ASSERT_GT(bytes.size(), sizeof(Elf64_Ehdr));
@@ -221,7 +222,7 @@ TEST(artifact, maps_weights_read_only_and_code_unwritable) {
   expect_weights_read_only(folder.file("a.so"));
 }
 
-// As with weights of more than 1 GiB.
+// Weights are placed as if there were more than 1 GiB of them.
 TEST(artifact, maps_far_weights_read_only) {
   for (const char* name : {"ld", "ld.lld-22"}) {
     SCOPED_TRACE(name);

@@ -1,6 +1,6 @@
-// codegen/artifact_testing.h - a small model of hand-written kernels, for tests of artifacts:
-// y[i] = w0 x[i-1] + w1 x[i] + w2 x[i+1] with zeros outside, by way of a padded copy in the arena,
-// and the positive values of x, whose number depends on the data.
+// codegen/artifact_testing.h - a small model of hand-written kernels, for tests of artifacts. It
+// computes y[i] = w0 x[i-1] + w1 x[i] + w2 x[i+1] with zeros outside, from a padded copy in the
+// arena, and the positive values of x, whose number depends on the data.
 #pragma once
 
 #include <stdlib.h>
@@ -27,8 +27,8 @@ inline std::string read_file(const std::string& path) {
 }
 
 inline ArtifactSpec filter_spec(const std::string& kernels_object) {
-  constexpr int64_t kCount = 0;    // arena: the number of positive values,
-  constexpr int64_t kPadded = 64;  // then x with its border
+  constexpr int64_t kCount = 0;    // offset in the arena of the number of positive values
+  constexpr int64_t kPadded = 64;  // offset in the arena of x with its border
   constexpr int64_t kPaddedBytes = (kLength + 2) * 4;
   ArtifactSpec spec;
   spec.name = "filter";
@@ -81,7 +81,7 @@ inline std::vector<float> filter_output(const std::vector<float>& x) {
   return y;
 }
 
-// A folder for one test, removed at its end.
+// A folder for one test, which is removed at the test's end.
 class Folder {
  public:
   Folder() {

@@ -178,7 +178,7 @@ TEST(c_interface, takes_any_spin_limit) {
   }
 }
 
-// Nothing between create and destroy traps, whatever the data are, and the mode stays.
+// No function between create and destroy traps, whatever the data is, and the mode stays.
 TEST(c_interface, the_callers_floating_point_mode_is_left_alone) {
   const Api api;
   std::vector<float> x = testing::filter_input(4);
@@ -219,7 +219,7 @@ TEST(c_interface, the_callers_floating_point_mode_is_left_alone) {
         EXPECT_EQ(rounding, changed ? FE_UPWARD : FE_TONEAREST);
         EXPECT_EQ(traps, changed ? FE_ALL_EXCEPT : 0);
         EXPECT_EQ(flags & FE_OVERFLOW, 0) << "what a kernel raises is not seen";
-        y.resize(kLength);  // of the positive elements only some are written
+        y.resize(kLength);  // only some of the positive elements are written
         results.push_back(std::move(y));
       }
     }

@@ -33,7 +33,7 @@ class StringTable {
 struct RelocationTypes {
   uint32_t pointer;
   uint32_t branch;
-  int64_t branch_offset;  // of the field in the instruction
+  int64_t branch_offset;  // place of the field in the instruction
   int64_t branch_addend;
 };
 
@@ -122,7 +122,7 @@ struct FileLayout {
   std::vector<Elf64_Shdr> headers = std::vector<Elf64_Shdr>(1);
   std::vector<std::string> tables;  // contents of the sections that follow the object's own
   size_t symbols = 0, strings = 0;  // which sections they are
-  uint64_t end = 0;                 // of the last one, in the file
+  uint64_t end = 0;                 // end of the last one in the file
 
   explicit FileLayout(const ElfObject& object) {
     for (const ElfSection& section : object.sections) {

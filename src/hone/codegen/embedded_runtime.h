@@ -1,5 +1,5 @@
-// codegen/embedded_runtime.h - what Hone carries to make artifacts anywhere: the runtime's static
-// library and the text of its C header, as bytes of this program.
+// codegen/embedded_runtime.h - the runtime's static library and the text of its C header, as bytes
+// of this program, so that artifacts can be made on any machine.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// codegen/image_object.h - the relocatable object that names a model's plan, kernels and weights to
-// the runtime it is linked with.
+// codegen/image_object.h - writes the relocatable object that tells the runtime where a model's
+// plan, kernels and weights are.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@ namespace hone::codegen {
 
 struct ImageOptions {
   Machine machine = Machine::kX86_64;
-  bool with_note = true;     // that tells an artifact from any other shared library
-  int64_t near_weights = 0;  // of ArtifactOptions
+  bool with_note = true;     // note that distinguishes an artifact from other shared libraries
+  int64_t near_weights = 0;  // as in ArtifactOptions
 };
 
-// Also renames the interface, by one branch per function, if the prefix is not the runtime's own.
+// Writes the object. If the prefix is not the runtime's own, it also renames the interface, by one
+// branch per function.
 [[nodiscard]] Status write_image_object(const ArtifactSpec& spec, const std::string& plan,
                                         const ImageOptions& options, const std::string& path);
 

@@ -1,5 +1,5 @@
-// codegen/interface_names.h - the names of an artifact's C interface: those of
-// runtime/hone_model.h, with another prefix if the caller wants one.
+// codegen/interface_names.h - the names of an artifact's C interface, which are those of
+// runtime/hone_model.h with the caller's prefix.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace hone::codegen {
 
-inline constexpr const char* kOwnPrefix = "hone_model";         // the runtime's own
-inline constexpr const char* kOwnVersion = "hone_abi_version";  // the function without that prefix
+inline constexpr const char* kOwnPrefix = "hone_model";  // prefix of the runtime itself
+// The one function without that prefix.
+inline constexpr const char* kOwnVersion = "hone_abi_version";
 
-// The functions, in the header's order.
+// Returns the functions in the header's order.
 [[nodiscard]] std::vector<std::string> interface_functions();
-// What a function of the list above is called with this prefix.
+// Returns the name of such a function with this prefix.
 [[nodiscard]] std::string exported_name(const std::string& function, const std::string& prefix);
-// The text of runtime/hone_model.h for this prefix, without its first comment.
+// Returns the text of runtime/hone_model.h for this prefix, without its first comment.
 [[nodiscard]] std::string interface_text(const std::string& prefix);
 
 }  // namespace hone::codegen

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kLibraries[] = {
     "libc.so.6",  "libm.so.6",     "libpthread.so.0",      "libdl.so.2",
     "librt.so.1", "libcrypt.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"};
-constexpr uint16_t kHiddenVersion = 0x8000;  // of an entry of DT_VERSYM
+constexpr uint16_t kHiddenVersion = 0x8000;  // flag of an entry of DT_VERSYM
 
 // The dynamic symbols of a loaded library. dlsym() would not do: it knows no versions but the
 // default ones, and finds what a dependency or a sanitizer defines.
@@ -52,7 +52,7 @@ class DynamicSymbols {
   }
 
  private:
-  // As https://sourceware.org/gnu-gabi/program-loading-and-dynamic-linking.txt defines it.
+  // The hash is defined in https://sourceware.org/gnu-gabi/program-loading-and-dynamic-linking.txt.
   static uint32_t hash_of(std::string_view name) {
     uint32_t hash = 5381;
     for (const char c : name) hash = hash * 33 + static_cast<uint8_t>(c);

@@ -1,6 +1,5 @@
-// codegen/system_symbols.h - which names the system's C libraries define. A library that exports
-// one of them would take its place in a program, or be replaced by it, without a word from the
-// linker.
+// codegen/system_symbols.h - the names that the system's C libraries define. If a library exports
+// one of them, it silently replaces it in a program, or is replaced by it.
 #pragma once
 
 #include <optional>
@@ -9,9 +8,9 @@
 
 namespace hone::codegen {
 
-// The file name of the library among libc, libm, libpthread, libdl, librt and the loader that
-// defines this symbol: in any version of it, as programs that are linked already use old ones, or,
-// with `linkable_only`, in the one that a program of today is linked to.
+// Returns the file name of the library among libc, libm, libpthread, libdl, librt and the loader
+// that defines this symbol, or nothing. All versions of the symbol count, as older programs use
+// them; with `linkable_only`, only the one that programs are linked to today.
 [[nodiscard]] std::optional<std::string> system_library_of(std::string_view symbol,
                                                            bool linkable_only = false);
 

@@ -1,4 +1,5 @@
-// codegen/llvm/backend.h - from an LLVM module to an object file, for a target described as data.
+// codegen/llvm/backend.h - makes an object file from an LLVM module, for a target that is described
+// as data.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -11,29 +12,30 @@
 
 namespace hone::codegen {
 
-// What a kernel does is in a function of its own: the symbol of the phase with this behind it.
+// The work of a kernel is in a separate function, whose name is the symbol of the phase with this
+// suffix.
 inline constexpr const char* kBodySuffix = "_body";
 
-// Makes LLVM's targets known, once a process.
+// Registers LLVM's targets, once per process.
 void initialize_targets();
-// "+avx2,-avx512f"
+// Returns the features as "+avx2,-avx512f".
 [[nodiscard]] std::string feature_string(const target::Target& target);
-// Whether code for it may use 512-bit vectors, their masks and their permutations.
+// Returns whether code for the target may use 512-bit vectors with their masks and permutations.
 [[nodiscard]] bool has_avx512(const target::Target& target);
-// Whether AVX2's registers and their permutations are the widest that it may use.
+// Returns whether AVX2's vectors and permutations are the widest that code may use.
 [[nodiscard]] bool has_avx2_at_most(const target::Target& target);
-// Whether the processor converts between float and half by itself.
+// Returns whether the processor has instructions that convert between float and half.
 [[nodiscard]] bool converts_half(const target::Target& target);
-// Sets triple and data layout; needed before any code is emitted into the module.
+// Sets triple and data layout, which must be done before any code is emitted into the module.
 [[nodiscard]] Status prepare_module(llvm::Module& module, const target::Target& target);
-// The short list of passes.
+// Runs a short list of LLVM's passes.
 void optimize(llvm::Module& module, const target::Target& target);
 [[nodiscard]] Result<std::string> emit_object(llvm::Module& module, const target::Target& target);
 [[nodiscard]] Result<std::string> emit_assembly(const llvm::Module& module,
                                                 const target::Target& target);
-// Bytes of executable sections.
+// Returns the size of the executable sections.
 [[nodiscard]] Result<int64_t> text_bytes(const std::string& object);
-// The names that an object uses and does not define, in order.
+// Returns the names that an object uses and does not define, in order.
 [[nodiscard]] Result<std::vector<std::string>> undefined_symbols(const std::string& object);
 
 }  // namespace hone::codegen

@@ -10,8 +10,9 @@
 namespace hone::codegen {
 namespace {
 
-// What the emitter calls, and what LLVM makes of loops, of vectors and of rounding where a
-// processor has no instruction for it. C's functions of double; those of float end in f.
+// The functions that the emitter calls, and those that LLVM makes of loops, of vectors and of
+// rounding if a processor has no instruction for it. These are C's functions of double; those of
+// float end in f.
 constexpr std::string_view kMath[] = {"atan",  "ceil", "cos",   "erf",       "exp",  "exp2",
                                       "floor", "fma",  "fmod",  "log",       "log2", "nearbyint",
                                       "pow",   "rint", "round", "roundeven", "sin",  "sincos",

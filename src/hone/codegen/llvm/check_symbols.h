@@ -1,6 +1,6 @@
-// codegen/llvm/check_symbols.h - generated code may call only what is there when a model is linked,
-// on any machine: functions of libc and libm. What LLVM takes from a compiler's own library
-// (conversions of half precision, division of 128 bits) is not.
+// codegen/llvm/check_symbols.h - checks that generated code calls only functions that exist when a
+// model is linked on any machine, which are those of libc and libm. Functions of a compiler's own
+// library, which LLVM may call (conversions of half precision, division of 128 bits), do not.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace hone::codegen {
 
-// An error, which is a bug, names the first symbol that an object of this program needs and that
-// neither libc nor libm has. The functions that the program calls by name are its own business.
+// Checks an object of this program. An error, which is a bug, names the first symbol that it needs
+// and that neither libc nor libm has. Functions that the program itself calls by name are not
+// checked.
 [[nodiscard]] Status check_symbols(const std::string& object, const ir::Program& program);
 
 }  // namespace hone::codegen

@@ -15,10 +15,10 @@ namespace hone::codegen {
 namespace {
 
 constexpr int64_t kMaxBytes = 32 << 20;  // the objects of some 2,000 candidates
-constexpr int64_t kEntryBytes = 1024;    // of an entry, its object aside
+constexpr int64_t kEntryBytes = 1024;    // estimate for an entry without its object
 
 using Made = std::shared_ptr<const Result<ObjectCode>>;
-using Key = std::pair<ir::Identity, uint64_t>;  // of the program, of the target
+using Key = std::pair<ir::Identity, uint64_t>;  // hashes of the program and the target
 
 // All of a target that decides what code is made for it.
 uint64_t code_key(const target::Target& target) {
@@ -72,7 +72,7 @@ struct CodeCache::State {
     counts.bytes += entry->second.bytes;
     make_room();
   }
-  // What is being compiled stays.
+  // Drops old entries; programs that are being compiled stay.
   void make_room() {
     for (auto oldest = used.end(); counts.bytes > max_bytes && oldest != used.begin();) {
       const auto entry = entries.find(*--oldest);

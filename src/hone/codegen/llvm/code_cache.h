@@ -1,7 +1,7 @@
-// codegen/llvm/code_cache.h - each program is compiled once in a process: tasks that differ only in
-// names, a tuner and the library that it writes, share machine code. What packs weights is compiled
-// apart from what runs, since many schedules of a task pack them alike. What was used longest ago
-// is dropped when there is too much of it.
+// codegen/llvm/code_cache.h - compiles each program once per process: tasks that differ only in
+// names, and a tuner and the library that it writes, share machine code. Code that packs weights is
+// compiled separately from code that runs, since many schedules of a task pack them in the same
+// way. If there is too much code, what was used longest ago is dropped.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@ namespace hone::codegen {
 
 class CodeCache {
  public:
-  // `max_bytes`: of object files that are kept.
+  // The cache keeps object files of at most `max_bytes`.
   explicit CodeCache(int64_t max_bytes);
   ~CodeCache();
   CodeCache(const CodeCache&) = delete;
   CodeCache& operator=(const CodeCache&) = delete;
 
-  // codegen::compile() with default options, from any thread: who asks for what another thread is
-  // compiling waits for it. Prepare phases are in an object of their own where others run. The
-  // symbols are hone_kernel_<the identity of the object's phases>_<phase among them>. That there is
-  // too much code is remembered as well; a crash of the compiler is an error and is not.
+  // Does what codegen::compile() does with default options, from any thread; if another thread is
+  // compiling the program already, it waits for it. If a program has both phases that prepare
+  // constants and others, the former are in a separate object. The symbols are
+  // hone_kernel_<identity of the object's phases>_<number of the phase>. The error of too much code
+  // is cached as well; a crash of the compiler is an error that is not.
   [[nodiscard]] Result<ObjectCode> compile(const ir::Program& program,
                                            const target::Target& target);
   struct Counts {
-    int64_t compiled = 0, reused = 0;  // objects
-    int64_t bytes = 0;                 // kept
+    int64_t compiled = 0, reused = 0;  // numbers of objects
+    int64_t bytes = 0;                 // size of the objects in the cache
   };
   [[nodiscard]] Counts counts() const;
 
@@ -37,9 +38,9 @@ class CodeCache {
   std::unique_ptr<State> state_;
 };
 
-// That of the process.
+// Returns the cache of the process.
 [[nodiscard]] CodeCache& code_cache();
-// Its compile().
+// Calls compile() of that cache.
 [[nodiscard]] Result<ObjectCode> compile_once(const ir::Program& program,
                                               const target::Target& target);
 

@@ -137,7 +137,7 @@ TEST(code_cache, keeps_no_more_than_it_may_and_the_latest) {
   const auto program = [](int64_t k) { return gemm_program({6, 16, k, 6, 16, 8}); };
   CodeCache one(kEnough);
   ASSERT_TRUE(one.compile(program(16), avx2()).ok());
-  CodeCache cache(one.counts().bytes * 7 / 2);  // of three
+  CodeCache cache(one.counts().bytes * 7 / 2);  // room for three objects
   for (const int64_t k : {16, 24, 32}) ASSERT_TRUE(cache.compile(program(k), avx2()).ok());
   ASSERT_TRUE(cache.compile(program(16), avx2()).ok());
   EXPECT_EQ(cache.counts().compiled, 3);

@@ -56,7 +56,7 @@ __attribute__((target("avx2,fma"))) void fma_chains_256() {
               "xmm10", "xmm11", "xmm12", "xmm13");
   }
 }
-// Whether this CPU has the instructions, whichever machine the description is of.
+// Returns whether this CPU has the instructions, whichever machine the description is for.
 bool executes(const target::Target& target) {
   if (target.lanes(4) < 16) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

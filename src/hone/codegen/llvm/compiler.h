@@ -1,8 +1,8 @@
-// codegen/llvm/compiler.h - machine code from a loop program.
+// codegen/llvm/compiler.h - compiles a loop program to machine code.
 //
-// Every phase becomes one function of type hone_kernel (codegen/runtime/kernel_abi.h); args[i] is
-// the buffer of the program's i-th param, 64-byte aligned. The buffers of a program are distinct
-// memory. Multiplication by a known 0, 1 or -1 (Buffer::values) folds, so 0 * inf is 0 there.
+// Every phase becomes one function of type hone_kernel (codegen/runtime/kernel_abi.h). args[i] is
+// the buffer of the program's i-th param, 64-byte aligned; buffers do not overlap. Multiplication
+// by a known 0, 1 or -1 (Buffer::values) is folded, so 0 * inf is 0 there.
 #pragma once
 
 #include <cstdint>
@@ -23,56 +23,59 @@ struct Phase {
   bool prepare = false;
 };
 
-// What a compilation took.
+// The cost of a compilation.
 struct CompileCost {
-  int64_t instructions = 0, optimized = 0;      // LLVM's, before and after its passes
+  // Number of LLVM's instructions before and after its passes.
+  int64_t instructions = 0, optimized = 0;
   double emit = 0, optimize = 0, generate = 0;  // CPU seconds of the thread
   [[nodiscard]] double seconds() const { return emit + optimize + generate; }
 };
 
 struct ObjectCode {
-  std::string object;          // an ELF relocatable file
-  std::string prepare_object;  // of the prepare phases, if the other one is without them
-  std::vector<Phase> phases;   // as in the program
-  int64_t scratch_bytes = 0;   // of each thread; the most that a phase needs
-  int64_t text_bytes = 0;      // machine code
-  uint64_t content = 0;        // hash of the object, whichever its symbols' prefix of that length
+  std::string object;  // an ELF relocatable file
+  // Object of the phases that prepare constants, if they are in a separate one.
+  std::string prepare_object;
+  std::vector<Phase> phases;  // in the order of the program
+  int64_t scratch_bytes = 0;  // per thread; the maximum over the phases
+  int64_t text_bytes = 0;     // size of the machine code
+  // Hash of the object that does not depend on the symbols' prefix, if that has the same length.
+  uint64_t content = 0;
   CompileCost cost;
-  std::string assembly;  // if CompileOptions::keep_assembly
+  std::string assembly;  // set with CompileOptions::keep_assembly
 };
 
 struct CompileOptions {
-  std::string symbol_prefix = "hone_kernel";  // phase i is <prefix>_<i>
+  std::string symbol_prefix = "hone_kernel";  // phase i is named <prefix>_<i>
   bool keep_assembly = false;
-  // Of code before LLVM's passes see it, whose time it decides; more is an error. The most that
-  // hone_compile_times met in the kernels of models/ is 11,000.
+  // The most instructions before LLVM's passes, whose time depends on them; more is an error. The
+  // most that hone_compile_times found in the kernels of models/ is 11,000.
   int64_t max_instructions = 24'000;
-  int64_t max_statements = 8'000;  // after unrolling, a phase, so that emitting is bounded as well
-  // Of the buffers in args, bytes, a power of two; less than the ABI's only for tests in which a
-  // buffer ends where its page does.
+  int64_t max_statements = 8'000;  // per phase after unrolling, so that emitting is bounded as well
+  // Alignment of the buffers in args in bytes, a power of two. Only tests use less than the ABI's,
+  // so that a buffer can end at the end of its page.
   int64_t argument_alignment = 64;
 };
 
-// May be called from any thread.
+// Compiles a program. It may be called from any thread.
 [[nodiscard]] Result<ObjectCode> compile(const ir::Program& program, const target::Target& target,
                                          const CompileOptions& options = {});
 
-// Vector registers that the register tile of the program takes: the kRegister buffers that live at
-// the same time, and two more for operands.
+// Returns how many vector registers the register tile of the program needs: those of kRegister
+// buffers that live at the same time, and two more for operands.
 [[nodiscard]] int registers_needed(const ir::Program& program, const target::Target& target);
 
-// An object linked into this process; the memory is freed with the value. External symbols come
-// from the process.
+// An object that is linked into this process. Its memory is freed when it is destroyed. External
+// symbols are those of the process.
 class LoadedCode {
  public:
   [[nodiscard]] static Result<std::unique_ptr<LoadedCode>> load(std::string_view object);
-  // All that there is of a program: the second one may be empty.
+  // Loads both objects of a program. The second one may be empty.
   [[nodiscard]] static Result<std::unique_ptr<LoadedCode>> load(std::string_view object,
                                                                 std::string_view prepare_object);
   ~LoadedCode();
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
-  // Null if there is none.
+  // Returns null if there is no such symbol.
   [[nodiscard]] void* symbol(const std::string& name) const;
 
  private:

@@ -94,7 +94,8 @@ TEST(compile, convolution_tiles) {
   EXPECT_EQ(compare_with_interpreter(conv_program({2, 6, 3, 14, 3, 7, 7}), 6), "");
 }
 
-// Nothing outside the buffers may be touched: the loads of the padding would leave them by far.
+// Memory outside the buffers must not be accessed; unguarded loads of the padding would be far
+// outside.
 TEST(compile, guards_and_selects_read_only_what_is_chosen) {
   const int64_t huge = int64_t{1} << 40;
   const auto x = ir::make_buffer("x", DType::kF32, {23});

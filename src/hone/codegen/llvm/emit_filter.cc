@@ -9,7 +9,7 @@
 namespace hone::codegen {
 namespace {
 
-constexpr unsigned kWords = 8;  // of 32 bits in a register of AVX2
+constexpr unsigned kWords = 8;  // words of 32 bits in a register of AVX2
 
 // For every set of lanes of `words` words each, one bit a lane: the words of those in the set, then
 // any others.

@@ -1,5 +1,5 @@
-// What vector code does beyond a plain loop: square blocks turned in registers, functions computed
-// ahead of their loop, borders read from memory that holds their constant.
+// Tests what vector code does beyond a plain loop: square blocks transposed in registers, functions
+// computed ahead of their loop, borders read from memory that holds their constant.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -128,7 +128,7 @@ TEST(emit_whole_vectors, works_in_vectors_where_all_are_whole) {
   EXPECT_EQ(bits(4, 16, "x86-64-avx2"), 128);
 }
 
-// As many as divide every extent, so that none waits for the one before.
+// The number of registers divides every extent, so that no sum waits for the one before.
 TEST(emit_whole_vectors, sums_up_in_several_registers) {
   const auto sums = [](int64_t step) {
     return inner_loop_of(ragged(5, 0, step, true), "x86-64-avx512").mix.fma;

@@ -173,7 +173,8 @@ bool PhaseEmitter::is_strided(const IndexForm& form) const {
                       [&](const auto& term) { return space_.atom(term.first).varying; });
 }
 
-// Whether each lane lies one element before the lane before it, and all of them may be accessed.
+// Returns whether each lane lies one element before the previous lane, and all lanes may be
+// accessed.
 bool PhaseEmitter::is_reversed(const Access& access) const {
   return access.form.lane == -1 && is_strided(access.form) && !lanes_.mask && !access.buffer->local;
 }
@@ -266,7 +267,7 @@ std::vector<llvm::Value*> PhaseEmitter::lane_pointers(const Access& access) {
   return out;
 }
 
-// The same as one vector.
+// Returns the lanes' pointers as one vector.
 llvm::Value* PhaseEmitter::lane_addresses(const Access& access) {
   Access uniform = access;
   IndexForm offset;
@@ -400,7 +401,7 @@ void PhaseEmitter::store_scatter(const Access& access, llvm::Value* value) {
 
 namespace {
 
-// Whether a store updates what it writes, or multiplies by known numbers, as a transform of
+// Returns whether a store updates what it writes, or multiplies by known numbers, as a transform of
 // Winograd's algorithm does.
 bool is_sum_of_products(const StmtNode& s) {
   bool found = ir::loads_from(s.value, s.buffer.get());

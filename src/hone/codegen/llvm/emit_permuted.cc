@@ -19,7 +19,7 @@ llvm::Intrinsic::ID of_two(const llvm::Type* element) {
                                   : llvm::Intrinsic::x86_avx512_vpermi2var_q_512;
 }
 
-// The same of one register.
+// Returns the intrinsic that permutes one register.
 llvm::Intrinsic::ID of_one(const llvm::Type* element, bool is512) {
   const bool is_float = element->isFloatTy();
   if (is512)

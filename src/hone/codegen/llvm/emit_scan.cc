@@ -56,7 +56,7 @@ bool PhaseEmitter::begin_scans_of(const std::vector<ir::Stmt>& body, int native)
     const auto lanes = static_cast<unsigned>(native);
     builder_.CreateStore(builder_.CreateVectorSplat(lanes, load(at)), slot);
     // A shift by lanes is one instruction, if it does not become another one for known lanes.
-    llvm::Value* none =
+    llvm::Value* neutral =
         opaque(builder_.CreateVectorSplat(lanes, identity(*ir::reduction_op(*s), type)));
     llvm::Value* last = nullptr;
     if (has_avx512(target_) && native * dtype_bytes(type) == 64) {
@@ -64,7 +64,7 @@ bool PhaseEmitter::begin_scans_of(const std::vector<ir::Stmt>& body, int native)
       last = opaque(builder_.CreateVectorSplat(lanes, integer(word, native - 1)));
     }
     scans_.insert_or_assign({s->buffer.get(), at.form.constant},
-                            Scan{at, slot, native, none, last});
+                            Scan{at, slot, native, neutral, last});
     return true;
   });
 }
@@ -124,9 +124,9 @@ void PhaseEmitter::emit_scan_step(const StmtNode& update, Scan& scan) {
   const auto join = [&](llvm::Value* a, llvm::Value* b) {
     return is_float(type) ? float_binary(op, a, b, type) : int_binary(op, a, b, type);
   };
-  llvm::Value* none = splat(identity(op, type));
+  llvm::Value* neutral = splat(identity(op, type));
   reduced_ = &update;
-  reduced_value_ = none;
+  reduced_value_ = neutral;
   llvm::Value* sums = splat(value(update.value));
   reduced_ = nullptr;
   if (failed()) return;
@@ -135,7 +135,7 @@ void PhaseEmitter::emit_scan_step(const StmtNode& update, Scan& scan) {
   const auto shifted = [&](llvm::Value* lanes, int by) {
     std::vector<int> from(static_cast<size_t>(width));
     std::iota(from.begin(), from.end(), width - by);
-    return builder_.CreateShuffleVector(whole ? scan.none : none, lanes, from);
+    return builder_.CreateShuffleVector(whole ? scan.neutral : neutral, lanes, from);
   };
   for (int by = 1; by < width; by *= 2) sums = join(shifted(sums, by), sums);
   const auto all = static_cast<size_t>(scan.native);
@@ -158,7 +158,8 @@ void PhaseEmitter::emit_scan_step(const StmtNode& update, Scan& scan) {
   scan.before = width == 1 ? start : join(start, shifted(sums, 1));
 }
 
-// What a store reads of scans is there before it; false: it is no step of a scan itself.
+// Emits a store that reads scans, before or after their update. Returns false if the store itself
+// is no step of a scan.
 bool PhaseEmitter::emit_scanned(const StmtNode& s) {
   const auto step = [&](const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices) {
     const auto update = scan_updates_.find(buffer.get());

@@ -304,7 +304,8 @@ llvm::Value* PhaseEmitter::arithmetic(const ExprNode& e) {
     }
   }
   if (is_float(e.type) && (e.op == Op::kAdd || e.op == Op::kSub)) {
-    // Of products with known matrices. A zero that the program adds decides a sign.
+    // Products with known matrices skip zeros. A zero that the program itself adds decides a sign,
+    // so it stays.
     const auto is_nothing = [&](llvm::Value* v, size_t operand) {
       const auto* known = llvm::dyn_cast<llvm::ConstantFP>(v);
       return known && known->isZero() && e.args[operand]->op != Op::kFloat;

@@ -21,7 +21,8 @@ constexpr int64_t kPage = 4096;
 constexpr int64_t kGuard = 64 * 1024;  // faults on each side: further than a kernel's row
 // Beside a buffer, on its pages: a huge number, so that what is loaded there and used shows.
 constexpr unsigned char kSlack = 0x7F;
-constexpr int64_t kSpoiledBytes = 16 << 20;  // of scratch memory between tiles, all together
+// Scratch memory that is overwritten between tiles, in all.
+constexpr int64_t kSpoiledBytes = 16 << 20;
 
 enum class Flush : uint8_t { kBelow, kAbove };  // with which of the two guards
 
@@ -73,7 +74,7 @@ class GuardedBuffer {
       return error(Code::kIo, "cannot protect {} bytes: {}", bytes_, std::strerror(errno));
     return ok_status();
   }
-  // Whether nothing was written between the buffer and the guards.
+  // Returns whether nothing was written between the buffer and the guards.
   [[nodiscard]] bool intact() const {
     const auto untouched = [](unsigned char byte) { return byte == kSlack; };
     return std::all_of(first(), data_, untouched) && std::all_of(data_ + bytes_, last(), untouched);
@@ -100,10 +101,11 @@ struct Kernel {
 struct Memory {
   std::vector<std::string> names;
   std::vector<GuardedBuffer> buffers;  // the params', then one scratch memory for each thread
-  std::vector<void*> args;             // of the kernels
+  std::vector<void*> args;             // arguments of the kernels
 };
 
-// What the child says before it ends with 1; the fault's handler writes there as well.
+// The child writes its message here before it exits with 1; the fault's handler writes here as
+// well.
 constexpr size_t kMessageBytes = 512;
 char* message = nullptr;
 const char* run_name = "";
@@ -134,7 +136,7 @@ void on_fault(int signal, siginfo_t* info, void*) {
   _exit(1);
 }
 
-// Whether kernels write it.
+// Returns whether kernels write it.
 bool is_written(ir::Role role) { return role != ir::Role::kInput && role != ir::Role::kConstant; }
 
 Result<Memory> make_memory(const ir::Program& program, const ObjectCode& code, Flush flush,

@@ -29,7 +29,7 @@ std::string run(const ir::Program& program, int64_t alignment, std::vector<Tenso
   return run_guarded(program, *code, args, {.alignment = alignment}).message();
 }
 
-// What is said of a wrong program.
+// Expects the error of a wrong program to contain this part.
 void expect_error(const ir::Program& program, int64_t alignment, const std::string& part) {
   std::vector<Tensor> args;
   const std::string message = run(program, alignment, args);

@@ -2,8 +2,8 @@
 //
 // An atom is a loop variable, a non-linear expression of forms (floordiv, min, ...) or a value that
 // only the emitter can compute (a load). Variables of unrolled loops are constants here, and the
-// variable of a vectorized loop is `uniform + lane`, so a form says at once how an access moves
-// with the lane, which part belongs to which loop, and what is a plain displacement.
+// variable of a vectorized loop is `uniform + lane`, so a form tells how an access moves with the
+// lane, which part belongs to which loop, and which part is a constant displacement.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@
 namespace hone::codegen {
 
 struct IndexForm {
-  std::vector<std::pair<int, int64_t>> terms;  // (atom, coefficient), by atom, never 0
-  int64_t lane = 0;                            // coefficient of the lane number
+  // (atom, coefficient), ordered by atom; no coefficient is 0.
+  std::vector<std::pair<int, int64_t>> terms;
+  int64_t lane = 0;  // coefficient of the lane number
   int64_t constant = 0;
   [[nodiscard]] bool is_constant() const { return terms.empty() && lane == 0; }
 };
@@ -33,17 +34,18 @@ struct Range {
 };
 
 struct Atom {
-  ir::Op op;  // kVar: a loop variable; kLoad: a value of the emitter; else of args
+  // KVar for a loop variable, kLoad for a value of the emitter, else the operator of args.
+  ir::Op op;
   std::vector<IndexForm> args;
-  int depth = 0;          // the innermost scope whose variable it depends on; 0: the function
-  bool in_place = false;  // must be computed where it is used: depends on a lane or a load
+  int depth = 0;          // innermost scope whose variable it depends on; 0 for the function
+  bool in_place = false;  // must be computed where it is used, as it depends on a lane or a load
   bool varying = false;   // differs between lanes
   Range range;
 };
 
 class IndexSpace {
  public:
-  // Computes the value of an expression that no form describes; returns its atom.
+  // Computes the value of an expression that no form describes, and returns its atom.
   using Opaque = std::function<int(const ir::Expr&)>;
 
   [[nodiscard]] int add_variable(int depth, Range range);
@@ -57,10 +59,10 @@ class IndexSpace {
   [[nodiscard]] int num_atoms() const { return static_cast<int>(atoms_.size()); }
   [[nodiscard]] Range range(const IndexForm& form) const;
   [[nodiscard]] bool varying(const IndexForm& form) const;
-  // The same where quotient and rest of what moves with the lane stand beside each other: the two
-  // digits of a dimension that was cut.
+  // Returns the form in which quotient and remainder of a value that moves with the lane are joined
+  // again; they are the two digits of a dimension that was divided.
   [[nodiscard]] IndexForm with_joined_digits(IndexForm form) const;
-  // Whether it depends on values of any size, so that sums may wrap.
+  // Returns whether the form depends on data of any size, so that sums may wrap.
   [[nodiscard]] bool holds_data(const IndexForm& form) const;
   [[nodiscard]] bool is_bound(const ir::Var* var) const { return environment_.contains(var); }
 
@@ -69,7 +71,7 @@ class IndexSpace {
   [[nodiscard]] IndexForm divided(ir::Op op, const IndexForm& a, int64_t divisor);
 
   std::vector<Atom> atoms_;
-  std::map<std::vector<int64_t>, int> known_;  // compound atoms by their content
+  std::map<std::vector<int64_t>, int> known_;  // compound atoms by their contents
   std::unordered_map<const ir::Var*, IndexForm> environment_;
   int lanes_ = 1;
 };

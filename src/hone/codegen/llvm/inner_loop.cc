@@ -104,7 +104,7 @@ std::vector<Region> find_loops(const std::vector<Instruction>& body) {
   return loops;
 }
 
-// What runs in a loop but in none of the loops inside it.
+// Returns the instructions of a loop that are in none of the loops inside it.
 std::vector<Instruction> own_part(const std::vector<Instruction>& body, const Region& region,
                                   const std::vector<Region>& loops) {
   std::vector<bool> inside(body.size(), false);

@@ -1,4 +1,4 @@
-// codegen/llvm/inner_loop_testing.h - the inner loop of a program, for tests.
+// codegen/llvm/inner_loop_testing.h - returns the inner loop of a program, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace hone::codegen {
 
-// Of a program of one phase, compiled for a device; what goes wrong fails the test.
+// Compiles a program of one phase for a device. Any error fails the test.
 inline InnerLoop inner_loop_of(const ir::Program& program, const std::string& device) {
   const target::Target target = *target::find(device);
   const auto code = compile(program, target);

@@ -33,8 +33,9 @@ struct Scan {
   void note_type(DType type) {
     plan.element_bytes = std::max(plan.element_bytes, static_cast<int>(dtype_bytes(type)));
   }
-  // Of what is computed in vectors, which addresses a fixed step apart are not, nor tests and casts
-  // of what all lanes share: a row's number of 64 bits leaves the lanes of 32 bits as many.
+  // Notes the widths of values that are computed in vectors. Addresses with a constant stride are
+  // not, nor are tests and casts of uniform values: a row's number of 64 bits does not halve the
+  // number of lanes of 32 bits.
   void note_width(const Expr& e) {
     const bool is_load = e->op == Op::kLoad;
     if (is_load || is_float(e->type)) note_type(e->type);
@@ -46,7 +47,7 @@ struct Scan {
       if (!scalar) note_width(arg);
     }
   }
-  // Whether the lane only adds a multiple of its number.
+  // Returns whether the lane only adds a multiple of its number.
   bool is_strided(const Expr& index) const {
     const ir::Linear form = ir::linearize(index);
     return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {

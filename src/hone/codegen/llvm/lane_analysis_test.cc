@@ -1,4 +1,4 @@
-// How wide the elements are that a vectorized loop chooses its number of lanes for.
+// Tests the width of elements by which a vectorized loop chooses its number of lanes.
 #include "hone/codegen/llvm/lane_analysis.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ struct Buffers {
   }
 };
 
-// Of  vectorized j: y[j] = value(j).
+// Returns the width for the loop: vectorized j: y[j] = value(j).
 int element_bytes(const std::function<Expr(const Expr& j)>& value) {
   const auto y = ir::make_buffer("y", DType::kF32, {kLength});
   const auto j = ir::make_var("j");

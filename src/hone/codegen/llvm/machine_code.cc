@@ -17,7 +17,7 @@ Status object_error(llvm::Error failure) {
   return error(Code::kInternal, "generated object: {}", llvm::toString(std::move(failure)));
 }
 
-// As one line with single spaces.
+// Returns the text on one line with single spaces.
 std::string tidy(std::string_view text) {
   std::string result;
   for (const char c : text) {

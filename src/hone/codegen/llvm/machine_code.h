@@ -1,5 +1,5 @@
-// codegen/llvm/machine_code.h - an object file's functions as decoded instructions, and what LLVM's
-// model of the processor says of some of them; only the .cc files here include this.
+// codegen/llvm/machine_code.h - decodes the functions of an object file, and estimates their time
+// by LLVM's model of the processor. Only the .cc files here include this.
 #pragma once
 
 #include <llvm/MC/MCAsmInfo.h>
@@ -27,9 +27,9 @@ struct Instruction {
   llvm::MCInst inst;
   uint64_t address = 0;
   uint64_t bytes = 0;
-  std::string text;                    // "vfmadd231ps (%rax){1to16}, %zmm1, %zmm2"
-  std::optional<uint64_t> jumps_to;    // of a branch within the section
-  std::vector<std::string> registers;  // that its operands name: "RAX", "ZMM1"
+  std::string text;                    // such as "vfmadd231ps (%rax){1to16}, %zmm1, %zmm2"
+  std::optional<uint64_t> jumps_to;    // target of a branch within the section
+  std::vector<std::string> registers;  // registers of its operands, such as "RAX" or "ZMM1"
   bool loads = false, stores = false;
   [[nodiscard]] std::string mnemonic() const { return text.substr(0, text.find(' ')); }
 };
@@ -42,10 +42,10 @@ struct Function {
 class Disassembler {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Disassembler>> create(const target::Target& target);
-  // All functions of the object's text sections, in the order of their addresses.
+  // Returns all functions of the object's text sections, in the order of their addresses.
   [[nodiscard]] Result<std::vector<Function>> functions(const std::string& object) const;
-  // Cycles an iteration of these instructions run again and again (llvm-mca); 0 if there is no
-  // model of the processor, or of an instruction.
+  // Returns the cycles per iteration of a loop of these instructions (llvm-mca); 0 if there is no
+  // model of the processor or of an instruction.
   [[nodiscard]] double simulate(std::span<const Instruction> loop) const;
 
  private:

@@ -18,8 +18,8 @@ TEST(share_sums_code, takes_fewer_operations) {
   for (const ir::KnownMatrix& matrix : {ir::kDataOf4, ir::kBackOf4}) {
     const ir::Program plain = ir::transform_program(matrix), shared = ir::share_sums(plain);
     EXPECT_EQ(compare_with_interpreter(shared, 3), "");
-    // Of the data's six rows four are pairs: 16 operations become 12. Of the four results back: 14
-    // become 10. Five columns of one or two vectors each.
+    // Four of the data's six rows are pairs: 16 operations become 12. For the four results back, 14
+    // become 10. There are five columns of one or two vectors each.
     for (const auto& [device, vectors] :
          {std::pair("x86-64-avx512", 1), std::pair("x86-64-avx2", 2)}) {
       const int before = operations(plain, device), after = operations(shared, device);

@@ -1,14 +1,15 @@
-// codegen/llvm/signs_of_zeros.h - where LLVM may take -0 and 0 for the same.
+// codegen/llvm/signs_of_zeros.h - decides where LLVM may treat -0 and 0 as equal.
 //
-// It may in sums of products, of which the first term then needs no addition to a zero; not in what
-// a model computes element by element, and may divide by.
+// It may do so in sums of products, whose first term then needs no addition to zero. It may not do
+// so in what a model computes element by element, by which it may divide.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
 
 namespace hone::codegen {
 
-// What is built during its life keeps the signs of zeros, if they matter.
+// During the life of this object, instructions are built that keep the signs of zeros, if they
+// matter.
 class SignsOfZeros {
  public:
   SignsOfZeros(llvm::IRBuilderBase& builder, bool matter) : guard_(builder) {

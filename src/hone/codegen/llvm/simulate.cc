@@ -46,7 +46,7 @@ std::optional<unsigned> Disassembler::cycles(std::span<const Instruction> loop,
 
 double Disassembler::simulate(std::span<const Instruction> loop) const {
   if (loop.empty() || !subtarget_->getSchedModel().hasInstrSchedModel()) return 0;
-  // What the first iterations take to fill the pipeline does not count.
+  // The cycles in which the first iterations fill the pipeline do not count.
   const std::optional<unsigned> few = cycles(loop, kWarmUp);
   const std::optional<unsigned> many = cycles(loop, kWarmUp + kCounted);
   if (!few || !many) return 0;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace compute::testing;
 
-// Of e[0] x e[1] results if the stride is 1.
+// Returns a convolution with e[0] x e[1] results if the stride is 1.
 compute::Dag convolution(const Extents& e, int64_t kernel, int64_t kernel_w, int64_t stride = 1) {
   return conv2d({.h = e[0] + kernel - 3,
                  .w = e[1] + kernel_w - 3,
@@ -178,7 +178,8 @@ TEST(space_code, convolutions_of_5x5) {
                 {"direct.0 mask", "direct.0 peel", "winograd_2.0 mask", "winograd_2.0 peel",
                  "winograd_4.0 mask", "winograd_4.0 peel"}});
 }
-// Of a row of seven taps (inception_v3), and of first layers (resnet's, alexnet's).
+// These have a row of seven taps (inception_v3), and the windows of first layers (resnet's,
+// alexnet's).
 TEST(space_code, convolutions_of_larger_windows) {
   check_family({4,
                 5'000,
@@ -385,8 +386,8 @@ TEST(space_code, rows_several_at_once) {
                 {"split(normalize, o, [2], test)", "split(normalize, o, [4], test)"}});
 }
 
-// What a block of columns has of the largest and the sum is neither stored nor loaded in the loop
-// over their elements: it stores the exponentials alone.
+// The maximum and the sum of a block of columns are neither stored nor loaded in the loop over
+// their elements, which stores the exponentials alone.
 TEST(space_code, columns_are_summed_in_registers) {
   const char* const device = "x86-64-avx512";
   const compute::Dag dag = softmax(1, 21, 128);
@@ -402,8 +403,8 @@ TEST(space_code, columns_are_summed_in_registers) {
   EXPECT_EQ(loop.spills, 0);
 }
 
-// What takes long to compile is what has many instructions: no point of a large task is refused,
-// and its machine code is as bounded as what the passes see.
+// Compile time grows with the number of instructions. No point of a large task is refused, and its
+// machine code is as bounded as the input of LLVM's passes.
 TEST(space_code, of_large_tasks_is_bounded) {
   const int64_t most = 4 * CompileOptions().max_instructions;  // bytes
   const compute::Dag dags[] = {gemm(512, 512, 512),

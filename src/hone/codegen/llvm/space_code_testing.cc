@@ -84,7 +84,8 @@ std::vector<std::string> marks_of(const Family& family, const space::Space& spac
   return marks;
 }
 
-// Of the sketches' default points and a sample, the one with a mark that was met least.
+// Returns, among the sketches' default points and a sample, the one with the mark that occurred
+// least.
 space::Point rarest_point(const Family& family, const space::Space& space,
                           const std::map<std::string, int>& met, Rng& rng) {
   const auto times = [&](const space::Point& point) {
@@ -160,7 +161,7 @@ std::string check(const compute::Dag& dag, const schedule::Steps& steps,
   return "";
 }
 
-// What was checked on a target, by its marks and how often, and the sketches of all its spaces.
+// The marks that were checked on a target and how often, and the sketches of all its spaces.
 struct Coverage {
   std::map<std::string, int> met;
   std::set<std::string> sketches;

@@ -47,7 +47,7 @@ Status run_machine_code(const ir::Program& program, const target::Target& target
 
 namespace {
 
-// What the interpreter's outputs start as.
+// Fills a tensor with the initial values of the interpreter's outputs.
 void fill(Tensor& t) {
   if (is_float(t.dtype())) {
     for (int64_t i = 0; i < t.size(); ++i) t.set(i, std::numeric_limits<double>::quiet_NaN());
@@ -58,7 +58,7 @@ void fill(Tensor& t) {
 
 }  // namespace
 
-// The same for one way to lay out the arguments; `shared`: an input and an output in one place.
+// Compares for one placement of the arguments. `shared` names an input and an output in one place.
 static std::string compare(const ir::Program& program, uint64_t seed, double tolerance,
                            const ir::InPlacePair* shared) {
   const auto arguments = [&] {

@@ -1,4 +1,5 @@
-// codegen/llvm/test_support.h - runs programs as machine code and compares with the interpreter.
+// codegen/llvm/test_support.h - runs programs as machine code and compares the results with the
+// interpreter's.
 #pragma once
 
 #include <span>
@@ -10,20 +11,20 @@
 
 namespace hone::codegen {
 
-// The x86-64 descriptions that this machine can execute; empty on another architecture.
+// Returns the x86-64 descriptions that this machine can execute; empty on another architecture.
 [[nodiscard]] std::vector<target::Target> runnable_targets();
 
-// Compiles and runs all phases; tiles go in two parts, as two threads would run them.
+// Compiles and runs all phases. Tiles are run in two parts, as two threads would do.
 [[nodiscard]] Status run_machine_code(const ir::Program& program, const target::Target& target,
                                       std::span<Tensor> args);
 
-// "" if machine code and interpreter agree on all outputs for every runnable target, else what
-// differs. Floats may differ by tolerance * max(1, largest value of the output). The same where an
-// output may overwrite an input.
+// Returns "" if machine code and interpreter agree on all outputs for every runnable target, else
+// the difference. Floats may differ by tolerance * max(1, largest value of the output). Outputs
+// that may overwrite an input are also tested that way.
 [[nodiscard]] std::string compare_with_interpreter(const ir::Program& program, uint64_t seed,
                                                    double tolerance = 1e-5);
 
-// Short names for building programs.
+// These are short names for building programs.
 inline constexpr ir::ForKind kSerial = ir::ForKind::kSerial;
 inline constexpr ir::ForKind kVector = ir::ForKind::kVectorized;
 [[nodiscard]] ir::Stmt loop(const ir::VarPtr& v, int64_t extent, ir::ForKind kind,

@@ -129,7 +129,7 @@ TEST(vector_math, errors_stay_within_the_stated_limits) {
 
 enum class Gelu { kErf, kTanh };
 
-// As the operator writes it: x 0.5 (f(u) + 1).
+// Makes the operator's own form: x 0.5 (f(u) + 1).
 ir::Expr gelu(Gelu form, const ir::Expr& x) {
   const ir::Expr u = form == Gelu::kErf ? x * ir::constant_float(std::sqrt(0.5))
                                         : (x + x * x * x * ir::constant_float(0.044715)) *
@@ -185,7 +185,7 @@ TEST(vector_math, gelu_takes_few_instructions) {
     const char* device;
     int most, divisions;  // a vector
   };
-  // As a ratio of polynomials and with the products written out: 22 and 23 for AVX-512.
+  // A ratio of polynomials with the products written out would take 22 and 23 for AVX-512.
   for (const Case& c :
        {Case{Gelu::kErf, "x86-64-avx512", 19, 0}, Case{Gelu::kTanh, "x86-64-avx512", 13, 1},
         Case{Gelu::kErf, "x86-64-avx2", 21, 1}, Case{Gelu::kTanh, "x86-64-avx2", 21, 1}}) {

@@ -1,8 +1,8 @@
-// codegen/runtime/float_mode.h - how a thread rounds, traps and treats denormal numbers while it
-// runs a model: always in the same way, whatever the mode of the caller is. Rounding is to nearest
-// even, nothing traps, and floats too small for a normal exponent count as zero: the tails of
-// softmax and sigmoid reach them, and a processor takes a hundred times as long for them as for
-// other numbers. Exception flags that kernels raise are lost: the caller's are as they were.
+// codegen/runtime/float_mode.h - sets how a thread rounds, traps and treats denormal numbers while
+// it runs a model, which is the same whatever mode the caller has. Rounding is to nearest even,
+// nothing traps, and denormal numbers count as zero: the tails of softmax and sigmoid reach them,
+// and a processor is a hundred times as slow with them as with other numbers. Exception flags that
+// kernels raise are lost; the caller's are preserved.
 #pragma once
 
 #include <stdint.h>
@@ -14,12 +14,12 @@
 namespace hone::runtime {
 
 enum class Denormals : uint8_t {
-  kZero,  // in operands and results
-  kKept,  // for what is computed once, before a model runs
+  kZero,  // denormal operands and results count as zero
+  kKept,  // denormals are kept, for results that are computed once, before a model runs
 };
 
-// Sets the mode of this thread; the destructor restores what was there. On x86-64 only MXCSR
-// counts: no generated code, and no function that it calls, computes with the x87 unit.
+// Sets the mode of this thread until the destructor restores the previous one. On x86-64 only MXCSR
+// matters, as no generated code, and no function that it calls, uses the x87 unit.
 class FloatMode {
  public:
   explicit FloatMode(Denormals denormals = Denormals::kZero) : denormals_(denormals) { enter(); }
@@ -52,15 +52,16 @@ class FloatMode {
 
  private:
 #if defined(__x86_64__)
-  static constexpr uint32_t kAllMasked = 0x1F80;  // rounding bits 0: to nearest even
+  static constexpr uint32_t kAllMasked = 0x1F80;  // rounding bits 0 mean to nearest even
   static constexpr uint32_t kFlushToZero = 0x8000;
   static constexpr uint32_t kDenormalsAreZero = 0x0040;
 #elif defined(__aarch64__)
-  static constexpr uint64_t kFlushToZero = uint64_t{1} << 24;  // of operands, too
+  static constexpr uint64_t kFlushToZero = uint64_t{1} << 24;  // flushes operands, too
 #endif
   [[maybe_unused]] Denormals denormals_;
   [[maybe_unused]] uint64_t before_ = 0;
-  [[maybe_unused]] uint64_t flags_ = 0;  // of aarch64, which has them apart
+  // The exception flags of aarch64, which has a separate register for them.
+  [[maybe_unused]] uint64_t flags_ = 0;
 };
 
 }  // namespace hone::runtime

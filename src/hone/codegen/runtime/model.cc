@@ -46,9 +46,9 @@ class Model {
   int64_t scratch_stride = 0;
   char** staging = nullptr;  // per input, then per output
   PhaseCall* phases = nullptr;
-  PhaseCall* chosen = nullptr;  // of them, what a run consists of; null: all
+  PhaseCall* chosen = nullptr;  // those that a run consists of; null for all
   int64_t num_chosen = 0;
-  void** arguments = nullptr;  // of all phases
+  void** arguments = nullptr;  // arguments of all phases
   int64_t* step_ns = nullptr;
   bool profile = false;
   std::atomic<pid_t> running{0};     // the process of the run that is under way; 0: none is

@@ -271,7 +271,7 @@ TEST(model, has_no_more_threads_than_cpus) {
   EXPECT_EQ(model_num_threads(*fixture.create(0)), std::min<int>(cpus, kTiles));
   EXPECT_EQ(model_num_threads(*fixture.create(1)), 1);
   EXPECT_EQ(model_num_threads(*fixture.create(1024)), std::min<int>(cpus, kTiles));
-  // Of one CPU only, in a thread of its own.
+  // The model is made on one CPU only, in a separate thread.
   std::thread([&] {
     cpu_set_t mask;
     ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);

@@ -60,7 +60,7 @@ bool step_fits(const PlanHeader& plan, const PlanStep& step) {
 // Those that run together have units, no others.
 bool units_fit(const PlanHeader& plan) {
   const PlanStep* steps = plan_table<PlanStep>(plan, plan.steps);
-  int64_t units = 0;  // of those that run together so far
+  int64_t units = 0;  // units of the joined steps so far
   for (uint32_t i = 0; i < plan.num_steps; ++i) {
     const bool joins = steps[i].joins == 1;
     if (steps[i].joins > 1 || (i == 0 && joins)) return false;

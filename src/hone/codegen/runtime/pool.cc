@@ -76,17 +76,18 @@ struct alignas(kLine) Worker {
   pthread_t handle{};
 };
 
-// What the threads read while phases run together.
+// The state that threads read while phases run together.
 struct Group {
   const PhaseCall* phases = nullptr;
   int64_t count = 0;
-  int64_t shares = 0;  // of phases that join: so many threads have a part
-  int64_t length = 0;  // of phases that join: units of each share
+  int64_t shares = 0;  // for joined phases: number of threads that take part
+  int64_t length = 0;  // for joined phases: units of each share
   char* scratch = nullptr;
   int64_t scratch_stride = 0;
 };
 
-// Of a phase alone: of any number of tiles no more than fits the packed ranges.
+// Returns the units of a phase that runs alone: its number of tiles, but no more than fit the
+// packed ranges.
 int64_t units_of(const PhaseCall& call) {
   return call.num_tiles < kMaxUnits ? call.num_tiles : kMaxUnits;
 }

@@ -1,6 +1,6 @@
-// How evenly threads share tiles of uneven length. Time is counted, not measured: a tile takes as
-// many units as it is said to, and of the threads always the one goes on whose clock is behind, as
-// if each had a core of its own. So every run has the same course.
+// Tests how evenly threads share tiles of uneven length. Time is counted, not measured: a tile
+// takes the number of units that the test gives it, and the thread whose clock is furthest behind
+// always goes on, as if each had a core of its own. So every run has the same course.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class CountedTime {
     left_ = left_ || !came;
     inside_[thread] = 0;
   }
-  // What the busiest thread did over the mean.
+  // Returns the work of the busiest thread relative to the mean.
   [[nodiscard]] double imbalance() const {
     const auto all = static_cast<double>(std::accumulate(clocks_.begin(), clocks_.end(), 0L));
     const auto most = static_cast<double>(*std::max_element(clocks_.begin(), clocks_.end()));

@@ -40,7 +40,7 @@ void BM_meet(benchmark::State& state) {
 }
 BENCHMARK(BM_meet)->UseRealTime();
 
-// What a run adds for the caller's floating-point mode: saved, set and restored.
+// Measures what the caller's floating-point mode adds to a run: it is saved, set and restored.
 void BM_float_mode(benchmark::State& state) {
   for (auto _ : state) {
     const FloatMode mode;

@@ -267,8 +267,8 @@ std::set<std::string> threads_of_process() {
   return threads;
 }
 
-// How often threads of this process have gone to sleep, once they all are asleep; -1: they never
-// are.
+// Returns how often threads of this process have gone to sleep, once they are all asleep; -1 if
+// they never are.
 int64_t sleeps_of(const std::set<std::string>& threads) {
   for (int wait = 0; wait < 4000; ++wait) {
     int64_t sleeps = 0;

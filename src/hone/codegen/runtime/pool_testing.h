@@ -1,5 +1,5 @@
-// codegen/runtime/pool_testing.h - for tests of the pool: kernels that count their tiles or wait
-// for each other, and owners of threads.
+// codegen/runtime/pool_testing.h - kernels and owners of threads for tests of the pool. The kernels
+// count their tiles or wait for each other.
 #pragma once
 
 #include <pthread.h>
@@ -19,15 +19,16 @@ inline PoolPtr make_pool(int threads, int64_t spin_ns = -1) {
   return {pool_create({.num_threads = threads, .spin_ns = spin_ns}), pool_destroy};
 }
 
-// args[0]: a plain int per tile. A tile run twice, or a missing barrier, is a wrong count and a
-// race.
+// A kernel whose args[0] has a plain int per tile. If a tile runs twice or a barrier is missing,
+// the count is wrong and there is a race.
 inline int count_tiles(void* const* args, void*, int64_t first, int64_t last, int) {
   int* counts = static_cast<int*>(args[0]);
   for (int64_t i = first; i < last; ++i) ++counts[i];
   return 0;
 }
 
-// args: values before, values after, number of tiles: sums both neighbours of the phase before.
+// A kernel whose args are the values before, the values after and the number of tiles. It adds up
+// both neighbours of the phase before.
 inline int add_neighbours(void* const* args, void*, int64_t first, int64_t last, int) {
   const auto* before = static_cast<const uint64_t*>(args[0]);
   auto* after = static_cast<uint64_t*>(args[1]);
@@ -37,7 +38,8 @@ inline int add_neighbours(void* const* args, void*, int64_t first, int64_t last,
   return 0;
 }
 
-// Notes that `self`, 0 or 1, is there and waits for the other one; 1 if that never comes.
+// Records that `self`, 0 or 1, has arrived and waits for the other one; returns 1 if that never
+// arrives.
 inline int meet_other(std::atomic<int>* seen, int self) {
   seen[self].store(1);
   const int64_t deadline = clock_ns() + 20'000'000'000;
@@ -56,7 +58,7 @@ inline int fail_on_tile_5(void* const*, void*, int64_t first, int64_t last, int)
   return first <= 5 && 5 < last ? 42 : 0;
 }
 
-// How an owner's threads may run the tasks of a call.
+// Runs the tasks of a call as an owner's threads may.
 inline void on_threads(void* calls, int count, PoolTask task, void* context) {
   *static_cast<int*>(calls) += 1;
   std::vector<std::thread> threads;
