@@ -15,7 +15,7 @@
 namespace hone::measure {
 namespace {
 
-constexpr double kCountSeconds = 1e-3;  // of counted runs, if one takes no longer
+constexpr double kCountSeconds = 1e-3;  // limit of counted runs, unless one takes longer
 
 Result<void*> operand_of(const Argument& a, size_t index, const WorkerOperands* operands) {
   if (operands == nullptr || a.operand >= operands->count()) {

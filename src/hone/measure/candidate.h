@@ -1,4 +1,4 @@
-// measure/candidate.h - the worker's side of a job: its operands in memory, and the run itself.
+// measure/candidate.h - the worker's side of a job: it maps the operands and runs the candidate.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace hone::measure {
 
-// Operands of a task, copied out of the shared memory once: what kernels only read is
-// write-protected.
+// Operands of a task, which are copied out of the shared memory once. Those that kernels only read
+// are write-protected.
 class WorkerOperands {
  public:
-  // Takes the descriptor.
+  // Maps the operands and takes ownership of the descriptor.
   [[nodiscard]] static Result<std::unique_ptr<WorkerOperands>> map(const OperandLayout& layout,
                                                                    int fd);
   ~WorkerOperands();
@@ -30,9 +30,9 @@ class WorkerOperands {
     return layout_.entries[static_cast<size_t>(i)];
   }
   [[nodiscard]] void* data(int i) const { return data_[static_cast<size_t>(i)]; }
-  // Before each job: no trace of the one before it.
+  // Removes the outputs of the job before. It is called before each job.
   void reset_outputs(bool poison);
-  // Of all outputs that something is known about; nothing if there is none.
+  // Returns the largest error of all outputs with expected values; nothing if there are none.
   [[nodiscard]] std::optional<double> error() const;
   [[nodiscard]] bool damaged() const { return outputs_.damaged() >= 0; }
 
@@ -46,22 +46,23 @@ class WorkerOperands {
   std::vector<void*> data_;
 };
 
-// Loaded code bound to its memory: that of the operands, and private memory, which one candidate
-// after the other uses.
+// Loaded code bound to its memory: that of the operands, and private memory, which candidates use
+// one after the other.
 class LoadedCandidate {
  public:
-  // `memory` serves kPacked and kWorkspace arguments, then each thread's scratch. With `poison`
-  // private memory holds no numbers at first.
+  // Loads a job. `memory` holds kPacked and kWorkspace arguments, then each thread's scratch. With
+  // `poison`, private memory starts as NaN.
   [[nodiscard]] static Result<LoadedCandidate> load(const Job& job, int threads,
                                                     WorkerOperands* operands, Arena& memory,
                                                     bool poison);
-  // What the kernels returned: 0 if all is well.
+  // Runs the phases that prepare constants. Returns 0 or the first error that a kernel returned.
   [[nodiscard]] int prepare(runtime::Pool* pool) const { return run(pool, prepare_); }
   [[nodiscard]] int run(runtime::Pool* pool) const { return run(pool, main_); }
-  // Seconds of `runs` runs; `returned` collects what they returned. Only the runs are counted.
+  // Returns the seconds of `runs` runs; `returned` collects the kernels' results. If `counters` are
+  // given, only the runs are counted.
   [[nodiscard]] double time(runtime::Pool* pool, int64_t runs, Weights weights, const Sweep& sweep,
                             int& returned, const Counters* counters = nullptr) const;
-  // What time() does before each run, to the caches: seconds of it, at best.
+  // Returns the seconds, at best, that time() spends on the caches before each run.
   [[nodiscard]] double seconds_to_forget(runtime::Pool* pool, Weights weights,
                                          const Sweep& sweep) const;
 
@@ -73,16 +74,17 @@ class LoadedCandidate {
   [[nodiscard]] int run(runtime::Pool* pool, const std::vector<runtime::PhaseCall>& phases) const;
   std::unique_ptr<codegen::LoadedCode> code_;
   std::vector<void*> args_;
-  std::vector<std::span<char>> weights_, others_;  // of the main phases' arguments
+  std::vector<std::span<char>> weights_, others_;  // arguments of the main phases
   std::vector<runtime::PhaseCall> prepare_, main_;
   void* scratch_ = nullptr;
   int64_t scratch_stride_ = 0;
 };
 
-// Runs jobs one after the other; keeps threads and memory from one to the next.
+// Runs jobs one after the other and keeps threads and memory from one to the next.
 class Bench {
  public:
-  // `events`: what to count for jobs that want it; null: what this machine can.
+  // The parameter `events` says what to count for jobs that ask for it; null means what this
+  // machine can count.
   explicit Bench(const HardwareEvents* events = nullptr) : events_(events) {}
   ~Bench() { runtime::pool_destroy(pool_); }
   Bench(const Bench&) = delete;
@@ -91,7 +93,7 @@ class Bench {
 
  private:
   [[nodiscard]] Status set_threads(int threads);
-  // `seconds`: what a run takes with all that is around it.
+  // Counts hardware events. `seconds` is the time of a run with everything around it.
   [[nodiscard]] std::optional<trial::CountedBounds> count(const LoadedCandidate& candidate,
                                                           Weights weights, double seconds,
                                                           int& returned);

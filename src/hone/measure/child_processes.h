@@ -1,4 +1,4 @@
-// measure/child_processes.h - for tests: which workers a process has.
+// measure/child_processes.h - finds the workers of a process, for tests.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace hone::measure {
 
-// Living processes whose parent is `parent`.
+// Returns the living processes whose parent is `parent`.
 inline std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> result;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

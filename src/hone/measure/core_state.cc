@@ -20,11 +20,11 @@ namespace {
 constexpr double kSlower = 1.5;
 constexpr double kFarther = 2;  // one cache: 77 to 117 ns; cores of two: 381 ns (D)
 constexpr double kPause = 0.05;
-constexpr int kAttempts = 5;  // of which the best counts
+constexpr int kAttempts = 5;  // number of attempts, of which the best counts
 constexpr int kRoots = 300, kExchanges = 200;
 constexpr double kLongest = 2e-3;  // seconds, of all exchanges of two threads
 
-// Of this thread; false: it cannot be.
+// Binds this thread to a CPU; returns false if that fails.
 bool move_to(int cpu) {
   cpu_set_t* set = CPU_ALLOC(cpu + 1);
   if (set == nullptr) return false;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr CoreState kApart{1.1, 80e-9}, kOneCore{2.0, 50e-9}, kFar{1.0, 380e-9};
 
-// What looks in turn see; the last one for good. Each takes a millisecond.
+// The states that one look after the other sees; the last one stays. Each look takes a millisecond.
 class Script {
  public:
   Script(ManualClock& clock, std::vector<CoreState> states)

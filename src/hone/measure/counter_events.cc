@@ -65,7 +65,7 @@ constexpr CounterPlan kPlans[] = {
     {"amd_zen5", is_zen5, kAmdEvents, amd_scores<8>},
 };
 
-// What is before the next comma, which is taken off.
+// Returns the text before the next comma and removes both.
 std::string_view next_part(std::string_view& rest) {
   const std::string_view part = rest.substr(0, rest.find(','));
   rest.remove_prefix(std::min(rest.size(), part.size() + 1));

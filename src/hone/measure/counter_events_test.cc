@@ -149,7 +149,7 @@ TEST(counter_events, amds_are_found_by_their_codes) {
 
 TEST(counter_events, intels_are_found_by_their_names) {
   const Devices devices;
-  devices.add_cpu("cpu_core", "10");  // of a machine with slow cores, too
+  devices.add_cpu("cpu_core", "10");  // as on a machine that also has slow cores
   devices.write("cpu_core/events/slots", "event=0x00,umask=0x4");
   devices.write("cpu_core/events/topdown-be-bound", "event=0x00,umask=0x83");
   EXPECT_EQ(devices.message("GenuineIntel", 6, 0x97), "this CPU does not count topdown-mem-bound");

@@ -1,4 +1,4 @@
-// measure/flush.h - takes memory out of all caches, as it is after the rest of a model has run.
+// measure/flush.h - removes memory from all caches, as the rest of a model does.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 namespace hone::measure {
 
 void flush_from_caches(std::span<const char> memory);
-// By all threads of the pool, which are then as awake as in the middle of a model.
+// Flushes with all threads of the pool, which are then as awake as in the middle of a model.
 void flush_from_caches(runtime::Pool* pool, std::span<const std::span<char>> pieces);
 
 }  // namespace hone::measure

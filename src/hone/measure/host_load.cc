@@ -63,7 +63,7 @@ std::optional<CpuTicks> parse_cpu_ticks(std::string_view stat) {
 }
 
 std::optional<double> parse_process_ticks(std::string_view stat, bool with_children) {
-  const size_t end = stat.rfind(')');  // of the program's name, which may contain anything
+  const size_t end = stat.rfind(')');  // end of the program's name, which may contain anything
   if (end == std::string_view::npos) return std::nullopt;
   std::istringstream in{std::string(stat.substr(end + 1))};
   const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};

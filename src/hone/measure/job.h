@@ -1,4 +1,4 @@
-// measure/job.h - what a runner is asked (a candidate and how to run it) and what it answers.
+// measure/job.h - what a runner is asked to do (a candidate and how to run it), and its answer.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ struct Argument {
   ir::Role role = ir::Role::kInput;
   int64_t bytes = 0;
   int operand =
-      -1;  // its place in Job::operands; -1: memory of this candidate (kPacked, kWorkspace)
+      -1;  // index in Job::operands; -1 for memory of this candidate (kPacked, kWorkspace)
 };
 
-// Where a kernel's constants are when it runs, the rest of its model having run before.
+// The place of a kernel's constants when it runs, if the rest of its model has run before.
 enum class Weights : uint8_t {
-  kWarm,    // in the caches that the run before left them in
-  kShared,  // in the cache that all cores share: their own have been swept
+  kWarm,    // in the caches, as the run before left them
+  kShared,  // in the cache that all cores share, as the cores' own caches were swept
   kMemory,  // in no cache
 };
 
 struct Job {
-  uint64_t id = 0;                     // the caller's; the answer carries it
-  std::string object, prepare_object;  // codegen::ObjectCode
+  uint64_t id = 0;                     // chosen by the caller; the answer repeats it
+  std::string object, prepare_object;  // as in codegen::ObjectCode
   std::vector<codegen::Phase> phases;
   int64_t scratch_bytes = 0;
   std::vector<Argument> arguments;
@@ -41,27 +41,29 @@ struct Job {
   int threads = 1;
   TimingOptions timing;
   Weights weights = Weights::kWarm;
-  int64_t own_cache_bytes = 0;  // of a core, to be swept if weights are in the shared cache
-  double tolerance = 0;         // of the greatest expected value; 0: the output is not checked
+  // Size of a core's own caches, which are swept if weights are in the shared cache.
+  int64_t own_cache_bytes = 0;
+  double tolerance = 0;  // relative to the largest expected value; 0 if the output is not checked
   double timeout_seconds = 10;
-  bool count_bounds = false;  // by some more runs, if this machine can
-  std::string label;          // for messages and for a null runner's cost
-  // Another candidate for the same operands: both are timed in turns (a duel), by `duel`.
+  bool count_bounds = false;  // counts hardware events in some more runs, if this machine can
+  std::string label;          // for messages, and for the cost of a null runner
+  // Another candidate with the same operands. Both are timed alternately (a duel), by `duel`.
   std::shared_ptr<const Job> rival;
   trial::DuelOptions duel;
-  // Each runs in the other's memory: where that lies may cost the same code a tenth of its time.
+  // Each candidate runs in the other's memory, as its place may change the time of the same code by
+  // a tenth.
   bool swap_memory = false;
 };
 
 struct Measurement {
   uint64_t id = 0;
   trial::Outcome outcome = trial::Outcome::kOk;
-  std::string message;    // why, if not ok
-  trial::Timing timing;   // of an ok one
-  trial::Duel duel;       // against Job::rival, if there is one
-  bool verified = false;  // the output was compared and is right
-  double error = 0;       // greatest difference / greatest expected value, if compared
-  std::optional<trial::CountedBounds> bounds;  // if Job::count_bounds
+  std::string message;    // reason, if the outcome is not ok
+  trial::Timing timing;   // set if the outcome is ok
+  trial::Duel duel;       // duel with Job::rival, if there is one
+  bool verified = false;  // the output was compared with the expected one and is right
+  double error = 0;       // largest difference / largest expected value, if compared
+  std::optional<trial::CountedBounds> bounds;  // set if Job::count_bounds
 };
 
 [[nodiscard]] inline Measurement failed(uint64_t id, trial::Outcome outcome, std::string message) {

@@ -1,5 +1,5 @@
-// measure/local_runner.h - measures on this machine, in a worker process that is replaced when a
-// candidate kills it. Jobs run one at a time, so that they do not disturb each other.
+// measure/local_runner.h - measures on this machine, in a worker process that is replaced if a
+// candidate crashes it. Jobs run one at a time, so that they do not disturb each other.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace hone::measure {
 
-// An error if no worker can be started.
+// Starts a runner. It is an error if no worker can be started.
 [[nodiscard]] Result<std::unique_ptr<Runner>> make_local_runner(const WorkerOptions& worker = {});
 
 }  // namespace hone::measure

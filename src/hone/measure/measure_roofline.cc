@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kBytesPerRun = int64_t{64} << 20;  // by each thread: 0.2 ms at 300 GB/s
 constexpr int64_t kFmaIterations = 20'000;           // 0.3 ms at 2 FMA a cycle
 constexpr int kMinRounds = 3, kMaxRounds = 60;       // that count
-constexpr double kPatience = 5;                      // of the seconds that measuring has
-constexpr int kPhases = 100;                         // of a run that measures fork and join
+constexpr double kPatience = 5;                      // factor of the time for measuring
+constexpr int kPhases = 100;                         // phases of a run that measures fork and join
 
 struct PoolDeleter {
   void operator()(runtime::Pool* pool) const { runtime::pool_destroy(pool); }
@@ -44,7 +44,7 @@ Result<Kernel> make_kernel(const ir::Program& program, const target::Target& tar
   return kernel;
 }
 
-// What is measured: a kernel, by one core and by all, and where its best rates go in the end.
+// A kernel to be measured, on one core and on all, and where its best rates are stored in the end.
 struct Probe {
   Kernel kernel;
   double work = 0;    // of one tile: operations or bytes
@@ -159,14 +159,14 @@ class Bench {
 
   const target::Target& target_;
   int threads_;
-  std::vector<int> counts_;     // of threads, whose fork and join is measured ...
+  std::vector<int> counts_;     // numbers of threads whose fork and join is measured
   std::vector<PoolPtr> forks_;  // ... by these; null: all_
   PoolPtr one_, all_;
   Arena arena_;
   std::vector<Probe> probes_;
 };
 
-// What this process may still use: of the machine, and of its cgroup.
+// Returns the memory that this process may still use, of the machine and of its cgroup.
 int64_t available_memory() {
   int64_t bytes = int64_t{1} << 40;
   if (const Result<std::string> text = read_file("/proc/meminfo"); text.ok()) {

@@ -1,9 +1,9 @@
-// measure/measure_roofline.h - finds the roofline of the machine that this runs on, by running in
-// this process: every kernel of roofline_programs.h in turn, again and again, and of each the best
-// rate that it reached: noise only makes things slower. On a virtual machine whose cores share a
-// cache at some times and not at others, no round counts in which they were farther apart than
-// they were seen (core_state.h): two cores that share no cache also share no way to memory, and
-// the best rates of both states together are those of no machine.
+// measure/measure_roofline.h - measures the roofline of this machine in this process. Every kernel
+// of roofline_programs.h runs in turn, again and again, and the best rate of each counts, as noise
+// only makes things slower. On a virtual machine whose cores share a cache only sometimes, rounds
+// in which they were farther apart than in others do not count (core_state.h): two cores that share
+// no cache also share no path to memory, and the best rates of both states together belong to no
+// machine.
 #pragma once
 
 #include <atomic>
@@ -15,25 +15,25 @@
 namespace hone::measure {
 
 struct RooflineOptions {
-  // How long to go on; three rounds are made in any case, and five times as long it takes at most
-  // until three count. If fewer do then, all count.
+  // Time for measuring. Three rounds are made in any case, and up to five times this time is used
+  // until three rounds count. If fewer count then, all rounds do.
   double seconds = 4;
-  int64_t max_memory = 1 << 29;  // bytes of the largest data, beyond all caches if they fit
-  const std::atomic<bool>* interrupted = nullptr;  // set by Ctrl-C
+  int64_t max_memory = 1 << 29;  // bytes of the largest data, which is beyond all caches if it fits
+  const std::atomic<bool>* interrupted = nullptr;  // flag that Ctrl-C sets
 };
-// What a round found: a rate of each kernel, and the seconds of a fork and join of each number of
-// threads in fork_join_threads().
+// The results of one round: a rate of each kernel, and the seconds of a fork and join with each
+// number of threads in fork_join_threads().
 struct RooflineRound {
   std::vector<trial::Rate> rates;
   std::vector<double> fork_join;
 };
-// The best of the rounds, of those on the nearest cores.
+// The best of the rounds with the nearest cores.
 class BestOfRounds {
  public:
-  // `before` and `after` are how the cores were when the round began and when it ended.
+  // Adds a round. `before` and `after` tell the state of the cores when it began and ended.
   void add(const RooflineRound& round, CoreChange before, CoreChange after);
-  [[nodiscard]] int rounds() const { return rounds_; }  // that count
-  // Of all rounds if fewer than `enough` count.
+  [[nodiscard]] int rounds() const { return rounds_; }  // number of rounds that count
+  // Returns the best rates; those of all rounds if fewer than `enough` count.
   [[nodiscard]] const RooflineRound& best(int enough) const;
 
  private:
@@ -44,13 +44,13 @@ class BestOfRounds {
 [[nodiscard]] Result<trial::Roofline> measure_roofline(const target::Target& host,
                                                        const RooflineOptions& options = {});
 
-// Bytes that each of so many threads goes through at once so that they live in a level: a half of a
-// private cache; of a shared one several times what is closer, as far as it holds them all. Memory,
-// the last one: `memory` bytes split evenly.
+// Returns, per level, the bytes that each of `threads` threads reads in turn so that they stay in
+// that level: half of a private cache; in a shared one several times the closer caches, as far as
+// it holds them all. The last level is memory: `memory` bytes split evenly.
 [[nodiscard]] std::vector<int64_t> working_sets(const target::Target& target, int threads,
                                                 int64_t memory);
 
-// The numbers of threads whose fork and join is measured: 2, 4, 8, ... and all cores.
+// Returns the numbers of threads whose fork and join is measured: 2, 4, 8, ... and all cores.
 [[nodiscard]] std::vector<int> fork_join_threads(int cores);
 
 }  // namespace hone::measure

@@ -1,5 +1,5 @@
-// measure/null_runner.h - a runner without a device: the cost is what a function says. Same jobs,
-// same answers: a whole tune runs with it in tests.
+// measure/null_runner.h - a runner without a device, whose times come from a function. Jobs and
+// answers are like those of others, so a whole tune can run with it in tests.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@ namespace hone::measure {
 
 class NullRunner final : public Runner {
  public:
-  // Seconds of a job, or why it fails (kTimeout: as a timeout, other codes: as a crash).
+  // Returns the seconds of a job, or why it fails (kTimeout is a timeout, other codes are crashes).
   using Cost = std::function<Result<double>(const Job&)>;
   explicit NullRunner(Cost cost) : cost_(std::move(cost)) {}
 
   [[nodiscard]] std::string_view name() const override { return "null"; }
   [[nodiscard]] Status submit(std::vector<Job> batch) override;
   [[nodiscard]] Result<std::vector<Measurement>> collect() override;
-  void cancel() override {}  // nothing ever waits
+  void cancel() override {}  // has no effect, as nothing waits
 
  private:
   Cost cost_;

@@ -1,5 +1,5 @@
-// measure/operands.h - the data that all candidates of a task run on, in shared memory: made once
-// by the tuner, mapped once by a worker, never written by either after that.
+// measure/operands.h - the data on which all candidates of a task run. It is in shared memory, made
+// once by the tuner, mapped once by a worker, and never written afterwards by either.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ struct OperandSpec {
   const void* data = nullptr;  // copied; null for outputs
 };
 
-// What an output must contain: all elements, or those at the given places.
+// The expected contents of an output: all elements, or those at the given places.
 struct Expected {
   int operand = 0;
   DType dtype = DType::kF32;
-  std::vector<int64_t> places;  // flat element numbers; empty: values holds all, in order
+  std::vector<int64_t> places;  // flat indices of elements; empty if `values` has all, in order
   std::vector<double> values;
 };
 
-// Where things lie in the shared memory; what a worker needs to know beside the memory itself.
+// The positions of operands in the shared memory, which a worker needs in addition to the memory
+// itself.
 struct OperandLayout {
   struct Entry {
     ir::Role role;

@@ -1,4 +1,4 @@
-// measure/protocol.h - the bodies of the messages of measure/wire.h.
+// measure/protocol.h - the bodies of the messages that measure/wire.h transfers.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@ struct OperandsMessage {
   uint64_t id = 0;
   OperandLayout layout;
 };
-// A job without what only the tuner needs: operands travel by id, timeout and label not at all.
+// A job without what only the tuner needs: operands are named by id, timeout and label are left
+// out.
 struct JobMessage {
   Job job;
-  uint64_t operands = 0;  // 0: none
+  uint64_t operands = 0;  // 0 if there are none
 };
 
 [[nodiscard]] std::string encode(const OperandsMessage& message);

@@ -1,4 +1,4 @@
-// measure/runner.h - runs candidates and says how fast they were. A bad candidate is an ordinary
+// measure/runner.h - runs candidates and returns their times. A bad candidate is an ordinary
 // answer; an error means that nothing can be measured at all.
 #pragma once
 
@@ -14,12 +14,12 @@ class Runner {
  public:
   virtual ~Runner() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  // Returns at once: the batch runs while the caller prepares the next one.
+  // Submits a batch and returns at once, so that the caller can prepare the next one meanwhile.
   [[nodiscard]] virtual Status submit(std::vector<Job> batch) = 0;
-  // Waits for all that was submitted and returns the answers in that order.
+  // Waits for everything that was submitted and returns the answers in that order.
   [[nodiscard]] virtual Result<std::vector<Measurement>> collect() = 0;
-  // Drops what has not been measured yet: collect() returns the rest at once. From any thread, not
-  // from a signal handler. The next submit() starts afresh.
+  // Drops jobs that have not been measured yet, so that collect() returns at once. It may be called
+  // from any thread, but not from a signal handler. The next submit() starts anew.
   virtual void cancel() = 0;
 };
 

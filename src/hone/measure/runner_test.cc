@@ -1,4 +1,5 @@
-// What a runner on this machine measures, and what becomes of its jobs; worker_test.cc has main().
+// Tests what a runner on this machine measures, and what happens to its jobs; worker_test.cc has
+// main().
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>

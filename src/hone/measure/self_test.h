@@ -1,6 +1,7 @@
-// measure/self_test.h - before anything is measured: whether this machine can do it at all. A
-// kernel that cannot fail is compiled, run by the worker and verified, a few milliseconds; what is
-// wrong with a machine is said once then, not found out by thousands of candidates that all fail.
+// measure/self_test.h - tests whether this machine can measure at all, before anything is measured.
+// A kernel that cannot fail is compiled, run by the worker and verified, which takes a few
+// milliseconds. A problem with the machine is then reported once, not by thousands of candidates
+// that all fail.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 namespace hone::measure {
 
 [[nodiscard]] Status self_test(Runner& runner, const target::Target& target);
-// A local runner that has passed it.
+// Returns a local runner that has passed the test.
 [[nodiscard]] Result<std::unique_ptr<Runner>> make_tested_runner(const WorkerOptions& worker,
                                                                  const target::Target& target);
 

@@ -1,5 +1,5 @@
-// measure/software_events.h - a plan of events that need no hardware, for the tests of what reads
-// counters: time on a processor, which a test may take for slots, and page faults.
+// measure/software_events.h - a plan of events that need no hardware, for tests of code that reads
+// counters: CPU time, which a test may treat as slots, and page faults.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -8,7 +8,7 @@
 
 namespace hone::measure {
 
-// What the counts are is of no interest, only whether there are any.
+// The values of the counts do not matter to tests, only that there are some.
 inline const HardwareEvents& software_events() {
   static constexpr CounterEvent kEvents[] = {{"task-clock", ""}, {"page-faults", ""}};
   static constexpr CounterPlan kPlan = {
@@ -22,7 +22,7 @@ inline const HardwareEvents& software_events() {
   return events;
 }
 
-// Whether the system lets this process count anything at all; a container may not.
+// Returns whether the system lets this process count anything at all; a container may not.
 inline bool may_count() {
   return Counters::open(software_events().type, software_events().configs).ok();
 }

@@ -1,5 +1,5 @@
-// measure/sweep.h - takes what a kernel reads out of the cores' own caches, as the rest of a model
-// does between two runs of it, and leaves it in the cache that the cores share.
+// measure/sweep.h - moves what a kernel reads out of the cores' own caches, as the rest of a model
+// does between two runs, but leaves it in the cache that the cores share.
 #pragma once
 
 #include <span>
@@ -11,9 +11,10 @@ namespace hone::measure {
 
 class Sweep {
  public:
-  // `bytes`: that every thread reads, of its own memory: more than its caches hold.
+  // Allocates `bytes` of memory for every thread, which must be more than its own caches hold.
   [[nodiscard]] Status prepare(int64_t bytes, int threads);
-  // `warm` is then read again: what the kernel before has just written.
+  // Sweeps the caches, then reads `warm` again, which stands for what the kernel before has just
+  // written.
   void run(runtime::Pool* pool, std::span<const std::span<char>> warm) const;
 
  private:
@@ -22,8 +23,9 @@ class Sweep {
   int threads_ = 0;
 };
 
-// Whether memory of this size, read from beginning to end again and again, comes from a cache:
-// whether it is read much faster than when it was flushed. Takes some 10 ms per 100 MB.
+// Returns whether memory of this size that is read repeatedly from beginning to end comes from a
+// cache, that is, whether it is read much faster than after a flush. It takes some 10 ms per 100
+// MB.
 [[nodiscard]] bool stays_in_cache(int64_t bytes);
 
 }  // namespace hone::measure

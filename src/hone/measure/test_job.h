@@ -1,4 +1,4 @@
-// measure/test_job.h - jobs around the kernels of test_kernels.cc, for the tests of this folder.
+// measure/test_job.h - jobs with the kernels of test_kernels.cc, for the tests of this folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ inline const std::string& test_object() {
   return bytes;
 }
 
-// Input 1, 2, 3, ...; the output must be twice that; a constant of ones.
+// Makes operands: the input is 1, 2, 3, ..., the output must be twice that, and the constant is
+// ones.
 inline std::shared_ptr<const Operands> test_operands(int64_t constant_floats = kTestFloats,
                                                      bool sparse = false) {
   std::vector<float> in(kTestFloats), ones(static_cast<size_t>(constant_floats), 1.0F);

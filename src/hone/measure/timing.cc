@@ -11,9 +11,10 @@ namespace {
 // The first run pays for page faults, cold code and sleeping threads: only beyond this factor does
 // it prove by itself that a candidate is slow.
 constexpr double kFirstRunFactor = 3;
-// What happens between the runs of a sample takes at most so many times the sample, ...
+// The time between the runs of a sample is at most this many times the sample's, unless that leaves
+// fewer runs than kLeastRuns.
 constexpr double kMostBetween = 4;
-constexpr double kLeastRuns = 4;  // ... unless that leaves it fewer runs than these
+constexpr double kLeastRuns = 4;  // smallest number of runs for which that limit holds
 
 // Runs of a sample, if one takes so many seconds.
 int64_t runs_of_sample(double sample_seconds, double run, double between) {

@@ -1,4 +1,4 @@
-// measure/verify.h - compares an output with what it must be.
+// measure/verify.h - compares an output with the expected one.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace hone::measure {
 
-// The greatest difference, relative to the greatest finite expected value (absolute if that is 0).
-// Infinite where one side is not finite and the other is not the same. `places` empty: `values`
-// holds every element.
+// Returns the largest difference relative to the largest finite expected value (absolute if that is
+// 0). It is infinite if one side is not finite and the other is not the same. If `places` is empty,
+// `values` has every element.
 [[nodiscard]] double relative_error(const void* data, DType dtype, std::span<const int64_t> places,
                                     std::span<const double> values);
 

@@ -1,5 +1,6 @@
-// measure/wire.h - messages between tuner and worker: a header (magic, version, type, length), then
-// the body, over a stream socket; a file descriptor may ride along. Little-endian.
+// measure/wire.h - messages between tuner and worker over a stream socket: a header (magic,
+// version, type, length), then the body. A file descriptor may be attached. Numbers are
+// little-endian.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +14,28 @@
 
 namespace hone::measure {
 
-// Of the messages' content: a worker of another version is refused when it starts.
+// The version of the messages' contents. A worker with another version is refused when it starts.
 inline constexpr uint32_t kProtocolVersion = 3;
 
 enum class MessageType : uint32_t {
-  kHello = 1,     // worker: I am ready (Hello)
-  kOperands = 2,  // tuner: operands of a task, with the descriptor of their memory
-  kForget = 3,    // tuner: those operands are not needed any more
-  kJob = 4,       // tuner: a candidate
-  kResult = 5,    // worker: its measurement
+  kHello = 1,     // from the worker, once it is ready (Hello)
+  kOperands = 2,  // from the tuner: operands of a task, with the descriptor of their memory
+  kForget = 3,    // from the tuner: those operands are not needed any more
+  kJob = 4,       // from the tuner: a candidate
+  kResult = 5,    // from the worker: its measurement
 };
 
 struct Message {
   MessageType type{};
   std::string body;
-  int fd = -1;  // the receiver's to close
+  int fd = -1;  // owned by the receiver, which must close it
 };
 
-// kIo when the other side is gone.
+// Sends a message. The error is kIo if the other side is gone.
 [[nodiscard]] Status send_message(int socket, MessageType type, std::string_view body,
                                   int attached_fd = -1);
-// kTimeout after `timeout_ms` (-1: never), kIo when the other side is gone, kInvalid on nonsense.
+// Receives a message. The error is kTimeout after `timeout_ms` (-1: never), kIo if the other side
+// is gone, and kInvalid for malformed data.
 [[nodiscard]] Result<Message> receive_message(int socket, int timeout_ms);
 
 class Writer {
@@ -55,7 +57,7 @@ class Writer {
   std::string bytes_;
 };
 
-// After a read beyond the end all reads give zeros and ok() is false.
+// Reads values from a body. After a read beyond the end, all reads give zeros and ok() is false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -71,7 +73,7 @@ class Reader {
     const auto size = get<uint64_t>();
     return take(size) ? std::string(taken_) : std::string();
   }
-  // The number of elements of a list, each of at least one byte.
+  // Returns the number of elements of a list, each of which has at least one byte.
   size_t get_count() {
     const auto count = get<uint64_t>();
     if (count > rest_.size()) ok_ = false;

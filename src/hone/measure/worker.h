@@ -3,8 +3,8 @@
 
 namespace hone::measure {
 
-// Serves jobs that come in on the socket `fd` until the other side closes it; the result is the
-// exit status. It closes every other descriptor but 0, 1 and 2, ignores SIGINT, leaves no core file
+// Serves the jobs that arrive on the socket `fd` until the other side closes it, and returns the
+// exit status. It closes every other descriptor but 0, 1 and 2, ignores SIGINT, writes no core file
 // and dies with the thread that started it.
 int worker_main(int fd);
 

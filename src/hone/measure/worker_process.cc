@@ -130,7 +130,7 @@ Status WorkerProcess::give_operands(const Operands& operands) {
                                     operands.fd()));
   HONE_ASSIGN_OR_RETURN(const Message answer,
                         receive_message(socket_, to_ms(options_.operands_seconds)));
-  // Not a failure of the socket: the worker lives and says what is wrong.
+  // The socket has not failed: the worker is alive and says what is wrong.
   if (!answer.body.empty()) return error(Code::kUnsupported, "{}", answer.body);
   held_.push_back(operands.id());
   return ok_status();

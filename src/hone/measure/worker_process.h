@@ -1,6 +1,6 @@
-// measure/worker_process.h - the tuner's end of one worker: starts it, gives it jobs, buries it.
-// Owned by one thread, which must live as long as the worker does (it dies with that thread); only
-// interrupt() may be called from others.
+// measure/worker_process.h - the tuner's end of one worker: it starts the worker, gives it jobs and
+// collects its exit status. One thread owns it and must live as long as the worker does (which dies
+// with that thread); other threads may call only interrupt().
 #pragma once
 
 #include <sys/types.h>
@@ -18,10 +18,10 @@ namespace hone::measure {
 
 struct WorkerOptions {
   std::string executable = "/proc/self/exe";
-  std::vector<std::string> arguments = {"worker"};  // "--fd" and its number are added
-  double start_seconds = 10;                        // until it must say hello
-  double operands_seconds = 60;                     // to copy a task's operands
-  int64_t memory_bytes = 0;  // that it may map; 0: three quarters of the machine's
+  std::vector<std::string> arguments = {"worker"};  // "--fd" and its number are appended
+  double start_seconds = 10;                        // limit until it must say hello
+  double operands_seconds = 60;                     // limit for copying a task's operands
+  int64_t memory_bytes = 0;  // limit of mapped memory; 0 means three quarters of the machine's
 };
 
 class WorkerProcess {
@@ -30,10 +30,11 @@ class WorkerProcess {
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
-  // Whatever happens is an answer; if it was a crash or a timeout, the worker is dead.
+  // Runs a job. Every failure is an answer; after a crash or a timeout, the worker is dead.
   [[nodiscard]] Measurement run(const Job& job);
   [[nodiscard]] bool alive() const { return pid_ > 0; }
-  // The last crash was a SIGKILL or SIGTERM from outside: not necessarily the candidate's fault.
+  // Returns whether the last crash was a SIGKILL or SIGTERM from outside, which is not necessarily
+  // the candidate's fault.
   [[nodiscard]] bool was_killed() const { return was_killed_; }
   // Makes run() end soon with a crash.
   void interrupt();
@@ -44,12 +45,12 @@ class WorkerProcess {
   [[nodiscard]] Status spawn();
   void limit_memory() const;
   [[nodiscard]] Status give_operands(const Operands& operands);
-  // Waits for its end, by force, and says how it came about.
+  // Waits for the worker's exit, or kills it with `by_force`, and returns how it ended.
   std::string bury(bool by_force);
 
   WorkerOptions options_;
   pid_t pid_ = -1;
-  std::mutex socket_mutex_;  // of closing against interrupt()
+  std::mutex socket_mutex_;  // protects closing the socket against interrupt()
   int socket_ = -1;
   bool was_killed_ = false;
   std::deque<uint64_t> held_;  // operands that the worker has, oldest first

@@ -158,8 +158,8 @@ void PhaseEmitter::emit_scan_step(const StmtNode& update, Scan& scan) {
   scan.before = width == 1 ? start : join(start, shifted(sums, 1));
 }
 
-// Emits a store that reads scans, before or after their update. Returns false if the store itself
-// is no step of a scan.
+// Emits the steps of the scans whose elements a store reads, ahead of the store. Returns false if
+// the store itself is no such step.
 bool PhaseEmitter::emit_scanned(const StmtNode& s) {
   const auto step = [&](const ir::BufferPtr& buffer, const std::vector<ir::Expr>& indices) {
     const auto update = scan_updates_.find(buffer.get());
