@@ -1,4 +1,5 @@
-// cost/analytic_model.h - the static measures of analysis/ as a cost model: nothing to train.
+// cost/analytic_model.h - the static measures of analysis/ as a cost model, which needs no
+// training.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// cost/booster.h - what boosting (boosting.cc) asks of a library that fits trees.
+// cost/booster.h - the interface of libraries that fit trees, as boosting (boosting.cc) needs it.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,15 @@ class Booster {
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
   virtual ~Booster() = default;
-  // Of the trees so far for the rows that it was made with; valid until the next call.
+  // Returns the predictions of the trees so far for the rows that it was made with; valid until the
+  // next call.
   [[nodiscard]] virtual Result<std::span<const float>> predict() = 0;
-  // Adds a tree, or none if no split would do.
+  // Adds a tree, or none if no split gains enough.
   [[nodiscard]] virtual Status boost(std::span<float> gradient, std::span<float> hessian) = 0;
   [[nodiscard]] virtual Result<Trees> trees() = 0;
 };
 
-// A booster of the class B, ready for the rows.
+// Makes a booster of the class B for the rows.
 template <typename B>
 [[nodiscard]] Result<std::unique_ptr<Booster>> make_booster(const TrainingRows& rows,
                                                             const BoostOptions& options) {

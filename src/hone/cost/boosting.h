@@ -1,7 +1,7 @@
-// cost/boosting.h - fits a sum of regression trees by gradient boosting: XGBoost or LightGBM finds
-// the trees for gradients that are ours (cost/tree_loss.h); the library is loaded at the first fit.
-// Deterministic: one thread; which features a tree may look at, and which pairs of rows it is
-// fitted to, depends on its number alone.
+// cost/boosting.h - fits a sum of regression trees by gradient boosting. XGBoost or LightGBM, which
+// is loaded at the first fit, finds the trees for gradients that we compute (cost/tree_loss.h).
+// Fitting is deterministic: it uses one thread, and the features that a tree may use, and the pairs
+// of rows that it is fitted to, depend on its number alone.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace hone::cost {
 
-// What each row's trees should add up to, up to a constant of its group: a model is asked which
-// candidate of a task is faster, less so how fast the task is.
+// Rows and the values that the trees of each row should add up to, up to a constant of its group,
+// as a model is asked which candidate of a task is faster rather than how fast the task is.
 struct TrainingRows {
-  int width = 0;                // features in a row
-  std::vector<float> features;  // rows * width
+  int width = 0;                // number of features in a row
+  std::vector<float> features;  // rows * width values
   std::vector<float> target;
-  std::vector<float> known;  // log of the seconds that a row is predicted to take without the trees
+  std::vector<float> known;  // log of the seconds that are predicted for a row without the trees
   std::vector<float> weight;
-  std::vector<int> group;  // 0 .. groups - 1: the task
+  std::vector<int> group;  // task, from 0 to groups - 1
   [[nodiscard]] size_t rows() const { return target.size(); }
 };
 
@@ -29,25 +29,29 @@ enum class TreeLibrary : uint8_t { kXgboost, kLightgbm };
 
 struct BoostOptions {
   int rounds = 1200;
-  int depth = 12;    // levels of a tree at most
-  int leaves = 128;  // of a tree at most, those that gain most; 0: as many as its levels allow
+  int depth = 12;  // most levels of a tree
+  // Most leaves of a tree, those with the largest gain; 0: as many as its levels allow.
+  int leaves = 128;
   double learning_rate = 0.05;
-  double feature_share = 0.5;  // of the features, drawn anew for each tree, that it may look at
-  int pairs = 12;  // partners of each row whose order a tree is fitted to; 0: to values alone
+  double feature_share = 0.5;  // share of the features that a tree may use, drawn anew for each
+  // Pairs per row to whose order a tree is fitted; 0: trees are fitted to values only.
+  int pairs = 12;
   int value_trees =
-      100;  // if there are pairs: so many trees before are fitted to values, whole ones
-  double min_leaf_weight = 30;  // sum of the loss' second derivatives in a leaf: of weights without
-                                // pairs, with them some six times as much
-  double min_gain = 0;          // of the loss, by a split
-  double centring = 0.9;        // share of a group's mean error that is forgiven
+      100;  // if there are pairs: number of complete trees before them that are fitted to values
+  // Smallest sum of the loss' second derivatives in a leaf; that is the sum of weights without
+  // pairs, and some six times as much with them.
+  double min_leaf_weight = 30;
+  double min_gain = 0;    // smallest decrease of the loss by a split
+  double centring = 0.9;  // share of a group's mean error that is not penalised
   TreeLibrary library = TreeLibrary::kXgboost;
 };
 
-// "trees=300,levels=6": changes what it names. boost_option_help() is a line for each name.
+// Parses "trees=300,levels=6" and changes the options that it names. boost_option_help() has a line
+// for each name.
 [[nodiscard]] Result<BoostOptions> parse_boost_options(std::string_view text, BoostOptions options);
 [[nodiscard]] std::vector<std::string> boost_option_help();
 
-// Ok if the library can be loaded (and Hone was built with it), else what is missing.
+// Returns ok if the library can be loaded (and Hone was built with it), else what is missing.
 [[nodiscard]] Status boosting_status(TreeLibrary library = TreeLibrary::kXgboost);
 [[nodiscard]] Result<Trees> boost(const TrainingRows& rows, const BoostOptions& options);
 

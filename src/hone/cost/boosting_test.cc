@@ -1,4 +1,5 @@
-// What people may set of trees; what trees learn is in trees_test.cc and gbdt_model_test.cc.
+// Tests the options of boosting; what trees learn is tested in trees_test.cc and
+// gbdt_model_test.cc.
 #include "hone/cost/boosting.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// cost/bound_scores.h - how much of a candidate's time memory and arithmetic take (Fasor's
-// memory-bound and core-bound scores): what hardware counters said, where they were read when it
-// was measured, else what the static analysis says. Files say which.
+// cost/bound_scores.h - the shares of a candidate's time that memory and arithmetic take (Fasor's
+// memory-bound and core-bound scores). They are from hardware counters if these were read when it
+// was measured, else from the static analysis. Files say which.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace hone::cost {
 
 using trial::BoundScores;
 
-// By the static analysis: shares of the time that transfers and arithmetic would need one after the
-// other; they sum to 1.
+// Returns the scores of the static analysis: the shares of transfers and arithmetic in the time
+// that they would need one after the other. Their sum is 1.
 [[nodiscard]] BoundScores static_bounds(const Query& query);
-// `counted` (trial/bounds.h), if that is known.
+// Returns `counted` (trial/bounds.h) if it is known, else the scores of the static analysis.
 [[nodiscard]] BoundScores bound_scores(const Query& query,
                                        const std::optional<BoundScores>& counted);
-// "counters", "static" or "mixed": where the scores of `all` schedules are from.
+// Returns where the scores of `all` schedules come from: "counters", "static" or "mixed".
 [[nodiscard]] std::string_view bounds_source(int64_t counted, int64_t all);
 
 }  // namespace hone::cost

@@ -19,7 +19,7 @@ using analysis::RootMeasure;
 using analysis::StageMeasure;
 
 constexpr size_t kCacheLevels = 3;
-constexpr size_t kLoops = 10;  // of the main statement, from the innermost out
+constexpr size_t kLoops = 10;  // loops of the main statement, innermost first
 
 struct Parts {
   std::span<const Nest> nests;
@@ -117,7 +117,7 @@ void write_loops(const Nest* nest, RowWriter& out) {
   }
 }
 
-// How the main statement keeps its values.
+// Writes how the main statement keeps its values in registers.
 void write_tile(const Nest* nest, const target::Target& target, RowWriter& out) {
   const analysis::RegisterTile tile =
       nest ? analysis::register_tile(*nest, target) : analysis::RegisterTile();
@@ -199,7 +199,7 @@ void write_measured(const Parts& parts, const Query& query, RowWriter& out) {
   write_measure(parts, query, out);
 }
 
-// What kCombined has beyond it.
+// Writes what kCombined has beyond kMeasure.
 void write_decisions(const Parts& parts, const Query& query, RowWriter& out) {
   write_schedule_features({parts.main, parts.main_stage, parts.main_root}, parts.nests,
                           parts.measure, query, out);

@@ -1,5 +1,5 @@
-// cost/cost_model.h - predicts run times; batch in, batch out. Several threads may predict at a
-// time, but not while one updates.
+// cost/cost_model.h - predicts run times of batches of candidates. Several threads may predict at
+// the same time, but not while one updates.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace hone::cost {
 
-// What a model reads: a candidate of a task on a target with a number of threads.
+// The input of a model: a candidate of a task on a target with a number of threads.
 struct Query {
   const space::Candidate* candidate;
   const target::Target* target;
@@ -19,19 +19,21 @@ struct Query {
 
 struct Observation {
   Query query;
-  double seconds;  // measured; infinity if the candidate failed
+  double seconds;  // measured time; infinity if the candidate failed
 };
 
 class CostModel {
  public:
   virtual ~CostModel() = default;
-  [[nodiscard]] virtual std::string_view name() const = 0;  // part of the database key
+  // Name, which is part of the database key.
+  [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual Result<std::vector<double>> predict(
-      std::span<const Query> queries) const = 0;  // seconds
+      std::span<const Query> queries) const = 0;  // returns seconds
   [[nodiscard]] virtual Status update(std::span<const Observation> observations) = 0;
-  // False: update() changes nothing, nobody need make candidates of what was measured.
+  // Returns false if update() has no effect, so that no candidates need to be made of what was
+  // measured.
   [[nodiscard]] virtual bool learns() const { return false; }
-  // Changes when predictions do: whoever keeps some asks again.
+  // Returns a number that changes when predictions do, so that stored predictions can be refreshed.
   [[nodiscard]] virtual uint64_t revision() const { return 0; }
 };
 

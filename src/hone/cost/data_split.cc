@@ -86,7 +86,7 @@ Result<DataSplit> make_split(std::span<const Dataset> datasets, const SplitOptio
   DataSplit split{options, space_version, {}, {}};
   const std::set<std::string> held_out(options.held_out.begin(), options.held_out.end());
   std::map<uint64_t, std::vector<const TaskTrials*>> tasks;
-  std::set<uint64_t> theirs;  // of the networks that are held out, by any device's data
+  std::set<uint64_t> theirs;  // tasks of the held-out networks, by the data of any device
   for (const Dataset& dataset : datasets) {
     if (options.by == SplitBy::kModel) theirs.merge(dataset.keys_of(held_out));
     for (const TaskTrials& task : dataset.tasks) tasks[task.key].push_back(&task);

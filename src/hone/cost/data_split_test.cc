@@ -179,7 +179,7 @@ TEST(near_duplicates, are_equal_features_or_one_small_number) {
   EXPECT_EQ(near_duplicates(different, features), (std::vector<int>{0, 0}));
 }
 
-// Of what differs in the number of threads alone, too.
+// Schedules that differ only in the number of threads are near duplicates, too.
 TEST(folds, within_keep_near_duplicates_together) {
   const Dataset dataset = make_dataset("d");
   std::map<uint64_t, std::map<uint64_t, uint64_t>> groups;  // by task, then schedule

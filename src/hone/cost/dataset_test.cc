@@ -181,7 +181,7 @@ TEST(dataset, each_network_is_judged_after_training_on_none_of_its_tasks) {
   EXPECT_EQ(trained, (std::vector<std::set<uint64_t>>{{}, own, own, own}));
 }
 
-// Also where parts of a task, with different threads, say different things.
+// The parts of a task with different threads may name different networks.
 TEST(dataset, no_part_of_a_task_that_a_network_has_is_left) {
   Dataset dataset = shared_by_networks();
   const uint64_t shared = compute::task_key(shared_task());

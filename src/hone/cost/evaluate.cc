@@ -20,11 +20,11 @@ std::vector<double> speeds(const std::vector<double>& seconds) {
 }
 
 struct Sums {
-  std::map<std::string, Score> classes;                          // of what Score has means of
+  std::map<std::string, Score> classes;                          // sums for the means in Score
   std::map<std::pair<std::string, int>, NetworkScore> networks;  // by name and threads
 };
 
-// Of all schedules, and of each draw of fewer ones.
+// The sums of all schedules, and of each draw of fewer ones.
 struct AllSums {
   Sums all;
   std::map<int, std::vector<Sums>> fewer;  // draws, by the number of schedules
@@ -36,7 +36,7 @@ struct AllSums {
   }
 };
 
-// What is judged, and of which networks.
+// The tasks that are judged, and the networks.
 struct Judged {
   const Dataset& dataset;
   const target::Target& target;
@@ -58,7 +58,7 @@ void add(const Score& one, Score& sum) {
   sum.log_seconds.add(one.log_seconds);
 }
 
-// How often a network has the task.
+// Returns how often a network has the task.
 int multiplicity(const TaskTrials& task, const std::string& network, const Networks& networks) {
   const auto listed = networks.find(network);
   if (listed == networks.end()) return task.models.contains(network) ? 1 : 0;
@@ -253,7 +253,8 @@ Result<Evaluation> cross_evaluate(const Dataset& dataset, const target::Target& 
   for (const Fold& fold : make_folds(dataset, split)) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, train(fold.train));
     std::set<std::string> names = judged;
-    // What others share with the network is held out, too, but not all that they have.
+    // Tasks that other networks share with this one are held out, too, but not all tasks of those
+    // networks.
     if (split == Split::kByModel)
       std::erase_if(names, [&](const std::string& name) { return name != fold.network; });
     HONE_RETURN_IF_ERROR(judge(*model, {fold.test, target, names, judging}, sums));

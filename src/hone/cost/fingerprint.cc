@@ -11,15 +11,15 @@
 namespace hone::cost {
 namespace {
 
-// Of the sum of the sizes of what a number adds up. Another compiler or mathematical library rounds
-// the last bit of a float otherwise, 6e-8 of it.
+// The tolerance relative to the sum of the absolute values that a number adds up. Another compiler
+// or mathematical library rounds the last bit of a float differently, which is 6e-8 of it.
 constexpr double kTolerance = 1e-5;
 constexpr double kLargest = 1e30;
 constexpr std::string_view kTrees = "gbdt";
 
 struct Summary {
   double value = 0;
-  double size = 0;  // the same of absolute values
+  double size = 0;  // sum of absolute values
 };
 using Part = std::vector<Summary>;  // by query
 
@@ -94,7 +94,7 @@ std::vector<std::string> fingerprint_parts(FeatureSet features) {
 std::vector<std::string> fingerprint_parts(const std::vector<std::string>& inputs) {
   std::vector<std::string> parts = {name_of(Input::kAnalytic)};
   for (const std::string& input : inputs) {
-    // What a head is for is the file's own.
+    // Each file has heads of its own, so they are no part of the fingerprint.
     if (input != parts[0] && input != name_of(Input::kHead) && find_input(input).has_value())
       parts.push_back(input);
   }

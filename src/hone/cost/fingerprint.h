@@ -1,7 +1,7 @@
-// cost/fingerprint.h - what this program computes of a few schedules that never change, in few
-// numbers. A file of a trained model carries them: whoever changed features or the analytic measure
-// and forgot their version is told so, instead of trees and nets that know another measure. What is
-// 0 for each of the schedules (some of the features) may change unseen.
+// cost/fingerprint.h - a short summary of the features that this program computes of a few fixed
+// schedules. The file of a trained model has it, so a change of features or of the analytic measure
+// without a new version is reported, instead of silently using the model on other inputs. A feature
+// that is 0 for each of the schedules may change undetected.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace hone::cost {
 
-// A fingerprint has parts, each of what is read together: an input of nets by its name
-// (inputs/model_inputs.h), or what the trees of "gbdt" read, called so.
-[[nodiscard]] std::vector<std::string> fingerprint_parts(FeatureSet features);  // of trees
-// Of a net with these inputs; the analytic measure's time is always one of them.
+// A fingerprint has parts, one per input that is read as a whole: an input of nets by its name
+// (inputs/model_inputs.h), or what the trees of "gbdt" read, under that name.
+[[nodiscard]] std::vector<std::string> fingerprint_parts(FeatureSet features);  // parts of trees
+// Returns the parts of a net with these inputs, which always include the analytic measure's time.
 [[nodiscard]] std::vector<std::string> fingerprint_parts(const std::vector<std::string>& inputs);
 
-// What this program computes of a part: a number for each schedule and machine. It is computed once
-// in a process, when it is first asked for.
+// Returns what this program computes for a part: a number for each schedule and machine. It is
+// computed once per process, when it is first needed.
 [[nodiscard]] std::string fingerprint(std::string_view part);
-// Whether `found`, what the file has of the part, is that, but for rounding. An error names the
-// file and the first number that differs.
+// Checks that `found`, the fingerprint in the file, equals that of this program except for
+// rounding. An error names the file and the first number that differs.
 [[nodiscard]] Status check_fingerprint(std::string_view part, std::string_view found,
                                        std::string_view file);
 

@@ -9,12 +9,12 @@
 namespace hone::cost {
 
 struct FingerprintQuery {
-  std::string name;  // "conv2d on avx2"
+  std::string name;  // such as "conv2d on avx2"
   Query query;
 };
-// Two schedules of a product of matrices, three of a convolution and one of softmax, on a machine
-// with AVX-512 and on one with AVX2: always the same ones, whatever the host is. To change one of
-// them makes every trained file an old one.
+// Returns two schedules of a matrix product, three of a convolution and one of softmax, on a
+// machine with AVX-512 and on one with AVX2. They are always the same, whatever the host is.
+// Changing one of them makes every trained file outdated.
 [[nodiscard]] const std::vector<FingerprintQuery>& fingerprint_queries();
 
 }  // namespace hone::cost

@@ -63,7 +63,7 @@ TEST(fingerprint, of_a_net_has_what_it_reads) {
             (std::vector<std::string>{"analytic", "measure"}));
 }
 
-// What is 0 for each of its schedules could change unseen.
+// A feature that is 0 for each of the schedules could change undetected.
 TEST(fingerprint, looks_at_most_features) {
   for (const FeatureSet set : kTreeFeatures) {
     const std::vector<std::string>& names = candidate_feature_names(set);

@@ -1,18 +1,18 @@
-// cost/folds.h - a data set divided several times into what a model is trained on and what it is
-// judged by.
+// cost/folds.h - divides a data set several times into training and test data.
 #pragma once
 
 #include "hone/cost/dataset.h"
 
 namespace hone::cost {
 
-// What a model is trained on, and what it is judged by.
+// The way in which training and test data are chosen.
 enum class Split : uint8_t {
-  kNone,     // nothing: it is judged as it is
+  kNone,     // no training: the model is judged as it is
   kByModel,  // each network in turn is judged, after training without any of its tasks
-  kByTask,   // a fifth of the tasks in turn, after training on the others
-  // A fifth of each task's schedules in turn, after training on the others. Near duplicates
-  // (cost/data_split.h) are in one fifth, with whatever number of threads they were measured.
+  kByTask,   // a fifth of the tasks in turn is judged, after training on the others
+  // A fifth of each task's schedules in turn is judged, after training on the others. Near
+  // duplicates (cost/data_split.h) are in one fifth, also those that were measured with other
+  // numbers of threads.
   kWithin,
 };
 [[nodiscard]] Result<Split> parse_split(std::string_view name);
@@ -20,9 +20,9 @@ enum class Split : uint8_t {
 
 struct Fold {
   Dataset train, test;
-  std::string network = {};  // kByModel: all of whose tasks `test` has
+  std::string network = {};  // kByModel: the network whose tasks `test` has
 };
-// None for kNone.
+// Returns the folds; none for kNone.
 [[nodiscard]] std::vector<Fold> make_folds(const Dataset& dataset, Split split);
 
 }  // namespace hone::cost

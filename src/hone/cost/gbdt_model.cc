@@ -13,11 +13,11 @@ constexpr size_t kMinimum = 32;    // measurements before the first
 constexpr size_t kMaximum = 4000;  // the newest that a fit looks at
 constexpr double kFast = 1.0;      // weight of a trial: (best time of its task / its time)^kFast
 constexpr double kSlowest = 0.05;  // the least weight
-// What trees were fitted to, in their card.
+// The key in a card of the loss to which trees were fitted.
 constexpr const char* kLoss = "loss";
 constexpr const char* kPairs = "pairs";
 
-// What is measured while tuning is little: few trees that change little.
+// Tuning measures few candidates, so these are few trees with small changes.
 constexpr BoostOptions kOnline = {.rounds = 30,
                                   .depth = 5,
                                   .leaves = 0,

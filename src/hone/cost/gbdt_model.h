@@ -1,6 +1,7 @@
-// cost/gbdt_model.h - boosted trees over the features of a candidate: some trained before on a
-// database, more trained on what is measured while it is used, for all tasks together (in the
-// spirit of Ansor's section 5.2; trees are evaluated by trees.h, fitted by boosting.h).
+// cost/gbdt_model.h - boosted trees over the features of a candidate. Some were trained on a
+// database beforehand, more are trained for all tasks together on what is measured while the model
+// is used (in the spirit of Ansor's section 5.2). Trees are evaluated by trees.h and fitted by
+// boosting.h.
 #pragma once
 
 #include <map>
@@ -12,22 +13,25 @@
 
 namespace hone::cost {
 
-// What a file holds: trees, and the features that they look at.
+// The contents of a model file: trees and the set of features that they use.
 struct TrainedTrees {
   FeatureSet features = FeatureSet::kCombined;
   Trees trees;
-  // For people: schedules, tasks, devices, ... by name; adapt() keeps it. A search reads "loss".
+  // Facts for people by name: schedules, tasks, devices, ...; adapt() keeps them. A search reads
+  // "loss".
   std::map<std::string, std::string> card = {};
 };
 
-// "gbdt" looks at statements, "combined" at the analytic measure too, whose value it corrects.
+// Returns "gbdt" for trees over statements, or "combined" for trees that also use the analytic
+// measure, whose value they correct.
 [[nodiscard]] std::string_view model_name(FeatureSet features);
-// `trust`: how much of what was trained before counts, as an exponent of it.
+// Makes a model. `trust` is the weight of the trees that were trained beforehand, as an exponent of
+// their factor.
 [[nodiscard]] std::unique_ptr<CostModel> make_gbdt_model(TrainedTrees pretrained, double trust = 1);
-// A search takes the best of thousands of predictions, where trees err most in its favour (the
-// optimizer's curse): of what trees of "combined" that were fitted to values say beyond the
-// analytic model half counts there, of those fitted to pairs all. "gbdt" knows nothing but its
-// trees.
+// Returns the trust for a search, which takes the best of thousands of predictions, where trees err
+// most in its favour (the optimizer's curse). For trees of "combined" that were fitted to values,
+// half of their correction of the analytic model counts; for those fitted to pairs, all of it.
+// "gbdt" has nothing but its trees.
 [[nodiscard]] double trust_in_search(const TrainedTrees& trained);
 
 struct DeviceTrials {
@@ -36,14 +40,14 @@ struct DeviceTrials {
 };
 [[nodiscard]] Result<TrainedTrees> train(std::span<const DeviceTrials> devices, FeatureSet features,
                                          const BoostOptions& options = {});
-// What was trained before, and a few trees that correct it by what was measured since, as on a new
+// Returns the known trees with a few more that correct them by what was measured since, as on a new
 // device (few-shot transfer, Fasor section 4.2).
 [[nodiscard]] Result<TrainedTrees> adapt(TrainedTrees known, std::span<const DeviceTrials> devices,
                                          TreeLibrary library = {});
 
 [[nodiscard]] std::string format(const TrainedTrees& trained);
-// `name` is the file's, for messages. Refuses trees over features of another version, or that this
-// program computes otherwise (fingerprint.h).
+// Parses a model. `name` is the file's, for messages. Trees over features of another version, or
+// that this program computes differently (fingerprint.h), are refused.
 [[nodiscard]] Result<TrainedTrees> parse_trained(std::string_view text, std::string_view name);
 
 }  // namespace hone::cost

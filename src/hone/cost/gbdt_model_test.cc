@@ -261,7 +261,7 @@ TEST_F(GbdtModel, adapts_to_another_device) {
   EXPECT_NE(format(train(both, FeatureSet::kCombined, kFew).value()), format(base));
 }
 
-// What is known puts them in the wrong order, which trees have to outweigh.
+// The known part orders the pairs wrongly, which the trees have to outweigh.
 TEST(boosting, pairs_are_ordered_with_what_is_known) {
   TrainingRows rows;
   rows.width = 1;

@@ -13,7 +13,7 @@ constexpr const char* kVariable = "HONE_LIGHTGBM";
 constexpr int kFloat32 = 0;  // C_API_DTYPE_FLOAT32
 constexpr int kAllTrees = -1;
 constexpr int kSplitCounts = 0;     // as importance of features; not read
-constexpr int kLevelsPerDepth = 2;  // of a tree, where the levels stand for a number of leaves
+constexpr int kLevelsPerDepth = 2;  // factor for a tree whose levels stand for a number of leaves
 
 std::string library_file() {
   const char* named = std::getenv(kVariable);
@@ -22,7 +22,7 @@ std::string library_file() {
   return file_exists(beside) ? beside : kLibrary;
 }
 
-// As LightGBM/c_api.h declares them, which the Python package is without.
+// These are the declarations of LightGBM/c_api.h, which the Python package lacks.
 struct Library {
   Status status = ok_status();
   const char* (*get_last_error)() = nullptr;

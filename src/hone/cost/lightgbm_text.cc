@@ -47,7 +47,7 @@ Result<std::vector<T>> numbers(const Fields& fields, std::string_view key, size_
 }
 
 Status check_zero(const Fields& fields, std::string_view key) {
-  if (!fields.contains(key)) return ok_status();  // of an older version
+  if (!fields.contains(key)) return ok_status();  // the file is of an older version
   HONE_ASSIGN_OR_RETURN(const std::vector<int> value, numbers<int>(fields, key, 1));
   return value[0] == 0 ? ok_status() : unknown(fmt::format("{}={}", key, value[0]));
 }

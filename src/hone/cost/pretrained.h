@@ -10,8 +10,8 @@
 namespace hone::cost {
 
 struct Pretrained {
-  // What they are called by --cost: the kind of model, and for trees that learned from one design
-  // of processor a dash and LLVM's name of it.
+  // The name for --cost: the kind of model and, for trees that learned from one processor design, a
+  // dash and LLVM's name of it.
   std::string_view name;
   FeatureSet features;
   std::string_view text;

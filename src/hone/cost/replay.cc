@@ -12,7 +12,8 @@ namespace {
 // Seconds by task and number of threads (0: any), then by the hash of the schedule's steps.
 using Times = std::map<std::pair<uint64_t, int>, std::unordered_map<uint64_t, double>>;
 
-// What a model gets wrong there it gets wrong here; the rest is the noise of a measurement.
+// Share of a model's error on one device that it also has on the other; the rest is noise of the
+// measurement.
 constexpr double kTrust = 0.8;
 
 class ReplayModel : public CostModel {

@@ -89,7 +89,7 @@ TEST(replay, is_translated_by_what_a_model_says_of_both) {
   const TwoThreads model(dataset.tasks[0]);
   const Translation translation = {&model, &target_of_tests(), 1};
   EXPECT_EQ(judged(make_replay(dataset, other, true, translation)).all.pair_accuracy, 1);
-  // As many threads there as here: what was measured there counts more than what is predicted.
+  // With as many threads there as here, the measured times count more than the predicted ones.
   for (size_t i = 0; i < 20; ++i)
     other.tasks[0].trials[i].seconds = 1 / dataset.tasks[0].trials[i].seconds;
   const Translation same = {&model, &target_of_tests(), 0};

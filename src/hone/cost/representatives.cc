@@ -10,7 +10,7 @@
 namespace hone::cost {
 namespace {
 
-constexpr double kLeastGain = 1e-6;  // of a swap: below it rounding decides
+constexpr double kLeastGain = 1e-6;  // smallest gain of a swap; below it rounding would decide
 
 // Ranks minus their mean, of length 1; all 0 if the values do not vary. Equal values share a rank.
 std::vector<float> unit_ranks(std::span<const float> values) {
@@ -66,7 +66,7 @@ class Medoids {
   bool swap() {
     double best_change = -kLeastGain;
     size_t best_medoid = 0, best_candidate = points_;
-    // What leaving each medoid costs, before another point takes what it can.
+    // The cost of removing each medoid, before another point takes over some of its points.
     std::vector<double> leaving(places_.size());
     for (size_t i = 0; i < points_; ++i) leaving[nearest_[i]] += second_[i] - first_[i];
     std::vector<double> change(places_.size());

@@ -31,7 +31,7 @@ const NestAccess* read_of(const Nest* nest, size_t i) {
   return nest && i + 1 < nest->accesses.size() ? &nest->accesses[i] : nullptr;
 }
 
-// What bounds a body, as shares of its cycles, and how much it keeps in registers.
+// Writes what limits a body, as shares of its cycles, and how much it keeps in registers.
 void write_body(const StageMeasure& stage, const target::Target& target, RowWriter& out) {
   const double cycles = std::max(stage.body_cycles, 1.0);
   out.plain("body.arithmetic", stage.bounds.arithmetic / cycles);
@@ -47,7 +47,7 @@ void write_body(const StageMeasure& stage, const target::Target& target, RowWrit
   out.ratio("body.again", stage.bounds.loads, distinct);
 }
 
-// How well each cache holds what the loops inside use: 0 is just so.
+// Writes how well each cache holds the data of the inner loops: 0 means that it just fits.
 void write_caches(const Nest* nest, const StageMeasure& stage, RowWriter& out) {
   for (size_t i = 0; i < kCacheLevels; ++i) {
     const CacheUse use = i < stage.caches.size() ? stage.caches[i] : CacheUse();
@@ -175,7 +175,8 @@ void write_order(const Nest* nest, std::span<const Role> roles, const StageMeasu
   out.plain("run.result", std::log2(run(nest ? &nest->accesses.back() : nullptr)));
 }
 
-// How far apart what a body touches lies, and how that spreads over the sets of a cache.
+// Writes how far apart in memory the accesses of a body are, and how they spread over the sets of a
+// cache.
 void write_access(std::string_view name, const Nest* nest, const NestAccess* access,
                   const StageMeasure& stage, RowWriter& out) {
   double kind = -1, alias = 0, sets = 0, scope = -1, body_bytes = 0, run = 0;
@@ -239,8 +240,8 @@ void write_tail(std::string_view name, const Tail& tail, RowWriter& out) {
   out.plain(name_of(out, "{}.padded", name), tail.padded);
 }
 
-// Of the main statement, and of the one that it is computed in: along the last axis, the
-// neighbours in memory, and along the others.
+// Writes the tails of the main statement and of the one in which it is computed: along the last
+// axis, whose neighbours are adjacent in memory, and along the others.
 void write_tails(const Nest* nest, const Query& query, RowWriter& out) {
   Tail own, sum, root_vector, root_rest;
   if (nest) {

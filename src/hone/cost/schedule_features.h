@@ -1,7 +1,7 @@
-// cost/schedule_features.h - what was decided of a schedule, in numbers that mean the same for
+// cost/schedule_features.h - the decisions of a schedule as numbers that have the same meaning for
 // every task: the tile sizes of the main statement by what moves with a loop and by where the loop
-// is, what bounds its innermost body, how it uses the caches, tails, copies and the other
-// statements. `combined` reads them beside the parts of the measure.
+// is, what limits its innermost body, how it uses the caches, tails, copies and the other
+// statements. "combined" reads them in addition to the parts of the measure.
 #pragma once
 
 #include <span>
@@ -12,14 +12,14 @@
 
 namespace hone::cost {
 
-// The heaviest statement and what the measure says of it; null if there is none.
+// The heaviest statement and its measure; both are null if there is none.
 struct MainStatement {
   const analysis::Nest* nest = nullptr;
   const analysis::StageMeasure* stage = nullptr;
   const analysis::RootMeasure* root = nullptr;
 };
 
-// Without a candidate in the query only names are written.
+// Writes the numbers. If the query has no candidate, only names are written.
 void write_schedule_features(const MainStatement& main, std::span<const analysis::Nest> nests,
                              const analysis::CpuMeasure& measure, const Query& query,
                              RowWriter& out);

@@ -1,5 +1,5 @@
-// cost/shared_library.h - a library that is loaded when it is first needed: no command pays for one
-// that it does not use.
+// cost/shared_library.h - a library that is loaded when it is first needed, so that commands that
+// do not use it do not pay for it.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace hone::cost {
 
 class SharedLibrary {
  public:
-  // It stays loaded.
+  // Loads the library, which then stays loaded.
   explicit SharedLibrary(std::string file);
-  // An error is what the loader said, or the function that is missing.
+  // Returns the loader's error, or the function that is missing.
   [[nodiscard]] const Status& status() const { return status_; }
   template <typename F>
   void load(const char* name, F*& function) {
@@ -28,8 +28,8 @@ class SharedLibrary {
   Status status_ = ok_status();
 };
 
-// Where a library lies beside this program, installed or in the build folder: bin/hone,
-// lib/hone/NAME.
+// Returns where a library would be next to this program, installed or in the build folder:
+// bin/hone, lib/hone/NAME.
 [[nodiscard]] std::string beside_program(std::string_view name);
 
 }  // namespace hone::cost

@@ -1,5 +1,5 @@
-// cost/task_list.h - tasks by name as a file: those that stand for the others, to be measured first
-// on a new device and trained on there, or not to be judged by (docs/user/dataset.md).
+// cost/task_list.h - a list of tasks as a file: tasks that represent the others, to be measured
+// first on a new device and to train on, or to exclude when judging (docs/user/dataset.md).
 #pragma once
 
 #include <set>
@@ -11,22 +11,22 @@ namespace hone::cost {
 struct ListedTask {
   uint64_t key = 0;
   std::string kernel_class;
-  int cluster = 1;        // how many tasks it stands for, itself included
+  int cluster = 1;        // number of tasks that it represents, itself included
   double similarity = 1;  // mean rank correlation of their features with its own
 };
 
 struct TaskList {
-  std::string device;                        // where the tasks were known from: KEY or KEY/THREADS
+  std::string device;  // device whose records the tasks came from: KEY or KEY/THREADS
   std::vector<std::string> excluded_models;  // networks whose tasks were left out
-  std::vector<ListedTask> tasks;             // those that stand for most first
+  std::vector<ListedTask> tasks;             // those with the largest clusters first
   [[nodiscard]] std::set<uint64_t> keys() const;
 };
 
 [[nodiscard]] std::string format(const TaskList& list);
-// `name` is the file's, for messages.
+// Parses a list. `name` is the file's, for messages.
 [[nodiscard]] Result<TaskList> parse_task_list(std::string_view text, std::string_view name);
 
-// The tasks that are among `keys`, or those that are not.
+// Both return a part of a dataset: the tasks that are among `keys`, or those that are not.
 [[nodiscard]] Dataset tasks_among(const Dataset& dataset, const std::set<uint64_t>& keys);
 [[nodiscard]] Dataset tasks_except(const Dataset& dataset, const std::set<uint64_t>& keys);
 

@@ -12,8 +12,8 @@ namespace {
 
 // Times whose logarithms differ by less have no order: two measurements of one schedule do.
 constexpr double kSureDifference = 0.04;
-// Of the logarithm of two times' ratio in the logistic loss of their order. At this one predicted
-// ratios are on average as large as measured ones (docs/user/cost_models.md).
+// The factor of the logarithm of two times' ratio in the logistic loss of their order. With this
+// one, predicted ratios are on average as large as measured ones (docs/user/cost_models.md).
 constexpr double kPairScale = 10;
 // Second derivatives of a row's pairs, in its weight, on the whole: those of values are raised as
 // much, so that leaves of both kinds of trees are of as many rows.
@@ -33,8 +33,8 @@ TreeLoss::TreeLoss(const TrainingRows& rows, const BoostOptions& options)
   for (size_t i = 0; i < rows.rows(); ++i) order_[next[static_cast<size_t>(rows.group[i])]++] = i;
 }
 
-// Of scale / 2 times the sum of weight * (error - centring * mean error of the group)^2, with the
-// mean taken as given.
+// Adds the gradient of scale / 2 times the sum of weight * (error - centring * mean error of the
+// group)^2, where the mean is treated as constant.
 void TreeLoss::add_squares(std::span<const float> predicted, double centring, double scale,
                            std::span<float> gradient, std::span<float> hessian) const {
   for (size_t g = 0; g + 1 < first_.size(); ++g) {
@@ -53,8 +53,9 @@ void TreeLoss::add_squares(std::span<const float> predicted, double centring, do
   }
 }
 
-// Of the mean over pairs of weight * log(1 + exp(-kPairScale * predicted log ratio)), slower over
-// faster of one group: RankNet's loss (Burges et al., ICML 2005). Each row draws partners.
+// Adds the gradient of the mean over pairs of weight * log(1 + exp(-kPairScale * predicted log
+// ratio)), where the ratio is that of the slower to the faster one in a group: RankNet's loss
+// (Burges et al., ICML 2005). Each row draws partners.
 void TreeLoss::add_pairs(std::span<const float> predicted, int tree, std::span<float> gradient,
                          std::span<float> hessian) const {
   Rng rng(static_cast<uint64_t>(tree) + 1);

@@ -1,5 +1,5 @@
-// cost/tree_loss.h - what boosted trees are fitted to: gradients and second derivatives of a loss
-// in the predictions so far.
+// cost/tree_loss.h - the loss that boosted trees are fitted to: its gradients and second
+// derivatives with respect to the predictions so far.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace hone::cost {
 
 class TreeLoss {
  public:
-  // `rows` outlives it and has at least one row; `options` are copied.
+  // `rows` must outlive it and have at least one row; `options` are copied.
   TreeLoss(const TrainingRows& rows, const BoostOptions& options);
-  // Of the loss for the predictions of each row before tree number `tree`, on which the pairs that
-  // are drawn depend: the same number draws the same pairs.
+  // Computes both for the predictions of each row before tree number `tree`. The pairs that are
+  // drawn depend on that number alone.
   void find(std::span<const float> predicted, int tree, std::span<float> gradient,
             std::span<float> hessian) const;
 
@@ -27,8 +27,8 @@ class TreeLoss {
 
   const TrainingRows& rows_;
   BoostOptions options_;
-  std::vector<size_t> order_;  // of the rows, by group
-  std::vector<size_t> first_;  // of each group in `order_`, and behind the last one
+  std::vector<size_t> order_;  // rows ordered by group
+  std::vector<size_t> first_;  // index in `order_` of each group's first row, followed by the end
 };
 
 }  // namespace hone::cost

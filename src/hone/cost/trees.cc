@@ -150,7 +150,7 @@ void Trees::predict(std::span<const float> rows, std::span<double> sums) const {
 
 std::string Trees::format() const {
   std::string text;
-  size_t next = 1;  // of the roots
+  size_t next = 1;  // index of the next root
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const Walked& node = nodes_[i];
     if (is_leaf(node))

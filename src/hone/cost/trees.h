@@ -1,5 +1,4 @@
-// cost/trees.h - a sum of regression trees: what boosting makes, evaluated here without its
-// library.
+// cost/trees.h - a sum of regression trees, as boosting makes them, evaluated without its library.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +11,16 @@
 
 namespace hone::cost {
 
-// Trees in preorder: the node after an inner one is where values below the threshold go.
+// Nodes are in preorder: the child for values below the threshold is the next node.
 struct TreeNode {
-  int32_t feature = -1;  // -1: a leaf
-  float value = 0;       // the threshold, or what a leaf adds
-  int32_t right = 0;     // index of the other child, within the node list
+  int32_t feature = -1;  // -1 for a leaf
+  float value = 0;       // threshold, or the value of a leaf
+  int32_t right = 0;     // index of the other child in the list of nodes
   bool operator==(const TreeNode&) const = default;
 };
 
-// A tree as libraries write it: of each node its children, -1 for a leaf's, what it looks at, and
-// the threshold or what a leaf adds. The root is the first.
+// A tree in the form of the libraries: for each node its children (-1 for a leaf's), its feature,
+// and its threshold or its value as a leaf. The root is first.
 struct TreeArrays {
   std::vector<int> left, right, feature;
   std::vector<float> value;
@@ -31,35 +30,36 @@ struct TreeArrays {
 class Trees {
  public:
   Trees() = default;
-  // Nodes of one tree, `right` counted from its first node.
+  // Adds the nodes of one tree, in which `right` counts from its first node.
   void add(std::span<const TreeNode> tree);
   void append(const Trees& others);
   [[nodiscard]] double predict(std::span<const float> features) const;
-  // Of rows of features, one after the other: a sum for each.
+  // Computes the sum for each of several rows of features.
   void predict(std::span<const float> rows, std::span<double> sums) const;
   [[nodiscard]] size_t size() const { return roots_.size(); }
   [[nodiscard]] bool operator==(const Trees&) const = default;
 
-  // One line per tree: "12<3.5 0.25 -0.5" is a split of feature 12 and its two leaves.
+  // Prints one line per tree: "12<3.5 0.25 -0.5" is a split of feature 12 and its two leaves.
   [[nodiscard]] std::string format() const;
-  // Splits may name features below `num_features` only.
+  // Parses such lines. Splits may use only features below `num_features`.
   [[nodiscard]] static Result<Trees> parse(std::string_view text, int num_features);
 
  private:
-  // A leaf asks something that is never so, and leads back to itself: one walks on from any node.
+  // A node as it is evaluated. A leaf has a condition that is never true and leads back to itself,
+  // so evaluation takes the same number of steps for every row.
   struct Walked {
     float threshold;
     int32_t feature;
-    int32_t skipped;  // nodes between this one and the right child
+    int32_t skipped;  // number of nodes between this one and its right child
     bool operator==(const Walked&) const = default;
   };
   [[nodiscard]] static bool is_leaf(const Walked& node) { return node.skipped < 0; }
   [[nodiscard]] int32_t levels_below(size_t at) const;
 
   std::vector<size_t> roots_;
-  std::vector<int32_t> levels_;  // of each tree: how many splits at most are passed
+  std::vector<int32_t> levels_;  // per tree: the most splits on a path
   std::vector<Walked> nodes_;
-  std::vector<float> values_;  // what each node adds if it is a leaf
+  std::vector<float> values_;  // value of each node if it is a leaf
 };
 
 }  // namespace hone::cost

@@ -1,4 +1,4 @@
-// cost/xgboost.h - trees fitted by XGBoost: the few functions of its C interface that boosting
+// cost/xgboost.h - fits trees by XGBoost through the few functions of its C interface that boosting
 // needs.
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace hone::cost {
 
-// Ok if the library can be used, else why not.
+// Returns ok if the library can be used, else why not.
 [[nodiscard]] Status xgboost_status();
-// Of the rows only the features are looked at.
+// Makes a booster. It reads only the features of the rows.
 [[nodiscard]] Result<std::unique_ptr<Booster>> make_xgboost_booster(const TrainingRows& rows,
                                                                     const BoostOptions& options);
 

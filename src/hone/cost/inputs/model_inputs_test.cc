@@ -45,7 +45,7 @@ std::set<std::string> tags_of(const ModelInputs& inputs) {
   return found;
 }
 
-// Of the default point of the sketch whose algorithm has that name.
+// Returns the tags for the default point of the sketch whose algorithm has that name.
 std::set<std::string> tags_in_space(const compute::Dag& dag, std::string_view algorithm) {
   const space::Space space = space::Space::create(dag, machine()).value();
   for (int sketch = 0; sketch < space.num_sketches(); ++sketch) {
@@ -95,7 +95,7 @@ TEST(model_inputs, samples_are_finite_and_the_same_again) {
   }
 }
 
-// What trees read, in two parts.
+// The two inputs together are what trees read.
 TEST(model_inputs, the_measure_and_decisions_are_what_combined_reads) {
   const space::Space space =
       space::Space::create(dags::conv2d({.h = 14, .w = 14, .ic = 32, .oc = 32}), machine()).value();

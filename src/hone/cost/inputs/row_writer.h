@@ -1,5 +1,5 @@
 // cost/inputs/row_writer.h - fills a row of numbers from left to right or, in a dry run of the same
-// code, collects what each number is called.
+// code, collects the name of each number.
 #pragma once
 
 #include <cmath>

@@ -16,7 +16,7 @@ double weight(const Nest& nest) {
          0.25 * nest.iterations() * nest.useful * static_cast<double>(nest.accesses.size());
 }
 
-// Of all statements the heaviest, in the order of the program.
+// Returns the heaviest statements in the order of the program.
 std::vector<size_t> chosen(std::span<const Nest> nests) {
   std::vector<size_t> places(nests.size());
   std::iota(places.begin(), places.end(), size_t{0});

@@ -93,7 +93,8 @@ int find_any_loop(const StageState& stage, std::string_view name) {
   return -1;
 }
 
-// How deep in its name: "oc" is 0, "oc.1" 2; of a fused loop the first part's.
+// Returns the depth of a loop by its name: "oc" has 0, "oc.1" has 2; a fused loop has that of its
+// first part.
 int level_of(std::string_view loop) {
   const size_t dot = loop.find('.');
   return dot + 1 < loop.size() && dot != loop.npos ? loop[dot + 1] - '0' + 1 : 0;
@@ -141,7 +142,7 @@ class TokenWriter {
   [[nodiscard]] int find_stage(const StepType& step) const {
     return candidate_.state.find_stage(step.stage);
   }
-  // Of a loop of the step's stage; 0 if there is none of that name.
+  // Returns the extent of a loop of the step's stage; 0 if there is none of that name.
   [[nodiscard]] double extent(std::string_view loop) const {
     if (stage_ < 0) return 0;
     const auto s = static_cast<size_t>(stage_);
@@ -242,7 +243,7 @@ class TokenWriter {
   }
   void write_arguments(const schedule::Strassen&, Arguments& out) const { out.count(1); }
   void write_arguments(const schedule::Sink& step, Arguments& out) const {
-    out.count(0);  // of the loops that change places
+    out.count(0);  // number of loops that change places
     out.count(extent(step.loop));
   }
   void write_arguments(const schedule::Vectorize& step, Arguments& out) const {
@@ -261,10 +262,10 @@ class TokenWriter {
   const space::Candidate& candidate_;
   std::vector<bool> winograd_;
   float* to_;
-  int stage_ = -1;  // of the step; -1 if it is not there any more
+  int stage_ = -1;  // stage of the step; -1 if it does not exist any more
 };
 
-// How many steps from the first on are one token.
+// Returns how many steps from the first on are one token.
 size_t run_length(std::span<const schedule::Step> steps) {
   const auto* first = std::get_if<schedule::Unroll>(&steps[0]);
   size_t length = 1;

@@ -10,7 +10,7 @@
 namespace hone::cost {
 namespace {
 
-constexpr size_t kBuckets = 16;  // of hashed operator names
+constexpr size_t kBuckets = 16;  // buckets of hashed operator names
 constexpr size_t kSpatial = 6, kReduce = 4, kParams = 4;
 
 double points(const compute::Stage& stage) {

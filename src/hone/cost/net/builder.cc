@@ -17,7 +17,7 @@ std::string text(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, 
 
 bool has_batch(const Dims& dims) { return !dims.empty() && dims.front() == kBatch; }
 
-// As numpy broadcasts; a batch meets only a batch, or nothing.
+// Broadcasts as numpy does, except that a batch is never broadcast.
 Dims broadcast(std::string_view what, const Dims& a, const Dims& b) {
   const size_t rank = std::max(a.size(), b.size());
   Dims dims(rank);

@@ -1,29 +1,30 @@
-// cost/net/builder.h - puts a Net together: infers shapes, and stops (a bug of the family) where
-// they do not fit.
+// cost/net/builder.h - builds a Net. It infers shapes and asserts that they fit, as a mismatch is a
+// bug of the family.
 #pragma once
 
 #include "hone/cost/net/net.h"
 
 namespace hone::cost::net {
 
-// A node of the net being built.
+// A node of the net that is being built.
 struct Value {
   int node = -1;
 };
 
 class NetBuilder {
  public:
-  // `inputs` is all that a model may read; the net lists those that input() was called for.
+  // The parameter `inputs` has all that a model may read; the net lists those for which input() was
+  // called.
   NetBuilder(std::string family, NetInputs inputs);
-  // Adds to a net; its values are those of its nodes. It reads no more inputs.
+  // Adds to a net, whose nodes are the values. It reads no more inputs.
   explicit NetBuilder(Net net);
 
-  // The same value each time; asserts that the name is known.
+  // Returns the same value each time. The name must be known, which is asserted.
   [[nodiscard]] Value input(std::string_view name);
   [[nodiscard]] bool has_input(std::string_view name) const;
   [[nodiscard]] Value parameter(std::string name, Dims dims, Initial initial);
   [[nodiscard]] Value constant(std::string name, Dims dims, std::vector<float> values);
-  [[nodiscard]] Value scalar(double value);  // a constant without a name of its own
+  [[nodiscard]] Value scalar(double value);  // constant without a name
 
   [[nodiscard]] Value matmul(Value a, Value b);
   [[nodiscard]] Value add(Value a, Value b) { return elementwise(Op::kAdd, a, b); }
@@ -37,10 +38,11 @@ class NetBuilder {
   [[nodiscard]] Value exp(Value a) { return same(Op::kExp, a); }
   [[nodiscard]] Value softmax(Value a) { return same(Op::kSoftmax, a); }
   [[nodiscard]] Value clip(Value a, double lowest, double highest);
-  [[nodiscard]] Value dropout(Value a, double p);  // `a` itself if p is 0
+  [[nodiscard]] Value dropout(Value a, double p);  // returns `a` itself if p is 0
   [[nodiscard]] Value layer_norm(Value a, Value gamma, Value beta, double epsilon = 1e-5);
   [[nodiscard]] Value transpose(Value a, std::vector<int64_t> permutation);
-  [[nodiscard]] Value reshape(Value a, Dims dims);  // all dimensions, -1 first
+  // `dims` has all dimensions, of which the first is -1.
+  [[nodiscard]] Value reshape(Value a, Dims dims);
   [[nodiscard]] Value reduce_sum(Value a, int axis, bool keep = false);
   [[nodiscard]] Value reduce_mean(Value a, int axis, bool keep = false);
   [[nodiscard]] Value concat(const std::vector<Value>& parts, int axis);
@@ -48,7 +50,7 @@ class NetBuilder {
 
   void output(std::string name, Value value);
   [[nodiscard]] const Dims& dims(Value value) const;
-  // The net; asserts that it has a "score" of [-1, 1]. Parameters have no values yet.
+  // Returns the net, which must have a "score" of [-1, 1]. Parameters have no values yet.
   [[nodiscard]] Net finish();
 
  private:

@@ -1,21 +1,24 @@
-// cost/net/evaluate.h - what a net says of a batch, computed plainly in double precision: the
-// oracle for training and for compiled inference. Slow.
+// cost/net/evaluate.h - evaluates a net on a batch plainly in double precision. It is slow, and is
+// the oracle for training and for compiled inference.
 #pragma once
 
 #include "hone/cost/net/net.h"
 
 namespace hone::cost::net {
 
-// What a net reads of `rows` candidates: for each of its inputs rows x element_count(dims) numbers.
+// The inputs of a net for `rows` candidates: rows x element_count(dims) numbers for each of its
+// inputs.
 struct NetBatch {
   int64_t rows = 0;
-  std::vector<std::vector<float>> inputs;  // as Net::inputs
+  std::vector<std::vector<float>> inputs;  // in the order of Net::inputs
 };
 
-// Normal values to compare two ways of computing a net by; masks have 1 to all ones, in front.
+// Returns normally distributed values by which two ways of computing a net are compared; a mask has
+// ones for its first tokens, from one of them to all.
 [[nodiscard]] NetBatch random_batch(const Net& net, int64_t rows, uint64_t seed);
 
-// For each of Net::outputs rows x element_count numbers. Every parameter must have its values.
+// Returns rows x element_count numbers for each of Net::outputs. Every parameter must have its
+// values.
 [[nodiscard]] std::vector<std::vector<float>> evaluate(const Net& net, const NetBatch& batch);
 
 }  // namespace hone::cost::net

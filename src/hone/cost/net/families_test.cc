@@ -140,7 +140,7 @@ TEST(families, have_a_head_for_each_device) {
   }
 }
 
-// As much as the logarithm of its time grows the score falls, times 4 at first.
+// The score falls by as much as the logarithm of its time grows, times 4 at first.
 TEST(families, correct_the_analytic_model) {
   int found = 0;
   for (const Family* family : families()) {

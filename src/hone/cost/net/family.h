@@ -1,4 +1,5 @@
-// cost/net/family.h - a family of nets: its options, and how its papers train it. One file each.
+// cost/net/family.h - a family of nets with its options and the training recipe of its paper. Each
+// family has a file.
 #pragma once
 
 #include <map>
@@ -11,13 +12,13 @@ namespace hone::cost::net {
 
 struct FamilyOption {
   std::string_view name;
-  double value;  // unless it is given
+  double value;  // default
   double lowest, highest;
   std::string_view help;
-  bool whole = true;  // a whole number
+  bool whole = true;  // takes whole numbers only
 };
 
-// The options of one net: every one of the family has a value.
+// The options of one net, with a value for every option of the family.
 class Options {
  public:
   explicit Options(std::map<std::string, double, std::less<>> values)
@@ -31,15 +32,15 @@ class Options {
   std::map<std::string, double, std::less<>> values_;
 };
 
-// How a family is trained unless one says otherwise.
+// The default training of a family.
 struct Recipe {
   std::string_view loss;  // lambdarank, pairwise, rmse or multitask
   int epochs = 50;
-  int batch = 512;  // schedules
+  int batch = 512;  // in schedules
   double rate = 7e-4, last_rate = 1e-6;
   double decay = 1e-6;
-  double clip = 0.5;   // of the gradient's norm
-  bool cosine = true;  // else the rate falls by a straight line
+  double clip = 0.5;   // limit of the gradient's norm
+  bool cosine = true;  // if false, the rate decreases linearly
 };
 
 inline constexpr std::string_view kHead[] = {"head"};
@@ -49,23 +50,24 @@ struct Family {
   std::span<const FamilyOption> options;
   Recipe recipe;
   Net (*make)(const NetInputs& inputs, const Options& options);
-  std::span<const std::string_view> last = kHead;  // layers: what a new device changes first
+  // Layers that adaptation to a new device changes first.
+  std::span<const std::string_view> last = kHead;
 };
 
-// By name; all that registry.cc lists.
+// Returns the families by name, all that registry.cc lists.
 [[nodiscard]] std::span<const Family* const> families();
 [[nodiscard]] Result<const Family*> find_family(std::string_view name);
 [[nodiscard]] std::vector<std::string> family_names();
 
-// A net whose parameters have no values yet. Options that are not given have their defaults; one
-// that the family does not have, or out of range, is refused with what there is.
+// Makes a net whose parameters have no values yet. Options that are not given have their defaults;
+// one that the family does not have, or out of range, is an error that lists what there is.
 using GivenOptions = std::map<std::string, double, std::less<>>;
-// What is given, and the defaults of what is not.
+// Returns the given options together with the defaults of the others.
 [[nodiscard]] Result<GivenOptions> complete_options(const Family& family,
                                                     const GivenOptions& given);
 [[nodiscard]] Result<Net> make_net(const Family& family, const NetInputs& inputs,
                                    const GivenOptions& given);
-// "hidden=64,layers=1"; an empty text is none.
+// Parses "hidden=64,layers=1"; the empty text has no options.
 [[nodiscard]] Result<GivenOptions> parse_options(const Family& family, std::string_view text);
 
 extern const Family kAtformer, kFasor, kLstm, kMha, kMlp, kSmall, kTabnet, kTlp;

@@ -1,4 +1,4 @@
-// What several threads compute of a batch is what one does, and what the evaluator says.
+// Tests that several threads compute the same of a batch as one does, and as the evaluator.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// cost/net/head.h - the last linear layer of a net. The score is linear in its weights: what they
-// are multiplied with, as an output of the net, is all that is needed to change them later.
+// cost/net/head.h - the last linear layer of a net. The score is linear in its weights, so with the
+// layer's input as an output of the net the weights can be changed later.
 #pragma once
 
 #include "hone/base/status.h"
@@ -9,8 +9,8 @@ namespace hone::cost::net {
 
 inline constexpr std::string_view kHeadOutput = "head";
 
-// The net with one more output "head" of [-1, N]: its score is the sum of head x weights, N of
-// them, and of what does not depend on these. An error if the score is not made so.
+// Adds an output "head" of [-1, N] to the net: its score is the dot product of head and N weights,
+// plus a part that does not depend on them. It is an error if the score has another form.
 [[nodiscard]] Result<Net> with_head(Net net);
 
 }  // namespace hone::cost::net

@@ -9,7 +9,7 @@
 namespace hone::cost::net {
 namespace {
 
-constexpr int kSteps = 32;  // of conjugate gradients
+constexpr int kSteps = 32;  // steps of conjugate gradients
 // Penalty of a weight's square, for inputs of deviation 1, as so many samples: where all inputs say
 // the same, as many samples move the score half the way to what was measured.
 constexpr double kPrior = 16;

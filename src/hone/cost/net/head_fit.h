@@ -1,9 +1,9 @@
-// cost/net/head_fit.h - corrects a net's scores by a linear function of what enters its last layer
-// (head.h), fitted to measured times: the last layer is trained, the others stay.
+// cost/net/head_fit.h - corrects a net's scores by a linear function of the input of its last layer
+// (head.h), which is fitted to measured times: the last layer is trained, the others stay.
 //
-// Ridge regression of the error of the logarithm of the time within each task, whatever the tasks'
-// levels. The penalty pulls towards the weights as trained, and a fit is a fixed number of steps of
-// conjugate gradients over so many samples at most.
+// The fit is a ridge regression of the error of the log time within each task, so the tasks' levels
+// do not matter. The penalty pulls towards the trained weights, and a fit is a fixed number of
+// steps of conjugate gradients over a bounded number of samples.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 namespace hone::cost::net {
 
 struct HeadSample {
-  uint64_t task = 0;  // within which times are compared
+  uint64_t task = 0;  // task within which times are compared
   double seconds = 0, score = 0;
   std::vector<float> head;
 };
 
 class HeadFit {
  public:
-  static constexpr size_t kMaximum = 2000;  // samples that a fit looks at: the newest
+  static constexpr size_t kMaximum = 2000;  // a fit uses at most this many of the newest samples
 
   explicit HeadFit(double log_seconds_per_score) : scale_(log_seconds_per_score) {}
   void add(HeadSample sample);
   void fit();
-  // What to add to the score of a schedule; 0 before the first fit.
+  // Returns what to add to the score of a schedule; 0 before the first fit.
   [[nodiscard]] double change(std::span<const float> head) const;
   [[nodiscard]] size_t samples() const { return samples_.size(); }
 
  private:
-  double scale_;  // log_seconds_per_score
+  double scale_;  // as log_seconds_per_score
   std::vector<HeadSample> samples_;
-  std::vector<double> weights_;  // to be added to the layer's; empty: none yet
+  std::vector<double> weights_;  // to be added to the layer's; empty before the first fit
 };
 
 }  // namespace hone::cost::net

@@ -100,7 +100,7 @@ TEST(head_fit, few_samples_change_little_and_what_is_right_stays) {
   for (const HeadSample& sample : right) none.add(sample);
   little.fit(), none.fit();
   for (const HeadSample& sample : right) {
-    EXPECT_LT(std::abs(little.change(sample.head)), 1.5);  // of a deviation of 3 that is missing
+    EXPECT_LT(std::abs(little.change(sample.head)), 1.5);  // a deviation of 3 is missing
     EXPECT_LT(std::abs(none.change(sample.head)), 0.1);
   }
 }

@@ -24,7 +24,7 @@ auto find(List& list, std::string_view name) -> decltype(list.data()) {
   return place == list.end() ? nullptr : &*place;
 }
 
-// What a node is called where another reads it.
+// Returns the name of a node where another one reads it.
 std::string reference(const Net& net, int node) {
   const Node& from = net.nodes[node];
   if (from.op == Op::kInput) return net.inputs[from.source].name;

@@ -1,8 +1,8 @@
 // cost/net/net.h - a neural cost model as data: nodes in order, named parameters, inputs and
 // outputs. One definition is trained (cost/torch), written as ONNX, evaluated and printed.
 //
-// Dimension 0 of every value is the batch, written -1, except of parameters and constants, which
-// have none. Every operator is one of ONNX opset 17, or a few of them.
+// Dimension 0 of every value is the batch, written -1, except for parameters and constants, which
+// have no batch. Every operator is one of ONNX opset 17, or a few of them.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ enum class Op : int32_t {  // the numbers are part of the interface of cost/torc
   kInput = 0,
   kParameter = 1,
   kConstant = 2,
-  kMatmul = 3,  // numpy's: batched, broadcasting
-  kAdd = 4,     // these four and kGreater broadcast as numpy does, but never the batch
+  kMatmul = 3,  // as in numpy: batched, broadcasting
+  kAdd = 4,     // these four and kGreater broadcast as in numpy, except for the batch
   kSub = 5,
   kMul = 6,
   kDiv = 7,
@@ -41,15 +41,16 @@ inline constexpr int kNumOps = 23;
 [[nodiscard]] std::string_view op_name(Op op);
 
 using Dims = std::vector<int64_t>;
-[[nodiscard]] int64_t element_count(const Dims& dims);  // of one candidate: a batch counts as 1
+// Number of elements of one candidate: the batch counts as 1.
+[[nodiscard]] int64_t element_count(const Dims& dims);
 
 struct Node {
   Op op;
-  std::vector<int> inputs;  // nodes before this one
-  Dims dims;                // of its value
+  std::vector<int> inputs;  // indices of earlier nodes
+  Dims dims;                // shape of its value
   std::vector<int64_t> integers;
   std::vector<double> numbers;
-  int source = -1;  // of kInput, kParameter, kConstant: the place in Net's list
+  int source = -1;  // for kInput, kParameter, kConstant: the index in Net's list
 };
 
 struct NetInput {
@@ -58,21 +59,22 @@ struct NetInput {
 };
 using NetInputs = std::vector<NetInput>;
 
-// How a parameter begins.
+// The initial values of a parameter.
 enum class Fill : uint8_t { kZeros, kOnes, kXavier, kNormal };
 struct Initial {
   Fill fill = Fill::kZeros;
-  double scale = 1;  // kXavier: the gain; kNormal: the deviation
+  double scale = 1;  // kXavier: the gain; kNormal: the standard deviation
 };
 
 struct Parameter {
-  std::string name;  // "encoder0.query.weight"
+  std::string name;  // such as "encoder0.query.weight"
   Dims dims;
   Initial initial;
   std::vector<float> values;  // row-major; empty until initialise() or training
 };
 
-// Not trained, but some are set from the training data: "features.mean", "features.scale".
+// A constant is not trained, but some are set from the training data: "features.mean",
+// "features.scale".
 struct Constant {
   std::string name;
   Dims dims;
@@ -80,13 +82,13 @@ struct Constant {
 };
 
 struct NetOutput {
-  std::string name;  // "score": [-1, 1], higher is faster within a task
+  std::string name;  // "score" is [-1, 1]; higher is faster within a task
   int node;
 };
 
 struct Net {
   std::string family;
-  NetInputs inputs;  // only those that are read
+  NetInputs inputs;  // only those that nodes read
   std::vector<Node> nodes;
   std::vector<Parameter> parameters;
   std::vector<Constant> constants;
@@ -98,10 +100,12 @@ struct Net {
   [[nodiscard]] Constant* find_constant(std::string_view name);
 };
 
-// Gives every parameter its first values: the same seed gives the same ones, whatever the order.
+// Sets the initial values of every parameter. The same seed gives the same values, whatever the
+// order of parameters.
 void initialise(Net& net, uint64_t seed);
 
-// A line a node, for documents and tests: "%7 = matmul(%5, encoder0.query.weight) [-1, 12, 64]".
+// Prints a line per node, for documents and tests: "%7 = matmul(%5, encoder0.query.weight) [-1, 12,
+// 64]".
 [[nodiscard]] std::string print(const Net& net);
 
 }  // namespace hone::cost::net

@@ -12,7 +12,7 @@ inline NetInputs small_inputs() {
           {"head", {4}},          {"decisions", {8}}, {"analytic", {1}}};
 }
 
-// Narrow nets, so that tests are fast.
+// Returns options of narrow nets, which make tests fast.
 inline GivenOptions narrow(const Family& family) {
   GivenOptions options;
   for (const FamilyOption& option : family.options) {

@@ -5,11 +5,11 @@
 namespace hone::cost::net {
 namespace {
 
-// As a term before a softmax it leaves no weight; whatever is added to it does not matter.
+// A term this low before a softmax leaves no weight, whatever is added to it.
 constexpr double kHidden = -1e8;
 
 struct Axis {
-  int mask = -1;                  // of the tokens along it; -1: no tokens
+  int mask = -1;                  // mask of the tokens along it; -1 if there are no tokens
   std::optional<double> padding;  // what each number is where a token is padding, if that is known
 };
 
@@ -20,7 +20,7 @@ struct Known {
 
 bool is_zero(const std::optional<double>& value) { return value && *value == 0; }
 
-// What a pointwise operator makes of a number and another, if that is known.
+// Returns the result of a pointwise operator on two values, if it is known.
 std::optional<double> combine(Op op, const std::optional<double>& a,
                               const std::optional<double>& b) {
   if (op == Op::kMul && (is_zero(a) || is_zero(b))) return 0;
@@ -159,7 +159,7 @@ class Finder {
     if (inner_a.mask >= 0 && !is_zero(inner_a.padding) && !is_zero(inner_b.padding))
       return std::nullopt;
     std::optional<Known> known;
-    if (columns == 1) {  // of a matrix: nothing lies before its axes
+    if (columns == 1) {  // for a matrix, no axes come before its own
       known = Known{a.axes, {}};
     } else {
       known = broadcast(node, Op::kMul, rank - 2);

@@ -61,7 +61,7 @@ TEST(net_padding, what_it_reaches_is_noticed) {
   const auto sum = [](NetBuilder& b, Value tokens) {
     return finished(b, linear(b, "head", b.reduce_sum(tokens, 1), 1));
   };
-  // Of what is not masked, or masked and then shifted, the sum has padding.
+  // A sum has padding if a value is not masked, or is masked and then shifted.
   EXPECT_FALSE(found([&](NetBuilder& b) {
     (void)b.input("mask");
     return sum(b, b.input("statements"));

@@ -58,7 +58,7 @@ class TaskWriter {
   }
 
  private:
-  // What the analytic model says of the default schedule; 0 if there is none.
+  // Returns the analytic model's time of the default schedule; 0 if there is none.
   [[nodiscard]] Result<double> default_seconds(const TaskTrials& task) const {
     const Result<space::Candidate> candidate = space::default_candidate(*task.dag, target_);
     if (!candidate.ok()) return 0.0;

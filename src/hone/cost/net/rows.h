@@ -1,4 +1,4 @@
-// cost/net/rows.h - measured schedules as what a net is trained on.
+// cost/net/rows.h - measured schedules as training data of a net.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,12 @@
 
 namespace hone::cost::net {
 
-// What a model may read, in the order of cost/inputs.
+// Returns what a model may read, in the order of cost/inputs.
 [[nodiscard]] NetInputs all_inputs();
 
-// The rows of one device's tasks for `net`, with the scores of cost/bound_scores.h. Kept in the
-// order of the data set; `threads` work at it. `heads`: as of InputWriter.
+// Options for the rows of one device's tasks for `net`, with the scores of cost/bound_scores.h.
+// Rows are in the order of the data set; `threads` threads compute them. `heads` are as those of
+// InputWriter.
 struct RowOptions {
   int threads = 1;
   std::vector<std::string> heads = {};
@@ -23,15 +24,16 @@ struct RowOptions {
                                         const Net& net, const RowOptions& options);
 
 [[nodiscard]] NetRows no_rows(const Net& net);
-// Adds the tasks of `more`, as of another device.
+// Adds the tasks of `more`, such as those of another device.
 void append(NetRows& rows, const NetRows& more);
 
-// Splits off about a `share` of the tasks, chosen by their keys: all threads of a task go together.
+// Splits off about a `share` of the tasks, chosen by their keys, so that all threads of a task stay
+// together.
 struct Parts {
   Dataset train, validation;
 };
 [[nodiscard]] Parts split_tasks(const Dataset& dataset, double share);
-// The tasks that one of the networks has are for validation.
+// Splits off the tasks that one of the networks has, for validation.
 [[nodiscard]] Parts split_models(const Dataset& dataset, const std::set<std::string>& models);
 
 }  // namespace hone::cost::net

@@ -1,4 +1,4 @@
-// cost/net/torch_library.h - loads libhone_torch.so (cost/torch) and hands nets over to it.
+// cost/net/torch_library.h - loads libhone_torch.so (cost/torch) and passes nets to it.
 #pragma once
 
 #include "hone/cost/net/train.h"
@@ -11,13 +11,14 @@ struct TorchLibrary {
   HoneTorchForward* forward = nullptr;
   HoneTorchGradients* gradients = nullptr;
 };
-// `file` empty: beside the program, or as installed. An error names what to install.
+// Loads the library. If `file` is empty, it is next to the program, or where Hone is installed. An
+// error says what to install.
 [[nodiscard]] Result<TorchLibrary> load_torch(const std::string& file);
 
-// A net as plain structs; they point into the net and into this.
+// A net as plain structs, which point into the net and into this object.
 class PlainNet {
  public:
-  // Parameters of other layers than `trained` are frozen; none: nothing is.
+  // Parameters of layers that are not in `trained` are frozen; if it is empty, none are.
   PlainNet(Net& net, const std::vector<std::string>& trained);
   PlainNet(const PlainNet&) = delete;
   PlainNet& operator=(const PlainNet&) = delete;
@@ -25,7 +26,7 @@ class PlainNet {
 
  private:
   std::vector<HoneTorchNode> nodes_;
-  std::vector<std::vector<int>> tokens_;  // per node
+  std::vector<std::vector<int>> tokens_;  // one list per node
   std::vector<HoneTorchTensor> inputs_, parameters_, constants_;
   HoneTorchNet plain_{};
 };

@@ -24,10 +24,10 @@ constexpr Named<TrainPlace> kPlaces[] = {{"cpu", TrainPlace::kProcessor},
                                          {"cuda", TrainPlace::kCuda}};
 
 constexpr int64_t kEvaluatedRows = 1024;  // at a time
-// As the library orders them.
+// The outputs in the order of the library.
 constexpr std::string_view kOutputs[] = {"score", "time", "memory_bound", "core_bound"};
 
-// Of each of `width` numbers.
+// The moments of each of `width` numbers.
 struct Moments {
   std::vector<double> mean, deviation;
 };
@@ -52,7 +52,7 @@ Moments moments(const std::vector<float>& values, const std::vector<float>* mask
   return result;
 }
 
-// What the library calls while it trains.
+// The functions that the library calls while it trains.
 struct Listener {
   const NetTraining& training;
   std::vector<NetEpoch> epochs;

@@ -1,5 +1,5 @@
-// cost/net/train.h - trains a net on measured schedules. libtorch does it, in a library of its own
-// (cost/torch) that is loaded by the first call.
+// cost/net/train.h - trains a net on measured schedules by libtorch, which is used by a separate
+// library (cost/torch) that the first call loads.
 #pragma once
 
 #include <atomic>
@@ -12,79 +12,81 @@
 
 namespace hone::cost::net {
 
-// Schedules as a net reads them, those of a task side by side.
+// Schedules as inputs of a net; those of a task are side by side.
 struct NetRows {
   NetBatch batch;
-  std::vector<int64_t> group_begin = {0};       // a place more than there are tasks
+  std::vector<int64_t> group_begin = {0};       // one more element than there are tasks
   std::vector<float> speed;                     // best time of the task / time
-  std::vector<float> log_time;                  // log_time(), NaN where it is not known
-  std::vector<float> memory_bound, core_bound;  // the same
+  std::vector<float> log_time;                  // as log_time() returns it; NaN if it is not known
+  std::vector<float> memory_bound, core_bound;  // NaN if it is not known
 
   [[nodiscard]] int64_t num_tasks() const { return std::ssize(group_begin) - 1; }
 };
 
-// The label of a time in seconds: its logarithm relative to what the analytic model says of the
-// task's default schedule, so that it is near 0 whatever the task. NaN if that is not known (0).
+// Returns the label of a time in seconds: its logarithm relative to the analytic model's time of
+// the task's default schedule, so that it is near 0 for every task. It is NaN if that time is not
+// known (0).
 [[nodiscard]] float log_time(double seconds, double default_seconds);
 
-// Sets every constant NAME.mean and NAME.scale to what makes the input NAME of mean 0 and deviation
-// 1 over the rows; padding does not count. What does not vary becomes 0.
+// Sets every constant NAME.mean and NAME.scale so that the input NAME has mean 0 and deviation 1
+// over the rows without padding. A number that does not vary becomes 0.
 void set_normalisation(Net& net, const NetBatch& rows);
 
 enum class Loss : uint8_t { kLambdaRank, kPairwise, kRmse, kMultiTask };
 [[nodiscard]] Result<Loss> parse_loss(std::string_view name);
 [[nodiscard]] std::vector<std::string> loss_names();
 
-// Where libtorch computes: the processor; the first CUDA device; the processor by the code that
-// serves other devices, for tests.
+// Where libtorch computes: on the processor, on the first CUDA device, or (for tests) on the
+// processor with the code that serves other devices.
 enum class TrainPlace : uint8_t { kProcessor, kCuda, kGeneric };
 [[nodiscard]] Result<TrainPlace> parse_train_place(std::string_view name);
-[[nodiscard]] std::vector<std::string> train_place_names();  // without that for tests
+[[nodiscard]] std::vector<std::string> train_place_names();  // without kGeneric, which is for tests
 
 struct NetEpoch {
-  int epoch = 0;  // from 1
+  int epoch = 0;  // counts from 1
   double loss = 0, rate = 0;
-  double pair_accuracy = 0, clear_pair_accuracy = 0;  // of the validation rows, mean over tasks
+  double pair_accuracy = 0, clear_pair_accuracy = 0;  // on the validation rows, mean over tasks
   double seconds = 0;
-  bool best = false;  // the best so far
+  bool best = false;  // best epoch so far
 };
 
 struct NetTraining {
   Loss loss = Loss::kLambdaRank;
   int epochs = 50, batch = 512;
-  int group = 64;  // at most so many schedules of one task in a batch
+  int group = 64;  // most schedules of one task in a batch
   double rate = 7e-4, last_rate = 1e-6;
   bool cosine = true;
   double decay = 1e-6, clip = 0.5;
-  double average = 0.99;  // of the running mean of the weights, which is the result; 0: none
-  double least_ratio = kReliableRatio;         // closer times get no order
-  double bound_weight = 0.5, rank_weight = 1;  // of kMultiTask, beside the time
+  // Decay of the running mean of the weights, which is the result; 0 for none.
+  double average = 0.99;
+  double least_ratio = kReliableRatio;         // pairs whose times are closer are not ordered
+  double bound_weight = 0.5, rank_weight = 1;  // for kMultiTask, relative to the time
   uint64_t seed = 1;
   TrainPlace place = TrainPlace::kProcessor;
-  int threads = 1;   // of the processor: each computes parts of every batch
+  int threads = 1;   // number of threads of the processor; each computes parts of every batch
   int patience = 0;  // epochs without a better validation before it stops; 0: never
-  // It stops after the epoch with which so much time is used up, also that of a training that is
-  // gone on with; 0: never.
+  // It stops after the epoch in which this time is used up, including that of a training that is
+  // resumed; 0: never.
   double seconds = 0;
-  // Only parameters of these layers ("head": head.weight, head.bias), the others stay; none: all.
+  // Only parameters of these layers are trained ("head": head.weight, head.bias); empty: all.
   std::vector<std::string> trained = {};
   std::string state_file = "";  // written after each epoch; empty: none
-  bool resume = false;          // go on from state_file, if it is there
-  std::string library = "";     // empty: where Hone is installed
+  bool resume = false;          // resumes from state_file, if it is there
+  std::string library = "";     // path of libhone_torch.so; if empty, where Hone is installed
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(const NetEpoch&)> progress = nullptr;
 };
-// What the papers of a family say.
+// Returns the training that the papers of a family use.
 [[nodiscard]] Result<NetTraining> training_of(const Recipe& recipe);
 
-// Starts from the parameters' values and leaves the best of the validation rows, or the last if
-// there are none. The same inputs and number of threads give the same net, on the processor.
-// kCancelled if interrupted.
+// Starts from the parameters' values and leaves those that are best on the validation rows, or the
+// last ones if there are none. On the processor, the same inputs and number of threads give the
+// same net. The error is kCancelled if it was interrupted.
 [[nodiscard]] Result<std::vector<NetEpoch>> train(Net& net, const NetRows& rows,
                                                   const NetRows& validation,
                                                   const NetTraining& training);
 
-// The loss of all rows as one batch, and its gradients by each parameter, for tests.
+// The loss of all rows as one batch, and its gradient with respect to each parameter, for tests.
 struct NetGradients {
   double loss = 0;
   std::vector<std::vector<float>> parameters;
@@ -92,7 +94,7 @@ struct NetGradients {
 [[nodiscard]] Result<NetGradients> torch_gradients(const Net& net, const NetRows& rows,
                                                    const NetTraining& training);
 
-// evaluate() by libtorch, for tests.
+// Computes evaluate() by libtorch, for tests.
 [[nodiscard]] Result<std::vector<std::vector<float>>> torch_evaluate(const Net& net,
                                                                      const NetBatch& batch,
                                                                      const std::string& library);

@@ -145,7 +145,7 @@ TEST(net_train, goes_on_elsewhere_to_the_same_end) {
   EXPECT_LT((*resumed)[3].loss, 0.95 * (*resumed)[0].loss);
 }
 
-// How many threads; 0: by the code that serves other devices.
+// The parameter is the number of threads; 0 means the code that serves other devices.
 class SameWeights : public testing::TestWithParam<int> {};
 
 TEST_P(SameWeights, come_of_the_same_seed_also_after_an_interruption) {
@@ -259,7 +259,7 @@ TEST(net_train, stops_with_the_epoch_that_uses_up_its_time) {
   const auto epochs = train(net, rows, no_rows(net), training);
   ASSERT_TRUE(epochs.ok()) << epochs.status().message();
   EXPECT_EQ(epochs->size(), 1U);
-  // What was used before counts, and more time is no other training.
+  // Time that was used before counts, and a later limit does not make it another training.
   training.resume = true;
   EXPECT_EQ(train(net, rows, no_rows(net), training)->size(), 1U);
   training.seconds = 0;

@@ -22,8 +22,8 @@ inline Net narrow_net(const Family& family, const GivenOptions& more = {}) {
   return std::move(net).value();
 }
 
-// Tasks whose times follow from some of the inputs, so that every family can learn them: the log of
-// the time is a sum over real statements and steps, and of the measure.
+// Makes tasks whose times follow from some of the inputs, so that every family can learn them: the
+// log time is a sum over real statements and steps, and of the measure.
 inline NetRows toy_rows(const Net& net, int tasks, int each, uint64_t seed) {
   NetRows rows;
   rows.batch = random_batch(net, static_cast<int64_t>(tasks) * each, seed);

@@ -39,7 +39,7 @@ PairAccuracy pair_accuracy(const HoneTorchRows& rows, const std::vector<float>& 
   struct Count {
     double right = 0, pairs = 0;
     int tasks = 0;
-    double sum = 0;  // of the tasks' shares
+    double sum = 0;  // sum of the tasks' shares
     void end_task() {
       if (pairs > 0) sum += right / pairs, ++tasks;
       right = pairs = 0;

@@ -13,20 +13,21 @@
 namespace hone::cost::torch_module {
 
 struct Outputs {
-  at::Tensor score, time, memory_bound, core_bound;  // [rows]; undefined where the net has none
+  // [rows]; undefined if the net does not have it.
+  at::Tensor score, time, memory_bound, core_bound;
 };
 inline constexpr at::Tensor Outputs::*kOutputs[] = {&Outputs::score, &Outputs::time,
                                                     &Outputs::memory_bound, &Outputs::core_bound};
 
-// Copies, in that place; those that are not frozen want gradients.
+// Copies the parameters to that place. Those that are not frozen have gradients.
 [[nodiscard]] std::vector<at::Tensor> make_parameters(const HoneTorchNet& net, const Place& place);
 
 class Interpreter {
  public:
   Interpreter(const HoneTorchNet& net, const Place& place);
 
-  // `rows` may be anywhere, `parameters` are in the place. `dropped`: what is dropped is drawn from
-  // it; null: nothing is. Several threads may run, unless the place is generic.
+  // Runs the net. `rows` may be anywhere, `parameters` must be in the place. Dropout draws from
+  // `dropped`; there is none if it is null. Several threads may run, unless the place is generic.
   [[nodiscard]] Outputs run(const RowInputs& rows, const std::vector<at::Tensor>& parameters,
                             Rng* dropped) const;
 

@@ -7,8 +7,8 @@ namespace hone::cost::torch_module {
 namespace {
 
 constexpr double kSlowest = 5;  // logarithm of a time relative to the task's best
-// Of a score that is the logarithm of a time: the difference at which an order is nearly sure. To
-// make the loss of pairs small a net must not exaggerate differences.
+// The difference of scores, as logarithms of times, at which an order is nearly certain. With it a
+// net need not exaggerate differences to make the loss of pairs small.
 constexpr double kSure = 0.1;
 
 // Rows of groups side by side -> [groups, longest]; what is missing is `filling`.
@@ -24,7 +24,7 @@ at::Tensor padded(const at::Tensor& rows, const std::vector<int64_t>& sizes, dou
   return at::stack(parts);
 }
 
-// What swapping two of a group changes in its discounted gain: [groups, n, n].
+// Returns the change of the discounted gain if two rows of a group are swapped: [groups, n, n].
 at::Tensor lambda_weights(const at::Tensor& score, const at::Tensor& speed) {
   const at::Tensor place = at::argsort(at::argsort(score, 1, true), 1, false).to(at::kFloat);
   const at::Tensor discount = 1 / at::log2(place + 2);

@@ -1,5 +1,5 @@
-// cost/torch/losses.h - what training makes small. A batch holds groups of rows side by side, each
-// of one task: only those of one group are compared.
+// cost/torch/losses.h - the losses that training minimises. A batch has groups of rows side by
+// side, each of one task; only rows of one group are compared.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,7 +15,7 @@ struct Labels {
   std::vector<int64_t> group_sizes;
 };
 
-// The mean over the rows.
+// Returns the mean over the rows.
 [[nodiscard]] at::Tensor loss_of(const Outputs& outputs, const Labels& labels,
                                  const HoneTorchOptions& options);
 

@@ -1,5 +1,6 @@
-// cost/torch/optimizer.h - AdamW (Loshchilov and Hutter 2019), the running mean of what it finds,
-// and both as bytes: a training that is continued goes on as if it had never stopped.
+// cost/torch/optimizer.h - AdamW (Loshchilov and Hutter 2019) with a running mean of the
+// parameters. Both can be saved as bytes, so that a training that is resumed continues as if it had
+// never stopped.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,29 +16,29 @@ namespace hone::cost::torch_module {
 
 class Optimizer {
  public:
-  // Of one step; all are factors but `epsilon`.
+  // The constants of one step; all are factors except `epsilon`.
   struct Step {
     float gradient, first, second, rate, correction2, epsilon, shrink;
   };
 
-  // `parameters`, which are in that place, are changed; those that want no gradient stay.
+  // The parameters, which are in that place, are changed; those without gradients stay.
   Optimizer(std::vector<at::Tensor> parameters, const Place& place,
             const HoneTorchOptions& options);
 
-  // Applies and clears the gradients.
+  // Applies the gradients and clears them.
   void step(double rate, Workers& workers);
-  // What is judged and kept: the running mean if one is wanted, else the parameters.
+  // Returns what is judged and kept: the running mean if one is wanted, else the parameters.
   [[nodiscard]] const std::vector<at::Tensor>& result() const {
     return options_.average > 0 ? mean_ : parameters_;
   }
   void write(std::string& bytes) const;
-  // False if there is too little. `bytes` loses what was read.
+  // Returns false if there are too few bytes. What was read is removed from `bytes`.
   [[nodiscard]] bool read(std::string_view& bytes);
 
  private:
-  // Of all gradients together.
+  // Returns the norm of all gradients together.
   [[nodiscard]] double gradient_norm(Workers& workers) const;
-  // To the parameter at that place; `kept`: the share of the running mean that stays.
+  // Updates the parameter with index `place`; `kept` is the share of the running mean that is kept.
   void apply(const Step& step, float kept, size_t place);
 
   Place place_;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPartRows = 64;     // fewer make the products narrow, more differ in length
 constexpr int64_t kMostParts = 8;     // unless there are more threads: each has its own gradients
-constexpr int64_t kLeastRows = 8;     // of a part: less is not worth a thread
+constexpr int64_t kLeastRows = 8;     // rows per part; fewer are not worth a thread
 constexpr int64_t kScoredRows = 256;  // at a time, without gradients
 constexpr int64_t kGenericScoredRows = 4096;
 

@@ -1,4 +1,4 @@
-// cost/torch/place.h - where a net is computed.
+// cost/torch/place.h - the device on which a net is computed.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,8 +9,9 @@ namespace hone::cost::torch_module {
 
 struct Place {
   at::Device device = at::kCPU;
-  // By operators of libtorch alone, on large batches; else by the processor, whose threads have
-  // parts of a batch each and code of this library for what libtorch does slowly there.
+  // If true, only libtorch's operators are used, on large batches. Otherwise the net is computed by
+  // the processor, whose threads have parts of a batch each and use code of this library for what
+  // libtorch does slowly there.
   bool generic = false;
 
   [[nodiscard]] at::TensorOptions floats() const { return at::device(device).dtype(at::kFloat); }

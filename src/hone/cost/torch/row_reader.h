@@ -1,5 +1,5 @@
-// cost/torch/row_reader.h - gives a net its inputs for some rows, with no more tokens than the
-// longest of them has; and divides rows so that those beside each other are about as long.
+// cost/torch/row_reader.h - reads the inputs of a net for some rows, with no more tokens than the
+// longest of them has. It also divides rows into parts of similar length.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,19 +12,19 @@
 namespace hone::cost::torch_module {
 
 struct RowInputs {
-  std::vector<at::Tensor> inputs;  // per input of the net [rows, ...]
-  std::vector<int64_t> tokens;     // per input: of a mask how many tokens there are, else 0
+  std::vector<at::Tensor> inputs;  // [rows, ...], one per input of the net
+  std::vector<int64_t> tokens;     // per input: the number of tokens if it is a mask, else 0
 };
 
 class RowReader {
  public:
-  // Over the caller's memory.
+  // Reads from the caller's memory.
   RowReader(const HoneTorchNet& net, const float* const* inputs, int64_t num_rows);
 
   [[nodiscard]] int64_t num_rows() const { return num_rows_; }
   [[nodiscard]] RowInputs read(std::span<const int64_t> rows) const;
-  // Places in `rows`, those with the fewest tokens first, in `parts` (at most as many as there are
-  // rows) of about as many tokens. Every part has a row.
+  // Divides `rows` into `parts` (at most as many as there are rows) of about equally many tokens.
+  // Returns indices into `rows`, those with the fewest tokens first. Every part has a row.
   [[nodiscard]] std::vector<std::vector<int64_t>> split(std::span<const int64_t> rows,
                                                         int64_t parts) const;
 
@@ -32,11 +32,11 @@ class RowReader {
   const HoneTorchNet& net_;
   const float* const* inputs_;
   int64_t num_rows_;
-  std::vector<std::vector<int32_t>> tokens_;  // per input that is a mask, per row
-  std::vector<int32_t> all_tokens_;           // per row, of all masks; at least 1
+  std::vector<std::vector<int32_t>> tokens_;  // per input that is a mask, and per row
+  std::vector<int32_t> all_tokens_;           // per row: the sum over all masks, at least 1
 };
 
-// 0 to n - 1.
+// Returns 0 to n - 1.
 [[nodiscard]] std::vector<int64_t> all_rows(int64_t n);
 
 }  // namespace hone::cost::torch_module

@@ -59,7 +59,7 @@ Labels labels_of(const HoneTorchRows& all, const Batch& batch) {
           batch.group_sizes};
 }
 
-// What a saved state must have been made for: the sizes of everything, and the options.
+// Returns a hash of what a saved state depends on: the sizes of everything, and the options.
 uint64_t fingerprint(const HoneTorchNet& net, const HoneTorchRows& train,
                      const HoneTorchRows& validation, const HoneTorchOptions& options) {
   uint64_t hash = kStateMark;
@@ -71,7 +71,7 @@ uint64_t fingerprint(const HoneTorchNet& net, const HoneTorchRows& train,
     for (int d = 0; d < net.parameters[i].rank; ++d) add(net.parameters[i].dims[d]);
     add(net.parameters[i].frozen);
   }
-  // What inputs are normalised by.
+  // The constants normalise the inputs.
   for (int i = 0; i < net.num_constants; ++i) {
     const HoneTorchTensor& constant = net.constants[i];
     int64_t size = 1;
@@ -151,8 +151,7 @@ class Trainer {
   bool run_epoch() {
     const auto epoch = static_cast<int>(history_.size()) + 1;
     const double start = now();
-    // What is dropped depends on the place of the batch alone, so that a continued training drops
-    // the same.
+    // Dropout depends on the place of the batch alone, so that a resumed training draws the same.
     const uint64_t seed = hash_combine(options_.seed, static_cast<uint64_t>(epoch));
     const std::vector<Batch> batches =
         make_batches(train_, options_.batch, options_.group, options_.seed, epoch);

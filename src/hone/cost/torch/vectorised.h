@@ -1,5 +1,5 @@
-// cost/torch/vectorised.h - HONE_VECTORISED before a function: compiled for several instruction
-// sets, the best that the machine has is taken at run time.
+// cost/torch/vectorised.h - a function with HONE_VECTORISED before it is compiled for several
+// instruction sets, of which the best that the machine has is chosen at run time.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -1,4 +1,5 @@
-// cost/torch/workers.h - the threads that train. Each works alone: libtorch itself uses one.
+// cost/torch/workers.h - the threads that train. Each computes by itself, as libtorch is limited to
+// one thread.
 #pragma once
 
 #include <exception>
@@ -17,7 +18,7 @@ class Workers {
   }
   [[nodiscard]] int threads() const { return pool_ ? pool_->threads() : 1; }
 
-  // f(0) to f(n - 1), on any thread and in any order; throws what the first of them threw.
+  // Calls f(0) to f(n - 1), on any thread and in any order, and throws the first exception of them.
   void for_each(int64_t n, const std::function<void(int64_t)>& f) {
     if (!pool_ || n <= 1) {
       for (int64_t i = 0; i < n; ++i) f(i);
