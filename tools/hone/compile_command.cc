@@ -5,6 +5,7 @@
 #include "command_files.h"
 #include "interrupt.h"
 #include "option_texts.h"
+#include "output.h"
 #include "table.h"
 
 namespace hone::tool {
@@ -23,12 +24,14 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const Limits limits, Limits::load(parsed));
   HONE_ASSIGN_OR_RETURN(const CompileSummary summary,
                         compile(options.model, options.output, parsed));
+  std::FILE* const report = report_output(options.output);
   if (options.json) {
     Json json = to_json(summary, limits);
     json["output"] = options.output;
-    fmt::print("{}", json_text(json));
+    fmt::print(report, "{}", json_text(json));
   } else {
     fmt::print(
+        report,
         "{}{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
         kernel_table(summary, limits), coverage(summary), turns(summary), check_line(summary.check),
         options.output, format_count(static_cast<double>(summary.bytes)),

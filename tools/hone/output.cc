@@ -1,10 +1,10 @@
 #include "output.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <list>
-#include <string>
 
 #include "hone/base/printable.h"
 
@@ -61,6 +61,18 @@ std::FILE* filtered_output(int descriptor) {
   std::FILE* const stream = fopencookie(filter, "w", functions);
   if (stream != nullptr && isatty(descriptor) == 1) setvbuf(stream, nullptr, _IOLBF, BUFSIZ);
   return stream;
+}
+
+std::FILE* report_output(const std::string& written_file) {
+  struct stat file, output;
+  const bool same = ::stat(written_file.c_str(), &file) == 0 &&
+                    ::fstat(STDOUT_FILENO, &output) == 0 && file.st_dev == output.st_dev &&
+                    file.st_ino == output.st_ino && !S_ISCHR(output.st_mode);
+  if (!same) return stdout;
+  static std::FILE* const errors = filtered_output(STDERR_FILENO);
+  if (errors == nullptr) return stderr;
+  setvbuf(errors, nullptr, _IOLBF, BUFSIZ);
+  return errors;
 }
 
 }  // namespace hone::tool

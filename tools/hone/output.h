@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdio>
+#include <string>
 
 namespace hone::tool {
 
@@ -12,5 +13,9 @@ namespace hone::tool {
 // too, and nothing else remains to be escaped in JSON, so a reader of --json gets the same strings.
 // Line ends stay. A terminal gets it line by line. Null if there is no memory.
 [[nodiscard]] std::FILE* filtered_output(int descriptor);
+// Standard output, or standard error if a file that the user named is where standard output goes
+// to, as with /dev/stdout and a pipe: what is printed must not become a part of it. A device, as
+// /dev/null, keeps nothing.
+[[nodiscard]] std::FILE* report_output(const std::string& written_file);
 
 }  // namespace hone::tool

@@ -12,6 +12,7 @@
 #include "command_files.h"
 #include "interrupt.h"
 #include "option_texts.h"
+#include "output.h"
 #include "progress.h"
 #include "table.h"
 
@@ -75,6 +76,7 @@ std::string describe(const std::map<trial::Outcome, search::Failures>& failures)
 
 void print(const TuneSummary& summary, const std::string& output, const Limits& limits,
            bool as_json) {
+  std::FILE* const report = report_output(output);
   if (as_json) {
     Json json = to_json(summary.compile, limits);
     json["output"] = output;
@@ -93,24 +95,25 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
       json["failures"][std::string(trial::outcome_name(outcome))] = {{"count", alike.count},
                                                                      {"first", alike.first}};
     }
-    fmt::print("{}", json_text(json));
+    fmt::print(report, "{}", json_text(json));
     return;
   }
-  fmt::print("{}", kernel_table(summary.compile, limits));
-  fmt::print("{}{}{}", coverage(summary.compile), describe(summary.failures),
+  fmt::print(report, "{}", kernel_table(summary.compile, limits));
+  fmt::print(report, "{}{}{}", coverage(summary.compile), describe(summary.failures),
              describe(summary.in_model));
   if (summary.waited_seconds > 0)
-    fmt::print("waited {} until each thread had a core of its own\n",
+    fmt::print(report, "waited {} until each thread had a core of its own\n",
                format_seconds(summary.waited_seconds));
   if (!summary.not_compared.empty()) {
-    fmt::print("whole model: not compared with what it was before: {}\n", summary.not_compared);
+    fmt::print(report, "whole model: not compared with what it was before: {}\n",
+               summary.not_compared);
   } else {
-    fmt::print("whole model: {} tuned, {} before{}\n", format_seconds(summary.model_seconds),
-               format_seconds(summary.untuned_model_seconds),
+    fmt::print(report, "whole model: {} tuned, {} before{}\n",
+               format_seconds(summary.model_seconds), format_seconds(summary.untuned_model_seconds),
                summary.kept_untuned ? ": it stays as it was" : "");
   }
-  fmt::print("{}", check_line(summary.compile.check));
-  fmt::print("wrote {}: {} bytes, {} trials in {} ({:.1f}/s)\n", output,
+  fmt::print(report, "{}", check_line(summary.compile.check));
+  fmt::print(report, "wrote {}: {} bytes, {} trials in {} ({:.1f}/s)\n", output,
              format_count(static_cast<double>(summary.compile.bytes)), summary.trials,
              format_seconds(summary.compile.seconds), summary.trials / summary.compile.seconds);
 }

@@ -41,17 +41,25 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
   return together;
 }
 
-// A static library cannot be loaded: a shared one of the same parts is inspected.
-Status link_library(const codegen::ArtifactSpec& spec, const std::string& output,
-                    const CompileOptions& options, double assembly_seconds) {
+// How many bytes the library has. A static one cannot be loaded: a shared one of the same parts is
+// inspected.
+Result<int64_t> link_library(const codegen::ArtifactSpec& spec, const std::string& output,
+                             const CompileOptions& options, double assembly_seconds) {
   const auto inspect = [&](const std::string& file) {
     return options.inspect ? options.inspect({file, assembly_seconds}) : ok_status();
   };
+  const bool is_static = is_static_library(output, options);
+  int64_t bytes = 0;  // told before it goes to a pipe, which does not know
   codegen::ArtifactOptions how;
   how.sync = options.sync;
-  if (!is_static_library(output, options)) {
-    how.before_publishing = inspect;
-    return codegen::write_shared_library(spec, output, how);
+  how.before_publishing = [&](const std::string& file) {
+    std::error_code ignored;
+    bytes = static_cast<int64_t>(std::filesystem::file_size(file, ignored));
+    return is_static ? ok_status() : inspect(file);
+  };
+  if (!is_static) {
+    HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, output, how));
+    return bytes;
   }
   if (options.inspect) {
     HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
@@ -59,7 +67,8 @@ Status link_library(const codegen::ArtifactSpec& spec, const std::string& output
     HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, shared, {.sync = false}));
     HONE_RETURN_IF_ERROR(inspect(shared));
   }
-  return codegen::write_static_library(spec, output, how);
+  HONE_RETURN_IF_ERROR(codegen::write_static_library(spec, output, how));
+  return bytes;
 }
 
 }  // namespace
@@ -144,19 +153,17 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
   const double assembled = real_clock().now_seconds();
   assembly.spec.name = model.name;
   assembly.spec.prefix = options.prefix;
-  const Status linked = link_library(assembly.spec, output, options, assembled - start);
+  const Result<int64_t> linked = link_library(assembly.spec, output, options, assembled - start);
   if (!linked.ok()) {  // the terminal interrupts the linker too
     HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
-    return linked;
+    return linked.status();
   }
   if (options.header)
     HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header_path(output)));
   Written written;
   written.assembly = assembled - start;
   written.memory_bytes = memory_of(assembly.spec, model.threads).total();
-  std::error_code ignored;
-  const auto bytes = std::filesystem::file_size(output, ignored);
-  written.bytes = ignored ? 0 : static_cast<int64_t>(bytes);  // a device or a pipe
+  written.bytes = *linked;
   written.seconds = real_clock().now_seconds() - start;
   written.arena_bytes = assembly.spec.arena_bytes;
   written.calls = static_cast<int>(assembly.plan.moments.size());
