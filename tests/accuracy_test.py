@@ -96,6 +96,21 @@ class Accuracy(Case):
             self.assertLessEqual(report["memory_bytes"], bound, command[0])
             self.refuse("memory", command[0], *usual, *command[1:], "--max-memory", least // 4)
 
+    def test_run_and_bench_compile_as_it_says(self):
+        run = ("--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder, "--threads", 1)
+        wanted = self.x.astype(np.float64) @ self.weights.astype(np.float64)
+        errors = {}
+        for accuracy in ("strict", "default", "fast"):
+            self.succeed("run", self.model, *run, "--accuracy", accuracy)
+            errors[accuracy] = relative_error(np.load(self.folder / "y.npy"), wanted)
+        self.assertLess(max(errors["strict"], errors["default"]), 1e-5)
+        self.assertGreater(errors["fast"], 1e-4, "nothing was rounded")
+        self.succeed("bench", self.model, "--repeat", 1, "--accuracy", "fast")
+        self.succeed("compile", self.model, "-o", self.library, "--no-db")
+        for command in ("run", "bench"):
+            self.refuse("is a library already", command, self.library, "--accuracy", "fast")
+            self.refuse("accuracy 'exact', expected strict, default or fast", command, self.model, "--accuracy", "exact")
+
     def test_unknown_level(self):
         self.refuse("accuracy 'exact', expected strict, default or fast", "compile", self.model, "-o", self.library, "--accuracy", "exact")
 

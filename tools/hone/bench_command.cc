@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/allocation.h"
 #include "hone/base/cancel.h"
 #include "hone/base/clock.h"
-#include "hone/random_inputs.h"
 #include "hone/target/target.h"
 #include "hone/trial/statistics.h"
 
@@ -33,13 +33,14 @@ struct Bench {
 
 Result<Bench> measure(codegen::LoadedModel& model, const Limits& limits, int repeat,
                       uint64_t seed) {
-  std::vector<Tensor> inputs, outputs;
+  std::vector<Tensor> outputs;
   std::vector<const void*> from;
   std::vector<void*> to;
-  for (const codegen::ModelTensor& input : model.inputs())
-    inputs.push_back(random_input(input.dtype, input.shape, seed + inputs.size()));
-  for (const codegen::ModelTensor& output : model.outputs())
+  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, arrange_inputs(model.inputs(), {}, seed));
+  for (const codegen::ModelTensor& output : model.outputs()) {
+    const AllocatesFor purpose(fmt::format("output '{}'", output.name));
     outputs.emplace_back(output.dtype, output.shape);
+  }
   for (const Tensor& tensor : inputs) from.push_back(tensor.data());
   for (Tensor& tensor : outputs) to.push_back(tensor.data());
 
@@ -140,8 +141,10 @@ Command bench_command(CLI::App& root) {
       "bench", "Time every kernel of a model: time, GFLOP/s, share, percent of the peak");
   add_model(*app, *texts);
   add_model_run_options(*app, *texts, "Runs to take the median of");
-  return {app, [texts] { return run_bench(*texts); },
-          [texts](FileRoles& files) { add_model_run_files(*texts, files); }};
+  return {app,
+          [texts] { return run_bench(*texts); },
+          [texts](FileRoles& files) { add_model_run_files(*texts, files); },
+          {texts, &texts->max_memory}};
 }
 
 }  // namespace hone::tool

@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "hone/base/file_roles.h"
 #include "hone/base/status.h"
@@ -23,6 +25,8 @@ struct Command {
   // Which files it reads and writes, as far as the command line says it; an input that is an output
   // is refused before it runs.
   std::function<void(FileRoles&)> files;
+  // The text of --max-memory, of the commands that have one for their own memory: bound_memory().
+  std::shared_ptr<const std::string> max_memory;
 };
 
 [[nodiscard]] Command tune_command(CLI::App& root);

@@ -15,7 +15,7 @@ namespace hone::tool {
 namespace {
 
 struct Options {
-  std::string model, task, steps;
+  std::string model, task, steps, max_memory;
   bool best = false, use_default = false, measure = false, no_measure = false, code = false,
        passes = false;
   BuildOptionTexts build;
@@ -259,13 +259,16 @@ Command explain_command(CLI::App& root) {
       "Print the loop program before and after each pass that changed it, and the time it took");
   app->add_flag("--code", options->code, "Print all instructions of the inner loops");
   add_task_options(*app, options->build);
+  add_own_memory(*app, options->max_memory);
   add_json(*app, options->json);
-  return {app, [options] { return run(*options); },
+  return {app,
+          [options] { return run(*options); },
           [options](FileRoles& files) {
             files.read("MODEL", options->model);
             if (options->steps.starts_with('@')) files.read("--schedule", options->steps.substr(1));
             add_build_files(options->build, DatabaseUse::kRead, files);
-          }};
+          },
+          {options, &options->max_memory}};
 }
 
 }  // namespace hone::tool

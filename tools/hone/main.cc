@@ -12,6 +12,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "hone/base/allocation.h"
 #include "hone/base/file.h"
 #include "hone/base/options.h"
 #include "hone/base/printable.h"
@@ -143,7 +144,8 @@ int run_tool(int argc, char** argv) {
   hide_passwords(argc, argv);
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
-    Status status = check_files(command);
+    Status status = command.max_memory ? bound_memory(*command.max_memory) : ok_status();
+    if (status.ok()) status = check_files(command);
     if (status.ok()) status = command.run();
     if (!status.ok()) {
       std::fflush(stdout);  // what was printed comes before the message
@@ -169,7 +171,7 @@ int main(int argc, char** argv) {
   try {
     return hone::tool::run_tool(argc, argv);
   } catch (const std::bad_alloc&) {
-    return hone::tool::fail(hone::Code::kIo, "out of memory");
+    return hone::tool::fail(hone::Code::kIo, hone::out_of_memory_message());
   } catch (const std::system_error& e) {
     if (std::ferror(stdout) != 0) return hone::tool::output_failed(e.code().value());
     return hone::tool::fail(hone::Code::kInternal, fmt::format("internal failure: {}", e.what()));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "hone/base/allocation.h"
 #include "hone/base/input_file.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/random_inputs.h"
@@ -34,6 +35,8 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
     HONE_ASSIGN_OR_RETURN(codegen::LoadedModel model, load(path, options.threads));
     if (!options.bind.empty())
       return invalid("--bind: {} is a library already; bind when compiling", path);
+    if (options.accuracy != CompileOptions().accuracy)
+      return invalid("--accuracy: {} is a library already; say it when compiling", path);
     return ModelFile{std::nullopt, std::move(model), {}, {path}};
   }
   CompileOptions compile_options;
@@ -42,6 +45,8 @@ Result<ModelFile> open_model_file(const std::string& path, const ModelFileOption
   compile_options.shapes = options.shapes;
   compile_options.bind = options.bind;
   compile_options.linked_data = options.linked_data;
+  compile_options.accuracy = options.accuracy;
+  compile_options.max_memory = options.max_memory;
   compile_options.available = options.available;
   compile_options.db = options.db;
   compile_options.threads = options.threads;
@@ -64,6 +69,7 @@ Result<std::vector<Tensor>> arrange_inputs(const std::vector<codegen::ModelTenso
     const codegen::ModelTensor& input = wanted[i];
     const auto it = given.find(input.name);
     if (it == given.end()) {
+      const AllocatesFor purpose(fmt::format("input '{}'", input.name));
       tensors.push_back(random_input(input.dtype, input.shape, seed + i));
       continue;
     }

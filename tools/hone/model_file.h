@@ -9,14 +9,17 @@
 
 #include "hone/base/file.h"
 #include "hone/codegen/loaded_model.h"
+#include "hone/model/compile_options.h"
 
 namespace hone::tool {
 
 struct ModelFileOptions {
   int threads = 0;
-  std::string db;                           // for an ONNX model: where best schedules are looked up
-  std::map<std::string, Shape> shapes;      // of inputs that an ONNX model leaves open
-  bool linked_data = false;                 // CompileOptions
+  std::string db;                       // for an ONNX model: where best schedules are looked up
+  std::map<std::string, Shape> shapes;  // of inputs that an ONNX model leaves open
+  bool linked_data = false;             // this and the next two: CompileOptions
+  std::string accuracy = CompileOptions().accuracy;
+  int64_t max_memory = 0;
   std::map<std::string, Tensor> bind;       // inputs of an ONNX model that become constants
   std::map<std::string, Tensor> available;  // likewise, where a value decides a shape
 };

@@ -100,6 +100,22 @@ void add_json(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "Print JSON to standard output instead of text");
 }
 
+void add_accuracy(CLI::App& app, std::string& level) {
+  app.add_option("--accuracy", level,
+                 "How much may be rounded: strict: nothing but the model's own sums; default: also "
+                 "Winograd's convolutions and Strassen's products; fast: also weights, to bf16")
+      ->type_name("LEVEL")
+      ->capture_default_str();
+}
+
+void add_own_memory(CLI::App& app, std::string& text, const std::string& more) {
+  app.add_option("--max-memory", text,
+                 "Bound of the memory that this command takes; what needs more is an error. "
+                 "Default: what this machine or its container has" +
+                     more)
+      ->type_name("64M|1G");
+}
+
 void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_threads(app, texts.threads);
   add_shapes(app, texts.shapes);
@@ -121,11 +137,7 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
       ->take_all();
   app.add_flag("--no-shipped", texts.no_shipped, "Leave out the records that come with Hone");
   add_cost(app, texts.cost);
-  app.add_option("--accuracy", texts.accuracy,
-                 "How much may be rounded: strict: nothing but the model's own sums; default: also "
-                 "Winograd's convolutions and Strassen's products; fast: also weights, to bf16")
-      ->type_name("LEVEL")
-      ->capture_default_str();
+  add_accuracy(app, texts.accuracy);
   add_seed(app, texts.seed);
   app.add_option("--skip-pass", texts.skip_passes,
                  "Leave a pass over the graph out, to find one that is wrong, or run_together, to "
@@ -162,10 +174,7 @@ Result<CompileOptions> parse_build_options(const BuildOptionTexts& texts) {
   HONE_ASSIGN_OR_RETURN(options.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(options.shapes, parse_shapes(texts.shapes));
   HONE_ASSIGN_OR_RETURN(options.bind, parse_tensors("--bind", texts.bind));
-  if (!texts.max_memory.empty()) {
-    HONE_ASSIGN_OR_RETURN(options.max_memory,
-                          of_option("--max-memory", parse_bytes(texts.max_memory)));
-  }
+  HONE_ASSIGN_OR_RETURN(options.max_memory, parse_max_memory(texts.max_memory));
   options.skip_passes = texts.skip_passes;
   options.also_passes = texts.also_passes;
   options.db = texts.db;
@@ -198,7 +207,10 @@ void add_model_run_options(CLI::App& app, ModelRunTexts& texts, const std::strin
   add_shapes(app, texts.shapes);
   add_bind(app, texts.bind);
   add_linked_data(app, texts.linked_data);
+  add_accuracy(app, texts.accuracy);
   add_db(app, texts.db);
+  add_own_memory(app, texts.max_memory,
+                 ". The library of an .onnx file is compiled to fit, as by compile --max-memory");
   add_json(app, texts.json);
 }
 
@@ -206,6 +218,8 @@ Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
   ModelRun run;
   run.file.db = texts.db;
   run.file.linked_data = texts.linked_data;
+  run.file.accuracy = texts.accuracy;
+  HONE_ASSIGN_OR_RETURN(run.file.max_memory, parse_max_memory(texts.max_memory));
   HONE_ASSIGN_OR_RETURN(run.file.threads, parse_threads(texts.threads));
   HONE_ASSIGN_OR_RETURN(run.seed, parse_seed(texts.seed));
   HONE_ASSIGN_OR_RETURN(run.repeat, parse_count("--repeat", texts.repeat, 1, 1000000));
@@ -217,6 +231,11 @@ Result<ModelRun> parse_model_run(const ModelRunTexts& texts) {
 Result<int> parse_count(std::string_view option, std::string_view text, int low, int high) {
   HONE_ASSIGN_OR_RETURN(const int64_t count, of_option(option, parse_int(text, low, high)));
   return static_cast<int>(count);
+}
+
+Result<int64_t> parse_max_memory(std::string_view text) {
+  if (text.empty()) return 0;
+  return of_option("--max-memory", parse_bytes(text));
 }
 
 Result<int> parse_threads(std::string_view text) { return parse_count("--threads", text, 0, 1024); }

@@ -30,6 +30,9 @@ void add_measured_device(CLI::App& app, std::string& name);
 void add_excluded_networks(CLI::App& app, std::vector<std::string>& names);
 void add_cost(CLI::App& app, std::string& name);
 void add_json(CLI::App& app, bool& json);
+void add_accuracy(CLI::App& app, std::string& level);
+// --max-memory of a command that takes memory itself: Command::max_memory. `more` ends the text.
+void add_own_memory(CLI::App& app, std::string& text, const std::string& more = "");
 
 // The options of everything that compiles a model or looks at how it would be.
 struct BuildOptionTexts {
@@ -64,6 +67,8 @@ struct ModelRunTexts {
   std::vector<std::string> shapes, bind;
   std::string db;
   bool linked_data = false;
+  std::string accuracy = CompileOptions().accuracy;
+  std::string max_memory;
   bool json = false;
 };
 struct ModelRun {
@@ -83,7 +88,8 @@ template <typename T>
 }
 [[nodiscard]] Result<int> parse_count(std::string_view option, std::string_view text, int low,
                                       int high);
-[[nodiscard]] Result<int> parse_threads(std::string_view text);  // 0 = all cores
+[[nodiscard]] Result<int64_t> parse_max_memory(std::string_view text);  // bytes; 0 for no text
+[[nodiscard]] Result<int> parse_threads(std::string_view text);         // 0 = all cores
 [[nodiscard]] Result<uint64_t> parse_seed(std::string_view text);
 [[nodiscard]] Result<std::map<std::string, Shape>> parse_shapes(
     const std::vector<std::string>& texts);

@@ -176,8 +176,10 @@ Command run_command(CLI::App& root) {
   app->add_flag("--profile", texts->profile,
                 "Print the time of each kernel: its calls in a run, mean time, share, GFLOP/s");
   add_model_run_options(*app, texts->model, "Run so many times and print the median time");
-  return {app, [texts] { return run_model(*texts); },
-          [texts](FileRoles& files) { add_files(*texts, files); }};
+  return {app,
+          [texts] { return run_model(*texts); },
+          [texts](FileRoles& files) { add_files(*texts, files); },
+          {texts, &texts->model.max_memory}};
 }
 
 }  // namespace hone::tool

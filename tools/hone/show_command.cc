@@ -18,7 +18,7 @@ namespace hone::tool {
 namespace {
 
 struct Options {
-  std::string model, after, dot;
+  std::string model, after, dot, max_memory;
   bool passes = false;
   BuildOptionTexts build;
   bool json = false;
@@ -177,14 +177,17 @@ Command show_command(CLI::App& root) {
   app->add_option("--dot", options->dot, "Write a drawing of the tasks in Graphviz's language")
       ->type_name("FILE");
   add_task_options(*app, options->build);
+  add_own_memory(*app, options->max_memory);
   add_json(*app, options->json);
   app->get_option("--json")->excludes("--after");
-  return {app, [options] { return show(*options); },
+  return {app,
+          [options] { return show(*options); },
           [options](FileRoles& files) {
             files.read("MODEL", options->model);
             add_build_files(options->build, DatabaseUse::kRead, files);
             if (!options->dot.empty()) files.written("--dot", options->dot);
-          }};
+          },
+          {options, &options->max_memory}};
 }
 
 }  // namespace hone::tool

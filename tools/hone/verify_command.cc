@@ -16,7 +16,7 @@ namespace hone::tool {
 namespace {
 
 struct Options {
-  std::string model, reference, tolerance;
+  std::string model, reference, tolerance, max_memory;
   std::vector<std::string> inputs;
   BuildOptionTexts build;
   bool json = false;
@@ -168,15 +168,18 @@ Command verify_command(CLI::App& root) {
                   "default: 1e-3, more where the model computes in narrower types")
       ->type_name("X");
   add_task_options(*app, options->build);
+  add_own_memory(*app, options->max_memory);
   add_json(*app, options->json);
   app->footer("Exit code 1 if a tensor diverges; 2 bad input.");
-  return {app, [options] { return run(*options); },
+  return {app,
+          [options] { return run(*options); },
           [options](FileRoles& files) {
             files.read("MODEL", options->model);
             files.read("--reference", options->reference);
             add_tensor_files("--input", options->inputs, files);
             add_build_files(options->build, DatabaseUse::kRead, files);
-          }};
+          },
+          {options, &options->max_memory}};
 }
 
 }  // namespace hone::tool

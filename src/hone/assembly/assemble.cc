@@ -7,6 +7,7 @@
 
 #include "hone/analysis/cpu_measure.h"
 #include "hone/assembly/check_arguments.h"
+#include "hone/base/allocation.h"
 #include "hone/base/cancel.h"
 #include "hone/base/hash.h"
 #include "hone/base/round_up.h"
@@ -181,6 +182,10 @@ void join_steps(const graph::RunOrder& order, std::span<const graph::CallCost> c
   }
 }
 
+std::string kernel_text(const graph::TaskCall& call) {
+  return fmt::format("the kernel of node '{}'", call.name);
+}
+
 // One kernel per group.
 Result<std::vector<Kernel>> compile_kernels(const graph::TaskList& tasks,
                                             std::span<const schedule::Steps> schedules,
@@ -194,6 +199,7 @@ Result<std::vector<Kernel>> compile_kernels(const graph::TaskList& tasks,
   pool.parallel_for(std::ssize(kernels), [&](int64_t g) {
     const auto i = static_cast<size_t>(g);
     if (is_cancelled(interrupted)) return;
+    const AllocatesFor purpose(kernel_text(first_call(i)));
     Result<Kernel> kernel = build_kernel(first_call(i).dag, schedules[i], target);
     if (kernel.ok())
       kernels[i] = std::move(kernel).value();
@@ -329,6 +335,7 @@ Result<Assembly> assemble(const graph::TaskList& tasks, std::span<const schedule
     const auto [entry, fresh] =
         packed.try_emplace({call.group, graph::constants_hash(tasks, call)});
     if (fresh) {
+      const AllocatesFor purpose(kernel_text(call));
       HONE_ASSIGN_OR_RETURN(
           const std::vector<Tensor> arguments,
           constant_arguments(tasks, call, kernels[group], target, pool.threads()));

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "hone/assembly/loaded_kernel.h"
-#include "hone/base/round_up.h"
+#include "hone/base/allocation.h"
 #include "hone/codegen/llvm/code_cache.h"
 #include "hone/codegen/runtime/float_mode.h"
 #include "hone/ir/visit.h"
@@ -39,9 +39,7 @@ std::vector<bool> used_params(const ir::Program& program) {
 namespace {
 
 struct Scratch {
-  explicit Scratch(int64_t bytes)
-      : data(std::aligned_alloc(64,
-                                static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), 64)))) {}
+  explicit Scratch(int64_t bytes) : data(allocate_aligned(bytes)) {}
   ~Scratch() { std::free(data); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -120,7 +118,7 @@ Status run_tiles(hone_kernel function, int64_t num_tiles, int64_t scratch_bytes,
                  static_cast<int>(part));
   };
   std::vector<std::thread> workers;
-  for (int64_t part = 1; part < parts; ++part) workers.emplace_back(work, part);
+  for (int64_t part = 1; part < parts; ++part) workers.push_back(start_thread([=] { work(part); }));
   work(0);
   for (std::thread& worker : workers) worker.join();
   for (const int code : codes) {

@@ -5,10 +5,12 @@
 #include <optional>
 
 #include "hone/assembly/loaded_kernel.h"
+#include "hone/base/allocation.h"
 #include "hone/base/clock.h"
 #include "hone/compute/kernel_params.h"
 #include "hone/graph/emit.h"
 #include "hone/graph/evaluate.h"
+#include "hone/graph/node_names.h"
 #include "hone/graph/op.h"
 #include "hone/ir/interpreter.h"
 #include "hone/space/space.h"
@@ -124,6 +126,7 @@ struct NaiveModel::State {
     pool.parallel_for(std::ssize(first), [&](int64_t k) {
       const auto i = static_cast<size_t>(k);
       if (!check_time(options).ok()) return;
+      const AllocatesFor purpose(graph::name_and_type(graph.nodes[static_cast<size_t>(first[i])]));
       Result<LoadedKernel> kernel =
           build_loaded(emitted[static_cast<size_t>(first[i])].dag, options.max_plain_flops);
       if (kernel.ok())
@@ -160,6 +163,7 @@ class Runner {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       HONE_RETURN_IF_ERROR(check_time(model_.options));
       const graph::Node& node = graph_.nodes[i];
+      const AllocatesFor purpose(graph::name_and_type(node));
       const bool made = node.op->emit != nullptr;
       const Status status = made ? run_kernel(i) : move(i);
       if (!status.ok()) return error(status.code(), "{}: {}", node.name, status.message());

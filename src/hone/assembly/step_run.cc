@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "hone/base/allocation.h"
+
 namespace hone {
 
 Result<StepRun> StepRun::create(const Assembly& assembly, int threads) {
@@ -27,6 +29,7 @@ Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(i
   const codegen::ArtifactSpec& spec = assembly_->spec;
   inputs_.assign(inputs.begin(), inputs.end());
   outputs_.clear();
+  const AllocatesFor purpose("what is between the model's kernels, and its outputs");
   arena_ = Tensor(DType::kU8, {spec.arena_bytes});
   if (spec.arena_bytes > 0) std::memset(arena_.data(), 0xff, static_cast<size_t>(spec.arena_bytes));
   for (const auto& [offset, bytes] : spec.zeroed)

@@ -11,8 +11,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "hone/base/allocation.h"
 #include "hone/base/input_file.h"
-#include "hone/base/input_memory.h"
+#include "hone/base/memory_bound.h"
 #include "hone/base/output_file.h"
 #include "hone/base/temporary_name.h"
 
@@ -24,11 +25,6 @@ constexpr size_t kChunk = size_t{1} << 16;
 Status cannot(std::string_view action, const std::string& path, int error_number) {
   const Code code = error_number == ENOENT || error_number == ENOTDIR ? Code::kNotFound : Code::kIo;
   return error(code, "cannot {} '{}': {}", action, path, errno_text(error_number));
-}
-
-Status too_large(const std::string& path, const char* has, int64_t bytes) {
-  return invalid("cannot read '{}': it has {}{} bytes, expected at most {}, as {}", path, has,
-                 bytes, most_input_bytes(), kInputBoundText);
 }
 
 }  // namespace
@@ -50,7 +46,8 @@ Result<std::string> read_file(const std::string& path) {
   const int fd = file.get();
   struct stat info;
   if (::fstat(fd, &info) != 0) return cannot("read", path, errno);
-  if (info.st_size > most_input_bytes()) return too_large(path, "", info.st_size);
+  HONE_RETURN_IF_ERROR(check_input_bytes(path, info.st_size));
+  const AllocatesFor purpose(path);
   std::string contents;
   size_t used = 0;
   bool waits = false;
@@ -69,8 +66,7 @@ Result<std::string> read_file(const std::string& path) {
     if (got < 0) return cannot("read", path, errno);
     if (got == 0) break;
     used += static_cast<size_t>(got);
-    if (static_cast<int64_t>(used) > most_input_bytes())
-      return too_large(path, "more than ", most_input_bytes());
+    HONE_RETURN_IF_ERROR(check_input_bytes(path, static_cast<int64_t>(used), "more than "));
     chunk = contents.size() > used ? contents.size() - used : std::max(used, kChunk);
   }
   if (used == 0 && !waits && S_ISFIFO(info.st_mode))

@@ -12,7 +12,7 @@ namespace hone {
 
 // Reads a file, or a pipe that somebody writes to, such as a shell's <(command). The error is
 // kNotFound if there is no such file; kInvalid for a directory, a device, a socket, a pipe without
-// a writer and contents that take more memory than most_input_bytes() (input_memory.h); else kIo.
+// a writer and contents that take more memory than most_input_bytes() (memory_bound.h); else kIo.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
 // Writes the file as OutputFile does. A new file gets the permissions `mode` less the umask.

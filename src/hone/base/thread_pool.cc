@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "hone/base/allocation.h"
 #include "hone/base/assert.h"
 
 namespace hone {
@@ -40,7 +41,8 @@ struct Loop {
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
   HONE_ASSERT(threads >= 1, "a pool has at least the calling thread");
-  for (int i = 0; i < std::max(threads - 1, 1); ++i) workers_.emplace_back([this] { run(); });
+  for (int i = 0; i < std::max(threads - 1, 1); ++i)
+    workers_.push_back(start_thread([this] { run(); }));
 }
 
 ThreadPool::~ThreadPool() {

@@ -2,9 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
+#include "hone/base/allocation.h"
+#include "hone/base/memory_bound.h"
 #include "hone/codegen/elf_object.h"
 #include "hone/codegen/runtime/hone_model.h"
 
@@ -126,8 +129,12 @@ Result<LoadedModel> LoadedModel::open(const std::string& path, int num_threads) 
   Interface& api = state->api;
   if (!bind(state->library, prefix, api))
     return invalid("{} lacks a function of the model interface: compile it again", path);
-  if (api.create(&state->model, num_threads) != 0)
-    return error(Code::kUnsupported, "cannot start {}: {}", path, api.last_error(nullptr));
+  errno = 0;
+  if (api.create(&state->model, num_threads) != 0) {
+    const std::string bound = errno == ENOMEM ? memory_bound_text() : "";
+    return error(Code::kUnsupported, "cannot start {}: {}{}{}", path, api.last_error(nullptr),
+                 bound.empty() ? "" : ", ", bound);
+  }
   const auto list = [&](int count, auto name_of, auto info_of, std::vector<ModelTensor>& out) {
     for (int i = 0; i < count; ++i) {
       int code = 0;
@@ -170,6 +177,7 @@ Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs) {
   std::vector<Tensor> results;
   std::vector<void*> out;
   for (const ModelTensor& output : state_->outputs) {
+    const AllocatesFor purpose(fmt::format("output '{}'", output.name));
     results.emplace_back(output.dtype, output.shape);
     out.push_back(results.back().data());
   }

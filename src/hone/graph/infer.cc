@@ -2,6 +2,7 @@
 #include <limits>
 #include <set>
 
+#include "hone/base/allocation.h"
 #include "hone/graph/expand.h"
 #include "hone/graph/extents.h"
 #include "hone/graph/node_names.h"
@@ -261,6 +262,7 @@ Status bound_small(Graph& graph, const Node& node) {
 }  // namespace
 
 Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
+  const AllocatesFor purpose(name_and_type(node));
   HONE_ASSIGN_OR_RETURN(const bool followed, follow_extents(graph, node, nodes));
   if (followed) return ok_status();
   if (node.op->expand != nullptr) {

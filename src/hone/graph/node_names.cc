@@ -14,6 +14,10 @@ std::string with_suffix(const std::string& base, NodeNames::Suffix suffix, int64
 
 }  // namespace
 
+std::string name_and_type(const Node& node) {
+  return fmt::format("node '{}' ({})", node.name, node.type);
+}
+
 NodeNames::NodeNames(const Graph& graph) {
   taken_.reserve(graph.nodes.size());
   for (const Node& node : graph.nodes) taken_.insert(node.name);

@@ -11,6 +11,9 @@
 
 namespace hone::graph {
 
+// Returns the text that messages name a node by, such as "node 'conv1' (Conv)".
+[[nodiscard]] std::string name_and_type(const Node& node);
+
 class NodeNames {
  public:
   NodeNames() = default;

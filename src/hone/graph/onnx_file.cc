@@ -8,7 +8,9 @@
 #include <cstring>
 #include <limits>
 
+#include "hone/base/allocation.h"
 #include "hone/base/file.h"
+#include "hone/base/memory_bound.h"
 #include "hone/graph/onnx_tensor.h"
 
 namespace hone::graph {
@@ -86,6 +88,8 @@ Status parse_onnx_file(const std::string& path, onnx::ModelProto& model) {
   if (*size == 0) return invalid("{}: not an ONNX file: it is empty", path);
   const auto bytes = static_cast<size_t>(*size);
   HONE_RETURN_IF_ERROR(check_size(bytes, path));
+  HONE_RETURN_IF_ERROR(check_input_bytes(path, *size));
+  const AllocatesFor purpose(path);
   void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED) return error(Code::kIo, "{}: {}", path, errno_text(errno));
   Status status = parse_onnx(data, bytes, path, model);

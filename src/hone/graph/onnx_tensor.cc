@@ -12,8 +12,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "hone/base/allocation.h"
 #include "hone/base/file.h"
-#include "hone/base/input_memory.h"
+#include "hone/base/memory_bound.h"
 
 namespace hone::graph {
 
@@ -95,7 +96,7 @@ Result<Tensor> read_external(const onnx::TensorProto& from, DType dtype, const S
         "{}: initializer '{}' of shape {} has {} bytes of external data beside {} of others, "
         "expected at most {} in all, as {}",
         source.file, from.name(), to_string(shape), need, before, most_input_bytes(),
-        kInputBoundText);
+        input_bound_text());
   }
   if (source.read != nullptr) {
     source.read->files.insert(path);
@@ -127,6 +128,7 @@ Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& wha
     return invalid("{}: {} '{}' has the shape {}", source.file, what, from.name(),
                    to_string(shape));
   const int64_t need = num_elements(shape) * dtype_bytes(*dtype);
+  const AllocatesFor purpose(fmt::format("{} '{}'", what, from.name()));
   const auto wrong_size = [&](int64_t found, const char* unit, int64_t expected) {
     return invalid("{}: {} '{}' of shape {} has {} {}, expected {}", source.file, what, from.name(),
                    to_string(shape), found, unit, expected);

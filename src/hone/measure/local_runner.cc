@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "hone/base/allocation.h"
+
 namespace hone::measure {
 namespace {
 
@@ -28,7 +30,7 @@ class LocalRunner final : public Runner {
 
   // Starts the thread and waits for the first worker.
   [[nodiscard]] Status open() {
-    driver_ = std::thread([this] { drive(); });
+    driver_ = start_thread([this] { drive(); });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return started_; });
     return broken_;

@@ -163,7 +163,7 @@ Result<Written> write_within(ModelTasks& model, std::vector<schedule::Steps>& sc
   }
   return error(Code::kUnsupported,
                "the model needs {} of memory ({} of weights, {} between kernels, {} of code), more "
-               "than the {} that it may take",
+               "than the {} that --max-memory allows",
                mebibytes(memory.total()), mebibytes(memory.weights), mebibytes(memory.working),
                mebibytes(memory.code), mebibytes(options.max_memory));
 }

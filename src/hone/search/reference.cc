@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "hone/base/allocation.h"
 #include "hone/base/rng.h"
 #include "hone/base/round_up.h"
 #include "hone/base/thread_pool.h"
@@ -126,7 +127,7 @@ Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& a
   ThreadPool pool(parts);
   pool.parallel_for(parts, [&](int64_t part) {
     const runtime::FloatMode mode(runtime::Denormals::kKept);
-    void* const scratch = std::aligned_alloc(64, static_cast<size_t>(scratch_bytes));
+    void* const scratch = allocate_aligned(scratch_bytes);
     const auto run = [&](const codegen::Phase& phase, int64_t first, int64_t end) {
       const auto kernel = reinterpret_cast<hone_kernel>(loaded->symbol(phase.symbol));
       if (!kernel || kernel(pointers.data(), scratch, first, end, static_cast<int>(part)) != 0) {

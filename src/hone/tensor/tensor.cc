@@ -6,17 +6,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <utility>
 
+#include "hone/base/allocation.h"
 #include "hone/base/round_up.h"
 #include "hone/tensor/half.h"
 #include "hone/tensor/max_rank.h"
 
 namespace hone {
 namespace {
-
-constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
 
 // Elements that C++ has no type for, or none that may hold any byte.
 struct Bool {
@@ -99,15 +97,8 @@ std::string to_string(const Shape& shape) {
 }
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
-  const auto size = static_cast<size_t>(bytes());
-  const size_t rounded = round_up(size, kAlignment);
-  void* memory = std::aligned_alloc(kAlignment, rounded > 0 ? rounded : kAlignment);
-  if (memory == nullptr) {
-    // This is what operator new does when memory runs out.
-    if (const std::new_handler handler = std::get_new_handler()) handler();
-    throw std::bad_alloc();
-  }
-  std::memset(memory, 0, rounded);
+  void* const memory = allocate_aligned(bytes());
+  std::memset(memory, 0, static_cast<size_t>(round_up(bytes(), kDataAlignment)));
   data_ = std::shared_ptr<void>(memory, std::free);
 }
 

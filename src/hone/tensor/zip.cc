@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "hone/base/input_memory.h"
+#include "hone/base/memory_bound.h"
 
 namespace hone {
 namespace {
@@ -178,7 +178,7 @@ Result<std::vector<ZipEntry>> parse_zip(std::string_view bytes) {
       return invalid(
           "entry '{}': unpacked, the archive has {} bytes up to here, expected at most {}, "
           "half of {}",
-          name, unpacked_total, most_input_bytes() / kCopies, kInputBoundText);
+          name, unpacked_total, most_input_bytes() / kCopies, input_bound_text());
     }
     HONE_ASSIGN_OR_RETURN(std::string contents, unpack(bytes, name, fields, get32(bytes, at + 42)));
     entries.push_back({std::move(name), std::move(contents)});

@@ -9,6 +9,7 @@
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
@@ -23,6 +24,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+
+#include "hone/base/allocation.h"
 
 namespace hone::codegen {
 namespace {
@@ -68,6 +71,9 @@ Result<std::string> emit(llvm::Module& module, const target::Target& target,
 void initialize_targets() {
   static std::once_flag once;
   std::call_once(once, [] {
+    // What LLVM gets with malloc ends as what it gets with new.
+    llvm::install_bad_alloc_error_handler(
+        [](void* /*data*/, const char* /*reason*/, bool /*diagnostics*/) { fail_allocation(0); });
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();

@@ -1,7 +1,9 @@
 // fold_constants, remove_identities, merge_pads.
 #include <algorithm>
 
+#include "hone/base/allocation.h"
 #include "hone/graph/evaluate.h"
+#include "hone/graph/node_names.h"
 #include "hone/graph/op.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/window.h"
@@ -83,6 +85,7 @@ Status fold_constants(Graph& graph) {
       kept.push_back(std::move(node));
       continue;
     }
+    const AllocatesFor purpose(name_and_type(node));
     const Result<std::vector<Tensor>> results =
         node.op->fold != nullptr ? node.op->fold(graph, node) : evaluate_node(graph, node);
     if (results.status().code() == Code::kTimeout) {
