@@ -25,7 +25,8 @@ struct Command {
   // Which files it reads and writes, as far as the command line says it; an input that is an output
   // is refused before it runs.
   std::function<void(FileRoles&)> files;
-  // The text of --max-memory, of the commands that have one for their own memory: bound_memory().
+  // The text of --max-memory if that option bounds the command's own memory, else null. main()
+  // applies it with bound_memory() before the command runs.
   std::shared_ptr<const std::string> max_memory;
 };
 

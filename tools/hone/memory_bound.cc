@@ -23,7 +23,7 @@ constexpr bool kSanitized = false;
 
 [[noreturn]] void out_of_memory() { end_process(out_of_memory_message(), kExitBadInput); }
 
-// Of all memory that is not a file's; never more than before.
+// Lowers the limit of all memory that is not mapped from a file; never raises it.
 void lower_limit(MemoryBound bound) {
   rlimit limit = {};
   if (bound.bytes <= 0 || getrlimit(RLIMIT_DATA, &limit) != 0) return;

@@ -1,6 +1,5 @@
-// tools/hone/memory_bound.h - a command that would need more memory than there is, or than
-// --max-memory says, ends with one message. Without a bound the system ends a process of its
-// choice.
+// tools/hone/memory_bound.h - ends a command with one message if it needs more memory than there is
+// or than --max-memory allows. Without this bound the system would end a process of its choice.
 #pragma once
 
 #include <string>
@@ -9,11 +8,12 @@
 
 namespace hone::tool {
 
-// From now on this process, and each that it starts, gets no more than the memory of this machine
-// with its swap, or of its container if that is less. Whatever asks for more ends the command with
-// one line and the exit code of bad input.
+// Limits this process, and each that it starts, to the memory of this machine with its swap, or of
+// its container if that is less. An allocation beyond that ends the command with one line and the
+// exit code of bad input.
 void bound_memory();
-// Lowers that to what an option says, "64M"; an empty text changes nothing, nor does more memory.
+// Lowers the limit to the value of an option such as "64M". An empty text and a value above the
+// limit change nothing.
 [[nodiscard]] Status bound_memory(const std::string& text);
 
 }  // namespace hone::tool

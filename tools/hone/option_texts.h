@@ -31,7 +31,8 @@ void add_excluded_networks(CLI::App& app, std::vector<std::string>& names);
 void add_cost(CLI::App& app, std::string& name);
 void add_json(CLI::App& app, bool& json);
 void add_accuracy(CLI::App& app, std::string& level);
-// --max-memory of a command that takes memory itself: Command::max_memory. `more` ends the text.
+// Adds the --max-memory that bounds the command's own memory (Command::max_memory). `more` is put
+// at the end of the help text.
 void add_own_memory(CLI::App& app, std::string& text, const std::string& more = "");
 
 // The options of everything that compiles a model or looks at how it would be.

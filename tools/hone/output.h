@@ -13,9 +13,9 @@ namespace hone::tool {
 // too, and nothing else remains to be escaped in JSON, so a reader of --json gets the same strings.
 // Line ends stay. A terminal gets it line by line. Null if there is no memory.
 [[nodiscard]] std::FILE* filtered_output(int descriptor);
-// Standard output, or standard error if a file that the user named is where standard output goes
-// to, as with /dev/stdout and a pipe: what is printed must not become a part of it. A device, as
-// /dev/null, keeps nothing.
+// Returns the stream for the report of a command that wrote a file: standard output, or standard
+// error if the file is what standard output leads to, as with /dev/stdout and a pipe. The report
+// must not become a part of that file. A device such as /dev/null keeps nothing and does not count.
 [[nodiscard]] std::FILE* report_output(const std::string& written_file);
 
 }  // namespace hone::tool

@@ -41,8 +41,8 @@ Result<TogetherOptions> together_options(const ModelTasks& model,
   return together;
 }
 
-// How many bytes the library has. A static one cannot be loaded: a shared one of the same parts is
-// inspected.
+// Writes the library and returns its size in bytes. A static library cannot be loaded, so a shared
+// library of the same parts is inspected in its place.
 Result<int64_t> link_library(const codegen::ArtifactSpec& spec, const std::string& output,
                              const CompileOptions& options, double assembly_seconds) {
   const auto inspect = [&](const std::string& file) {
