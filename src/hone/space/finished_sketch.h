@@ -22,7 +22,8 @@ struct Space::Sketch {
       SketchBuilder builder, const std::shared_ptr<const compute::Dag>& dag);
   [[nodiscard]] std::vector<int> default_choices() const {
     std::vector<int> choices(decisions.size(), 0);
-    for (const auto& group : groups) group->set_default(choices);
+    MutableChoice choice(decisions, choices);
+    for (const auto& group : groups) group->set_default(choice);
     return choices;
   }
   [[nodiscard]] bool legal(const std::vector<int>& choices) const {
@@ -31,7 +32,8 @@ struct Space::Sketch {
                        [&](const auto& group) { return group->legal(choice); });
   }
   void canonicalise(std::vector<int>& choices) const {
-    for (const auto& group : groups) group->canonicalise(choices);
+    MutableChoice choice(decisions, choices);
+    for (const auto& group : groups) group->canonicalise(choice);
   }
   void append_steps(const std::vector<int>& choices, schedule::Steps& steps) const {
     const Choice choice(decisions, choices);

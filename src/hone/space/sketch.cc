@@ -53,17 +53,16 @@ int nearest_option(const Decision& decision, int64_t value) {
   return best;
 }
 
-int first_option(const Decision& decision, int64_t value) {
-  const auto& options = decision.options;
-  const auto found = std::lower_bound(options.begin(), options.end() - 1, value);
-  return static_cast<int>(found - options.begin());
+void MutableChoice::set_at_least(int decision, int64_t value) {
+  const std::span<const int64_t> all = options(decision);
+  const auto found = std::lower_bound(all.begin(), all.end() - 1, value);
+  set_index(decision, static_cast<int>(found - all.begin()));
 }
 
-void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t whole,
-                  std::vector<int>& choices) {
-  if (decision < 0) return;
-  int& choice = choices[static_cast<size_t>(decision)];
-  choice = std::min(choice, first_option(decisions[static_cast<size_t>(decision)], whole));
+void MutableChoice::shorten(int decision, int64_t whole) {
+  const int before = index(decision);
+  set_at_least(decision, whole);
+  set_index(decision, std::min(before, index(decision)));
 }
 
 std::vector<int64_t> tile_options(int64_t extent, int64_t limit) {

@@ -3,23 +3,60 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "hone/space/space.h"
 
 namespace hone::space {
 
-// Reads the values that a point chose, by decision.
+// Index of the option closest to `value`.
+[[nodiscard]] int nearest_option(const Decision& decision, int64_t value);
+
+// Reads the values that a point chose, by decision. What a task leaves no choice of is decision -1,
+// of value 1.
 class Choice {
  public:
-  Choice(const std::vector<Decision>& decisions, const std::vector<int>& choices)
-      : decisions_(decisions), choices_(choices) {}
+  Choice(const std::vector<Decision>& decisions, const std::vector<int>& indices)
+      : decisions_(decisions), indices_(indices) {}
   [[nodiscard]] int64_t operator[](int decision) const {
-    return decisions_[decision].options[choices_[decision]];
+    return decision < 0 ? 1 : options(decision)[static_cast<size_t>(indices_[at(decision)])];
+  }
+  [[nodiscard]] std::span<const int64_t> options(int decision) const {
+    return decision < 0 ? std::span<const int64_t>(kOne) : decisions_[at(decision)].options;
   }
 
- private:
+ protected:
+  static constexpr int64_t kOne[] = {1};
+  [[nodiscard]] static size_t at(int decision) { return static_cast<size_t>(decision); }
   const std::vector<Decision>& decisions_;
-  const std::vector<int>& choices_;
+  const std::vector<int>& indices_;
+};
+
+// A point that is being made. Nothing happens to decision -1.
+class MutableChoice : public Choice {
+ public:
+  MutableChoice(const std::vector<Decision>& decisions, std::vector<int>& indices)
+      : Choice(decisions, indices), changed_(indices) {}
+  // Of each decision, to keep and to put back.
+  [[nodiscard]] std::vector<int>& indices() { return changed_; }
+  [[nodiscard]] int index(int decision) const { return decision < 0 ? 0 : changed_[at(decision)]; }
+  void set_index(int decision, int index) {
+    if (decision >= 0) changed_[at(decision)] = index;
+  }
+  void set_last(int decision) {
+    set_index(decision, static_cast<int>(options(decision).size()) - 1);
+  }
+  // The option closest to `value`.
+  void set(int decision, int64_t value) {
+    if (decision >= 0) set_index(decision, nearest_option(decisions_[at(decision)], value));
+  }
+  // The first option that is `value` or more, the last if all are less; they ascend.
+  void set_at_least(int decision, int64_t value);
+  // A tile of the whole axis or more becomes the smallest such one.
+  void shorten(int decision, int64_t whole);
+
+ private:
+  std::vector<int>& changed_;
 };
 
 // A root stage together with what is computed inside of it.
@@ -28,10 +65,10 @@ class Group {
   virtual ~Group() = default;
   virtual void append_steps(const Choice& choice, schedule::Steps& steps) const = 0;
   [[nodiscard]] virtual bool legal(const Choice& choice) const = 0;
-  // Sets the choices of this group's decisions to a good rule of thumb.
-  virtual void set_default(std::vector<int>& choices) const = 0;
+  // Sets this group's decisions to a good rule of thumb.
+  virtual void set_default(MutableChoice& choice) const = 0;
   // Sets decisions that change nothing, given the others, to the one value by which they are known.
-  virtual void canonicalise(std::vector<int>& /*choices*/) const {}
+  virtual void canonicalise(MutableChoice& /*choice*/) const {}
 };
 
 // Whether spaces of earlier programs did not have decisions of this role; whether they are of
@@ -56,13 +93,6 @@ struct SketchBuilder {
   [[nodiscard]] const schedule::StageInfoPtr& info(const std::string& stage) const;
 };
 
-// Index of the option closest to `value`.
-[[nodiscard]] int nearest_option(const Decision& decision, int64_t value);
-// Index of the first option that is `value` or more, of the last if all are less; they ascend.
-[[nodiscard]] int first_option(const Decision& decision, int64_t value);
-// A tile of the whole axis or more becomes the smallest such one; decision -1: there is none.
-void shorten_tile(const std::vector<Decision>& decisions, int decision, int64_t whole,
-                  std::vector<int>& choices);
 // {1, 2, 3, .., limit} thinned out above 8 to divisors of extent and multiples of 2.
 [[nodiscard]] std::vector<int64_t> tile_options(int64_t extent, int64_t limit);
 // Makes one loop of several of a stage, the outermost first; its name, the loop's own if it is one.

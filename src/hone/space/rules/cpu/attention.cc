@@ -58,14 +58,13 @@ class AttentionGroup : public Group {
   std::optional<Panels> key_panels, value_panels;
   int d_block = -1, d_blocks = -1;  // queries at a time, how often in a tile of the kernel
   int d_keys = -1, d_values = -1;   // 1: in panels
-  std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (choice[d_blocks] > 1 && choice[d_blocks] * choice[d_block] >= 2 * queries) return false;
     for (const Contraction* product : {scores.get(), sums.get()}) {
       if (!product->legal(choice)) return false;
-      if (product->d_column < 0) continue;
-      const int64_t block = choice[d_block], columns = choice[product->d_column];
+      if (product->roles.column < 0) continue;
+      const int64_t block = choice[d_block], columns = product->tile_of(choice).columns;
       if (columns > block || (tiles_blocks_whole() && block % columns != 0)) return false;
     }
     if (code(choice) > kMostCode) return false;
@@ -73,39 +72,34 @@ class AttentionGroup : public Group {
     // Vectors of rows of keys as they lie are in two cache lines each.
     const bool lies = choice[d_keys] == 0 && key_panels.has_value();
     if (lies && choice[d_blocks] * choice[d_block] >= kPackedQueries) return false;
-    return keys % (choice[scores->d_vectors] * choice[scores->d_lanes]) == 0;
+    return keys % scores->tile_of(choice).width() == 0;
   }
 
-  void set_default(std::vector<int>& choices) const override {
-    const auto set = [&](int decision, int64_t value) {
-      choices[static_cast<size_t>(decision)] =
-          nearest_option(own_decisions[static_cast<size_t>(decision)], value);
-    };
-    const int64_t together = default_queries(), block = default_block(together);
-    const int64_t blocks = default_blocks(together, block);
-    set(d_block, block);
-    set(d_blocks, blocks);
+  void set_default(MutableChoice& choice) const override {
+    const int64_t together = default_queries(choice), block = default_block(choice, together);
+    const int64_t blocks = default_blocks(choice, together, block);
+    choice.set(d_block, block);
+    choice.set(d_blocks, blocks);
     const bool packs = (!ends_early || has_rest) && blocks * block >= kPackedQueries;
-    set(d_keys, packs ? 1 : 0);
-    set(d_values, packs ? 1 : 0);
+    choice.set(d_keys, packs ? 1 : 0);
+    choice.set(d_values, packs ? 1 : 0);
     for (const Contraction* product : {scores.get(), sums.get()}) {
-      product->set_default(choices);
-      product->set_tile(choices, block, channels_of(*product));
+      product->set_default(choice);
+      product->set_tile(choice, block, channels_of(*product));
+      const TileDecisions& of = product->decisions;
       if (has_rest && product == scores.get())
-        shrink(product->d_vectors, keys / Choice(own_decisions, choices)[product->d_lanes],
-               choices);
-      if (tiles_blocks_whole()) shrink(product->d_column, block, choices);
+        shrink(of[TileDecisions::kVectors], keys / product->tile_of(choice).lanes, choice);
+      if (tiles_blocks_whole()) shrink(of[TileDecisions::kColumn], block, choice);
     }
-    while (shorten_code(block, choices)) {
+    while (shorten_code(block, choice)) {
     }
   }
 
-  void canonicalise(std::vector<int>& choices) const override {
-    const Choice choice(own_decisions, choices);
+  void canonicalise(MutableChoice& choice) const override {
     const int64_t block = choice[d_block];
     if (leaves_queries(choice)) return;  // a tail of queries has loops of its own
     for (const Contraction* product : {scores.get(), sums.get()})
-      product->canonicalise(choices, {channels_of(*product), block, 1}, true);
+      product->canonicalise(choice, {channels_of(*product), block, 1}, true);
   }
 
   void append_steps(const Choice& choice, Steps& steps) const override {
@@ -160,9 +154,7 @@ class AttentionGroup : public Group {
         steps.push_back(schedule::Vectorize{stage[part], rows[part].back()});
       }
     }
-    const auto width = [&](const Contraction& product) {
-      return choice[product.d_vectors] * choice[product.d_lanes];
-    };
+    const auto width = [&](const Contraction& product) { return product.tile_of(choice).width(); };
     if (value_copy) value_panels->append_loops(around, panel_loop, width(*sums), steps);
     if (key_copy) key_panels->append_loops(around, panel_loop, width(*scores), steps);
   }
@@ -183,38 +175,35 @@ class AttentionGroup : public Group {
   }
   // The last tile along either side may be smaller, with code of its own.
   [[nodiscard]] int64_t body_of(const Contraction& product, const Choice& choice) const {
-    const int64_t columns = Contraction::value(choice, product.d_column);
-    const int64_t width = choice[product.d_vectors] * choice[product.d_lanes];
-    const int64_t rows = choice[d_block] % columns == 0 ? 1 : 2;
-    return rows * (channels_of(product) % width == 0 ? 1 : 2) * product.body(choice);
+    const RegisterTile tile = product.tile_of(choice);
+    const int64_t rows = choice[d_block] % tile.columns == 0 ? 1 : 2;
+    return rows * (channels_of(product) % tile.width() == 0 ? 1 : 2) * product.body(choice);
   }
   // One step towards code that is short enough, of the product that has more of it: fewer terms
   // at a time, or else a smaller tile. False: nothing is left to do.
-  bool shorten_code(int64_t block, std::vector<int>& choices) const {
-    const Choice choice(own_decisions, choices);
+  bool shorten_code(int64_t block, MutableChoice& choice) const {
     if (code(choice) <= kMostCode) return false;
     const Contraction *less = scores.get(), *more = sums.get();
     if (body_of(*less, choice) > body_of(*more, choice)) std::swap(less, more);
     for (const Contraction* product : {more, less}) {
-      for (const int decision : {product->d_unroll, product->d_column}) {
-        if (decision < 0 || choices[static_cast<size_t>(decision)] == 0) continue;
-        --choices[static_cast<size_t>(decision)];
-        if (decision == product->d_column) shrink(decision, block, choices);
+      for (const auto role : {TileDecisions::kUnroll, TileDecisions::kColumn}) {
+        const int decision = product->decisions[role], index = choice.index(decision);
+        if (index == 0) continue;
+        choice.set_index(decision, index - 1);
+        if (role == TileDecisions::kColumn) shrink(decision, block, choice);
         return true;
       }
     }
     return false;
   }
   // Takes the next option that divides a number, as the first one does: 1.
-  void shrink(int decision, int64_t number, std::vector<int>& choices) const {
-    if (decision < 0) return;
-    const auto d = static_cast<size_t>(decision);
-    while (number % own_decisions[d].options[static_cast<size_t>(choices[d])] != 0) --choices[d];
+  static void shrink(int decision, int64_t number, MutableChoice& choice) {
+    while (number % choice[decision] != 0) choice.set_index(decision, choice.index(decision) - 1);
   }
   // Along the lanes, of what is computed at a time.
   [[nodiscard]] int64_t channels_of(const Contraction& product) const {
     if (&product == scores.get()) return keys;
-    return product.axes[static_cast<size_t>(product.roles.vector)].extent;
+    return product.whole().channels;
   }
   [[nodiscard]] int64_t score_bytes(int64_t of_queries) const {
     return space::score_bytes(of_queries, keys);
@@ -222,10 +211,9 @@ class AttentionGroup : public Group {
 
   // Of a tile of the kernel: as many as leave each core several tiles; where keys end early so few
   // that little is computed in vain, and that their scores stay in a cache.
-  [[nodiscard]] int64_t default_queries() const {
-    const std::vector<int64_t>& options = own_decisions[static_cast<size_t>(d_block)].options;
-    int64_t most = options[0];
-    for (const int64_t n : options) {
+  [[nodiscard]] int64_t default_queries(const Choice& choice) const {
+    int64_t most = choice.options(d_block)[0];
+    for (const int64_t n : choice.options(d_block)) {
       if (blocks_outside * ceil_div(queries, n) < 2 * cores) continue;
       if (ends_early && (score_bytes(n) > l2_bytes / 2 || n > std::max<int64_t>(16, queries / 8)))
         continue;
@@ -237,10 +225,10 @@ class AttentionGroup : public Group {
   // Of these at a time: the longest part whose scores and weights leave most of the second-level
   // cache to keys and values. Without one all at once, as a rest means tests everywhere, if they
   // fit that cache at all.
-  [[nodiscard]] int64_t default_block(int64_t of_queries) const {
+  [[nodiscard]] int64_t default_block(const Choice& choice, int64_t of_queries) const {
     if (ends_early) return of_queries;
     int64_t longest = 0, part = 0;
-    for (const int64_t n : own_decisions[static_cast<size_t>(d_block)].options) {
+    for (const int64_t n : choice.options(d_block)) {
       if (n > of_queries || (n > kLeastBlock && score_bytes(n) > l2_bytes / 8)) continue;
       longest = n;
       if (of_queries % n == 0 && n >= kLeastBlock) part = n;
@@ -250,9 +238,10 @@ class AttentionGroup : public Group {
   }
 
   // So many blocks make about those queries, and none has a rest if that can be.
-  [[nodiscard]] int64_t default_blocks(int64_t of_queries, int64_t block) const {
+  [[nodiscard]] int64_t default_blocks(const Choice& choice, int64_t of_queries,
+                                       int64_t block) const {
     int64_t best = 1;
-    for (const int64_t n : own_decisions[static_cast<size_t>(d_blocks)].options) {
+    for (const int64_t n : choice.options(d_blocks)) {
       const bool whole = queries % block != 0 || queries % (n * block) == 0;
       if (n * block <= of_queries && whole && !ends_early) best = n;
     }
@@ -423,7 +412,6 @@ Fit add_attention(SketchBuilder& builder, size_t tiling) {
       make_contraction(builder, group->stage[kSums], group->stage[kSums] + ".acc", options);
   if (!group->sums) return Fit::kNone;
   add_panels(builder, *group);
-  group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return Fit::kWhole;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hone/base/round_up.h"
+
 namespace hone::space {
 namespace {
 
@@ -36,56 +38,50 @@ class BilinearGroup : public Group {
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (!product->legal(choice)) return false;
     const Roles& roles = product->roles;
-    if (roles.column >= 0 && choice[product->d_column] > block_of(choice, roles.column))
+    const RegisterTile tile = product->tile_of(choice);
+    if (tile.columns > block_of(choice, roles.column) || tile.rows > block_of(choice, roles.row))
       return false;
-    if (roles.row >= 0 && choice[product->d_row] > block_of(choice, roles.row)) return false;
     // What lies side by side in a tile are vectors of all lanes.
-    if (channel_places > 1 && choice[product->d_lanes] != lanes) return false;
-    const int64_t step = choice[product->d_vectors] * choice[product->d_lanes];
-    if (choice[d_channels] > 1 && (choice[d_channels] - 1) * step >= channels) return false;
+    if (channel_places > 1 && tile.lanes != lanes) return false;
+    if (choice[d_channels] > 1 && (choice[d_channels] - 1) * tile.width() >= channels) return false;
     if (channel_blocks(choice) % choice[d_shares] != 0) return false;
     return block_bytes(choice) <= kMaxBlockBytes;
   }
-  void set_default(std::vector<int>& choices) const override;
-  void canonicalise(std::vector<int>& choices) const override {
-    const Choice choice(own_decisions, choices);
+  void set_default(MutableChoice& choice) const override;
+  void canonicalise(MutableChoice& choice) const override {
     const Roles& roles = product->roles;
-    const int64_t step = choice[product->d_vectors] * choice[product->d_lanes];
     product->canonicalise(
-        choices,
-        {choice[d_channels] * step, block_of(choice, roles.column), block_of(choice, roles.row)},
+        choice,
+        {block_channels(choice), block_of(choice, roles.column), block_of(choice, roles.row)},
         true);
   }
   void append_steps(const Choice& choice, Steps& steps) const override;
 
-  std::vector<Decision> own_decisions;
-
  private:
+  [[nodiscard]] int64_t block_channels(const Choice& choice) const {
+    return choice[d_channels] * product->tile_of(choice).width();
+  }
   [[nodiscard]] int64_t channel_blocks(const Choice& choice) const {
-    const int64_t block =
-        choice[d_channels] * choice[product->d_vectors] * choice[product->d_lanes];
-    return (channels + block - 1) / block;
+    return ceil_div(channels, block_channels(choice));
   }
   // Tiles in a block along an axis of the products.
   [[nodiscard]] int64_t block_of(const Choice& choice, int axis) const {
     if (axis < 0) return 1;
     const std::string& name = product->axes[static_cast<size_t>(axis)].var->name;
     for (const BlockAxis& block : blocks) {
-      if (name == block.name || name == block.name + "_t")
-        return block.decision < 0 ? 1 : choice[block.decision];
+      if (name == block.name || name == block.name + "_t") return choice[block.decision];
     }
     return 1;
   }
   [[nodiscard]] int64_t block_tiles(const Choice& choice) const {
     int64_t tiles = 1;
-    for (const BlockAxis& block : blocks) tiles *= block.decision < 0 ? 1 : choice[block.decision];
+    for (const BlockAxis& block : blocks) tiles *= choice[block.decision];
     return tiles;
   }
   [[nodiscard]] int64_t block_bytes(const Choice& choice) const {
-    const int64_t columns =
-        choice[d_channels] * choice[product->d_vectors] * choice[product->d_lanes];
-    return 4 * points * block_tiles(choice) * (inputs + columns);
+    return 4 * points * block_tiles(choice) * (inputs + block_channels(choice));
   }
+  void set_default_tile(MutableChoice& choice) const;
   // The steps of E; returns its parallel loop.
   std::string append_epilogue(const Choice& choice, Steps& steps) const;
   void append_data(const std::string& block, Steps& steps) const;
@@ -101,78 +97,67 @@ void append_straight(const std::string& stage, const std::vector<compute::Axis>&
   steps.emplace_back(schedule::Vectorize{stage, axes.back().var->name});
 }
 
-void BilinearGroup::set_default(std::vector<int>& choices) const {
-  product->set_default(choices);
-  const auto set = [&](int decision, int64_t wanted) {
-    if (decision >= 0)
-      choices[static_cast<size_t>(decision)] =
-          nearest_option(own_decisions[static_cast<size_t>(decision)], wanted);
-  };
-  set(d_channels, 1);
-  set(d_shares, 1);
-  for (const BlockAxis& block : blocks) set(block.decision, 1);
+void BilinearGroup::set_default(MutableChoice& choice) const {
+  product->set_default(choice);
+  choice.set(d_channels, 1);
+  choice.set(d_shares, 1);
+  for (const BlockAxis& block : blocks) choice.set(block.decision, 1);
   // Blocks grow, the innermost axis first, while they stay in the cache and leave work for all.
   for (size_t b = blocks.size(); b-- > 0;) {
     const int decision = blocks[b].decision;
-    if (decision < 0) continue;
-    for (size_t o = 1; o < own_decisions[static_cast<size_t>(decision)].options.size(); ++o) {
-      std::vector<int> trial = choices;
-      trial[static_cast<size_t>(decision)] = static_cast<int>(o);
-      const Choice choice(own_decisions, trial);
+    for (int o = 1; o < std::ssize(choice.options(decision)); ++o) {
+      const int before = choice.index(decision);
+      choice.set_index(decision, o);
       int64_t pieces = 1;
-      for (const BlockAxis& block : blocks)
-        pieces *= block.tiles / (block.decision < 0 ? 1 : choice[block.decision]);
-      if (4 * points * block_tiles(choice) * (inputs + 64) > l2_bytes / 2 || pieces < 2 * cores)
-        break;
-      choices = std::move(trial);
+      for (const BlockAxis& block : blocks) pieces *= block.tiles / choice[block.decision];
+      if (4 * points * block_tiles(choice) * (inputs + 64) <= l2_bytes / 2 && pieces >= 2 * cores)
+        continue;
+      choice.set_index(decision, before);
+      break;
     }
   }
-  // The register tile that wastes least of such a block.
-  const Roles& roles = product->roles;
+  set_default_tile(choice);
+}
+
+// The register tile that wastes least of a block.
+void BilinearGroup::set_default_tile(MutableChoice& choice) const {
+  const TileDecisions& of = product->decisions;
+  const int vectors_at = of[TileDecisions::kVectors], column_at = of[TileDecisions::kColumn],
+            row_at = of[TileDecisions::kRow];
+  const auto columns = block_of(choice, product->roles.column);
+  const auto rows = block_of(choice, product->roles.row);
   double best = INFINITY;
-  const std::vector<int64_t> one = {1};
-  const auto options = [&](int decision) -> const std::vector<int64_t>& {
-    return decision < 0 ? one : own_decisions[static_cast<size_t>(decision)].options;
-  };
-  std::vector<int> chosen = choices;
-  for (const int64_t vectors : options(product->d_vectors)) {
-    for (const int64_t column : options(product->d_column)) {
-      for (const int64_t row : options(product->d_row)) {
-        std::vector<int> trial = choices;
-        std::swap(trial, choices);
-        set(product->d_vectors, vectors);
-        set(product->d_column, column);
-        set(product->d_row, row);
-        std::swap(trial, choices);
-        const Choice choice(own_decisions, trial);
+  std::vector<int> chosen = choice.indices();
+  for (const int64_t vectors : choice.options(vectors_at)) {
+    for (const int64_t column : choice.options(column_at)) {
+      for (const int64_t row : choice.options(row_at)) {
+        choice.set(vectors_at, vectors);
+        choice.set(column_at, column);
+        choice.set(row_at, row);
         if (!legal(choice)) continue;
-        const int64_t columns = block_of(choice, roles.column);
-        const int64_t rows = block_of(choice, roles.row);
-        const double tail =
-            static_cast<double>((rows + row - 1) / row * row) / static_cast<double>(rows);
+        const double tail = static_cast<double>(round_up(rows, row)) / static_cast<double>(rows);
         const double cost =
             tail * tile_cost(column, vectors, product->lanes, columns, channels, true, row);
         if (cost >= best) continue;
         best = cost;
-        chosen = std::move(trial);
+        chosen = choice.indices();
       }
     }
   }
-  choices = std::move(chosen);
+  choice.indices() = std::move(chosen);
 }
 
 std::string BilinearGroup::append_epilogue(const Choice& choice, Steps& steps) const {
-  const int64_t v = choice[product->d_lanes];
-  const int64_t vm = choice[product->d_vectors], wide = choice[d_channels];
+  const RegisterTile tile = product->tile_of(choice);
   const int64_t shared = channel_blocks(choice) / choice[d_shares];
   const bool pairs = channel_places > 1;
-  std::vector<int64_t> lengths = {shared, wide, vm, v};
+  std::vector<int64_t> lengths = {shared, choice[d_channels], tile.vectors, tile.lanes};
   if (pairs) lengths.insert(lengths.end() - 1, channel_places);
   steps.emplace_back(schedule::Split{epilogue, channel, lengths, Tail::kPad});
   const std::string lane = channel + (pairs ? ".5" : ".4");
   std::vector<std::string> outer = {channel + ".0"}, tiles, places;
   for (const BlockAxis& axis : blocks) {
-    const int64_t length = axis.decision < 0 ? 1 : choice[axis.decision];
+    const int64_t length = choice[axis.decision];
     if (axis.outputs > 1) {
       steps.emplace_back(schedule::Split{epilogue, axis.name, {length, axis.outputs}, Tail::kMask});
       places.push_back(axis.name + ".2");
@@ -366,9 +351,8 @@ Fit add_bilinear(SketchBuilder& builder, const Task& task, const Bilinear& algor
   if (!group->product) return Fit::kNone;
   group->d_channels =
       builder.add_decision(conv, "channels", DecisionKind::kTile, {1, 2, 3, 4, 6, 8});
-  group->product->d_blocks = group->d_channels;
+  group->product->decisions.share(TileDecisions::kPackedBlocks, group->d_channels);
   group->d_shares = builder.add_decision(conv, "shares", DecisionKind::kParallel, {1, 2, 4, 8});
-  group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return Fit::kPossible;
 }

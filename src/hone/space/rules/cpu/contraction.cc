@@ -8,6 +8,8 @@
 
 namespace hone::space {
 
+using enum TileDecisions::Role;
+
 double tile_cost(int64_t column, int64_t vectors, int64_t lanes, int64_t columns, int64_t channels,
                  bool reuses, int64_t rows) {
   const double fma = static_cast<double>(column * vectors * rows);
@@ -38,200 +40,126 @@ double Contraction::line_cycles(int64_t column, int64_t vectors) const {
   return kOfLine * lines * (1 + more) * static_cast<double>(ceil_div(all.columns, column));
 }
 
-void Contraction::set_nearest(std::vector<int>& choices, int decision, int64_t wanted) const {
-  if (decision < 0) return;
-  const auto d = static_cast<size_t>(decision);
-  choices[d] = nearest_option(own_decisions[d], wanted);
+bool Contraction::legal(const Choice& choice) const {
+  const RegisterTile tile = tile_of(choice);
+  // Operands that wait in registers: the vectors of the packed operand and, if the instruction
+  // cannot read a broadcast from memory, one broadcast.
+  const int64_t operands = operand_registers(tile.points(), tile.vectors);
+  if (tile.points() * tile.vectors + operands > registers) return false;
+  // Data of several groups are permuted into registers, which the taps of a window share.
+  const int64_t most = std::max<int64_t>(kLeastJoined, registers / 4);
+  if (tile.joined > 1 && (tile.vectors > 1 || tile.lanes != lanes || tile.points() > most ||
+                          value(choice, kSumBlocks) > 1))
+    return false;
+  if (tile.vectors > 1 && tile.width() - tile.lanes >= whole().channels) return false;
+  // Beyond, compile time and the instruction cache suffer.
+  return body(choice) <= 768 && blocks_legal(choice);
 }
 
-void Contraction::set_default(std::vector<int>& choices) const {
-  const auto set = [&](int decision, int64_t wanted) { set_nearest(choices, decision, wanted); };
-  const int64_t channels = axes[roles.vector].extent;
-  set(d_lanes, lanes);
-  set(d_row, 1);
-  const int64_t columns = roles.column >= 0 ? axes[roles.column].extent : 1;
+int64_t Contraction::body(const Choice& choice) const {
+  const RegisterTile tile = tile_of(choice);
+  return tile.points() * tile.vectors * value(choice, kUnroll) *
+         (taps_unrolled(choice) ? taps() : 1);
+}
+
+int64_t Contraction::taps() const {
+  int64_t product = 1;
+  for (size_t i = 0; i + 1 < reduce.size(); ++i) product *= reduce[i].extent;
+  return product;
+}
+
+// Side by side, each point of the tile holds an accumulator and a vector of data that taps share,
+// and each vector a weight: where registers lack for that, but not for one vector's data at a time.
+// With few taps memory is the limit, and lines side by side are best read together.
+bool Contraction::vectors_outside(const Choice& choice) const {
+  const RegisterTile tile = tile_of(choice);
+  const int64_t most = registers - kSpareRegisters;
+  return !reuses && taps_unrolled(choice) && taps() * value(choice, kUnroll) > kFewTaps &&
+         tile.vectors > 1 && (2 * tile.points() + 1) * tile.vectors > most &&
+         (tile.vectors + 1) * tile.points() + 1 <= most;
+}
+
+void Contraction::set_default(MutableChoice& choice) const {
+  const auto set = [&](Decided::Role role, int64_t wanted) { choice.set(decisions[role], wanted); };
+  const Extents all = whole();
+  set(kLanes, lanes);
+  set(kRow, 1);
   double best = INFINITY;
-  for (const int64_t vectors : own_decisions[d_vectors].options) {
-    const std::vector<int64_t> one = {1};
-    for (const int64_t column : d_column >= 0 ? own_decisions[d_column].options : one) {
+  for (const int64_t vectors : choice.options(decisions[kVectors])) {
+    for (const int64_t column : choice.options(decisions[kColumn])) {
       if (column * vectors + operand_registers(column, vectors) > registers) continue;
-      if (vectors > 1 && (vectors - 1) * lanes >= channels) continue;
-      double cost = tile_cost(column, vectors, lanes, columns, channels, reuses, 1) +
+      if (vectors > 1 && (vectors - 1) * lanes >= all.channels) continue;
+      double cost = tile_cost(column, vectors, lanes, all.columns, all.channels, reuses, 1) +
                     line_cycles(column, vectors);
-      if (dear_rests && channels % (vectors * lanes) != 0) cost *= kDearRest;
+      if (dear_rests && all.channels % (vectors * lanes) != 0) cost *= kDearRest;
       if (cost >= best) continue;
       best = cost;
-      set(d_vectors, vectors);
-      set(d_column, column);
+      set(kVectors, vectors);
+      set(kColumn, column);
     }
   }
-  set(d_unroll, reuses ? 4 : 1);
-  set(d_taps, taps() <= 9 && !reuses ? 1 : 0);
-  set(d_reduce_order, 0);
-  set(d_tail, 1);
-  set(d_rest, 0);
-  set(d_ahead, from_memory ? 8 : 0);
-  set(d_last, 1);
-  set(d_order, 0);
-  set(d_groups, 0);
-  set(d_join, 1);
-  const int64_t rows = roles.row >= 0 ? axes[roles.row].extent : 1;
-  set(d_block, std::max<int64_t>(1, rows / (4 * cores)));
-  set(d_parallel, 2);
-  for (const int decision : {d_bands, d_sums, d_panels}) {
-    if (decision >= 0) choices[static_cast<size_t>(decision)] = 0;
-  }
-  const Choice choice(own_decisions, choices);
-  if (!legal(choice)) set(d_unroll, 1);
-  if (!legal(choice)) set(d_taps, 0);
-  set_default_blocks(choices);
+  set(kUnroll, reuses ? 4 : 1);
+  set(kTaps, taps() <= 9 && !reuses ? 1 : 0);
+  set(kTail, 1);
+  set(kAhead, from_memory ? 8 : 0);
+  set(kLast, 1);
+  set(kBlock, std::max<int64_t>(1, all.rows / (4 * cores)));
+  set(kParallel, 2);
+  for (const Decided::Role role :
+       {kReduceOrder, kRest, kOrder, kGroups, kJoin, kColumnBlocks, kSumBlocks, kPanels})
+    choice.set_index(decisions[role], 0);
+  if (!legal(choice)) set(kUnroll, 1);
+  if (!legal(choice)) set(kTaps, 0);
+  set_default_blocks(choice);
 }
 
 // Sums whose operand for a register tile would leave a core's own cache before the next tile reads
 // it, and operands of which neighbouring rows share sets of the caches.
-void Contraction::set_default_blocks(std::vector<int>& choices) const {
+void Contraction::set_default_blocks(MutableChoice& choice) const {
   if (roles.row >= 0 || roles.column < 0) return;
-  const std::vector<int> before = choices;
-  const auto set = [&](int decision, int64_t wanted) { set_nearest(choices, decision, wanted); };
-  const Choice choice(own_decisions, choices);
+  const std::vector<int> before = choice.indices();
+  const auto set = [&](Decided::Role role, int64_t wanted) { choice.set(decisions[role], wanted); };
   constexpr int64_t kLeastTiles = 8;  // that share a panel
-  const int64_t tiles = column_tiles(choice), width = choice[d_vectors] * choice[d_lanes];
-  if (tiles < kLeastTiles) return;
+  const Extents all = whole();
+  const RegisterTile tile = tile_of(choice);
+  if (ceil_div(all.columns, tile.columns) < kLeastTiles) return;
+  const int64_t width = tile.width();
   const int64_t bytes = taps() * reduce.back().extent * static_cast<int64_t>(sizeof(float));
-  const bool copies = d_panels >= 0 && bytes * whole().channels >= near_bytes;
-  const bool cuts = d_sums >= 0 && 4 * bytes * width > 3 * near_bytes;
+  const bool copies = has(kPanels) && bytes * all.channels >= near_bytes;
+  const bool cuts = has(kSumBlocks) && 4 * bytes * width > 3 * near_bytes;
   if (!copies && !cuts) return;
-  if (copies) set(d_panels, kPhase);
-  if (cuts) set(d_sums, ceil_div(8 * bytes * width, near_bytes));
+  if (copies) set(kPanels, kPhase);
+  if (cuts) set(kSumBlocks, ceil_div(8 * bytes * width, near_bytes));
   // Threads share blocks of channels, and of columns if there are too few, or if the sums of all of
   // them fill the cache; the tiles of a block are one loop, of which the last one is peeled.
-  const int64_t blocks = ceil_div(whole().channels, width);
-  const int64_t sums = width * whole().columns * static_cast<int64_t>(sizeof(float));
+  const int64_t blocks = ceil_div(all.channels, width);
+  const int64_t sums = width * all.columns * static_cast<int64_t>(sizeof(float));
   const bool shares = blocks % cores != 0 && blocks < 4 * cores;
   int64_t bands = shares ? ceil_div(4 * cores, blocks) : 1;
   if (cuts) bands = std::max(bands, ceil_div(2 * sums, near_bytes));
-  set(d_parallel, 1);
-  if (bands > 1) {
-    set(d_bands, bands);
-    set(d_parallel, d_bands >= 0 ? 2 : 1);
-  }
-  if (copies && cuts && !legal(choice)) set(d_sums, 1);
-  if (!legal(choice)) choices = before;
+  set(kColumnBlocks, bands);
+  set(kParallel, bands > 1 && has(kColumnBlocks) ? 2 : 1);
+  if (copies && cuts && !legal(choice)) set(kSumBlocks, 1);
+  if (!legal(choice)) choice.indices() = before;
 }
 
-void Contraction::set_tile(std::vector<int>& choices, int64_t columns, int64_t channels) const {
-  const std::vector<int64_t> one = {1};
+void Contraction::set_tile(MutableChoice& choice, int64_t columns, int64_t channels) const {
   double best = INFINITY;
-  std::vector<int> chosen = choices;
-  for (const int64_t vectors : own_decisions[d_vectors].options) {
-    for (const int64_t column : d_column >= 0 ? own_decisions[d_column].options : one) {
-      std::vector<int> trial = choices;
-      trial[d_vectors] = nearest_option(own_decisions[d_vectors], vectors);
-      if (d_column >= 0) trial[d_column] = nearest_option(own_decisions[d_column], column);
-      if (column > columns || !legal(Choice(own_decisions, trial))) continue;
+  const std::vector<int> before = choice.indices();
+  std::vector<int> chosen = before;
+  for (const int64_t vectors : choice.options(decisions[kVectors])) {
+    for (const int64_t column : choice.options(decisions[kColumn])) {
+      choice.indices() = before;
+      choice.set(decisions[kVectors], vectors);
+      choice.set(decisions[kColumn], column);
+      if (column > columns || !legal(choice)) continue;
       const double cost = tile_cost(column, vectors, lanes, columns, channels, reuses, 1);
       if (cost >= best) continue;
       best = cost;
-      chosen = std::move(trial);
+      chosen = choice.indices();
     }
   }
-  choices = std::move(chosen);
-}
-
-Extents Contraction::whole() const {
-  const auto extent = [&](int axis) {
-    return axis < 0 ? 1 : axes[static_cast<size_t>(axis)].extent;
-  };
-  return {extent(roles.vector), extent(roles.column), extent(roles.row)};
-}
-
-bool Contraction::rest_apart(const Choice& choice, int64_t channels) const {
-  if (d_rest < 0 || choice[d_rest] == 0) return false;
-  const int64_t left = channels % (choice[d_vectors] * choice[d_lanes]);
-  if (left == 0 || left > (choice[d_vectors] - 1) * choice[d_lanes]) return false;
-  return !shares_channels(choice);
-}
-
-bool Contraction::shares_channels(const Choice& choice) const {
-  int64_t depth = value(choice, d_parallel);
-  const int64_t groups = groups_place(choice);
-  for (const OuterLoop loop : loop_order(value(choice, d_order), groups)) {
-    if (loop == kChannels) break;
-    depth -= has(loop, has_bands(choice)) && (loop != kGroups || groups > 0) ? 1 : 0;
-  }
-  return depth > 0;
-}
-
-schedule::Tail Contraction::channel_tail(const Choice& choice) const {
-  const int64_t channels = axes[roles.vector].extent;
-  if (rest_peeled || rest_apart(choice, channels)) return schedule::Tail::kPeel;
-  if (pad_vector) return schedule::Tail::kPad;
-  const bool whole = channels % (value(choice, d_vectors) * choice[d_lanes]) == 0;
-  if (d_last < 0 || choice[d_last] == 0 || whole) return schedule::Tail::kMask;
-  return shares_channels(choice) ? schedule::Tail::kTest : schedule::Tail::kPeel;
-}
-
-// Which operand stays while the other moves: a block of rows keeps a block of weights, weights
-// outermost, or data outermost; of each with the groups in their places.
-const Contraction::LoopOrder& Contraction::loop_order(int64_t order, int64_t groups) {
-  static constexpr LoopOrder kOrders[][3] = {{{kGroups, kBlocks, kChannels, kRows, kColumns},
-                                              {kGroups, kChannels, kBlocks, kRows, kColumns},
-                                              {kGroups, kBlocks, kRows, kColumns, kChannels}},
-                                             {{kBlocks, kGroups, kChannels, kRows, kColumns},
-                                              {kChannels, kBlocks, kGroups, kRows, kColumns},
-                                              {kBlocks, kGroups, kRows, kColumns, kChannels}},
-                                             {{kBlocks, kChannels, kRows, kColumns, kGroups},
-                                              {kChannels, kBlocks, kRows, kColumns, kGroups},
-                                              {kBlocks, kRows, kColumns, kGroups, kChannels}}};
-  return kOrders[groups][order];
-}
-
-bool Contraction::Nest::runs_serially(OuterLoop loop) const {
-  return std::find(loops.begin() + parallel, loops.begin() + size, loop) != loops.begin() + size;
-}
-
-bool Contraction::Nest::joins(OuterLoop first, OuterLoop second) const {
-  for (int i = 0; i + 1 < size; ++i) {
-    if (loops[static_cast<size_t>(i)] == first && loops[static_cast<size_t>(i + 1)] == second)
-      return i + 1 != parallel;
-  }
-  return false;
-}
-
-Contraction::Nest Contraction::nest(const Choice& choice, const Runs& runs) const {
-  Nest nest;
-  const int64_t groups = groups_place(choice);
-  int64_t depth = nested ? 0 : value(choice, d_parallel);
-  if (groups == 0 && d_groups >= 0) ++depth;  // the outer axes are parallel in any case
-  for (const OuterLoop loop : loop_order(value(choice, d_order), groups)) {
-    if (!has(loop, has_bands(choice)) || (loop == kChannels && joined(choice) > 1)) continue;
-    if (runs[loop]) {
-      nest.loops[static_cast<size_t>(nest.size++)] = loop;
-      nest.parallel += depth > 0 ? 1 : 0;
-    }
-    --depth;
-  }
-  return nest;
-}
-
-Contraction::Runs Contraction::runs_of(const Choice& choice, const Extents& extents) const {
-  const int64_t row = value(choice, d_row), block = value(choice, d_block);
-  Runs runs{};
-  runs[kBlocks] = roles.row >= 0 ? block * row < extents.rows : has_bands(choice);
-  runs[kChannels] = joined(choice) == 1 && choice[d_vectors] * choice[d_lanes] < extents.channels;
-  runs[kGroups] = true;
-  runs[kRows] = block > 1 && row < extents.rows;
-  runs[kColumns] = value(choice, d_column) < extents.columns;
-  return runs;
-}
-
-int64_t Contraction::column_tiles(const Choice& choice) const {
-  return ceil_div(whole().columns, value(choice, d_column));
-}
-
-int64_t Contraction::band(const Choice& choice) const {
-  const int64_t tiles = column_tiles(choice);
-  return std::max<int64_t>(2, ceil_div(tiles, value(choice, d_bands)));
+  choice.indices() = std::move(chosen);
 }
 
 int64_t block_of_sum(int64_t extent, int64_t n) {
@@ -241,93 +169,87 @@ int64_t block_of_sum(int64_t extent, int64_t n) {
 }
 
 int64_t Contraction::terms(const Choice& choice) const {
-  return block_of_sum(reduce.back().extent, value(choice, d_sums));
+  return block_of_sum(reduce.back().extent, value(choice, kSumBlocks));
 }
 
 bool Contraction::blocks_legal(const Choice& choice) const {
-  const bool bands = has_bands(choice), sums = value(choice, d_sums) > 1;
-  const int64_t place = panel_place(choice);
-  if (!bands && !sums && place == kNone) return true;
-  const Extents all = whole();
-  const Nest now = nest(choice, runs_of(choice, all));
-  if (bands && now.joins(kBlocks, kColumns)) return false;
-  if (sums && now.parallel == now.size) return false;  // a block's operands are read once
+  const bool sums = value(choice, kSumBlocks) > 1;
+  const int64_t place = or_zero(choice, kPanels);
+  if (!sums && place == kNone && !has(kColumnBlocks)) return true;
+  const TileNest nest = this->nest(choice);
+  const bool blocks = nest.has_column_blocks();
+  if (!blocks && !sums && place == kNone) return true;
+  if (blocks && nest.joins(TileNest::kBlocks, TileNest::kColumns)) return false;
+  const TileNest::Repeating loops = nest.repeating();
+  if (sums && loops.parallel == loops.size) return false;  // a block's operands are read once
   // What an iteration of the parallel loop computes, and what it reads of the panels at a time.
-  const int64_t channels =
-      now.runs_serially(kChannels) ? all.channels : choice[d_vectors] * choice[d_lanes];
-  int64_t columns = value(choice, d_column);
-  if (now.runs_serially(kColumns)) columns *= bands ? band(choice) : column_tiles(choice);
-  if (bands && now.runs_serially(kBlocks)) columns = all.columns;
-  int64_t rows = value(choice, d_row);
-  if (now.runs_serially(kRows)) rows *= value(choice, d_block);
-  if (roles.row >= 0 && now.runs_serially(kBlocks)) rows = all.rows;
+  const int64_t channels = nest.points_of_iteration(roles.vector);
+  const int64_t results =
+      channels * nest.points_of_iteration(roles.column) * nest.points_of_iteration(roles.row);
   constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
-  if (sums && channels * columns * rows * kBytes > near_bytes) return false;
+  if (sums && results * kBytes > near_bytes) return false;
   if (place == kNone) return true;
-  if (place == kPhase) return column_tiles(choice) > 1;
-  return now.runs_serially(kColumns) && taps() * terms(choice) * channels * kBytes <= near_bytes;
+  if (place == kPhase) return nest[TileNest::kColumns].repeats;
+  return nest[TileNest::kColumns].is_serial() &&
+         taps() * terms(choice) * channels * kBytes <= near_bytes;
 }
 
-void Contraction::canonicalise(std::vector<int>& choices, const Extents& extents,
-                               bool reorders) const {
-  const Choice choice(own_decisions, choices);
-  shorten_tile(own_decisions, d_column, extents.columns, choices);
-  shorten_tile(own_decisions, d_row, extents.rows, choices);
-  const int64_t column = value(choice, d_column);
-  shorten_tile(own_decisions, d_block, ceil_div(extents.rows, value(choice, d_row)), choices);
-  if (d_bands >= 0) {  // the first number that makes such blocks
-    int& bands = choices[static_cast<size_t>(d_bands)];
-    const int64_t length = has_bands(choice) ? band(choice) : column_tiles(choice);
-    for (bands = 0; std::min(band(choice), column_tiles(choice)) != length;) ++bands;
+void Contraction::canonicalise(MutableChoice& choice, const Extents& extents, bool reorders) const {
+  const auto first = [&](Decided::Role role) { choice.set_index(decisions[role], 0); };
+  choice.shorten(decisions[kColumn], extents.columns);
+  choice.shorten(decisions[kRow], extents.rows);
+  choice.shorten(decisions[kBlock], ceil_div(extents.rows, value(choice, kRow)));
+  if (has(kColumnBlocks)) {  // the first number that makes such blocks
+    const int64_t tiles = TileNest(*this, choice, extents).block_tiles();
+    int number = 0;
+    do {
+      choice.set_index(decisions[kColumnBlocks], number++);
+    } while (TileNest(*this, choice, extents).block_tiles() != tiles);
   }
-  if (joined(choice) > 1 && d_rest >= 0) choices[static_cast<size_t>(d_rest)] = 0;
-  Runs runs = runs_of(choice, extents);
-  const auto nest_now = [&] { return nest(choice, runs); };
-  const Nest wanted = nest_now();
-  const auto* const end = wanted.loops.begin() + wanted.size;
-  const auto* const serial = wanted.loops.begin() + wanted.parallel;
-  if (d_rest >= 0 && !rest_apart(choice, extents.channels))
-    choices[static_cast<size_t>(d_rest)] = 0;
-  if (d_last >= 0 && extents.channels % (choice[d_vectors] * choice[d_lanes]) == 0)
-    choices[static_cast<size_t>(d_last)] = 0;
+  const TileNest nest(*this, choice, extents);
+  const TileNest::Repeating loops = nest.repeating();
+  if (nest.tile().joined > 1 || !nest.leaves_rest()) first(kRest);
+  if (extents.channels % nest.tile().width() == 0) first(kLast);
   // Columns are not told apart if all are whole tiles, and never in a parallel loop.
+  const int64_t columns = nest.tile().columns;
+  const bool blocks = nest.has_column_blocks();
   const bool whole_tiles =
-      extents.columns % column == 0 && !tests_data && !(skips_zeros && column == 1);
-  const bool bands = has_bands(choice);
-  const bool whole_bands = whole_tiles && (!bands || column_tiles(choice) % band(choice) == 0);
-  if (d_tail >= 0 && (!runs[kColumns] || whole_bands ||
-                      (!bands && std::find(wanted.loops.begin(), serial, kColumns) != serial)))
-    choices[static_cast<size_t>(d_tail)] = 1;
+      extents.columns % columns == 0 && !tests_data && !(skips_zeros && columns == 1);
+  const bool whole_blocks =
+      whole_tiles && (!blocks || (extents.columns / columns) % nest.block_tiles() == 0);
+  if (!nest[TileNest::kColumns].repeats || whole_blocks ||
+      (!blocks && nest[TileNest::kColumns].is_shared()))
+    choice.set_index(decisions[kTail], 1);
   if (!reorders) return;
-  // The first order and depth that make such loops; whether there are any.
-  const int depths = nested ? 1 : static_cast<int>(own_decisions[d_parallel].options.size());
-  const auto orders = static_cast<int>(own_decisions[d_order].options.size());
-  const int places = d_groups < 0 ? 1 : static_cast<int>(own_decisions[d_groups].options.size());
-  const auto take_first = [&](const Nest& loops) {
-    for (int i = 0; i < places * orders * depths;) {
-      if (d_groups >= 0) choices[static_cast<size_t>(d_groups)] = i / depths / orders;
-      choices[static_cast<size_t>(d_order)] = i / depths % orders;
-      if (!nested) choices[static_cast<size_t>(d_parallel)] = i % depths;
-      const Nest now = nest_now();
-      if (now == loops) return true;
-      i = now.loops == loops.loops ? i + 1 : (i / depths + 1) * depths;  // else of no depth
-    }
-    return false;
-  };
   // Rows in one loop are blocks of one tile.
-  const auto* const rows = std::find(wanted.loops.begin(), end, kRows);
-  if (rows != end && !runs[kBlocks]) {
-    Nest single = wanted;
-    single.loops[static_cast<size_t>(rows - wanted.loops.begin())] = kBlocks;
-    const int before = choices[static_cast<size_t>(d_block)];
-    choices[static_cast<size_t>(d_block)] = 0;
-    std::swap(runs[kBlocks], runs[kRows]);
-    if (take_first(single)) return;
-    choices[static_cast<size_t>(d_block)] = before;
-    std::swap(runs[kBlocks], runs[kRows]);
+  if (nest[TileNest::kRows].repeats && !nest[TileNest::kBlocks].repeats) {
+    const int before = choice.index(decisions[kBlock]);
+    first(kBlock);
+    if (take_first(loops.with(TileNest::kBlocks, TileNest::kRows), extents, choice)) return;
+    choice.set_index(decisions[kBlock], before);
   }
-  const bool found = take_first(wanted);
+  const bool found = take_first(loops, extents, choice);
   HONE_ASSERT(found, "the loops that were there");
+}
+
+bool Contraction::take_first(const TileNest::Repeating& loops, const Extents& extents,
+                             MutableChoice& choice) const {
+  const auto count = [&](Decided::Role role) {
+    return static_cast<int>(choice.options(decisions[role]).size());
+  };
+  for (int place = 0; place < count(kGroups); ++place) {
+    choice.set_index(decisions[kGroups], place);
+    for (int order = 0; order < count(kOrder); ++order) {
+      choice.set_index(decisions[kOrder], order);
+      for (int depth = 0; depth < count(kParallel); ++depth) {
+        choice.set_index(decisions[kParallel], depth);
+        const TileNest::Repeating now = TileNest(*this, choice, extents).repeating();
+        if (now == loops) return true;
+        if (now.roles != loops.roles || now.size != loops.size) break;  // whatever the depth
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace hone::space

@@ -35,33 +35,27 @@ class Dot : public Group {
   int registers = 16;
   int64_t lanes = 8;
   int d_lanes = -1, d_vectors = -1, d_column = -1, d_row = -1, d_order = -1, d_parallel = -1;
-  std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
-    const int64_t columns = value(choice, d_column), rows = value(choice, d_row);
-    const int64_t vectors = choice[d_vectors];
+    const int64_t columns = choice[d_column], rows = choice[d_row], vectors = choice[d_vectors];
     if (vectors > 1 && vectors * choice[d_lanes] > length) return false;
     if (peels(choice) && others(column).empty()) return false;
     return columns * rows * vectors + std::min(columns, rows) + 1 <= registers;
   }
-  void set_default(std::vector<int>& choices) const override;
+  void set_default(MutableChoice& choice) const override;
   // Two loops of tiles, one of which runs once or stays innermost, have no order.
-  void canonicalise(std::vector<int>& choices) const override {
+  void canonicalise(MutableChoice& choice) const override {
     if (d_order < 0) return;
-    const Choice choice(own_decisions, choices);
     if (peels(choice) || choice[d_row] >= axes[row].extent ||
         choice[d_column] >= axes[column].extent)
-      choices[d_order] = 0;
+      choice.set_index(d_order, 0);
   }
   void append_steps(const Choice& choice, Steps& steps) const override;
 
  private:
-  [[nodiscard]] static int64_t value(const Choice& choice, int decision) {
-    return decision < 0 ? 1 : choice[decision];
-  }
   // A last tile of columns of its own; tiles of rows always divide them.
   [[nodiscard]] bool peels(const Choice& choice) const {
-    return column >= 0 && !pad_column && axes[column].extent % value(choice, d_column) != 0;
+    return column >= 0 && !pad_column && axes[column].extent % choice[d_column] != 0;
   }
   // The axes with points, except for one.
   [[nodiscard]] std::vector<int> others(int but) const {
@@ -71,50 +65,51 @@ class Dot : public Group {
     }
     return found;
   }
+  // Cycles of all tiles of so many vectors, rows and columns, for each row.
+  [[nodiscard]] double tile_cycles(int64_t vectors, int64_t rows, int64_t columns) const;
   // E's loops; returns the one that holds the rest.
   std::string append_epilogue(const Choice& choice, Steps& steps) const;
   void append_layout(const Choice& choice, Steps& steps) const;
 };
 
-void Dot::set_default(std::vector<int>& choices) const {
-  double best = INFINITY;
-  const std::vector<int64_t> one = {1};
-  const auto options = [&](int decision) -> const std::vector<int64_t>& {
-    return decision < 0 ? one : own_decisions[decision].options;
-  };
-  std::vector<int> trial = choices;
-  const auto set = [&](int decision, int64_t wanted) {
-    if (decision >= 0) trial[decision] = nearest_option(own_decisions[decision], wanted);
-  };
-  set(d_lanes, lanes);
-  set(d_order, 0);
+void Dot::set_default(MutableChoice& choice) const {
+  choice.set(d_lanes, lanes);
+  choice.set(d_order, 0);
   double products = static_cast<double>(length);
   for (const compute::Axis& axis : axes) products *= static_cast<double>(axis.extent);
   for (const compute::Axis& tap : taps) products *= static_cast<double>(tap.extent);
-  set(d_parallel, products > kLeastShared * static_cast<double>(lanes) ? 1 : 0);
-  for (const int64_t vectors : options(d_vectors)) {
-    for (const int64_t rows : options(d_row)) {
-      for (const int64_t columns : options(d_column)) {
-        set(d_vectors, vectors), set(d_row, rows), set(d_column, columns);
-        if (!legal(Choice(own_decisions, trial))) continue;
-        const double results = static_cast<double>(rows * columns);
-        const double fma = results * static_cast<double>(vectors);
-        const double loads = static_cast<double>((rows + columns) * vectors);
-        // The latency of a dependent multiply-add bounds small tiles; lanes are summed at the end.
-        const double steps =
-            std::ceil(static_cast<double>(length) / static_cast<double>(vectors * lanes));
-        const double cycles =
-            steps * (std::max({fma / 2, loads / 2, 4.0}) + 0.1 * loads + 1) + 8 * results;
-        const double tiles = column < 0 ? 1
-                                        : std::ceil(static_cast<double>(axes[column].extent) /
-                                                    static_cast<double>(columns));
-        const double cost = cycles * tiles / static_cast<double>(rows);
+  choice.set(d_parallel, products > kLeastShared * static_cast<double>(lanes) ? 1 : 0);
+  double best = INFINITY;
+  std::vector<int> chosen = choice.indices();
+  for (const int64_t vectors : choice.options(d_vectors)) {
+    for (const int64_t rows : choice.options(d_row)) {
+      for (const int64_t columns : choice.options(d_column)) {
+        choice.set(d_vectors, vectors), choice.set(d_row, rows), choice.set(d_column, columns);
+        if (!legal(choice)) continue;
+        const double cost = tile_cycles(vectors, rows, columns);
         if (cost >= best) continue;
         best = cost;
-        choices = trial;
+        chosen = choice.indices();
       }
     }
   }
+  choice.indices() = std::move(chosen);
+}
+
+double Dot::tile_cycles(int64_t vectors, int64_t rows, int64_t columns) const {
+  const double results = static_cast<double>(rows * columns);
+  const double fma = results * static_cast<double>(vectors);
+  const double loads = static_cast<double>((rows + columns) * vectors);
+  // The latency of a dependent multiply-add bounds small tiles; lanes are summed at the end.
+  const double steps =
+      std::ceil(static_cast<double>(length) / static_cast<double>(vectors * lanes));
+  const double cycles =
+      steps * (std::max({fma / 2, loads / 2, 4.0}) + 0.1 * loads + 1) + 8 * results;
+  const double tiles =
+      column < 0
+          ? 1
+          : std::ceil(static_cast<double>(axes[column].extent) / static_cast<double>(columns));
+  return cycles * tiles / static_cast<double>(rows);
 }
 
 std::string Dot::append_epilogue(const Choice& choice, Steps& steps) const {
@@ -137,7 +132,7 @@ std::string Dot::append_epilogue(const Choice& choice, Steps& steps) const {
     inner.push_back(name + ".1");
   }
   // A loop that is peeled stays by itself, and innermost.
-  if (value(choice, d_order) == 1 && !peel) std::reverse(tiled.begin(), tiled.end());
+  if (d_order >= 0 && choice[d_order] == 1 && !peel) std::reverse(tiled.begin(), tiled.end());
   outer.insert(outer.end(), tiled.begin(), tiled.end());
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
@@ -192,7 +187,7 @@ void Dot::append_steps(const Choice& choice, Steps& steps) const {
 }
 
 void Dot::append_layout(const Choice& choice, Steps& steps) const {
-  const int64_t factor = choice[d_lanes] * choice[d_vectors], columns = value(choice, d_column);
+  const int64_t factor = choice[d_lanes] * choice[d_vectors], columns = choice[d_column];
   const std::string tiled = column >= 0 ? reduction_names[column] : "";
   const auto is_tap = [&](const std::string& name) {
     return std::any_of(taps.begin(), taps.end(),
@@ -330,21 +325,13 @@ Fit add_dot_sum(SketchBuilder& builder, const std::string& epilogue, const std::
     if (axis.var->name != group->sum) group->taps.push_back(axis);
   }
   if (operand != nullptr) {
-    const std::string buffer = operand->buffer->name;
     group->pad_column = moving == 1 && moves(*operand, static_cast<int>(r_column));
     group->packed = options.packed;
-    if (options.packed.empty()) {
-      if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return Fit::kNone;
-      // It stands before its reader.
-      group->packed = builder.state.stages[builder.state.find_stage(reduction) - 1].name();
-    }
-    const int cache = builder.state.find_stage(group->packed);
-    for (const compute::Axis& axis : builder.state.stages[cache].info->axes) {
-      if (axis.extent > 1) group->packed_axes.push_back(axis.var->name);
-    }
+    if (options.packed.empty()) group->packed = add_copy(builder, operand->buffer->name, reduction);
+    if (group->packed.empty()) return Fit::kNone;
+    group->packed_axes = long_axes(builder, group->packed);
   }
   add_decisions(builder, *group);
-  group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return unit < 0 || gathers || is_short ? Fit::kBest : Fit::kPossible;
 }

@@ -37,33 +37,27 @@ class Im2colGroup : public Group {
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (!product->legal(choice)) return false;
-    const bool by_rows = choice[product->d_order] == 0 && choice[product->d_parallel] == 1;
+    const bool by_rows = product->value(choice, TileDecisions::kOrder) == 0 &&
+                         product->value(choice, TileDecisions::kParallel) == 1;
     return choice[d_place] == 0 || by_rows;
   }
-  void set_default(std::vector<int>& choices) const override {
-    product->set_default(choices);
-    const auto set = [&](int decision, int64_t wanted) {
-      choices[static_cast<size_t>(decision)] =
-          nearest_option(own_decisions[static_cast<size_t>(decision)], wanted);
-    };
-    set(d_place, 1);
-    if (Choice(own_decisions, choices)[d_place] == 0) return;
-    set(product->d_order, 0);
-    set(product->d_parallel, 1);
+  void set_default(MutableChoice& choice) const override {
+    product->set_default(choice);
+    choice.set(d_place, 1);
+    if (choice[d_place] == 0) return;
+    choice.set(product->decisions[TileDecisions::kOrder], 0);
+    choice.set(product->decisions[TileDecisions::kParallel], 1);
   }
-  void canonicalise(std::vector<int>& choices) const override {
-    const bool inside = Choice(own_decisions, choices)[d_place] == 1;
-    product->canonicalise(choices, product->whole(), !inside);
+  void canonicalise(MutableChoice& choice) const override {
+    product->canonicalise(choice, product->whole(), choice[d_place] == 0);
   }
   void append_steps(const Choice& choice, Steps& steps) const override {
     product->append_steps(choice, steps);
     const bool inside = choice[d_place] == 1;
     if (inside)
       steps.emplace_back(schedule::ComputeAt{stage, product->epilogue, product->rows_loop()});
-    append_copy(Contraction::value(choice, product->d_column), inside, steps);
+    append_copy(product->tile_of(choice).columns, inside, steps);
   }
-
-  std::vector<Decision> own_decisions;
 
  private:
   // Panels of `columns` columns: one vector of the sum's longest axis for each, one behind the
@@ -146,8 +140,7 @@ Fit add_im2col(SketchBuilder& builder, const Task& task) {
       make_contraction(builder, epilogue, reduction, {.fixed_groups = true, .blocks = true});
   if (!group->product || group->product->roles.column < 0) return Fit::kNone;
   const Contraction& product = *group->product;
-  if (product.axes[static_cast<size_t>(product.roles.column)].extent < kLeastColumns)
-    return Fit::kNone;
+  if (product.whole().columns < kLeastColumns) return Fit::kNone;
   group->column = product.reduction_names[static_cast<size_t>(product.roles.column)];
   if (!lie_apart(*operand, axis_named(*r, group->column), product.taps() > 1)) return Fit::kNone;
   const int reader = builder.state.find_stage(reduction);
@@ -169,7 +162,6 @@ Fit add_im2col(SketchBuilder& builder, const Task& task) {
   group->d_place = builder.add_decision(
       epilogue, "copy", DecisionKind::kPacking,
       product.roles.row >= 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
-  group->product->own_decisions = group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return Fit::kPossible;
 }

@@ -18,178 +18,124 @@
 //     E: the other outer loops: the register tile
 #include <algorithm>
 
-#include "hone/base/round_up.h"
 #include "hone/space/rules/cpu/contraction.h"
 #include "hone/space/rules/cpu/rules.h"
 
 namespace hone::space {
 namespace {
 
-constexpr int kPermutedBytes = 32;  // of the least vectors whose lanes may change places at will
+using schedule::StageInfo;
 
-// Whether every tile of two to four whole vectors computes vectors that are not there.
-bool leaves_rest(const Contraction& group) {
-  const int64_t vectors = ceil_div(group.axes[group.roles.vector].extent, group.lanes);
-  return group.reuses && !group.nested && !group.by_rows && vectors > 4 && vectors % 2 != 0 &&
-         vectors % 3 != 0;
-}
-
-// How many groups, each with all of its channels, fill a vector; 1 if none do. Each of them reads
-// data of its own, which takes a permutation (codegen/llvm/emit_permuted.cc).
-int64_t groups_of_vector(const Contraction& group) {
-  if (group.roles.groups < 0 || !group.joinable) return 1;
-  const int64_t channels = group.axes[group.roles.vector].extent;
-  const int64_t groups = channels < group.lanes ? group.lanes / channels : 1;
-  const bool fills = groups * channels == group.lanes && groups <= 4;
-  return fills && group.axes[group.roles.groups].extent % groups == 0 ? groups : 1;
-}
-
-void add_tile_decisions(SketchBuilder& builder, Contraction& group) {
-  const std::string& stage = group.epilogue;
-  const int64_t channels = group.axes[group.roles.vector].extent;
-  std::vector<int64_t> lane_options = {group.lanes};
-  if (group.lanes >= 8) lane_options.insert(lane_options.begin(), group.lanes / 2);
-  group.d_lanes = builder.add_decision(stage, "lanes", DecisionKind::kVector, lane_options);
-  const int64_t most = std::max<int64_t>(1, (channels + group.lanes / 2 - 1) / (group.lanes / 2));
-  std::vector<int64_t> vectors;
-  // 40 or 112 channels, five half vectors or seven whole ones: other tiles of several vectors of
-  // that length leave a rest.
-  const auto fits_odd = [&](int64_t n) {
-    return group.reuses && std::any_of(lane_options.begin(), lane_options.end(), [&](int64_t v) {
-             return channels % (n * v) == 0 && channels % (2 * v) != 0 && channels % (3 * v) != 0;
-           });
+// The last two axes with points are tiled; the rest stays outside. So does one along which a tile
+// would share no operand (groups), where two others are left.
+Roles roles_of(const StageInfo& e, const StageInfo& r, const std::vector<std::string>& names,
+               int vector, const ContractionOptions& options) {
+  Roles roles{.vector = vector};
+  std::vector<int> others;
+  for (int a = 0; a < e.num_spatial(); ++a) {
+    if (a != vector) others.push_back(a);
+  }
+  const auto shares = [&](int a) {
+    const int of_r = axis_named(r, names[a]);
+    return std::any_of(r.reads.begin(), r.reads.end(),
+                       [&](const compute::Access& read) { return !moves(read, of_r); });
   };
-  for (const int64_t n : {1, 2, 3, 4, 5, 6, 7, 8}) {
-    if (n <= most && ((n != 5 && n != 7) || fits_odd(n))) vectors.push_back(n);
-  }
-  // Few columns leave registers for more of them, a longer piece of memory in a row.
-  if (group.row_lanes) {
-    for (const int64_t n : {12, 16}) {
-      if (n <= most) vectors.push_back(n);
-    }
-  }
-  // Where nothing is reused, all channels of a point at once are one stream from memory.
-  for (const int64_t all : {(channels + group.lanes - 1) / group.lanes, most}) {
-    if (!group.reuses && all > vectors.back() && all + 2 <= group.registers) vectors.push_back(all);
-  }
-  group.d_vectors = builder.add_decision(stage, "vectors", DecisionKind::kTile, vectors);
-  if (const int64_t groups = groups_of_vector(group); groups > 1)
-    group.d_join = builder.add_decision(stage, "join", DecisionKind::kVector, {1, groups});
-  if (leaves_rest(group))
-    group.d_rest = builder.add_decision(stage, "rest", DecisionKind::kTail, {0, 1});
-  if (group.roles.column >= 0) {
-    group.d_column = builder.add_decision(
-        stage, "column", DecisionKind::kTile,
-        tile_options(group.axes[group.roles.column].extent, group.registers - 2),
-        group.axes[group.roles.column].extent);
-    group.d_tail = builder.add_decision(stage, "tail", DecisionKind::kTail, {0, 1});
-  }
-  if (group.roles.row >= 0) {
-    const int64_t rows = group.axes[group.roles.row].extent;
-    group.d_row =
-        builder.add_decision(stage, "row", DecisionKind::kTile, tile_options(rows, 7), rows);
-    std::vector<int64_t> blocks;
-    for (const int64_t n : {1, 2, 3, 4, 7, 8, 14, 16, 28, 32, 56, 112}) {
-      if (n <= rows) blocks.push_back(n);
-    }
-    if (group.nested) return;
-    group.d_block = builder.add_decision(stage, "block", DecisionKind::kTile, blocks, rows, true);
-  }
-}
-
-void add_loop_decisions(SketchBuilder& builder, Contraction& group) {
-  const std::string& stage = group.epilogue;
-  using Options = std::vector<int64_t>;
-  group.d_order = builder.add_decision(stage, "order", DecisionKind::kOrder,
-                                       group.by_rows ? Options{0} : Options{0, 1, 2});
-  if (group.roles.groups >= 0)
-    group.d_groups = builder.add_decision(stage, "groups", DecisionKind::kOrder, {0, 1, 2});
-  if (!group.nested) {
-    group.d_parallel = builder.add_decision(stage, "parallel", DecisionKind::kParallel,
-                                            group.by_rows ? Options{1} : Options{1, 2, 3, 4});
-  }
-  const int64_t last = group.reduce.back().extent;
-  std::vector<int64_t> unrolls;
-  for (const int64_t n : {1, 2, 4, 8}) {
-    if (n <= last) unrolls.push_back(n);
-  }
-  group.d_unroll = builder.add_decision(stage, "unroll", DecisionKind::kUnroll, unrolls);
-  // One row: weights stream by, and the hardware's prefetchers, which stop at each page, are led to
-  // the next one.
-  if (!group.streamed.empty())
-    group.d_ahead = builder.add_decision(stage, "ahead", DecisionKind::kPacking, {0, 8});
-  if (group.taps() > 1) {
-    // Unrolled taps share loads of a register tile's operands, which then outnumber the registers;
-    // where every lane has its own data, or few channels, sharing is the point.
-    if (!group.reuses || last < 16)
-      group.d_taps = builder.add_decision(stage, "taps", DecisionKind::kUnroll, {0, 1});
-    group.d_reduce_order =
-        builder.add_decision(stage, "reduce_order", DecisionKind::kOrder, {0, 1});
-  }
-}
-
-constexpr int64_t kLeastBlock = 256;  // terms, of a block of a sum
-
-// Whether what a register tile reads of the operand along the lanes fills a core's own cache.
-bool is_long(const Contraction& group) {
-  const int64_t vectors = group.roles.row < 0 ? 4 : 2;  // of a usual tile
-  const int64_t terms = group.taps() * group.reduce.back().extent;
-  const auto width = vectors * group.lanes * static_cast<int64_t>(sizeof(float));
-  return 4 * terms * width >= 3 * group.near_bytes;
-}
-
-// Whether neighbouring columns read the same of the operand along the lanes.
-bool shares_operand(const Contraction& group, const schedule::StageInfo& sum) {
-  const auto axis = [&](int role) {
-    return axis_named(sum, group.reduction_names[static_cast<size_t>(role)]);
+  const auto stays_outside = [&](int a) {
+    return std::count(options.outer.begin(), options.outer.end(), e.axes[a].var->name) > 0;
   };
-  const int lanes = axis(group.roles.vector), column = axis(group.roles.column);
-  return std::none_of(sum.reads.begin(), sum.reads.end(), [&](const compute::Access& read) {
-    return lanes >= 0 && column >= 0 && moves(read, lanes) && moves(read, column);
+  const auto first = others.begin() + static_cast<long>(std::min(options.fixed, others.size()));
+  const auto sharing = std::count_if(first, others.end(), [&](int a) {
+    return e.axes[a].extent > 1 && shares(a) && !stays_outside(a);
   });
+  for (size_t i = others.size(); i-- > options.fixed;) {
+    const int a = others[i];
+    if (sharing >= 2 && r.reads.size() > 1 && !shares(a)) continue;
+    if (stays_outside(a)) continue;
+    if (e.axes[a].extent == 1 && (roles.column < 0 || roles.row < 0)) continue;
+    if (roles.column < 0) {
+      roles.column = a;
+    } else if (roles.row < 0) {
+      roles.row = a;
+    }
+  }
+  const bool may_move = !options.nested && !options.by_rows && options.fixed == 0 &&
+                        !options.fixed_groups && roles.row >= 0;
+  for (const int a : others) {
+    if (a == roles.column || a == roles.row) continue;
+    roles.outer.push_back(a);
+    if (may_move && e.axes[a].extent > 1 && !shares(a)) roles.groups = a;
+  }
+  return roles;
 }
 
-// All that a sum reads and writes.
-int64_t bytes_of(const schedule::StageInfo& sum) {
-  int64_t bytes = 0;
-  for (const compute::Access& read : sum.reads) bytes += read.buffer->bytes();
-  for (const compute::Output& output : sum.stage.outputs) bytes += output.buffer->bytes();
-  return bytes;
+// The longest reduce axis is innermost (channels), a window's taps outside of it. Without a long
+// axis they keep the order in which the Dag names them, the last innermost.
+std::vector<compute::Axis> loops_of_sum(const compute::Stage& sum) {
+  std::vector<compute::Axis> loops = sum.reduce;
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const auto& a, const auto& b) { return a.extent < b.extent; });
+  const bool none_long = loops.size() > 1 && loops.back().extent < 3 * loops[0].extent;
+  return none_long && sum.reduce[0].extent > 1 ? sum.reduce : loops;
 }
 
-void add_block_decisions(SketchBuilder& builder, Contraction& group,
-                         const schedule::StageInfo& reduction) {
-  const Extents all = group.whole();
-  if (group.roles.column < 0 || bytes_of(reduction) < group.near_bytes ||
-      !shares_operand(group, reduction))
-    return;
-  const auto add = [&](std::string_view role, DecisionKind kind, std::vector<int64_t> options) {
-    return builder.add_decision(group.epilogue, role, kind, std::move(options));
-  };
-  if (group.roles.row < 0 && all.columns >= 32) {
-    std::vector<int64_t> bands;
-    for (const int64_t n : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
-      if (all.columns >= 16 * n) bands.push_back(n);
-    }
-    if (bands.size() > 1)
-      group.d_bands = add("column_blocks", DecisionKind::kParallel, std::move(bands));
+// What the nest is made for: registers, lanes, cores and their cache.
+void describe_target(const target::Target& target, const StageInfo& e, const StageInfo& r,
+                     Contraction& group) {
+  group.lanes = lanes_of(target, e);
+  group.registers = target.vector_registers;
+  group.cores = target.cores;
+  if (target.caches.size() > 1) group.near_bytes = target.caches[1].bytes;
+  // Values that are updated together have as many lanes each, whatever is made of them.
+  const auto values = static_cast<int>(r.stage.outputs.size());
+  if (values == 1) return;
+  int64_t bytes = 1;
+  for (const compute::Output& output : r.stage.outputs)
+    bytes = std::max<int64_t>(bytes, dtype_bytes(output.buffer->dtype));
+  group.lanes = target.lanes(static_cast<int>(bytes));
+  group.registers /= values;
+}
+
+void describe_operands(const schedule::State& state, const StageInfo& e, const StageInfo& r,
+                       int lane, Contraction& group) {
+  for (const std::vector<compute::Access>* reads : {&e.reads, &r.reads}) {
+    for (const compute::Access& read : *reads) group.tests_data |= read.guarded;
   }
-  const schedule::RFactor cut{group.reduction, group.reduce.back().var->name, kLeastBlock};
-  const int64_t longest = group.reduce.back().extent;
-  if (is_long(group) && schedule::check(cut, builder.state).ok()) {
-    std::vector<int64_t> sums = {1};
-    for (const int64_t n : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
-      const int64_t terms = block_of_sum(longest, n);
-      if (terms * group.taps() >= kLeastBlock && ceil_div(longest, terms) == n) sums.push_back(n);
-    }
-    if (sums.size() > 1) group.d_sums = add("sum_blocks", DecisionKind::kTile, std::move(sums));
+  for (const compute::Access& read : r.reads) {
+    group.reuses |= !moves(read, lane);
+    const ir::Param* param = state.find_param(read.buffer);
+    group.skips_zeros |= param != nullptr && !param->zeros.empty();
   }
-  if (!group.packed.empty()) return;
-  const auto name = [&](int axis) { return group.reduction_names[static_cast<size_t>(axis)]; };
-  group.panels = Panels::find(builder.state, group.reduction, name(group.roles.vector),
-                              name(group.roles.column));
-  group.dear_rests = group.panels && !builder.target.masked_memory;
-  if (group.panels) group.d_panels = add("panels", DecisionKind::kPacking, {0, 1, 2});
+}
+
+// The constant operand that moves with the lanes, if there is one, is copied at compile time.
+void pack(SketchBuilder& builder, const StageInfo& r, int lane, const std::string& packed,
+          Contraction& group) {
+  group.packed = packed;
+  if (packed.empty()) {
+    const compute::Access* operand = packable(builder.state, r, lane);
+    if (operand != nullptr) group.packed = add_copy(builder, operand->buffer->name, r.stage.name);
+  }
+  if (group.packed.empty()) return;
+  group.packed_axes = long_axes(builder, group.packed);
+  group.pad_vector = 1 == std::count_if(r.reads.begin(), r.reads.end(),
+                                        [&](const auto& read) { return moves(read, lane); });
+}
+
+// Without rows and columns, or with lanes along rows, the lanes' operand streams by.
+void describe_stream(const target::Target& target, const StageInfo& r, int lane,
+                     Contraction& group) {
+  const bool is_row = group.roles.column < 0 && group.roles.row < 0;
+  if (group.row_lanes || is_row) group.streamed = group.packed;
+  for (const compute::Access& read : r.reads) {
+    if (!moves(read, lane)) continue;
+    if (group.row_lanes && group.packed.empty()) {
+      group.streamed = read.buffer->name;
+      if (!target.caches.empty())
+        group.line = target.caches[0].line_bytes / dtype_bytes(read.buffer->dtype);
+    }
+    group.from_memory |= !group.streamed.empty() && !target.caches.empty() &&
+                         read.buffer->bytes() > target.caches.back().bytes / 2;
+  }
 }
 
 // A copy of what is read in two ways (a matrix times itself, transposed) has the order of one.
@@ -268,18 +214,29 @@ std::optional<std::vector<std::string>> match_axes(const schedule::StageInfo& e,
   return names.size() == static_cast<size_t>(r.num_spatial()) ? std::optional(names) : std::nullopt;
 }
 
+std::string add_copy(SketchBuilder& builder, std::string buffer, const std::string& reader) {
+  if (!builder.add_step(schedule::CacheRead{std::move(buffer), reader}).ok()) return "";
+  return builder.state.stages[builder.state.find_stage(reader) - 1].name();
+}
+
+std::vector<std::string> long_axes(const SketchBuilder& builder, const std::string& stage) {
+  std::vector<std::string> names;
+  for (const compute::Axis& axis : builder.info(stage)->axes) {
+    if (axis.extent > 1) names.push_back(axis.var->name);
+  }
+  return names;
+}
+
 std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std::string& epilogue,
                                               const std::string& reduction,
                                               const ContractionOptions& options) {
-  const schedule::StageInfoPtr e = builder.state.stages[builder.state.find_stage(epilogue)].info;
-  const schedule::StageInfoPtr r = builder.state.stages[builder.state.find_stage(reduction)].info;
+  const schedule::StageInfoPtr e = builder.info(epilogue), r = builder.info(reduction);
   if (e->constant || e->stage.where || (r->stage.where && !options.ends_early) ||
       e->stage.outputs.size() != 1)
     return nullptr;
   const auto names = match_axes(*e, *r);
   const int vector = options.vector < 0 ? unit_stride_axis(*e) : options.vector;
   if (!names || vector < 0) return nullptr;
-
   auto group = std::make_shared<Contraction>();
   group->epilogue = epilogue;
   group->reduction = reduction;
@@ -288,134 +245,14 @@ std::shared_ptr<Contraction> make_contraction(SketchBuilder& builder, const std:
   group->row_lanes = options.vector >= 0;
   group->axes = e->stage.axes;
   group->reduction_names = *names;
-  group->roles.vector = vector;
-  std::vector<int> others;
-  for (int a = 0; a < e->num_spatial(); ++a) {
-    if (a != vector) others.push_back(a);
-  }
-  // The last two axes with points are tiled; the rest stays outside. So does one along which a tile
-  // would share no operand (groups), where two others are left.
-  const auto shares = [&](int a) {
-    const int of_r = axis_named(*r, (*names)[a]);
-    return std::any_of(r->reads.begin(), r->reads.end(),
-                       [&](const compute::Access& read) { return !moves(read, of_r); });
-  };
-  const auto stays_outside = [&](int a) {
-    return std::count(options.outer.begin(), options.outer.end(), e->axes[a].var->name) > 0;
-  };
-  const auto first = others.begin() + static_cast<long>(std::min(options.fixed, others.size()));
-  const auto sharing = std::count_if(first, others.end(), [&](int a) {
-    return e->axes[a].extent > 1 && shares(a) && !stays_outside(a);
-  });
-  for (size_t i = others.size(); i-- > options.fixed;) {
-    const compute::Axis& axis = e->axes[others[i]];
-    if (sharing >= 2 && r->reads.size() > 1 && !shares(others[i])) continue;
-    if (stays_outside(others[i])) continue;
-    if (axis.extent == 1 && (group->roles.column < 0 || group->roles.row < 0)) continue;
-    if (group->roles.column < 0) {
-      group->roles.column = others[i];
-    } else if (group->roles.row < 0) {
-      group->roles.row = others[i];
-    }
-  }
-  for (const int a : others) {
-    if (a == group->roles.column || a == group->roles.row) continue;
-    group->roles.outer.push_back(a);
-    const bool may_move = !options.nested && !options.by_rows && options.fixed == 0 &&
-                          !options.fixed_groups && group->roles.row >= 0;
-    if (may_move && e->axes[a].extent > 1 && !shares(a)) group->roles.groups = a;
-  }
-  // Longest reduce axis innermost (channels); a window's taps outside of it.
-  group->reduce = r->stage.reduce;
-  std::stable_sort(group->reduce.begin(), group->reduce.end(),
-                   [](const auto& a, const auto& b) { return a.extent < b.extent; });
-  if (group->reduce.size() > 1 && group->reduce.back().extent < 3 * group->reduce[0].extent &&
-      r->stage.reduce[0].extent > 1) {
-    // No long axis: keep the order in which the Dag names them, the last innermost.
-    group->reduce = r->stage.reduce;
-  }
-  const int r_vector = axis_named(*r, group->reduction_names[vector]);
-  for (const std::vector<compute::Access>* reads : {&e->reads, &r->reads}) {
-    for (const compute::Access& read : *reads)
-      group->tests_data = group->tests_data || read.guarded;
-  }
-  for (const compute::Access& read : r->reads) {
-    group->reuses = group->reuses || !moves(read, r_vector);
-    const ir::Param* param = builder.state.find_param(read.buffer);
-    group->skips_zeros = group->skips_zeros || (param && !param->zeros.empty());
-  }
-  group->lanes = lanes_of(builder.target, *e);
-  group->registers = builder.target.vector_registers;
-  // Values that are updated together have as many lanes each, whatever is made of them.
-  const auto values = static_cast<int>(r->stage.outputs.size());
-  if (values > 1) {
-    int64_t bytes = 1;
-    for (const compute::Output& output : r->stage.outputs)
-      bytes = std::max<int64_t>(bytes, dtype_bytes(output.buffer->dtype));
-    group->lanes = builder.target.lanes(static_cast<int>(bytes));
-    group->registers /= values;
-  }
-  group->cores = builder.target.cores;
-  int moving = 0;
-  for (const compute::Access& read : r->reads) moving += moves(read, r_vector) ? 1 : 0;
-  const auto set_packed_axes = [&] {
-    const schedule::StageState& cache =
-        builder.state.stages[builder.state.find_stage(group->packed)];
-    for (const compute::Axis& axis : cache.info->axes) {
-      if (axis.extent > 1) group->packed_axes.push_back(axis.var->name);
-    }
-  };
-  if (!options.packed.empty()) {
-    group->pad_vector = moving == 1;
-    group->packed = options.packed;
-    set_packed_axes();
-  } else if (const compute::Access* operand = packable(builder.state, *r, r_vector)) {
-    const std::string buffer = operand->buffer->name;
-    const std::vector<std::string> before = [&] {
-      std::vector<std::string> all;
-      for (const auto& stage : builder.state.stages) all.push_back(stage.name());
-      return all;
-    }();
-    if (builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) {
-      group->pad_vector = moving == 1;
-      for (const auto& stage : builder.state.stages) {
-        if (std::count(before.begin(), before.end(), stage.name()) == 0)
-          group->packed = stage.name();
-      }
-      set_packed_axes();
-    }
-  }
-  if (group->row_lanes || (group->roles.column < 0 && group->roles.row < 0))
-    group->streamed = group->packed;
-  if (group->row_lanes && group->packed.empty()) {
-    for (const compute::Access& read : r->reads) {
-      if (!moves(read, r_vector)) continue;
-      group->streamed = read.buffer->name;
-      if (!builder.target.caches.empty())
-        group->line = builder.target.caches[0].line_bytes / dtype_bytes(read.buffer->dtype);
-    }
-  }
-  if (group->roles.groups >= 0) {
-    const auto& row = e->writes[0].back();
-    group->joinable = builder.target.vector_bytes >= kPermutedBytes && !group->row_lanes &&
-                      row.coef[static_cast<size_t>(group->roles.groups)] ==
-                          e->axes[static_cast<size_t>(vector)].extent;
-  }
-  if (!group->streamed.empty() && !builder.target.caches.empty()) {
-    for (const compute::Access& read : r->reads) {
-      if (moves(read, r_vector) && read.buffer->bytes() > builder.target.caches.back().bytes / 2)
-        group->from_memory = true;
-    }
-  }
-  add_tile_decisions(builder, *group);
-  // Under a mask each of the values is chosen once more; a product's or a pool's is no dearer.
-  if (values > 1 && !group->nested && !group->pad_vector)
-    group->d_last = builder.add_decision(epilogue, "last", DecisionKind::kTail, {0, 1});
-  add_loop_decisions(builder, *group);
-  if (builder.target.caches.size() > 1) group->near_bytes = builder.target.caches[1].bytes;
-  if (options.blocks && !options.nested && !options.by_rows && !group->row_lanes)
-    add_block_decisions(builder, *group, *r);
-  group->own_decisions = builder.decisions;
+  group->roles = roles_of(*e, *r, *names, vector, options);
+  group->reduce = loops_of_sum(r->stage);
+  const int lane = axis_named(*r, (*names)[vector]);  // of R
+  describe_target(builder.target, *e, *r, *group);
+  describe_operands(builder.state, *e, *r, lane, *group);
+  pack(builder, *r, lane, options.packed, *group);
+  describe_stream(builder.target, *r, lane, *group);
+  add_decisions(builder, *e, *r, options.blocks, *group);
   return group;
 }
 

@@ -19,7 +19,6 @@ class Pointwise : public Group {
   int64_t lanes = 8;
   int d_axis = -1, d_width = -1, d_parallel = -1;
   int d_blocks_outside = -1, d_tile = -1, d_piece = -1;  // -1: there is no choice
-  std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
     if (in_pieces(choice)) return choice[d_piece] % choice[d_width] == 0;
@@ -28,49 +27,42 @@ class Pointwise : public Group {
            parallel_tile_loops(choice) > 0;
   }
 
-  void set_default(std::vector<int>& choices) const override {
+  void set_default(MutableChoice& choice) const override {
     // A short output axis (three colours) is no vector: prefer the longer of the first two.
-    choices[d_axis] = 0;
-    if (vector_axes.size() > 1 && axes[vector_axes[0]].extent < lanes &&
-        axes[vector_axes[1]].extent > axes[vector_axes[0]].extent) {
-      choices[d_axis] = 1;
-    }
-    choices[d_width] = nearest_option(own_decisions[d_width], lanes);
-    choices[d_parallel] = static_cast<int>(own_decisions[d_parallel].options.size()) - 1;
-    if (d_piece >= 0) choices[d_piece] = 1;
-    if (d_tile < 0) return;
-    std::vector<int> tiled = choices;
-    tiled[d_axis] = tiled[d_tile] = 1;
-    const bool whole = axes[vector_axes[0]].extent >= lanes && axes[vector_axes[1]].extent >= lanes;
-    if (whole && legal(Choice(own_decisions, tiled))) choices = std::move(tiled);
+    const bool is_short = vector_axes.size() > 1 && axes[vector_axes[0]].extent < lanes &&
+                          axes[vector_axes[1]].extent > axes[vector_axes[0]].extent;
+    choice.set_index(d_axis, is_short ? 1 : 0);
+    choice.set(d_width, lanes);
+    choice.set_last(d_parallel);
+    choice.set_index(d_piece, 1);
+    if (d_tile < 0 || axes[vector_axes[0]].extent < lanes || axes[vector_axes[1]].extent < lanes)
+      return;
+    const std::vector<int> untiled = choice.indices();
+    choice.set_index(d_axis, 1);
+    choice.set_index(d_tile, 1);
+    if (!legal(choice)) choice.indices() = untiled;
   }
 
-  void canonicalise(std::vector<int>& choices) const override {
-    const Choice choice(own_decisions, choices);
+  void canonicalise(MutableChoice& choice) const override {
     if (tiled(choice)) {
-      if (legal(choice)) choices[d_parallel] = static_cast<int>(parallel_tile_loops(choice)) - 1;
+      if (legal(choice))
+        choice.set_index(d_parallel, static_cast<int>(parallel_tile_loops(choice)) - 1);
       return;
     }
-    if (in_pieces(choice)) {
-      choices[d_parallel] = static_cast<int>(own_decisions[d_parallel].options.size()) - 1;
-      return;
-    }
+    if (in_pieces(choice)) return choice.set_last(d_parallel);
     const int64_t extent = axes[choice[d_axis]].extent;
-    shorten_tile(own_decisions, d_width, extent, choices);
+    choice.shorten(d_width, extent);
     const bool blocks = choice[d_width] < extent;  // their loop runs more than once
     const int parallel = parallel_loops(choice, blocks);
     // The first place of the blocks and depth with the same loops in parallel.
-    int none = 0;
-    int& outside = d_blocks_outside < 0 ? none : choices[d_blocks_outside];
-    int& depth = choices[d_parallel];
-    const int last_outside = outside, last_depth = depth;
-    for (outside = blocks ? last_outside : 0; outside < last_outside; ++outside) {
-      for (depth = 0; depth < std::ssize(own_decisions[d_parallel].options); ++depth) {
+    const int last_outside = choice.index(d_blocks_outside), last_depth = choice.index(d_parallel);
+    const auto depths = static_cast<int>(choice.options(d_parallel).size());
+    for (int outside = blocks ? last_outside : 0; outside <= last_outside; ++outside) {
+      choice.set_index(d_blocks_outside, outside);
+      for (int depth = 0; depth < (outside < last_outside ? depths : last_depth + 1); ++depth) {
+        choice.set_index(d_parallel, depth);
         if (parallel_loops(choice, blocks) == parallel) return;
       }
-    }
-    for (depth = 0; depth < last_depth; ++depth) {
-      if (parallel_loops(choice, blocks) == parallel) return;
     }
   }
 
@@ -179,7 +171,7 @@ class Extern : public Group {
   std::string stage;
   std::vector<std::string> axes;
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
-  void set_default(std::vector<int>&) const override {}
+  void set_default(MutableChoice&) const override {}
   void append_steps(const Choice&, schedule::Steps& steps) const override {
     if (axes.empty()) return;
     const std::string fused = fuse_loops(stage, axes, steps);
@@ -192,7 +184,7 @@ class Fallback : public Group {
   std::string stage;
   std::string parallel;  // "" if there is no spatial axis to run in parallel
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
-  void set_default(std::vector<int>&) const override {}
+  void set_default(MutableChoice&) const override {}
   void append_steps(const Choice&, schedule::Steps& steps) const override {
     if (!parallel.empty()) steps.push_back(schedule::Parallel{stage, parallel});
   }
@@ -264,7 +256,6 @@ bool add_pointwise(SketchBuilder& builder, const std::string& stage) {
       group->d_piece =
           builder.add_decision(stage, "piece", DecisionKind::kTile, pieces, along.extent);
   }
-  group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return true;
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "hone/base/round_up.h"
 #include "hone/ir/linear.h"
 #include "hone/space/rules/cpu/rules.h"
 
@@ -55,17 +56,16 @@ class Rows : public Group {
   int cores = 1;
   int d_vectors = -1, d_tail = -1;  // of a block of columns; how the last block is run
   int d_rows = -1;                  // at once
-  std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
-  void set_default(std::vector<int>& choices) const override {
-    if (d_vectors >= 0) choices[d_vectors] = nearest_option(own_decisions[d_vectors], 2);
-    if (d_tail >= 0) choices[d_tail] = 1;
-    if (d_rows >= 0) choices[d_rows] = nearest_option(own_decisions[d_rows], usual_rows());
+  void set_default(MutableChoice& choice) const override {
+    choice.set(d_vectors, 2);
+    choice.set(d_tail, 1);
+    choice.set(d_rows, usual_rows());
   }
-  void canonicalise(std::vector<int>& choices) const override {
-    shorten_tile(own_decisions, d_vectors, (columns + lanes - 1) / lanes, choices);
-    if (d_tail >= 0 && !has_rest(Choice(own_decisions, choices))) choices[d_tail] = 0;
+  void canonicalise(MutableChoice& choice) const override {
+    choice.shorten(d_vectors, ceil_div(columns, lanes));
+    if (!has_rest(choice)) choice.set_index(d_tail, 0);
   }
 
   // As many at once as were no slower than one, of what is computed and of so long rows; while one
@@ -79,7 +79,7 @@ class Rows : public Group {
   }
 
   void append_steps(const Choice& choice, Steps& steps) const override {
-    const int64_t at_once = d_rows < 0 ? 1 : choice[d_rows];
+    const int64_t at_once = choice[d_rows];
     std::vector<std::string> parallel = outer, inside = row;
     std::string several;  // the axis of the rows at once
     if (!column.empty()) {
@@ -340,7 +340,6 @@ Fit add_rows(SketchBuilder& builder, const Task&) {
     if (stage.name() != group->root) group->inner.push_back(inner_of(info, *group));
   }
   add_decisions(builder, *group);
-  group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return Fit::kWhole;
 }

@@ -31,16 +31,14 @@ class RowParts : public Group {
   int64_t rows = 1;
   int cores = 1;
   int d_parts = -1;
-  std::vector<Decision> own_decisions;
 
   void decide(SketchBuilder& builder, const std::string& stage, const std::vector<int64_t>& parts) {
     d_parts = builder.add_decision(stage, "row_parts", DecisionKind::kParallel, parts);
-    own_decisions = builder.decisions;
   }
   [[nodiscard]] bool legal(const Choice&) const override { return true; }
   // Two for each core, so that one that is late gives some away.
-  void set_default(std::vector<int>& choices) const override {
-    choices[d_parts] = first_option(own_decisions[d_parts], (2 * cores + rows - 1) / rows);
+  void set_default(MutableChoice& choice) const override {
+    choice.set_at_least(d_parts, (2 * cores + rows - 1) / rows);
   }
 };
 

@@ -137,20 +137,19 @@ class Scan : public Group {
   int d_blocks = -1;  // so many of these in a loop
   int d_lanes = -1;   // steps in a vector of a row's
   std::string loop;   // of the body, whose steps these are
-  std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override {
-    return d_blocks < 0 || choice[d_blocks] == 1 ||
-           (choice[d_blocks] - 1) * choice[d_points] * lanes < extent;
+    return choice[d_blocks] == 1 || (choice[d_blocks] - 1) * choice[d_points] * lanes < extent;
   }
 
   // As many as leave work for all cores.
-  void set_default(std::vector<int>& choices) const override {
-    if (d_lanes >= 0) choices[d_lanes] = 1;
-    choices[d_points] = 0;
+  void set_default(MutableChoice& choice) const override {
+    choice.set_index(d_lanes, 1);
+    choice.set_index(d_points, 0);
     if (d_lanes >= 0 && length >= kLongRow) return;  // its vectors wait for nothing but one sum
-    for (int& i = choices[d_points] = std::ssize(own_decisions[d_points].options) - 1; i > 0; --i) {
-      const int64_t points = own_decisions[d_points].options[i] * lanes;
+    for (choice.set_last(d_points); choice.index(d_points) > 0;
+         choice.set_index(d_points, choice.index(d_points) - 1)) {
+      const int64_t points = choice[d_points] * lanes;
       if (blocks * ((extent + points - 1) / points) >= cores && (lanes > 1 || extent % points == 0))
         break;
     }
@@ -275,7 +274,6 @@ bool add_scan(SketchBuilder& builder, const std::string& stage) {
   if (!group->loop.empty()) {
     group->d_lanes = builder.add_decision(stage, "scan_lanes", DecisionKind::kTile, {1, row_lanes});
   }
-  group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return true;
 }

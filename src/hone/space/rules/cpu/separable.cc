@@ -26,13 +26,13 @@ class SeparableGroup : public Group {
   [[nodiscard]] bool legal(const Choice& choice) const override {
     return windows->legal(choice) && product->legal(choice);
   }
-  void set_default(std::vector<int>& choices) const override {
-    windows->set_default(choices);
-    product->set_default(choices);
+  void set_default(MutableChoice& choice) const override {
+    windows->set_default(choice);
+    product->set_default(choice);
   }
-  void canonicalise(std::vector<int>& choices) const override {
-    product->canonicalise(choices);
-    windows->canonicalise(choices);  // as if for all rows: for a block's, more would be the same
+  void canonicalise(MutableChoice& choice) const override {
+    product->canonicalise(choice);
+    windows->canonicalise(choice);  // as if for all rows: for a block's, more would be the same
   }
   void append_steps(const Choice& choice, Steps& steps) const override {
     product->append_steps(choice, steps);
@@ -87,8 +87,6 @@ Fit add_separable(SketchBuilder& builder, const Task&) {
   if (!group->product || group->product->roles.row < 0) return Fit::kNone;
   group->windows = make_contraction(builder, between, windows, {.nested = true});
   if (!group->windows) return Fit::kNone;
-  group->product->own_decisions = builder.decisions;
-  group->windows->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return Fit::kWhole;
 }

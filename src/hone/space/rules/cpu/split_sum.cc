@@ -44,17 +44,16 @@ class SplitSum : public Group {
   int64_t lanes = 8;
   std::shared_ptr<const Group> part;
   int d_parts = -1, d_merge = -1;
-  std::vector<Decision> own_decisions;
 
   [[nodiscard]] bool legal(const Choice& choice) const override { return part->legal(choice); }
-  void set_default(std::vector<int>& choices) const override {
-    part->set_default(choices);
-    choices[d_parts] = 0;
-    choices[d_merge] = 0;
+  void set_default(MutableChoice& choice) const override {
+    part->set_default(choice);
+    choice.set_index(d_parts, 0);
+    choice.set_index(d_merge, 0);
   }
-  void canonicalise(std::vector<int>& choices) const override {
-    part->canonicalise(choices);
-    shorten_tile(own_decisions, d_merge, (axes[vector].extent + lanes - 1) / lanes, choices);
+  void canonicalise(MutableChoice& choice) const override {
+    part->canonicalise(choice);
+    choice.shorten(d_merge, ceil_div(axes[vector].extent, lanes));
   }
   void append_steps(const Choice& choice, Steps& steps) const override {
     const std::string partial = reduction + ".rf";
@@ -154,9 +153,8 @@ Fit add_split_sum(SketchBuilder& builder, const Task& task) {
   const int along = axis_named(*r, (*names)[static_cast<size_t>(rows < 0 ? vector : rows)]);
   const compute::Access* operand = packable(builder.state, *r, static_cast<int>(longest));
   if (operand != nullptr && moves(*operand, along)) {
-    const std::string buffer = operand->buffer->name;
-    if (!builder.add_step(schedule::CacheRead{buffer, reduction}).ok()) return Fit::kNone;
-    packed = builder.state.stages[builder.state.find_stage(reduction) - 1].name();
+    packed = add_copy(builder, operand->buffer->name, reduction);
+    if (packed.empty()) return Fit::kNone;
   }
   // The other rule sees the smallest parts; its decisions suit larger ones.
   SketchBuilder probe = builder;
@@ -177,7 +175,6 @@ Fit add_split_sum(SketchBuilder& builder, const Task& task) {
   builder.decisions = std::move(probe.decisions);
   group->d_parts = builder.add_decision(epilogue, "parts", DecisionKind::kParallel, parts);
   group->d_merge = builder.add_decision(epilogue, "merge", DecisionKind::kVector, {1, 2, 4});
-  group->own_decisions = builder.decisions;
   builder.groups.push_back(std::move(group));
   return Fit::kPossible;
 }
