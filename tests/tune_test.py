@@ -98,6 +98,30 @@ class Tuning(Case):
             self.assertEqual(kernel["source"], "stored", kernel["name"])
             self.assertIn(kernel["steps"].strip(), stored)
 
+    def test_what_a_strategy_learned_is_kept_from_run_to_run(self):
+        state = self.folder / "learned.state"
+        options = ["--search", "mixed:recall=1", "--policy-state", state]
+        self.assertGreater(self.succeed_json(*self.arguments("6s"), *options)["trials"], 0)
+        first = state.read_text()
+        self.assertTrue(first.startswith("hone policy state 1\nstrategy mixed\nhash "), first)
+        self.assertGreater(self.succeed_json(*self.arguments("6s"), *options)["trials"], 0)
+        second = state.read_text()
+        self.assertNotEqual(second, first)
+        names = [{line.rsplit(" ", 2)[0] for line in text.splitlines()[3:]} for text in (first, second)]
+        self.assertLessEqual(names[0], names[1], "what was learned is still known")
+
+        # A damaged file, and one that the strategy has no use for, end the command before any work.
+        damaged = second[:-20]
+        state.write_text(damaged)
+        measured = self.trials()
+        for arguments in (options, ["--policy-state", state]):
+            done = support.hone(*self.arguments("3s"), *arguments)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(state.read_text(), damaged)
+        self.assertEqual(self.trials(), measured)
+        self.assertIn(f"{state}: it is damaged", support.hone(*self.arguments("3s"), *options).stderr)
+
     def test_a_short_budget_leaves_the_comparison_inside_the_model_out(self):
         done = support.hone(*self.arguments("600ms"))
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -16,6 +16,7 @@
 #include "hone/model/knowledge.h"
 #include "hone/model/write_model.h"
 #include "hone/resolve_options.h"
+#include "hone/search/policy_state.h"
 #include "hone/time_plan.h"
 #include "hone/trial/statistics.h"
 #include "hone/tuned_schedules.h"
@@ -210,6 +211,8 @@ Status Tuning::search_schedules() {
   const std::vector<search::TuneTask> tasks = tasks_to_tune();
   HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options(packed)));
   for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
+  if (!options_.policy_state.empty())
+    summary_.policy_status = search::save_policy_state(options_.policy_state, *policy_);
   ask_store_again();
   summarise_search();
   return ok_status();
@@ -408,6 +411,8 @@ Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
   }
   HONE_ASSIGN_OR_RETURN(TuneModels models, resolve_options(options));
   HONE_ASSIGN_OR_RETURN(auto policy, search::make_policy(options.search));
+  if (!options.policy_state.empty())
+    HONE_RETURN_IF_ERROR(search::load_policy_state(options.policy_state, *policy));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<db::Store> store, open_for_tuning(options.compile));
   return Tuning(std::move(graph), output, options, start, std::move(models), std::move(policy),
                 store.get())

@@ -19,6 +19,9 @@ struct TuneOptions {
   double budget_seconds = 60;    // from `start_seconds` to the library on disk
   double start_seconds = -1;     // on real_clock(); < 0: now
   std::string search = "mixed";  // search::make_policy: a strategy, with options after ":"
+  // What the strategy learned in earlier runs: read if the file is there, and written after the
+  // search. Empty: no file. A strategy that learns nothing is an error.
+  std::string policy_state;
   // The cost model that guides the search; `compile.cost`, which it is if empty, decides the rest:
   // which kernels there are and what is tried of each first.
   std::string guide;
@@ -58,6 +61,7 @@ struct TuneSummary {
   // The first failure of the database. It ended the search, and what was measured after it is not
   // kept; the library is of all that was measured.
   Status store_status;
+  Status policy_status;  // Why TuneOptions::policy_state was not written, or ok.
 };
 
 }  // namespace hone

@@ -23,6 +23,7 @@ struct Options {
   std::string model, output;
   std::string budget = "60s";
   std::string search = TuneOptions().search;
+  std::string policy_state;
   std::string guide = TuneOptions().guide;
   std::string adapt = TuneOptions().adapt;
   std::string overlap = "auto";
@@ -85,6 +86,7 @@ void print(const TuneSummary& summary, const std::string& output, const Limits& 
     json["waited_seconds"] = summary.waited_seconds;
     json["interrupted"] = summary.interrupted;
     json["store_failure"] = summary.store_status.message();
+    json["policy_failure"] = summary.policy_status.message();
     json["model_seconds"] = summary.model_seconds;
     json["untuned_model_seconds"] = summary.untuned_model_seconds;
     json["kept_untuned"] = summary.kept_untuned;
@@ -133,6 +135,7 @@ Status run(const Options& options) {
   HONE_ASSIGN_OR_RETURN(parsed.overlap, parse_overlap(options.overlap));
   HONE_RETURN_IF_ERROR(of_option("--search", search::make_policy(options.search)).status());
   parsed.search = options.search;
+  parsed.policy_state = options.policy_state;
   parsed.guide = options.guide;
   parsed.adapt = options.adapt;
   parsed.interrupted = &listen_for_interrupt();
@@ -150,6 +153,7 @@ Status run(const Options& options) {
   if (!limits.ok()) log_warning("no limits are shown: {}", limits.status().message());
   print(*summary, output, limits.ok() ? *limits : Limits(), options.json);
   if (!summary->store_status.ok()) return summary->store_status;
+  if (!summary->policy_status.ok()) return summary->policy_status;
   if (!summary->interrupted) return ok_status();
   return error(Code::kCancelled, "interrupted after {} trials, all kept; the same command resumes",
                summary->trials);
@@ -178,6 +182,11 @@ Command tune_command(CLI::App& root) {
       ->type_name("NAME[:OPTION=VALUE,...]")
       ->capture_default_str();
   app->add_option(
+         "--policy-state", options->policy_state,
+         "A file with what the strategy learned in earlier runs: read if it is there, and\n"
+         "written after the search. The strategy is one with recall, as in mixed:recall=1")
+      ->type_name("FILE");
+  app->add_option(
          "--guide", options->guide,
          "The cost model that guides the search, named as by --cost, which decides the rest: which\n"
          "kernels there are and what is tried of each first. Default: the same")
@@ -204,6 +213,8 @@ Command tune_command(CLI::App& root) {
           [options](FileRoles& files) {
             files.read("MODEL", options->model);
             add_cost_file(options->guide, files);
+            if (!options->policy_state.empty())
+              files.updated("--policy-state", options->policy_state);
             add_build_files(options->build, DatabaseUse::kWrite, files);
             add_outputs(output_of(*options), options->build.header, files);
           }};

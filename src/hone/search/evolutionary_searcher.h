@@ -14,6 +14,7 @@ struct EvolutionOptions {
   double crossover = 0.3;      // of the children; the others are mutations
   double descent_share = 0.4;  // of each batch, neighbours of the best measured points
   size_t descent_after = 8;    // measurements
+  double recall = 0;           // share of the remembered errors that predictions are corrected by
 };
 
 class EvolutionarySearcher : public GuidedSearcher {

@@ -13,12 +13,17 @@ constexpr size_t kMaxPredictions = 200'000;
 
 }  // namespace
 
-Guide::Guide(const SearchTask& task, double optimism)
+Guide::Guide(const SearchTask& task, double optimism, const Recall* recall)
     : task_(task),
-      revision_(task.model->revision()),
+      recall_(recall),
+      revision_(revision()),
       optimism_(optimism),
       proposals_(*task.space),
       rng_(hash_combine(task.seed, task.key)) {}
+
+uint64_t Guide::revision() const {
+  return task_.model->revision() + (recall_ ? recall_->revision() : 0);
+}
 
 void Guide::correct(const MeasuredPoint& observed, double predicted) {
   if (!std::isfinite(predicted)) return;
@@ -29,7 +34,7 @@ void Guide::correct(const MeasuredPoint& observed, double predicted) {
 }
 
 void Guide::relearn() {
-  revision_ = task_.model->revision();
+  revision_ = revision();
   predictions_.clear();
   correction_ = Correction();
   std::vector<space::Point> points;
@@ -40,14 +45,17 @@ void Guide::relearn() {
 }
 
 std::vector<double> Guide::predict(std::span<const space::Point> points) {
-  if (task_.model->revision() != revision_) relearn();
+  if (revision() != revision_) relearn();
   if (predictions_.size() > kMaxPredictions) predictions_.clear();
   std::vector<space::Point> fresh;
   for (const space::Point& point : points) {
     if (predictions_.emplace(space::hash(point), INFINITY).second) fresh.push_back(point);
   }
   const std::vector<double> fresh_logs = predict_log_seconds(task_, fresh);
-  for (size_t i = 0; i < fresh.size(); ++i) predictions_[space::hash(fresh[i])] = fresh_logs[i];
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    const double recalled = recall_ ? recall_->log_factor(task_, fresh[i]) : 0;
+    predictions_[space::hash(fresh[i])] = fresh_logs[i] + recalled;
+  }
   std::vector<double> logs;
   logs.reserve(points.size());
   for (const space::Point& point : points) logs.push_back(predictions_.at(space::hash(point)));

@@ -7,6 +7,7 @@
 
 #include "hone/search/correction.h"
 #include "hone/search/proposals.h"
+#include "hone/search/recall.h"
 #include "hone/search/searcher.h"
 
 namespace hone::search {
@@ -23,10 +24,14 @@ struct MeasuredPoint {
   double seconds = 0;
 };
 
+inline constexpr double kOptimism = 0.5;
+
 class Guide {
  public:
-  // `optimism`: standard deviations of the correction in a candidate's favour.
-  explicit Guide(const SearchTask& task, double optimism = 0.5);
+  // `optimism`: standard deviations of the correction in a candidate's favour. `recall`: corrects
+  // predictions before anything is measured, and outlives it; may be null.
+  explicit Guide(const SearchTask& task, double optimism = kOptimism,
+                 const Recall* recall = nullptr);
 
   [[nodiscard]] const space::Space& space() const { return *task_.space; }
   [[nodiscard]] Rng& rng() { return rng_; }
@@ -55,11 +60,14 @@ class Guide {
  private:
   [[nodiscard]] std::vector<double> predict(std::span<const space::Point> points);
   void correct(const MeasuredPoint& observed, double predicted);
+  // Changes when predictions do.
+  [[nodiscard]] uint64_t revision() const;
   // The model has learned: what it said before is forgotten, the correction begins anew.
   void relearn();
 
   SearchTask task_;
-  uint64_t revision_;  // of the model that predictions_ are from
+  const Recall* recall_;
+  uint64_t revision_;  // that predictions_ are of
   double optimism_;
   bool usual_newer_ = false;
   Proposals proposals_;

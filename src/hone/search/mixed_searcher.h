@@ -17,6 +17,7 @@ struct MixedOptions {
   double least_share = 0.25;  // of a batch, for evolution as for descent
   double hopeless = 2;        // times the fastest predicted sketch's: a default point not tried
   double memory = 0.9;        // what a measurement's gain still counts one batch later
+  double recall = 0;          // share of the remembered errors that predictions are corrected by
 };
 
 class MixedSearcher : public GuidedSearcher {

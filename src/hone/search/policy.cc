@@ -10,11 +10,15 @@
 #include "hone/search/evolutionary_searcher.h"
 #include "hone/search/mixed_searcher.h"
 #include "hone/search/random_searcher.h"
+#include "hone/search/recall.h"
 
 namespace hone::search {
 namespace {
 
 constexpr double kMost = 1 << 20;  // of what is counted
+
+constexpr std::string_view kRecallHelp =
+    "share of what earlier tasks showed of the model's errors that predictions are corrected by";
 
 constexpr OptionField<MixedOptions> kMixed[] = {
     {"samples", "points among which the best predicted ones are chosen at the start", 1, kMost,
@@ -29,7 +33,8 @@ constexpr OptionField<MixedOptions> kMixed[] = {
     {"hopeless", "a sketch whose default point is predicted so many times slower is not tried", 1,
      1e6, &MixedOptions::hopeless},
     {"memory", "what a measurement's gain still counts one batch later", 0, 1,
-     &MixedOptions::memory}};
+     &MixedOptions::memory},
+    {"recall", kRecallHelp, 0, 1, &MixedOptions::recall}};
 
 constexpr OptionField<EvolutionOptions> kEvolution[] = {
     {"first_population", "samples before the first generation", 1, kMost,
@@ -41,7 +46,8 @@ constexpr OptionField<EvolutionOptions> kEvolution[] = {
     {"descent_share", "share of a batch that are neighbours of the best measured points", 0, 1,
      &EvolutionOptions::descent_share},
     {"descent_after", "measurements before these neighbours are proposed", 0, kMost,
-     &EvolutionOptions::descent_after}};
+     &EvolutionOptions::descent_after},
+    {"recall", kRecallHelp, 0, 1, &EvolutionOptions::recall}};
 
 constexpr OptionField<AnnealingOptions> kAnnealing[] = {
     {"chains", "chains that live side by side", 1, kMost, &AnnealingOptions::chains},
@@ -71,24 +77,43 @@ constexpr OptionField<BeamOptions> kBeam[] = {
     {"random_completion", "share of the searches that start from a sample instead", 0, 1,
      &BeamOptions::random_completion}};
 
-// A strategy that remembers nothing from task to task: each searcher starts from the options.
+template <typename Options>
+double recall_of(const Options& options) {
+  if constexpr (requires { options.recall; }) return options.recall;
+  return 0;
+}
+
+// Each searcher starts from the options and, if they have `recall`, from what was learned.
 template <typename Strategy, typename Options>
 class GuidedPolicy : public Policy {
  public:
-  GuidedPolicy(std::string_view name, const Options& options) : name_(name), options_(options) {}
-  [[nodiscard]] std::string_view name() const override { return name_; }
+  GuidedPolicy(std::string_view name, const Options& options) : Policy(name), options_(options) {
+    if (recall_of(options) > 0) recall_.emplace(recall_of(options));
+  }
   [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task) override {
-    return std::make_unique<Strategy>(std::make_shared<Guide>(task), options_);
+    return std::make_unique<Strategy>(
+        std::make_shared<Guide>(task, kOptimism, recall_ ? &*recall_ : nullptr), options_);
+  }
+  void observe(const SearchTask& task, std::span<const space::Point> points,
+               std::span<const double> seconds) override {
+    if (recall_) recall_->observe(task, points, seconds);
+  }
+  [[nodiscard]] Result<std::string> save() const override {
+    if (!recall_) return Policy::save();
+    return recall_->save();
+  }
+  [[nodiscard]] Status load(std::string_view state) override {
+    return recall_ ? recall_->load(state) : Policy::load(state);
   }
 
  private:
-  std::string_view name_;
   Options options_;
+  std::optional<Recall> recall_;
 };
 
 class RandomPolicy : public Policy {
  public:
-  [[nodiscard]] std::string_view name() const override { return "random"; }
+  using Policy::Policy;
   [[nodiscard]] std::unique_ptr<Searcher> make_searcher(const SearchTask& task) override {
     return std::make_unique<RandomSearcher>(task);
   }
@@ -113,9 +138,9 @@ constexpr Entry guided(std::string_view name) {
           [] { return fields_help<Options>(kFields, {}); }};
 }
 
-Made make_random(std::string_view /*name*/, std::string_view text) {
+Made make_random(std::string_view name, std::string_view text) {
   if (!text.empty()) return invalid("it has no options");
-  return PolicyPtr(new RandomPolicy());
+  return PolicyPtr(new RandomPolicy(name));
 }
 
 const Entry kStrategies[] = {
@@ -133,7 +158,21 @@ const Entry* find(std::string_view name) {
   return nullptr;
 }
 
+Status learns_nothing(std::string_view name) {
+  return invalid(
+      "search strategy '{}' learns nothing that could be kept, expected one with recall "
+      "as in {}:recall=1",
+      name, kDefaultStrategy);
+}
+
 }  // namespace
+
+void Policy::observe(const SearchTask& /*task*/, std::span<const space::Point> /*points*/,
+                     std::span<const double> /*seconds*/) {}
+
+Result<std::string> Policy::save() const { return learns_nothing(name_); }
+
+Status Policy::load(std::string_view /*state*/) { return learns_nothing(name_); }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view text) {
   const size_t colon = text.find(':');

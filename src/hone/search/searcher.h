@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct SearchTask {
   uint64_t key = 0;  // task key
   uint64_t seed = 0;
   ThreadPool* pool = nullptr;  // helps with predictions; may be null
+  std::string family = {};     // compute::class_family: what is learned of it holds for its others
 };
 
 class Searcher {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hone/base/log.h"
+#include "hone/compute/class_family.h"
 #include "hone/search/prediction.h"
 #include "hone/search/stored_trials.h"
 
@@ -21,8 +22,14 @@ constexpr size_t kMaxLearned = 2000;  // records of earlier runs, for the cost m
 }  // namespace
 
 SearchTask TaskTuner::search_task() const {
-  return {&*space_,  context_.target, context_.model, context_.threads,
-          task_.key, context_.seed,   pool_};
+  return {.space = &*space_,
+          .target = context_.target,
+          .model = context_.model,
+          .threads = context_.threads,
+          .key = task_.key,
+          .seed = context_.seed,
+          .pool = pool_,
+          .family = compute::class_family(compute::kernel_class(*task_.dag))};
 }
 
 Status TaskTuner::open(db::TrialStore* store) {
@@ -41,12 +48,12 @@ Status TaskTuner::open(db::TrialStore* store) {
 }
 
 Status TaskTuner::make_source() {
-  Policy* policy = context_.policy;
-  if (policy == nullptr) {
+  policy_ = context_.policy;
+  if (policy_ == nullptr) {
     HONE_ASSIGN_OR_RETURN(default_policy_, make_policy(kDefaultStrategy));
-    policy = default_policy_.get();
+    policy_ = default_policy_.get();
   }
-  source_.emplace(search_task(), policy->make_searcher(search_task()));
+  source_.emplace(search_task(), policy_->make_searcher(search_task()));
   return ok_status();
 }
 
@@ -82,6 +89,7 @@ std::optional<Example> TaskTuner::example() const {
 
 void TaskTuner::teach(std::span<const space::Point> points, std::span<const double> seconds) {
   source_->observe(points, seconds);
+  policy_->observe(search_task(), points, seconds);
   teach_model(points, seconds);
 }
 

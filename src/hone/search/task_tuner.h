@@ -1,8 +1,8 @@
 // search/task_tuner.h - the tuning of one task in a run. It ties together where candidates come
 // from (candidate_source.h), what was measured (trial_log.h), what was trusted before
-// (trusted_schedules.h) and the best so far (champion.h), makes machine code, and tells searcher
-// and cost model what was measured. propose() and build() may run while a batch is being measured;
-// observe() may not run at the same time as propose().
+// (trusted_schedules.h) and the best so far (champion.h), makes machine code, and tells searcher,
+// policy and cost model what was measured. propose() and build() may run while a batch is being
+// measured; observe() may not run at the same time as propose().
 #pragma once
 
 #include <memory>
@@ -110,7 +110,7 @@ class TaskTuner {
   [[nodiscard]] Status make_source();
   [[nodiscard]] Status make_operands();  // once
   [[nodiscard]] Status learn(db::TrialStore& store);
-  // Tells searcher and cost model, or the latter alone; infinity for what failed.
+  // Tells searcher, policy and cost model, or the latter alone; infinity for what failed.
   void teach(std::span<const space::Point> points, std::span<const double> seconds);
   void teach_model(std::span<const space::Point> points, std::span<const double> seconds);
   // False if its program is known: the searcher hears its time, if that is known, too.
@@ -124,6 +124,7 @@ class TaskTuner {
   ThreadPool* pool_;
   std::optional<space::Space> space_;
   std::unique_ptr<Policy> default_policy_;  // if the context has none
+  Policy* policy_ = nullptr;
   std::optional<CandidateSource> source_;
   TaskOperands operands_;
   TaskWork work_;
