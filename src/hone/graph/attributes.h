@@ -1,4 +1,4 @@
-// graph/attributes.h - the attributes of a node: a name and a value of one of seven types.
+// graph/attributes.h - the attributes of a node: names with values of one of seven types.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace hone::graph {
 
-struct SubgraphBody;  // graph/subgraph.h
-struct Subgraph {     // a graph-valued attribute: the body of an If, Loop or Scan
+struct SubgraphBody;  // defined in graph/subgraph.h
+struct Subgraph {     // graph-valued attribute: the body of an If, Loop or Scan
   std::shared_ptr<const SubgraphBody> body;
   bool operator==(const Subgraph&) const = default;
 };
@@ -24,8 +24,8 @@ class Attributes {
  public:
   void set(const std::string& name, Attribute value) { map_[name] = std::move(value); }
   [[nodiscard]] bool has(const std::string& name) const { return map_.count(name) != 0; }
-  // The attribute, or the default where it is missing or has another type: check_type() was called
-  // for every attribute that an operator reads.
+  // Returns the attribute, or the default if it is missing or has another type. check_type() is
+  // called for every attribute that an operator reads.
   template <typename T>
   [[nodiscard]] T get(const std::string& name, T otherwise) const {
     const T* found = find<T>(name);

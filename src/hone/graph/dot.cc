@@ -6,7 +6,7 @@
 namespace hone::graph {
 namespace {
 
-constexpr int kColours = 12;  // of Graphviz's scheme set312
+constexpr int kColours = 12;  // colours in Graphviz's scheme set312
 
 // In quotes, and printable; a backslash would mean something else.
 std::string quoted(std::string_view text) {

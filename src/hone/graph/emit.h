@@ -1,9 +1,10 @@
-// graph/emit.h - turns a group of nodes into one compute::Dag: the first node (the anchor) fixes
-// the iteration space, each node adds its stages, the last stage writes the group's result. A later
-// contraction of a joined group (fuse.h) is an anchor, too, with a space of its own.
+// graph/emit.h - turns a group of nodes into one compute::Dag. The first node (the anchor)
+// determines the iteration space, each node adds its stages, and the last stage writes the group's
+// result. A later contraction of a joined group (fuse.h) is an anchor, too, with an iteration space
+// of its own.
 //
-// Operators speak of logical coordinates (n, c, h, w); where a value lies in memory (order, border,
-// window) enters only here, when a read or write is made of them.
+// Operators use logical coordinates (n, c, h, w). The place of a value in memory (order, border,
+// window) is applied only here, when a read or write is made from them.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,7 @@
 
 namespace hone::graph {
 
-// A param of a Dag: a value of the graph, or a constant made while emitting.
+// A param of a Dag: a value of the graph, or a constant that was made while emitting.
 struct EmittedArgument {
   explicit EmittedArgument(ValueId of) : value(of) {}
   explicit EmittedArgument(Tensor made) : constant(std::move(made)) {}
@@ -22,10 +23,12 @@ struct EmittedArgument {
 };
 struct Emitted {
   compute::Dag dag;
-  std::vector<EmittedArgument> arguments;  // one per param, in order; none that no stage touches
+  // One per param, in order; params that no stage touches have none.
+  std::vector<EmittedArgument> arguments;
 };
 
-// A point of the iteration space: its axes' variables and the logical coordinates of the result.
+// A point of the iteration space: the variables of its axes, and the logical coordinates of the
+// result.
 struct Point {
   std::vector<ir::Expr> axes;
   std::vector<ir::Expr> index;
@@ -45,7 +48,8 @@ class EmitContext {
   using PointValue = std::function<ir::Expr(const Point&)>;
   using ReduceValue = std::function<ir::Expr(const Point&, const std::vector<ir::Expr>& reduce)>;
 
-  // `nodes`: indices into graph.nodes. `non_negative`: by value, from non_negative_values().
+  // The parameter `nodes` has indices into graph.nodes; `non_negative` comes from
+  // non_negative_values() and has one element per value.
   EmitContext(const Graph& graph, std::vector<int> nodes, const std::vector<bool>& non_negative);
   [[nodiscard]] Result<Emitted> run() &&;
 
@@ -57,49 +61,54 @@ class EmitContext {
   [[nodiscard]] const Value& result() const { return graph_.value(node_->outputs[0]); }
   [[nodiscard]] const Value& result_at(size_t i) const { return graph_.value(node_->outputs[i]); }
 
-  // The role names of the result's dimensions, in logical order. Only the anchor's call counts.
+  // Sets the role names of the result's dimensions, in logical order. Only the anchor's call has an
+  // effect.
   void name_dims(std::vector<std::string> roles);
-  // Dimension `dim` becomes two axes: outer_role, and its own role with extent `inner`.
+  // Splits dimension `dim` into two axes: outer_role, and its own role with extent `inner`.
   void split_dim(int dim, const std::string& outer_role, int64_t inner);
-  // An axis that the result has not, for the stages that ask for it (a row of scores).
+  // Adds an axis that the result does not have, for stages that ask for it (a row of scores).
   void add_axis(const std::string& role, int64_t extent);
 
-  // Whether operand i is computed by this task.
+  // Returns whether operand i is computed by this task.
   [[nodiscard]] bool inside(size_t i) const;
-  // Operand i at logical coordinates, which must lie inside it; one from inside the group only if
-  // the anchor before made it.
+  // Reads operand i at logical coordinates, which must lie inside it. An operand from inside the
+  // group must be the result of the anchor before.
   [[nodiscard]] ir::Expr read(size_t i, const char* role, const std::vector<ir::Expr>& index);
-  // Operand 0 at coordinates that may lie outside by op->padding(): from the border where there is
-  // one that holds the right value, else guarded.
+  // Reads operand 0 at coordinates that may be outside by op->padding(): from the border if that
+  // exists and has the right value, else under a guard.
   [[nodiscard]] ir::Expr read_padded(const char* role, const std::vector<ir::Expr>& index);
-  // Operand i of an elementwise operator at a point: broadcast; from inside the group; or
-  // immediate.
+  // Reads operand i of an elementwise operator at a point. It may be broadcast, come from inside
+  // the group, or be an immediate.
   [[nodiscard]] ir::Expr operand(size_t i, const char* role, const Point& point);
-  // A constant that the operator computes itself.
+  // Reads a constant that the operator computes itself.
   [[nodiscard]] ir::Expr constant(const char* role, const Tensor& tensor,
                                   const std::vector<ir::Expr>& index);
-  // The axis of a role at a point.
+  // Returns the axis of a role at a point.
   [[nodiscard]] ir::Expr axis(const Point& point, std::string_view role) const;
-  // The point where that axis is elsewhere.
+  // Returns the point with `to` as the value of that axis.
   [[nodiscard]] Point moved(const Point& point, std::string_view role, const ir::Expr& to) const;
-  // What the stage before wrote at this point; or the stage `back` before that.
+  // Reads what the last stage wrote at this point, or the stage `back` before that.
   [[nodiscard]] ir::Expr last(const Point& point, size_t back = 0);
-  // The same at other logical coordinates: along a row, inside a reduction. Not after split_dim().
+  // Reads what that stage wrote at other logical coordinates: along a row, inside a reduction. It
+  // must not be called after split_dim().
   [[nodiscard]] ir::Expr last_at(const std::vector<ir::Expr>& index, size_t back = 0);
 
   // ---- what is not affine (sorts, gathers, scans, scatters) ----
-  // An extern stage: the body runs at each point of `axes`, independently of the others, and writes
-  // all results of the node by store(). The node's op must be Kind::kOpaque; its only stage, or
-  // after others, which it reads by last(): then `axes` have nothing to do with theirs.
+  // Adds an extern stage. Its body runs at each point of `axes`, independently of the others, and
+  // writes all results of the node by store(). The node's op must be Kind::kOpaque. It is the
+  // node's only stage, or follows others, which it reads by last(); `axes` are then unrelated to
+  // theirs.
   using Body = std::function<std::vector<ir::Stmt>(const std::vector<ir::Expr>& point)>;
   void body(const StageTag& tag, std::vector<compute::Axis> axes, const Body& make);
-  // Writes an element of result `output` of the node; converts half types. Null if not wanted.
+  // Writes an element of result `output` of the node and converts half types. Returns null if the
+  // result is not wanted.
   [[nodiscard]] ir::Stmt store(size_t output, const std::vector<ir::Expr>& index,
                                const ir::Expr& value);
-  // A result's element as written before (of the node's own type, or f32 for half types).
+  // Reads an element of a result that was written before, in the node's own type, or in f32 for
+  // half types.
   [[nodiscard]] ir::Expr read_result(size_t output, const std::vector<ir::Expr>& index);
 
-  // Which axes a stage has: those of the result's dimensions but these, and added ones.
+  // The axes of a stage: those of the result's dimensions except these, and added ones.
   struct StageAxes {
     StageAxes(std::vector<int> no = {}, std::vector<std::string> also = {})  // NOLINT: implicit
         : without(std::move(no)), with(std::move(also)) {}
@@ -107,12 +116,12 @@ class EmitContext {
     std::vector<std::string> with;
   };
   void pointwise(const StageTag& tag, const PointValue& value, const StageAxes& axes = {});
-  // `until`: where the terms of a point end (compute::Stage::until).
+  // Adds a reduction. `until` is where the terms of a point end (compute::Stage::until).
   void reduce(Combine combine, const StageTag& tag, std::vector<compute::Axis> reduce,
               const ReduceValue& value, const StageAxes& axes = {},
               const PointValue& until = nullptr);
-  // A reduction whose values are updated together (the largest element and its place). last() reads
-  // the first one; the others are its own.
+  // A reduction of several values that are updated together (the largest element and its position).
+  // last() reads the first one; the others are internal.
   struct Joint {
     using Values = std::vector<ir::Expr>;
     Values identity;
@@ -127,19 +136,19 @@ class EmitContext {
   struct SpaceAxis {
     std::string role;
     int64_t extent;
-    int dim;  // logical[dim] += stride * axis; -1: an added axis
+    int dim;  // logical[dim] += stride * axis; -1 for an added axis
     int64_t stride;
   };
   struct Record {  // a stage whose output buffer is not decided yet
     StageTag tag;
-    std::vector<size_t> space;  // its axes, as positions in the space
-    std::vector<int> dims;      // and the result's dimensions that they are
+    std::vector<size_t> space;  // its axes, as indices into the space
+    std::vector<int> dims;      // dimensions of the result that these are
     std::vector<compute::Axis> axes, reduce;
     std::vector<ir::Expr> index;  // logical coordinates of the point; null for a dropped dimension
     Combine combine = Combine::kSum;
     ir::Expr value, until;
-    std::vector<ir::Stmt> body = {};          // an extern stage: instead of a value
-    std::vector<compute::Output> joint = {};  // of a reduction of several values: all of them
+    std::vector<ir::Stmt> body = {};          // body of an extern stage, which has no value
+    std::vector<compute::Output> joint = {};  // all values of a reduction of several
     ir::BufferPtr buffer = {};                // made when it is first read
   };
   struct Param {
@@ -151,7 +160,7 @@ class EmitContext {
   void make_space();
   const ir::BufferPtr& buffer_of(Record& record);
   Record new_record(const StageTag& tag, const StageAxes& axes) const;
-  [[nodiscard]] size_t place_of(std::string_view role) const;  // in the space
+  [[nodiscard]] size_t place_of(std::string_view role) const;  // returns an index into the space
   [[nodiscard]] Point point_of(const Record& record) const;
   ir::Expr load_record(size_t record, const Point& point);
   const ir::BufferPtr& param(ValueId id, const char* role);
@@ -165,43 +174,44 @@ class EmitContext {
   std::vector<int> nodes_;
   const std::vector<bool>& non_negative_;
   const Node* node_ = nullptr;
-  int part_result_ = 0;  // the node whose result has the shape of the anchor's
+  int part_result_ = 0;  // node whose result has the shape of the anchor's
   std::vector<std::string> roles_;
   std::vector<std::pair<int, std::pair<std::string, int64_t>>> splits_;
   std::vector<SpaceAxis> added_;
   std::vector<SpaceAxis> space_;
   std::vector<Record> records_;
-  size_t first_record_ = 0;                         // of the node being emitted
-  std::vector<std::pair<ValueId, size_t>> inside_;  // values of the group -> record
+  size_t first_record_ = 0;  // first record of the node that is being emitted
+  std::vector<std::pair<ValueId, size_t>> inside_;  // records of the values of the group
   std::vector<Param> params_;
-  std::vector<ir::BufferPtr> results_;  // of an extern stage, by output
+  std::vector<ir::BufferPtr> results_;  // results of an extern stage, by output
   compute::DagBuilder builder_;
 };
 
-// For each value whether it is known never to be negative.
+// Returns, per value, whether it is known never to be negative.
 [[nodiscard]] std::vector<bool> non_negative_values(const Graph& graph);
 
-// How a value lies in memory: its Storage, or densely in ONNX order if none is assigned.
+// Returns the Storage of a value; if none is assigned, a dense one in ONNX order.
 [[nodiscard]] Storage storage_or_dense(const Value& value);
-// The memory order of a value: 0, 1, 2, ... if none is assigned.
+// Returns the memory order of a value; 0, 1, 2, ... if none is assigned.
 [[nodiscard]] std::vector<int> order_of(const Value& value);
 
-// A constant of any element type.
+// Returns a constant of any element type.
 [[nodiscard]] ir::Expr literal(DType dtype, double value);
-// An element of a tensor, of the type in which it is computed.
+// Returns an element of a tensor, in the type in which it is computed.
 [[nodiscard]] ir::Expr literal(const Tensor& tensor, int64_t flat);
 
-// What combining starts from: 0, 1, the least or the greatest value of the type.
+// Returns the neutral element: 0, 1, the least or the greatest value of the type.
 [[nodiscard]] ir::Expr combine_identity(Combine combine, DType dtype);
-// The least and the greatest value of a type; infinite for floats.
+// Both return a bound of a type: the least or the greatest value, which is infinite for floats.
 [[nodiscard]] ir::Expr lowest(DType dtype);
 [[nodiscard]] ir::Expr highest(DType dtype);
 
-// Serial loops around a body, for extern stages; the axes' variables count from 0.
+// Makes serial loops around a body, for extern stages. The axes' variables count from 0.
 [[nodiscard]] ir::Stmt loops_over(const std::vector<compute::Axis>& axes,
                                   std::vector<ir::Stmt> body);
 
-// The type in which values of a type are computed: f32 for the half types, else the type itself.
+// Returns the type in which values of a type are computed: f32 for the half types, else the type
+// itself.
 [[nodiscard]] DType compute_type(DType dtype);
 
 }  // namespace hone::graph

@@ -85,7 +85,7 @@ class Fuser {
     return n.outputs.size() == 1 && graph_.value(n.outputs[0]).shape == shape;
   }
 
-  // Whether operands that are no elementwise reads (a BatchNormalization's scale) come from
+  // Returns whether operands that are not read pointwise (a BatchNormalization's scale) come from
   // outside.
   bool reads_pointwise(int i, const std::vector<int>& group, const Shape& shape) const {
     for (const ValueId in : node(i).inputs) {

@@ -25,7 +25,7 @@ class Importer {
   Result<Graph> run(onnx::ModelProto& model) {
     Result<Graph> graph = read(model);
     if (graph.ok()) return graph;
-    // What is not supported is told first, also where something else is wrong.
+    // Unsupported operators are reported first, also if something else is wrong.
     const Status unsupported = unsupported_.all(graph_.file);
     const Status& status = unsupported.ok() ? graph.status() : unsupported;
     return Status(status.code(), printable(status.message()));

@@ -390,7 +390,7 @@ TEST(import_onnx, survives_mutated_files) {
       continue;
     }
     ++accepted;
-    // What is accepted can be compiled, or says why not.
+    // A model that is accepted can be compiled, or the error says why not.
     if (const Status status = optimize(*graph); !status.ok()) {
       EXPECT_NE(status.code(), Code::kInternal) << status.message();
       continue;

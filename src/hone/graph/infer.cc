@@ -236,7 +236,7 @@ bool is_monotone(std::string_view type) {
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
-// What a small result of integers is at most, by computing with what its operands are at most.
+// Computes upper bounds of a small result of integers from those of its operands.
 Status bound_small(Graph& graph, const Node& node) {
   const ValueId out = node.outputs[0];
   if (out == kNoValue || graph.value(out).constant || node.op->fold == nullptr ||
@@ -263,7 +263,7 @@ Status bound_small(Graph& graph, const Node& node) {
 
 Status add_inferred(Graph& graph, Node node, std::vector<Node>& nodes) {
   const AllocatesFor purpose(name_and_type(node));
-  HONE_ASSIGN_OR_RETURN(const bool followed, follow_extents(graph, node, nodes));
+  HONE_ASSIGN_OR_RETURN(const bool followed, propagate_dynamic_shapes(graph, node, nodes));
   if (followed) return ok_status();
   if (node.op->expand != nullptr) {
     HONE_RETURN_IF_ERROR(check_node(graph, node));

@@ -183,7 +183,8 @@ TEST(large_graph, a_border_at_the_end_of_a_chain) {
   }
 }
 
-// What folding takes in all is bounded: nodes of constants stay when it is used up.
+// The work of folding is limited in all: nodes with constant operands stay when the limit is
+// reached.
 TEST(large_graph, folds_no_more_than_a_bound) {
   TestModel model;
   model.input("x", {2}).input("a", {2}).input("b", {2});

@@ -26,23 +26,24 @@ bool alike(const Buffer& a, const Buffer& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.border == b.border;
 }
 
-// Whether `a` may lie where `b` does although a call needs both: in place, whichever is the result.
+// Tells whether `a` may share the memory of `b` although a call needs both: in place, whichever is
+// the result.
 class InPlaceTable {
  public:
   InPlaceTable(const MemoryPlan& plan, const TaskList& tasks, std::span<const InPlace> in_place) {
-    // An argument that occurs twice in one moment may be read elsewhere too.
-    std::map<std::pair<int, int>, int> uses;  // of a buffer in a moment
+    // An argument that occurs twice in one step may be read elsewhere too.
+    std::map<std::pair<int, int>, int> uses;  // uses of a buffer in a time step
     for (size_t c = 0; c < tasks.calls.size(); ++c) {
       for (const Argument& a : tasks.calls[c].arguments) {
-        if (a.kind == Argument::Kind::kArena) ++uses[{plan.moments[c], a.index}];
+        if (a.kind == Argument::Kind::kArena) ++uses[{plan.time_steps[c], a.index}];
       }
     }
     for (const InPlace& pair : in_place) {
       const auto in = static_cast<size_t>(pair.input), out = static_cast<size_t>(pair.output);
       const Buffer& buffer = tasks.buffers[in];
-      const int moment = plan.moments[static_cast<size_t>(pair.call)];
-      const auto once = [&](int index) { return uses[{moment, index}] == 1; };
-      if (plan.lives[in].second == moment && plan.lives[out].first == moment &&
+      const int step = plan.time_steps[static_cast<size_t>(pair.call)];
+      const auto once = [&](int index) { return uses[{step, index}] == 1; };
+      if (plan.lives[in].second == step && plan.lives[out].first == step &&
           alike(buffer, tasks.buffers[out]) && once(pair.input) && once(pair.output))
         pairs_.insert({std::min(pair.input, pair.output), std::max(pair.input, pair.output)});
     }
@@ -56,20 +57,20 @@ class InPlaceTable {
 };
 
 // Lives of all buffers; nothing is placed.
-MemoryPlan plan_lives(const TaskList& tasks, std::span<const int> moments) {
+MemoryPlan plan_lives(const TaskList& tasks, std::span<const int> time_steps) {
   MemoryPlan plan;
-  plan.moments.assign(moments.begin(), moments.end());
-  plan.moments.resize(tasks.calls.size());
-  if (moments.empty()) std::iota(plan.moments.begin(), plan.moments.end(), 0);
+  plan.time_steps.assign(time_steps.begin(), time_steps.end());
+  plan.time_steps.resize(tasks.calls.size());
+  if (time_steps.empty()) std::iota(plan.time_steps.begin(), plan.time_steps.end(), 0);
   plan.offsets.assign(tasks.buffers.size(), -1);
   plan.lives.assign(tasks.buffers.size(), {-1, -1});
   for (size_t i = 0; i < tasks.calls.size(); ++i) {
     for (const Argument& argument : tasks.calls[i].arguments) {
       if (argument.kind != Argument::Kind::kArena) continue;
       auto& [first, last] = plan.lives[static_cast<size_t>(argument.index)];
-      const int moment = plan.moments[i];
-      if (first < 0 || moment < first) first = moment;
-      last = std::max(last, moment);
+      const int step = plan.time_steps[i];
+      if (first < 0 || step < first) first = step;
+      last = std::max(last, step);
     }
   }
   for (const TensorInfo& output : tasks.outputs) {  // read after the last call
@@ -231,7 +232,7 @@ void place_in_time_order(MemoryPlan& plan, const TaskList& tasks) {
   const auto bytes_of = [&](int i) { return round_up(buffer(i).bytes(), MemoryPlan::kAlignment); };
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return life(a).first < life(b).first; });
-  // Of like buffers, the moment from which on a place is free, and the place.
+  // For equal buffers: the time step from which on a place is free, and the place.
   std::map<std::tuple<DType, Shape, Shape>, std::set<std::pair<int, int64_t>>> places;
   for (const int i : order) {
     if (!buffer(i).has_border()) continue;
@@ -248,7 +249,7 @@ void place_in_time_order(MemoryPlan& plan, const TaskList& tasks) {
     alike.emplace(life(i).second, offset);
   }
   FreePlaces free;
-  using Last = std::pair<int, int>;  // the moment in which a buffer is used last, and the buffer
+  using Last = std::pair<int, int>;  // the step in which a buffer is used last, and the buffer
   std::priority_queue<Last, std::vector<Last>, std::greater<>> living;
   for (const int i : order) {
     if (buffer(i).has_border()) continue;
@@ -264,8 +265,8 @@ void place_in_time_order(MemoryPlan& plan, const TaskList& tasks) {
 }  // namespace
 
 MemoryPlan plan_memory(const TaskList& tasks, std::span<const InPlace> in_place,
-                       std::span<const int> moments) {
-  const MemoryPlan lives = plan_lives(tasks, moments);
+                       std::span<const int> time_steps) {
+  const MemoryPlan lives = plan_lives(tasks, time_steps);
   if (tasks.buffers.size() > kManyBuffers) {
     MemoryPlan plan = lives;
     place_in_time_order(plan, tasks);
@@ -280,7 +281,7 @@ MemoryPlan plan_memory(const TaskList& tasks, std::span<const InPlace> in_place,
   };
   MemoryPlan plan = place(in_place);
   if (in_place.empty()) return plan;
-  // What is fixed early may leave worse gaps for the rest.
+  // Buffers that are placed early may leave worse gaps for the others.
   MemoryPlan apart = place({});
   return apart.arena_bytes < plan.arena_bytes ? apart : plan;
 }

@@ -1,5 +1,5 @@
-// graph/node_names.h - names that no two nodes share, each found without a look at all others: for
-// every name that is wanted more than once it remembers how far the numbers behind it have come.
+// graph/node_names.h - makes names that no two nodes share without a search: for every name that is
+// requested more than once, it remembers the last number behind it.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ class NodeNames {
   NodeNames() = default;
   explicit NodeNames(const Graph& graph);
 
-  // What follows a name that is taken: ".1", ".2", ...; or, where a body is inlined again and
-  // again, "#", "##", ..., and a number behind the sign from kMostSigns on.
+  // The suffix of a name that is taken: ".1", ".2", ...; or, for bodies that are inlined
+  // repeatedly, "#", "##", ..., and a number behind the sign from kMostSigns on.
   enum class Suffix : uint8_t { kNumber, kSigns };
   static constexpr int64_t kMostSigns = 64;
-  // The first free one of `base` and `base` with a suffix; it is taken from then on.
+  // Returns the first free name among `base` and `base` with a suffix; it is taken from then on.
   [[nodiscard]] std::string take(const std::string& base, Suffix suffix = Suffix::kNumber);
-  // A node is gone.
+  // Frees the name of a node that was removed.
   void release(const std::string& name);
 
  private:
   std::unordered_set<std::string> taken_;
-  // By kind of suffix and name: all smaller suffixes are taken.
+  // The next suffix by kind and name; all smaller ones are taken.
   std::unordered_map<std::string, int64_t> next_[2];
 };
 

@@ -1,5 +1,5 @@
-// graph/onnx_file.h - the protobuf of an ONNX model from memory or from a file. What is no model,
-// is cut off or is nested too deeply is an error that names the file.
+// graph/onnx_file.h - parses the protobuf of an ONNX model from memory or from a file. Data that is
+// no model, is cut off or is nested too deeply is an error that names the file.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// graph/onnx_input.h - what an ONNX model declares of an input, made definite by the options: open
-// extents by --shape, values by --bind. Only for files that see the ONNX protobuf headers.
+// graph/onnx_input.h - makes the declaration of an ONNX model's input definite by the options: open
+// extents by --shape, values by --bind. Only files that see the ONNX protobuf headers include this.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -11,18 +11,19 @@ namespace hone::graph {
 struct DeclaredInput {
   DType dtype = DType::kF32;
   Shape shape;
-  int64_t batch = -1;             // the model's own first extent; -1 if open
-  const Tensor* bound = nullptr;  // its value, where it is known at compile time; of `options`
+  int64_t batch = -1;             // first extent in the model; -1 if it is open
+  const Tensor* bound = nullptr;  // value in `options`, if it is known at compile time
 };
 
 [[nodiscard]] Result<DeclaredInput> declared_input(const onnx::ValueInfoProto& input,
                                                    const ImportOptions& options,
                                                    const std::string& file);
 
-// For each value the operands of its node. Taken before shapes are inferred, which changes nodes.
+// For each value, the operands of its node. They are collected before shapes are inferred, which
+// changes nodes.
 using Sources = std::map<ValueId, std::vector<ValueId>>;
 [[nodiscard]] Sources sources_of_values(const Graph& graph);
-// The inputs that a value has to be bound to so that all of graph.unknown_operands are known.
+// Returns the inputs that have to be bound so that all of graph.unknown_operands are known.
 [[nodiscard]] std::vector<std::string> inputs_to_bind(const Graph& graph, const Sources& sources);
 
 }  // namespace hone::graph

@@ -1,5 +1,5 @@
-// graph/onnx_node.h - what the importer reads of a single ONNX node: its name, its attributes, and
-// whether its operator is supported. Only for files that see the ONNX protobuf headers.
+// graph/onnx_node.h - reads a single ONNX node for the importer: its name, its attributes, and
+// whether its operator is supported. Only files that see the ONNX protobuf headers include this.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -9,15 +9,15 @@
 
 namespace hone::graph {
 
-// Text from a file without what would break a message: control characters become '?'.
+// Returns a text from a file with '?' for control characters, which would break a message.
 [[nodiscard]] std::string printable(std::string text);
-// The name it has or, if it has none, that of its first result.
+// Returns the node's name or, if it has none, that of its first result.
 [[nodiscard]] std::string node_name(const onnx::NodeProto& node);
 [[nodiscard]] bool is_default_domain(const std::string& domain);
-// One error for all nodes whose operator is not supported in this opset.
+// Returns one error for all nodes whose operator is not supported in this opset.
 [[nodiscard]] Status check_operators(const onnx::GraphProto& graph, int opset,
                                      const std::string& file);
-// Into node.attributes; `node` has its name and type already.
+// Reads the attributes into node.attributes; `node` has its name and type already.
 [[nodiscard]] Status read_attributes(const onnx::NodeProto& from, const TensorSource& source,
                                      Node& node);
 

@@ -104,8 +104,8 @@ class BodyReader {
 
 Status read_subgraphs(const onnx::NodeProto& from, const TensorSource& source, int opset,
                       const OuterValue& outer, Node& node) {
-  // What bodies read stands behind the node's own operands, given or not: those of a Loop are the
-  // number of turns and the condition at least.
+  // Values that bodies read come after the node's own operands, of which a Loop has at least the
+  // number of iterations and the condition, given or not.
   const bool is_loop = from.op_type() == "Loop";
   if (is_loop && node.inputs.size() < 2) node.inputs.resize(2, kNoValue);
   std::map<std::string, size_t> captured;

@@ -6,11 +6,11 @@
 
 namespace hone::graph {
 
-// The value of the enclosing graph that has a name; nothing if there is none.
+// Returns the value of the enclosing graph with this name; nothing if there is none.
 using OuterValue = std::function<std::optional<ValueId>(const std::string& name)>;
 
-// Sets the graph-valued attributes of `node`, whose own operands are complete, and appends the
-// enclosing graph's values that they read to its operands.
+// Sets the graph-valued attributes of `node`, whose own operands are complete, and appends to its
+// operands the enclosing graph's values that they read.
 [[nodiscard]] Status read_subgraphs(const onnx::NodeProto& from, const TensorSource& source,
                                     int opset, const OuterValue& outer, Node& node);
 

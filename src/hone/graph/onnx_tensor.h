@@ -1,5 +1,6 @@
-// graph/onnx_tensor.h - tensors of ONNX files: inside, as external data, or alone in a file (.pb).
-// Of the graph library only import_onnx.cc and onnx_*.cc see the ONNX protobuf headers.
+// graph/onnx_tensor.h - reads tensors of ONNX files: inside the model, as external data, or alone
+// in a file (.pb). In the graph library only import_onnx.cc and onnx_*.cc see the ONNX protobuf
+// headers.
 #pragma once
 
 #include <set>
@@ -14,7 +15,7 @@ class TensorProto;
 
 namespace hone::graph {
 
-// A file open for reading, which waits for nobody; fd < 0 if that failed.
+// A file that is open for reading without waiting; fd < 0 if opening failed.
 struct File {
   explicit File(const std::string& path, bool follow_link = true);
   ~File();
@@ -24,22 +25,22 @@ struct File {
   int fd;
 };
 
-// What was read beside a model's own file.
+// The files that were read in addition to the model's own.
 struct ExternalData {
   std::set<std::string> files;
-  int64_t bytes = 0;  // of all tensors
+  int64_t bytes = 0;  // size of all tensors
 };
 
-// Where a tensor comes from.
+// The place of a tensor's data.
 struct TensorSource {
   const std::string& file;    // for messages
-  const std::string& folder;  // of its external data
-  // External data may be a symbolic link that leads out of the folder.
+  const std::string& folder;  // folder of its external data
+  // Allows external data to be a symbolic link that leads out of the folder.
   bool linked_data = false;
-  ExternalData* read = nullptr;  // if not null, is added to
+  ExternalData* read = nullptr;  // if not null, files are added to it
 };
 
-// `what` names its part in messages: "initializer".
+// Reads a tensor. `what` names its role in messages: "initializer".
 [[nodiscard]] Result<Tensor> read_tensor(const onnx::TensorProto& from, const std::string& what,
                                          const TensorSource& source);
 
@@ -47,7 +48,7 @@ struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
-// A file with a single serialized TensorProto, as in ONNX's test data.
+// Reads a file with a single serialized TensorProto, as in ONNX's test data.
 [[nodiscard]] Result<NamedTensor> read_tensor_file(const std::string& path);
 
 }  // namespace hone::graph

@@ -21,7 +21,7 @@ double tile_seconds(const CallCost& cost) {
   return cost.seconds / static_cast<double>(std::max<int64_t>(cost.tiles, 1));
 }
 
-// How calls use one buffer, input or output.
+// An input or output of a call.
 struct Use {
   int call;
   compute::Touched touched;
@@ -52,7 +52,7 @@ class Planner {
       std::vector<int> group = {head};
       const auto number = static_cast<int>(order.size());
       group_[index(head)] = number;
-      if (!costs_[index(head)].alone) find_company(group, number);
+      if (!costs_[index(head)].alone) find_partners(group, number);
       std::stable_sort(group.begin(), group.end(), [&](int a, int b) {
         return tile_seconds(costs_[index(a)]) > tile_seconds(costs_[index(b)]);
       });
@@ -64,7 +64,7 @@ class Planner {
  private:
   static size_t index(int call) { return static_cast<size_t>(call); }
 
-  void find_company(std::vector<int>& group, int number) {
+  void find_partners(std::vector<int>& group, int number) {
     std::vector<CallCost> kernels = {costs_[index(group[0])]};
     double seconds = seconds_together(kernels, options_);
     int looked_at = 0;
@@ -86,7 +86,7 @@ class Planner {
     }
   }
 
-  // Whether all that it needs is done before group `number`.
+  // Returns whether everything that the call depends on is done before group `number`.
   [[nodiscard]] bool can_run(int call, int number) const {
     const std::vector<int>& before = before_[index(call)];
     return std::all_of(before.begin(), before.end(), [&](int other) {
@@ -114,7 +114,7 @@ std::vector<int> in_order(const RunOrder& order) {
   return calls;
 }
 
-std::vector<int> moments(const RunOrder& order, size_t num_calls) {
+std::vector<int> time_steps(const RunOrder& order, size_t num_calls) {
   std::vector<int> result(num_calls, -1);
   for (size_t g = 0; g < order.size(); ++g) {
     for (const int call : order[g]) result[static_cast<size_t>(call)] = static_cast<int>(g);
@@ -151,13 +151,13 @@ std::vector<std::vector<int>> dependences(const TaskList& tasks) {
 Status verify(const RunOrder& order, const TaskList& tasks) {
   size_t count = 0;
   for (const std::vector<int>& group : order) count += group.size();
-  const std::vector<int> moment = moments(order, tasks.calls.size());
-  if (count != tasks.calls.size() || std::count(moment.begin(), moment.end(), -1) > 0)
-    return error(Code::kInternal, "{} calls run, expected each of {} once", count, moment.size());
+  const std::vector<int> step = time_steps(order, tasks.calls.size());
+  if (count != tasks.calls.size() || std::count(step.begin(), step.end(), -1) > 0)
+    return error(Code::kInternal, "{} calls run, expected each of {} once", count, step.size());
   const std::vector<std::vector<int>> before = dependences(tasks);
   for (size_t c = 0; c < before.size(); ++c) {
     for (const int other : before[c]) {
-      if (moment[static_cast<size_t>(other)] >= moment[c])
+      if (step[static_cast<size_t>(other)] >= step[c])
         return error(Code::kInternal, "call {} does not run behind call {}", c, other);
     }
   }
@@ -175,7 +175,7 @@ RunPlan plan_run(const TaskList& tasks, std::span<const CallCost> costs,
     RunPlan plan;
     plan.order = plan_run_order(tasks, costs, options);
     if (plan.order.size() == tasks.calls.size()) break;
-    plan.memory = plan_memory(tasks, in_place, moments(plan.order, tasks.calls.size()));
+    plan.memory = plan_memory(tasks, in_place, time_steps(plan.order, tasks.calls.size()));
     if (static_cast<double>(plan.memory.arena_bytes) <= most) return plan;
   }
   for (int call = 0; call < std::ssize(tasks.calls); ++call) plain.order.push_back({call});

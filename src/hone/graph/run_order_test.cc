@@ -13,8 +13,8 @@ constexpr int64_t kRows = 4, kColumns = 64;
 // A call that reads columns of a buffer (-1: of none) and writes columns of another.
 struct Copy {
   int from, to;
-  int64_t first = 0, count = kColumns;            // of `to`
-  int64_t from_first = 0, from_count = kColumns;  // of `from`; the first of them are copied
+  int64_t first = 0, count = kColumns;            // columns of `to`
+  int64_t from_first = 0, from_count = kColumns;  // columns of `from`; the first of them are copied
 };
 
 TaskCall call_of(const Copy& copy) {
@@ -106,7 +106,7 @@ TEST(run_order, kernels_of_one_tile_run_beside_each_other) {
   const RunOrder order = plan_run_order(tasks, costs, threads(4));
   EXPECT_EQ(order, (RunOrder{{0}, {1, 2, 4, 6}, {3, 5, 7}, {8}}));
   EXPECT_TRUE(verify(order, tasks).ok()) << verify(order, tasks).message();
-  EXPECT_EQ(moments(order, tasks.calls.size()), (std::vector<int>{0, 1, 1, 2, 1, 2, 1, 2, 3}));
+  EXPECT_EQ(time_steps(order, tasks.calls.size()), (std::vector<int>{0, 1, 1, 2, 1, 2, 1, 2, 3}));
 }
 
 TEST(run_order, one_thread_leaves_the_order_alone) {
@@ -168,7 +168,7 @@ TEST(run_order, calls_that_run_together_share_no_memory) {
   EXPECT_EQ(plan_memory(tasks).arena_bytes, 2 * bytes);
   const RunOrder order = {{0, 3}, {1, 4}, {2, 5}};
   ASSERT_TRUE(verify(order, tasks).ok());
-  const MemoryPlan plan = plan_memory(tasks, {}, moments(order, 6));
+  const MemoryPlan plan = plan_memory(tasks, {}, time_steps(order, 6));
   EXPECT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
   EXPECT_EQ(plan.arena_bytes, 4 * bytes);
   MemoryPlan wrong = plan;
@@ -196,9 +196,9 @@ TEST(run_order, a_result_is_written_over_an_operand_only_if_no_neighbour_reads_i
   const int64_t bytes = kRows * kColumns * 4;
   const TaskList alone = task_list(4, {{-1, 0}, {0, 1}, {-1, 2}});
   const RunOrder order = {{0}, {1, 2}};
-  EXPECT_EQ(plan_memory(alone, pairs, moments(order, 3)).arena_bytes, 2 * bytes);
+  EXPECT_EQ(plan_memory(alone, pairs, time_steps(order, 3)).arena_bytes, 2 * bytes);
   const TaskList neighbour = task_list(4, {{-1, 0}, {0, 1}, {0, 2}});
-  const MemoryPlan plan = plan_memory(neighbour, pairs, moments(order, 3));
+  const MemoryPlan plan = plan_memory(neighbour, pairs, time_steps(order, 3));
   EXPECT_NE(plan.offsets[0], plan.offsets[1]);
   EXPECT_TRUE(verify(plan, neighbour, pairs).ok());
 }
@@ -226,7 +226,7 @@ TEST(run_order, random_models_run_in_an_order_that_verifies) {
     const RunOrder order =
         plan_run_order(tasks, costs, threads(static_cast<int>(rng.between(1, 8))));
     EXPECT_TRUE(verify(order, tasks).ok()) << verify(order, tasks).message();
-    const MemoryPlan plan = plan_memory(tasks, {}, moments(order, tasks.calls.size()));
+    const MemoryPlan plan = plan_memory(tasks, {}, time_steps(order, tasks.calls.size()));
     EXPECT_TRUE(verify(plan, tasks).ok()) << verify(plan, tasks).message();
     for (const std::vector<int>& group : order) {
       for (const int call : group)

@@ -1,11 +1,12 @@
-// graph/stored_value.h - a value as its Storage has it in memory, made dense and row-major.
+// graph/stored_value.h - copies a value from the place of its Storage in memory to a dense
+// row-major tensor.
 #pragma once
 
 #include "hone/graph/graph.h"
 
 namespace hone::graph {
 
-// `buffer` is the start of the buffer in which the value is stored.
+// Returns the tensor. `buffer` is the start of the buffer in which the value is stored.
 [[nodiscard]] Tensor stored_value(const Value& value, const void* buffer);
 
 }  // namespace hone::graph

@@ -1,6 +1,6 @@
-// graph/subgraph.h - the body of an If, Loop or Scan, as it was imported: nodes over local value
-// numbers, to be inlined any number of times (ExpandContext::inline_body). Values of the graph
-// around it that it reads are operands of the node that holds it, behind the node's own.
+// graph/subgraph.h - the body of an If, Loop or Scan as it was imported: nodes over local value
+// numbers, which can be inlined any number of times (ExpandContext::inline_body). Values of the
+// enclosing graph that it reads are operands of the node that has the body, after the node's own.
 #pragma once
 
 #include "hone/graph/graph.h"
@@ -10,10 +10,11 @@ namespace hone::graph {
 struct SubgraphBody {
   std::string name;
   std::vector<Node> nodes;         // in topological order; operands and results are local numbers
-  std::vector<std::string> names;  // of the local values, by number
+  std::vector<std::string> names;  // names of the local values, by number
   std::vector<int> inputs, outputs;
   std::vector<std::pair<int, Tensor>> constants;
-  std::vector<std::pair<int, size_t>> captures;  // local number, operand of the holding node
+  // Local number and operand of the node that has the body.
+  std::vector<std::pair<int, size_t>> captures;
 };
 
 }  // namespace hone::graph

@@ -191,7 +191,7 @@ TEST(task_code, transposed_convolutions) {
   }
 }
 
-// Of images that are higher than wide with stride 2.
+// These images are higher than wide, and the stride is 2.
 TEST(task_code, depthwise_convolutions_of_5x5_and_7x7) {
   for (const int64_t taps : {5, 7}) {
     check_family({3,

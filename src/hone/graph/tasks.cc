@@ -151,7 +151,7 @@ class Extractor {
     for (ir::Param& param : emitted.dag.params) param.zeros.clear();
   }
 
-  // Of a constant; what is no constant counts as finite.
+  // Returns whether a constant is finite; arguments that are no constants count as finite.
   bool is_finite(const EmittedArgument& argument) {
     if (argument.constant) return all_finite(*argument.constant);
     if (!graph_.value(argument.value).constant) return true;
@@ -174,7 +174,7 @@ class Extractor {
     }
   }
 
-  // As the kernel of its group takes them.
+  // Orders the arguments as the kernel of the group takes them.
   static void order_arguments(TaskCall& call, const compute::Dag& kernel) {
     const std::vector<size_t> order = compute::order_like(call.dag, kernel);
     call.dag.params = compute::in_order(call.dag.params, order);

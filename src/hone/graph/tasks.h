@@ -1,6 +1,6 @@
-// graph/tasks.h - a graph as the list of its tasks: for each a Dag and where its operands lie. What
-// the tuner, the compiler and the runtime need of a model; names in a Dag are roles, never the
-// model's.
+// graph/tasks.h - a graph as the list of its tasks, each a Dag with the places of its operands.
+// This is what the tuner, the compiler and the runtime need of a model. Names in a Dag are roles,
+// never the model's.
 #pragma once
 
 #include "hone/compute/dag.h"
@@ -12,19 +12,20 @@ namespace hone::graph {
 struct Argument {
   enum class Kind : uint8_t { kInput, kOutput, kArena, kConstant };
   Kind kind;
-  int index;  // of the model input, model output, buffer (TaskList::buffers) or constant
+  int index;  // number of the model input, model output, buffer (TaskList::buffers) or constant
 };
 
 struct TaskCall {
   compute::Dag dag;
   uint64_t key = 0;
-  std::vector<Argument> arguments;  // one per dag.params, in order, which is that of its group
-  std::vector<int> nodes;           // of the graph, in order; the last one's results are written
-  std::string name;                 // the first node's, for tables
-  int group = 0;                    // in TaskList::groups
+  std::vector<Argument> arguments;  // one per param of the Dag of its group, in order
+  // Indices into the graph, in order; the results of the last one are written.
+  std::vector<int> nodes;
+  std::string name;  // name of the first node, for reports
+  int group = 0;     // index into TaskList::groups
 };
 
-// Calls with one key: they share a schedule. Those with equal constants share packed weights too.
+// Calls with one key, which share a schedule. Those with equal constants share packed weights, too.
 struct TaskGroup {
   uint64_t key = 0;
   std::vector<int> calls;
@@ -34,15 +35,15 @@ struct TensorInfo {
   std::string name;
   DType dtype;
   Shape shape;
-  // Of an output whose shape depends on data (`shape` is the largest): the buffer of the arena that
-  // holds its extents, i64, when all calls are done.
+  // For an output whose shape depends on data (`shape` is the largest): the buffer of the arena
+  // that has its extents as i64 when all calls are done.
   int extents = -1;
 };
 
 struct TaskList {
   std::vector<TensorInfo> inputs, outputs;
-  std::vector<Buffer> buffers;    // all of the graph; those of the arena are placed by plan_memory
-  std::vector<Tensor> constants;  // equal ones once
+  std::vector<Buffer> buffers;    // all buffers of the graph; plan_memory places those of the arena
+  std::vector<Tensor> constants;  // without duplicates
   std::vector<uint64_t> constant_hashes;
   std::vector<TaskCall> calls;    // in the order in which they run
   std::vector<TaskGroup> groups;  // in the order of their first call
@@ -50,19 +51,19 @@ struct TaskList {
 
 struct TaskOptions {
   int max_followers = FuseOptions().max_followers;
-  // Whether one task shall take the place of two; none does if it is not set.
+  // Returns whether one task is to replace two. If it is not set, none does.
   std::function<bool(const compute::Dag& joined, const compute::Dag& first,
                      const compute::Dag& second)>
       join = {};
 };
 
-// Needs an optimized graph.
+// Extracts the tasks of an optimized graph.
 [[nodiscard]] Result<TaskList> extract_tasks(const Graph& graph, const TaskOptions& options = {});
 
-// Hash of a call's constants: with the key it says whether two calls are the same computation.
+// Returns a hash of a call's constants. Together with the key it identifies the call's computation.
 [[nodiscard]] uint64_t constants_hash(const TaskList& tasks, const TaskCall& call);
 [[nodiscard]] double total_flops(const TaskList& tasks);
-// A table: multiplicity, class and shapes, FLOPs, name of the first call.
+// Returns a table: multiplicity, class and shapes, FLOPs, name of the first call.
 [[nodiscard]] std::string describe(const TaskList& tasks);
 
 }  // namespace hone::graph

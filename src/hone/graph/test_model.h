@@ -1,4 +1,4 @@
-// graph/test_model.h - builds small ONNX models for tests, as the bytes of a file.
+// graph/test_model.h - builds small ONNX models for tests, as the contents of a file.
 #pragma once
 
 #include <memory>
@@ -15,19 +15,19 @@ class TestModel {
   TestModel(TestModel&&) noexcept;
   ~TestModel();
   TestModel& input(const std::string& name, const Shape& shape, DType dtype = DType::kF32);
-  // Extents as text; what is no number is symbolic.
+  // Adds an input whose extents are texts; those that are no numbers are symbolic.
   TestModel& open_input(const std::string& name, const std::vector<std::string>& shape);
   TestModel& constant(const std::string& name, const Tensor& tensor);
-  // A constant whose data is elsewhere; negative offset or length: not written.
+  // Adds a constant whose data is in another file. A negative offset or length is not written.
   TestModel& external(const std::string& name, const Shape& shape, const std::string& location,
                       int64_t offset = -1, int64_t length = -1);
-  // The node gets the name of its first output, with "node_" before it.
+  // Adds a node. Its name is that of its first output with "node_" before it.
   TestModel& node(const std::string& type, const std::vector<std::string>& inputs,
                   const std::vector<std::string>& outputs, const AttributeList& attributes = {},
                   const std::string& domain = "");
   TestModel& output(const std::string& name);
   [[nodiscard]] std::string bytes() const;
-  // Imported; fails the test if that is an error.
+  // Imports the model. An error fails the test.
   [[nodiscard]] Graph graph() const;
   [[nodiscard]] Result<Graph> import() const;
 
@@ -39,12 +39,14 @@ class TestModel {
 [[nodiscard]] Tensor random_tensor(const Shape& shape, Rng& rng, double low = -1, double high = 1);
 [[nodiscard]] Tensor ints(const std::vector<int64_t>& values);
 [[nodiscard]] Tensor floats(const Shape& shape, const std::vector<float>& values);
-// Largest difference, relative to the largest magnitude in `expected`; infinite if shapes differ.
+// Returns the largest difference relative to the largest magnitude in `expected`; infinite if
+// shapes differ.
 [[nodiscard]] double relative_error(const Tensor& actual, const Tensor& expected);
-// Every node alone, in plain order, without passes: the oracle of everything but the operators.
+// Runs every node alone, in plain order, without passes. This is the oracle of everything but the
+// operators.
 [[nodiscard]] std::vector<Tensor> run_plainly(const Graph& graph,
                                               const std::vector<Tensor>& inputs);
-// Through all passes, fusion and the memory plan; fails the test on an error.
+// Runs the graph after all passes, fusion and the memory plan. An error fails the test.
 [[nodiscard]] std::vector<Tensor> run_optimized(const Graph& graph,
                                                 const std::vector<Tensor>& inputs,
                                                 const std::vector<std::string>& skip_passes = {});

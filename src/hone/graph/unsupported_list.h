@@ -1,5 +1,5 @@
-// graph/unsupported_list.h - what of a model is not supported, gathered so that one message tells
-// all of it.
+// graph/unsupported_list.h - collects what a model has that is not supported, so that one message
+// names all of it.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace hone::graph {
 
 class UnsupportedList {
  public:
-  // Keeps a status with Code::kUnsupported and returns ok; passes on every other one.
+  // Keeps a status with Code::kUnsupported and returns ok; returns every other one.
   [[nodiscard]] Status add(const Status& status) {
     if (status.code() != Code::kUnsupported) return status;
     found_.push_back(status.message());
     return ok_status();
   }
-  // Ok if nothing was kept; else one error, which names the file once.
+  // Returns ok if nothing was kept, else one error that names the file once.
   [[nodiscard]] Status all(const std::string& file) const {
     std::string text;
     for (const std::string& message : found_) {

@@ -166,7 +166,7 @@ Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std
   written.bytes = *linked;
   written.seconds = real_clock().now_seconds() - start;
   written.arena_bytes = assembly.spec.arena_bytes;
-  written.calls = static_cast<int>(assembly.plan.moments.size());
+  written.calls = static_cast<int>(assembly.plan.time_steps.size());
   written.turns = assembly.turns;
   written.small = assembly.small;
   return written;

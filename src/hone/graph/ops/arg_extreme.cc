@@ -12,12 +12,12 @@ using ir::Expr;
 
 using Element = std::function<Expr(const Point& point, const Expr& r)>;
 
-// Which place of a row is wanted: that of the largest or the least element, the first or the last
-// of equal ones. What is not a number comes before all numbers, as in ONNX's reference.
+// The position in a row that is wanted: that of the largest or the least element, and of the first
+// or the last among equal ones. NaN comes before all numbers, as in ONNX's reference.
 struct Wanted {
   bool largest = true, last = false;
   int64_t extent = 1;
-  DType type = DType::kF32;  // of the elements
+  DType type = DType::kF32;  // type of the elements
 
   // Places fit in 32 bits, as many as elements in a vector, with room for place_of_nan().
   [[nodiscard]] DType place_type() const {
@@ -25,11 +25,11 @@ struct Wanted {
   }
   [[nodiscard]] Expr place(const Expr& r) const { return ir::cast(place_type(), r); }
   [[nodiscard]] Expr place(int64_t r) const { return place(ir::constant(r)); }
-  // Of a or of nothing: a constant false for integers.
+  // Returns whether a is NaN; for integers the result is a constant false.
   [[nodiscard]] Expr is_nan(const Expr& a) const {
     return is_float(type) ? ir::make(ir::Op::kNe, {a, a}) : ir::constant_bool(false);
   }
-  // Whether an element behind another one takes its place.
+  // Returns whether an element that comes after another one replaces it.
   [[nodiscard]] Expr replaces(const Expr& a, const Expr& other) const {
     const Expr &low = largest ? other : a, &high = largest ? a : other;
     const Expr more = last ? ir::less_equal(low, high) : ir::less(low, high);

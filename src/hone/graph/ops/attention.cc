@@ -172,7 +172,7 @@ class Attention {
     return c_.constant(std::move(tensor));
   }
 
-  // Which keys a query sees by its place, where the places are known.
+  // Masks the keys that a query cannot see by its position, if positions are known.
   Status fixed_bias(bool causal, int64_t left, int64_t right) {
     HONE_ASSIGN_OR_RETURN(Tensor bias, c_.new_constant(type_, {h_.queries, h_.keys}));
     for (int64_t i = 0; i < h_.queries; ++i) {
@@ -190,7 +190,7 @@ class Attention {
     return ok_status();
   }
 
-  // The same where the first query's place follows from the number of keys that count.
+  // Does this if the first query's position follows from the number of valid keys.
   Status moving_bias(ValueId lengths, bool causal, int64_t left, int64_t right) {
     const ValueId place =
         c_.reshape(c_.add("Sub", {lengths, c_.integers({h_.queries})}), {h_.batch, 1, 1, 1});

@@ -11,7 +11,7 @@ namespace {
 using ir::Expr;
 using ir::Stmt;
 
-constexpr int64_t kVectorBytes = 64;  // of the results that are computed together
+constexpr int64_t kVectorBytes = 64;  // bytes of the results that are computed together
 constexpr int64_t kWindow = 2;        // vectors that their taps are chosen from
 constexpr int64_t kLeast = 4;         // shorter rows are no vectors
 
@@ -83,7 +83,7 @@ Stmt AxisSamples::at(const Expr& o, const Moved& moved,
   std::vector<Stmt> steps;
   for (int64_t k = 0; k < taps_; ++k) {
     const Expr tap = ir::constant(k);
-    // Of the table's type.
+    // These have the type of the table.
     places.emplace_back("place", DType::kI32);
     const Expr there = moved ? moved(place(o, tap)) : place(o, tap);
     steps.push_back(places.back().set(ir::cast(DType::kI32, there)));
@@ -108,10 +108,11 @@ Stmt AxisSamples::at(const Expr& o, const Moved& moved,
 
 // Vectors of results and the windows of data that they read.
 struct AxisSamples::Windows {
-  int64_t lanes = 0, count = 0, extent = 0;  // of a vector, vectors, of a window
-  Tensor first{DType::kI32, {}};             // [count], where a window begins
-  Tensor within{DType::kI32, {}};            // [taps, count * lanes], places in the window
-  Tensor factor{DType::kF32, {}};            // [taps + 1, count * lanes]
+  // Lanes of a vector, number of vectors, extent of a window.
+  int64_t lanes = 0, count = 0, extent = 0;
+  Tensor first{DType::kI32, {}};   // [count], where a window begins
+  Tensor within{DType::kI32, {}};  // [taps, count * lanes], places in the window
+  Tensor factor{DType::kF32, {}};  // [taps + 1, count * lanes]
 };
 
 // False if a vector of results reads more than a window.
@@ -189,7 +190,8 @@ class AxisSamples::WindowSums {
             rows_({ir::make_alloc(window, {fill(window), sum(window, number, lanes)})})};
   }
 
-  // What a vector of results needs of the tables: it stays in registers for all rows.
+  // Reads the parts of the tables that a vector of results needs; they stay in registers for all
+  // rows.
   [[nodiscard]] Stmt read_tables(const Expr& number) const {
     return vectors_to("v", ir::constant(w_.lanes), [&](const Expr& v) {
       std::vector<Stmt> stores;

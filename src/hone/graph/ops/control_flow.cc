@@ -43,7 +43,7 @@ ValueId grown(ExpandContext& c, ValueId x, const Shape& shape) {
   return c.add("Pad", {without_extents(c, x), c.integers(pads)});
 }
 
-// What a loop stacks along a dimension in no turn, of rows like this one.
+// Returns what a loop without iterations stacks along a dimension, for rows like this one.
 ValueId no_rows(ExpandContext& c, ValueId row, int64_t axis) {
   Shape shape = c.shape_of(row);
   shape.insert(shape.begin() + axis, 0);
@@ -173,7 +173,7 @@ class Loop {
     return list;
   }
 
-  // What the first turn would have stacked.
+  // Returns what the first iteration would have stacked.
   Result<ValueId> row_of_no_turn(size_t i) {
     HONE_ASSIGN_OR_RETURN(const auto outputs, c_.outputs_of(body_, arguments(0)));
     return outputs[1 + values_.size() + i];

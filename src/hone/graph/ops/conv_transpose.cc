@@ -90,7 +90,7 @@ Result<std::vector<Extent>> extents_of(const InferContext& c) {
   return extents;
 }
 
-// As many channels leave vector lanes empty: phases with equal windows are then one convolution.
+// This many channels leave vector lanes empty, so phases with equal windows become one convolution.
 constexpr int64_t kFewChannels = 8;
 
 class Builder {

@@ -71,7 +71,7 @@ class AttentionStages {
   }
 
  private:
-  // Of the point's batch.
+  // Returns the index of an element in the point's batch.
   [[nodiscard]] std::vector<Expr> at(const Point& point, const Expr& row,
                                      const Expr& column) const {
     std::vector<Expr> index(point.index.begin(),

@@ -120,7 +120,7 @@ class Sampler {
     return total;
   }
 
-  // Whether nothing of the data is read: nearest outside of it, with zeros around.
+  // Returns whether no data is read: the nearest element is outside, and zeros surround the data.
   [[nodiscard]] Expr outside() const {
     Expr any = ir::constant_bool(false);
     if (mode_.mode != "nearest" || mode_.padding != "zeros") return any;
@@ -151,7 +151,7 @@ class Sampler {
                                                    : reflected(place, low, high);
       list.push_back(ir::make_if(is_outside, {place_.set(moved)}));
     }
-    // Not a number, and what no integer can hold, is far outside.
+    // NaN, and values that no integer can hold, count as far outside.
     const Expr finite = clamp(place, number(-2 * n - 8), number(3 * n + 8));
     const Expr floor = ir::make(ir::Op::kFloor, {finite});
     const Expr base = ir::cast(DType::kI64, floor);

@@ -1,34 +1,35 @@
-// graph/ops/indices.h - what operators with data-dependent indices share.
+// graph/ops/indices.h - helpers of operators with data-dependent indices.
 #pragma once
 
 #include "hone/graph/emit.h"
 
 namespace hone::graph {
 
-// The type of an operand of indices, checked: i32 or i64.
+// Checks that an operand of indices is i32 or i64.
 [[nodiscard]] Status check_indices(const InferContext& c, size_t i);
-// The attribute `axis`, counted from the end if it is negative; an error if there is no such axis.
+// Returns the attribute `axis`, which counts from the end if it is negative. It is an error if
+// there is no such axis.
 [[nodiscard]] Result<size_t> axis_attribute(const InferContext& c, int64_t otherwise);
-// The same for a node whose shapes were inferred.
+// Returns the axis for a node whose shapes were inferred.
 [[nodiscard]] size_t axis_of(const EmitContext& c, int64_t otherwise);
 
-// The element that an index of any integer type means: it counts from the end if it is negative;
-// one outside ends at the nearest element, so that no run reads foreign memory.
+// Returns the position for an index of any integer type, which counts from the end if it is
+// negative. An index outside is clamped to the nearest element, so that no run reads other memory.
 [[nodiscard]] ir::Expr place_of(const ir::Expr& given, int64_t extent);
 
-// One axis per dimension of begin .. end, for points or loops.
+// Returns one axis per dimension of begin .. end, for points or loops.
 [[nodiscard]] std::vector<compute::Axis> axes_of(const Shape& shape, size_t begin, size_t end);
 
-// A body that computes each element of result 0 alone, in its memory order; the last dimension is
-// a loop inside.
+// Adds a body that computes each element of result 0 separately, in its memory order; the last
+// dimension is a loop inside.
 void element_body(EmitContext& c, const StageTag& tag,
                   const std::function<ir::Expr(const std::vector<ir::Expr>& index)>& value);
 
-// for i in 0 .. count, as many times as the body's data say.
+// Makes a loop for i in 0 .. count, whose count depends on data.
 [[nodiscard]] ir::Stmt count_to(
     const char* name, const ir::Expr& count,
     const std::function<std::vector<ir::Stmt>(const ir::Expr& i)>& body);
-// The same in lanes of vectors.
+// Makes that loop vectorized.
 [[nodiscard]] ir::Stmt vectors_to(
     const char* name, const ir::Expr& count,
     const std::function<std::vector<ir::Stmt>(const ir::Expr& i)>& body);
@@ -43,7 +44,7 @@ struct Local {
     return ir::make_store(buffer, {}, value);
   }
 };
-// The statements with the variables that they use.
+// Returns the statements inside the allocations of the variables that they use.
 [[nodiscard]] ir::Stmt with_locals(const std::vector<Local>& locals, std::vector<ir::Stmt> body);
 
 }  // namespace hone::graph

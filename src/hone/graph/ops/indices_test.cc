@@ -91,7 +91,7 @@ TEST(indices, pad_reflects_again_and_again) {
             0);
 }
 
-// What is cut away at one end is not repeated at the other one.
+// Elements that are cut off at one end are not repeated at the other one.
 TEST(indices, pad_repeats_what_negative_pads_leave) {
   const auto padded = [](const char* mode, const std::vector<int64_t>& pads) {
     TestModel m(19);

@@ -96,7 +96,8 @@ TEST(matmul, broadcasts_batches_and_takes_vectors) {
     model.input("a", c.a).input("b", c.b).node("MatMul", {"a", "b"}, {"y"}).output("y");
     const Tensor y = run_optimized(model.graph(), {a, b})[0];
     ASSERT_EQ(y.shape(), c.y);
-    // As matrices: rows M of a, columns N of b, batches broadcast from the right.
+    // Operands are treated as matrices: rows M of a, columns N of b, batches broadcast from the
+    // right.
     const Shape am = c.a.size() == 1 ? Shape{1, c.a[0]} : c.a,
                 bm = c.b.size() == 1 ? Shape{c.b[0], 1} : c.b;
     const int64_t M = am[am.size() - 2], K = am.back(), N = bm.back();

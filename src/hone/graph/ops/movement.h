@@ -1,5 +1,5 @@
-// graph/ops/movement.h - which part of its operand a Slice takes, and where the operands of a
-// hone.Interleave lie in its result.
+// graph/ops/movement.h - the part of its operand that a Slice takes, and the places of the operands
+// of a hone.Interleave in its result.
 #pragma once
 
 #include "hone/graph/op.h"
@@ -10,15 +10,16 @@ namespace hone::graph {
 struct SliceRange {
   Shape start, step, shape;
 };
-// Of a Slice node whose shape rule has run.
+// Returns the range of a Slice node whose shape rule has run.
 [[nodiscard]] SliceRange slice_range(const Graph& graph, const Node& node);
 
 // Element i of dimension d of a part is element start[d] + i * step[d] of the whole.
 struct PartPlace {
   Shape start, step;
 };
-// Of a hone.Interleave: its attribute "steps" says for each dimension how many parts take turns
-// along it; the operands are all combinations of these, the last dimension's fastest.
+// Returns the places of a hone.Interleave's operands. Its attribute "steps" tells for each
+// dimension how many parts are interleaved along it; the operands are all combinations of these,
+// with the last dimension's varying fastest.
 [[nodiscard]] std::vector<PartPlace> interleaved_parts(const Node& node);
 
 }  // namespace hone::graph

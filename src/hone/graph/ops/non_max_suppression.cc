@@ -5,9 +5,9 @@
 
 #include "hone/graph/evaluate.h"
 #include "hone/graph/extents.h"
-#include "hone/graph/ops/box_grid.h"
 #include "hone/graph/ops/registry.h"
 #include "hone/graph/ops/sort_pairs.h"
+#include "hone/graph/ops/spatial_hash.h"
 
 namespace hone::graph {
 namespace {
@@ -44,7 +44,7 @@ class Selector {
         kept_(box_sides("kept_", type_, {rounded(most_)}, ir::Scope::kThread)),
         hits_(ir::make_buffer("hits", type_, {kBlock}, ir::Scope::kStack)),
         sorted_(sort_key_type(type_), boxes_) {
-    if (BoxGrid::pays(most_)) grid_.emplace(type_, most_, sides_);
+    if (SpatialHash::pays(most_)) grid_.emplace(type_, most_, sides_);
   }
 
   void emit() {
@@ -182,7 +182,7 @@ class Selector {
     return steps;
   }
 
-  static constexpr int64_t kBlock = BoxGrid::kLanes;  // boxes that are tested together
+  static constexpr int64_t kBlock = SpatialHash::kLanes;  // boxes that are tested together
   EmitContext& c_;
   int64_t boxes_, most_;
   DType type_;
@@ -190,7 +190,7 @@ class Selector {
   BoxSides sides_, kept_;  // the box at hand, those that were selected
   ir::BufferPtr hits_;
   SortPairs sorted_;
-  std::optional<BoxGrid> grid_;
+  std::optional<SpatialHash> grid_;
 };
 
 void emit_select(EmitContext& c) { Selector(c).emit(); }

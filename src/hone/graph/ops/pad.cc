@@ -49,7 +49,7 @@ Result<std::pair<Shape, Shape>> pads_of(const InferContext& c) {
   return std::pair{low, high};
 }
 
-// What negative padding leaves of n elements; positive padding then repeats these alone.
+// The elements that negative padding leaves; positive padding then repeats only these.
 struct Kept {
   Kept(int64_t n, int64_t low, int64_t high)
       : first(std::max<int64_t>(0, -low)), count(n - first - std::max<int64_t>(0, -high)) {}
@@ -74,7 +74,7 @@ Status infer_pad(InferContext& c) {
   return c.set(0, c.dtype(0), std::move(shape));
 }
 
-// Nothing to pad around: the fill value alone.
+// If there is no data to pad, the result has the fill value only.
 Status expand_pad(ExpandContext& c) {
   if (num_elements(c.shape(0)) > 0) {
     c.decline();
@@ -91,7 +91,7 @@ Status expand_pad(ExpandContext& c) {
   return ok_status();
 }
 
-// Which of n elements stands at a place that lies up to low before or high behind them.
+// Returns which of n elements is at a position up to `low` before or `high` after them.
 Expr mirrored(const std::string& mode, const Expr& place, int64_t n, int64_t low, int64_t high) {
   if (low <= 0 && high <= 0) return place;
   if (mode == "edge" || n == 1)
@@ -165,7 +165,7 @@ Status expand_center_crop_pad(ExpandContext& c) {
   std::vector<int64_t> pads(2 * c.shape(0).size(), 0);
   for (size_t i = 0; i < dims.size(); ++i) {
     if (shape[i] < 0) return c.fail("the shape is {}", to_string(shape));
-    // Of an odd number of elements the larger half is at the end.
+    // For an odd number of elements the larger half is at the end.
     const int64_t all = shape[i] - c.shape(0)[dims[i]];
     pads[dims[i]] = all / 2;
     pads[c.shape(0).size() + dims[i]] = all - all / 2;

@@ -1,4 +1,4 @@
-// graph/ops/pointwise.h - what operators that compute point by point share.
+// graph/ops/pointwise.h - helpers of pointwise operators.
 #pragma once
 
 #include "hone/graph/emit.h"
@@ -7,7 +7,7 @@
 
 namespace hone::graph {
 
-// A constant of the type in which `like` is computed.
+// Returns a constant of the type in which `like` is computed.
 [[nodiscard]] inline ir::Expr lit(const ir::Expr& like, double value) {
   return literal(like->type, value);
 }
@@ -15,8 +15,8 @@ template <ir::Op op>
 [[nodiscard]] ir::Expr apply(const ir::Expr& x) {
   return ir::make(op, {x});
 }
-// The greater, or the lesser, of a number and x; NaN if x is. (Of ir::min and ir::max a NaN in the
-// second operand is the result.)
+// Both return the greater, or the lesser, of a number and x; NaN if x is NaN. (ir::min and ir::max
+// return a NaN in the second operand.)
 [[nodiscard]] inline ir::Expr at_least(double number, const ir::Expr& x) {
   return ir::max(lit(x, number), x);
 }
@@ -26,35 +26,35 @@ template <ir::Op op>
 [[nodiscard]] inline ir::Expr clamp(const ir::Expr& x, double low, double high) {
   return at_most(high, at_least(low, x));
 }
-// log(1 + x), as exact for a small x as for a large one.
+// Returns log(1 + x), which is as accurate for small x as for large ones.
 [[nodiscard]] ir::Expr log1p(const ir::Expr& x);
 
-// One stage whose value is f(operand 0).
+// Adds one stage whose value is f(operand 0).
 template <typename F>
 void emit_unary(EmitContext& c, const char* tag, const F& f) {
   c.pointwise(tag, [&](const Point& point) { return f(c.operand(0, "data", point)); });
 }
 
-// A shape rule: the type and shape of operand 0, which must be a float.
+// A shape rule: the type and shape are those of operand 0, which must be a float.
 [[nodiscard]] Status infer_float_unary(InferContext& c);
-// The same for any number.
+// A shape rule: the type and shape are those of operand 0, which may be any number.
 [[nodiscard]] Status infer_number_unary(InferContext& c);
-// The broadcast shape of all operands.
+// Returns the broadcast shape of all operands.
 [[nodiscard]] Result<Shape> broadcast_operands(const InferContext& c);
-// Operands of one type, broadcast: integers; numbers; floats.
+// These are shape rules for broadcast operands of one type: integers, numbers or floats.
 [[nodiscard]] Status infer_integer_binary(InferContext& c);
 [[nodiscard]] Status infer_binary(InferContext& c);
 [[nodiscard]] Status infer_float_binary(InferContext& c);
 
-// Whether a result is never negative (Op::non_negative): always; if all operands are; if the first
-// one is.
+// These tell whether a result is never negative (Op::non_negative): always, if all operands are
+// not, or if the first one is not.
 [[nodiscard]] bool always(const Graph& graph, const Node& node, const std::vector<bool>& known);
 [[nodiscard]] bool like_operands(const Graph& graph, const Node& node,
                                  const std::vector<bool>& known);
 [[nodiscard]] bool like_operand(const Graph& graph, const Node& node,
                                 const std::vector<bool>& known);
 
-// An operator of one operand.
+// Returns the definition of an operator with one operand.
 [[nodiscard]] Op unary_op(std::string_view name, void (*emit)(EmitContext&), int since = 1,
                           std::string_view attributes = {}, bool non_negative = false);
 

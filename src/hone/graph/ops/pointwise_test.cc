@@ -1,5 +1,5 @@
-// What is easily got wrong in operators that compute point by point: NaN, signs, ends of ranges,
-// cancellation, 64 bits.
+// Tests what pointwise operators easily get wrong: NaN, signs, ends of ranges, cancellation, 64
+// bits.
 #include <gtest/gtest.h>
 
 #include <cmath>

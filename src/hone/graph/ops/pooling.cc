@@ -102,7 +102,7 @@ void emit_max_pool(EmitContext& c) {
   emit_window(c, Combine::kMax, "max_pool", window_of(c.graph(), c.node()));
 }
 
-// How many elements a window has along dimension d, at each place.
+// Returns, per position, how many elements a window has along dimension d.
 std::vector<int64_t> counts(const Window& w, size_t d, bool with_padding) {
   std::vector<int64_t> result;
   const int64_t low = with_padding ? -w.pad_low[d] : 0;

@@ -169,7 +169,7 @@ Status Recurrent::run(const Direction& make) {
     index.set(0, static_cast<double>(t));
     return c_.add("Gather", {of_all, c_.constant(std::move(index))}, {{"axis", int64_t{0}}});
   };
-  // Whether a step counts: [steps, batch, 1].
+  // A mask of valid steps: [steps, batch, 1].
   ValueId counts = kNoValue;
   if (c_.has(4)) {
     Tensor times(c_.dtype(4), {steps_, 1, 1});

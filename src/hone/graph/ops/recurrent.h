@@ -1,7 +1,8 @@
-// graph/ops/recurrent.h - what RNN, GRU and LSTM share: operands by direction, the input's part of
-// all gates as one product over all time steps, the loop over the steps, the results.
+// graph/ops/recurrent.h - the parts that RNN, GRU and LSTM share: operands by direction, the
+// input's part of all gates as one product over all time steps, the loop over the steps, and the
+// results.
 //
-// A step takes its input by Gather with a constant index: the tasks of all steps are the same.
+// A step takes its input by a Gather with a constant index, so the tasks of all steps are equal.
 #pragma once
 
 #include <functional>
@@ -18,30 +19,31 @@ struct Activation {
 
 class Recurrent {
  public:
-  // `gates`: gates of a step; `activations`: the default functions of one direction; `states`: how
-  // many values a step hands to the next one, from operand 5 on.
+  // The parameter `gates` is the number of gates of a step; `activations` are the default functions
+  // of one direction; `states` is the number of values that a step passes to the next one, from
+  // operand 5 on.
   Recurrent(ExpandContext& c, int64_t gates, std::vector<std::string> activations, size_t states)
       : c_(c), gates_(gates), defaults_(std::move(activations)), states_(states) {}
 
-  // The new states from the input's part of the gates [batch, gates * hidden] and the old states
-  // [batch, hidden] each; called for each step of each direction.
+  // Returns the new states for the input's part of the gates [batch, gates * hidden] and the old
+  // states [batch, hidden] each. It is called for each step of each direction.
   using Step = std::function<std::vector<ValueId>(ValueId gates, const std::vector<ValueId>& old)>;
-  // Prepares a direction and returns its steps.
+  // Prepares a direction and returns the function of its steps.
   using Direction = std::function<Step(int64_t direction)>;
   [[nodiscard]] Status run(const Direction& make);
 
-  // For the directions: element `direction` of an operand that has one per direction; kNoValue
-  // if the operand is missing.
+  // For the directions: returns element `direction` of an operand that has one per direction;
+  // kNoValue if the operand is missing.
   ValueId of_direction(size_t i, int64_t direction);
-  // Elements begin .. end, in units of the hidden size, along a dimension.
+  // Returns the elements begin .. end, in units of the hidden size, along a dimension.
   ValueId part(ValueId x, int64_t axis, int64_t begin, int64_t end);
-  // R of the gates begin .. end, transposed: [hidden, gates * hidden].
+  // Returns R of the gates begin .. end, transposed: [hidden, gates * hidden].
   ValueId recurrence(int64_t direction, int64_t begin, int64_t end);
-  // The bias of the recurrence, which some gates of a GRU need apart from the input's.
+  // Returns the bias of the recurrence, which some gates of a GRU need separately from the input's.
   ValueId recurrent_bias(int64_t direction, int64_t begin, int64_t end);
-  // The k-th activation of a direction, of a clipped argument.
+  // Returns the k-th activation of a direction for a clipped argument.
   ValueId activate(int64_t direction, size_t k, ValueId x);
-  // The gates whose recurrent bias is not added to the input's part: from this one on.
+  // Leaves the recurrent bias out of the input's part from this gate on.
   void keep_bias_apart(int64_t gate) { apart_ = gate; }
   [[nodiscard]] int64_t hidden() const { return hidden_; }
 
@@ -57,7 +59,7 @@ class Recurrent {
   int64_t hidden_ = 0, directions_ = 1, steps_ = 0, batch_ = 0, apart_ = 1 << 20;
   bool first_reversed_ = false, batch_first_ = false;
   float clip_ = 0;
-  std::vector<Activation> activations_;  // of all directions, in order
+  std::vector<Activation> activations_;  // for all directions, in order
 };
 
 }  // namespace hone::graph

@@ -9,7 +9,7 @@ namespace {
 
 using ir::Expr;
 
-// What is reduced, before and after.
+// A reduction with the functions applied before and after it.
 struct Reduction {
   std::string_view name;
   Combine combine;
@@ -56,7 +56,7 @@ bool takes_extreme(const Reduction& reduction) {
   return reduction.combine == Combine::kMax || reduction.combine == Combine::kMin;
 }
 
-// Which dimensions are reduced.
+// Returns, per dimension, whether it is reduced.
 Result<std::vector<bool>> reduced(const InferContext& c) {
   HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
   const bool all = !axes || axes->empty();

@@ -31,8 +31,8 @@ TEST(reduction, over_axes_of_both_forms) {
   }
 }
 
-// Of a maximum in the order of its elements: what comes before a NaN is forgotten, and the NaN if
-// anything comes after it. (docs/user/embedding.md, "Numbers"; a schedule may have another order.)
+// A maximum in the order of its elements drops what comes before a NaN, and the NaN itself if
+// anything comes after it (docs/user/embedding.md, "Numbers"; a schedule may have another order).
 TEST(reduction, a_nan_in_an_extreme_leaves_what_comes_after_it) {
   const Tensor x = floats({5, 3}, {5, NAN, 2, 5, 2, NAN, NAN, 5, 2, NAN, 2, 5, NAN, NAN, NAN});
   struct Case {
@@ -67,7 +67,8 @@ TEST(reduction, a_nan_in_an_extreme_leaves_what_comes_after_it) {
   }
 }
 
-// Of two operands, and of an activation that is a maximum, a NaN is the result.
+// The maximum of two operands, and an activation that is a maximum, return NaN if an operand is
+// NaN.
 TEST(reduction, a_nan_goes_through_extremes_of_operands) {
   const Tensor x = floats({3}, {NAN, -1, 2}), other = floats({3}, {1, NAN, 3});
   for (const char* type : {"Max", "Min"}) {

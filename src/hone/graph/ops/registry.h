@@ -7,12 +7,12 @@
 
 namespace hone::graph {
 
-// The definition of an operator of the default domain in an opset, or null.
+// Returns the definition of an operator of the default domain in an opset, or null.
 [[nodiscard]] const Op* find_op(std::string_view name, int opset);
-// Every definition, in the order of the families: `hone ops` prints them.
+// Returns every definition, in the order of the families; `hone ops` prints them.
 [[nodiscard]] const std::vector<const Op*>& all_ops();
 
-// Families: each returns a table with static storage.
+// Each family returns a table with static storage.
 [[nodiscard]] std::span<const Op> activation_ops();
 [[nodiscard]] std::span<const Op> arg_extreme_ops();
 [[nodiscard]] std::span<const Op> cast_ops();
@@ -62,9 +62,10 @@ namespace hone::graph {
 [[nodiscard]] std::span<const Op> varying_ops();
 [[nodiscard]] std::span<const Op> view_ops();
 
-// The copy between memory orders; only passes create it.
+// Returns the copy between memory orders, which only passes create.
 [[nodiscard]] const Op* copy_op();
-// A part of a value, element by element, where it lies; assign_storage() makes it of slices.
+// Returns the operator for a part of a value that stays where it is; assign_storage() makes it of
+// slices.
 [[nodiscard]] const Op* window_op();
 
 }  // namespace hone::graph

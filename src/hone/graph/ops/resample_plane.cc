@@ -147,7 +147,8 @@ class Plane {
     }
     return blocks;
   }
-  // As few blocks as let the rows of each stay in the cache and give the threads work.
+  // Chooses the fewest blocks for which the rows of each stay in the cache and all threads have
+  // work.
   [[nodiscard]] Blocks choose_blocks() const {
     const bool one = down_samples_.taps() == 1;
     const int64_t most = one ? kKeptBytesOfOne : kKeptBytes;

@@ -197,7 +197,7 @@ Status expand_resize(ExpandContext& c) {
     operands.push_back(weighted ? c.constant(weight_table(step.second, out, g.extrapolation, work))
                                 : kNoValue);
   };
-  // What the operator for two axes is better at.
+  // Returns whether the operator for two axes is better at a step.
   const auto for_plane = [&](const std::pair<size_t, Taps>& step) {
     const ResizeAxis& axis = g.axes[step.first];
     return weighted ? step.second.count <= AxisSamples::kFewTaps

@@ -123,7 +123,7 @@ class Aligner {
         ir::less_equal(span.place.get(), number(static_cast<double>(span.extent))));
   }
 
-  // How far the sample is from the lower element, at most at the upper one.
+  // Returns the distance of the sample from the lower element, up to that of the upper one.
   Expr fraction(const Span& span) const {
     const Expr bounded =
         ir::min(ir::max(span.place.get(), number(0)), number(static_cast<double>(span.extent - 1)));

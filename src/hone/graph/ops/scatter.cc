@@ -36,7 +36,7 @@ Status infer_scatter_elements(InferContext& c) {
   return c.set(0, c.dtype(0), c.shape(0));
 }
 
-// Nothing is scattered: the data itself.
+// If there are no updates, the result is the data itself.
 Status expand_without_updates(ExpandContext& c) {
   if (num_elements(c.shape(1)) > 0) {
     c.decline();
@@ -46,7 +46,7 @@ Status expand_without_updates(ExpandContext& c) {
   return ok_status();
 }
 
-// What the element `at` of the result becomes.
+// Returns the statement that updates the element `at` of the result.
 Stmt update(EmitContext& c, const std::vector<Expr>& at, const Expr& value) {
   const std::string reduction = c.node().attributes.text("reduction", "none");
   if (reduction == "none") return c.store(0, at, value);

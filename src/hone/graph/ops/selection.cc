@@ -1,7 +1,7 @@
 // The k largest or least elements and their places: TopK.
 #include "hone/graph/expand.h"
 #include "hone/graph/ops/pointwise.h"
-#include "hone/graph/ops/top_of_row.h"
+#include "hone/graph/ops/top_k.h"
 
 namespace hone::graph {
 namespace {
@@ -44,7 +44,7 @@ void emit_top_k(EmitContext& c) {
       return index;
     };
     const auto element = [&](const Expr& r) { return c.read(0, "data", at(r)); };
-    const TopOfRow top(compute_type(c.input(0).dtype), shape[axis], k, largest);
+    const TopK top(compute_type(c.input(0).dtype), shape[axis], k, largest);
     const Stmt write = count_to("o", ir::constant(k), [&](const Expr& o) {
       std::vector<Stmt> stores = {c.store(0, at(o), element(top.place(o))),
                                   c.store(1, at(o), top.place(o))};

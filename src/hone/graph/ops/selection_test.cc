@@ -227,7 +227,7 @@ TEST(arg_max, chooses_the_first_or_the_last_of_equals) {
   }
 }
 
-// As numpy's: what is not a number is found first.
+// Finds NaN first, as numpy does.
 template <typename T>
 std::vector<double> arg_of(const std::vector<T>& x, int64_t outer, int64_t extent, int64_t inner,
                            bool largest, bool last) {

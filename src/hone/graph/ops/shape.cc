@@ -62,7 +62,7 @@ Status infer_shape(InferContext& c) {
   return c.set(0, DType::kI64, {std::max<int64_t>(0, end - start)});
 }
 
-// Of a value whose shape depends on data: its extents.
+// If the shape of a value depends on data, the result is its extents.
 Status expand_shape(ExpandContext& c) {
   const ValueId extents = c.extents_of(c.input(0));
   if (extents == kNoValue) {

@@ -34,7 +34,8 @@ Status check_signal(const InferContext& c) {
 constexpr int64_t kMaxLength = 1 << 13;
 
 struct Transform {
-  int64_t length = 0, places = 0, bins = 0;  // of the transform, of the signal, of the result
+  // Extents of the transform, of the signal, of the result.
+  int64_t length = 0, places = 0, bins = 0;
   bool inverse = false, complex_in = false, complex_out = true, mirrored = false;
 };
 

@@ -1,5 +1,5 @@
-// What signal processing needs and no data decides: the windows of Hann, Hamming and Blackman, and
-// the matrix of mel weights. They are constants.
+// Constants of signal processing that do not depend on data: the windows of Hann, Hamming and
+// Blackman, and the matrix of mel weights.
 #include <cmath>
 #include <numbers>
 

@@ -1,15 +1,15 @@
-// graph/ops/sort_pairs.h - a sort for bodies of extern stages: pairs (key, place) by rising key,
-// equal keys as they stand. A radix sort by bytes, so its time does not hang on the data.
+// graph/ops/sort_pairs.h - a stable sort of pairs (key, position) by ascending key, for bodies of
+// extern stages. It is a radix sort by bytes, so its time does not depend on the data.
 #pragma once
 
 #include "hone/graph/ops/indices.h"
 
 namespace hone::graph {
 
-// Says where NaNs stand among the other values.
+// The order of NaNs among other values.
 enum class NanOrder : uint8_t { kFirst, kLast };
-// The key of a value: what comes first has the smaller one. Zeros of both signs are equal. The type
-// is kI32 where the value has no more than 4 bytes, else kI64.
+// Returns the key of a value: smaller keys come first. Zeros of both signs are equal. The type is
+// kI32 if the value has at most 4 bytes, else kI64.
 [[nodiscard]] ir::Expr sort_key(const ir::Expr& value, bool largest_first, NanOrder nan);
 [[nodiscard]] DType sort_key_type(DType value);
 
@@ -18,11 +18,11 @@ class SortPairs {
   SortPairs(DType key, int64_t most);
   [[nodiscard]] ir::Expr key(const ir::Expr& at) const { return ir::load(key_, {at}); }
   [[nodiscard]] ir::Expr place(const ir::Expr& at) const { return ir::load(place_, {at}); }
-  // Puts a pair at the end of those that there are, and counts it.
+  // Appends a pair and increments the count.
   [[nodiscard]] std::vector<ir::Stmt> add(const Local& count, const ir::Expr& key,
                                           const ir::Expr& place) const;
   [[nodiscard]] ir::Stmt sort(const ir::Expr& count) const;
-  // The statements with the memory that all this uses.
+  // Returns the statements inside the allocations that all this uses.
   [[nodiscard]] ir::Stmt with_memory(std::vector<ir::Stmt> body) const;
 
  private:

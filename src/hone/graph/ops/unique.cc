@@ -61,7 +61,7 @@ class UniqueRows {
   }
   static Expr equal(const Expr& a, const Expr& b) { return ir::make(ir::Op::kEq, {a, b}); }
 
-  // Whether x is before y. NaN comes last, and all NaNs are equal.
+  // Returns whether x comes before y. NaN comes last, and all NaNs are equal.
   static Expr before(const Expr& x, const Expr& y) {
     if (!is_float(x->type)) return ir::less(x, y);
     const Expr only_y_is_none = ir::logical_and(equal(x, x), ir::make(ir::Op::kNe, {y, y}));

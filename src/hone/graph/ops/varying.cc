@@ -39,7 +39,7 @@ void emit_places(EmitContext& c) {
     const Expr hit = element->type == DType::kBool
                          ? element
                          : ir::make(ir::Op::kNe, {element, literal(element->type, 0)});
-    // What follows may use all indices before it knows how many there are.
+    // Later operators may use all indices before they know how many there are.
     const Stmt clear = loops_over(
         {row, column}, {c.store(0, {ir::variable(row.var), ir::variable(column.var)}, number(0))});
     return std::vector{with_locals(

@@ -25,7 +25,8 @@ TEST(varying, non_zero_has_the_shape_that_the_data_gives_it) {
                   {0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2});
 }
 
-// What follows knows the shape, too: rearranged, looked up, asked for.
+// Operators on such a value know its shape, too: they rearrange it, look up elements, ask for its
+// shape.
 TEST(varying, followers_carry_the_shape) {
   TestModel m(17);
   m.input("x", {4})
@@ -68,7 +69,8 @@ TEST(varying, operators_that_do_not_know_of_it_refuse) {
   EXPECT_EQ(m.import().status().code(), Code::kUnsupported);
 }
 
-// What detectors do with the boxes of a class: choose by score, take the best, join the classes.
+// Detectors treat the boxes of a class like this: they choose by score, take the best and join the
+// classes.
 TEST(varying, choosing_the_best_and_joining_follow_the_extents) {
   TestModel m(17);
   m.input("x", {6})
@@ -155,7 +157,7 @@ TEST(varying, unique_and_compress) {
   EXPECT_EQ(relative_error(results[4], floats({2}, {2, 1})), 0);
 }
 
-// What is not a number is like what is none either, and greater than all numbers.
+// NaN equals NaN and is greater than all numbers.
 TEST(varying, unique_with_nan) {
   const auto unique = [](int64_t sorted) {
     TestModel m(17);

@@ -10,7 +10,7 @@ namespace {
 
 Status infer_identity(InferContext& c) { return c.set(0, c.dtype(0), c.shape(0)); }
 
-// Whether elements are dropped: in training, at a ratio that is not 0.
+// Returns whether elements are dropped: in training, at a ratio that is not 0.
 Result<bool> drops(const ExpandContext& c) {
   if (!c.has(2)) return false;
   const Tensor* ratio = c.has(1) ? c.constant_of(c.input(1)) : nullptr;

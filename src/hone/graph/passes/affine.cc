@@ -5,7 +5,7 @@
 namespace hone::graph {
 namespace {
 
-// Where an element of the weights counts: the channel of the result and that of the data.
+// The channel of the result and the channel of the data that an element of the weights belongs to.
 struct Place {
   int64_t out, in;
 };
@@ -39,7 +39,7 @@ class Places {
   int64_t group_ = 1, inner_ = 1;
 };
 
-// Whether every element of the result sees all weights: no padding takes some away.
+// Returns whether every element of the result uses all weights, which padding would prevent.
 bool sees_no_padding(const Node& product) {
   if (product.type == "Gemm") return true;
   if (product.type != "Conv") return false;
@@ -53,7 +53,7 @@ const Tensor* bias_of(const RewriteSite& site, const Node& product) {
   return product.has_input(2) ? &*site.graph.value(product.inputs[2]).constant : nullptr;
 }
 
-// As the product has it, plus what is added per channel of the result.
+// Returns the product's bias with scales and shifts per channel of the result applied.
 std::optional<Tensor> shifted_bias(const Tensor* bias, const std::vector<double>& scale,
                                    const std::vector<double>& shift, DType dtype) {
   const bool any = std::any_of(shift.begin(), shift.end(), [](double s) { return s != 0; });

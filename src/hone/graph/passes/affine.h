@@ -1,4 +1,4 @@
-// graph/passes/affine.h - y = x * scale + shift per channel, taken into the constant weights of a
+// graph/passes/affine.h - folds y = x * scale + shift per channel into the constant weights of a
 // convolution or matrix product before or after it.
 #pragma once
 
@@ -11,23 +11,24 @@ struct Affine {
   [[nodiscard]] bool shifts() const;
 };
 
-// What takes the place of a product's weights and bias.
+// The new weights and bias of a product.
 struct Weights {
   Tensor weight;
   std::optional<Tensor> bias;
 };
 
-// Whether the node is a Conv, Gemm or MatMul with constant weights of its own.
+// Returns whether the node is a Conv, Gemm or MatMul whose weights are constant and used only by
+// it.
 [[nodiscard]] bool has_weights(const RewriteSite& site, const Node& node);
-// The dimension of its result, or of its data, along which channels lie.
+// Returns the dimension of its result, or of its data, along which channels are.
 [[nodiscard]] size_t channel_dimension(const Graph& graph, const Node& product, ValueId value);
-// Its weights when each channel of its result, or of its data, is scaled and shifted too; nullopt
-// if they cannot say that.
+// Both return the product's weights if each channel of its result, or of its data, is also scaled
+// and shifted; nullopt if weights cannot express that.
 [[nodiscard]] std::optional<Weights> scaled_after(const RewriteSite& site, const Node& product,
                                                   const Affine& affine);
 [[nodiscard]] std::optional<Weights> scaled_before(const RewriteSite& site, const Node& product,
                                                    const Affine& affine);
-// Puts `product`, with other data and weights, in the place of the node at the site.
+// Replaces the node at the site by `product` with other data and weights.
 [[nodiscard]] Status replace_by_product(const RewriteSite& site, const Node& product, ValueId data,
                                         Weights weights);
 

@@ -16,7 +16,7 @@ bool is_transpose(const Node& node) { return node.type == "Transpose"; }
 bool is_window(const Node& node) { return node.type == "hone.Window"; }
 bool computes(const Node& node) { return node.op->kind != Kind::kView; }
 
-// Where the operands of a Concat or hone.Interleave lie in its result.
+// Returns the places of the operands of a Concat or hone.Interleave in its result.
 std::vector<PartPlace> parts_of(const Graph& graph, const Node& node) {
   if (node.type == "hone.Interleave") return interleaved_parts(node);
   const size_t rank = graph.value(node.outputs[0]).shape.size();
@@ -43,7 +43,7 @@ struct Border {
   }
 };
 
-// What a reader wants around its operand 0, if zeros there serve it.
+// Returns the border that a reader wants around its operand 0, if zeros are right there.
 std::optional<Border> wanted_border(const Graph& graph, const Node& node,
                                     const std::vector<bool>& non_negative) {
   if (node.op->padding == nullptr) return std::nullopt;
@@ -107,9 +107,10 @@ class Assigner {
     }
   }
 
-  // Whether it, or a view of it, is an output, a part of a concatenation, has another shape, or is
-  // the right operand of a product, which reads its rows again and again: with the rows far apart
-  // that is up to 17 % slower (queries, keys and values of 512 x 512 in one value).
+  // Returns whether the value, or a view of it, is an output, a part of a concatenation, has
+  // another shape, or is the right operand of a product. A product reads the rows of that operand
+  // repeatedly, which is up to 17 % slower if they are far apart (queries, keys and values of 512 x
+  // 512 in one value).
   bool needs_own_place(const Uses& uses, ValueId id) const {
     if (uses.output[static_cast<size_t>(id)]) return true;
     for (const int reader : uses.readers[static_cast<size_t>(id)]) {
@@ -218,7 +219,8 @@ class Assigner {
            !viewed_densely(uses, part);
   }
 
-  // Whether it is viewed in another shape, itself or through transposes: it must be dense then.
+  // Returns whether the value is viewed in another shape, directly or through transposes, and must
+  // therefore be dense.
   bool viewed_densely(const Uses& uses, ValueId id) const {
     for (const int reader : uses.readers[static_cast<size_t>(id)]) {
       const Node& node = graph_.nodes[static_cast<size_t>(reader)];

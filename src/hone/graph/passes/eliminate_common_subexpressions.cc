@@ -33,7 +33,7 @@ uint64_t hash_of(const std::vector<T>& list) {
   return hash;
 }
 
-// Of attributes that are the same, the same.
+// Returns equal hashes for equal attributes.
 uint64_t hash_of(const Attributes& attributes) {
   uint64_t hash = 0;
   for (const auto& [name, value] : attributes.all()) {
@@ -100,7 +100,7 @@ class Merger {
     }
   }
 
-  // Whether an earlier node computes the same: its results then serve.
+  // Uses the results of an earlier node that computes the same, if there is one.
   bool merge(std::vector<Node>& kept, const Node& node) {
     if (differs_each_time(node.type)) return false;
     std::vector<ValueId> operands = node.inputs;

@@ -23,7 +23,7 @@ std::optional<Affine> constant_affine(const Graph& graph, const Node& node) {
   return affine;
 }
 
-// As elementwise operators with constants of shape [C, 1, 1].
+// Makes elementwise operators with constants of shape [C, 1, 1].
 ValueId mul_and_add(ExpandContext& c, ValueId x, const Affine& affine) {
   Shape shape(c.shape_of(x).size() - 1, 1);
   shape[0] = static_cast<int64_t>(affine.scale.size());

@@ -24,7 +24,7 @@ std::optional<std::vector<double>> per_channel(const Value& constant, const Valu
   return values;
 }
 
-// What a node does to its operand `x` per channel of dimension `axis`.
+// The scale and shift that a node applies to its operand `x` per channel of dimension `axis`.
 struct Scaling {
   ValueId x = kNoValue;
   Affine affine;

@@ -142,7 +142,7 @@ Result<bool> attention(const RewriteSite& site) {
   return true;
 }
 
-// What a constant mask does: query m sees no key beyond m + offset, and each query sees some key.
+// A constant mask in which query m sees no key beyond m + offset, and each query sees some key.
 struct Triangle {
   int64_t offset = 0;
   bool only = true;  // and nothing is added to the scores of the others

@@ -129,7 +129,7 @@ TEST(fuse_attention, leaves_what_only_looks_like_it) {
 TEST(fuse_attention, writes_its_result_without_a_copy) {
   Graph graph = attention({.masks = Masks::kAdded}).graph();
   ASSERT_TRUE(optimize(graph).ok());
-  EXPECT_EQ(count(graph, "hone.Copy"), 1);  // of the keys
+  EXPECT_EQ(count(graph, "hone.Copy"), 1);  // copies the keys
 }
 
 }  // namespace

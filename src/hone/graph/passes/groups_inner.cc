@@ -118,7 +118,7 @@ ValueId per_channel(ExpandContext& c, const Node& node, int operand, ValueId dat
 // From a value upwards through nodes that work channel by channel and that nobody else reads.
 struct Chain {
   std::vector<const Node*> nodes;  // the last one first
-  std::vector<int> operands;       // of each the one that goes on
+  std::vector<int> operands;       // operand of each node that is followed
   const Node* top = nullptr;       // what makes the first one's operand; null: nothing does
 };
 Chain chain_above(const RewriteSite& site, ValueId value) {
@@ -140,7 +140,8 @@ ValueId rebuild(ExpandContext& c, const Chain& chain, ValueId data, const Channe
   return data;
 }
 
-// What works channel by channel goes before a shuffle, where it joins the task that makes the data.
+// Moves operators on single channels before a shuffle, where they join the task that makes the
+// data.
 Result<bool> shuffle_last(const RewriteSite& site) {
   const int operand = per_channel_operand(site, site.node());
   if (operand < 0) return false;
@@ -216,14 +217,14 @@ Result<bool> find_shuffle(const RewriteSite& site) {
   return true;
 }
 
-// Whether a shuffle of the node's data would go into the weights before, ...
+// Returns whether a shuffle of the node's data would be folded into the weights before it.
 bool has_convolution_before(const RewriteSite& site) {
   const Chain above = chain_above(site, site.node().inputs[0]);
   return above.top != nullptr && is_convolution(site, *above.top, false) &&
          site.sole_maker(above.top->outputs[0]) != nullptr;
 }
 
-// ... and one of its result into those behind.
+// Returns whether a shuffle of its result would be folded into the weights after it.
 bool has_convolution_behind(const RewriteSite& site) {
   for (ValueId value = site.node().outputs[0];;) {
     const int reader = site.sole_reader(value);

@@ -46,7 +46,7 @@ std::vector<std::string> names(const Graph& graph) {
   return names;
 }
 
-// What `hone show` calls a task by is the model's name of its first operator.
+// The name of a task in `hone show` is the model's name of its first operator.
 TEST(groups_inner, operators_keep_their_names) {
   Rng rng(8);
   const Tensor x = random_tensor({1, 6, 5, 7}, rng);
@@ -143,7 +143,7 @@ TEST(groups_inner, of_a_value_that_others_read_is_shuffled_once_more) {
                                  "hone.ShuffleChannels", "Add"}));
 }
 
-// As ShuffleNet writes it: a reshape, a transpose, a reshape.
+// Makes a shuffle as in ShuffleNet: a reshape, a transpose, a reshape.
 TestModel shuffle(Rng& rng, const Shape& perm, bool convolution_behind) {
   TestModel model;
   model.input("x", {1, 6, 5, 5}).constant("parts", ints({1, 3, 4, 5, 5}));

@@ -8,7 +8,7 @@
 namespace hone::graph {
 namespace {
 
-// Whether a constant is the same along all dimensions that are interleaved.
+// Returns whether a constant is the same along all dimensions that are interleaved.
 bool same_for_all_parts(const Value& value, const Shape& steps) {
   if (!value.constant || value.shape.size() > steps.size()) return false;
   const size_t missing = steps.size() - value.shape.size();

@@ -117,7 +117,7 @@ ValueId Match::take_inverse_root(Product& product) {
     interior_.insert(id);
     return pow->inputs[0];
   };
-  // What divides may itself be written 1 / sqrt or sqrt.
+  // A divisor may itself be 1 / sqrt or sqrt.
   for (const auto& [list, power] :
        {std::pair{&product.under, 0.5}, std::pair{&product.over, -0.5}}) {
     for (size_t i = 0; i < list->size(); ++i) {

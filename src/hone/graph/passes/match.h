@@ -1,8 +1,9 @@
-// graph/passes/match.h - recognises computations whichever way a graph writes them.
+// graph/passes/match.h - recognises computations in any of the forms in which a graph may have
+// them.
 //
-// Products and sums are read as lists: commuted operands, other orders of the multiplications,
-// divisions by constants, reciprocals, squares, and constants of any shape with one value all look
-// the same. What a match went through must have no use outside of it: closed() says so.
+// Products and sums are read as lists, so commuted operands, other orders of the multiplications,
+// divisions by constants, reciprocals, squares, and constants of any shape with one value all match
+// alike. Values inside the match must have no use outside; closed() checks this.
 #pragma once
 
 #include <set>
@@ -11,16 +12,17 @@
 
 namespace hone::graph {
 
-// scale * (product of `over`) / (product of `under`); squares and cubes are factors that recur.
+// The value scale * (product of `over`) / (product of `under`). Squares and cubes are repeated
+// factors.
 struct Product {
   double scale = 1;
   std::vector<ValueId> over, under;
-  // Removes one occurrence of a factor; false if there is none.
+  // Removes one occurrence of a factor; returns false if there is none.
   bool take(ValueId factor) { return remove(over, factor); }
   static bool remove(std::vector<ValueId>& from, ValueId value);
 };
 
-// offset + sum of `plus` - sum of `minus`
+// The value offset + sum of `plus` - sum of `minus`.
 struct Sum {
   double offset = 0;
   std::vector<ValueId> plus, minus;
@@ -32,26 +34,29 @@ class Match {
 
   [[nodiscard]] const Value& value(ValueId id) const { return site_->graph.value(id); }
   [[nodiscard]] ValueId root() const { return root_; }
-  // Operand 0 of the node of this type that makes a value; kNoValue if another one makes it.
+  // Returns operand 0 of the node of this type that makes a value; kNoValue if another one makes
+  // it.
   ValueId operand_of(ValueId id, std::string_view type);
-  // The node itself; null if it is of another type. It is part of the match from then on.
+  // Returns that node, or null if it has another type. It is part of the match from then on.
   const Node* made_by(ValueId id, std::string_view type);
-  // The factors of a value, and those of its factors that have no other use.
+  // Returns the factors of a value; a factor that has no other use is itself divided into factors.
   Product product(ValueId id);
-  // The terms of a value, likewise.
+  // Returns the terms of a value, divided in the same way.
   Sum sum(ValueId id);
-  // What a value is one constant more than (x + c); kNoValue if it is no such sum.
+  // Returns x if the value is x + c with a constant c; kNoValue if it is no such sum.
   ValueId plus_constant(ValueId id, double* constant);
-  // Whether `id` is factor * scale.
+  // Returns whether `id` is factor * scale.
   bool is_scaled(ValueId id, ValueId factor, double scale);
-  // The square root that divides or multiplies a product, as the value under it; it is removed.
+  // Removes a square root that divides or multiplies a product, and returns the value under the
+  // root.
   ValueId take_inverse_root(Product& product);
-  // What a reduction of this type reduces over the dimensions `axes`, which it keeps with extent 1.
+  // Returns the value that a reduction of this type reduces over the dimensions `axes`, which it
+  // keeps with extent 1.
   ValueId reduced(ValueId id, std::string_view type, std::vector<int64_t>* axes);
 
-  // Whether nothing but the match reads what it went through.
+  // Returns whether only the match itself reads the values inside it.
   [[nodiscard]] bool closed() const;
-  // a is b up to the precision of constants in models.
+  // Returns whether a equals b up to the precision of constants in models.
   [[nodiscard]] static bool near(double a, double b);
 
  private:

@@ -1,4 +1,4 @@
-// graph/passes/pass_testing.h - what the tests of passes share.
+// graph/passes/pass_testing.h - helpers that the tests of passes share.
 #pragma once
 
 #include "hone/graph/passes/pass.h"
@@ -6,9 +6,9 @@
 
 namespace hone::graph {
 
-// The types of the nodes in order.
+// Returns the types of the nodes in order.
 [[nodiscard]] std::vector<std::string> types(const Graph& graph);
-// How many nodes have a type.
+// Returns how many nodes have a type.
 [[nodiscard]] int64_t count(const Graph& graph, const std::string& type);
 
 // Runs one pass, cleans up, and requires the same result as before.

@@ -57,7 +57,7 @@ class Recognizes {
   }
 
  private:
-  // Of rank 0, 1 and 3 by turns.
+  // Returns numbers of rank 0, 1 and 3 alternately.
   std::string number(float value) {
     const std::string name = fmt::format("constant{}", ++constants_);
     const Shape shapes[] = {{}, {1}, {1, 1, 1}};

@@ -193,7 +193,7 @@ class Rewriting {
 
   Graph& graph_;
   Uses uses_;
-  std::list<int> order_;                          // of the nodes, by index
+  std::list<int> order_;                          // indices of the nodes
   std::vector<std::list<int>::iterator> places_;  // by index; of nodes that are gone: none
   std::optional<NodeNames> names_;
   std::vector<ValueId> unread_;  // values that have lost a reader, or are new

@@ -104,7 +104,7 @@ Result<bool> reshape_of_slice(const RewriteSite& site) {
   if (slice == nullptr || slice->type != "Slice") return false;
   const ValueId x = slice->inputs[0];
   const Value& whole = site.graph.value(x);
-  // What a convolution makes would have to be reordered as a whole first.
+  // The result of a convolution would first have to be reordered as a whole.
   if (whole.shape.size() > 3 || whole.extents != kNoValue) return false;
   const SliceRange range = slice_range(site.graph, *slice);
   std::optional<Part> part;

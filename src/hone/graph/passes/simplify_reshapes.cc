@@ -7,8 +7,8 @@
 namespace hone::graph {
 namespace {
 
-// Which shape another operand takes if the result has shape `from` instead of `to`; nullopt if it
-// is not the same elements then.
+// Returns the shape of another operand if the result has shape `from` instead of `to`; nullopt if
+// its elements would not be the same.
 std::optional<Shape> shape_before(const Shape& operand, const Shape& from, const Shape& to) {
   if (num_elements(operand) == 1) return Shape(std::min(operand.size(), from.size()), 1);
   if (operand == to) return from;

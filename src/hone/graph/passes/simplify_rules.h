@@ -1,18 +1,18 @@
-// graph/passes/simplify_rules.h - the rules of simplify_algebra(), by what they simplify.
+// graph/passes/simplify_rules.h - the rules of simplify_algebra(), grouped by what they simplify.
 #pragma once
 
 #include "hone/graph/passes/rewrite.h"
 
 namespace hone::graph {
 
-// Chains of transposes, reshapes, slices and casts.
+// These merge chains of transposes, reshapes, slices and casts.
 [[nodiscard]] std::span<const Rule> movement_rules();
-// Neutral constants, powers, and constants that meet.
+// These handle neutral constants, powers, and constants that meet.
 [[nodiscard]] std::span<const Rule> scalar_rules();
-// Transposes at products and through elementwise operators.
+// These move transposes to products and through elementwise operators.
 [[nodiscard]] std::span<const Rule> transpose_rules();
 
-// Reshapes before elementwise operators.
+// These move reshapes behind elementwise operators.
 [[nodiscard]] std::span<const Rule> reshape_rules();
 
 // The part of a whole that a slice of one dimension takes.
@@ -20,8 +20,9 @@ struct Part {
   size_t axis;
   int64_t start, extent;
 };
-// A part of `whole` that is then given `shape` may be taken after the whole is reshaped: the shape
-// of the whole then, and the part of it; nullopt if the part's elements would be others.
+// If a part of `whole` is given the shape `shape`, the whole may be reshaped first: this is the
+// shape of the whole then, and the part of it. The result is nullopt if the part would have other
+// elements.
 struct ReshapedPart {
   Shape whole;
   Part part;

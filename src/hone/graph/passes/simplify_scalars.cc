@@ -17,8 +17,8 @@ bool pass_through(const RewriteSite& site, ValueId x) {
   return true;
 }
 
-// Whether a constant is a zero that may be added: any integer, but of floats -0 alone, as -0 + 0 is
-// +0. It may be subtracted where its negative may be added.
+// Returns whether a constant is a zero that may be added: any integer zero, but for floats only -0,
+// as -0 + 0 is +0. It may be subtracted if its negative may be added.
 bool is_neutral_zero(const Value& value, bool subtracted) {
   if (uniform_constant(value) != 0) return false;
   for (int64_t i = 0; is_float(value.dtype) && i < value.constant->size(); ++i) {

@@ -23,15 +23,15 @@ Result<bool> transpose_at_gemm(const RewriteSite& site) {
   return false;
 }
 
-// Whether a value, transposed by a permutation, is there without moving anything: behind the
-// inverse transpose, perhaps through elementwise operators that nothing else needs.
+// Tells whether a transposed value exists without moving data, as the value comes from the inverse
+// transpose, possibly through elementwise operators that have no other use.
 class Untransposed {
  public:
   Untransposed(const RewriteSite& site, Shape perm) : site_(site), perm_(std::move(perm)) {}
 
   [[nodiscard]] bool exists(ValueId id, int depth) const {
     const Value& value = site_.graph.value(id);
-    // Of one element, it is broadcast in any order.
+    // A constant of one element is broadcast in any order.
     if (value.constant) return value.constant->size() == 1 && value.shape.size() <= perm_.size();
     const Node* node = site_.maker(id);
     if (node == nullptr || value.shape.size() != perm_.size()) return false;

@@ -1,4 +1,4 @@
-#include "hone/graph/ops/top_of_row.h"
+#include "hone/graph/ops/top_k.h"
 
 #include <algorithm>
 
@@ -37,7 +37,7 @@ Expr count_if(const Expr& condition) {
 
 }  // namespace
 
-TopOfRow::TopOfRow(DType element, int64_t extent, int64_t k, bool largest)
+TopK::TopK(DType element, int64_t extent, int64_t k, bool largest)
     : extent_(extent),
       k_(k),
       groups_(std::max(kFewGroups, round_up(2 * k, kLanes))),
@@ -63,17 +63,17 @@ TopOfRow::TopOfRow(DType element, int64_t extent, int64_t k, bool largest)
       middle_("middle", key_),
       sorted_(key_, std::max<int64_t>(1, 2 * k > extent ? extent : k)) {}
 
-Expr TopOfRow::place(const Expr& o) const { return ir::cast(DType::kI64, ir::load(list_, {o})); }
+Expr TopK::place(const Expr& o) const { return ir::cast(DType::kI64, ir::load(list_, {o})); }
 
-Expr TopOfRow::key_of(const RowElement& element, const Expr& r) const {
+Expr TopK::key_of(const RowElement& element, const Expr& r) const {
   return sort_key_of(element(r));
 }
 
-Expr TopOfRow::sort_key_of(const Expr& value) const {
+Expr TopK::sort_key_of(const Expr& value) const {
   return sort_key(value, largest_, largest_ ? NanOrder::kFirst : NanOrder::kLast);
 }
 
-Stmt TopOfRow::find(const RowElement& element, std::vector<Stmt> then) const {
+Stmt TopK::find(const RowElement& element, std::vector<Stmt> then) const {
   std::vector<Stmt> steps;
   if (2 * k_ > extent_ && extent_ > kFew) {
     steps = {sort_all(element)};
@@ -99,7 +99,7 @@ Stmt TopOfRow::find(const RowElement& element, std::vector<Stmt> then) const {
   return body;
 }
 
-Stmt TopOfRow::sort_all(const RowElement& element) const {
+Stmt TopK::sort_all(const RowElement& element) const {
   const compute::Axis n = compute::make_axis("n", extent_), o = compute::make_axis("o", k_);
   const Expr from = ir::variable(n.var), to = ir::variable(o.var);
   return ir::make_block(
@@ -108,7 +108,7 @@ Stmt TopOfRow::sort_all(const RowElement& element) const {
        loops_over({o}, {ir::make_store(list_, {to}, ir::cast(number_, sorted_.place(to)))})});
 }
 
-std::vector<Stmt> TopOfRow::take_all(const RowElement& element) const {
+std::vector<Stmt> TopK::take_all(const RowElement& element) const {
   return {vectors_to("v", number(extent_),
                      [&](const Expr& r) {
                        return std::vector{ir::make_store(found_key_, {r}, key_of(element, r)),
@@ -117,7 +117,7 @@ std::vector<Stmt> TopOfRow::take_all(const RowElement& element) const {
           found_.set(number(extent_)), low_.set(lowest(key_)), high_.set(highest(key_))};
 }
 
-Expr TopOfRow::reaches(const Expr& value, const Expr& other) const {
+Expr TopK::reaches(const Expr& value, const Expr& other) const {
   if (!largest_) return ir::less_equal(value, other);
   if (!is_float(value->type)) return ir::less_equal(other, value);
   return ir::make(ir::Op::kNot, {ir::less(value, other)});
@@ -126,11 +126,11 @@ Expr TopOfRow::reaches(const Expr& value, const Expr& other) const {
 // Elements a multiple of the number of groups apart are a group. The k-th of the groups' best ones
 // is a bound that k elements reach at least; more than twice as many groups as k make it a close
 // one, as few elements as the groups then have.
-std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
+std::vector<Stmt> TopK::take_candidates(const RowElement& element) const {
   const DType type = best_->dtype;
   const auto note = [&](const Expr& first) {
     return [&, first](const Expr& g) {
-      // Where the element is not a number the second operand stays.
+      // If the element is NaN, the second operand stays.
       const Expr x = element(first + g), best = ir::load(best_, {g});
       return std::vector{
           ir::make_store(best_, {g}, largest_ ? ir::max(x, best) : ir::min(x, best))};
@@ -178,7 +178,7 @@ std::vector<Stmt> TopOfRow::take_candidates(const RowElement& element) const {
 }
 
 // Sets bound_ to a value that k groups reach, high_ to its key, and low_ to the least key of all.
-Stmt TopOfRow::bound_by_groups() const {
+Stmt TopK::bound_by_groups() const {
   const auto over_groups = [&](const auto& body) { return vectors_to("v", number(groups_), body); };
   const DType type = best_->dtype;
   const bool few = groups_ == kFewGroups;
@@ -190,7 +190,8 @@ Stmt TopOfRow::bound_by_groups() const {
     return stores;
   })};
   if (few) {
-    // Of equal ones all or none are before the bound, so which of them comes first is the same.
+    // Equal keys are either all before the bound or all after it, so the result does not depend on
+    // which of them comes first.
     steps.push_back(high_.set(lowest(key_)));
     steps.push_back(over_groups([&](const Expr& g) {
       const Local sum("sum", DType::kI32);
@@ -233,7 +234,7 @@ Stmt TopOfRow::bound_by_groups() const {
 }
 
 // Halves low_ .. high_, which holds the k-th of the keys; high_ is never before it.
-Stmt TopOfRow::narrow(const ir::BufferPtr& keys, const Expr& vectors, int64_t steps) const {
+Stmt TopK::narrow(const ir::BufferPtr& keys, const Expr& vectors, int64_t steps) const {
   const Expr one = ir::constant_int(1, key_);
   const auto half = [&](const Expr& e) { return ir::make(ir::Op::kShr, {e, one}); };
   const Expr odd =
@@ -253,9 +254,8 @@ Stmt TopOfRow::narrow(const ir::BufferPtr& keys, const Expr& vectors, int64_t st
   });
 }
 
-// How many keys come before each: less, or equal and further left.
-Stmt TopOfRow::rank(const ir::BufferPtr& keys, const Expr& count,
-                    const ir::BufferPtr& ranks) const {
+// Counts the keys that come before each one: those that are less, or equal and further left.
+Stmt TopK::rank(const ir::BufferPtr& keys, const Expr& count, const ir::BufferPtr& ranks) const {
   const Local sum("sum", DType::kI32);
   const auto narrow = [](const Expr& e) { return ir::cast(DType::kI32, e); };  // few
   return blocks(count, [&](const Expr& i) {
@@ -273,7 +273,7 @@ Stmt TopOfRow::rank(const ir::BufferPtr& keys, const Expr& count,
   });
 }
 
-std::vector<Stmt> TopOfRow::order_few() const {
+std::vector<Stmt> TopK::order_few() const {
   const Stmt place = count_to("i", found_.get(), [&](const Expr& i) {
     const Expr to = ir::cast(DType::kI64, ir::load(ranks_, {i}));
     return std::vector{ir::make_store(list_, {to}, ir::load(found_place_, {i}))};
@@ -283,7 +283,7 @@ std::vector<Stmt> TopOfRow::order_few() const {
 
 // The k-th key exactly; the candidates before it are sorted, and those equal to it follow as they
 // stand, as many as are wanted.
-std::vector<Stmt> TopOfRow::order_many() const {
+std::vector<Stmt> TopK::order_many() const {
   const Expr bound = high_.get();
   const Stmt split = blocks(found_.get(), [&](const Expr& i) {
     return std::vector{

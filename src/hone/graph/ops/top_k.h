@@ -1,23 +1,23 @@
-// graph/ops/top_of_row.h - the first k elements of a row, in order, for bodies of extern stages:
-// a bound that few elements reach, found from the best elements of groups; a pass that puts the
-// places of those side by side; and the order of these few by their keys. What is not a number is
-// greater than all numbers. Works in vectors.
+// graph/ops/top_k.h - the first k elements of a row, in order, for bodies of extern stages. It
+// finds a bound that few elements reach from the best elements of groups, packs the positions of
+// those elements, and sorts these few by their keys. NaN counts as greater than all numbers. All of
+// this is vectorized.
 #pragma once
 
 #include "hone/graph/ops/sort_pairs.h"
 
 namespace hone::graph {
 
-// A row's element number r.
+// Returns element r of the row.
 using RowElement = std::function<ir::Expr(const ir::Expr& r)>;
 
-class TopOfRow {
+class TopK {
  public:
-  // The largest or the least k of `extent` elements, 0 <= k <= extent.
-  TopOfRow(DType element, int64_t extent, int64_t k, bool largest);
-  // Finds them; place() holds in `then`.
+  // Selects the largest or the least k of `extent` elements, 0 <= k <= extent.
+  TopK(DType element, int64_t extent, int64_t k, bool largest);
+  // Finds the elements; place() is valid in `then`.
   [[nodiscard]] ir::Stmt find(const RowElement& element, std::vector<ir::Stmt> then) const;
-  // Where in the row the element is that comes o-th.
+  // Returns the position in the row of the element that comes o-th.
   [[nodiscard]] ir::Expr place(const ir::Expr& o) const;
 
  private:
@@ -35,14 +35,16 @@ class TopOfRow {
 
   [[nodiscard]] ir::Expr sort_key_of(const ir::Expr& value) const;
 
-  // Whether a value is as good as a number.
+  // Returns whether a value is at least as good as another one.
   [[nodiscard]] ir::Expr reaches(const ir::Expr& value, const ir::Expr& other) const;
 
   int64_t extent_, k_, groups_;
   bool largest_;
-  DType key_, number_;                  // of keys, of places
-  ir::BufferPtr best_, least_, ranks_;  // of each group: its best element, that one's key
-  ir::BufferPtr found_key_, found_place_, equal_;  // candidates in their order; those at the bound
+  DType key_, number_;  // types of keys and of positions
+  // Per group: its best element, the key of that, and its rank.
+  ir::BufferPtr best_, least_, ranks_;
+  // Candidates in their order, and those equal to the bound.
+  ir::BufferPtr found_key_, found_place_, equal_;
   ir::BufferPtr list_;
   Local bound_, found_, before_, equals_, reached_, low_, high_, middle_;
   SortPairs sorted_;

@@ -1,5 +1,5 @@
-// What operators make of operands whose shape depends on data: computed for the largest shape, with
-// what lies behind the extents made harmless, and given the extents that follow.
+// Operators on operands whose shape depends on data. Results are computed for the largest shape,
+// after elements beyond the extents were made harmless, and get the extents that follow.
 #include <algorithm>
 #include <limits>
 
@@ -73,7 +73,7 @@ Result<size_t> axis_of(const ExpandContext& c, int64_t otherwise, size_t rank) {
   return static_cast<size_t>(*axis);
 }
 
-Status follow_gather(ExpandContext& c) {
+Status propagate_gather(ExpandContext& c) {
   const ValueId data = c.input(0), indices = c.input(1);
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
@@ -94,7 +94,7 @@ Status follow_gather(ExpandContext& c) {
   return ok_status();
 }
 
-Status follow_gather_nd(ExpandContext& c) {
+Status propagate_gather_nd(ExpandContext& c) {
   if (c.shape(1).empty()) return c.fail("indices without a dimension");
   const ValueId data = c.input(0), indices = c.input(1);
   const size_t rank = c.shape(0).size(), last = c.shape(1).size() - 1;
@@ -110,7 +110,7 @@ Status follow_gather_nd(ExpandContext& c) {
   return ok_status();
 }
 
-Status follow_top_k(ExpandContext& c) {
+Status propagate_top_k(ExpandContext& c) {
   if (!c.has(1)) return c.unsupported("data of varying shape and k as an attribute");
   const ValueId data = c.input(0), k = c.input(1);
   const size_t rank = c.shape(0).size();
@@ -139,7 +139,7 @@ Result<Shape> largest_shape(ExpandContext& c, size_t operand) {
   return shape;
 }
 
-Status follow_constant_of_shape(ExpandContext& c) {
+Status propagate_constant_of_shape(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Shape shape, largest_shape(c, 0));
   const Tensor* value = c.attributes().find<Tensor>("value");
   if (value != nullptr && value->size() != 1) return c.fail("the value is no single element");
@@ -150,7 +150,7 @@ Status follow_constant_of_shape(ExpandContext& c) {
   return ok_status();
 }
 
-Status follow_expand(ExpandContext& c) {
+Status propagate_expand(ExpandContext& c) {
   HONE_ASSIGN_OR_RETURN(const Shape most, largest_shape(c, 1));
   const ValueId x = c.input(0);
   const auto shape = broadcast(c.shape(0), most);
@@ -170,7 +170,7 @@ Status follow_expand(ExpandContext& c) {
   return ok_status();
 }
 
-Status follow_concat(ExpandContext& c) {
+Status propagate_concat(ExpandContext& c) {
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const size_t axis, axis_of(c, 0, rank));
   std::vector<int64_t> perm = {static_cast<int64_t>(axis)};
@@ -202,7 +202,7 @@ Status follow_concat(ExpandContext& c) {
   return ok_status();
 }
 
-Status follow_slice(ExpandContext& c) {
+Status propagate_slice(ExpandContext& c) {
   const ValueId x = c.input(0);
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const auto starts, c.integers_or_attribute(1, "starts"));
@@ -233,8 +233,8 @@ Status follow_slice(ExpandContext& c) {
   return ok_status();
 }
 
-template <int kSign>  // of the infinity that changes nothing; 0: zero
-Status follow_reduce(ExpandContext& c) {
+template <int kSign>  // sign of the infinity that is neutral; 0 means that zero is
+Status propagate_reduce(ExpandContext& c) {
   const size_t rank = c.shape(0).size();
   HONE_ASSIGN_OR_RETURN(const auto axes, c.integers_or_attribute(1, "axes"));
   const bool keep = c.attributes().integer("keepdims", 1) != 0;
@@ -261,13 +261,13 @@ Status follow_reduce(ExpandContext& c) {
   return ok_status();
 }
 
-Status follow_non_zero(ExpandContext& c) {
+Status propagate_non_zero(ExpandContext& c) {
   c.result(0, c.add("NonZero", {filled(c, c.input(0), 0)}));
   return ok_status();
 }
 
 // Boxes that are not there have a score below every threshold.
-Status follow_non_max_suppression(ExpandContext& c) {
+Status propagate_non_max_suppression(ExpandContext& c) {
   std::vector<ValueId> operands = {without_extents(c, c.input(0)),
                                    filled(c, c.input(1), -std::numeric_limits<double>::infinity())};
   const auto given = [&](size_t i) { return c.has(i) ? without_extents(c, c.input(i)) : kNoValue; };
@@ -286,21 +286,21 @@ struct Follower {
 };
 
 constexpr Follower kFollowers[] = {
-    {"Concat", follow_concat},       {"ConstantOfShape", follow_constant_of_shape, 0},
-    {"Expand", follow_expand, 1},    {"Gather", follow_gather},
-    {"GatherND", follow_gather_nd},  {"NonMaxSuppression", follow_non_max_suppression},
-    {"NonZero", follow_non_zero},    {"ReduceMax", follow_reduce<-1>},
-    {"ReduceMin", follow_reduce<1>}, {"ReduceSum", follow_reduce<0>},
-    {"Slice", follow_slice},         {"TopK", follow_top_k, 1},
+    {"Concat", propagate_concat},       {"ConstantOfShape", propagate_constant_of_shape, 0},
+    {"Expand", propagate_expand, 1},    {"Gather", propagate_gather},
+    {"GatherND", propagate_gather_nd},  {"NonMaxSuppression", propagate_non_max_suppression},
+    {"NonZero", propagate_non_zero},    {"ReduceMax", propagate_reduce<-1>},
+    {"ReduceMin", propagate_reduce<1>}, {"ReduceSum", propagate_reduce<0>},
+    {"Slice", propagate_slice},         {"TopK", propagate_top_k, 1},
 };
 
 }  // namespace
 
-Result<bool> follow_extents(Graph& graph, const Node& node, std::vector<Node>& nodes) {
+Result<bool> propagate_dynamic_shapes(Graph& graph, const Node& node, std::vector<Node>& nodes) {
   const auto at = std::find_if(std::begin(kFollowers), std::end(kFollowers),
                                [&](const Follower& f) { return f.type == node.type; });
   if (at == std::end(kFollowers)) return false;
-  // What lacks an operand is an error that infer_node() tells of.
+  // A missing operand is an error, which infer_node() reports.
   for (int i = 0; node.op != nullptr && i < node.op->min_inputs; ++i) {
     if (!node.has_input(static_cast<size_t>(i))) return false;
   }

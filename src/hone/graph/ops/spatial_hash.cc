@@ -1,4 +1,4 @@
-#include "hone/graph/ops/box_grid.h"
+#include "hone/graph/ops/spatial_hash.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +12,7 @@ using ir::Stmt;
 constexpr int64_t kLevels = 8;      // the last has one cell
 constexpr int64_t kLevelStep = 2;   // bits from a level's cell width to the next one's
 constexpr int64_t kWider = 2;       // bits from the usual width to that of the first level's cells
-constexpr int64_t kMostBits = 60;   // of the usual width and its reciprocal
+constexpr int64_t kMostBits = 60;   // bits of the usual width and its reciprocal
 constexpr int64_t kMostNear = 256;  // cells that are looked at for one box
 constexpr double kFar = 1e30;       // edges beyond count as there
 constexpr double kMostCells = 1 << 20;
@@ -20,7 +20,7 @@ constexpr int64_t kMixX = 73856093, kMixY = 19349663, kMixLevel = 83492791;  // 
 
 Expr logical_not(const Expr& e) { return ir::make(ir::Op::kNot, {e}); }
 
-// Of the float type: bits of the fraction, and the exponent's value for 1.
+// Both describe a float type: the bits of its fraction, and the value of the exponent for 1.
 int64_t fraction_bits(DType type) { return type == DType::kF64 ? 52 : 23; }
 int64_t exponent_of_one(DType type) { return type == DType::kF64 ? 1023 : 127; }
 DType bits_type(DType type) { return type == DType::kF64 ? DType::kI64 : DType::kI32; }
@@ -55,7 +55,7 @@ std::vector<Stmt> copy_box(const BoxSides& to, const Expr& at, const BoxSides& f
   return stores;
 }
 
-BoxGrid::BoxGrid(DType type, int64_t most, BoxSides box)
+SpatialHash::SpatialHash(DType type, int64_t most, BoxSides box)
     : type_(type),
       buckets_(std::clamp<int64_t>(
           static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most / 16))), 64, 1 << 14)),
@@ -84,7 +84,7 @@ BoxGrid::BoxGrid(DType type, int64_t most, BoxSides box)
       at_("at", DType::kI64),
       plainly_("plainly", DType::kBool) {}
 
-Stmt BoxGrid::with_memory(std::vector<Stmt> body) const {
+Stmt SpatialHash::with_memory(std::vector<Stmt> body) const {
   body = {with_locals(
       {made_, levels_, widths_, noted_, level_, bucket_, near_, cost_, listed_, at_, plainly_},
       std::move(body))};
@@ -96,13 +96,13 @@ Stmt BoxGrid::with_memory(std::vector<Stmt> body) const {
 }
 
 // Boxes without an inner part meet none, nor do those with an edge that is not a number.
-Expr BoxGrid::has_inside() const {
+Expr SpatialHash::has_inside() const {
   return ir::logical_and(ir::less(ir::load(box_[0], {}), ir::load(box_[1], {})),
                          ir::less(ir::load(box_[2], {}), ir::load(box_[3], {})));
 }
 
 // The bits of the exponent of the larger side, whose width is less than the next power of two.
-Expr BoxGrid::width_exponent() const {
+Expr SpatialHash::width_exponent() const {
   const auto side = [&](size_t low) {
     return ir::load(box_[low + 1], {}) - ir::load(box_[low], {});
   };
@@ -111,7 +111,7 @@ Expr BoxGrid::width_exponent() const {
 }
 
 // Never falls where the edge rises.
-Expr BoxGrid::cell_of(size_t side, const Expr& level) const {
+Expr SpatialHash::cell_of(size_t side, const Expr& level) const {
   const auto clamped = [&](const Expr& e, double most) {
     return ir::min(ir::max(e, literal(type_, -most)), literal(type_, most));
   };
@@ -119,18 +119,18 @@ Expr BoxGrid::cell_of(size_t side, const Expr& level) const {
   return ir::cast(DType::kI64, clamped(ir::make(ir::Op::kFloor, {scaled}), kMostCells));
 }
 
-Expr BoxGrid::bucket_of(const Expr& x, const Expr& y, const Expr& level) const {
+Expr SpatialHash::bucket_of(const Expr& x, const Expr& y, const Expr& level) const {
   const Expr mixed = ir::make(ir::Op::kBitXor, {x * ir::constant(kMixX), y * ir::constant(kMixY)});
   return ir::make(ir::Op::kBitAnd,
                   {ir::make(ir::Op::kBitXor, {mixed, level * ir::constant(kMixLevel)}),
                    ir::constant(buckets_ - 1)});
 }
 
-Expr BoxGrid::chunks_of(const Expr& bucket) const {
+Expr SpatialHash::chunks_of(const Expr& bucket) const {
   return ir::floordiv(ir::load(filled_, {bucket}) + (kLanes - 1), kLanes);
 }
 
-Stmt BoxGrid::clear() const {
+Stmt SpatialHash::clear() const {
   return ir::make_block({made_.set(ir::constant(0)), levels_.set(ir::constant(0)),
                          widths_.set(ir::constant(0)), noted_.set(ir::constant(0)),
                          count_to("l", ir::constant(kLevels),
@@ -143,7 +143,7 @@ Stmt BoxGrid::clear() const {
                          })});
 }
 
-Stmt BoxGrid::note_width() const {
+Stmt SpatialHash::note_width() const {
   const int64_t beyond = 2 * exponent_of_one(type_) + 1;  // the exponent of what is infinite
   const Expr usual = ir::logical_and(ir::less(ir::constant(0), level_.get()),
                                      ir::less(level_.get(), ir::constant(beyond)));
@@ -153,7 +153,7 @@ Stmt BoxGrid::note_width() const {
 }
 
 // The first level's cells are some times as wide as the geometric mean of the boxes' widths.
-Stmt BoxGrid::choose_cells() const {
+Stmt SpatialHash::choose_cells() const {
   const int64_t one = exponent_of_one(type_);
   const Expr mean = ir::make(ir::Op::kDiv, {widths_.get(), ir::max(noted_.get(), ir::constant(1))});
   const Expr cell =
@@ -169,7 +169,7 @@ Stmt BoxGrid::choose_cells() const {
 }
 
 // Sets the cells of a level that the box covers.
-std::vector<Stmt> BoxGrid::find_cells(const Expr& level) const {
+std::vector<Stmt> SpatialHash::find_cells(const Expr& level) const {
   const auto range = [&](size_t low, const ir::BufferPtr& first, const ir::BufferPtr& extent) {
     return std::vector{
         ir::make_store(first, {level}, cell_of(low, level)),
@@ -180,7 +180,7 @@ std::vector<Stmt> BoxGrid::find_cells(const Expr& level) const {
   return steps;
 }
 
-Stmt BoxGrid::for_cells(const Expr& level, const WithCell& body) const {
+Stmt SpatialHash::for_cells(const Expr& level, const WithCell& body) const {
   return count_to("y", ir::load(high_, {level}), [&](const Expr& y) {
     return std::vector{count_to("x", ir::load(wide_, {level}), [&](const Expr& x) {
       std::vector<Stmt> steps = {bucket_.set(
@@ -191,7 +191,7 @@ Stmt BoxGrid::for_cells(const Expr& level, const WithCell& body) const {
   });
 }
 
-std::vector<Stmt> BoxGrid::add_to(const Expr& bucket) const {
+std::vector<Stmt> SpatialHash::add_to(const Expr& bucket) const {
   const Expr place = ir::floormod(ir::load(filled_, {bucket}), kLanes);
   const Stmt clear_chunk = count_to("lane", ir::constant(kLanes), [&](const Expr& lane) {
     return store_nowhere(sides_, made_.get() * ir::constant(kLanes) + lane);
@@ -206,7 +206,7 @@ std::vector<Stmt> BoxGrid::add_to(const Expr& bucket) const {
   return steps;
 }
 
-Stmt BoxGrid::add() const {
+Stmt SpatialHash::add() const {
   // widths_ is now the exponent of the first level's cells.
   const Expr level = ir::floordiv(width_exponent() + kLevelStep - widths_.get(), kLevelStep);
   std::vector<Stmt> steps = {
@@ -218,8 +218,8 @@ Stmt BoxGrid::add() const {
   return ir::make_if(has_inside(), std::move(steps));
 }
 
-Stmt BoxGrid::test(const Local& dead, const TestChunk& chunk, const Stmt& all,
-                   const Expr& blocks) const {
+Stmt SpatialHash::test(const Local& dead, const TestChunk& chunk, const Stmt& all,
+                       const Expr& blocks) const {
   const Expr limit = ir::min(ir::floordiv(blocks, 2), ir::constant(kMostNear));
   const auto levels = [&](const auto& body) {
     return count_to("l", levels_.get(), [&](const Expr& l) {
