@@ -8,6 +8,7 @@ import check_duplicates
 import check_layers
 import check_file_sizes
 import check_types
+import check_words
 
 P = pathlib.PurePosixPath
 
@@ -146,6 +147,24 @@ class Types(unittest.TestCase):
         one, other = "namespace a { struct S { int x; }; }", "namespace a { class S {}; } namespace b { struct T {}; }"
         self.assertEqual(check_types.same_names({"one.h": one, "other.h": other}), {"a::S": ["one.h", "other.h"]})
         self.assertEqual(check_types.same_names({"one.h": one, "other.h": other.replace("a {", "c {")}), {})
+
+
+class Words(unittest.TestCase):
+    def found(self, *lines):
+        return [number for number, _ in check_words.fragments(lines)]
+
+    def test_fragments_are_found(self):
+        self.assertEqual(self.found("// a/b.h - what tests share."), [1])
+        self.assertEqual(self.found("// Whether it is.", "bool is();", "  int bytes;  // of all", "// Returns it.", "//", "// ... or not."),
+                         [1, 3, 6])
+
+    def test_sentences_and_what_goes_on_are_not(self):
+        self.assertEqual(self.found("// a/b.h - tells", "// what tests share.", "int a;  // the least", "        // of all", "int b;  // what it holds",
+                                    'const char* c = "//  // of";', "// Office hours."), [])
+
+    def test_folders(self):
+        self.assertEqual(check_words.folder_of(P("src/hone/tune.h")), "facade")
+        self.assertEqual(check_words.folder_of(P("src/hone/cost/net/net.h")), "cost")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ struct BodyCycles {
 struct CacheUse {
   size_t first = 0;           // first loop from which on the data of the loops stays in the cache
   double held = 0;            // data of those loops / capacity that the nest can count on
-  double beyond = 0;          // the same with the next outer loop; that of all loops if all fits
+  double beyond = 0;          // as `held` with the next outer loop; that of all loops if all fits
   double constant_bytes = 0;  // part of the bytes moved into it that are constants
   double written_bytes = 0;   // part that is the result
 };

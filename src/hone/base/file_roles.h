@@ -14,7 +14,7 @@
 namespace hone {
 
 struct FileIdentity {
-  uint64_t device = 0, inode = 0;  // of the file, or of its folder if the file is not there yet
+  uint64_t device = 0, inode = 0;  // identify the file, or its folder if the file is not there yet
   std::string name;                // name in that folder; empty if the file is there
   friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
 };

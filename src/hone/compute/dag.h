@@ -1,4 +1,4 @@
-// compute/dag.h - what is computed, as a small graph of stages in the style of tensor expressions.
+// compute/dag.h - a computation as a small graph of stages in the style of tensor expressions.
 //
 // A stage has named spatial axes, reduce axes and one scalar value per output, written as an
 // ir::Expr over the axes' variables. It reads by kLoad nodes whose indices are affine in the axes

@@ -57,10 +57,10 @@ inline Dag few_columns(int64_t m, int64_t n, int64_t k, bool transposed) {
 }
 
 struct ConvShape {
-  int64_t h = 7, w = 7;  // of the input without border
+  int64_t h = 7, w = 7;  // extents of the input without border
   int64_t ic = 3, oc = 8;
   int64_t kernel = 3, stride = 1, pad = 1;
-  int64_t border = 1;  // of the output buffer
+  int64_t border = 1;  // width around the output
   bool residual = false;
   int64_t kernel_w = 0;  // as `kernel` if 0
 };

@@ -92,7 +92,7 @@ struct ExprNode {
 // These functions make leaves.
 [[nodiscard]] Expr constant(int64_t value);  // kI64
 [[nodiscard]] Expr constant_bool(bool value);
-[[nodiscard]] Expr constant_int(int64_t value, DType type);  // of any integer type, wrapped to it
+[[nodiscard]] Expr constant_int(int64_t value, DType type);  // `type` is any integer type
 [[nodiscard]] Expr constant_float(double value, DType type = DType::kF32);
 [[nodiscard]] Expr variable(const VarPtr& var);
 [[nodiscard]] Expr load(const BufferPtr& buffer, std::vector<Expr> indices);

@@ -1,4 +1,4 @@
-// measure/job.h - what a runner is asked to do (a candidate and how to run it), and its answer.
+// measure/job.h - a job for a runner (a candidate and how to run it), and the runner's answer.
 #pragma once
 
 #include <cstdint>

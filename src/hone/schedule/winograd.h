@@ -28,8 +28,8 @@ struct WinogradMatrices {
   std::vector<double> weights;  // G, points x taps
   std::vector<double> inverse;  // A', outputs x points
 };
-inline constexpr int64_t kMaxWinogradPoints =
-    8;  // of a phase; with more, float32 loses too many digits
+// With more points per phase, float32 loses too many digits.
+inline constexpr int64_t kMaxWinogradPoints = 8;
 [[nodiscard]] WinogradMatrices winograd_matrices(int64_t outputs, int64_t taps, int64_t stride = 1);
 
 // A dimension that a convolution slides along.

@@ -19,7 +19,7 @@
 namespace hone::ir {
 
 struct PrefetchNextOptions {
-  int64_t min_bytes = int64_t{1} << 18;  // of the buffer; smaller buffers stay in the caches
+  int64_t min_bytes = int64_t{1} << 18;  // smaller buffers stay in the caches
   int64_t max_bytes = int64_t{1} << 19;  // per iteration; the cache has to keep them
   // Per iteration of the last nest. If more lines were needed, no hints are added.
   int64_t max_lines = 32;
