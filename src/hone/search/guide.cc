@@ -63,8 +63,8 @@ std::vector<double> Guide::predict(std::span<const space::Point> points) {
 }
 
 std::vector<Scored> Guide::rank(std::vector<space::Point> points) {
-  if (usual_newer_) {
-    for (space::Point& point : points) point = task_.space->with_usual_newer(std::move(point));
+  if (usual_) {
+    for (space::Point& point : points) point = usual_->as_usual(std::move(point));
   }
   std::unordered_set<uint64_t> present;
   std::erase_if(points, [&](const space::Point& p) {

@@ -3,8 +3,10 @@
 // points in order. Illegal points are never ranked.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 
+#include "hone/cost/decision_history.h"
 #include "hone/search/correction.h"
 #include "hone/search/proposals.h"
 #include "hone/search/recall.h"
@@ -37,9 +39,10 @@ class Guide {
   [[nodiscard]] Rng& rng() { return rng_; }
   [[nodiscard]] Proposals& proposals() { return proposals_; }
 
-  // From now on points are ranked with_usual_newer: nothing will be measured that could correct a
-  // model which has seen no others.
-  void keep_usual_newer() { usual_newer_ = true; }
+  // From now on points are ranked with what came later made by rule of thumb
+  // (cost/decision_history.h): nothing will be measured that could correct a model which has seen
+  // no others.
+  void keep_usual(cost::DecisionHistory history) { usual_.emplace(std::move(history)); }
   // Legal points only, each once, the best first; equal ones in the order given.
   [[nodiscard]] std::vector<Scored> rank(std::vector<space::Point> points);
   // From the point to its best neighbour while that is better by the score, so many steps at most.
@@ -69,7 +72,7 @@ class Guide {
   const Recall* recall_;
   uint64_t revision_;  // that predictions_ are of
   double optimism_;
-  bool usual_newer_ = false;
+  std::optional<cost::DecisionHistory> usual_;
   Proposals proposals_;
   Rng rng_;
   Correction correction_;

@@ -85,7 +85,8 @@ Result<double> predict_seconds(const SearchTask& task, const compute::Dag& dag,
 
 Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& options) {
   Guide guide(task);
-  guide.keep_usual_newer();
+  const cost::DecisionHistory history(*task.space);
+  guide.keep_usual(history);
   // The first sketch that makes sense on so many threads.
   const std::vector<space::Point> defaults = task.space->default_points();
   const std::vector<double> logs = predict_log_seconds(task, defaults);
@@ -103,7 +104,7 @@ Predicted best_predicted(const SearchTask& task, const BestPredictedOptions& opt
   double to_beat = start_log + std::log1p(-options.margin);
   // Where blocks are the rule, models do not tell it from other direct schedules
   // (docs/user/cost_models.md, "Decisions that came later").
-  const bool blocks = task.space->has_blocks(start);
+  const bool blocks = history.has_blocks(start);
   for (Scored& climber : best) {
     if (blocks && !trial::rounds_more(task.space->algorithm(climber.point.sketch))) continue;
     if (climber.log_seconds < to_beat) to_beat = climber.log_seconds, winner = std::move(climber);

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "hone/cost/decision_history.h"
 #include "hone/search/prediction.h"
 #include "hone/search/searcher_testing.h"
 
@@ -145,7 +146,7 @@ TEST(prediction, blocks_that_models_have_not_seen_are_those_of_the_rule_of_thumb
   task.space = &*space;
   task.target = &target;
   const space::Point rule = space->default_point();
-  ASSERT_TRUE(space->has_blocks(rule));
+  ASSERT_TRUE(cost::DecisionHistory(*space).has_blocks(rule));
   for (int seed = 1; seed < 4; ++seed) {
     task.seed = static_cast<uint64_t>(seed);
     EXPECT_EQ(best_predicted(task, {.samples = 50}).point, rule);
@@ -156,10 +157,11 @@ TEST(prediction, blocks_that_models_have_not_seen_are_those_of_the_rule_of_thumb
       space::Space::create(compute::testing::gemm(197, 33, 1031), target);
   ASSERT_TRUE(shorter.ok());
   task.space = &*shorter;
-  ASSERT_FALSE(shorter->has_blocks(shorter->default_point()));
+  const cost::DecisionHistory history(*shorter);
+  ASSERT_FALSE(history.has_blocks(shorter->default_point()));
   for (int seed = 1; seed < 4; ++seed) {
     task.seed = static_cast<uint64_t>(seed);
-    EXPECT_FALSE(shorter->has_blocks(best_predicted(task, {.samples = 50}).point));
+    EXPECT_FALSE(history.has_blocks(best_predicted(task, {.samples = 50}).point));
   }
 }
 

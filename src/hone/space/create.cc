@@ -45,10 +45,6 @@ Result<std::shared_ptr<const Space::Sketch>> Space::Sketch::finish(
              std::move(builder.groups), builder.for_threads});
   const std::vector<int> choices = sketch->default_choices();
   sketch->usual_steps = sketch->steps(choices).size();
-  for (size_t i = 0; i < sketch->decisions.size(); ++i) {
-    if (sketch->decisions[i].before >= 0)
-      sketch->usual_newer.emplace_back(static_cast<int>(i), choices[i]);
-  }
   HONE_RETURN_IF_ERROR(sketch->instantiate(choices, dag).status());
   return std::shared_ptr<const Sketch>(std::move(sketch));
 }

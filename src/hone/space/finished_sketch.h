@@ -14,8 +14,7 @@ struct Space::Sketch {
   std::vector<Decision> decisions;
   std::vector<std::shared_ptr<const Group>> groups;
   bool for_threads = false;
-  size_t usual_steps = 0;                        // of the default point
-  std::vector<std::pair<int, int>> usual_newer;  // what that has of decisions that are newer
+  size_t usual_steps = 0;  // of the default point
 
   // An error if its default point is illegal.
   [[nodiscard]] static Result<std::shared_ptr<const Sketch>> finish(

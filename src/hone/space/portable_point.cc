@@ -116,6 +116,12 @@ std::optional<Point> nearest_legal(const Space& space, const Point& start) {
 
 }  // namespace
 
+bool came_later(const Decision& decision) {
+  constexpr std::string_view kRoles[] = {"column_blocks", "panels", "sum_blocks", "column_tail",
+                                         "rows_at_once"};
+  return std::ranges::find(kRoles, decision.role_name()) != std::end(kRoles);
+}
+
 PortablePoint to_portable(const Space& space, const Point& point) {
   PortablePoint portable{space.algorithm(point.sketch), {}};
   const std::vector<Decision>& decisions = space.decisions(point.sketch);
@@ -193,7 +199,7 @@ std::vector<Point> adapt(const PortablePoint& point, const Space& space) {
     const Point usual = space.default_point(sketch);
     Point older = usual;
     for (size_t d = 0; d < decisions.size(); ++d) {
-      if (!choices[d] && decisions[d].before >= 0) older.choices[d] = decisions[d].before;
+      if (!choices[d] && came_later(decisions[d])) older.choices[d] = 0;
     }
     for (const Mode mode : {Mode::kKeep, Mode::kDivide, Mode::kScale}) {
       for (Point wanted : {older, usual}) {

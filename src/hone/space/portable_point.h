@@ -25,6 +25,10 @@ struct PortablePoint {
   bool operator==(const PortablePoint&) const = default;
 };
 
+// Whether points of earlier programs do not speak of a decision, as their spaces did not have it.
+// It then means the first option, which does what was done.
+[[nodiscard]] bool came_later(const Decision& decision);
+
 [[nodiscard]] PortablePoint to_portable(const Space& space, const Point& point);
 [[nodiscard]] std::string to_string(const PortablePoint& point);
 [[nodiscard]] Result<PortablePoint> parse_portable_point(std::string_view text);
@@ -34,8 +38,8 @@ struct PortablePoint {
 // The legal points of `space` that correspond to a point of another one, the closest first, without
 // repetition: tiles as long as they were; tiles that divide their axis where they did; tiles that
 // grow with their axis. A choice finds its counterpart by stage and role, else by role in the same
-// order; what has none stays as it was before there was a choice (Decision::before), or at the rule
-// of thumb. Empty if the algorithm does not apply.
+// order; what has none stays as it was before there was a choice, or at the rule of thumb. Empty if
+// the algorithm does not apply.
 [[nodiscard]] std::vector<Point> adapt(const PortablePoint& point, const Space& space);
 // The same for a schedule whose point may be unknown: then the one nearest to its steps, which is
 // far slower to find.

@@ -1,7 +1,6 @@
 #include "hone/space/sketch.h"
 
 #include <algorithm>
-#include <array>
 
 namespace hone::space {
 
@@ -13,28 +12,11 @@ Status SketchBuilder::add_step(schedule::Step step) {
   return ok_status();
 }
 
-namespace {
-
-// Roles of decisions that spaces of earlier programs did not have: where a point does not speak of
-// one, its first option is what was done.
-constexpr std::array<std::string_view, 3> kBlockRoles = {"column_blocks", "panels", "sum_blocks"};
-constexpr std::array<std::string_view, 2> kRowRoles = {"column_tail", "rows_at_once"};
-
-}  // namespace
-
-bool is_block_decision(std::string_view role) {
-  return std::ranges::find(kBlockRoles, role) != kBlockRoles.end();
-}
-
-bool is_newer_decision(std::string_view role) {
-  return is_block_decision(role) || std::ranges::find(kRowRoles, role) != kRowRoles.end();
-}
-
 int SketchBuilder::add_decision(const std::string& stage, std::string_view role, DecisionKind kind,
                                 std::vector<int64_t> options, int64_t extent, bool scales) {
   HONE_ASSERT(!options.empty(), "a decision has options");
   decisions.push_back({fmt::format("{}.{}", stage, role), kind, std::move(options),
-                       stage.size() + 1, extent, scales, is_newer_decision(role) ? 0 : -1});
+                       stage.size() + 1, extent, scales});
   return static_cast<int>(decisions.size()) - 1;
 }
 

@@ -71,11 +71,6 @@ class Group {
   virtual void canonicalise(MutableChoice& /*choice*/) const {}
 };
 
-// Whether spaces of earlier programs did not have decisions of this role; whether they are of
-// blocks of a product.
-[[nodiscard]] bool is_newer_decision(std::string_view role);
-[[nodiscard]] bool is_block_decision(std::string_view role);
-
 struct SketchBuilder {
   const target::Target& target;
   schedule::State state;  // after the structural steps

@@ -111,24 +111,6 @@ Point Space::canonical(Point point) const {
   return point;
 }
 
-Point Space::with_usual_newer(Point point) const {
-  const Sketch& sketch = *sketches_[static_cast<size_t>(point.sketch)];
-  if (sketch.usual_newer.empty()) return point;
-  for (const auto& [decision, choice] : sketch.usual_newer)
-    point.choices[static_cast<size_t>(decision)] = choice;
-  if (sketch.legal(point.choices)) sketch.canonicalise(point.choices);
-  return point;
-}
-
-bool Space::has_blocks(const Point& point) const {
-  const Sketch& sketch = *sketches_[static_cast<size_t>(point.sketch)];
-  return std::ranges::any_of(sketch.usual_newer, [&](const auto& usual) {
-    const auto at = static_cast<size_t>(usual.first);
-    const Decision& decision = sketch.decisions[at];
-    return is_block_decision(decision.role_name()) && point.choices[at] != decision.before;
-  });
-}
-
 Point Space::mutate(const Point& point, Rng& rng) const {
   const Sketch& sketch = *sketches_[point.sketch];
   std::vector<int> movable;

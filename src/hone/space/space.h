@@ -26,9 +26,6 @@ struct Decision {
   size_t role = 0;               // where the part after the stage begins in `name`
   int64_t extent = 0;            // points that a tile divides; 0: it is no tile
   bool scales = false;           // a longer axis wants a larger tile: it is no register tile
-  // The option of points that do not speak of it, where its role is a newer one
-  // (is_newer_decision); -1: the rule of thumb's.
-  int before = -1;
   [[nodiscard]] std::string_view role_name() const { return std::string_view(name).substr(role); }
 };
 
@@ -83,11 +80,6 @@ class Space {
   // run once, ways to treat a rest that there is not. The one that stands for all of them: sample,
   // mutate, crossover and neighbours return no others.
   [[nodiscard]] Point canonical(Point point) const;
-  // The same, but decisions that points of earlier programs do not speak of (Decision::before) made
-  // by rule of thumb: what a model that was trained on those can judge. It may be illegal.
-  [[nodiscard]] Point with_usual_newer(Point point) const;
-  // Whether a product has blocks or panels, which points of earlier programs never have.
-  [[nodiscard]] bool has_blocks(const Point& point) const;
   // Changes one to three decisions.
   [[nodiscard]] Point mutate(const Point& point, Rng& rng) const;
   // Each decision from one of the parents; of one sketch, else a copy of `a`.

@@ -199,20 +199,6 @@ TEST(blocks, the_default_has_them_where_data_would_leave_the_cache) {
   EXPECT_FALSE(chosen(product_of_two(1, 97, 33, 31), "panels"));
 }
 
-// Without measuring, a model trained on schedules without blocks does not choose them.
-TEST(blocks, usual_ones_are_those_of_the_rule_of_thumb) {
-  const Result<Space> space = Space::create(gemm(97, 33, 1031), small_caches());
-  ASSERT_TRUE(space.ok());
-  const Point rule = space->default_point();
-  Point other = rule;
-  for (const std::string_view role : {"sum_blocks", "column_blocks"})
-    other.choices[static_cast<size_t>(find(*space, 0, role))] = 0;
-  EXPECT_NE(other, rule);
-  EXPECT_EQ(space->with_usual_newer(other), space->canonical(rule));
-  EXPECT_TRUE(space->has_blocks(rule));
-  EXPECT_FALSE(space->has_blocks(other));
-}
-
 // A record from before there were blocks stands for a schedule without any.
 TEST(blocks, a_point_that_does_not_speak_of_blocks_has_none) {
   const compute::Dag dag = product_of_two(1, 97, 31, 1025);
