@@ -140,7 +140,7 @@ Command bench_command(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "bench", "Time every kernel of a model: time, GFLOP/s, share, percent of the peak");
   add_model(*app, *texts);
-  add_model_run_options(*app, *texts, "Runs to take the median of");
+  add_model_run_options(*app, *texts, "Number of runs, of which the median time is printed");
   return {app,
           [texts] { return run_bench(*texts); },
           [texts](FileRoles& files) { add_model_run_files(*texts, files); },

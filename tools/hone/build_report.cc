@@ -67,7 +67,8 @@ std::string turns(const CompileSummary& summary) {
 std::string check_line(const CheckSummary& check) {
   if (!check.checked) return fmt::format("not compared with the model: {}\n", check.skipped);
   std::string text = fmt::format(
-      "right on {} random inputs: off by {:.1g} of the largest result at most, {:.1g} allowed ({})\n",
+      "right on {} random inputs: off by {:.1g} of the largest result at most, {:.1g} allowed "
+      "({})\n",
       check.inputs, check.worst_error, check.tolerance, format_seconds(check.seconds));
   for (const std::string& output : check.left_out) text += fmt::format("output {}\n", output);
   return text;

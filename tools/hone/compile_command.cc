@@ -30,13 +30,14 @@ Status run(const Options& options) {
     json["output"] = options.output;
     fmt::print(report, "{}", json_text(json));
   } else {
-    fmt::print(
-        report,
-        "{}{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate tensors\n",
-        kernel_table(summary, limits), coverage(summary), turns(summary), check_line(summary.check),
-        options.output, format_count(static_cast<double>(summary.bytes)),
-        format_seconds(summary.seconds), format_count(static_cast<double>(summary.memory_bytes)),
-        format_count(static_cast<double>(summary.arena_bytes)));
+    fmt::print(report,
+               "{}{}{}{}wrote {}: {} bytes in {}; takes {} bytes to run, {} of them intermediate "
+               "tensors\n",
+               kernel_table(summary, limits), coverage(summary), turns(summary),
+               check_line(summary.check), options.output,
+               format_count(static_cast<double>(summary.bytes)), format_seconds(summary.seconds),
+               format_count(static_cast<double>(summary.memory_bytes)),
+               format_count(static_cast<double>(summary.arena_bytes)));
   }
   return ok_status();
 }
@@ -46,16 +47,19 @@ Status run(const Options& options) {
 Command compile_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = root.add_subcommand(
-      "compile", "Compile a model without measuring: best known or best predicted schedules");
+      "compile",
+      "Compile a model without measuring, with the best known or best predicted schedules");
   app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
   app->add_option("-o,--output", options->output, "The library to write")
       ->required()
       ->type_name("FILE");
   add_build_options(*app, options->build);
   app->add_flag("--require-tuned", options->require_tuned,
-                "Fail if a kernel has no record of its own");
-  app->add_flag("--check", options->build.check,
-                "Compare it however long that takes; default: in less than a tenth of the time")
+                "Fail if a kernel has no record in the database");
+  app->add_flag(
+         "--check", options->build.check,
+         "Compare the library with the model however long that takes; default: only if it takes "
+         "less than a tenth of the time")
       ->excludes("--no-check");
   add_json(*app, options->json);
   return {app, [options] { return run(*options); },

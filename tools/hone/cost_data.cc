@@ -104,7 +104,8 @@ Result<cost::SplitData> parts_of(const CostData& data, const std::string& split_
   cost::SplitData parts = cost::apply_split(data.dataset, split);
   if (parts.train.tasks.empty() && parts.validation.tasks.empty() && parts.test.tasks.empty())
     return invalid(
-        "{}: a split of other data: no schedule of its tasks was measured on device {} before it was made",
+        "{}: a split of other data: no schedule of its tasks was measured on device {} before it "
+        "was made",
         split_file, data.device.text());
   if (parts.unknown > 0) {
     warn_left_out(parts.unknown, "schedule", fmt::format("measured after {} was made", split_file));

@@ -81,7 +81,8 @@ std::string to_svg(const Figure& figure) {
 std::string to_html(const std::string& title, const std::vector<Figure>& figures) {
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<meta charset='utf-8'>\n<title>{0}</title>\n"
-      "<style>body {{font: 14px sans-serif}} text {{font: 12px sans-serif}}</style>\n<h1>{0}</h1>\n",
+      "<style>body {{font: 14px sans-serif}} text {{font: 12px "
+      "sans-serif}}</style>\n<h1>{0}</h1>\n",
       escaped(title));
   for (const Figure& figure : figures) html += to_svg(figure);
   return html;

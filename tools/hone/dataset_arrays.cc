@@ -116,7 +116,8 @@ Result<Json> read_meta(std::span<const NamedTensor> arrays) {
   if (!meta.is_object()) return invalid("array 'meta': expected the bytes of a JSON object");
   if (!meta.contains("format") && meta.contains("space_version"))
     return invalid(
-        "array 'meta': no version is said, so it is of an older Hone and has no records, expected version {}",
+        "array 'meta': no version is said, so it is of an older Hone and has no records, expected "
+        "version {}",
         kVersion);
   const auto expect = [&meta](const char* name, const Json& expected) -> Status {
     const Json found = meta.value(name, Json());

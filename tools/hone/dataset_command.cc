@@ -203,50 +203,53 @@ Command dataset_make_command(CLI::App& dataset) {
   CLI::App* app = dataset.add_subcommand(
       "make", "Measure samples of the schedules of all kernels of many models and sizes");
   app->add_option("model", options->models, "ONNX models")->required()->type_name("MODEL");
-  app->add_option("--db", options->db, "The database to make or go on with, as elsewhere")
+  app->add_option("--db", options->db, "The database to create or continue, as for other commands")
       ->type_name("DB");
   add_linked_data(*app, options->linked_data);
   const auto add_list = [&](const char* name, std::vector<std::string>& texts, const char* text,
                             const char* type) {
     app->add_option(name, texts, text)->type_name(type)->delimiter(',');
   };
-  add_list("--batches", options->batches, "Batch sizes, beside each model's own: 1,4,8", "N,...");
-  add_list("--sides", options->sides, "Heights and widths of images, beside the model's own",
+  add_list("--batches", options->batches, "Batch sizes in addition to each model's own: 1,4,8",
            "N,...");
-  add_list("--sequences", options->sequences, "Lengths of token sequences, beside the model's own",
-           "N,...");
+  add_list("--sides", options->sides,
+           "Heights and widths of images, in addition to the model's own", "N,...");
+  add_list("--sequences", options->sequences,
+           "Lengths of token sequences, in addition to the model's own", "N,...");
   add_list("--device", options->devices,
-           "Machines to measure for: host and parts of it (host-avx2)", "NAME,...");
+           "Machines to measure for: host and subsets of its features (host-avx2)", "NAME,...");
   add_list("--threads", options->threads, "Numbers of threads; default: 1 and all cores", "N,...");
-  app->add_option("--schedules", options->schedules,
-                  "Of each kernel, device and number of threads; what the database has counts")
+  app->add_option(
+         "--schedules", options->schedules,
+         "Number of schedules per kernel, device and number of threads, including those in the "
+         "database")
       ->type_name("N")
       ->capture_default_str();
   app->add_option("--round", options->round,
-                  "Schedules of a kernel before it is the next one's turn")
+                  "Number of schedules of a kernel before the next kernel is measured")
       ->type_name("N")
       ->capture_default_str();
   app->add_option(
          "--task-time", options->task_time,
-         "Time for each kernel, device and number of threads: slow ones get fewer schedules")
+         "Time limit per kernel, device and number of threads, so slow kernels get fewer schedules")
       ->type_name("TIME")
       ->capture_default_str();
-  app->add_option("--budget", options->budget, "Time for all measuring")
+  app->add_option("--budget", options->budget, "Time limit of all measurements")
       ->type_name("TIME")
       ->capture_default_str();
-  app->add_option("--max-tasks", options->max_tasks, "Only so many kernels; 0: all")
+  app->add_option("--max-tasks", options->max_tasks, "Largest number of kernels; 0: all")
       ->type_name("N")
       ->capture_default_str();
   app->add_option("--only", options->only,
-                  "Only the kernels that a file of hone dataset representatives lists")
+                  "Measure only the kernels in a file of hone dataset representatives")
       ->type_name("FILE");
   add_seed(*app, options->seed);
   app->add_flag(
       "--list,--dry-run", options->list,
-      "Only print the distinct kernels; with --json where and how often each occurs, too");
+      "Only print the distinct kernels; with --json also where and how often each occurs");
   add_json(*app, options->json);
   app->footer(
-      "Ctrl-C ends early, and everything measured is kept; the same command goes on from there.");
+      "Ctrl-C ends early and keeps all measurements; the same command continues from there.");
   return {app, [options] { return make(*options); },
           [options](FileRoles& files) {
             for (const std::string& model : options->models) files.read("MODEL", model);

@@ -162,26 +162,27 @@ Command file_command(CLI::App& dataset, const char* name, const char* descriptio
 Command dataset_split_command(CLI::App& dataset) {
   const auto texts = std::make_shared<SplitTexts>();
   CLI::App* app = dataset.add_subcommand(
-      "split", "Divide a data set into what models are trained on, chosen by and judged by");
+      "split", "Divide a data set into parts for training, validation and testing");
   add_db(*app, texts->db);
   app->add_option("-o,--output", texts->output, "The split to write, for --split-file")
       ->type_name("FILE")
       ->required();
-  app->add_option("--by", texts->by,
-                  "within: schedules of each task, near duplicates on one side; task; model: the "
-                  "tasks of networks; device: of devices")
+  app->add_option(
+         "--by", texts->by,
+         "What is divided: within: the schedules of each task, with near duplicates together; "
+         "task: tasks; model: the tasks of networks; device: devices")
       ->type_name("WHAT")
       ->capture_default_str();
   app->add_option("--hold-out", texts->held_out,
-                  "What to test by: networks, or devices as KEY or KEY/THREADS; repeat for more")
+                  "The test part: networks, or devices as KEY or KEY/THREADS; repeat for more")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
   app->add_option("--fraction", texts->fraction,
-                  "Of schedules or tasks, to test by, with --by within or task")
+                  "Share of schedules or tasks for testing, with --by within or task")
       ->type_name("SHARE")
       ->capture_default_str();
-  app->add_option("--validation", texts->validation, "Of the rest, to validate by")
+  app->add_option("--validation", texts->validation, "Share of the others for validation")
       ->type_name("SHARE")
       ->capture_default_str();
   add_seed(*app, texts->seed);
@@ -193,8 +194,8 @@ Command dataset_split_command(CLI::App& dataset) {
 }
 
 Command dataset_import_command(CLI::App& dataset) {
-  return file_command(dataset, "import", "Add the records of a file of export, each once",
-                      "What export wrote, by its name an .npz or JSON lines", import_data);
+  return file_command(dataset, "import", "Add the records of a file that export wrote, each once",
+                      "A file that export wrote: an .npz or JSON lines, by its name", import_data);
 }
 
 Command dataset_export_command(CLI::App& dataset) {

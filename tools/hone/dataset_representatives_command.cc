@@ -55,13 +55,16 @@ Status choose(const Texts& texts) {
 Command dataset_representatives_command(CLI::App& dataset) {
   const auto texts = std::make_shared<Texts>();
   CLI::App* app = dataset.add_subcommand(
-      "representatives", "Choose a few tasks that stand for all: what to measure on a new device");
+      "representatives", "Choose a few tasks that represent all, to be measured on a new device");
   add_db(*app, texts->db);
   add_measured_device(*app, texts->device);
-  app->add_option("--count", texts->count, "How many tasks")->type_name("N")->capture_default_str();
+  app->add_option("--count", texts->count, "Number of tasks")
+      ->type_name("N")
+      ->capture_default_str();
   add_excluded_networks(*app, texts->excluded);
-  app->add_option("-o,--output", texts->output,
-                  "The list to write, for --only of dataset make and train, --except of eval")
+  app->add_option(
+         "-o,--output", texts->output,
+         "The list to write, for --only of dataset make and train, and for --except of eval")
       ->type_name("FILE")
       ->required();
   app->footer(

@@ -195,7 +195,8 @@ Command dataset_stat_command(CLI::App& dataset) {
   };
   const auto texts = std::make_shared<Texts>();
   CLI::App* app = dataset.add_subcommand(
-      "stat", "What a data set holds, how its times are spread and how far they can be trusted");
+      "stat",
+      "Show the contents of a data set, the spread of its times and how far they can be trusted");
   add_db(*app, texts->db);
   add_json(*app, texts->json);
   return {app,

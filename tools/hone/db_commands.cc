@@ -153,15 +153,15 @@ Command make_command(CLI::App& db, const std::string& name, const std::string& d
 }  // namespace
 
 Command db_show_command(CLI::App& db) {
-  return make_command(db, "show",
-                      "A table of the kernels in the database: trials and best time of each", show,
-                      std::make_shared<DbOptions>());
+  return make_command(
+      db, "show", "Show a table of the kernels in the database with their trials and best times",
+      show, std::make_shared<DbOptions>());
 }
 Command db_best_command(CLI::App& db) {
   const auto options = std::make_shared<DbOptions>();
   Command command = make_command(
-      db, "best", "The best verified schedule of each kernel, step by step", best, options);
-  command.app->add_option("--top", options->top, "So many different schedules, fastest first")
+      db, "best", "Show the best verified schedule of each kernel, step by step", best, options);
+  command.app->add_option("--top", options->top, "Number of different schedules, fastest first")
       ->type_name("N")
       ->capture_default_str();
   return command;

@@ -214,20 +214,22 @@ std::vector<Command> db_record_commands(CLI::App& db) {
     return {app, options.get()};
   };
   {
-    const auto [app, options] =
-        make("stat", "What the database holds: counts by device, model, version and outcome", stat);
+    const auto [app, options] = make(
+        "stat", "Count the records in the database by device, model, version and outcome", stat);
     add_db(*app, options->db);
     add_json(*app, options->json);
   }
   {
     const auto [app, options] =
         make("import", "Add the trials of a file of JSON lines, each once", import_lines);
-    app->add_option("file", options->file, "What export wrote")->required()->type_name("FILE");
+    app->add_option("file", options->file, "A file that export wrote")
+        ->required()
+        ->type_name("FILE");
     add_db(*app, options->db);
   }
   {
     const auto [app, options] =
-        make("export", "Write trials as JSON lines, all or a choice", export_lines);
+        make("export", "Write all or selected trials as JSON lines", export_lines);
     app->add_option("file", options->file, "The file to write; -: standard output")
         ->required()
         ->type_name("FILE");
@@ -237,7 +239,7 @@ std::vector<Command> db_record_commands(CLI::App& db) {
   {
     const auto [app, options] =
         make("merge", "Add the trials of other databases, each once", merge);
-    app->add_option("other", options->others, "Databases to read, as --db names them")
+    app->add_option("other", options->others, "Databases to read, named as for --db")
         ->required()
         ->check([](const std::string& other) { return db::check_address(other).message(); })
         ->type_name("DB");
@@ -249,21 +251,22 @@ std::vector<Command> db_record_commands(CLI::App& db) {
     add_db(*app, options->db);
   }
   {
-    const auto [app, options] =
-        make("gc",
-             "Remove old trials but the fastest and those that say that a schedule fails, and give "
-             "their room back",
-             gc);
+    const auto [app, options] = make(
+        "gc",
+        "Remove old trials except the fastest and those of schedules that fail, and free their "
+        "space",
+        gc);
     app->add_option(
            "--keep", options->keep,
-           "Verified trials that stay of each task, device, number of threads, version and algorithm")
+           "Number of verified trials to keep per task, device, number of threads, version and "
+           "algorithm")
         ->type_name("N")
         ->capture_default_str();
     app->add_option("--older-than", options->older_than,
-                    "Remove only what was measured so many days ago or earlier")
+                    "Remove only trials that are at least this many days old")
         ->type_name("DAYS")
         ->capture_default_str();
-    app->add_flag("--dry-run", options->dry_run, "Say what would be removed, and remove nothing");
+    app->add_flag("--dry-run", options->dry_run, "Print what would be removed, but remove nothing");
     add_db(*app, options->db);
   }
   return commands;

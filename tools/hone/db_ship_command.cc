@@ -44,7 +44,7 @@ Command db_ship_command(CLI::App& db) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = db.add_subcommand(
       "ship", "Write the fastest schedules of each kernel as files that other machines start from");
-  app->add_option("folder", options->folder, "Where to write ISA.jsonl")
+  app->add_option("folder", options->folder, "The folder in which to write ISA.jsonl")
       ->required()
       ->type_name("FOLDER");
   add_db(*app, options->db);

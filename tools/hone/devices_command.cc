@@ -132,23 +132,25 @@ Command devices_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app =
       root.add_subcommand("devices", "List this machine and the devices that can be compiled for");
-  CLI::Option* measure = app->add_flag(
-      "--measure", options->measure,
-      "First find this machine's limits by running, about 5 seconds, and store them:\n"
-      "peak rate, bandwidth of each cache and of memory, fork and join of threads");
+  CLI::Option* measure =
+      app->add_flag("--measure", options->measure,
+                    "First measure this machine's limits in about 5 seconds and store them:\n"
+                    "peak rate, bandwidth of each cache and of memory, fork and join of threads");
   CLI::Option* cores = app->add_flag(
       "--cores", options->cores,
-      "Only look, for a millisecond, whether threads have a core each now, and how far apart: the\n"
-      "CPUs of a virtual machine may be one core's hardware threads for a while");
+      "Only check, within a millisecond, whether threads have a core each now, and how far apart "
+      "these are:\n"
+      "the CPUs of a virtual machine may be one core's hardware threads for a while");
   cores->excludes(measure);
   app->add_option("--threads", options->threads,
-                  "How many threads, no more than there are cores (default: as many)")
+                  "Number of threads, at most that of cores (default: the number of cores)")
       ->needs(cores)
       ->check(CLI::PositiveNumber);
   app->add_option(
          "--nearest", options->nearest,
-         "How near cores were seen before: the least \"nearest_seconds\" of earlier looks. Those\n"
-         "of now are \"good\" if they are apart and about as near (default: not seen yet)")
+         "How close cores were before: the least \"nearest_seconds\" of earlier checks. The "
+         "current\n"
+         "cores are \"good\" if they are separate and about as close (default: no earlier check)")
       ->needs(cores)
       ->type_name("SECONDS")
       ->check(CLI::NonNegativeNumber);

@@ -189,36 +189,41 @@ Status evaluate(EvalOptions options, const CLI::App& app) {
 Command eval_command(CLI::App& root) {
   const auto options = std::make_shared<EvalOptions>();
   CLI::App* app = root.add_subcommand(
-      "eval", "Judge a cost model by the measured schedules of a database, per kernel class");
+      "eval", "Judge a cost model on the measured schedules of a database, per kernel class");
   add_db(*app, options->db);
   add_measured_device(*app, options->device);
   add_cost(*app, options->cost);
-  app->add_option("--split", options->split,
-                  "What a model that learns is trained on anew and judged by: none: it stays as it "
-                  "is; by-model: each network in turn is held out; by-task, within: a fifth of the "
-                  "tasks, of the schedules of each, near duplicates together")
+  app->add_option(
+         "--split", options->split,
+         "How models that learn are trained anew: none: they stay as they are; by-model: each "
+         "network in turn is held out; by-task: a fifth of the tasks is; within: a fifth of the "
+         "schedules of each task is, with near duplicates together")
       ->type_name("SPLIT")
       ->capture_default_str();
-  app->add_option("--split-file", options->split_file,
-                  "Judge by the test part of a file of hone dataset split; gbdt and combined are "
-                  "trained anew on its training part")
+  app->add_option(
+         "--split-file", options->split_file,
+         "Judge on the test part of a file of hone dataset split; gbdt and combined are trained "
+         "anew on its training part")
       ->type_name("FILE")
       ->excludes("--split");
   add_booster(*app, options->booster);
-  app->add_option("--replay", options->replay,
-                  "Rank by the times of this device, NAME/THREADS as of --device: the schedules "
-                  "that ran on both. With --cost, by what that model predicts here, corrected by "
-                  "what it got wrong there")
+  app->add_option(
+         "--replay", options->replay,
+         "Rank schedules that ran on both devices by their times on this one, NAME or "
+         "NAME/THREADS as for --device. With --cost, rank by the model's predictions, corrected "
+         "by its errors on this device")
       ->type_name("NAME")
       ->excludes("--split");
-  app->add_option("--replay-db", options->replay_db,
-                  "Where those times are, a database as of --db, which may be of the same device, "
-                  "measured again: how much can be known. Default: the same database")
+  app->add_option(
+         "--replay-db", options->replay_db,
+         "The database with those times, named as for --db. It may be of the same device, "
+         "measured again, which tells the best possible result. Default: the same database")
       ->type_name("DB")
       ->needs("--replay");
-  app->add_option("--except", options->except,
-                  "Don't judge by the tasks that a file of hone dataset representatives lists: a "
-                  "model that was trained on them knows them")
+  app->add_option(
+         "--except", options->except,
+         "Do not judge on the tasks in a file of hone dataset representatives, as a model that "
+         "was trained on them knows them")
       ->type_name("FILE");
   app->add_option("--network", options->networks,
                   "A model whose tasks are judged together, each as often as it occurs; repeat per "
@@ -227,22 +232,26 @@ Command eval_command(CLI::App& root) {
       ->expected(1)
       ->take_all();
   add_linked_data(*app, options->linked_data);
-  app->add_option("--schedules", options->schedules,
-                  "Judge by so many schedules of each task, too, such as 25,100,500: of the tasks "
-                  "that have the most of these, drawn 16 times")
+  app->add_option(
+         "--schedules", options->schedules,
+         "Judge also with only this many schedules per task, such as 25,100,500, drawn 16 times "
+         "from the tasks that have as many as the largest number")
       ->type_name("N,...")
       ->delimiter(',');
-  app->add_option("--predictions", options->predictions,
-                  "Write what each schedule was measured and predicted to take, a JSON object for "
-                  "each task and number of threads, a line each")
+  app->add_option(
+         "--predictions", options->predictions,
+         "Write the measured and predicted time of each schedule, as one JSON object per line for "
+         "each task and number of threads")
       ->type_name("FILE.jsonl");
   add_json(*app, options->json);
   app->footer(
       "pairs: share of pairs of schedules in the right order; top-k: best time / best among the k "
       "that are\npredicted to be fastest; peak-5: the mean of top-1 to top-5; R^2, RMSE: of best "
-      "time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules; R^2 s, "
+      "time / time. Means over tasks of\n8 schedules and more, the RMSE over their schedules; R^2 "
+      "s, "
       "R^2 ln s: of seconds and of their logarithm, all schedules\nof all these tasks together. Of "
-      "a network: the sum of its tasks' best times / the sum of what the best of k takes, each task "
+      "a network: the sum of its tasks' best times / the sum of what the best of k takes, each "
+      "task "
       "once or, with\n--network, as often as it occurs there; below it the mean over networks and "
       "threads.");
   return {app,

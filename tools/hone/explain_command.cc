@@ -133,7 +133,8 @@ void print_text(const Explanation& e, const target::Target& target, const Limits
     fmt::print("{}", passes_text(e));
   }
   fmt::print(
-      "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} registers\n\n",
+      "machine code: {} bytes, {} bytes of scratch a thread; register buffers take up to {} of {} "
+      "registers\n\n",
       e.text_bytes, e.scratch_bytes, e.registers_needed, target.vector_registers);
   for (const codegen::InnerLoop& loop : e.loops)
     fmt::print("{}", loop_text(loop, target, all_code));
@@ -232,9 +233,10 @@ Status run(const Options& options) {
 Command explain_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = root.add_subcommand(
-      "explain", "Show what a schedule makes of a task: loops, machine code, traffic, time");
+      "explain",
+      "Show the effect of a schedule on a task: loops, machine code, memory traffic, time");
   app->add_option("model", options->model,
-                  "The ONNX model that the task is of; without one it is one of the database")
+                  "The ONNX model of the task; if missing, the task is from the database")
       ->type_name("MODEL");
   app->add_option("--task", options->task,
                   "The task: its number in 'hone show', or its key, also in 'hone db show'")
@@ -242,18 +244,20 @@ Command explain_command(CLI::App& root) {
       ->type_name("N|KEY");
   app->add_option(
          "--schedule", options->steps,
-         "Steps with semicolons between, or @FILE with one step a line; default: what\n"
-         "compile takes, which is the best stored, a transferred or the best predicted one")
+         "Steps with semicolons between, or @FILE with one step a line; default: the one\n"
+         "that compile uses, which is the best stored, a transferred or the best predicted one")
       ->type_name("STEPS");
-  app->add_flag("--best", options->best, "The best stored schedule, or fail")
+  app->add_flag("--best", options->best, "Use the best stored schedule, and fail if there is none")
       ->excludes("--schedule");
-  app->add_flag("--default", options->use_default, "The schedule by rule of thumb")
+  app->add_flag("--default", options->use_default,
+                "Use the default schedule, which follows simple rules")
       ->excludes("--schedule")
       ->excludes("--best");
   app->add_flag("--measure", options->measure,
-                "Run the kernel now; default: only if the database has no time of this schedule\n"
+                "Run the kernel now; default: only if the database has no time for this schedule\n"
                 "and the device is this machine");
-  app->add_flag("--no-measure", options->no_measure, "Don't run it")->excludes("--measure");
+  app->add_flag("--no-measure", options->no_measure, "Do not run the kernel")
+      ->excludes("--measure");
   app->add_flag(
       "--passes", options->passes,
       "Print the loop program before and after each pass that changed it, and the time it took");

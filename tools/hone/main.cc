@@ -98,7 +98,9 @@ int run_tool(int argc, char** argv) {
                                    bench_command(app),  show_command(app),    explain_command(app),
                                    verify_command(app), transfer_command(app)};
   CLI::App* db = app.add_subcommand(
-      "db", "What was measured: show, best, stat, import, export, merge, verify, gc, ship");
+      "db",
+      "Work with the database of measurements: show, best, stat, import, export, merge, verify, "
+      "gc, ship");
   db->require_subcommand(1);
   commands.push_back(db_show_command(*db));
   commands.push_back(db_best_command(*db));
@@ -106,7 +108,8 @@ int run_tool(int argc, char** argv) {
   commands.push_back(db_ship_command(*db));
   CLI::App* dataset = app.add_subcommand(
       "dataset",
-      "Measured schedules for cost models: make, representatives, split, stat, import, export");
+      "Work with measured schedules for cost models: make, representatives, split, stat, import, "
+      "export");
   dataset->require_subcommand(1);
   for (const auto make :
        {dataset_make_command, dataset_representatives_command, dataset_split_command,

@@ -15,27 +15,28 @@
 namespace hone::tool {
 
 void add_threads(CLI::App& app, std::string& text) {
-  app.add_option("--threads", text, "Threads that the model runs on; 0: all cores")
+  app.add_option("--threads", text, "Number of threads that the model runs on; 0: all cores")
       ->type_name("N")
       ->capture_default_str();
 }
 void add_seed(CLI::App& app, std::string& text) {
-  app.add_option("--seed", text, "Of everything random; the same seed repeats it")
+  app.add_option("--seed", text, "Seed of all random choices; the same seed repeats them")
       ->type_name("N")
       ->capture_default_str();
 }
 void add_shapes(CLI::App& app, std::vector<std::string>& texts) {
-  app.add_option(
-         "--shape", texts,
-         "Shape of an input that the model leaves open, or another batch: NAME=4x3x224x224; repeat per input")
+  app.add_option("--shape", texts,
+                 "Shape of an input whose extents are open in the model, or another batch size: "
+                 "NAME=4x3x224x224; repeat per input")
       ->type_name("NAME=DIMS")
       ->expected(1)
       ->take_all();
 }
 void add_bind(CLI::App& app, std::vector<std::string>& texts) {
-  app.add_option("--bind", texts,
-                 "Make an input a constant of the library, as where its value decides a shape; "
-                 "repeat per input")
+  app.add_option(
+         "--bind", texts,
+         "Make an input a constant of the library, for example if its value decides a shape; "
+         "repeat per input")
       ->type_name("NAME=FILE.npy")
       ->expected(1)
       ->take_all();
@@ -43,12 +44,12 @@ void add_bind(CLI::App& app, std::vector<std::string>& texts) {
 void add_linked_data(CLI::App& app, bool& linked_data) {
   app.add_flag(
       "--allow-linked-data", linked_data,
-      "Follow links from the model's external data to files outside of its folder, as in a "
+      "Follow symbolic links from the model's external data to files outside its folder, as in a "
       "cache of Hugging Face");
 }
 void add_inputs(CLI::App& app, std::vector<std::string>& texts) {
   app.add_option("--input", texts,
-                 "An input's values; inputs that are not given are random; repeat per input")
+                 "Values of an input; inputs without values are random; repeat per input")
       ->type_name("NAME=FILE.npy")
       ->expected(1)
       ->take_all();
@@ -73,8 +74,8 @@ void add_measured_device(CLI::App& app, std::string& name) {
 }
 std::string measured_device_help() {
   return fmt::format(
-      "The machine that was measured: {}, or a key that hone dataset stat prints; NAME/THREADS: "
-      "only what ran on so many",
+      "The machine that records are from: {}, or a key that hone dataset stat prints; "
+      "NAME/THREADS: only records with that number of threads",
       join_names(target::names()));
 }
 void add_excluded_networks(CLI::App& app, std::vector<std::string>& names) {
@@ -89,7 +90,7 @@ void add_cost(CLI::App& app, std::string& name) {
   app.add_option(
          "--cost", name,
          fmt::format("The cost model: {}, or a file that hone train wrote; {}: combined-CPU "
-                     "where trees of this processor ship, combined where its trees know the "
+                     "if trees for this processor ship, combined if its trees were trained on the "
                      "instruction set (AVX2, AVX-512), else analytic",
                      join_names(cost::model_names()), cost::kAutoModel))
       ->type_name("NAME")
@@ -101,18 +102,20 @@ void add_json(CLI::App& app, bool& json) {
 }
 
 void add_accuracy(CLI::App& app, std::string& level) {
-  app.add_option("--accuracy", level,
-                 "How much may be rounded: strict: nothing but the model's own sums; default: also "
-                 "Winograd's convolutions and Strassen's products; fast: also weights, to bf16")
+  app.add_option(
+         "--accuracy", level,
+         "How much results may be rounded: strict: the model's own sums only; default: also "
+         "Winograd's convolutions and Strassen's products; fast: also weights in bf16")
       ->type_name("LEVEL")
       ->capture_default_str();
 }
 
 void add_own_memory(CLI::App& app, std::string& text, const std::string& more) {
-  app.add_option("--max-memory", text,
-                 "Bound of the memory that this command takes; what needs more is an error. "
-                 "Default: what this machine or its container has" +
-                     more)
+  app.add_option(
+         "--max-memory", text,
+         "Limit of the memory that this command uses; needing more is an error. Default: the "
+         "memory of this machine or its container" +
+             more)
       ->type_name("64M|1G");
 }
 
@@ -123,30 +126,33 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
   add_linked_data(app, texts.linked_data);
   add_device(app, texts.device);
   add_db(app, texts.db);
-  app.add_flag("--no-db", texts.no_db, "Look up and keep nothing")->excludes("--db");
+  app.add_flag("--no-db", texts.no_db, "Use no database: neither read nor store records")
+      ->excludes("--db");
   app.add_option(
          "--transfer", texts.transfer,
-         "Schedules of other kernels for those without a record: pool: of all models; one: of the "
-         "model that promises most; off: none")
+         "Use schedules of other kernels for kernels without a record: pool: those of all models; "
+         "one: those of the most promising model; off: none")
       ->type_name("MODE")
       ->capture_default_str();
   app.add_option("--exclude-model", texts.exclude_models,
-                 "Forget what was learned from a model, as the database names it; repeat per model")
+                 "Ignore the records of a model, by its name in the database; repeat per model")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
-  app.add_flag("--no-shipped", texts.no_shipped, "Leave out the records that come with Hone");
+  app.add_flag("--no-shipped", texts.no_shipped, "Ignore the records that ship with Hone");
   add_cost(app, texts.cost);
   add_accuracy(app, texts.accuracy);
   add_seed(app, texts.seed);
-  app.add_option("--skip-pass", texts.skip_passes,
-                 "Leave a pass over the graph out, to find one that is wrong, or run_together, to "
-                 "run kernels one by one; repeat per pass")
+  app.add_option(
+         "--skip-pass", texts.skip_passes,
+         "Skip a pass over the graph, to find one that is wrong, or run_together, to run kernels "
+         "one by one; repeat per pass")
       ->type_name("PASS")
       ->expected(1)
       ->take_all();
-  app.add_option("--also-pass", texts.also_passes,
-                 "Run a pass that rarely pays and is left out by default: merge_parallel_products")
+  app.add_option(
+         "--also-pass", texts.also_passes,
+         "Run a pass that is skipped by default, as it rarely pays: merge_parallel_products")
       ->type_name("PASS")
       ->expected(1)
       ->take_all();
@@ -154,16 +160,17 @@ void add_task_options(CLI::App& app, BuildOptionTexts& texts) {
 
 void add_build_options(CLI::App& app, BuildOptionTexts& texts) {
   add_task_options(app, texts);
-  app.add_option("--max-memory", texts.max_memory,
-                 "Bound of what the library takes when it runs: weights, tensors, code. Where\n"
-                 "larger weights (Winograd's, Strassen's) do not fit, kernels get other algorithms")
+  app.add_option(
+         "--max-memory", texts.max_memory,
+         "Limit of the memory that the library uses when it runs: weights, tensors, code. If\n"
+         "larger weights (Winograd's, Strassen's) do not fit, kernels use other algorithms")
       ->type_name("64M|1G");
-  app.add_option("--prefix", texts.prefix, "Of the library's C symbols")
+  app.add_option("--prefix", texts.prefix, "Prefix of the library's C symbols")
       ->type_name("NAME")
       ->capture_default_str();
-  app.add_flag("--header", texts.header, "Write the C header, too: model.h for model.so");
+  app.add_flag("--header", texts.header, "Also write the C header: model.h for model.so");
   app.add_flag("--static", texts.static_library,
-               "Write a static library; a name that ends in .a says so, too");
+               "Write a static library, which is also the default for a name that ends in .a");
   app.add_flag("--no-check", texts.no_check,
                "Do not compare the finished library with the model as imported, on random inputs");
 }

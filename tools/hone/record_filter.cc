@@ -14,12 +14,11 @@ void add_record_filter(CLI::App& app, RecordFilterTexts& texts) {
       ->type_name("CLASS");
   app.add_option(
          "--device", texts.device,
-         "Only what ran on this device: its key as 'hone db stat' prints it, or a name such "
-         "as host")
+         "Only trials on this device: its key as 'hone db stat' prints it, or a name such as host")
       ->type_name("KEY");
-  app.add_option("--model", texts.model, "Only what was measured for this model")
-      ->type_name("NAME");
-  app.add_option("--threads", texts.threads, "Only what ran on so many threads")->type_name("N");
+  app.add_option("--model", texts.model, "Only trials for this model")->type_name("NAME");
+  app.add_option("--threads", texts.threads, "Only trials with this number of threads")
+      ->type_name("N");
 }
 
 Result<db::Filter> parse_record_filter(const RecordFilterTexts& texts) {

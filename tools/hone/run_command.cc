@@ -175,7 +175,7 @@ Command run_command(CLI::App& root) {
       ->type_name("DIR");
   app->add_flag("--profile", texts->profile,
                 "Print the time of each kernel: its calls in a run, mean time, share, GFLOP/s");
-  add_model_run_options(*app, texts->model, "Run so many times and print the median time");
+  add_model_run_options(*app, texts->model, "Number of runs, of which the median time is printed");
   return {app,
           [texts] { return run_model(*texts); },
           [texts](FileRoles& files) { add_files(*texts, files); },

@@ -220,40 +220,45 @@ Command train_command(CLI::App& root) {
       root.add_subcommand("train", "Train a cost model on the measured schedules of a database");
   add_db(*app, options->db);
   app->add_option("--device", options->devices,
-                  measured_device_help() + "; repeat to train one model for several")
+                  measured_device_help() + "; repeat to train one model for several machines")
       ->type_name("NAME")
       ->expected(1)
       ->take_all()
       ->default_str("host");
-  app->add_option("-o,--output", net.output, "The file to write: FILE.model of trees, FILE.onnx")
+  app->add_option("-o,--output", net.output,
+                  "The file to write: FILE.model for trees, FILE.onnx for a net")
       ->type_name("FILE")
       ->required();
-  app->add_option("--cost", options->cost,
-                  fmt::format("gbdt: trees over features of statements; combined: the analytic "
-                              "model, too; neural: {}",
-                              join_names(cost::net::family_names())))
+  app->add_option(
+         "--cost", options->cost,
+         fmt::format(
+             "gbdt: trees over features of statements; combined: trees that also use the analytic "
+             "model; neural: {}",
+             join_names(cost::net::family_names())))
       ->type_name("NAME")
       ->capture_default_str();
   add_booster(*app, options->booster);
   app->get_option("--booster")->group(kTrees);
   app->add_option(
          "--split-file", options->split_file,
-         "Train on what a file of hone dataset split says; neural models are judged by its "
-         "validation part")
+         "Train on the training part of a file of hone dataset split; neural models are judged by "
+         "its validation part")
       ->type_name("FILE");
   app->add_option("--only", options->only,
-                  "Train on the tasks that a file of hone dataset representatives lists")
+                  "Train on the tasks in a file of hone dataset representatives")
       ->type_name("FILE");
   add_excluded_networks(*app, options->excluded);
-  app->add_option("--tasks", options->tasks,
-                  "Train on so many tasks of what there is, drawn by --seed; those of a smaller "
-                  "number are among those of a larger one. Default: all")
+  app->add_option(
+         "--tasks", options->tasks,
+         "Train on this many of the tasks, drawn by --seed; those of a smaller number are among "
+         "those of a larger one. Default: all")
       ->type_name("N");
   add_seed(*app, net.seed);
-  app->add_option("--threads", net.threads,
-                  "Threads that train a net, each parts of every batch; 0: all cores. The same "
-                  "number and seed give the same net; another number rounds differently. Trees are "
-                  "fitted by one")
+  app->add_option(
+         "--threads", net.threads,
+         "Number of threads that train a net, each on parts of every batch; 0: all cores. The "
+         "same number and seed give the same net; another number rounds differently. Trees are "
+         "fitted by one thread")
       ->type_name("N")
       ->capture_default_str();
   const auto add = [&](const char* name, std::string& text, const char* type,
@@ -261,43 +266,49 @@ Command train_command(CLI::App& root) {
     CLI::Option* option = app->add_option(name, text, help)->type_name(type)->group(kNeural);
     if (!text.empty()) option->capture_default_str();
   };
-  app->add_option("--from", net.from,
-                  "Go on from this trained file: of FILE.onnx the family, options and weights; the "
-                  "trees of FILE.model get a few more that correct them")
+  app->add_option(
+         "--from", net.from,
+         "Continue from this trained file: the family, options and weights of FILE.onnx, or the "
+         "trees of FILE.model, which get a few more trees that correct them")
       ->type_name("FILE");
   add("--adapt", net.adapt, "WHAT",
-      fmt::format("With --from, what is trained: {}: all weights, at a low rate; the last layers "
-                  "alone; default: full",
+      fmt::format("With --from, the weights to train: {}: all, at a low rate; only the last "
+                  "layers; "
+                  "default: full",
                   join_names(adapt_names())));
   add("--options", net.options, "TEXT",
-      "Of trees, or of the family of nets, as below: leaves=32 or hidden=64,layers=1");
+      "Options of trees or of the family of nets, as listed below: leaves=32 or "
+      "hidden=64,layers=1");
   app->get_option("--options")->group(app->get_option("--cost")->get_group());
   add("--loss", net.loss, "NAME",
-      fmt::format("{}; default: the family's", join_names(cost::net::loss_names())));
-  add("--epochs", net.epochs, "N", "Passes over the data; default: the family's, as the next ones");
-  add("--batch", net.batch, "N", "Schedules in a batch");
-  add("--lr", net.rate, "X", "The rate of learning at the start");
-  add("--weight-decay", net.decay, "X", "Of weights, per unit of the rate");
+      fmt::format("The loss: {}; default: the family's", join_names(cost::net::loss_names())));
+  add("--epochs", net.epochs, "N",
+      "Number of passes over the data; default: the family's, also for the next three options");
+  add("--batch", net.batch, "N", "Number of schedules in a batch");
+  add("--lr", net.rate, "X", "Learning rate at the start");
+  add("--weight-decay", net.decay, "X", "Weight decay, per unit of the learning rate");
   add("--validation", net.validation, "SHARE",
-      "Share of the tasks held out to judge each epoch; default: 0.1, with --only 0");
-  app->add_option("--hold-out", net.held_out,
-                  "Judge each epoch by all tasks of this network instead of a share; repeat per "
-                  "network")
+      "Share of the tasks that are held out to judge each epoch; default: 0.1, or 0 with --only");
+  app->add_option(
+         "--hold-out", net.held_out,
+         "Judge each epoch on all tasks of this network instead of a share; repeat per network")
       ->type_name("NAME")
       ->expected(1)
       ->take_all()
       ->group(kNeural);
-  add("--patience", net.patience, "N", "Stop after so many epochs without a better one; 0: never");
+  add("--patience", net.patience, "N",
+      "Stop after this many epochs without a better one; 0: never");
   add("--budget", net.budget, "TIME",
-      "Stop after the epoch with which this time is used up, such as 10m; the rate falls as if "
-      "there were all epochs. What --resume goes on from counts");
+      "Stop after the epoch in which this time is used up, such as 10m; the learning rate "
+      "decreases as for all epochs. With --resume, time that was used before counts");
   add("--train-on", net.place, "WHERE",
       fmt::format(
-          "What computes: {}; the latter is the first CUDA device, if Hone was built with a "
+          "The device that trains: {}; the latter is the first CUDA device, if Hone was built "
+          "with a "
           "libtorch that has CUDA, and rounds differently each time",
           join_names(cost::net::train_place_names())));
   add("--curve", net.curve, "FILE.html", "Draw the loss and the accuracy of each epoch");
-  app->add_flag("--resume", net.resume, "Go on where an interrupted training of FILE stopped")
+  app->add_flag("--resume", net.resume, "Continue where an interrupted training of FILE stopped")
       ->group(kNeural);
   app->footer(describe_models());
   return {app,

@@ -130,7 +130,8 @@ Status run(const Options& options) {
 Command transfer_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = root.add_subcommand(
-      "transfer", "What the schedules of other models are worth for a model that was tuned");
+      "transfer",
+      "Measure how useful the schedules of other models are for a model that was tuned");
   app->add_option("--to", options->model, "The ONNX model")->required()->type_name("MODEL");
   app->add_option(
          "--from", options->from,
@@ -140,27 +141,31 @@ Command transfer_command(CLI::App& root) {
       ->expected(1)
       ->take_all();
   app->add_option("--measure", options->measure,
-                  "Candidates measured per kernel, by a search that starts from the transferred "
-                  "ones; 0: the best predicted is believed")
+                  "Number of candidates to measure per kernel, in a search that starts from the "
+                  "transferred ones; 0: the best predicted one is taken")
       ->type_name("N")
       ->capture_default_str();
   CLI::Option* search_time =
-      app->add_option("--search-time", options->search_time,
-                      "Time for each source's search, spent where the model gains most, on at most "
-                      "--measure candidates per kernel if that is given; default: no limit")
+      app->add_option(
+             "--search-time", options->search_time,
+             "Time limit of each source's search, which is spent where the model gains most, on "
+             "at most --measure candidates per kernel if that is given; default: no limit")
           ->type_name("TIME");
   app->add_flag("--as-in-paper", options->as_in_paper,
-                "Only schedules of the same kernel class, as they are")
+                "Use only schedules of the same kernel class, unchanged")
       ->excludes(search_time);
   app->add_option("--full-time", options->full_time,
-                  "What tuning the model in full took; default: as its records say")
+                  "Time that fully tuning the model took; default: by its records")
       ->type_name("TIME");
   add_task_options(*app, options->build);
   add_json(*app, options->json);
   app->footer(
-      "score: of a model's schedules by the Transfer-Tuning paper's rule, the sum over kernel classes of P^2 sqrt(W);\n"
-      "of the speed-up: (default - transferred) / (default - best), where default is what compile does with\n"
-      "an empty database and best the fastest schedule known; of the time: of tuning the model in full.");
+      "score: of a model's schedules by the Transfer-Tuning paper's rule, the sum over kernel "
+      "classes of P^2 sqrt(W);\n"
+      "of the speed-up: (default - transferred) / (default - best), where default is what compile "
+      "does with\n"
+      "an empty database and best the fastest schedule known; of the time: of tuning the model in "
+      "full.");
   return {app, [options] { return run(*options); },
           [options](FileRoles& files) {
             files.read("--to", options->model);

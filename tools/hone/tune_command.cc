@@ -170,15 +170,14 @@ Command tune_command(CLI::App& root) {
                   "The library to write; default: the model's name with .so or .a, in this folder")
       ->type_name("FILE");
   app->add_option("--budget", options->budget,
-                  "Time from start to the library on disk: 500ms, 60s, 5m, 1h")
+                  "Time limit from the start to the library on disk: 500ms, 60s, 5m, 1h")
       ->type_name("TIME")
       ->capture_default_str();
   app->add_option(
          "--search", options->search,
-         fmt::format(
-             "The search strategy: {}. Its options, which docs/user/tuning.md lists, follow\n"
-             "as in beam:width=16,incumbents=2",
-             join_names(search::strategy_names())))
+         fmt::format("The search strategy: {}. Options (see docs/user/tuning.md) follow the name:\n"
+                     "beam:width=16,incumbents=2",
+                     join_names(search::strategy_names())))
       ->type_name("NAME[:OPTION=VALUE,...]")
       ->capture_default_str();
   app->add_option(
@@ -188,27 +187,33 @@ Command tune_command(CLI::App& root) {
       ->type_name("FILE");
   app->add_option(
          "--guide", options->guide,
-         "The cost model that guides the search, named as by --cost, which decides the rest: which\n"
-         "kernels there are and what is tried of each first. Default: the same")
+         "The cost model that guides the search, named as for --cost. The model of --cost then "
+         "decides only\n"
+         "which kernels there are and what is tried first. Default: the model of --cost")
       ->type_name("NAME");
   app->add_option(
          "--adapt", options->adapt,
-         "How a net that guides (FILE.onnx) learns from what is measured: none; head: its last layer;\n"
-         "full: all layers; momentum: all, each time from a twin that follows slowly. The latter two\n"
-         "need libtorch")
+         "How a net that guides the search (FILE.onnx) adapts to measurements: none; head: its "
+         "last layer;\n"
+         "full: all layers; momentum: all layers, starting each time from a running mean of them. "
+         "The latter\n"
+         "two need libtorch")
       ->type_name("HOW")
       ->capture_default_str();
   app->add_option(
          "--overlap", options->overlap,
-         "Compile schedules while others are measured: yes; no: in turns, on all cores; auto: yes if\n"
-         "--threads leaves a core for it")
+         "Whether schedules are compiled while others are measured: yes; no: alternately, on all "
+         "cores;\n"
+         "auto: yes if --threads leaves a core for it")
       ->type_name("WHEN")
       ->capture_default_str();
   add_build_options(*app, options->build);
   add_json(*app, options->json);
   app->footer(
-      "Ctrl-C ends early: what was measured is kept, the best so far is written; the same command goes on\n"
-      "from there. A second Ctrl-C kills. A terminal that is closed ends it as Ctrl-C does.");
+      "Ctrl-C ends early: measurements are kept and the best library so far is written; the same "
+      "command continues\n"
+      "from there. A second Ctrl-C kills the process. Closing the terminal has the effect of "
+      "Ctrl-C.");
   return {app, [options] { return run(*options); },
           [options](FileRoles& files) {
             files.read("MODEL", options->model);

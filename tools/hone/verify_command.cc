@@ -156,16 +156,17 @@ Command verify_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = root.add_subcommand(
       "verify",
-      "Compare every tensor of the compiled model with a naive run; name the first wrong");
+      "Compare every tensor of the compiled model with a naive run and name the first wrong one");
   app->add_option("model", options->model, "The ONNX model")->required()->type_name("MODEL");
   app->add_option("--reference", options->reference,
                   "Compare with these tensors, by name, instead of a naive run's; inputs may be "
                   "among them")
       ->type_name("FILE.npz");
   add_inputs(*app, options->inputs);
-  app->add_option("--tolerance", options->tolerance,
-                  "Largest error, relative to a tensor's largest magnitude; "
-                  "default: 1e-3, more where the model computes in narrower types")
+  app->add_option(
+         "--tolerance", options->tolerance,
+         "Largest error, relative to a tensor's largest magnitude; default: 1e-3, more if the "
+         "model computes in narrower types")
       ->type_name("X");
   add_task_options(*app, options->build);
   add_own_memory(*app, options->max_memory);

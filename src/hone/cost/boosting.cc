@@ -16,16 +16,19 @@ constexpr Named<TreeLibrary> kLibraries[] = {{"xgboost", TreeLibrary::kXgboost},
                                              {"lightgbm", TreeLibrary::kLightgbm}};
 
 constexpr OptionField<BoostOptions> kBoostOptions[] = {
-    {"trees", "how many", 1, 100000, &BoostOptions::rounds},
-    {"levels", "of a tree at most", 1, 16, &BoostOptions::depth},
-    {"leaves", "of a tree at most; 0: as many as its levels allow", 0, 4096, &BoostOptions::leaves},
-    {"rate", "of learning", 1e-4, 1, &BoostOptions::learning_rate},
-    {"features", "share of them that a tree may look at", 0.01, 1, &BoostOptions::feature_share},
-    {"pairs", "partners of a schedule whose order trees are fitted to; 0: to values", 0, 1000,
-     &BoostOptions::pairs},
-    {"value_trees", "fitted to values before those", 0, 100000, &BoostOptions::value_trees},
-    {"leaf_weight", "of a leaf at least", 0, 1e6, &BoostOptions::min_leaf_weight},
-    {"gain", "of a split at least", 0, 1e6, &BoostOptions::min_gain},
+    {"trees", "number of trees", 1, 100000, &BoostOptions::rounds},
+    {"levels", "most levels of a tree", 1, 16, &BoostOptions::depth},
+    {"leaves", "most leaves of a tree; 0: as many as its levels allow", 0, 4096,
+     &BoostOptions::leaves},
+    {"rate", "learning rate", 1e-4, 1, &BoostOptions::learning_rate},
+    {"features", "share of the features that a tree may use", 0.01, 1,
+     &BoostOptions::feature_share},
+    {"pairs", "pairs per schedule to whose order trees are fitted; 0: trees are fitted to values",
+     0, 1000, &BoostOptions::pairs},
+    {"value_trees", "number of trees before those that are fitted to values", 0, 100000,
+     &BoostOptions::value_trees},
+    {"leaf_weight", "least weight of a leaf", 0, 1e6, &BoostOptions::min_leaf_weight},
+    {"gain", "least gain of a split", 0, 1e6, &BoostOptions::min_gain},
 };
 
 }  // namespace
