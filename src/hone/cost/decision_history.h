@@ -1,6 +1,7 @@
-// cost/decision_history.h - what models that were trained on schedules of earlier programs do not
-// know: a space gets decisions that earlier ones did not have (space::came_later), and such models
-// do not rank points by them (docs/user/cost_models.md, "Decisions that came later").
+// cost/decision_history.h - the decisions that models of earlier programs do not know. A space gets
+// decisions that earlier ones did not have (space::came_later), and models that were trained on
+// schedules of earlier programs do not rank points by them (docs/user/cost_models.md, "Decisions
+// that came later").
 #pragma once
 
 #include <utility>
@@ -12,17 +13,17 @@ namespace hone::cost {
 
 class DecisionHistory {
  public:
-  // Of a space, which stays where it is.
+  // The space must outlive it and must not move.
   explicit DecisionHistory(const space::Space& space);
-  // The point with later decisions made by rule of thumb: what an earlier model can judge. It may
-  // be illegal.
+  // Returns the point with later decisions as the default point has them, which an earlier model
+  // can judge. The point may be illegal.
   [[nodiscard]] space::Point as_usual(space::Point point) const;
-  // Whether a product has blocks or panels, which no point of an earlier program has.
+  // Returns whether a product has blocks or panels, which no point of an earlier program has.
   [[nodiscard]] bool has_blocks(const space::Point& point) const;
 
  private:
   const space::Space& space_;
-  // By sketch: later decisions, and what the rule of thumb chooses.
+  // Per sketch: the later decisions and their choices in the default point.
   std::vector<std::vector<std::pair<size_t, int>>> usual_;
 };
 
