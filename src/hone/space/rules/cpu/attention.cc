@@ -345,6 +345,35 @@ void add_panels(SketchBuilder& builder, AttentionGroup& group) {
   group.d_values = find(*group.sums, "values", group.value_panels);
 }
 
+// Whether the keys can be so tiled: all at once if their scores fit a cache, or in tiles.
+bool tile_keys(SketchBuilder& builder, size_t tiling, AttentionGroup& group,
+               ContractionOptions& options) {
+  const std::vector<int64_t> tiles = key_tiles(group.keys);
+  if (tiling == 0) return tiles.empty() || fits_cache(group.keys, group.l2_bytes);
+  if (tiling > tiles.size()) return false;
+  const int64_t tile = tiles[tiling - 1];
+  options.ends_early = group.has_rest = group.keys % tile != 0;
+  options.outer.push_back("t");
+  group.keys = tile;
+  group.joined = group.stage[kSums];
+  if (!builder.add_step(schedule::OnlineSoftmax{group.joined, tile}).ok()) return false;
+  const int joined = builder.state.find_stage(group.joined);  // behind a tile's sums
+  group.stage[kSums] = builder.state.stages[static_cast<size_t>(joined - 1)].name();
+  return true;
+}
+
+// The loops of a stage along rows, with the last axis that the result has not as the vectorized
+// one; none if the result has all.
+std::vector<std::string> loops_of_rows(const StageInfo& info, const StageInfo& result) {
+  std::vector<std::string> loops;
+  for (const compute::Axis& axis : info.axes) loops.push_back(axis.var->name);
+  const auto along = std::find_if(loops.rbegin(), loops.rend(),
+                                  [&](const std::string& name) { return !has_axis(result, name); });
+  if (along == loops.rend()) return {};
+  std::rotate(along.base() - 1, along.base(), loops.end());
+  return loops;
+}
+
 }  // namespace
 
 Fit add_attention(SketchBuilder& builder, size_t tiling) {
@@ -365,20 +394,7 @@ Fit add_attention(SketchBuilder& builder, size_t tiling) {
   group->cores = builder.target.cores;
   if (builder.target.caches.size() > 1) group->l2_bytes = builder.target.caches[1].bytes;
   ContractionOptions options{.nested = true};
-  const std::vector<int64_t> tiles = key_tiles(group->keys);
-  if (tiling > 0) {
-    if (tiling > tiles.size()) return Fit::kNone;
-    const int64_t tile = tiles[tiling - 1];
-    options.ends_early = group->has_rest = group->keys % tile != 0;
-    group->keys = tile;
-    group->joined = group->stage[kSums];
-    if (!builder.add_step(schedule::OnlineSoftmax{group->joined, tile}).ok()) return Fit::kNone;
-    const int joined = builder.state.find_stage(group->joined);  // behind a tile's sums
-    group->stage[kSums] = builder.state.stages[static_cast<size_t>(joined - 1)].name();
-    options.outer.push_back("t");
-  } else if (!tiles.empty() && !fits_cache(group->keys, group->l2_bytes)) {
-    return Fit::kNone;
-  }
+  if (!tile_keys(builder, tiling, *group, options)) return Fit::kNone;
   if (group->lane == group->query || !has_axis(result, group->query)) return Fit::kNone;
   for (const compute::Axis& axis : result.stage.axes) {
     const std::string& name = axis.var->name;
@@ -388,15 +404,8 @@ Fit add_attention(SketchBuilder& builder, size_t tiling) {
     group->blocks_outside *= axis.extent;
   }
   for (const Part part : {kMost, kWeights, kTotal}) {
-    std::string along;  // the last axis that rows have and the result has not
-    for (const compute::Axis& axis : info(part).axes) {
-      if (!has_axis(info(kResult), axis.var->name)) along = axis.var->name;
-    }
-    if (along.empty()) return Fit::kNone;
-    for (const compute::Axis& axis : info(part).axes) {
-      if (axis.var->name != along) group->rows[part].push_back(axis.var->name);
-    }
-    group->rows[part].push_back(along);
+    group->rows[part] = loops_of_rows(info(part), info(kResult));
+    if (group->rows[part].empty()) return Fit::kNone;
   }
   const int64_t most_usual = group->has_rest ? std::max<int64_t>(64, group->queries / 4) : 64;
   group->d_block = builder.add_decision(group->stage[kResult], "block", DecisionKind::kTile,

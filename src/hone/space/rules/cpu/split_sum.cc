@@ -108,6 +108,41 @@ std::vector<int64_t> part_options(const CutAxis& cut) {
   return parts;
 }
 
+// The longest axis of a sum of few results that is long enough to be cut.
+std::optional<CutAxis> cut_axis(const schedule::StageInfo& e, const schedule::StageInfo& r,
+                                int64_t lanes, int64_t cores) {
+  int64_t results = 1, terms = 1;
+  for (const compute::Axis& axis : e.stage.axes) results *= axis.extent;
+  size_t longest = static_cast<size_t>(r.num_spatial());
+  for (size_t a = longest; a < r.axes.size(); ++a) {
+    terms *= r.axes[a].extent;
+    if (r.axes[a].extent > r.axes[longest].extent) longest = a;
+  }
+  if (results * terms < kLeastWork || results > kVectorsPerCore * cores * lanes)
+    return std::nullopt;
+  CutAxis cut{.name = r.axes[longest].var->name, .length = r.axes[longest].extent};
+  cut.inner = terms / cut.length;
+  const bool has_lanes = std::any_of(r.reads.begin(), r.reads.end(), [&](const auto& read) {
+    return moves(read, static_cast<int>(longest)) && is_contiguous(read, longest);
+  });
+  if (has_lanes) cut.unit = 8 * lanes, cut.least_terms = kLeastTerms;
+  return cut;
+}
+
+// The group of a stage of parts, by another rule; null if none applies. `rows`: E's axis along the
+// lanes if these are rows, or -1.
+std::shared_ptr<const Group> sum_of_part(SketchBuilder& builder, const std::string& part, int rows,
+                                         const std::string& packed) {
+  if (!builder.add_step(schedule::CacheWrite{part}).ok()) return nullptr;
+  const std::string sum = part + ".acc";
+  if (add_dot_sum(builder, part, sum, {.packed = packed, .fixed = 1}) != Fit::kNone)
+    return builder.groups.back();
+  const int lanes_along = rows < 0 ? -1 : rows + 1;  // the parts' axis stands first
+  return make_contraction(
+      builder, part, sum,
+      {.vector = lanes_along, .fixed = 1, .ends_early = true, .packed = packed});
+}
+
 }  // namespace
 
 Fit add_split_sum(SketchBuilder& builder, const Task& task) {
@@ -123,23 +158,9 @@ Fit add_split_sum(SketchBuilder& builder, const Task& task) {
   if (vector < 0) return Fit::kNone;
   auto group = std::make_shared<SplitSum>();
   group->lanes = lanes_of(builder.target, *e);
-  int64_t results = 1, terms = 1;
-  for (const compute::Axis& axis : e->stage.axes) results *= axis.extent;
-  size_t longest = static_cast<size_t>(r->num_spatial());
-  for (size_t a = longest; a < r->axes.size(); ++a) {
-    terms *= r->axes[a].extent;
-    if (r->axes[a].extent > r->axes[longest].extent) longest = a;
-  }
-  if (results * terms < kLeastWork ||
-      results > kVectorsPerCore * builder.target.cores * group->lanes)
-    return Fit::kNone;
-  CutAxis& cut = group->cut;
-  cut = {.name = r->axes[longest].var->name, .length = r->axes[longest].extent};
-  cut.inner = terms / cut.length;
-  const bool has_lanes = std::any_of(r->reads.begin(), r->reads.end(), [&](const auto& read) {
-    return moves(read, static_cast<int>(longest)) && is_contiguous(read, longest);
-  });
-  if (has_lanes) cut.unit = 8 * group->lanes, cut.least_terms = kLeastTerms;
+  const std::optional<CutAxis> found = cut_axis(*e, *r, group->lanes, builder.target.cores);
+  if (!found) return Fit::kNone;
+  const CutAxis& cut = group->cut = *found;
   const std::vector<int64_t> parts = part_options(cut);
   if (parts.empty()) return Fit::kNone;
   group->epilogue = epilogue;
@@ -151,26 +172,16 @@ Fit add_split_sum(SketchBuilder& builder, const Task& task) {
   // The constant operand is packed as a whole, before the sum is cut, if the lanes run along it.
   std::string packed;
   const int along = axis_named(*r, (*names)[static_cast<size_t>(rows < 0 ? vector : rows)]);
-  const compute::Access* operand = packable(builder.state, *r, static_cast<int>(longest));
+  const compute::Access* operand = packable(builder.state, *r, axis_named(*r, cut.name));
   if (operand != nullptr && moves(*operand, along)) {
     packed = add_copy(builder, operand->buffer->name, reduction);
     if (packed.empty()) return Fit::kNone;
   }
   // The other rule sees the smallest parts; its decisions suit larger ones.
   SketchBuilder probe = builder;
-  const std::string partial = reduction + ".rf";
-  const int64_t fewest = cut.part_length(parts.back());
-  if (!probe.add_step(schedule::RFactor{reduction, cut.name, fewest}).ok() ||
-      !probe.add_step(schedule::CacheWrite{partial}).ok())
-    return Fit::kNone;
-  if (add_dot_sum(probe, partial, partial + ".acc", {.packed = packed, .fixed = 1}) != Fit::kNone) {
-    group->part = probe.groups.back();
-  } else {
-    const int lanes_along = rows < 0 ? -1 : rows + 1;  // the parts' axis stands first
-    group->part =
-        make_contraction(probe, partial, partial + ".acc",
-                         {.vector = lanes_along, .fixed = 1, .ends_early = true, .packed = packed});
-  }
+  const schedule::RFactor smallest{reduction, cut.name, cut.part_length(parts.back())};
+  if (!probe.add_step(smallest).ok()) return Fit::kNone;
+  group->part = sum_of_part(probe, reduction + ".rf", rows, packed);
   if (!group->part) return Fit::kNone;
   builder.decisions = std::move(probe.decisions);
   group->d_parts = builder.add_decision(epilogue, "parts", DecisionKind::kParallel, parts);
