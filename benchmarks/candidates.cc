@@ -9,10 +9,10 @@
 #include <unordered_set>
 
 #include "hone/base/clock.h"
+#include "hone/commands/tune.h"
 #include "hone/compute/dag_testing.h"
-#include "hone/neural/neural_model.h"
+#include "hone/session/cost_models.h"
 #include "hone/target/target.h"
-#include "hone/tune.h"
 
 namespace hone {
 namespace {
@@ -96,7 +96,7 @@ Result<Updates> measure_updates(const compute::Dag& dag, cost::CostModel& model)
   return updates;
 }
 
-int run(double seconds, const std::string& cost, const std::string& adapt) {
+int measure_rates(double seconds, const std::string& cost, const std::string& adapt) {
   const auto model = make_cost_model({.cost = cost, .adapt = adapt});
   if (!model.ok()) {
     fmt::print(stderr, "hone: {}\n", model.status().message());
@@ -140,7 +140,7 @@ int run(double seconds, const std::string& cost, const std::string& adapt) {
 }  // namespace hone
 
 int main(int argc, char** argv) {
-  return hone::run(argc > 1 ? std::atof(argv[1]) : 2.0,
-                   argc > 2 ? argv[2] : hone::cost::default_model(hone::target::host()),
-                   argc > 3 ? argv[3] : hone::TuneOptions().adapt);
+  return hone::measure_rates(argc > 1 ? std::atof(argv[1]) : 2.0,
+                             argc > 2 ? argv[2] : hone::cost::default_model(hone::target::host()),
+                             argc > 3 ? argv[3] : hone::TuneOptions().adapt);
 }

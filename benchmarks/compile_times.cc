@@ -15,10 +15,10 @@
 #include "hone/base/hash.h"
 #include "hone/codegen/llvm/compiler.h"
 #include "hone/ir/program_hash.h"
-#include "hone/model/knowledge.h"
-#include "hone/resolve_options.h"
 #include "hone/schedule/lower.h"
 #include "hone/search/prediction.h"
+#include "hone/session/knowledge.h"
+#include "hone/session/session.h"
 
 namespace hone {
 namespace {
@@ -40,13 +40,13 @@ std::optional<Compiled> compile_if_new(const ModelTasks& model, size_t group,
   Compiled out{.task = model.tasks.groups[group].key, .steps = schedule::to_string(steps)};
   const double start = thread_seconds();
   const Result<ir::Program> program =
-      schedule::lower(model.dag(group), steps, {.parameters = model.target.passes});
+      schedule::lower(model.dag(group), steps, {.parameters = model.target().passes});
   out.lower = thread_seconds() - start;
   out.failure = program.status().message();
   if (!program.ok()) return out;
   if (!seen.insert(ir::identity(*program)).second) return std::nullopt;
   for (int i = 0; i < kTimes; ++i) {
-    const Result<codegen::ObjectCode> code = codegen::compile(*program, model.target);
+    const Result<codegen::ObjectCode> code = codegen::compile(*program, model.target());
     out.failure = code.status().message();
     if (!code.ok()) break;
     if (i == 0 || code->cost.seconds() < out.cost.seconds()) out.cost = code->cost;
@@ -61,8 +61,7 @@ struct Chosen {
 
 // `count` at random, and `count` that look best among many.
 std::vector<Chosen> candidates(const ModelTasks& model, size_t group, int count) {
-  const Result<space::Space> space =
-      space::Space::create(model.dag(group), model.target, model.accuracy);
+  const Result<space::Space>& space = model.space(group);
   if (!space.ok()) return {};
   const search::SearchTask task = search_task(model, group, *space, 1);
   Rng rng(hash_combine(1, task.key));
@@ -113,13 +112,13 @@ void print_row(const std::string& kernel_class, const std::string& algorithm,
 Status report(const std::string& path, int count, size_t slowest, const std::string& device) {
   CompileOptions options;
   options.device = device;
-  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::open(options, {.store = SessionOptions::Store::kNone}));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options, {.cost = cost}));
-  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, nullptr, options));
-  ThreadPool pool(1);
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(*session, std::move(graph), options));
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, options));
   HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> taken,
-                        known_schedules(model, knowledge, options, pool));
+                        known_schedules(model, knowledge, options));
   std::map<Row, std::vector<Compiled>> rows;
   std::vector<Compiled> all;
   std::set<ir::Identity> seen;

@@ -8,9 +8,9 @@
 #include "hone/base/hash.h"
 #include "hone/codegen/llvm/compiler.h"
 #include "hone/cost/candidate_features.h"
-#include "hone/model/knowledge.h"
-#include "hone/resolve_options.h"
 #include "hone/schedule/lower.h"
+#include "hone/session/knowledge.h"
+#include "hone/session/session.h"
 
 namespace hone {
 namespace {
@@ -25,21 +25,21 @@ uint64_t hash_rounded(uint64_t hash, double number) {
 
 // Of the features that trees read and the prediction of the default model.
 Result<uint64_t> hash_of_inputs(const ModelTasks& model, size_t group) {
-  HONE_ASSIGN_OR_RETURN(const space::Space space,
-                        space::Space::create(model.dag(group), model.target, model.accuracy));
+  HONE_RETURN_IF_ERROR(model.space(group).status());
+  const space::Space& space = *model.space(group);
   const uint64_t key = model.tasks.groups[group].key;
   Rng rng(key);
   uint64_t hash = 0;
   for (int i = 0; i < kSamples; ++i) {
     const Result<space::Candidate> candidate = space.instantiate(space.sample(rng));
     if (!candidate.ok()) continue;
-    const cost::Query query{&*candidate, &model.target, model.threads, key};
+    const cost::Query query{&*candidate, &model.target(), model.threads(), key};
     for (const cost::FeatureSet set : cost::kTreeFeatures) {
       const cost::CandidateFeatures features = cost::candidate_features(query, set);
       for (const float number : features.row) hash = hash_rounded(hash, number);
       hash = hash_rounded(hash, features.base_seconds);
     }
-    HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, model.cost->predict({&query, 1}));
+    HONE_ASSIGN_OR_RETURN(const std::vector<double> seconds, model.cost()->predict({&query, 1}));
     hash = hash_rounded(hash, seconds[0]);
   }
   return hash;
@@ -50,19 +50,18 @@ Status print_model(const std::string& path, const std::string& device) {
   options.device = device;
   options.threads = kThreads;
   options.use_db = false;
-  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, resolve_options(options));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options));
   HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options));
-  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(std::move(graph), options, {.cost = cost}));
-  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, nullptr, options));
-  ThreadPool pool(target::host().cores);
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(*session, std::move(graph), options));
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, options));
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Steps> chosen,
-                        known_schedules(model, knowledge, options, pool));
+                        known_schedules(model, knowledge, options));
   std::vector<Result<std::string>> lines(chosen.size(), std::string());
   const auto line = [&](size_t g) -> Result<std::string> {
     HONE_ASSIGN_OR_RETURN(
         const ir::Program program,
-        schedule::lower(model.dag(g), chosen[g], {.parameters = model.target.passes}));
-    const Result<codegen::ObjectCode> code = codegen::compile(program, model.target);
+        schedule::lower(model.dag(g), chosen[g], {.parameters = model.target().passes}));
+    const Result<codegen::ObjectCode> code = codegen::compile(program, model.target());
     if (!code.ok() && code.status().code() != Code::kUnsupported) return code.status();
     HONE_ASSIGN_OR_RETURN(const uint64_t inputs, hash_of_inputs(model, g));
     std::string steps = schedule::to_string(chosen[g]);
@@ -71,10 +70,10 @@ Status print_model(const std::string& path, const std::string& device) {
                        model.summaries[g].kernel_class,
                        code.ok() ? hash_hex(code->content) : "too long", hash_hex(inputs), steps);
   };
-  pool.parallel_for(std::ssize(chosen), [&](int64_t g) {
+  session->pool().parallel_for(std::ssize(chosen), [&](int64_t g) {
     lines[static_cast<size_t>(g)] = line(static_cast<size_t>(g));
   });
-  fmt::print("model {} device {} cost {}\n", model.name, device, cost->name());
+  fmt::print("model {} device {} cost {}\n", model.name, device, session->cost()->name());
   for (size_t g = 0; g < lines.size(); ++g) {
     HONE_RETURN_IF_ERROR(lines[g].status());
     fmt::print("{}", *lines[g]);

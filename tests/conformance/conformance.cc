@@ -9,8 +9,8 @@
 // runs. Prints one line per failed case and the totals. With --list, a table of the cases that are
 // not expected to pass ("name: reason" per line), it fails if the table is wrong in either
 // direction; without, it fails if any case fails. --check: a case also fails if the check of the
-// finished library (src/hone/checked_writer.h) finds a fault, or cannot check it. With several
-// folders, a case is named "folder/case".
+// finished library (src/hone/commands/check/checked_writer.h) finds a fault, or cannot check it.
+// With several folders, a case is named "folder/case".
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,9 +26,9 @@
 
 #include "hone/base/clock.h"
 #include "hone/base/file.h"
+#include "hone/commands/tune.h"
 #include "hone/graph/import_onnx.h"
 #include "hone/graph/onnx_tensor.h"
-#include "hone/tune.h"
 
 namespace hone {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "hone/tune.h"
+#include "hone/commands/tune.h"
 
 #include "json_text.h"
 #include "limits.h"

@@ -1,4 +1,4 @@
-#include "hone/model/write_model.h"
+#include "hone/session/write_model.h"
 
 #include "build_report.h"
 #include "command.h"

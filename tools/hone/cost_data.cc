@@ -9,7 +9,7 @@
 #include "hone/base/options.h"
 #include "hone/db/copy.h"
 #include "hone/db/registry.h"
-#include "hone/model/schedule_version.h"
+#include "hone/trial/schedule_version.h"
 
 #include "dataset_load.h"
 #include "option_texts.h"

@@ -10,7 +10,7 @@
 #include "hone/cost/bound_scores.h"
 #include "hone/cost/candidate_features.h"
 #include "hone/db/record_arrays.h"
-#include "hone/model/schedule_version.h"
+#include "hone/trial/schedule_version.h"
 
 #include "dataset_load.h"
 #include "json_text.h"

@@ -6,8 +6,8 @@
 #include "hone/base/hash.h"
 #include "hone/base/options.h"
 #include "hone/base/printable.h"
+#include "hone/commands/dataset_make.h"
 #include "hone/compute/bytes_moved.h"
-#include "hone/dataset_make.h"
 #include "hone/measure/counters.h"
 
 #include "command.h"

@@ -10,8 +10,8 @@
 #include "hone/db/json_lines.h"
 #include "hone/db/line_check.h"
 #include "hone/db/registry.h"
-#include "hone/model/schedule_version.h"
 #include "hone/tensor/npy.h"
+#include "hone/trial/schedule_version.h"
 
 #include "command.h"
 #include "command_files.h"

@@ -5,7 +5,7 @@
 #include "hone/base/file.h"
 #include "hone/base/log.h"
 #include "hone/db/registry.h"
-#include "hone/model/schedule_version.h"
+#include "hone/trial/schedule_version.h"
 
 namespace hone::tool {
 

@@ -3,7 +3,7 @@
 
 #include "hone/base/file.h"
 #include "hone/db/registry.h"
-#include "hone/model/shipped_records.h"
+#include "hone/session/shipped_records.h"
 
 #include "command.h"
 #include "command_files.h"

@@ -1,10 +1,10 @@
 #include "hone/base/file.h"
+#include "hone/commands/inspect.h"
 #include "hone/cost/gbdt_model.h"
 #include "hone/cost/registry.h"
 #include "hone/cost/replay.h"
-#include "hone/inspect.h"
-#include "hone/model/model_tasks.h"
-#include "hone/neural/neural_model.h"
+#include "hone/session/cost_models.h"
+#include "hone/session/model_tasks.h"
 
 #include "command.h"
 #include "command_files.h"

@@ -1,6 +1,6 @@
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
-#include "hone/explain.h"
+#include "hone/commands/explain.h"
 
 #include "build_report.h"
 #include "command.h"

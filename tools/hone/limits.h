@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "hone/commands/tune.h"
 #include "hone/target/target.h"
 #include "hone/trial/roofline.h"
-#include "hone/tune.h"
 
 #include "table.h"
 

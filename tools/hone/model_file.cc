@@ -7,9 +7,9 @@
 
 #include "hone/base/allocation.h"
 #include "hone/base/input_file.h"
+#include "hone/commands/check/random_inputs.h"
+#include "hone/commands/tune.h"
 #include "hone/graph/import_onnx.h"
-#include "hone/random_inputs.h"
-#include "hone/tune.h"
 
 #include "interrupt.h"
 

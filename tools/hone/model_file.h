@@ -9,7 +9,7 @@
 
 #include "hone/base/file.h"
 #include "hone/codegen/loaded_model.h"
-#include "hone/model/compile_options.h"
+#include "hone/session/compile_options.h"
 
 namespace hone::tool {
 

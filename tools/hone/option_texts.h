@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hone/base/status.h"
-#include "hone/tune.h"
+#include "hone/commands/tune.h"
 
 #include "model_file.h"
 

@@ -2,9 +2,9 @@
 
 #include "hone/base/hash.h"
 #include "hone/compute/dag_text.h"
-#include "hone/model/schedule_version.h"
 #include "hone/schedule/state.h"
 #include "hone/trial/record_numbers.h"
+#include "hone/trial/schedule_version.h"
 
 namespace hone::tool {
 

@@ -5,9 +5,9 @@
 #include "hone/base/hash.h"
 #include "hone/compute/dag_testing.h"
 #include "hone/compute/dag_text.h"
-#include "hone/model/schedule_version.h"
 #include "hone/schedule/step.h"
 #include "hone/space/space.h"
+#include "hone/trial/schedule_version.h"
 
 namespace hone::tool {
 namespace {

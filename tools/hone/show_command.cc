@@ -2,8 +2,8 @@
 
 #include "hone/base/file.h"
 #include "hone/base/hash.h"
+#include "hone/commands/inspect.h"
 #include "hone/graph/dot.h"
-#include "hone/inspect.h"
 
 #include "build_report.h"
 #include "command.h"

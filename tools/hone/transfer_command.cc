@@ -1,5 +1,5 @@
 #include "hone/base/options.h"
-#include "hone/transfer_report.h"
+#include "hone/commands/transfer_report.h"
 
 #include "command.h"
 #include "command_files.h"

@@ -4,8 +4,8 @@
 #include "hone/base/clock.h"
 #include "hone/base/log.h"
 #include "hone/base/options.h"
-#include "hone/model/write_model.h"
 #include "hone/search/policy.h"
+#include "hone/session/write_model.h"
 
 #include "build_report.h"
 #include "command.h"

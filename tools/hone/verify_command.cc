@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "hone/base/options.h"
+#include "hone/commands/verify.h"
 #include "hone/graph/import_onnx.h"
-#include "hone/verify.h"
 
 #include "command.h"
 #include "command_files.h"

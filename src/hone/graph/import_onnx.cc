@@ -217,6 +217,26 @@ class Importer {
   UnsupportedList unsupported_;
 };
 
+// A model's file, read once however often a graph is made of it.
+class ModelFile {
+ public:
+  static Result<ModelFile> read(const std::string& path) {
+    ModelFile file(path);
+    HONE_RETURN_IF_ERROR(parse_onnx_file(path, file.model_));
+    return file;
+  }
+  [[nodiscard]] Result<Graph> import(const ImportOptions& options) {
+    if (options.files != nullptr) options.files->insert(path_);
+    return Importer(path_, std::filesystem::path(path_).parent_path().string(), options)
+        .run(model_);
+  }
+
+ private:
+  explicit ModelFile(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+  onnx::ModelProto model_;
+};
+
 }  // namespace
 
 Result<Graph> import_onnx_bytes(const void* data, size_t size, const std::string& file,
@@ -239,19 +259,18 @@ Result<std::vector<std::string>> input_names(const std::string& path) {
 }
 
 Result<Graph> import_onnx(const std::string& path, const ImportOptions& options) {
-  onnx::ModelProto model;
-  HONE_RETURN_IF_ERROR(parse_onnx_file(path, model));
-  if (options.files != nullptr) options.files->insert(path);
-  return Importer(path, std::filesystem::path(path).parent_path().string(), options).run(model);
+  HONE_ASSIGN_OR_RETURN(ModelFile file, ModelFile::read(path));
+  return file.import(options);
 }
 
 Result<Graph> import_onnx_binding(const std::string& path, ImportOptions options,
                                   const std::map<std::string, Tensor>& available) {
+  HONE_ASSIGN_OR_RETURN(ModelFile file, ModelFile::read(path));
   std::vector<std::string> unbound;
   options.unbound = &unbound;
   while (true) {
     unbound.clear();
-    Result<Graph> graph = import_onnx(path, options);
+    Result<Graph> graph = file.import(options);
     if (graph.ok() || unbound.empty()) return graph;
     for (const std::string& name : unbound) {
       const auto it = available.find(name);

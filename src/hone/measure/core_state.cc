@@ -164,14 +164,16 @@ bool are_good(const CoreState& state, double& nearest) {
   return state.exchange <= kFarther * nearest;
 }
 
-CoreWatch::CoreWatch(int threads, const Options& options)
-    : clock_(real_clock()), options_(options) {
-  if (threads < 2) return;
+CoreWatch::Look look_at_threads(int threads) {
+  if (threads < 2) return {};
   std::vector<int> cpus = target::cpus_of_cores();
-  if (threads > std::ssize(cpus)) return;
+  if (threads > std::ssize(cpus)) return {};
   cpus.resize(static_cast<size_t>(threads));
-  look_ = [cpus = std::move(cpus)] { return look_at_cores(cpus); };
+  return [cpus = std::move(cpus)] { return look_at_cores(cpus); };
 }
+
+CoreWatch::CoreWatch(int threads, const Options& options)
+    : CoreWatch(look_at_threads(threads), real_clock(), options) {}
 
 CoreWatch::CoreWatch(Look look, Clock& clock, const Options& options)
     : look_(std::move(look)), clock_(clock), options_(options) {}

@@ -73,5 +73,8 @@ class CoreWatch {
   double nearest_ = 0;  // as in are_good()
   double waited_ = 0;
 };
+// Returns a look at so many threads of this machine, each on a core of its own; an empty one for a
+// single thread and for more than there are cores.
+[[nodiscard]] CoreWatch::Look look_at_threads(int threads);
 
 }  // namespace hone::measure

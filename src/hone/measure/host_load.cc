@@ -38,6 +38,8 @@ double own_ticks() {
   return ticks;
 }
 
+}  // namespace
+
 std::optional<HostMonitor::Sample> sample_machine() {
   const std::optional<CpuTicks> cpu = parse_cpu_ticks(text_of("/proc/stat"));
   if (!cpu) return std::nullopt;
@@ -45,8 +47,6 @@ std::optional<HostMonitor::Sample> sample_machine() {
   if (getloadavg(&average, 1) != 1) average = 0;
   return HostMonitor::Sample{average, *cpu, own_ticks()};
 }
-
-}  // namespace
 
 std::optional<CpuTicks> parse_cpu_ticks(std::string_view stat) {
   std::istringstream in{std::string(stat.substr(0, stat.find('\n')))};

@@ -52,5 +52,7 @@ class HostMonitor {
   int drifted_ = 0;
   bool told_ = false;
 };
+// Reads the load of this machine; nothing where the system does not say it.
+[[nodiscard]] std::optional<HostMonitor::Sample> sample_machine();
 
 }  // namespace hone::measure

@@ -8,15 +8,14 @@
 #include <chrono>
 #include <filesystem>
 
-#include "hone/base/clock.h"
 #include "hone/base/hash.h"
 #include "hone/base/log.h"
 #include "hone/codegen/runtime/hone_model.h"
 #include "hone/graph/import_onnx.h"
-#include "hone/model/compile_graph.h"
+#include "hone/machine/local.h"
 #include "hone/neural/check_library.h"
 #include "hone/neural/restored_net.h"
-#include "hone/target/target.h"
+#include "hone/trial/schedule_version.h"
 
 namespace hone {
 namespace {
@@ -29,7 +28,7 @@ constexpr auto kUnused = std::chrono::days(30);  // after which others go
 
 // Of all that the library depends on.
 std::string library_name(const NetFile& net) {
-  const std::string device = target::device_key(target::host());
+  const std::string device = target::device_key(machine::local().target());
   const std::string text =
       fmt::format("{} {} {} {}", kScheduleVersion, HONE_ABI_VERSION, kNetBatch, device);
   return fmt::format("{}{}{}", kPrefix, hash_hex(hash_string(net.bytes, hash_string(text))),
@@ -121,9 +120,8 @@ void remove_unused(const std::string& folder) {
   }
 }
 
-// By the trees or the analytic model that are the default here, and without any record: a net must
-// not need a net, and the same file gives the same library.
-Status make_library(const NetFile& net, const std::string& name, const std::string& path) {
+Status make_library(const NetFile& net, const std::string& name, const std::string& path,
+                    const NetCompiler& compiler) {
   graph::ImportOptions import;
   for (const cost::Input input : net.inputs) {
     const cost::InputShape& shape = cost::input_shapes()[static_cast<size_t>(input)];
@@ -132,20 +130,13 @@ Status make_library(const NetFile& net, const std::string& name, const std::stri
   HONE_ASSIGN_OR_RETURN(
       graph::Graph graph,
       graph::import_onnx_bytes(net.bytes.data(), net.bytes.size(), name, "", import));
-  CompileOptions options;
-  options.use_db = false;
-  options.sync = false;
-  options.prefix = "hone_net";
-  options.threads = 1;
-  HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, default_cost(options.device));
-  const double start = real_clock().now_seconds();
-  return compile_graph(std::move(graph), path, options, cost, start).status();
+  return compiler(std::move(graph), path);
 }
 
 }  // namespace
 
 Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
-                                const std::string& folder) {
+                                const std::string& folder, const NetCompiler& compiler) {
   CompiledNet compiled;
   const std::string library = library_name(net);
   const std::string kept = folder.empty() ? "" : (fs::path(folder) / library).string();
@@ -163,7 +154,7 @@ Result<CompiledNet> compile_net(const NetFile& net, const std::string& name,
   HONE_ASSIGN_OR_RETURN(TempDir temporary, TempDir::create());
   const std::string made = temporary.file(library);
   log_info("compiling the cost model {}", name);
-  HONE_RETURN_IF_ERROR(make_library(net, name, made));
+  HONE_RETURN_IF_ERROR(make_library(net, name, made, compiler));
   // A file that this program would make otherwise, or whose weights are inputs, is not computed.
   if (const Result<cost::net::Net> plain = restore_net(net, name); plain.ok())
     HONE_RETURN_IF_ERROR(check_library(made, *plain));

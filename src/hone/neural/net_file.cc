@@ -10,7 +10,7 @@
 #include "hone/cost/candidate_features.h"
 #include "hone/cost/fingerprint.h"
 #include "hone/graph/onnx_writer.h"
-#include "hone/model/schedule_version.h"
+#include "hone/trial/schedule_version.h"
 
 namespace hone {
 namespace {

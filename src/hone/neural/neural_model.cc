@@ -224,12 +224,8 @@ std::string folder_for(const CostOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options) {
-  HONE_ASSIGN_OR_RETURN(cost::ModelWithCard made, make_cost_model_with_card(options));
-  return std::move(made.model);
-}
-
-Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options) {
+Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options,
+                                                      const NetCompiler& compiler) {
   HONE_RETURN_IF_ERROR(check_adapts(options.cost, options.adapt, options.torch));
   if (!is_net_file(options.cost)) return cost::make_model_with_card(options.cost, options.use);
   HONE_ASSIGN_OR_RETURN(const NetFile net, read_net(options.cost));
@@ -237,7 +233,7 @@ Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options
                         make_adaptation(options.adapt, net, options.cost, options.torch));
   HONE_ASSIGN_OR_RETURN(CompiledNet compiled,
                         compile_net(adaptation == nullptr ? net : adaptation->compiled(),
-                                    options.cost, folder_for(options)));
+                                    options.cost, folder_for(options), compiler));
   Result<std::unique_ptr<cost::CostModel>> model =
       NeuralModel::make(net, std::move(compiled), std::move(adaptation));
   if (!model.ok()) return invalid("{}: {}", options.cost, model.status().message());

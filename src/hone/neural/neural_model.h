@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hone/cost/registry.h"
+#include "hone/neural/compiled_net.h"
 
 namespace hone {
 
@@ -18,8 +19,8 @@ struct CostOptions {
   std::string torch;           // cost::net::NetTraining::library
   cost::Use use = cost::Use::kSearch;
 };
-[[nodiscard]] Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options);
-// As cost::make_model_with_card().
-[[nodiscard]] Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options);
+// As cost::make_model_with_card(). `compiler` makes the library of a FILE.onnx.
+[[nodiscard]] Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options,
+                                                                    const NetCompiler& compiler);
 
 }  // namespace hone

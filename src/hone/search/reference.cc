@@ -12,6 +12,7 @@
 #include "hone/codegen/runtime/kernel_abi.h"
 #include "hone/compute/affine.h"
 #include "hone/ir/known_zeros.h"
+#include "hone/machine/local.h"
 #include "hone/schedule/lower.h"
 
 namespace hone::search {
@@ -116,7 +117,7 @@ std::vector<Tensor> memory_of(const ir::Program& program, std::span<const Tensor
 Status run_plain(const ir::Program& program, const std::vector<compute::Axis>& axes,
                  std::span<const Point> points, std::span<Tensor> tensors, int threads) {
   HONE_ASSIGN_OR_RETURN(const codegen::ObjectCode code,
-                        codegen::compile_once(program, target::host()));
+                        codegen::compile_once(program, machine::local().target()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<codegen::LoadedCode> loaded,
                         codegen::LoadedCode::load(code.object, code.prepare_object));
   std::vector<void*> pointers;

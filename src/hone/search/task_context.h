@@ -8,6 +8,7 @@
 #include "hone/measure/job.h"
 #include "hone/schedule/step.h"
 #include "hone/search/policy.h"
+#include "hone/space/space.h"
 #include "hone/trial/record.h"
 
 namespace hone::search {
@@ -19,6 +20,8 @@ struct TuneTask {
   std::string name;  // for people
   // What is to be beaten, where the search begins; none: the space's default point.
   std::optional<schedule::Steps> start = {};
+  // The task's space for the accuracy of the context; none: the tuner makes it.
+  std::optional<space::Space> space = {};
 };
 
 // Everything pointed to outlives the run.

@@ -33,8 +33,11 @@ SearchTask TaskTuner::search_task() const {
 }
 
 Status TaskTuner::open(db::TrialStore* store) {
-  HONE_ASSIGN_OR_RETURN(space_,
-                        space::Space::create(*task_.dag, *context_.target, context_.accuracy));
+  space_ = task_.space;
+  if (!space_) {
+    HONE_ASSIGN_OR_RETURN(space_,
+                          space::Space::create(*task_.dag, *context_.target, context_.accuracy));
+  }
   HONE_RETURN_IF_ERROR(make_source());
   trusted_.set_untuned(task_.start ? *task_.start : space_->steps(space_->default_point()));
   HONE_ASSIGN_OR_RETURN(predicted_seconds_,

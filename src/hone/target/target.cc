@@ -172,14 +172,15 @@ Result<Target> find(std::string_view name) {
                fmt::join(names(), ", "));
 }
 
-bool runs_here(const Target& target) {
-  const Target& machine = host();
-  return target.name.starts_with("host") && target.triple == machine.triple &&
-         std::ranges::all_of(target.features, [&](const std::string& feature) {
+bool is_part_of(const Target& part, const Target& machine) {
+  return part.name.starts_with("host") && part.triple == machine.triple &&
+         std::ranges::all_of(part.features, [&](const std::string& feature) {
            return feature.starts_with("-") ||
                   std::ranges::find(machine.features, feature) != machine.features.end();
          });
 }
+
+bool runs_here(const Target& target) { return is_part_of(target, host()); }
 
 Result<Target> find_here(std::string_view name) {
   HONE_ASSIGN_OR_RETURN(Target target, find(name));

@@ -47,6 +47,9 @@ struct Target {
 // known names.
 [[nodiscard]] Result<Target> find(std::string_view name);
 [[nodiscard]] std::vector<std::string> names();
+// Returns whether code for `part`, a target of this kind of machine, runs on `machine`: it needs no
+// feature that the machine lacks.
+[[nodiscard]] bool is_part_of(const Target& part, const Target& machine);
 // Returns whether the target describes this machine or a subset of its features, so that kernels
 // for it can be measured here.
 [[nodiscard]] bool runs_here(const Target& target);

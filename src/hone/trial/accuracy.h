@@ -17,6 +17,7 @@ enum class Accuracy : uint8_t {
   kDefault,
   kFast,  // also constants in 16 bits (schedule::Narrow), with errors of 2^-9 of each
 };
+inline constexpr int kNumAccuracies = 3;
 // Parses "strict", "default" or "fast".
 [[nodiscard]] std::optional<Accuracy> parse_accuracy(std::string_view name);
 [[nodiscard]] std::string_view accuracy_name(Accuracy accuracy);

@@ -3,7 +3,7 @@
 
 #include "hone/codegen/llvm/test_support.h"
 #include "hone/schedule/lower.h"
-#include "hone/space/dot_testing.h"
+#include "hone/space/rules/cpu/dot_testing.h"
 #include "hone/space/space.h"
 
 namespace hone::codegen {

@@ -1,0 +1,211 @@
+#include "hone/commands/explain.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "hone/base/cancel.h"
+#include "hone/base/hash.h"
+#include "hone/base/options.h"
+#include "hone/ir/printer.h"
+#include "hone/schedule/lower.h"
+#include "hone/search/prediction.h"
+#include "hone/search/task_tuner.h"
+#include "hone/session/knowledge.h"
+#include "hone/session/model_tasks.h"
+#include "hone/session/short_code.h"
+
+namespace hone {
+namespace {
+
+using Schedule = ExplainOptions::Schedule;
+
+struct Found {
+  ModelTasks model;
+  size_t task;  // index of its group
+};
+
+Result<Found> find_task(Session& session, const std::string& path, const ExplainOptions& options) {
+  const std::string& text = options.task;
+  if (path.empty()) {
+    const Result<uint64_t> key = parse_key(text);
+    if (!key.ok()) return invalid("task: {}, or a model", key.status().message());
+    if (session.store() == nullptr)
+      return invalid("task {}: there is no database to take it from, expected one or a model",
+                     text);
+    HONE_ASSIGN_OR_RETURN(ModelTasks model, make_stored_task(session, *key, options.compile));
+    return Found{std::move(model), 0};
+  }
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(path, options.compile));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(session, std::move(graph), options.compile));
+  const std::vector<graph::TaskGroup>& groups = model.tasks.groups;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (hash_hex(groups[g].key) == text) return Found{std::move(model), g};
+  }
+  const Result<int64_t> number = parse_int(text, 1, static_cast<int64_t>(groups.size()));
+  if (number.ok()) return Found{std::move(model), static_cast<size_t>(*number - 1)};
+  return error(Code::kNotFound, "found task '{}', expected 1 to {} or a key of the model", text,
+               groups.size());
+}
+
+Result<KnownSchedule> choose(const ModelTasks& model, size_t task, const ExplainOptions& options) {
+  const compute::Dag& dag = model.dag(task);
+  KnownSchedule chosen;
+  if (options.schedule == Schedule::kGiven) {
+    std::string lines = options.steps;
+    std::replace(lines.begin(), lines.end(), ';', '\n');
+    HONE_ASSIGN_OR_RETURN(chosen.steps, schedule::parse_steps(lines));
+    HONE_RETURN_IF_ERROR(schedule::replay(dag, chosen.steps).status());
+    chosen.source = "given";
+    return chosen;
+  }
+  if (options.schedule == Schedule::kDefault) {
+    const Result<space::Space>& space = model.space(task);
+    HONE_RETURN_IF_ERROR(space.status());
+    const schedule::Steps steps = space->steps(space->default_point());
+    HONE_ASSIGN_OR_RETURN(chosen.steps, short_steps(model, task, steps));
+    chosen.source = "default";
+    return chosen;
+  }
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, options.compile));
+  if (options.schedule == Schedule::kBest) knowledge.choices.clear();  // the fastest alone
+  HONE_ASSIGN_OR_RETURN(std::optional<KnownSchedule> stored,
+                        stored_schedule(model, task, knowledge));
+  if (stored) return *std::move(stored);
+  if (options.schedule == Schedule::kBest) {
+    return error(Code::kNotFound, "the database has no best schedule of task {} with {} threads",
+                 options.task, model.threads());
+  }
+  HONE_RETURN_IF_ERROR(learn_from_others(model, options.compile, knowledge));
+  HONE_ASSIGN_OR_RETURN(chosen, unmeasured_schedule(model, task, knowledge, options.compile));
+  HONE_ASSIGN_OR_RETURN(chosen.steps, short_steps(model, task, chosen.steps));
+  return chosen;
+}
+
+// The fastest record of exactly these steps.
+Result<std::optional<MeasuredTime>> recorded(const ModelTasks& model, size_t task,
+                                             const std::string& steps) {
+  std::optional<MeasuredTime> found;
+  db::TrialStore* const store = model.session->store();
+  if (store == nullptr) return found;
+  db::Filter filter;
+  filter.task = model.tasks.groups[task].key;
+  filter.device = model.device();
+  filter.threads = model.threads();
+  filter.outcome = trial::Outcome::kOk;
+  HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records, store->query(filter));
+  for (const trial::Record& record : records) {
+    if (record.steps != steps) continue;
+    if (found && found->seconds <= record.quiet_seconds()) continue;
+    const double quiet = record.quiet_seconds() / record.centre;
+    found = MeasuredTime{.seconds = record.centre * quiet,
+                         .low = record.low * quiet,
+                         .high = record.high * quiet,
+                         .samples = static_cast<int>(record.times.size()),
+                         .verified = record.verified};
+  }
+  return found;
+}
+
+Result<MeasuredTime> run_now(const ModelTasks& model, size_t task, const schedule::Steps& steps,
+                             const ExplainOptions& options) {
+  const search::TaskContext context = task_context(model, options.compile.seed);
+  search::TaskTuner tuner(tune_task(model, task), context);
+  HONE_RETURN_IF_ERROR(tuner.open(nullptr));
+  HONE_ASSIGN_OR_RETURN(std::vector<search::Candidate> candidates,
+                        tuner.candidates_of({&steps, 1}));
+  search::Candidate& candidate = candidates[0];
+  tuner.build(candidate);
+  HONE_RETURN_IF_ERROR(candidate.status);
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<measure::Runner> runner,
+                        model.session->machine().make_runner(options.worker, model.target()));
+  HONE_RETURN_IF_ERROR(runner->submit({candidate.job}));
+  HONE_ASSIGN_OR_RETURN(const std::vector<measure::Measurement> answers, runner->collect());
+  const measure::Measurement& answer = answers.at(0);
+  MeasuredTime time{.seconds = answer.timing.centre,
+                    .low = answer.timing.low,
+                    .high = answer.timing.high,
+                    .samples = static_cast<int>(answer.timing.samples.size()),
+                    .now = true,
+                    .verified = answer.verified};
+  if (answer.outcome != trial::Outcome::kOk)
+    time.failure = fmt::format("{}: {}", trial::outcome_name(answer.outcome), answer.message);
+  return time;
+}
+
+Status trace_passes(const ModelTasks& model, size_t task, const schedule::Steps& steps,
+                    Explanation& out) {
+  const auto trace = [&](const ir::PassTrace& pass) {
+    if (out.passes.empty()) out.raw_program = ir::print(pass.before);
+    out.passes.push_back({std::string(pass.pass.name), std::string(pass.pass.reason), pass.seconds,
+                          pass.changed ? ir::print(pass.after) : ""});
+  };
+  return schedule::lower(model.dag(task), steps,
+                         {.parameters = model.target().passes, .trace = trace})
+      .status();
+}
+
+Status analyse(const ModelTasks& model, size_t task, const schedule::Steps& steps,
+               Explanation& out) {
+  HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
+                        space::make_candidate(model.dag(task), steps));
+  HONE_ASSIGN_OR_RETURN(out.task.predicted_seconds, predicted_seconds(model, task, steps));
+  const analysis::CpuMeasure measure =
+      analysis::measure_cpu(candidate.state, candidate.bounds, model.target(), model.threads());
+  const double cycle = 1e-9 / model.target().ghz;
+  out.level_seconds.assign(model.target().caches.size(), 0);
+  for (const analysis::RootMeasure& root : measure.roots) {
+    out.compute_seconds += root.compute_cycles * cycle;
+    for (size_t level = 0; level < root.level_cycles.size(); ++level)
+      out.level_seconds[level] += root.level_cycles[level] * cycle;
+    for (const analysis::StageMeasure& stage : root.stages) {
+      out.stages.push_back(
+          {candidate.state.stages[static_cast<size_t>(stage.stage)].name(), stage});
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<Explanation> explain(const std::string& path, const ExplainOptions& options) {
+  using Measure = ExplainOptions::Measure;
+  if (options.measure == Measure::kAlways)
+    HONE_RETURN_IF_ERROR(
+        machine_of(options.compile).find_measurable(options.compile.device).status());
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(options.compile));
+  HONE_ASSIGN_OR_RETURN(const Found found, find_task(*session, path, options));
+  const auto& [model, task] = found;
+  HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
+  HONE_ASSIGN_OR_RETURN(const KnownSchedule chosen, choose(model, task, options));
+
+  Explanation out;
+  out.task = model.summaries[task];
+  out.task.source = chosen.source;
+  out.task.from = chosen.from;
+  out.task.steps = schedule::to_string(chosen.steps);
+  out.key = model.tasks.groups[task].key;
+  out.threads = model.threads();
+  HONE_ASSIGN_OR_RETURN(const KernelPtr kernel,
+                        session->kernels().build(model.distinct[task], chosen.steps));
+  out.program = ir::print(kernel->program());
+  if (options.passes) HONE_RETURN_IF_ERROR(trace_passes(model, task, chosen.steps, out));
+  out.phases = kernel->code.phases;
+  out.text_bytes = kernel->code.text_bytes;
+  out.scratch_bytes = kernel->code.scratch_bytes;
+  out.registers_needed = codegen::registers_needed(kernel->program(), model.target());
+  HONE_ASSIGN_OR_RETURN(
+      out.loops, codegen::inner_loops(kernel->code.object, kernel->code.phases, model.target()));
+  HONE_RETURN_IF_ERROR(analyse(model, task, chosen.steps, out));
+  if (options.measure != Measure::kAlways) {
+    HONE_ASSIGN_OR_RETURN(out.measured, recorded(model, task, out.task.steps));
+  }
+  if (!out.measured && options.measure != Measure::kNever &&
+      session->machine().runs(model.target())) {
+    HONE_RETURN_IF_ERROR(check_cancelled(options.compile.interrupted));
+    HONE_ASSIGN_OR_RETURN(out.measured, run_now(model, task, chosen.steps, options));
+  }
+  if (out.measured) out.task.seconds = out.measured->seconds;
+  return out;
+}
+
+}  // namespace hone

@@ -1,0 +1,425 @@
+#include "hone/commands/tune.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "hone/base/file.h"
+#include "hone/base/log.h"
+#include "hone/base/output_file.h"
+#include "hone/commands/check/checked_writer.h"
+#include "hone/commands/find_limits.h"
+#include "hone/commands/in_model.h"
+#include "hone/commands/time_plan.h"
+#include "hone/commands/tuned_schedules.h"
+#include "hone/search/policy_state.h"
+#include "hone/session/knowledge.h"
+#include "hone/session/write_model.h"
+#include "hone/trial/statistics.h"
+
+namespace hone {
+namespace {
+
+// As far as it is known.
+double seconds_of_a_run(const ModelTasks& model) {
+  double sum = 0;
+  for (const TaskSummary& task : model.summaries) sum += task.multiplicity * task.known_seconds();
+  return sum;
+}
+
+CheckPolicy check_policy(const TuneOptions& options) {
+  using When = CheckPolicy::When;
+  const CheckSeconds seconds = check_seconds(options.budget_seconds);
+  return {.when = options.compile.check.value_or(true) ? When::kAlways : When::kNever,
+          .more_seconds = seconds.more,
+          .most_seconds = seconds.most,
+          .ends_early = true};
+}
+
+// One run of tune(), step by step.
+class Tuning {
+ public:
+  Tuning(Session& session, graph::Graph graph, const std::string& output,
+         const TuneOptions& options, double start, std::unique_ptr<search::Policy> policy)
+      : session_(session),
+        graph_(std::move(graph)),
+        output_(output),
+        options_(options),
+        start_(start),
+        end_(start + options.budget_seconds),
+        policy_(std::move(policy)),
+        is_static_(is_static_library(output, options.compile)),
+        compile_(options.compile),
+        plain_(options.compile),
+        writer_(graph_, check_policy(options), options.interrupted) {
+    plain_.header = false;
+    plain_.static_library = false;
+    plain_.sync = false;
+  }
+  Result<TuneSummary> run();
+
+ private:
+  [[nodiscard]] Status write_and_plan();
+  [[nodiscard]] TimeDemand demand() const;
+  [[nodiscard]] Result<Written> write_untuned();
+  [[nodiscard]] Status search_schedules();
+  [[nodiscard]] std::vector<search::TuneTask> tasks_to_tune() const;
+  [[nodiscard]] search::TuneLoopOptions loop_options(int64_t packed_bytes);
+  void ask_store_again();
+  void summarise_search();
+  [[nodiscard]] Status choose_schedules();
+  void compare_kernels();
+  [[nodiscard]] Result<Written> write_faster();
+  [[nodiscard]] CheckedWriter::Remake remake();
+  [[nodiscard]] Status compare_models();
+  void give_up_comparing(const Status& why);
+  void remember(const ModelTasks& model, std::span<const schedule::Steps> schedules);
+  // The tuned model is compared with the untuned one.
+  [[nodiscard]] bool compares() const { return summary_.not_compared.empty(); }
+  // The partition that the measured times speak for.
+  [[nodiscard]] ModelTasks& chosen() { return partition_ ? *partition_ : untuned_.model; }
+  void announce(std::string_view stage);
+  [[nodiscard]] std::string untuned_library() const { return folder_->file("untuned.so"); }
+
+  Session& session_;
+  graph::Graph graph_;  // as imported
+  const std::string& output_;
+  const TuneOptions& options_;
+  Clock& clock_ = real_clock();
+  const double start_, end_;
+  std::unique_ptr<search::Policy> policy_;
+  std::optional<measure::CoreWatch> watch_;
+  measure::HostMonitor load_{session_.machine().conditions().load()};
+  std::unique_ptr<measure::Runner> runner_;
+  std::optional<TempDir> folder_;
+  const bool is_static_;
+  CompileOptions compile_;  // without the passes that were found wrong
+  CompileOptions plain_;    // of what is measured: a shared library, whatever is wanted
+  CheckedWriter writer_;
+
+  Untuned untuned_;
+  TimePlan plan_;
+
+  search::TuneProgress progress_;  // last told
+  search::TuneResult tuned_;
+  TunedByKey tuned_by_key_;
+  std::optional<ModelTasks> partition_;  // if measured times may say otherwise than predicted ones
+  std::vector<schedule::Steps> schedules_;      // by group of chosen()
+  std::vector<TaskSummary> untuned_summaries_;  // by group of the untuned model
+  TuneSummary summary_;
+};
+
+TimeDemand Tuning::demand() const {
+  return {.budget_seconds = options_.budget_seconds,
+          .weight_bytes = constant_bytes(untuned_.model.tasks),
+          .kernels = std::ssize(untuned_.schedules),
+          .run_seconds = seconds_of_a_run(untuned_.model),
+          .static_library = is_static_,
+          .checks = options_.compile.check.value_or(true),
+          .bounded_memory = plain_.max_memory > 0};
+}
+
+// The untuned model comes first: it says how long writing one takes, and what must be beaten.
+Status Tuning::write_and_plan() {
+  const TimeDemand demand = this->demand();
+  plan_ = plan_time(demand);
+  if (plan_.writes_untuned) {
+    HONE_ASSIGN_OR_RETURN(const Written written, write_untuned());
+    plan_ = plan_time(demand, UntunedWrite{.seconds = written.seconds,
+                                           .assembly_seconds = written.assembly,
+                                           .checked = writer_.summary().checked});
+  }
+  summary_.not_compared = plan_.not_compared;
+  summary_.in_model.skipped = plan_.in_model_skipped;
+  return ok_status();
+}
+
+// Among the temporary files or, where these have no room, beside the output.
+Result<Written> Tuning::write_untuned() {
+  announce("building the model as it is");
+  Status first = ok_status();
+  const std::string beside = std::filesystem::path(output_).parent_path();
+  for (const std::string& parent : {temporary_folder(), beside.empty() ? "." : beside}) {
+    Result<TempDir> folder = TempDir::create(".hone", parent);
+    Status status = folder.status();
+    if (folder.ok()) {
+      folder_ = *std::move(folder);
+      Result<Written> written =
+          writer_.write({untuned_.model, untuned_.schedules, untuned_.knowledge}, untuned_library(),
+                        plain_, remake());
+      compile_.skip_passes = plain_.skip_passes;
+      if (written.ok() || written.status().code() != Code::kIo) return written;
+      status = written.status();
+    }
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+// The model's tasks and those that may take their place.
+std::vector<search::TuneTask> Tuning::tasks_to_tune() const {
+  const ModelTasks& model = untuned_.model;
+  std::vector<search::TuneTask> tasks;
+  for (size_t g = 0; g < model.tasks.groups.size(); ++g)
+    tasks.push_back(tune_task(model, g, untuned_.schedules[g]));
+  for (const Alternative& other : model.alternatives) {
+    const Result<space::Space>& space = other.task->space(model.accuracy());
+    tasks.push_back({&other.task->dag(), other.task->key(), static_cast<double>(other.multiplicity),
+                     "instead: " + other.task->kernel_class(), std::nullopt,
+                     space.ok() ? std::optional(*space) : std::nullopt});
+  }
+  return tasks;
+}
+
+search::TuneLoopOptions Tuning::loop_options(int64_t packed_bytes) {
+  search::TuneLoopOptions loop;
+  loop.context = task_context(untuned_.model, compile_.seed, packed_bytes);
+  loop.context.model = session_.guide().get();
+  loop.context.policy = policy_.get();
+  loop.runner = runner_.get();
+  loop.cores = &*watch_;
+  loop.host = &load_;
+  loop.store = session_.store();
+  loop.pool = &untuned_.knowledge.pool;
+  loop.start = start_;
+  loop.end = end_;
+  loop.deadline = end_ - plan_.reserved_seconds;
+  loop.batch = options_.batch;
+  loop.max_trials = options_.max_trials;
+  loop.overlap = options_.overlap;
+  loop.roofline = session_.roofline();
+  loop.interrupted = options_.interrupted;
+  loop.on_progress = [this](const search::TuneProgress& progress) {
+    progress_ = progress;
+    if (options_.on_progress) options_.on_progress(progress);
+  };
+  return loop;
+}
+
+Status Tuning::search_schedules() {
+  HONE_RETURN_IF_ERROR(learn_from_others(untuned_.model, compile_, untuned_.knowledge));
+  HONE_ASSIGN_OR_RETURN(const int64_t packed, packed_bytes(untuned_.model, untuned_.schedules));
+  const std::vector<search::TuneTask> tasks = tasks_to_tune();
+  HONE_ASSIGN_OR_RETURN(tuned_, search::tune_tasks(tasks, loop_options(packed)));
+  for (size_t i = 0; i < tasks.size(); ++i) tuned_by_key_[tasks[i].key] = &tuned_.tasks[i];
+  if (!options_.policy_state.empty())
+    summary_.policy_status = search::save_policy_state(options_.policy_state, *policy_);
+  ask_store_again();
+  summarise_search();
+  return ok_status();
+}
+
+// What failed is known better now. A store that fails is asked no more.
+void Tuning::ask_store_again() {
+  Status& store = summary_.store_status;
+  store = tuned_.store_status;
+  if (store.ok()) store = learn_again(untuned_.model, untuned_.knowledge);
+  if (store.ok()) return;
+  log_warning("nothing more is kept, and no more is searched: {}", store.message());
+  untuned_.knowledge.store = nullptr;
+}
+
+void Tuning::summarise_search() {
+  summary_.trials = tuned_.trials;
+  summary_.search_seconds = tuned_.seconds;
+  summary_.failures = tuned_.failures;
+  summary_.interrupted = tuned_.interrupted;
+  // A model that computes something else is not what is to be beaten.
+  const bool was_wrong = std::any_of(tuned_.tasks.begin(), tuned_.tasks.end(),
+                                     [](const auto& task) { return task.untuned_is_wrong; });
+  if (was_wrong && compares()) summary_.not_compared = "it computed something else before";
+}
+
+void Tuning::announce(std::string_view stage) {
+  if (!options_.on_progress) return;
+  const double now = clock_.now_seconds();
+  progress_.stage = stage;
+  progress_.task = -1;
+  progress_.elapsed = now - start_;
+  progress_.left = std::max(0.0, end_ - now);
+  progress_.budget = options_.budget_seconds;
+  options_.on_progress(progress_);
+}
+
+Status Tuning::choose_schedules() {
+  if (!untuned_.model.alternatives.empty()) {  // their times are known now
+    const auto measured = [&](uint64_t key) -> std::optional<double> {
+      const auto task = tuned_by_key_.find(key);
+      if (task == tuned_by_key_.end() || task->second->seconds <= 0) return std::nullopt;
+      return task->second->seconds;
+    };
+    HONE_ASSIGN_OR_RETURN(partition_, divide_again(untuned_.model, compile_, measured));
+  }
+  untuned_summaries_ = untuned_.model.summaries;
+  HONE_ASSIGN_OR_RETURN(schedules_, tuned_schedules(chosen(), untuned_, tuned_by_key_, compile_));
+  return ok_status();
+}
+
+void Tuning::compare_kernels() {
+  InModelSummary& in_model = summary_.in_model;
+  if (tuned_.interrupted) in_model.skipped = "interrupted";
+  if (!in_model.skipped.empty()) return;
+  announce("comparing kernels inside the model");
+  const double deadline =
+      std::min(clock_.now_seconds() + plan_.in_model_seconds, end_ - plan_.finish_seconds);
+  watch_->wait(deadline - plan_.in_model_seconds / 2);
+  const InModelOptions how = {deadline, compile_.seed, options_.interrupted};
+  const int most = most_challengers(plan_, std::ssize(schedules_));
+  const Status status = choose_in_model(chosen(), schedules_, tuned_by_key_, most, how, in_model);
+  if (status.code() == Code::kCancelled) {
+    in_model.skipped = "interrupted";
+  } else if (!status.ok()) {
+    in_model.skipped = status.message();
+    log_warning("no kernels were compared inside the model: {}", status.message());
+  }
+}
+
+// Never worse: what was measured kernel by kernel must hold for the whole model.
+Result<Written> Tuning::write_faster() {
+  announce("writing the library");
+  HONE_ASSIGN_OR_RETURN(
+      const Written written,
+      writer_.write({chosen(), schedules_, untuned_.knowledge}, output_, compile_, remake()));
+  if (tuned_.interrupted && compares()) summary_.not_compared = "interrupted";
+  if (compares()) HONE_RETURN_IF_ERROR(compare_models());
+  if (!summary_.kept_untuned) return written;
+  untuned_.model.summaries = std::move(untuned_summaries_);
+  std::swap(summary_.model_seconds, summary_.untuned_model_seconds);
+  return writer_.write({untuned_.model, untuned_.schedules, untuned_.knowledge}, output_, compile_,
+                       remake());
+}
+
+// Tasks that the passes left out do not change keep what was measured of them.
+CheckedWriter::Remake Tuning::remake() {
+  return [this](const CompileOptions& with, LibraryParts& parts) -> Status {
+    HONE_ASSIGN_OR_RETURN(Untuned made, make_untuned(session_, graph_, with));
+    for (size_t g = 0; g < made.schedules.size(); ++g) {
+      const auto task = tuned_by_key_.find(made.model.tasks.groups[g].key);
+      if (task == tuned_by_key_.end() || task->second->seconds <= 0) continue;
+      TaskSummary& line = made.model.summaries[g];
+      line.source = "tuned", line.seconds = task->second->seconds;
+      line.steps = schedule::to_string(task->second->steps);
+      made.schedules[g] = task->second->steps;
+    }
+    parts.model = std::move(made.model);
+    parts.knowledge = std::move(made.knowledge);
+    parts.schedules = std::move(made.schedules);
+    return ok_status();
+  };
+}
+
+void Tuning::give_up_comparing(const Status& why) {
+  summary_.not_compared = why.message();
+  log_warning("the tuned model was not compared with the untuned one: {}", why.message());
+}
+
+Status Tuning::compare_models() {
+  std::string tuned_library = output_;
+  if (is_static_) {
+    tuned_library = folder_->file("tuned.so");
+    const Status status = write_model(chosen(), schedules_, tuned_library, plain_).status();
+    if (!status.ok()) {
+      give_up_comparing(status);
+      return ok_status();
+    }
+  }
+  watch_->wait(end_ - kSpareSeconds - plan_.compare_seconds);
+  const double left = end_ - clock_.now_seconds() - kSpareSeconds;
+  if (left <= kLeastCompareSeconds) {
+    summary_.not_compared = "there was no time left";
+    return ok_status();
+  }
+  announce("comparing the whole model, tuned and as it was");
+  const Result<std::vector<std::vector<double>>> times = session_.machine().models().time_in_turns(
+      {tuned_library, untuned_library()}, session_.threads(),
+      std::min(plan_.compare_seconds, left));
+  if (!times.ok()) {
+    give_up_comparing(times.status());
+    return ok_status();
+  }
+  const trial::Duel duel = {.challenger = (*times)[1], .incumbent = (*times)[0]};
+  summary_.model_seconds = trial::median(duel.incumbent);
+  summary_.untuned_model_seconds = trial::median(duel.challenger);
+  summary_.kept_untuned = winner({&duel, 1}) == 0;  // else noise would undo the tuning
+  return ok_status();
+}
+
+// So that who builds the network from the same store gets the same library. What had to be changed
+// to fit a bound of memory is not what is best without it.
+void Tuning::remember(const ModelTasks& model, std::span<const schedule::Steps> schedules) {
+  const bool compared = summary_.in_model.skipped.empty() || summary_.kept_untuned;
+  if (session_.store() == nullptr || !summary_.store_status.ok() || plain_.max_memory > 0 ||
+      !compared)
+    return;
+  // Of another partition nobody asks: what is measured now decides against it.
+  if (partition_ && summary_.kept_untuned && network_key(model) != network_key(*partition_)) return;
+  const Status status = remember_choices(model, schedules, *session_.store());
+  if (!status.ok())
+    log_warning("which schedules are the fastest inside the model is not kept: {}",
+                status.message());
+}
+
+Result<TuneSummary> Tuning::run() {
+  find_limits(session_.machine(), options_, [this] { announce("measuring the machine's limits"); });
+  HONE_ASSIGN_OR_RETURN(untuned_, make_untuned(session_, graph_, compile_));
+  HONE_ASSIGN_OR_RETURN(runner_,
+                        session_.machine().make_runner(options_.worker, session_.target()));
+  watch_.emplace(session_.machine().watch_cores(
+      session_.threads(),
+      {measure::kUsualPatience * options_.budget_seconds, options_.interrupted}));
+  HONE_RETURN_IF_ERROR(write_and_plan());
+  HONE_RETURN_IF_ERROR(search_schedules());
+  HONE_RETURN_IF_ERROR(choose_schedules());
+  compare_kernels();
+  HONE_ASSIGN_OR_RETURN(const Written written, write_faster());
+  summary_.waited_seconds = watch_->waited();
+  ModelTasks& model = summary_.kept_untuned ? untuned_.model : chosen();
+  remember(model, summary_.kept_untuned ? untuned_.schedules : schedules_);
+  writer_.warn();
+  summary_.compile = summary_of(model, written, start_);
+  summary_.compile.check = writer_.summary();
+  return std::move(summary_);
+}
+
+}  // namespace
+
+Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
+                         const TuneOptions& options) {
+  const double start =
+      options.start_seconds >= 0 ? options.start_seconds : real_clock().now_seconds();
+  if (!(options.budget_seconds > 0))
+    return invalid("the budget is {} seconds, expected more than 0", options.budget_seconds);
+  HONE_RETURN_IF_ERROR(
+      machine_of(options.compile).find_measurable(options.compile.device).status());
+  HONE_RETURN_IF_ERROR(check_output(output, options.compile));
+  if (is_stream(output)) {  // what is written there cannot be compared, nor written again
+    HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
+    const std::string library = folder.file(std::filesystem::path(output).filename().string());
+    HONE_ASSIGN_OR_RETURN(TuneSummary summary, tune(std::move(graph), library, options));
+    HONE_RETURN_IF_ERROR(publish_file(library, output));
+    return summary;
+  }
+  HONE_ASSIGN_OR_RETURN(auto policy, search::make_policy(options.search));
+  if (!options.policy_state.empty())
+    HONE_RETURN_IF_ERROR(search::load_policy_state(options.policy_state, *policy));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::open(options.compile, {.store = SessionOptions::Store::kWrite,
+                                                        .guide = options.guide,
+                                                        .adapt = options.adapt}));
+  return Tuning(*session, std::move(graph), output, options, start, std::move(policy)).run();
+}
+
+Result<TuneSummary> tune(const std::string& model, const std::string& output,
+                         const TuneOptions& options) {
+  TuneOptions from_now = options;
+  if (from_now.start_seconds < 0) from_now.start_seconds = real_clock().now_seconds();
+  HONE_RETURN_IF_ERROR(check_output(output, options.compile));
+  std::set<std::string> files;
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options.compile, &files));
+  HONE_RETURN_IF_ERROR(check_files(files, output, options.compile));
+  HONE_ASSIGN_OR_RETURN(TuneSummary summary, tune(std::move(graph), output, from_now));
+  summary.compile.files = std::move(files);
+  return summary;
+}
+
+}  // namespace hone

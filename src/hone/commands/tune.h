@@ -1,0 +1,28 @@
+// tune.h - the public facade: an ONNX model becomes a native library, tuned by measuring or
+// compiled with the best schedules that are known or predicted.
+//
+//   hone::tune("resnet18.onnx", "resnet18.so", {.budget_seconds = 60});
+//   auto model = hone::load("resnet18.so");
+//   auto outputs = model->run(inputs);
+#pragma once
+
+#include <string>
+
+#include "hone/codegen/loaded_model.h"
+#include "hone/commands/tune_options.h"
+
+namespace hone {
+
+// Bad input is Code::kInvalid, kNotFound or kUnsupported; nothing is written then.
+[[nodiscard]] Result<CompileSummary> compile(const std::string& model, const std::string& output,
+                                             const CompileOptions& options = {});
+[[nodiscard]] Result<CompileSummary> compile(graph::Graph graph, const std::string& output,
+                                             const CompileOptions& options = {});
+[[nodiscard]] Result<TuneSummary> tune(const std::string& model, const std::string& output,
+                                       const TuneOptions& options = {});
+[[nodiscard]] Result<TuneSummary> tune(graph::Graph graph, const std::string& output,
+                                       const TuneOptions& options = {});
+// num_threads: 0 = all cores that this process may use.
+[[nodiscard]] Result<codegen::LoadedModel> load(const std::string& library, int num_threads = 0);
+
+}  // namespace hone

@@ -1,0 +1,60 @@
+#include "hone/commands/verify.h"
+
+#include <algorithm>
+
+#include "hone/session/knowledge.h"
+#include "hone/session/write_model.h"
+
+namespace hone {
+namespace {
+
+using graph::ValueId;
+
+// Of the types that the model computes with; what was rounded to 8 bits may differ by one step.
+double type_tolerance(const graph::Graph& graph) {
+  double tolerance = 1e-3;
+  for (const graph::Node& node : graph.nodes) {
+    for (const ValueId out : node.outputs) {
+      if (out == graph::kNoValue) continue;
+      const DType dtype = graph.value(out).dtype;
+      if (dtype == DType::kF16) tolerance = std::max(tolerance, 1e-2);
+      if (dtype == DType::kI8 || dtype == DType::kU8) tolerance = std::max(tolerance, 2e-2);
+      if (dtype == DType::kBF16) tolerance = std::max(tolerance, 6e-2);
+    }
+  }
+  return tolerance;
+}
+
+Result<std::vector<Tensor>> inputs_of(const ModelTasks& model, const VerifyOptions& options) {
+  std::vector<codegen::ModelTensor> wanted;
+  for (const graph::TensorInfo& info : model.tasks.inputs)
+    wanted.push_back({info.name, info.dtype, info.shape});
+  HONE_ASSERT(options.make_inputs != nullptr, "verifying needs inputs");
+  HONE_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, options.make_inputs(wanted));
+  HONE_ASSERT(inputs.size() == wanted.size(), "one tensor per input");
+  return inputs;
+}
+
+}  // namespace
+
+Result<VerifyReport> verify(graph::Graph imported, const VerifyOptions& options) {
+  const CompileOptions& compile = options.compile;
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::open(compile));
+  HONE_ASSIGN_OR_RETURN(ModelTasks model, make_tasks(*session, imported, compile));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_of(model, options));
+  HONE_ASSIGN_OR_RETURN(Knowledge knowledge, learn(model, compile));
+  HONE_ASSIGN_OR_RETURN(std::vector<schedule::Steps> schedules,
+                        known_schedules(model, knowledge, compile));
+  HONE_ASSIGN_OR_RETURN(const Assembly assembly, assemble_model(model, schedules, compile));
+  const double tolerance = options.tolerance < 0 ? type_tolerance(imported) : options.tolerance;
+  if (options.reference == nullptr)
+    return verify_tasks(imported, model, assembly, inputs, tolerance, compile.interrupted);
+  return verify_tasks(*options.reference, model, assembly, inputs, tolerance);
+}
+
+Result<VerifyReport> verify(const std::string& model, const VerifyOptions& options) {
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, import_model(model, options.compile));
+  return verify(std::move(graph), options);
+}
+
+}  // namespace hone

@@ -1,0 +1,26 @@
+// machine/null.h - a machine without a device: what a kernel costs is what a function says, nothing
+// else runs there, and no whole model can be timed. Everything above a machine is tested with it.
+#pragma once
+
+#include "hone/machine/machine.h"
+#include "hone/measure/null_runner.h"
+
+namespace hone::machine {
+
+class NullMachine final : public Machine {
+ public:
+  NullMachine(target::Target target, measure::NullRunner::Cost cost)
+      : target_(std::move(target)), cost_(std::move(cost)) {}
+
+  [[nodiscard]] const target::Target& target() const override { return target_; }
+  [[nodiscard]] Result<std::unique_ptr<measure::Runner>> make_runner(
+      const measure::WorkerOptions& worker, const target::Target& target) const override;
+  [[nodiscard]] const ModelTimer& models() const override;
+  [[nodiscard]] const Conditions& conditions() const override;
+
+ private:
+  target::Target target_;
+  measure::NullRunner::Cost cost_;
+};
+
+}  // namespace hone::machine

@@ -1,0 +1,32 @@
+#include "hone/session/cost_models.h"
+
+#include "hone/base/clock.h"
+#include "hone/session/compile_graph.h"
+
+namespace hone {
+
+NetCompiler net_compiler() {
+  return [](graph::Graph net, const std::string& library) -> Status {
+    CompileOptions options;
+    options.use_db = false;
+    options.sync = false;
+    options.prefix = kNetPrefix;
+    options.threads = 1;
+    HONE_ASSIGN_OR_RETURN(const CostModelPtr cost, default_cost(options.device));
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                          Session::open(options, {.cost = cost}));
+    const double start = real_clock().now_seconds();
+    return compile_graph(*session, std::move(net), library, options, start).status();
+  };
+}
+
+Result<std::unique_ptr<cost::CostModel>> make_cost_model(const CostOptions& options) {
+  HONE_ASSIGN_OR_RETURN(cost::ModelWithCard made, make_cost_model_with_card(options));
+  return std::move(made.model);
+}
+
+Result<cost::ModelWithCard> make_cost_model_with_card(const CostOptions& options) {
+  return make_cost_model_with_card(options, net_compiler());
+}
+
+}  // namespace hone

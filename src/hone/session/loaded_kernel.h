@@ -1,0 +1,25 @@
+// loaded_kernel.h - a kernel made for this machine that runs more than once: its code stays in
+// memory.
+#pragma once
+
+#include <memory>
+
+#include "hone/session/kernel.h"
+
+namespace hone {
+
+class LoadedKernel {
+ public:
+  [[nodiscard]] static Result<LoadedKernel> load(Kernel kernel);
+  // Like run() of kernel.h.
+  [[nodiscard]] Status run(std::span<Tensor> arguments, int threads) const;
+  [[nodiscard]] const ir::Program& program() const { return kernel_.program(); }
+
+ private:
+  LoadedKernel(Kernel kernel, std::unique_ptr<codegen::LoadedCode> code)
+      : kernel_(std::move(kernel)), code_(std::move(code)) {}
+  Kernel kernel_;
+  std::unique_ptr<codegen::LoadedCode> code_;
+};
+
+}  // namespace hone

@@ -1,0 +1,232 @@
+#include "hone/session/model_tasks.h"
+
+#include <algorithm>
+
+#include "hone/analysis/cpu_measure.h"
+#include "hone/base/cancel.h"
+#include "hone/base/file.h"
+#include "hone/base/hash.h"
+#include "hone/base/log.h"
+#include "hone/compute/dag_text.h"
+#include "hone/cost/registry.h"
+#include "hone/graph/import_onnx.h"
+#include "hone/search/prediction.h"
+#include "hone/session/knowledge.h"
+#include "hone/trial/schedule_version.h"
+
+namespace hone {
+namespace {
+
+// Records of a task that are looked at, fastest first, for one that still applies.
+constexpr int kBestTried = 8;
+
+constexpr double kFastTolerance = 1e-2;  // of the largest output, with constants of 16 bits
+constexpr int kColdSamples = 15;         // emptying the caches takes longer than many a run
+
+// Finds the distinct tasks of the model's groups.
+void find_distinct(ModelTasks& model) {
+  for (const graph::TaskGroup& group : model.tasks.groups) {
+    const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(group.calls[0])];
+    const TaskPtr task = model.session->tasks().get(call.dag, group.key);
+    TaskSummary summary;
+    summary.key = group.key;
+    summary.name = call.name;
+    summary.kernel_class = task->kernel_class();
+    summary.multiplicity = static_cast<int>(group.calls.size());
+    summary.flops = task->flops();
+    summary.least_flops = task->least_flops(model.accuracy());
+    summary.bytes = task->bytes();
+    model.distinct.push_back(task);
+    model.summaries.push_back(std::move(summary));
+  }
+}
+
+}  // namespace
+
+Result<graph::Graph> import_model(const std::string& path, const CompileOptions& options,
+                                  std::set<std::string>* files) {
+  return graph::import_onnx_binding(path,
+                                    {.shapes = options.shapes,
+                                     .bind = options.bind,
+                                     .linked_data = options.linked_data,
+                                     .files = files},
+                                    options.available);
+}
+
+db::BestQuery best_query(const ModelTasks& model, uint64_t key, const std::string& algorithm) {
+  db::BestQuery query{
+      .task = key, .device = model.device(), .threads = model.threads(), .algorithm = algorithm};
+  query.accuracy = model.accuracy();
+  query.limit = kBestTried;
+  return query;
+}
+
+Result<std::vector<trial::Record>> best_stored(const ModelTasks& model, db::TrialStore& store,
+                                               uint64_t key, const std::string& algorithm) {
+  if (model.forgotten.contains(key)) return std::vector<trial::Record>();
+  return store.best(best_query(model, key, algorithm));
+}
+
+Result<CostModelPtr> default_cost(const std::string& device) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::find(device));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost::CostModel> cost,
+                        cost::make_model(cost::default_model(target)));
+  return CostModelPtr(std::move(cost));
+}
+
+graph::PassOptions pass_options(const CompileOptions& options, const target::Target& target) {
+  return {.skip = options.skip_passes,
+          .also = options.also_passes,
+          .later = {kRunTogether},
+          .after_pass = options.after_pass,
+          .lanes = target.lanes(4)};
+}
+
+// Divides an optimized graph into tasks. `decided`: decisions that hold; `measured`, which may be
+// empty, is asked before the store.
+static Result<ModelTasks> divide(Session& session, graph::Graph graph,
+                                 const CompileOptions& options, Decisions decided,
+                                 const Measured& measured) {
+  ModelTasks model;
+  model.session = &session;
+  model.name = graph.name;
+  HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(session, options));
+  const bool forgets_itself = excludes(options, model.name);
+  db::Store* const store = forgets_itself ? nullptr : session.store();
+  TaskChooser chooser({session.tasks(), model.target(), *model.cost(), model.threads(),
+                       model.accuracy(), options.seed,
+                       [&](uint64_t key) -> std::optional<double> {
+                         if (measured) {
+                           if (const auto seconds = measured(key)) return seconds;
+                         }
+                         if (store == nullptr) return std::nullopt;
+                         const Result<std::vector<trial::Record>> best =
+                             best_stored(model, *store, key);
+                         if (!best.ok() || best->empty()) return std::nullopt;
+                         return (*best)[0].quiet_seconds();
+                       },
+                       std::move(decided), &session.pool()});
+  const auto join = [&](const compute::Dag& joined, const compute::Dag& first,
+                        const compute::Dag& second) { return chooser.join(joined, first, second); };
+  HONE_ASSIGN_OR_RETURN(model.tasks, graph::extract_tasks(graph, {.join = join}));
+  model.alternatives = chooser.alternatives();
+  model.decisions = chooser.decisions();
+  model.own = chooser.weighed();
+  for (const graph::TaskGroup& group : model.tasks.groups) model.own.insert(group.key);
+  if (forgets_itself) model.forgotten.insert(model.own.begin(), model.own.end());
+  find_distinct(model);
+  model.graph = std::move(graph);
+  return model;
+}
+
+Result<ModelTasks> make_tasks(Session& session, graph::Graph graph, const CompileOptions& options,
+                              const graph::OnChange& on_change) {
+  graph::PassOptions passes = pass_options(options, session.target());
+  passes.on_change = on_change;
+  HONE_RETURN_IF_ERROR(graph::optimize(graph, passes));
+  return divide(session, std::move(graph), options, {}, {});
+}
+
+Result<ModelTasks> divide_again(const ModelTasks& before, const CompileOptions& options,
+                                const Measured& measured) {
+  return divide(*before.session, before.graph, options, before.decisions, measured);
+}
+
+Result<ModelTasks> make_stored_task(Session& session, uint64_t key, const CompileOptions& options) {
+  ModelTasks model;
+  model.session = &session;
+  db::Filter filter;
+  filter.task = key;
+  filter.with_task_text = true;
+  filter.limit = 1;
+  HONE_ASSIGN_OR_RETURN(const std::vector<trial::Record> records, session.store()->query(filter));
+  if (records.empty()) return error(Code::kNotFound, "the database has no task {}", hash_hex(key));
+  Result<compute::Dag> dag = compute::parse_dag(records[0].task_text);
+  if (!dag.ok()) {
+    return error(Code::kUnsupported, "the database keeps task {} as no text that can be read: {}",
+                 hash_hex(key), dag.status().message());
+  }
+  model.name = records[0].model;
+  HONE_ASSIGN_OR_RETURN(model.forgotten, forgotten_tasks(session, options));
+  model.own = {key};
+  model.tasks.groups = {{key, {0}}};
+  model.tasks.calls.push_back({*std::move(dag), key, {}, {}, records[0].model, 0});
+  find_distinct(model);
+  return model;
+}
+
+search::SearchTask search_task(const ModelTasks& model, size_t group, const space::Space& space,
+                               uint64_t seed) {
+  return {
+      &space, &model.target(), model.cost().get(), model.threads(), model.tasks.groups[group].key,
+      seed};
+}
+
+search::TuneTask tune_task(const ModelTasks& model, size_t group,
+                           std::optional<schedule::Steps> start) {
+  const TaskSummary& summary = model.summaries[group];
+  const Result<space::Space>& space = model.space(group);
+  return {&model.dag(group),
+          model.tasks.groups[group].key,
+          static_cast<double>(summary.multiplicity),
+          summary.name,
+          std::move(start),
+          space.ok() ? std::optional(*space) : std::nullopt};
+}
+
+int64_t constant_bytes(const graph::TaskList& tasks) {
+  int64_t bytes = 0;
+  for (const Tensor& constant : tasks.constants) bytes += constant.bytes();
+  return bytes;
+}
+
+// A task of the database comes without its model's weights: those that it has itself count.
+static int64_t weight_bytes(const ModelTasks& model) {
+  return model.tasks.constants.empty() ? search::constant_bytes(model.dag(0))
+                                       : constant_bytes(model.tasks);
+}
+
+int64_t own_cache_bytes(const target::Target& target) {
+  int64_t bytes = 0;
+  for (const target::Cache& cache : target.caches) {
+    if (cache.level <= 2) bytes = std::max(bytes, cache.bytes);
+  }
+  return bytes;
+}
+
+search::TaskContext task_context(const ModelTasks& model, uint64_t seed, int64_t packed_bytes) {
+  search::TaskContext context;
+  context.target = &model.target();
+  context.model = model.cost().get();
+  context.accuracy = model.accuracy();
+  if (model.accuracy() == trial::Accuracy::kFast) context.tolerance = kFastTolerance;
+  context.device = model.device();
+  context.version = kScheduleVersion;
+  context.source = model.name;
+  context.threads = model.threads();
+  context.seed = seed;
+  // Between two runs of a kernel the whole model's weights pass by. Whether what the cores' own
+  // caches cannot hold stays in the last-level cache, which strangers may share, is tried out.
+  const int64_t own_cache = own_cache_bytes(model.target());
+  context.own_cache_bytes = own_cache;
+  context.forgotten = &model.forgotten;
+  const int64_t weights = std::max(weight_bytes(model), packed_bytes);
+  if (weights > 2 * own_cache) {
+    context.weights = model.session->machine().conditions().stays_in_cache(weights)
+                          ? measure::Weights::kShared
+                          : measure::Weights::kMemory;
+    context.timing.max_samples = kColdSamples;
+  }
+  return context;
+}
+
+Result<double> predicted_seconds(const ModelTasks& model, size_t group,
+                                 const schedule::Steps& steps) {
+  const search::SearchTask task{.target = &model.target(),
+                                .model = model.cost().get(),
+                                .threads = model.threads(),
+                                .key = model.tasks.groups[group].key};
+  return search::predict_seconds(task, model.dag(group), steps);
+}
+
+}  // namespace hone

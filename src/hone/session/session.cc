@@ -1,0 +1,108 @@
+#include "hone/session/session.h"
+
+#include "hone/base/file.h"
+#include "hone/cost/registry.h"
+#include "hone/db/registry.h"
+#include "hone/db/roofline_store.h"
+#include "hone/machine/local.h"
+#include "hone/session/cost_models.h"
+#include "hone/session/shipped_records.h"
+
+namespace hone {
+namespace {
+
+Result<CostModelPtr> make_cost(const std::string& name, const std::string& adapt,
+                               const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost::CostModel> model,
+                        make_cost_model({name, options.db, options.use_db, adapt, ""}));
+  return CostModelPtr(std::move(model));
+}
+
+// A store that only exists by default may be missing.
+Result<std::unique_ptr<db::Store>> open_for_reading(const CompileOptions& options) {
+  std::string where = options.db;
+  if (where.empty()) {
+    const Result<std::string> path = db::default_path();
+    if (!path.ok() || !file_exists(*path)) return std::unique_ptr<db::Store>();
+    where = *path;
+  }
+  return db::open_store(where, {.read_only = true, .create = false});
+}
+
+Result<std::unique_ptr<db::Store>> open_store(const CompileOptions& options,
+                                              SessionOptions::Store access) {
+  if (!options.use_db || access == SessionOptions::Store::kNone)
+    return std::unique_ptr<db::Store>();
+  return access == SessionOptions::Store::kRead ? open_for_reading(options)
+                                                : db::open_store(options.db);
+}
+
+}  // namespace
+
+Session::Session(const CompileOptions& options, target::Target target)
+    : db_(options.db),
+      shipped_folder_(options.shipped),
+      use_db_(options.use_db),
+      use_shipped_(options.use_shipped),
+      machine_(machine_of(options)),
+      target_(std::move(target)),
+      device_(target::device_key(target_)),
+      threads_(options.threads > 0 ? options.threads : target_.cores),
+      accuracy_(*trial::parse_accuracy(options.accuracy)),
+      pool_(machine::local().target().cores),
+      tasks_(target_),
+      kernels_(target_) {}
+
+Result<std::unique_ptr<Session>> Session::open(const CompileOptions& options,
+                                               const SessionOptions& more) {
+  HONE_RETURN_IF_ERROR(check_options(options));
+  HONE_ASSIGN_OR_RETURN(target::Target target, machine_of(options).find(options.device));
+  const auto full_name = [&](const std::string& name) {
+    return name == cost::kAutoModel ? cost::default_model(target) : name;
+  };
+  const std::string cost = full_name(options.cost);
+  const std::string guide = more.guide.empty() ? cost : full_name(more.guide);
+  CostModelPtr made_cost = more.cost, made_guide = more.cost;
+  if (!more.cost) {
+    HONE_ASSIGN_OR_RETURN(made_guide, make_cost(guide, more.adapt, options));
+    made_cost = made_guide;
+    if (cost != guide) {
+      HONE_ASSIGN_OR_RETURN(made_cost, make_cost(cost, "none", options));
+    }
+  }
+  std::unique_ptr<Session> session(new Session(options, std::move(target)));
+  session->cost_ = std::move(made_cost);
+  session->guide_ = std::move(made_guide);
+  session->store_ = more.opened;
+  if (more.opened == nullptr) {
+    HONE_ASSIGN_OR_RETURN(session->own_store_, open_store(options, more.store));
+    session->store_ = session->own_store_.get();
+  }
+  return session;
+}
+
+const std::optional<trial::Roofline>& Session::roofline() {
+  if (!roofline_) {
+    roofline_.emplace();
+    if (use_db_) {
+      auto stored = db::load_roofline(db_, device_);
+      if (stored.ok()) *roofline_ = *std::move(stored);
+    }
+  }
+  return *roofline_;
+}
+
+Result<const std::vector<trial::Record>*> Session::shipped() {
+  if (!shipped_) {
+    std::vector<trial::Record> records;
+    if (use_shipped_) {
+      HONE_ASSIGN_OR_RETURN(
+          records,
+          shipped_records(target_, shipped_folder_.empty() ? shipped_folder() : shipped_folder_));
+    }
+    shipped_ = std::move(records);
+  }
+  return &*shipped_;
+}
+
+}  // namespace hone

@@ -1,0 +1,61 @@
+#include "hone/session/step_run.h"
+
+#include <cstring>
+
+#include "hone/base/allocation.h"
+
+namespace hone {
+
+Result<StepRun> StepRun::create(const Assembly& assembly, int threads) {
+  StepRun run(assembly, threads);
+  HONE_ASSIGN_OR_RETURN(run.kernels_, machine::load_kernels(assembly.spec));
+  return run;
+}
+
+const void* StepRun::memory(const graph::Buffer& buffer, int index) const {
+  const auto i = static_cast<size_t>(index);
+  switch (buffer.kind) {
+    case graph::Buffer::Kind::kInput: return inputs_[static_cast<size_t>(buffer.index)].data();
+    case graph::Buffer::Kind::kOutput: return outputs_[static_cast<size_t>(buffer.index)].data();
+    case graph::Buffer::Kind::kArena:
+      if (assembly_->plan.offsets[i] < 0) return nullptr;
+      return static_cast<const char*>(arena_.data()) + assembly_->plan.offsets[i];
+    case graph::Buffer::Kind::kConstant: break;
+  }
+  HONE_ASSERT(false, "constants are no buffers of a run");
+}
+
+Status StepRun::run(std::span<const Tensor> inputs, const std::function<Status(int)>& on_call) {
+  const codegen::ArtifactSpec& spec = assembly_->spec;
+  inputs_.assign(inputs.begin(), inputs.end());
+  outputs_.clear();
+  const AllocatesFor purpose("what is between the model's kernels, and its outputs");
+  arena_ = Tensor(DType::kU8, {spec.arena_bytes});
+  if (spec.arena_bytes > 0) std::memset(arena_.data(), 0xff, static_cast<size_t>(spec.arena_bytes));
+  for (const auto& [offset, bytes] : spec.zeroed)
+    std::memset(static_cast<char*>(arena_.data()) + offset, 0, static_cast<size_t>(bytes));
+  for (const codegen::ArtifactTensor& output : spec.outputs) {
+    Tensor& tensor = outputs_.emplace_back(output.dtype, output.shape);
+    if (tensor.bytes() > 0) std::memset(tensor.data(), 0xff, static_cast<size_t>(tensor.bytes()));
+  }
+  for (size_t s = 0; s < spec.steps.size(); ++s) {
+    const codegen::ArtifactStep& step = spec.steps[s];
+    std::vector<void*> args;
+    for (const codegen::ArtifactArgument& argument : step.arguments) {
+      const auto i = static_cast<size_t>(argument.index);
+      const void* base = arena_.data();
+      if (argument.kind == codegen::ArgumentKind::kInput) base = inputs_[i].data();
+      if (argument.kind == codegen::ArgumentKind::kOutput) base = outputs_[i].data();
+      if (argument.kind == codegen::ArgumentKind::kWeight) base = spec.weights[i].data;
+      args.push_back(const_cast<char*>(static_cast<const char*>(base)) + argument.offset);
+    }
+    const Status status = run_tiles(kernels_.functions[static_cast<size_t>(step.kernel)],
+                                    step.num_tiles, spec.scratch_bytes, args.data(), threads_);
+    if (!status.ok()) return error(status.code(), "{}: {}", step.name, status.message());
+    const bool last = s + 1 == spec.steps.size() || assembly_->calls[s + 1] != assembly_->calls[s];
+    if (last) HONE_RETURN_IF_ERROR(on_call(assembly_->calls[s]));
+  }
+  return ok_status();
+}
+
+}  // namespace hone

@@ -1,0 +1,187 @@
+#include "hone/session/write_model.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "hone/analysis/cpu_measure.h"
+#include "hone/base/cancel.h"
+#include "hone/base/clock.h"
+#include "hone/base/file.h"
+#include "hone/base/output_file.h"
+#include "hone/base/temporary_name.h"
+#include "hone/session/short_code.h"
+
+namespace hone {
+namespace {
+
+// Of intermediate tensors, so that kernels run together: little beside the weights, and enough for
+// most of them.
+constexpr double kArenaGrowth = 1.125;
+
+// By predicted times, also where others are known: the same schedules give the same library.
+Result<TogetherOptions> together_options(const ModelTasks& model,
+                                         std::span<const schedule::Steps> schedules,
+                                         const CompileOptions& options) {
+  TogetherOptions together{.threads = model.threads()};
+  const auto& skipped = options.skip_passes;
+  if (std::count(skipped.begin(), skipped.end(), kRunTogether) > 0 || model.threads() == 1)
+    return together;
+  // As it was measured here, else the cost model's.
+  together.fork_join = {{model.threads(), analysis::kForkJoinSeconds}};
+  const std::optional<trial::Roofline>& roofline = model.session->roofline();
+  if (roofline && !roofline->fork_join.empty()) together.fork_join = roofline->fork_join;
+  if (options.max_memory == 0) together.arena = {kArenaGrowth, own_cache_bytes(model.target()) / 2};
+  for (size_t g = 0; g < schedules.size(); ++g) {
+    HONE_ASSIGN_OR_RETURN(const double seconds, predicted_seconds(model, g, schedules[g]));
+    together.seconds.push_back(seconds);
+  }
+  return together;
+}
+
+// Writes the library and returns its size in bytes. A static library cannot be loaded, so a shared
+// library of the same parts is inspected in its place.
+Result<int64_t> link_library(const codegen::ArtifactSpec& spec, const std::string& output,
+                             const CompileOptions& options, double assembly_seconds) {
+  const auto inspect = [&](const std::string& file) {
+    return options.inspect ? options.inspect({file, assembly_seconds}) : ok_status();
+  };
+  const bool is_static = is_static_library(output, options);
+  int64_t bytes = 0;  // told before it goes to a pipe, which does not know
+  codegen::ArtifactOptions how;
+  how.sync = options.sync;
+  how.before_publishing = [&](const std::string& file) {
+    std::error_code ignored;
+    bytes = static_cast<int64_t>(std::filesystem::file_size(file, ignored));
+    return is_static ? ok_status() : inspect(file);
+  };
+  if (!is_static) {
+    HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, output, how));
+    return bytes;
+  }
+  if (options.inspect) {
+    HONE_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
+    const std::string shared = folder.file("model.so");
+    HONE_RETURN_IF_ERROR(codegen::write_shared_library(spec, shared, {.sync = false}));
+    HONE_RETURN_IF_ERROR(inspect(shared));
+  }
+  HONE_RETURN_IF_ERROR(codegen::write_static_library(spec, output, how));
+  return bytes;
+}
+
+}  // namespace
+
+bool is_static_library(const std::string& path, const CompileOptions& options) {
+  return options.static_library || std::filesystem::path(path).extension() == ".a";
+}
+
+std::string header_path(const std::string& output) {
+  return std::filesystem::path(output).replace_extension(".h").string();
+}
+
+void add_outputs(const std::string& output, bool header, FileRoles& files) {
+  files.written("--output", output);
+  if (header) files.written("--header", header_path(output));
+}
+
+Status check_output(const std::string& path, const CompileOptions& options) {
+  namespace fs = std::filesystem;
+  HONE_RETURN_IF_ERROR(codegen::check_prefix(options.prefix));
+  std::error_code ignored;
+  clear_stale_files(temporary_folder());
+  if (path.empty()) return invalid("the output has no name, expected a file");
+  if (fs::is_directory(path, ignored))
+    return invalid("output {} is a folder, expected a file", path);
+  if (is_stream(path)) {
+    if (options.header)
+      return invalid("--header: output {} is no file, so that none can lie beside it", path);
+    if (::access(path.c_str(), W_OK) == 0) return ok_status();
+    return error(Code::kIo, "output {}: {}", path, errno_text(errno));
+  }
+  const fs::path target = link_target(path);
+  fs::path folder = target.parent_path();
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder, ignored))
+    return error(Code::kNotFound, "output {}: there is no folder {}", path, folder.string());
+  if (fs::exists(target, ignored) && ::access(target.c_str(), W_OK) != 0)
+    return error(Code::kIo, "output {}: {}", path, errno_text(errno));
+  // Only trying tells: access() promises root too much, as in /proc or on a full disk.
+  const Status probe = TempDir::create("", folder.string()).status();
+  if (!probe.ok()) return error(Code::kIo, "output {}: {}", path, probe.message());
+  return ok_status();
+}
+
+Status check_files(const std::set<std::string>& read, const std::string& output,
+                   const CompileOptions& options) {
+  FileRoles files;
+  for (const std::string& file : read) files.read("the model", file);
+  add_outputs(output, options.header, files);
+  return files.check();
+}
+
+Result<Assembly> assemble_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                                const CompileOptions& options) {
+  const auto once = [&]() -> Result<Assembly> {
+    HONE_ASSIGN_OR_RETURN(const TogetherOptions together,
+                          together_options(model, schedules, options));
+    return assemble(*model.session, model.tasks, schedules, options.interrupted, together);
+  };
+  Result<Assembly> assembly = once();
+  if (assembly.status().code() != Code::kUnsupported) return assembly;
+  HONE_ASSIGN_OR_RETURN(const bool changed, shorten_code(model, schedules, options));
+  return changed ? once() : std::move(assembly);
+}
+
+Result<Written> write_model(ModelTasks& model, std::vector<schedule::Steps>& schedules,
+                            const std::string& output, const CompileOptions& options) {
+  const double start = real_clock().now_seconds();
+  HONE_ASSIGN_OR_RETURN(Assembly assembly, assemble_model(model, schedules, options));
+  return link_model(model, std::move(assembly), output, options, start);
+}
+
+Result<Written> link_model(const ModelTasks& model, Assembly assembly, const std::string& output,
+                           const CompileOptions& options, double start) {
+  for (size_t i = 0; i < assembly.calls.size(); ++i) {
+    const graph::TaskCall& call = model.tasks.calls[static_cast<size_t>(assembly.calls[i])];
+    codegen::ArtifactStep& step = assembly.spec.steps[i];
+    if (step.bytes > 0)
+      step.least_flops = model.summaries[static_cast<size_t>(call.group)].least_flops;
+  }
+  const double assembled = real_clock().now_seconds();
+  assembly.spec.name = model.name;
+  assembly.spec.prefix = options.prefix;
+  const Result<int64_t> linked = link_library(assembly.spec, output, options, assembled - start);
+  if (!linked.ok()) {  // the terminal interrupts the linker too
+    HONE_RETURN_IF_ERROR(check_cancelled(options.interrupted));
+    return linked.status();
+  }
+  if (options.header)
+    HONE_RETURN_IF_ERROR(codegen::write_header(assembly.spec, header_path(output)));
+  Written written;
+  written.assembly = assembled - start;
+  written.memory_bytes = memory_of(assembly.spec, model.threads()).total();
+  written.bytes = *linked;
+  written.seconds = real_clock().now_seconds() - start;
+  written.arena_bytes = assembly.spec.arena_bytes;
+  written.calls = static_cast<int>(assembly.plan.time_steps.size());
+  written.turns = assembly.turns;
+  written.small = assembly.small;
+  return written;
+}
+
+CompileSummary summary_of(ModelTasks& model, const Written& written, double start) {
+  return {std::move(model.summaries),
+          real_clock().now_seconds() - start,
+          written.bytes,
+          written.arena_bytes,
+          written.memory_bytes,
+          written.calls,
+          written.turns,
+          written.small,
+          {},
+          {}};
+}
+
+}  // namespace hone
